@@ -1,0 +1,136 @@
+"""The functions of the op table, for arrays of one compute dtype: ``f(*operands, out=out) -> None``.
+
+Operands are of bool, an integer, float32, float64, complex64 or complex128, all of one dtype, broadcast to ``out`` by
+their strides or 0-d. (Comparisons also take uint64 beside a signed integer; ``where`` and ``identity`` only move
+values, and take any dtype.) ``out`` has the result dtype, and may be one of the operands: an element is written only
+when it is no longer needed.
+
+Where NumPy has the rule of the library, the ufunc itself is listed. The rest states the difference in one line each.
+Floating-point warnings are left to the caller's ``np.errstate``, entered once for a whole kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def floor_divide_trunc(x: Array, y: Array, *, out: Array) -> None:
+    """Integer division toward zero, as C divides; ``x // 0`` is 0 and ``INT_MIN // -1`` is INT_MIN.
+
+    With the remainder of C taken away the division is exact, and NumPy's floor has nothing left to round.
+
+    Examples
+    --------
+    >>> x, out = np.array([-7, 7, 7]), np.empty(3, int)
+    >>> floor_divide_trunc(x, np.array([2, -2, 3]), out=out)
+    >>> out
+    array([-3, -3,  2])
+    """
+    np.floor_divide(x - np.fmod(x, y), y, out=out)
+
+
+def power(x: Array, y: Array, *, out: Array) -> None:
+    """``x ** y``; integers wrap, and take negative exponents: exact for 1 and -1, else 0 (which ``0 ** -1`` is too).
+
+    Examples
+    --------
+    >>> out = np.empty(4, int)
+    >>> power(np.array([1, -1, 2, 3]), np.array([-5, -5, -1, 4]), out=out)
+    >>> out
+    array([ 1, -1,  0, 81])
+    """
+    if x.dtype.kind == "i" and np.any(negative := y < 0):
+        # 1 and -1 have the same power for any exponent of the same parity, and so has 0 for any positive one.
+        x = np.where(negative & (x != 1) & (x != -1), 0, x)
+        y = np.where(negative, 2 - (y & 1), y)
+    np.power(x, y, out=out)
+
+
+def where(condition: Array, x: Array, y: Array, *, out: Array) -> None:
+    """``x`` where the condition holds, else ``y``.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> where(np.array([True, False]), np.array(1.0), np.array(2.0), out=out)
+    >>> out
+    array([1., 2.])
+    """
+    if np.may_share_memory(out, x) or np.may_share_memory(out, condition):
+        np.copyto(out, np.where(condition, x, y))
+    else:
+        np.copyto(out, y)
+        np.copyto(out, x, where=condition)
+
+
+def clip(x: Array, low: Array, high: Array, *, out: Array) -> None:
+    """``minimum(maximum(x, low), high)``: NaN of any operand propagates, and ``high`` wins over a larger ``low``.
+
+    Examples
+    --------
+    >>> out = np.empty(3)
+    >>> clip(np.array([-1.0, 0.5, np.nan]), np.array(0.0), np.array(1.0), out=out)
+    >>> out
+    array([0. , 0.5, nan])
+    """
+    raised = np.maximum(x, low, out=None if np.may_share_memory(out, high) else out)
+    np.minimum(raised, high, out=out)
+
+
+def identity(x: Array, *, out: Array) -> None:
+    """Copy x.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> identity(np.array([1.0, 2.0]), out=out)
+    >>> out
+    array([1., 2.])
+    """
+    np.copyto(out, x)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "identity": identity,
+    "positive": identity,
+    "negative": np.negative,
+    "abs": np.absolute,
+    "square": np.square,
+    "sqrt": np.sqrt,
+    "exp": np.exp,
+    "log": np.log,
+    "sin": np.sin,
+    "tanh": np.tanh,
+    "floor": np.floor,
+    "isnan": np.isnan,
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "floor_divide": np.floor_divide,
+    "floor_divide_trunc": floor_divide_trunc,
+    "remainder": np.remainder,
+    "remainder_trunc": np.fmod,
+    "pow": power,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "clip": clip,
+    "where": where,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "bitwise_invert": np.bitwise_invert,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "bitwise_left_shift": np.left_shift,
+    "bitwise_right_shift": np.right_shift,
+}

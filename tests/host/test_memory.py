@@ -1,0 +1,117 @@
+"""Buffers of the host backend: exact spans, views that come back, lifetimes and bounds."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import weakref
+
+import numpy as np
+import pytest
+
+from tilearray import dtypes
+from tilearray_host import memory
+
+
+def bits(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x).view(np.uint8)
+
+
+def address(x: np.ndarray) -> int:
+    return x.__array_interface__["data"][0]
+
+
+STEPS = (slice(None), slice(1, None, 2), slice(None, None, -1), slice(3, 0, -2), slice(1, 2), slice(2, 2), 1)
+
+
+def _views() -> list[np.ndarray]:
+    dense = np.arange(4 * 5 * 6, dtype=np.int32).reshape(4, 5, 6)
+    sliced = [dense[(*key, ...)] for key in itertools.product(STEPS, STEPS, STEPS)]
+    return [
+        *sliced,
+        *(view.T for view in sliced[::5]),
+        *(np.broadcast_to(view[..., None], (*view.shape, 3)) for view in sliced[::7]),
+        np.lib.stride_tricks.sliding_window_view(dense, (2, 3), (0, 2))[:, ::-1],
+    ]
+
+
+def test_byte_buffers_span_exactly_what_a_view_reaches():
+    views = _views()
+    assert len(views) > 450
+    for view in views:
+        buffer, offset = memory.byte_buffer(view)
+        assert (buffer.dtype, buffer.ndim, buffer.flags.c_contiguous) == (np.uint8, 1, True)
+        assert buffer.flags.writeable == view.flags.writeable
+        reached = [sum(i * s for i, s in zip(index, view.strides)) for index in np.ndindex(view.shape)]
+        if not reached:
+            assert (buffer.size, offset) == (0, 0)
+            continue
+        assert address(buffer) == address(view) + min(reached)
+        assert buffer.size == max(reached) - min(reached) + view.itemsize
+        assert offset == -min(reached)
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_view_comes_back_from_its_buffer(copy):
+    for view in _views():
+        buffer, offset = memory.from_numpy(view, copy=copy)
+        strides = tuple(stride // view.itemsize for stride in view.strides)
+        back = memory.to_numpy(buffer, offset, view.shape, strides, view.dtype)
+        assert np.array_equal(back, view)
+        assert back.shape == view.shape
+        assert np.may_share_memory(back, view) == (not copy and view.size > 0)
+        assert buffer.readonly == (not copy and not view.flags.writeable)
+        assert back.flags.writeable != buffer.readonly
+        if view.size:
+            assert back.strides == view.strides
+            assert buffer.pointer + offset == address(back)
+
+
+@pytest.mark.parametrize("view", [lambda a: a, lambda a: a.T, lambda a: a[::2, ::-1]])
+def test_a_buffer_keeps_its_owner_and_a_view_its_buffer(view):
+    owner = np.arange(24).reshape(4, 6).astype(dtypes.bfloat16)
+    expected = bits(view(owner)).copy()
+    alive = weakref.ref(owner)
+    given = view(owner)
+    buffer, offset = memory.from_numpy(given, copy=False)
+    strides = tuple(stride // given.itemsize for stride in given.strides)
+    back = memory.to_numpy(buffer, offset, given.shape, strides, given.dtype)
+    gone = weakref.ref(buffer)
+    del owner, given, buffer
+    gc.collect()
+    assert alive() is not None
+    assert np.array_equal(bits(back), expected)
+    del back
+    gc.collect()
+    assert alive() is None
+    assert gone() is None
+
+
+def test_allocated_memory_is_writable_and_its_own():
+    first, second = memory.allocate(100), memory.allocate(0)
+    assert (first.nbytes, first.readonly, second.nbytes) == (100, False, 0)
+    assert first.pointer == first.pointer == address(first.memory)
+    assert first.pointer % 16 == 0
+    view = memory.to_numpy(first, 4, (4, 6), (1, 4), dtypes.float32)
+    view[...] = 3
+    assert address(view) == first.pointer + 4
+    assert first.memory[4:].view(np.float32).tolist() == [3] * 24
+
+
+@pytest.mark.parametrize(
+    ("offset", "shape", "strides"),
+    [(0, (26,), (1,)), (4, (25,), (1,)), (-4, (2,), (1,)), (0, (2,), (-1,)), (104, (), ()), (0, (2, 2), (24, 1))],
+)
+def test_no_view_leaves_its_buffer(offset, shape, strides):
+    buffer = memory.allocate(100)
+    if (offset, shape) == (0, (2, 2)):
+        memory.to_numpy(buffer, 0, shape, (23, 1), dtypes.float32)  # just fits
+    with pytest.raises(ValueError, match=r"buffer|offset"):
+        memory.to_numpy(buffer, offset, shape, strides, dtypes.float32)
+
+
+def test_a_view_without_elements_may_start_anywhere():
+    buffer, _ = memory.from_numpy(np.ones(4, np.float32), copy=False)
+    for offset in (0, 16, 400, -8):
+        view = memory.to_numpy(buffer, offset, (2, 0), (-7, 1), dtypes.float32)
+        assert (view.shape, view.dtype, view.flags.writeable) == ((2, 0), np.float32, True)

@@ -1,0 +1,289 @@
+"""`Array`: a strided view of memory on one device, with NumPy's operators. One line per operator.
+
+An Array is four things: a buffer, the offset of element 0 in it, its layout and its dtype; the last two and the device
+are one interned signature. Everything that only looks differently at the same memory is a view and copies nothing.
+Operators are rows of `tilearray.ops`; the methods are the functions of the chapter modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tilearray import conversion, dtypes, indexing, manipulation, ops, printing
+from tilearray.base import ArrayBase
+from tilearray.devices import Device
+from tilearray.elementwise import copy_of
+from tilearray.errors import OperandError, ShapeError
+from tilearray.operators import in_place_operator_of, operator_of, unary_operator_of
+
+Binary = Callable[[Any, Any], Any]
+
+
+def _binary(op: ops.Op) -> tuple[Binary, Binary, Binary]:
+    """The method of an operator, its reflected form, and its in-place form."""
+    return operator_of(op), operator_of(op, reflected=True), in_place_operator_of(op)
+
+
+class Array(ArrayBase):
+    """A strided array on one device. Made by `asarray`, the creation functions and operations, never directly.
+
+    Attributes
+    ----------
+    shape, strides : tuple of int
+        Extent and stride of every axis; strides count elements, not bytes.
+    offset : int
+        Position of the first element in the buffer, in elements.
+    dtype : numpy.dtype
+        A NumPy or ml_dtypes dtype.
+    device : Device
+        Where the memory is.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> x = ta.asarray([[1, 2, 3], [4, 5, 6]])
+    >>> x.T[::-1, 0] * 2
+    Array([6, 4, 2], dtype=int64, device='cpu')
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise OperandError("Array: an Array is not made directly; write ta.asarray(data) or ta.empty(shape)")
+
+    # ------------------------------------------------------------------ attributes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of every axis."""
+        return self._signature.layout.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The distance between neighbours along every axis, in elements."""
+        return self._signature.layout.strides
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._signature.layout.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._signature.layout.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the elements."""
+        return self._signature.dtype
+
+    @property
+    def device(self) -> Device:
+        """The device that holds the memory."""
+        return self._signature.device
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self._signature.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements: size times itemsize."""
+        return self._signature.nbytes
+
+    @property
+    def offset(self) -> int:
+        """The position of element ``[0, ..., 0]`` in the buffer, in elements."""
+        return self._offset // max(self._signature.itemsize, 1)
+
+    @property
+    def T(self) -> Array:
+        """The view with its axes reversed."""
+        return manipulation.transpose(self)
+
+    @property
+    def mT(self) -> Array:
+        """The view with its last two axes exchanged."""
+        if self.ndim < 2:
+            raise ShapeError(f"mT: expected at least 2 axes, got shape {self.shape}; write x.T")
+        return manipulation.permute_dims(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
+
+    @property
+    def real(self) -> Array:
+        """The real part, a view; of real arrays the array itself."""
+        return conversion.part(self, 0)
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary part, a view; complex arrays only."""
+        return conversion.part(self, 1)
+
+    # ------------------------------------------------------------------ views and copies
+
+    def permute_dims(self, *axes: Any) -> Array:
+        """Return the view whose axis ``i`` is axis ``axes[i]`` of this one."""
+        return manipulation.permute_dims(self, _arguments(axes))
+
+    def transpose(self, *axes: Any) -> Array:
+        """Return the view with its axes permuted; reversed where none are given."""
+        return manipulation.transpose(self, None if not axes else _arguments(axes))
+
+    def reshape(self, *shape: Any, copy: bool | None = None) -> Array:
+        """Return the elements in C order in another shape: a view where strides allow, else a copy."""
+        return manipulation.reshape(self, _arguments(shape), copy=copy)
+
+    def squeeze(self, axis: Any = None) -> Array:
+        """Return the view without axes of size 1."""
+        return manipulation.squeeze(self, axis)
+
+    def expand(self, *shape: Any) -> Array:
+        """Return the view broadcast to a shape; -1 keeps an axis as it is."""
+        return manipulation.expand(self, *shape)
+
+    def view(self, dtype: Any) -> Array:
+        """Return the same bytes read as another dtype; never a copy."""
+        return manipulation.view(self, dtype)
+
+    def copy(self) -> Array:
+        """Return a dense copy on the same device."""
+        return copy_of(self)
+
+    def astype(self, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+        """Return the values in another dtype, each rounded once; floats saturate in integers, and NaN becomes 0."""
+        return conversion.astype(self, dtype, copy=copy, device=device)
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+        """Return the array on another device: itself where it is there already, else a copy."""
+        return conversion.to_device(self, device, stream=stream)
+
+    def item(self, *index: int) -> Any:
+        """Return the one element, or the element at an index, as a Python number."""
+        return conversion.item(self, *index)
+
+    def tolist(self) -> Any:
+        """Return the elements as nested lists of Python numbers."""
+        return conversion.tolist(self)
+
+    # ------------------------------------------------------------------ Python protocols
+
+    def __getitem__(self, key: Any, /) -> Array:
+        return indexing.get(self, key)
+
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        indexing.set(self, key, value)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise OperandError("len: a 0-d array has no length; write x.item() for its value")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.shape:
+            raise OperandError("iter: a 0-d array cannot be iterated over; write x.item() for its value")
+        return (self[position] for position in range(self.shape[0]))
+
+    def __bool__(self) -> bool:
+        return bool(conversion.single(self, "bool"))
+
+    def __int__(self) -> int:
+        return int(conversion.single(self, "int"))
+
+    def __float__(self) -> float:
+        return float(conversion.single(self, "float"))
+
+    def __complex__(self) -> complex:
+        return complex(conversion.single(self, "complex"))
+
+    def __index__(self) -> int:
+        if dtypes.info(self.dtype).kind not in ("int", "uint"):
+            raise OperandError(f"index: expected an integer array, got {self.dtype.name}; write int(x)")
+        return int(conversion.single(self, "index"))
+
+    def __repr__(self) -> str:
+        return printing.array_repr(self)
+
+    def __str__(self) -> str:
+        return printing.array_str(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return memo.setdefault(id(self), self.copy())
+
+    def __reduce__(self) -> tuple[Callable[..., Array], tuple[Any, ...]]:
+        return conversion.rebuild, (conversion.to_numpy(self), str(self.device))
+
+    # ------------------------------------------------------------------ exchange
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return conversion.as_ndarray(self, dtype, copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return conversion.from_ufunc(ufunc, method, inputs, kwargs)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return conversion.to_dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return conversion.dlpack_device(self)
+
+    # ------------------------------------------------------------------ operators
+
+    __pos__ = unary_operator_of(ops.positive)
+    __neg__ = unary_operator_of(ops.negative)
+    __abs__ = unary_operator_of(ops.abs)
+    __invert__ = unary_operator_of(ops.bitwise_invert)
+
+    __add__, __radd__, __iadd__ = _binary(ops.add)
+    __sub__, __rsub__, __isub__ = _binary(ops.subtract)
+    __mul__, __rmul__, __imul__ = _binary(ops.multiply)
+    __truediv__, __rtruediv__, __itruediv__ = _binary(ops.divide)
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary(ops.floor_divide)
+    __mod__, __rmod__, __imod__ = _binary(ops.remainder)
+    __pow__, __rpow__, __ipow__ = _binary(ops.pow)
+    __and__, __rand__, __iand__ = _binary(ops.bitwise_and)
+    __or__, __ror__, __ior__ = _binary(ops.bitwise_or)
+    __xor__, __rxor__, __ixor__ = _binary(ops.bitwise_xor)
+    __lshift__, __rlshift__, __ilshift__ = _binary(ops.bitwise_left_shift)
+    __rshift__, __rrshift__, __irshift__ = _binary(ops.bitwise_right_shift)
+
+    __eq__ = operator_of(ops.equal)  # type: ignore[assignment]
+    __ne__ = operator_of(ops.not_equal)  # type: ignore[assignment]
+    __lt__ = operator_of(ops.less)
+    __le__ = operator_of(ops.less_equal)
+    __gt__ = operator_of(ops.greater)
+    __ge__ = operator_of(ops.greater_equal)
+
+    def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
+        return other // self, other % self
+
+    def __matmul__(self, other: Any, /) -> Array:
+        raise OperandError("matmul: not in tilearray yet; write x.T views and sums in NumPy through ta.to_numpy(x)")
+
+    __rmatmul__ = __imatmul__ = __matmul__
+
+
+def _arguments(given: tuple[Any, ...]) -> Any:
+    """``f(1, 2)`` and ``f((1, 2))`` mean the same."""
+    return given[0] if len(given) == 1 else given

@@ -1,0 +1,98 @@
+"""The state of an array: a buffer, an offset into it, and an interned signature. No operators, no conversions.
+
+`ArrayBase` is what views, plans and launches need to know, so the layers below `tilearray.array` work on it and never
+import the public class: a result is made with the class of its operands. A `Signature` joins geometry, dtype and
+device. Signatures are interned in a bounded table, so a plan key hashes by identity in nanoseconds; two equal
+signatures may exist after an eviction, which costs a plan miss and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Self, TypeVar
+
+import numpy as np
+
+from tilearray.caches import TwoGenerations
+from tilearray.devices import Buffer, Device
+from tilearray.errors import LayoutError
+from tilearray.layout import Layout
+
+
+class Signature:
+    """Everything about an array that a plan depends on: its layout, dtype and device."""
+
+    __slots__ = ("device", "dtype", "itemsize", "layout", "nbytes")
+
+    def __init__(self, layout: Layout, dtype: np.dtype, device: Device) -> None:
+        self.layout = layout
+        self.dtype = dtype
+        self.device = device
+        self.itemsize = dtype.itemsize
+        self.nbytes = layout.size * dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.name}{list(self.layout.shape)} strides {list(self.layout.strides)} on {self.device}"
+
+
+A = TypeVar("A", bound="ArrayBase")
+
+SIGNATURES: TwoGenerations[Signature] = TwoGenerations(8192)
+
+
+def signature_of(layout: Layout, dtype: np.dtype, device: Device) -> Signature:
+    """Return the interned signature of a layout, dtype and device."""
+    key = (layout.shape, layout.strides, dtype, device.name)
+    found = SIGNATURES.get(key)
+    return found if found is not None else SIGNATURES.put(key, Signature(layout, dtype, device))
+
+
+class ArrayBase:
+    """A strided view of a buffer; `tilearray.array.Array` adds the operators."""
+
+    __slots__ = ("__weakref__", "_buffer", "_offset", "_signature")
+
+    _buffer: Buffer
+    _offset: int
+    _signature: Signature
+
+    @classmethod
+    def _make(cls, buffer: Buffer, offset: int, signature: Signature) -> Self:
+        """Return a view of `buffer` whose element 0 is `offset` bytes from its start."""
+        new = object.__new__(cls)
+        new._buffer = buffer
+        new._offset = offset
+        new._signature = signature
+        return new
+
+    def _view(self, layout: Layout, shift: int = 0, dtype: np.dtype | None = None) -> Self:
+        """Return a view of the same buffer, its element 0 moved by `shift` elements."""
+        old = self._signature
+        signature = signature_of(layout, dtype or old.dtype, old.device)
+        return self._make(self._buffer, self._offset + shift * old.itemsize, signature)
+
+    @property
+    def _address(self) -> int:
+        """The address of element 0, in bytes."""
+        return self._buffer.pointer + self._offset
+
+    def _span(self) -> tuple[int, int]:
+        """The byte addresses ``[first, last)`` that the elements lie in."""
+        signature, origin = self._signature, self._address
+        layout, itemsize = signature.layout, signature.itemsize
+        if layout.size == 0:
+            return origin, origin
+        return origin + layout.low * itemsize, origin + (layout.high + 1) * itemsize
+
+
+def empty_array(cls: type[A], signature: Signature) -> A:
+    """Return uninitialised memory of a signature whose layout is dense."""
+    return cls._make(signature.device.backend.allocate(signature.nbytes), 0, signature)
+
+
+def check_alignment(address: int, itemsize: int, function: str) -> None:
+    """Raise LayoutError where a device would fault on an element that is not naturally aligned."""
+    if itemsize and address % itemsize:
+        raise LayoutError(
+            f"{function}: the data starts at an address that is {address % itemsize} bytes past a multiple of the "
+            f"itemsize {itemsize}; write x.copy() first"
+        )

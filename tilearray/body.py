@@ -1,0 +1,244 @@
+"""Promotion of one call, written down as an expression body.
+
+A `Body` is what a backend computes for one element: inputs, then nodes in order, then which node each output stores.
+It is built from an op's row, the semantics and the operands' dtypes; no shape enters. One op is a body of one call,
+a cast is a node, and several calls or outputs are possible, so a fused expression is a body as well.
+
+``float16 + float32`` under ``array-api``, for example, is::
+
+    inputs   ("array", "float16"), ("array", "float32")
+    nodes    0: ("input", 0)   1: ("cast", 0, "float32")   2: ("input", 1)   3: ("call", "add", (1, 2), "float32")
+    outputs  (3,)
+
+Operands are rounded to the promoted dtype first and then widened to the compute dtype (float32 for the 16- and 8-bit
+floats); the result is rounded once. Promotion methods are those of FlagGems and of torch's type promotion.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.caches import TwoGenerations
+from tilearray.errors import DTypeError
+from tilearray.promotion import ARRAY_API, Semantics, can_cast_same_kind
+from tilearray.scalars import ScalarClass
+
+if TYPE_CHECKING:
+    from tilearray.elementwise import Op
+
+Node = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedScalar:
+    """A Python number that is taken as one dtype, whatever the semantics would give it. Interned by `typed_scalar`."""
+
+    dtype: np.dtype
+
+
+_TYPED = {dtype: TypedScalar(dtype) for dtype in dtypes.ALL}
+
+
+def typed_scalar(dtype: np.dtype) -> TypedScalar:
+    """Return the `TypedScalar` of a dtype."""
+    return _TYPED[dtype]
+
+
+Type = np.dtype | ScalarClass | TypedScalar
+
+
+class Promotion(enum.Enum):
+    """How a result dtype follows from the operands' common dtype."""
+
+    DEFAULT = "the common dtype; 8- and 16-bit floats compute in float32"
+    NO_OPMATH = "the common dtype; values are moved, never computed"
+    INT_TO_FLOAT = "the common dtype; integers become the default float"
+    ALWAYS_BOOL = "bool; the operands are compared in their common dtype, integers exactly"
+    COMPLEX_TO_FLOAT = "the common dtype; complex becomes the float of its parts"
+    BOOL_TO_LONG = "the common dtype; bool becomes the default integer"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """An expression over typed inputs; hashed by identity, so keep it in the cache that made it."""
+
+    inputs: tuple[tuple[str, str], ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[int, ...]
+    output_dtypes: tuple[str, ...]
+    scalar_dtypes: tuple[np.dtype | None, ...]
+    result: np.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """The dtypes of one call: what each operand is cast to in turn, what the call returns and what is stored."""
+
+    casts: tuple[tuple[np.dtype, ...], ...]
+    function: str
+    returns: np.dtype
+    result: np.dtype
+
+
+BODIES: TwoGenerations[Body] = TwoGenerations(2048)
+
+
+def body_of(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype | None) -> Body:
+    """Return the body of `op` for operands of `types`, stored as `out` where that is given."""
+    key = (op, semantics, types, out)
+    return BODIES.get(key) or BODIES.put(key, _build(op, semantics, types, out))
+
+
+def _build(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype | None) -> Body:
+    typing = typing_of(op, semantics, types)
+    stored = typing.result if out is None else _stored_as(op, typing.result, out)
+    nodes: list[Node] = []
+
+    def add(*node: object) -> int:
+        nodes.append(node)
+        return len(nodes) - 1
+
+    inputs: list[tuple[str, str]] = []
+    scalars: list[np.dtype | None] = []
+    arguments: list[int] = []
+    for position, (given, casts) in enumerate(zip(types, typing.casts, strict=True)):
+        is_scalar = not isinstance(given, np.dtype)
+        current = (
+            casts[0] if isinstance(given, ScalarClass) else given.dtype if isinstance(given, TypedScalar) else given
+        )
+        inputs.append(("scalar" if is_scalar else "array", current.name))
+        scalars.append(current if is_scalar else None)
+        argument = add("input", position)
+        for target in casts:
+            if target != current:
+                argument, current = add("cast", argument, target.name), target
+        arguments.append(argument)
+    last = arguments[0]
+    if typing.function != "identity":
+        last = add("call", typing.function, tuple(arguments), typing.returns.name)
+    for before, after in ((typing.returns, typing.result), (typing.result, stored)):
+        if before != after:
+            last = add("cast", last, after.name)
+    return Body(tuple(inputs), tuple(nodes), (last,), (stored.name,), tuple(scalars), stored)
+
+
+def typing_of(op: Op, semantics: Semantics, types: Sequence[Type]) -> Typing:
+    """Decide the dtypes of one call of `op`, or say why the op does not take these operands."""
+    plain = [given.dtype if isinstance(given, TypedScalar) else given for given in types]
+    masks, rest = plain[: op.masks], plain[op.masks :]
+    mask_casts = tuple(_mask(op, given) for given in masks)
+    if op.promotion is Promotion.ALWAYS_BOOL and len(rest) > 1 and _all_integers(rest):
+        return _exact_comparison(op, rest)
+    common = semantics.result_type(rest, op.name)
+    kind = dtypes.info(common).kind
+    if op.promotion is Promotion.INT_TO_FLOAT and kind in ("bool", "int", "uint"):
+        common, kind = semantics.true_division, "float"
+    elif op.promotion is Promotion.BOOL_TO_LONG and kind == "bool":
+        common, kind = semantics.defaults["int"], "int"
+    _check_kind(op, common)
+    compute = common if op.promotion is Promotion.NO_OPMATH else opmath(common)
+    result = returns = compute
+    if op.promotion is Promotion.ALWAYS_BOOL:
+        result = returns = dtypes.bool_
+    elif op.promotion is Promotion.COMPLEX_TO_FLOAT and kind == "complex":
+        result = returns = REAL_PART[common]
+    else:
+        result = common
+    truncates = op.truncating is not None and semantics.integer_division == "trunc" and kind in ("int", "uint")
+    function = op.truncating if truncates and op.truncating is not None else op.name
+    return Typing(mask_casts + ((common, compute),) * len(rest), function, returns, result)
+
+
+def opmath(dtype: np.dtype) -> np.dtype:
+    """Return the dtype that values of `dtype` are computed in: float32 for the narrower floats.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> opmath(ta.bfloat16), opmath(ta.int8)
+    (dtype('float32'), dtype('int8'))
+    """
+    row = dtypes.info(dtype)
+    return dtypes.float32 if row.kind == "float" and row.bits < 32 else dtype
+
+
+REAL_PART = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
+_WORDS = {"bool": "bool", "int": "signed integer", "uint": "unsigned integer", "float": "float", "complex": "complex"}
+
+
+def _mask(op: Op, given: np.dtype | ScalarClass) -> tuple[np.dtype, ...]:
+    if given is not ScalarClass.BOOL and given != dtypes.bool_:
+        name = given.name if isinstance(given, np.dtype) else "a Python number"
+        raise DTypeError(f"{op.name}: the condition must be bool, got {name}; write `condition != 0`")
+    return (dtypes.bool_,)
+
+
+def _check_kind(op: Op, common: np.dtype) -> None:
+    row = dtypes.info(common)
+    if op.promotion is Promotion.NO_OPMATH and row.kind in op.kinds:
+        return
+    if not row.arithmetic:
+        raise DTypeError(
+            f"{op.name}: {common.name} is a storage dtype, it is not computed with; write x.astype('float32') first"
+        )
+    if row.kind not in op.kinds:
+        accepted = ", ".join(_WORDS[kind] for kind in _WORDS if kind in op.kinds)
+        raise DTypeError(f"{op.name}: expected dtypes of kind {accepted}, got {common.name}; {_instead(op, row.kind)}")
+
+
+def _instead(op: Op, kind: str) -> str:
+    if kind == "bool":
+        return "write x.astype('int8') first" if "int" in op.kinds else "write x.astype('float32') first"
+    if kind == "complex":
+        return "write x.real, x.imag or ta.abs(x)"
+    return "write x.astype('int64') first" if "int" in op.kinds else "write `x != 0`"
+
+
+def _stored_as(op: Op, result: np.dtype, out: np.dtype) -> np.dtype:
+    """Return `out`, the dtype of an ``out=`` or in-place target, if the result may be stored so."""
+    if op.casts_freely:
+        if dtypes.info(result).kind == "complex" and dtypes.info(out).kind not in ("complex", "bool"):
+            raise DTypeError(
+                f"astype: {result.name} does not become {out.name}: the imaginary part would be lost; "
+                f"write x.real.astype({out.name!r})"
+            )
+    elif not can_cast_same_kind(result, out):
+        raise DTypeError(
+            f"{op.name}: the result is {result.name}, which is not cast to the {out.name} of the target; "
+            f"write a target of dtype {result.name}, or target[...] = result.astype({out.name!r})"
+        )
+    return out
+
+
+_INTEGER_SCALARS = {ScalarClass.BOOL, ScalarClass.INT32, ScalarClass.UINT32, ScalarClass.INT64, ScalarClass.UINT64}
+
+
+def _all_integers(types: Sequence[np.dtype | ScalarClass]) -> bool:
+    """Whether every operand is an integer or a bool."""
+    return all(
+        given in _INTEGER_SCALARS
+        if isinstance(given, ScalarClass)
+        else dtypes.info(given).kind in ("bool", "int", "uint")
+        for given in types
+    )
+
+
+def _exact_comparison(op: Op, types: Sequence[np.dtype | ScalarClass]) -> Typing:
+    """Compare integers as numbers, whatever the semantics would promote them to, as NumPy 2 does.
+
+    The operands meet in a dtype that holds both. uint64 and a signed integer have none: they reach the backend as
+    they are (the signed one as int64), and it compares signs first.
+    """
+    signed = any(isinstance(given, np.dtype) and dtypes.info(given).kind == "int" for given in types)
+    if signed and dtypes.uint64 in types:
+        casts = tuple((dtypes.uint64 if given == dtypes.uint64 else dtypes.int64,) for given in types)
+    else:
+        casts = ((ARRAY_API.result_type(types, op.name),),) * len(types)
+    _check_kind(op, casts[0][0])
+    return Typing(casts, op.name, dtypes.bool_, dtypes.bool_)

@@ -1,0 +1,120 @@
+"""Bounded caches that cost nothing on a hit: two generations, and a dictionary lookup.
+
+A new entry goes to the young generation. When that is full it becomes the old one, and what was old is dropped; an
+entry found among the old is young again. No order is kept and no hit is written down, so looking up needs no lock.
+Eviction may only ever cause a miss: two threads may each make an entry, one of which is kept.
+
+Plans are found by walking nested dictionaries, ``plans[op][signature][signature]``, which hash by identity: half the
+time of a tuple key. They are counted over all ops together, since a plan holds a kernel's launch arguments.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from typing import Any, Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class TwoGenerations(Generic[V]):
+    """A dictionary of at most ``2 * capacity`` entries.
+
+    Examples
+    --------
+    >>> cache = TwoGenerations(2)
+    >>> for number in range(5):
+    ...     _ = cache.put(number, str(number))
+    >>> len(cache), cache.get(4), cache.get(0)
+    (3, '4', None)
+    """
+
+    __slots__ = ("_lock", "_old", "_young", "capacity")
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._young: dict[Hashable, V] = {}
+        self._old: dict[Hashable, V] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> V | None:
+        """Return the entry of `key`, or None."""
+        found = self._young.get(key)
+        if found is None:
+            found = self._old.get(key)
+            if found is not None:
+                self.put(key, found)
+        return found
+
+    def put(self, key: Hashable, value: V) -> V:
+        """Keep `value` under `key`, unless another thread was first; return what is kept."""
+        with self._lock:
+            if len(self._young) >= self.capacity:
+                self._old = self._young
+                self._young = {}
+            return self._young.setdefault(key, value)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._young = {}
+            self._old = {}
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+
+Nested = dict[Any, Any]
+
+
+class PlanTree:
+    """Nested dictionaries with a common bound on their leaves; the roots belong to the semantics in force."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._lock = threading.Lock()
+        self._count = 0
+        self._young: list[Nested] = []
+        self._old: dict[int, Nested] = {}
+
+    def find_old(self, root: Nested, path: tuple[Hashable, ...]) -> Any:
+        """Return the leaf at `path` of the old generation, or None."""
+        found: Any = self._old.get(id(root))
+        for key in path:
+            if found is None:
+                return None
+            found = found.get(key)
+        return found
+
+    def keep(self, root: Nested, path: tuple[Hashable, ...], leaf: Any) -> None:
+        """Put `leaf` at `path`, ageing everything first where the young generation is full."""
+        with self._lock:
+            if self._count >= self.capacity:
+                self._age()
+            if not any(root is known for known in self._young):
+                self._young.append(root)
+            node = root
+            for key in path[:-1]:
+                node = node.setdefault(key, {})
+            self._count += path[-1] not in node
+            node[path[-1]] = leaf
+
+    def _age(self) -> None:
+        """Let the young generation be the old one. The roots stay the same objects: contexts hold them."""
+        self._old = {id(root): dict(root) for root in self._young}
+        for root in self._young:
+            root.clear()
+        self._count = 0
+
+    def clear(self) -> None:
+        """Forget every plan."""
+        with self._lock:
+            self._age()
+            self._old = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+
+PLANS = PlanTree(4096)
+KERNELS: TwoGenerations[Any] = TwoGenerations(1024)

@@ -1,0 +1,199 @@
+"""Arrays to other things: dtypes, devices, Python values, NumPy, DLPack, pickles.
+
+Data never leaves a device by accident: a protocol that needs the host (``np.asarray``) raises `ImplicitTransferError`
+for an array that is elsewhere, unless `set_transfer_guard` allows it. `to_numpy` and `item` say what they do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.base import ArrayBase, empty_array, signature_of
+from tilearray.devices import as_device
+from tilearray.elementwise import copy_of, execute
+from tilearray.errors import DTypeError, ImplicitTransferError, OperandError, ShapeError
+from tilearray.interchange import dlpack
+from tilearray.layout import Layout, result_layout
+
+if TYPE_CHECKING:
+    from tilearray.array import Array
+
+_guard = "error"
+
+
+def set_transfer_guard(policy: str, /) -> None:
+    """Choose what ``np.asarray`` of an array on another device does: ``"error"`` (at first) or ``"allow"`` a copy.
+
+    Raises
+    ------
+    ValueError
+        If `policy` is neither.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.set_transfer_guard("error")
+    """
+    global _guard
+    if policy not in ("error", "allow"):
+        raise ValueError(f"set_transfer_guard: expected 'error' or 'allow', got {policy!r}")
+    _guard = policy
+
+
+def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+    """Return the values of `x` in another dtype.
+
+    Each value is rounded once, to nearest even. A float becomes an integer by truncation; what does not fit saturates,
+    and NaN becomes 0. Integers wrap in narrower integers. Everything but 0 becomes True.
+
+    Parameters
+    ----------
+    x : Array
+    dtype : dtype or name
+    copy : bool
+        False returns `x` itself where its dtype is `dtype` already.
+    device : Device or str, optional
+        Where the result is to be.
+
+    Raises
+    ------
+    DTypeError
+        From complex to a real dtype: write ``x.real``.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.astype(ta.asarray([1.7, -300.0, float("nan")]), "int8")
+    Array([   1, -128,    0], dtype=int8, device='cpu')
+    """
+    from tilearray.ops import convert
+
+    target = dtypes.as_dtype(dtype, "astype")
+    x = x if device is None else to_device(x, device)
+    if target == x.dtype:
+        return copy_of(x) if copy else x
+    layout = result_layout(x.shape, [x._signature.layout])
+    return execute(convert, (x,), empty_array(type(x), signature_of(layout, target, x.device)))
+
+
+def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
+    """Return `x` on a device: itself where it is there already."""
+    target = as_device(device, "to_device")
+    if target is x.device:
+        return x
+    if stream is not None:
+        raise OperandError("to_device: a stream is taken by cuda devices only; leave it out")
+    dense = copy_of(x)
+    buffer, offset = target.backend.from_numpy(to_numpy(dense), copy=True)
+    return x._make(buffer, offset, signature_of(dense._signature.layout, x.dtype, target))
+
+
+def to_numpy(x: Array, /) -> np.ndarray:
+    """Return the elements as an ndarray: the same memory for an array on the host, else a copy.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.to_numpy(ta.asarray([1, 2]))
+    array([1, 2])
+    """
+    if not isinstance(x, ArrayBase):
+        raise OperandError(f"to_numpy: expected a tilearray Array, got {type(x).__name__}; write np.asarray(x)")
+    signature = x._signature
+    layout = signature.layout
+    return signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
+
+
+def as_ndarray(x: Array, dtype: Any, copy: bool | None) -> np.ndarray:
+    """What ``np.asarray(x)`` gives, or an error where it would move data between devices."""
+    if x.device.type != "cpu" and _guard != "allow":
+        raise ImplicitTransferError(
+            f"__array__: the array is on {x.device}, and NumPy would copy it to the host; write ta.to_numpy(x) or "
+            f"x.to_device('cpu'), or allow it with ta.set_transfer_guard('allow')"
+        )
+    array = to_numpy(x)
+    if dtype is not None and np.dtype(dtype) != array.dtype:
+        if copy is False:
+            raise ValueError(f"__array__: {array.dtype} does not become {np.dtype(dtype)} without a copy")
+        return to_numpy(x.astype(dtype))
+    return array.copy() if copy else array
+
+
+def part(x: Array, position: int) -> Array:
+    """The real (0) or imaginary (1) part as a view."""
+    signature = x._signature
+    if dtypes.info(signature.dtype).kind != "complex":
+        if position == 0:
+            return x
+        raise DTypeError(f"imag: expected a complex array, got {signature.dtype.name}; write ta.zeros_like(x)")
+    half = np.dtype(f"float{signature.itemsize * 4}")
+    layout = Layout(signature.layout.shape, tuple(2 * stride for stride in signature.layout.strides))
+    return x._make(x._buffer, x._offset + position * half.itemsize, signature_of(layout, half, x.device))
+
+
+def single(x: Array, function: str) -> Any:
+    """The one element as a Python number."""
+    if x.size != 1:
+        raise ShapeError(
+            f"{function}: expected an array of one element, got shape {x.shape}; "
+            f"write x.item(index), or a comparison of single elements"
+        )
+    return _python(to_numpy(x).reshape(()))
+
+
+def item(x: Array, *index: int) -> Any:
+    """The element at an index, or the only one."""
+    return single(x[index] if index else x, "item")
+
+
+def tolist(x: Array) -> Any:
+    """Nested lists of Python numbers."""
+    return _python(to_numpy(x))
+
+
+def _python(array: np.ndarray) -> Any:
+    """Python numbers of an ndarray; ml_dtypes' floats become Python floats."""
+    return (array if array.dtype.kind in "biufc" else array.astype(np.float64)).tolist()
+
+
+def rebuild(array: np.ndarray, device: str) -> Array:
+    """Make the array that a pickle describes."""
+    from tilearray.creation import asarray
+
+    return asarray(array, device=device, copy=True)
+
+
+def to_dlpack(x: Array, **options: Any) -> Any:
+    """The capsule of ``__dlpack__``."""
+    return dlpack.to_capsule(to_numpy(x), **options)
+
+
+def dlpack_device(x: Array) -> tuple[int, int]:
+    """The DLPack device type and index."""
+    return (1 if x.device.type == "cpu" else 2), x.device.index
+
+
+def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``np.sin(x)``: run the op of the same name, so that the result is an Array."""
+    from tilearray.ops import BY_UFUNC
+
+    op = BY_UFUNC.get(ufunc.__name__)
+    if method != "__call__" or op is None:
+        what = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        raise OperandError(
+            f"np.{what}: tilearray has no such function; write np.{what}(ta.to_numpy(x)) to compute it with NumPy"
+        )
+    for operand in inputs:
+        if isinstance(operand, np.ndarray):
+            raise OperandError(
+                f"np.{ufunc.__name__}: the operands are a tilearray Array and a numpy.ndarray; "
+                f"write ta.asarray(y) for the latter"
+            )
+    out = kwargs.pop("out", (None,))
+    unknown = ", ".join(sorted(kwargs))
+    if unknown:
+        raise OperandError(f"np.{ufunc.__name__}: {unknown} is not taken for tilearray Arrays; leave it out")
+    return op(*inputs, out=out[0])

@@ -1,0 +1,180 @@
+"""Devices: where an Array's memory lives, and which backend works there.
+
+A `Device` is interned, so identity means equality and a plan key hashes it in nanoseconds. Its backend is a package of
+its own and is imported when the device is first used, never before: ``import tilearray`` loads no driver. A backend
+offers the five calls of `Backend`; everything that it receives is plain: integers, strings and tuples.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+from tilearray.errors import DeviceError, DeviceUnavailableError
+
+ENVIRONMENT_VARIABLE = "TILEARRAY_DEVICE"
+BACKENDS = {"cpu": "tilearray_host", "cuda": "tilearray_cuda"}
+
+
+class Buffer(Protocol):
+    """Memory on one device: kept alive by every view of it."""
+
+    @property
+    def pointer(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def readonly(self) -> bool: ...
+
+
+Launch = Callable[..., None]
+
+
+class Backend(Protocol):
+    """What a device must be able to do."""
+
+    def allocate(self, nbytes: int, /) -> Buffer:
+        """Return uninitialised memory of `nbytes` bytes."""
+        ...
+
+    def compile(self, body: Any, layout_class: tuple[Any, ...], /) -> Any:
+        """Turn an expression body into a kernel for every loop of one layout class."""
+        ...
+
+    def bind(self, kernel: Any, loop: Any, /) -> Launch:
+        """Fix the loop of a kernel: the result is called with ``(buffer, byte offset)`` or ``(number, 0)`` per operand."""
+        ...
+
+    def to_numpy(
+        self, buffer: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, /
+    ) -> Any:
+        """Return a host ndarray of a strided view: the same memory where the device is the host, else a copy."""
+        ...
+
+    def from_numpy(self, array: Any, /, *, copy: bool) -> tuple[Buffer, int]:
+        """Return a buffer that holds `array`'s elements at its strides, and the byte offset of element 0."""
+        ...
+
+
+class Device:
+    """A place for arrays: ``cpu``, or ``cuda:0`` and its neighbours.
+
+    Devices are obtained from `device` or from ``x.device``; equal devices are the same object, and a device also
+    equals its name.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.zeros(3, device="cpu").device
+    Device('cpu')
+    """
+
+    __slots__ = ("_backend", "index", "name", "type")
+
+    def __init__(self, type_: str, index: int) -> None:
+        self.type = type_
+        self.index = index
+        self.name = type_ if type_ == "cpu" else f"{type_}:{index}"
+        self._backend: Backend | None = None
+
+    @property
+    def backend(self) -> Backend:
+        """The backend package of this device, imported at first use."""
+        if self._backend is None:
+            self._backend = cast(Backend, importlib.import_module(BACKENDS[self.type]))
+        return self._backend
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, str) and other == self.name)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Device({self.name!r})"
+
+    def __reduce__(self) -> tuple[Callable[[str], Device], tuple[str]]:
+        return as_device, (self.name,)
+
+
+CPU = Device("cpu", 0)
+_DEVICES: dict[str, Device] = {"cpu": CPU, "cpu:0": CPU}
+
+
+def as_device(spec: object, function: str = "device") -> Device:
+    """Return the `Device` that a name, an index-carrying name, a Device or ``None`` (the default device) stands for."""
+    if spec is None:
+        return default_device()
+    if isinstance(spec, Device):
+        return spec
+    name = str(spec)
+    known = _DEVICES.get(name)
+    if known is not None:
+        return known
+    kind, colon, index = name.partition(":")
+    if kind not in BACKENDS or kind == "cpu" or (colon and not (index.isascii() and index.isdecimal())):
+        raise DeviceError(f"{function}: {name!r} is no device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, ...")
+    if importlib.util.find_spec(BACKENDS[kind]) is None:
+        raise DeviceUnavailableError(
+            f"{function}: {name!r} needs the package {BACKENDS[kind]}, which this installation of tilearray does not "
+            f"have yet; write device='cpu'"
+        )
+    canonical = f"{kind}:{int(index or 0)}"
+    return _DEVICES.setdefault(canonical, Device(kind, int(index or 0)))
+
+
+def devices() -> tuple[Device, ...]:
+    """Return the devices that arrays can be created on, the host last."""
+    return (CPU,)
+
+
+_default: Device | None = None
+
+
+def default_device() -> Device:
+    """Return the device on which new arrays are created: as set, else ``TILEARRAY_DEVICE``, else the host.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.default_device()
+    Device('cpu')
+    """
+    global _default
+    if _default is None:
+        _default = as_device(os.environ.get(ENVIRONMENT_VARIABLE, "cpu"), ENVIRONMENT_VARIABLE)
+    return _default
+
+
+def set_default_device(device: Device | str | None, /) -> None:
+    """Set the device on which arrays are created where none is named; ``None`` returns to the start-up choice.
+
+    Raises
+    ------
+    DeviceError
+        If there is no such device; nothing changes then.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.set_default_device("cpu")
+    """
+    global _default
+    _default = None if device is None else as_device(device, "set_default_device")
+
+
+def common_device(function: str, found: list[Device]) -> Device:
+    """Return the one device of all operands, or say which two differ."""
+    first = found[0]
+    for other in found:
+        if other is not first:
+            raise DeviceError(
+                f"{function}: the operands are on {first} and on {other}; move one with x.to_device({str(first)!r})"
+            )
+    return first

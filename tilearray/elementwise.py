@@ -1,0 +1,206 @@
+"""Elementwise operations: the row of an op, and its call.
+
+The call reads as the sentence of the design: look the plan up; where there is none promote, broadcast and plan; then
+launch. The row *is* the public function. Operands are Arrays, Python numbers and NumPy scalars; anything else is an
+error that says what to write, and in an operator ``NotImplemented`` where the other type may know better.
+
+A plan is found under ``(op, key, key, ...)``, a key being an array's interned signature or a Python number's value
+class, so that everything a plan depends on is part of its key: dtype, shape, strides, device, and for numbers the
+dtype that their value asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tilearray.base import A, ArrayBase, empty_array
+from tilearray.body import Promotion, typed_scalar
+from tilearray.caches import PLANS
+from tilearray.context import STATE, plans_of
+from tilearray.errors import OperandError, WriteError
+from tilearray.operands import as_operands, numbers_alone, scalar_key, type_name
+from tilearray.plan import Key, Plan, make_plan
+from tilearray.scalars import Number, as_number
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One elementwise operation: a row of the table in `tilearray.ops`, and the public function of its name.
+
+    Attributes
+    ----------
+    name : the function's name, and the backends' name for it
+    summary : one line of documentation
+    arity : number of operands
+    kinds : the dtype kinds accepted, after promotion
+    promotion : how the result dtype follows from the common dtype
+    operator : the Python operator, or ""
+    ufunc : NumPy's name of the same function, where it differs
+    truncating : the backends' name of the variant that truncates integer division
+    masks : number of leading operands that are bool conditions and take no part in promotion
+    exact : whether the result is exact (rounded once), so that backends agree bit for bit
+    domain : where random operands of tests and benchmarks are drawn from
+    casts_freely : whether ``out`` may have any dtype (assignment and astype, not arithmetic)
+    refuse_scalar : a check of Python-number operands by position and common dtype
+    example : arguments of the documented example
+    """
+
+    name: str
+    summary: str
+    arity: int
+    kinds: frozenset[str]
+    promotion: Promotion = Promotion.DEFAULT
+    operator: str = ""
+    ufunc: str = ""
+    truncating: str | None = None
+    masks: int = 0
+    exact: bool = True
+    domain: tuple[float, float] | None = None
+    casts_freely: bool = False
+    refuse_scalar: Callable[[Op, int, Number, np.dtype], None] | None = None
+    example: tuple[str, str] = ("", "")
+    into: object = field(default_factory=object, repr=False)
+    __module__ = "tilearray"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__name__", self.name)
+        object.__setattr__(self, "__qualname__", self.name)
+        object.__setattr__(self, "__doc__", _documentation(self))
+
+    def __repr__(self) -> str:
+        return f"<elementwise op tilearray.{self.name}>"
+
+    def __call__(self, *operands: Any, out: Any = None) -> Any:
+        if len(operands) != self.arity:
+            raise TypeError(f"{self.name}: expected {self.arity} operands, got {len(operands)}")
+        return execute(self, operands, out)
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+def execute(op: Op, operands: Sequence[Any], out: Any = None) -> Any:
+    """Run `op` on any mixture of Arrays and numbers; write into `out` where it is given, else make the result."""
+    if out is not None:
+        check_target(op.name, out)
+        operands = [_unaliased(operand, out) for operand in operands]
+    keys: list[Key] = []
+    like: Any = out
+    for operand in operands:
+        if isinstance(operand, ArrayBase):
+            keys.append(operand._signature)
+            like = operand
+        elif (key := scalar_key(op, operand, operands)) is not None:
+            keys.append(key)
+        else:
+            return execute(op, as_operands(op, operands, out), out)
+    if like is None:
+        return execute(op, numbers_alone(op, operands), out)
+    plan = _planned(op, keys, out)
+    if out is None:
+        out = empty_array(like.__class__, plan.signature)
+    _launch(plan, operands, out)
+    return out
+
+
+def _planned(op: Op, keys: list[Key], out: ArrayBase | None) -> Plan:
+    """The plan of a call: looked up, or made on the first call of these signatures."""
+    state = STATE.get()
+    path = (op, *keys) if out is None else (op.into, out._signature, *keys)
+    found: Any = state.plans
+    try:
+        for key in path:
+            found = found[key]
+    except KeyError:
+        semantics = state.semantics  # read once: another thread may set the default semantics
+        root = plans_of(semantics)
+        found = PLANS.find_old(root, path)
+        if found is None:
+            found = make_plan(op, semantics, tuple(keys), None if out is None else out._signature)
+        PLANS.keep(root, path, found)
+    return found
+
+
+def _launch(plan: Plan, operands: Sequence[Any], out: ArrayBase) -> None:
+    """Bind memory and numbers to a plan and run it."""
+    arguments: list[Any] = [out._buffer, out._offset]
+    for position, dtype in enumerate(plan.body.scalar_dtypes):
+        operand = operands[position]
+        if dtype is None:
+            arguments += operand._buffer, operand._offset
+        else:
+            number = as_number(operand, dtype, plan.op.name)
+            if plan.op.refuse_scalar is not None:
+                plan.op.refuse_scalar(plan.op, position, number, dtype)
+            arguments += number, 0
+    plan.launch(*arguments)
+
+
+def check_target(function: str, out: Any) -> None:
+    """Raise unless `out` is an Array that may be written: not read-only, no two elements in one place."""
+    if not isinstance(out, ArrayBase):
+        raise OperandError(
+            f"{function}: expected a tilearray Array as out, got {type_name(out)}; write out=ta.empty(...)"
+        )
+    if out._buffer.readonly:
+        raise WriteError(f"{function}: the target is read-only; write to x.copy() instead")
+    if out._signature.layout.overlaps_itself:
+        layout = out._signature.layout
+        raise WriteError(
+            f"{function}: the target has several elements in one place (shape {layout.shape}, strides "
+            f"{layout.strides}); write to x.copy() instead"
+        )
+
+
+def _unaliased(operand: Any, out: ArrayBase) -> Any:
+    """Return `operand`, or a copy of it where it shares memory with `out` and is not the very same view."""
+    if operand is out or not isinstance(operand, ArrayBase):
+        return operand
+    mine, target = operand._signature, out._signature
+    if mine.device is not target.device:
+        return operand
+    first, last = operand._span()
+    start, end = out._span()
+    if last <= start or end <= first:
+        return operand
+    same_elements = mine.layout == target.layout and mine.itemsize == target.itemsize
+    return operand if same_elements and operand._address == out._address else copy_of(operand)
+
+
+def copy_of(x: A) -> A:
+    """Return a dense copy of an array, its axes in the same order of strides."""
+    from tilearray.ops import assign
+
+    return execute(assign, (x,))
+
+
+def fill(out: A, number: Number, function: str) -> A:
+    """Write a Python number, taken as the dtype of `out`, to every element."""
+    from tilearray.ops import assign
+
+    check_target(function, out)
+    dtype = out._signature.dtype
+    plan = _planned(assign, [typed_scalar(dtype)], out)
+    plan.launch(out._buffer, out._offset, as_number(number, dtype, function), 0)
+    return out
+
+
+def _documentation(op: Op) -> str:
+    names = [f"x{position + 1}" for position in range(op.arity)] if op.arity > 1 else ["x"]
+    kinds = ", ".join(kind for kind in ("bool", "int", "uint", "float", "complex") if kind in op.kinds)
+    call, printed = op.example
+    return (
+        f"{op.summary}\n\n"
+        f"Parameters\n----------\n"
+        f"{', '.join(names)} : Array or number\n    Operands of kind {kinds}; they broadcast against each other.\n"
+        f"out : Array, optional\n    Where to write the result; its dtype may be narrower within the same kind.\n\n"
+        f"Returns\n-------\nArray\n    Dtype: {op.promotion.value}.\n\n"
+        f"Raises\n------\n"
+        f"PromotionError, DTypeError\n    If the dtypes have no common one, or the op does not take it.\n"
+        f"BroadcastError\n    If the shapes do not broadcast.\n\n"
+        f"Examples\n--------\n>>> import tilearray as ta\n>>> {call}\n{printed}\n"
+    )

@@ -1,0 +1,50 @@
+"""Basic indexing: every selection of integers, slices, ``...`` and ``newaxis`` is a view; assignment goes through it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilearray.base import A, ArrayBase
+from tilearray.elementwise import execute, fill
+from tilearray.errors import IndexingError, OperandError
+from tilearray.operands import scalar_array
+from tilearray.scalars import classify
+
+
+def get(x: A, key: Any) -> A:
+    """Return the view that `key` selects."""
+    _refuse_arrays(key)
+    layout, shift = x._signature.layout.index(key)
+    return x._view(layout, shift)
+
+
+def set(x: ArrayBase, key: Any, value: Any) -> None:
+    """Assign an Array (broadcast, cast within its kind) or a number to what `key` selects."""
+    target = get(x, key)
+    if classify(value) is not None:
+        fill(target, value, "setitem")
+        return
+    if isinstance(value, np.generic):
+        value = scalar_array(value, x._signature.device)
+    if not isinstance(value, ArrayBase):
+        raise OperandError(
+            f"setitem: expected a tilearray Array or a number, got {type(value).__name__}; write ta.asarray(value)"
+        )
+    from tilearray.ops import assign
+
+    execute(assign, (value,), target)
+
+
+def _refuse_arrays(key: Any) -> None:
+    for part in key if isinstance(key, tuple) else (key,):  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(part, (ArrayBase, np.ndarray, list)) and not _is_integer(part):
+            raise IndexingError(
+                "getitem: indexing with arrays, masks and lists is not in tilearray yet; "
+                "write integers, slices, ... or None"
+            )
+
+
+def _is_integer(part: Any) -> bool:
+    return isinstance(part, ArrayBase) and part._signature.layout.shape == () and part._signature.dtype.kind in "iu"

@@ -1,0 +1,161 @@
+"""Host objects as ndarrays: NumPy's own, its array protocols, and Python's buffer protocol.
+
+The result shares memory wherever it can and always has one of our dtypes, in native byte order. Its data pointer and
+its byte strides are multiples of the itemsize: strides are counted in elements from here on, and a misaligned element
+would fault a GPU for good. What does not fit is copied where that is allowed, else refused.
+
+An object that offers DLPack or the CUDA Array Interface is not for this module, even if it has ``__array__`` too: those
+protocols say where the data is, while ``__array__`` may silently move it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilearray.dtypes import ALL, as_dtype
+from tilearray.errors import DTypeError, InterchangeError, LayoutError
+
+_OURS = {dtype: dtype for dtype in ALL}
+_DEVICE_PROTOCOLS = ("__dlpack__", "__cuda_array_interface__")
+_ARRAY_PROTOCOLS = ("__array_interface__", "__array_struct__", "__array__")
+
+# What to write instead of x, by the kind of its dtype.
+_REMEDIES = {
+    "O": "x.astype('float64')",
+    "S": "x.astype('float64'), or x.view('uint8') for the bytes",
+    "U": "x.astype('float64')",
+    "T": "x.astype('float64')",
+    "M": "x.view('int64')",
+    "m": "x.view('int64')",
+    "f": "x.astype('float64')",
+    "c": "x.astype('complex128')",
+}
+
+
+def from_host_object(obj: object, *, copy: bool | None, function: str) -> np.ndarray | None:
+    """Return the ndarray that an object on the host is or describes; None if it is no such object.
+
+    Parameters
+    ----------
+    obj : object
+        An ndarray or NumPy scalar, an object with ``__array_interface__``, ``__array_struct__`` or ``__array__``, or
+        one with the buffer protocol (memoryview, array.array, bytes, bytearray, mmap, ctypes arrays).
+    copy : bool or None
+        True always copies, False never, None only where the memory cannot be shared.
+    function : str
+        The function that was called, for error messages.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        Of class ndarray itself and one of the dtypes of `tilearray.dtypes`; read-only where the object is. None for
+        lists, numbers, and objects of a device protocol.
+
+    Raises
+    ------
+    DTypeError
+        If the dtype is none of ours.
+    LayoutError
+        If ``copy=False`` and the memory cannot be shared.
+    InterchangeError
+        If the array is masked.
+
+    Examples
+    --------
+    >>> import array
+    >>> from_host_object(array.array("h", [1, 2]), copy=False, function="asarray")
+    array([1, 2], dtype=int16)
+    >>> from_host_object([1, 2], copy=None, function="asarray") is None
+    True
+    """
+    if type(obj) is np.ndarray and copy is not True:
+        array = obj
+    else:
+        source = _array_source(obj, function)
+        if source is None:
+            return None
+        array = _read(source, copy, function)
+    return share_or_copy(_with_our_dtype(array, function), copy, function)
+
+
+def share_or_copy(array: np.ndarray, copy: bool | None, function: str) -> np.ndarray:
+    """Return the array itself if it is aligned to its itemsize, else a copy; LayoutError if that is not allowed."""
+    if _is_aligned(array):
+        return array
+    if copy is False:
+        raise LayoutError(
+            f"{function}: expected an address and strides that are multiples of the itemsize {array.itemsize}, got "
+            f"an address {array.ctypes.data % array.itemsize} bytes past one and strides {array.strides} in bytes, "
+            f"which needs a copy; write copy=None, or x.copy() first"
+        )
+    return array.copy(order="K")
+
+
+def _array_source(obj: object, function: str) -> Any:
+    """Return what NumPy can read the object from, or None."""
+    if isinstance(obj, np.ma.MaskedArray):
+        raise InterchangeError(
+            f"{function}: expected an array in which every element has a value, got a masked one; write x.filled(value)"
+        )
+    if isinstance(obj, np.ndarray | np.generic):
+        return obj  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(obj, type) or any(_offers(obj, name) for name in _DEVICE_PROTOCOLS):
+        return None
+    if any(_offers(obj, name) for name in _ARRAY_PROTOCOLS):
+        return obj
+    try:
+        return memoryview(obj)  # type: ignore[arg-type]  # np.array takes bytes for text
+    except TypeError:
+        return None
+
+
+def _offers(obj: object, name: str) -> bool:
+    """Whether an object has an attribute. Its class is asked first: Pillow copies the image in such a property."""
+    return hasattr(type(obj), name) or hasattr(obj, name)
+
+
+def _read(source: Any, copy: bool | None, function: str) -> np.ndarray:
+    try:
+        return np.array(source, copy=copy)
+    except ValueError as error:
+        if isinstance(source, memoryview):
+            raise DTypeError(
+                f"{function}: NumPy reads no buffer of format {source.format!r}; write bytes(x) for its bytes"
+            ) from error
+        if copy is not False:
+            raise
+        raise LayoutError(
+            f"{function}: copy=False, but a {type(source).__name__} does not share its memory with NumPy; "
+            f"write copy=None"
+        ) from error
+
+
+def _with_our_dtype(array: np.ndarray, function: str) -> np.ndarray:
+    """Return the array with the table's own dtype object, to which NumPy knows equal ones (longlong, metadata)."""
+    dtype = array.dtype
+    ours = _OURS.get(dtype)
+    if ours is dtype:
+        return array
+    if ours is not None:
+        return array.view(ours)
+    try:
+        as_dtype(dtype, function)
+    except DTypeError as error:
+        remedy = f"x[{dtype.names[0]!r}]" if dtype.names else _REMEDIES.get(dtype.kind)
+        if remedy is None or not dtype.isnative:
+            raise
+        raise DTypeError(f"{error}: {remedy} in NumPy") from None
+    raise AssertionError(f"{dtype!r} has a row in the dtype table but is not in it")  # pragma: no cover
+
+
+def _is_aligned(array: np.ndarray) -> bool:
+    """Whether every element lies at a multiple of the itemsize, as devices and strides in elements need it."""
+    dtype = array.dtype
+    if dtype.alignment == dtype.itemsize:
+        return array.flags.aligned  # NumPy has looked at the pointer and at every stride that is used
+    if array.size == 0:
+        return True
+    steps = (stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1)
+    return array.ctypes.data % dtype.itemsize == 0 and not any(step % dtype.itemsize for step in steps)

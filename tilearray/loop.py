@@ -1,0 +1,214 @@
+"""The collapsed loop: the fewest nested axes that visit the elements of every operand of an elementwise operation.
+
+The planner does not care about an array's axes, only about how memory is walked. `make_loop` drops axes of size 1,
+turns axes around that the output walks backwards (a shift of the origin makes up for it), sorts them by the output's
+strides, outermost first, and merges neighbours that every operand walks as one. A backend executes the result
+without knowing the shape, and `LayoutCase` names the few kinds of loop for which it has its own way of reading.
+
+Worked: ``out = a + b`` of shape (2, 3, 4), where `out` and `a` are contiguous and `b` is a row of 4, broadcast and
+read backwards (strides count elements):
+
+====  ==============  =========================================================
+axis  extent          strides of out, a, b
+====  ==============  =========================================================
+0     2               12, 12, 0
+1     3               4, 4, 0     12 == 4 * 3 and 0 == 0 * 3: merges with axis 0
+2     4               1, 1, -1    4 == 1 * 4, but 0 != -1 * 4: stays
+====  ==============  =========================================================
+
+>>> loop = make_loop((2, 3, 4), [(12, 4, 1), (12, 4, 1), (0, 0, -1)])
+>>> loop.shape, loop.strides
+((6, 4), ((4, 1), (4, 1), (0, -1)))
+>>> loop.case
+<LayoutCase.LOOKUP: 'lookup'>
+
+Only the output's negative strides are turned: were `out` walked backwards too, the same loop would come out with the
+row read forwards.
+
+>>> make_loop((2, 3, 4), [(12, 4, -1), (12, 4, -1), (0, 0, -1)])[:3]
+((6, 4), ((4, 1), (4, 1), (0, 1)), (-3, -3, -3))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from math import prod
+from typing import NamedTuple
+
+from tilearray.strides import dense_strides
+
+Ints = tuple[int, ...]
+
+INT32_END = 2**31
+
+
+class LayoutCase(Enum):
+    """The kinds of collapsed loop, from the simplest; a loop has the first one that fits.
+
+    Examples
+    --------
+    >>> make_loop((8, 8), [(8, 1), (1, 8)]).case
+    <LayoutCase.TILE: 'tile'>
+    """
+
+    EMPTY = "empty"
+    """No elements: nothing to do."""
+    FLAT = "flat"
+    """One axis, every stride 0 or 1: whole vectors, whatever the shape was."""
+    STRIDED = "strided"
+    """One axis, some other stride."""
+    LOOKUP = "lookup"
+    """Two axes, a contiguous output; each operand lies like it, or is a row or a column (or one element) repeated."""
+    ROWS = "rows"
+    """Two axes or more, and the last is the fastest for every operand (or repeats it)."""
+    TILE = "tile"
+    """The operands have two different fastest axes, as in ``a + b.T``."""
+    MIXED = "mixed"
+    """The operands have three different fastest axes or more."""
+
+    __hash__ = object.__hash__  # Members are compared by identity; Enum's own hash is a slow Python function.
+
+
+class Loop(NamedTuple):
+    """A collapsed loop; operand 0 is the output, and strides and shifts count elements.
+
+    Element ``index`` of operand ``k`` lies at ``origin[k] + shifts[k] + sum(index * strides[k])``.
+    """
+
+    shape: Ints
+    """Extents, outermost first. Never (): one element is (1,), no elements (0,)."""
+    strides: tuple[Ints, ...]
+    """For each operand, its stride along each axis; 0 where it is broadcast."""
+    shifts: Ints
+    """For each operand, how far its origin moved when axes were turned around."""
+    case: LayoutCase
+    index_bits: int
+    """32, or 64 if an offset from the shifted origin, or the number of elements, reaches 2**31."""
+
+
+def make_loop(shape: Ints, operand_strides: Sequence[Ints]) -> Loop:
+    """Collapse the loop over `shape` that all operands share.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    operand_strides : sequence of tuple of int
+        Strides of the output and then of each input, broadcast to `shape` (stride 0). An output whose stride is 0
+        along an axis leaves the order and direction of that axis to the inputs.
+
+    Examples
+    --------
+    >>> make_loop((3, 1, 5), [(5, 5, 1), (5, 0, 1)])
+    Loop(shape=(15,), strides=((1,), (1,)), shifts=(0, 0), case=<LayoutCase.FLAT: 'flat'>, index_bits=32)
+    """
+    count = len(operand_strides)
+    shifts: Ints = (0,) * count
+    if 0 in shape:
+        return Loop((0,), ((1,),) * count, shifts, LayoutCase.EMPTY, 32)
+    first = operand_strides[0]
+    if first == dense_strides(shape) and operand_strides.count(first) == count:
+        size = prod(shape)  # All contiguous: what the general way below finds, too, at three times the cost.
+        return Loop((size,), ((1,),) * count, shifts, LayoutCase.FLAT, 64 if size >= INT32_END else 32)
+    # An axis is (stride of out, strides of inputs..., extent): sorting by it sorts by the output's stride first.
+    axes = [axis for axis in zip(*operand_strides, shape) if axis[-1] != 1]
+    if not axes:  # One element; strides of 1 let it share the kernels of contiguous vectors.
+        return Loop((1,), ((1,),) * count, shifts, LayoutCase.FLAT, 32)
+    key = None
+    for axis in axes:
+        if min(axis) < 0:
+            axes, shifts = _turn_around(axes, shifts)
+            key = _magnitudes
+            break
+    if len(axes) > 1:
+        axes.sort(key=key, reverse=True)
+        axes = _merge(axes)
+    *strides, extents = zip(*axes)
+    return Loop(extents, tuple(strides), shifts, _case(extents, strides), _index_bits(extents, strides))
+
+
+def layout_class(loop: Loop) -> tuple[LayoutCase, int, tuple[int | str, ...], int]:
+    """Return what code for a loop may depend on: its case, rank, each operand's last stride, and the index width.
+
+    Last strides are told apart as 0, 1, -1 and "other", so the classes of a given rank are finitely many; extents and
+    other strides are arguments.
+
+    Examples
+    --------
+    >>> layout_class(make_loop((8, 8), [(8, 1), (1, 8)]))
+    (<LayoutCase.TILE: 'tile'>, 2, (1, 'other'), 32)
+    """
+    last = tuple([strides[-1] if -1 <= strides[-1] <= 1 else "other" for strides in loop.strides])
+    return loop.case, len(loop.shape), last, loop.index_bits
+
+
+def _turn_around(axes: list[Ints], shifts: Ints) -> tuple[list[Ints], Ints]:
+    """Reverse the axes that the output walks backwards, or, where it stands still, that no input walks forwards."""
+    turned: list[Ints] = []
+    for axis in axes:
+        *strides, extent = axis
+        if strides[0] < 0 or (strides[0] == 0 and max(strides) <= 0):
+            shifts = tuple([shift + (extent - 1) * stride for shift, stride in zip(shifts, strides)])
+            axis = (*[-stride for stride in strides], extent)
+        turned.append(axis)
+    return turned, shifts
+
+
+def _magnitudes(axis: Ints) -> Ints:
+    """The sort key where strides are negative: by the output's, ties by the first input's, and so on."""
+    return tuple(map(abs, axis))
+
+
+def _merge(axes: list[Ints]) -> list[Ints]:
+    """Merge each axis into the next one out, where every operand walks the two as one."""
+    merged = [axes[0]]
+    for inner in axes[1:]:
+        outer, extent = merged[-1], inner[-1]
+        if outer[0] == inner[0] * extent and outer[:-1] == tuple([stride * extent for stride in inner[:-1]]):
+            merged[-1] = (*inner[:-1], outer[-1] * extent)
+        else:
+            merged.append(inner)
+    return merged
+
+
+def _case(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase:
+    if len(shape) == 1:
+        for strides in operand_strides:
+            if strides[0] not in (0, 1):
+                return LayoutCase.STRIDED
+        return LayoutCase.FLAT
+    out = operand_strides[0]
+    if out == (shape[-1], 1):
+        for strides in operand_strides:
+            if strides != out and 0 not in strides:
+                break
+        else:
+            return LayoutCase.LOOKUP
+    fastest = {_fastest_axis(strides) for strides in operand_strides}
+    return (LayoutCase.ROWS, LayoutCase.TILE, LayoutCase.MIXED)[min(len(fastest), 3) - 1]
+
+
+def _fastest_axis(strides: Ints) -> int:
+    """The axis of the smallest stride, unless the last one is as small, or repeats the operand."""
+    last = len(strides) - 1
+    best, fastest = abs(strides[last]), last
+    for axis in range(last - 1, -1, -1):
+        if 0 < abs(strides[axis]) < best:
+            best, fastest = abs(strides[axis]), axis
+    return fastest
+
+
+def _index_bits(shape: Ints, operand_strides: Sequence[Ints]) -> int:
+    furthest = prod(shape)
+    for strides in operand_strides:
+        forwards = backwards = 0
+        for axis, stride in enumerate(strides):
+            if stride > 0:
+                forwards += (shape[axis] - 1) * stride
+            else:
+                backwards -= (shape[axis] - 1) * stride
+        if forwards > furthest:
+            furthest = forwards
+        if backwards > furthest:
+            furthest = backwards
+    return 64 if furthest >= INT32_END else 32

@@ -1,0 +1,120 @@
+"""What may stand beside an Array: Python numbers, which have a key, and NumPy scalars, which become arrays.
+
+A Python number's key is its value class, so that plans depend on the dtype that a value asks for and never on the
+value. NumPy scalars are strongly typed: they promote like any 0-d array. Everything else is an error here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.base import ArrayBase, signature_of
+from tilearray.body import Promotion, typed_scalar
+from tilearray.context import STATE
+from tilearray.devices import Device, default_device
+from tilearray.errors import OperandError
+from tilearray.layout import Layout
+from tilearray.plan import Key
+from tilearray.scalars import Number, ScalarClass, as_number, classify
+
+if TYPE_CHECKING:
+    from tilearray.elementwise import Op
+
+
+def scalar_key(op: Op, number: Any, operands: Sequence[Any]) -> Key | None:
+    """Return the key of a Python number, or None for what must be replaced first (`as_operands`) or is none.
+
+    The key is the number's value class, or the dtype in which a comparison of integers takes it. Such a comparison is
+    exact, whatever the array's dtype holds: the number takes the first dtype of the ladder that holds it.
+    """
+    found = classify(number)
+    if op.promotion is not Promotion.ALWAYS_BOOL or found not in INTEGER_LADDER:
+        return found
+    dtype = next((operand._signature.dtype for operand in operands if isinstance(operand, ArrayBase)), None)
+    limits = INTEGER_LIMITS.get(dtype)
+    if limits is None or limits[0] <= number <= limits[1]:
+        return found
+    rung = INTEGER_LADDER[found]
+    return None if rung is None else typed_scalar(rung)
+
+
+INTEGER_LADDER = {
+    ScalarClass.INT32: dtypes.int32,
+    ScalarClass.UINT32: dtypes.uint32,
+    ScalarClass.INT64: dtypes.int64,
+    ScalarClass.UINT64: dtypes.uint64,
+    ScalarClass.HUGE: None,
+}
+INTEGER_LIMITS: dict[np.dtype | None, tuple[int, int]] = {
+    dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in dtypes.ALL if dtype.kind in "iu"
+}
+INTEGER_LIMITS[dtypes.bool_] = (1, 0)  # no integer is a bool: it always takes a dtype of the ladder
+
+
+def as_operands(op: Op, operands: Sequence[Any], out: ArrayBase | None) -> list[Any]:
+    """Return operands that all have keys: NumPy scalars become 0-d arrays; everything unknown is an error.
+
+    An integer beyond every dtype that is compared with integers only is as good as an infinity.
+    """
+    device = next((operand._signature.device for operand in (*operands, out) if isinstance(operand, ArrayBase)), None)
+    known = [
+        scalar_array(operand, device or default_device()) if isinstance(operand, np.generic) else operand
+        for operand in operands
+    ]
+    integers = all(operand._signature.dtype in INTEGER_LIMITS for operand in known if isinstance(operand, ArrayBase))
+    for position, operand in enumerate(known):
+        if isinstance(operand, ArrayBase):
+            continue
+        found = classify(operand)
+        if found is None:
+            raise OperandError(
+                f"{op.name}: expected tilearray Arrays or numbers, got {type_name(operand)} as operand "
+                f"{position + 1}; write ta.asarray(x{position + 1})"
+            )
+        if found is ScalarClass.HUGE and op.promotion is Promotion.ALWAYS_BOOL and integers:
+            known[position] = math.copysign(math.inf, operand)
+    return known
+
+
+def numbers_alone(op: Op, numbers: Sequence[Any]) -> list[Any]:
+    """Return 0-d arrays of Python numbers without an array: of the default dtype of their common type and values."""
+    common = STATE.get().semantics.result_type([class_of(number) for number in numbers[op.masks :]], op.name)
+    taken = [dtypes.bool_] * op.masks + [common] * (op.arity - op.masks)
+    return [
+        scalar_array(host_number(number, dtype, op.name), default_device())
+        for number, dtype in zip(numbers, taken, strict=True)
+    ]
+
+
+def class_of(number: Any) -> ScalarClass:
+    """Return the value class of what is known to be a Python number."""
+    found = classify(number)
+    assert found is not None
+    return found
+
+
+def host_number(number: Number, dtype: np.dtype, function: str) -> np.ndarray:
+    """Return a Python number as a 0-d ndarray, checked against the dtype's range and rounded once."""
+    from tilearray_host.casts import scalar
+
+    return scalar(as_number(number, dtype, function), dtype)
+
+
+def scalar_array(value: Any, device: Device) -> Any:
+    """Return a 0-d Array of a NumPy scalar: strongly typed, like any array."""
+    from tilearray.array import Array
+
+    array = np.asarray(value)
+    dtype = dtypes.as_dtype(array.dtype)
+    buffer, offset = device.backend.from_numpy(array, copy=True)
+    return Array._make(buffer, offset, signature_of(Layout.of(()), dtype, device))
+
+
+def type_name(value: object) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

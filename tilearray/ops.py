@@ -1,0 +1,174 @@
+"""THE TABLE: one row per elementwise operation.
+
+A row is the public function of its name, the source of its operator, its documentation, its tests and its kernels.
+To add an operation, add a row, name the function in a backend, and give the test table an oracle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.body import Promotion
+from tilearray.elementwise import Op
+from tilearray.scalars import Number
+
+B = frozenset({"bool"})
+I = frozenset({"int", "uint"})  # noqa: E741
+F = frozenset({"float"})
+C = frozenset({"complex"})
+REAL = B | I | F
+NUMERIC = I | F | C
+ANY = B | NUMERIC
+
+DEFAULT, NO_OPMATH = Promotion.DEFAULT, Promotion.NO_OPMATH
+INT_TO_FLOAT, ALWAYS_BOOL = Promotion.INT_TO_FLOAT, Promotion.ALWAYS_BOOL
+COMPLEX_TO_FLOAT, BOOL_TO_LONG = Promotion.COMPLEX_TO_FLOAT, Promotion.BOOL_TO_LONG
+
+
+def _refuse_negative_exponent(op: Op, position: int, number: Number, dtype: np.dtype) -> None:
+    """An integer to a negative power is no integer, and the exponent is known to be negative: say so."""
+    if position == 1 and dtypes.info(dtype).kind in ("int", "uint") and isinstance(number, int) and number < 0:
+        raise ValueError(
+            f"{op.name}: integers to the negative power {number} are not integers; "
+            f"write x.astype('float32') ** {number}"
+        )
+
+
+# fmt: off
+# name, summary, arity, kinds, promotion, then what is special to the row
+
+# arithmetic
+add = Op("add", "Sum; for bool, logical or.", 2, ANY, DEFAULT, "+",
+         example=("ta.add(ta.asarray([1, 2]), 10)", "Array([11, 12], dtype=int64, device='cpu')"))
+subtract = Op("subtract", "Difference.", 2, NUMERIC, DEFAULT, "-",
+              example=("ta.subtract(ta.asarray([1, 2]), 10)", "Array([-9, -8], dtype=int64, device='cpu')"))
+multiply = Op("multiply", "Product; for bool, logical and.", 2, ANY, DEFAULT, "*",
+              example=("ta.multiply(ta.asarray([1, 2]), 10)", "Array([10, 20], dtype=int64, device='cpu')"))
+divide = Op("divide", "True quotient; integers give the default float.", 2, ANY, INT_TO_FLOAT, "/", ufunc="true_divide",
+            example=("ta.divide(ta.asarray([1, 2]), 4)", "Array([0.25, 0.5 ], dtype=float32, device='cpu')"))
+floor_divide = Op("floor_divide", "Quotient rounded down (toward zero for the integers of C-like semantics).",
+                  2, I | F, DEFAULT, "//", truncating="floor_divide_trunc",
+                  example=("ta.floor_divide(ta.asarray([7, -7]), 2)", "Array([ 3, -4], dtype=int64, device='cpu')"))
+remainder = Op("remainder", "What floor division leaves, with the divisor's sign (the dividend's in C-like semantics).",
+               2, I | F, DEFAULT, "%", truncating="remainder_trunc",
+               example=("ta.remainder(ta.asarray([7, -7]), 2)", "Array([1, 1], dtype=int64, device='cpu')"))
+pow = Op("pow", "Power; integers wrap, and 1 and -1 alone have negative powers.", 2, NUMERIC, DEFAULT, "**",
+         ufunc="power", exact=False, domain=(0.1, 10.0), refuse_scalar=_refuse_negative_exponent,
+         example=("ta.pow(ta.asarray([2, 3]), 2)", "Array([4, 9], dtype=int64, device='cpu')"))
+negative = Op("negative", "Negation; unsigned integers wrap.", 1, NUMERIC, DEFAULT, "-x",
+              example=("ta.negative(ta.asarray([1, -2]))", "Array([-1,  2], dtype=int64, device='cpu')"))
+positive = Op("positive", "The same values, copied.", 1, NUMERIC, DEFAULT, "+x",
+              example=("ta.positive(ta.asarray([1, -2]))", "Array([ 1, -2], dtype=int64, device='cpu')"))
+abs = Op("abs", "Absolute value; for complex, the modulus.", 1, NUMERIC, COMPLEX_TO_FLOAT, "abs(x)", ufunc="absolute",
+         example=("ta.abs(ta.asarray([3 + 4j]))", "Array([5.], dtype=float32, device='cpu')"))
+square = Op("square", "Product with itself; bool counts as integer.", 1, ANY, BOOL_TO_LONG,
+            example=("ta.square(ta.asarray([True, False]))", "Array([1, 0], dtype=int64, device='cpu')"))
+
+# bits
+bitwise_and = Op("bitwise_and", "Bitwise and; for bool, logical and.", 2, B | I, NO_OPMATH, "&",
+                 example=("ta.bitwise_and(ta.asarray([6, 5]), 4)", "Array([4, 4], dtype=int64, device='cpu')"))
+bitwise_or = Op("bitwise_or", "Bitwise or; for bool, logical or.", 2, B | I, NO_OPMATH, "|",
+                example=("ta.bitwise_or(ta.asarray([6, 5]), 1)", "Array([7, 5], dtype=int64, device='cpu')"))
+bitwise_xor = Op("bitwise_xor", "Bitwise exclusive or.", 2, B | I, NO_OPMATH, "^",
+                 example=("ta.bitwise_xor(ta.asarray([6, 5]), 1)", "Array([7, 4], dtype=int64, device='cpu')"))
+bitwise_invert = Op("bitwise_invert", "Every bit inverted; for bool, logical not.", 1, B | I, NO_OPMATH, "~x",
+                    ufunc="invert",
+                    example=("ta.bitwise_invert(ta.asarray([0, 5]))", "Array([-1, -6], dtype=int64, device='cpu')"))
+bitwise_left_shift = Op("bitwise_left_shift", "Bits moved up; a count beyond the width leaves 0.", 2, I, NO_OPMATH, "<<",
+                        ufunc="left_shift",
+                        example=("ta.bitwise_left_shift(ta.asarray([1, 3]), 2)",
+                                 "Array([ 4, 12], dtype=int64, device='cpu')"))
+bitwise_right_shift = Op("bitwise_right_shift", "Bits moved down, the sign kept.", 2, I, NO_OPMATH, ">>",
+                         ufunc="right_shift",
+                         example=("ta.bitwise_right_shift(ta.asarray([8, -8]), 2)",
+                                  "Array([ 2, -2], dtype=int64, device='cpu')"))
+
+# comparison
+equal = Op("equal", "Whether the operands are equal; integers compare exactly.", 2, ANY, ALWAYS_BOOL, "==",
+           example=("ta.equal(ta.asarray([1, 2]), 2)", "Array([False,  True], dtype=bool, device='cpu')"))
+not_equal = Op("not_equal", "Whether the operands differ.", 2, ANY, ALWAYS_BOOL, "!=",
+               example=("ta.not_equal(ta.asarray([1, 2]), 2)", "Array([ True, False], dtype=bool, device='cpu')"))
+less = Op("less", "Whether x1 < x2.", 2, REAL, ALWAYS_BOOL, "<",
+          example=("ta.less(ta.asarray([1, 2]), 2)", "Array([ True, False], dtype=bool, device='cpu')"))
+less_equal = Op("less_equal", "Whether x1 <= x2.", 2, REAL, ALWAYS_BOOL, "<=",
+                example=("ta.less_equal(ta.asarray([1, 2]), 1)", "Array([ True, False], dtype=bool, device='cpu')"))
+greater = Op("greater", "Whether x1 > x2.", 2, REAL, ALWAYS_BOOL, ">",
+             example=("ta.greater(ta.asarray([1, 2]), 300)", "Array([False, False], dtype=bool, device='cpu')"))
+greater_equal = Op("greater_equal", "Whether x1 >= x2.", 2, REAL, ALWAYS_BOOL, ">=",
+                   example=("ta.greater_equal(ta.asarray([1, 2]), 2)", "Array([False,  True], dtype=bool, device='cpu')"))
+isnan = Op("isnan", "Whether a value is NaN.", 1, ANY, ALWAYS_BOOL,
+           example=("ta.isnan(ta.asarray([1.0, float('nan')]))", "Array([False,  True], dtype=bool, device='cpu')"))
+
+# functions
+sqrt = Op("sqrt", "Square root, correctly rounded for real dtypes.", 1, ANY, INT_TO_FLOAT,
+          example=("ta.sqrt(ta.asarray([4, 9]))", "Array([2., 3.], dtype=float32, device='cpu')"))
+exp = Op("exp", "Exponential.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
+         example=("ta.exp(ta.asarray([0, 1]))", "Array([1.       , 2.7182817], dtype=float32, device='cpu')"))
+log = Op("log", "Natural logarithm.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
+         example=("ta.log(ta.asarray([1.0, 2.0]))", "Array([0.       , 0.6931472], dtype=float32, device='cpu')"))
+sin = Op("sin", "Sine of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
+         example=("ta.sin(ta.asarray([0.0, 1.0]))", "Array([0.       , 0.8414709], dtype=float32, device='cpu')"))
+tanh = Op("tanh", "Hyperbolic tangent.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-10.0, 10.0),
+          example=("ta.tanh(ta.asarray([0.0, 1.0]))", "Array([0.       , 0.7615942], dtype=float32, device='cpu')"))
+floor = Op("floor", "The largest integer that is not above x, in x's dtype.", 1, I | F, DEFAULT,
+           example=("ta.floor(ta.asarray([1.5, -1.5]))", "Array([ 1., -2.], dtype=float32, device='cpu')"))
+
+# selection
+minimum = Op("minimum", "The smaller operand; NaN where either is NaN.", 2, REAL, DEFAULT,
+             example=("ta.minimum(ta.asarray([1, 5]), 3)", "Array([1, 3], dtype=int64, device='cpu')"))
+maximum = Op("maximum", "The larger operand; NaN where either is NaN.", 2, REAL, DEFAULT,
+             example=("ta.maximum(ta.asarray([1, 5]), 3)", "Array([3, 5], dtype=int64, device='cpu')"))
+where = Op("where", "x2 where the bool x1 is true, else x3.", 3, ANY, NO_OPMATH, masks=1,
+           example=("ta.where(ta.asarray([True, False]), 1, ta.asarray([10, 20]))",
+                    "Array([ 1, 20], dtype=int64, device='cpu')"))
+clamp = Op("clip", "The nearest value to x1 within [x2, x3]; NaN where any is NaN.", 3, I | F, DEFAULT,
+           example=("ta.clip(ta.asarray([1, 5, 9]), 2, 6)", "Array([2, 5, 6], dtype=int64, device='cpu')"))
+assign = Op("identity", "The values of x, in another dtype or place.", 1, ANY, NO_OPMATH,
+            example=("ta.asarray([1, 2]).copy()", "Array([1, 2], dtype=int64, device='cpu')"))
+convert = Op("identity", "The values of x in any dtype: what astype does.", 1, ANY, NO_OPMATH, casts_freely=True,
+             example=("ta.asarray([1.5]).astype('int8')", "Array([1], dtype=int8, device='cpu')"))
+# fmt: on
+
+OPS: tuple[Op, ...] = tuple(row for row in dict(globals()).values() if isinstance(row, Op))
+PUBLIC: dict[str, Op] = {row.name: row for row in OPS if row.name != "identity"}
+BY_UFUNC: dict[str, Op] = {row.ufunc or row.name: row for row in PUBLIC.values()}
+__test__ = {f"{row.name}-{number}": row.__doc__ for number, row in enumerate(OPS)}
+
+
+def clip(x: Any, min: Any = None, max: Any = None, /, *, out: Any = None) -> Any:
+    """Return the nearest value to each element within ``[min, max]``.
+
+    Parameters
+    ----------
+    x : Array or number
+    min, max : Array, number or None
+        The bounds, broadcast against `x`; None leaves that side open.
+    out : Array, optional
+        Where to write the result.
+
+    Returns
+    -------
+    Array
+        Of the common dtype; NaN where any operand is NaN.
+
+    Raises
+    ------
+    ScalarOverflowError
+        If a bound does not fit an integer `x`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.clip(ta.asarray([1, 5, 9]), None, 6)
+    Array([1, 5, 6], dtype=int64, device='cpu')
+    """
+    if min is None and max is None:
+        return positive(x, out=out)
+    if min is None:
+        return minimum(x, max, out=out)
+    if max is None:
+        return maximum(x, min, out=out)
+    return clamp(x, min, max, out=out)
