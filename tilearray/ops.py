@@ -106,13 +106,13 @@ isnan = Op("isnan", "Whether a value is NaN.", 1, ANY, ALWAYS_BOOL,
 sqrt = Op("sqrt", "Square root, correctly rounded for real dtypes.", 1, ANY, INT_TO_FLOAT,
           example=("ta.sqrt(ta.asarray([4, 9]))", "Array([2., 3.], dtype=float32, device='cpu')"))
 exp = Op("exp", "Exponential.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
-         example=("ta.exp(ta.asarray([0, 1]))", "Array([1.       , 2.7182817], dtype=float32, device='cpu')"))
+         example=("ta.exp(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 log = Op("log", "Natural logarithm.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
-         example=("ta.log(ta.asarray([1.0, 2.0]))", "Array([0.       , 0.6931472], dtype=float32, device='cpu')"))
+         example=("ta.log(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 sin = Op("sin", "Sine of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
-         example=("ta.sin(ta.asarray([0.0, 1.0]))", "Array([0.       , 0.8414709], dtype=float32, device='cpu')"))
+         example=("ta.sin(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 tanh = Op("tanh", "Hyperbolic tangent.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-10.0, 10.0),
-          example=("ta.tanh(ta.asarray([0.0, 1.0]))", "Array([0.       , 0.7615942], dtype=float32, device='cpu')"))
+          example=("ta.tanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 floor = Op("floor", "The largest integer that is not above x, in x's dtype.", 1, I | F, DEFAULT,
            example=("ta.floor(ta.asarray([1.5, -1.5]))", "Array([ 1., -2.], dtype=float32, device='cpu')"))
 

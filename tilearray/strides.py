@@ -76,9 +76,9 @@ def reshape_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
 def overlaps(shape: Ints, strides: Ints) -> bool:
     """Return whether two different indices reach the same element.
 
-    Exact up to 65536 elements. Beyond that, a layout in which no axis steps clear of all faster ones together, and
-    which is not plainly free of overlap, is said to overlap, though strides such as (3, 2) with sizes (2, 40000)
-    in rare cases do not.
+    There is no overlap if every axis steps clear of all faster ones together. Up to 65536 elements every other layout
+    is enumerated, so the answer is exact. Beyond, it is yes, though in rare cases there is none: strides (3, 2) with
+    sizes (2, 40000), say, interleave.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def overlaps(shape: Ints, strides: Ints) -> bool:
         size *= n
     if size == 0 or clear:
         return False
-    if size > reach + 1 or size > ENUMERATED:  # More elements than places; or too many to look at.
+    if size > ENUMERATED:
         return True
     reached, size = {0}, 1
     for stride, n in axes:

@@ -347,8 +347,7 @@ def test_layouts_and_out(source: str, target: str, layout: str) -> None:
 
 @pytest.mark.parametrize(("source", "target"), WAYS)
 def test_out_may_be_larger_than_a_0d_operand(source: str, target: str) -> None:
-    x = np.ones((), dtype_of(source))
-    out = np.zeros((2, 3), dtype_of(target))
+    x, out = np.ones((), dtype_of(source)), np.zeros((2, 3), dtype_of(target))
     cast(x, dtype_of(target), out)
     assert out.tobytes() == np.broadcast_to(cast(x, dtype_of(target)), (2, 3)).tobytes()
 
@@ -381,7 +380,7 @@ def test_python_ints_of_any_size_round_once(target: str) -> None:
     part = COMPLEX.get(target, target)
     for value in hurtful_ints():
         result = scalar(value, dtype_of(target))
-        assert (result.shape, result.dtype) == ((), dtype_of(target))
+        assert (type(result), result.shape, result.dtype) == (np.ndarray, (), dtype_of(target))
         (got,) = patterns_of(result.real.reshape(1).copy() if target in COMPLEX else result.reshape(1))
         want = round_to(FORMATS[part], Fraction(value))
         assert got == want if want is not None else stands_for_nan(part, got), (value, target)

@@ -174,15 +174,15 @@ def test_float_unary(dtype: str) -> None:
 
 # --- functions: accuracy ------------------------------------------------------------------------------------------
 
-# Worst error in ulp (units in the last place of the exact result). float32: all 2**32 arguments against NumPy's float64
-# functions, as measured with NumPy 2.4.6 on x86-64 with AVX-512; float64: 4,000 arguments against mpmath.
-# The bound leaves room for other processors, for which NumPy has other code; NumPy itself promises 4.
+# Worst error in ulp (units in the last place of the exact result), as measured with NumPy 2.4.6 on x86-64 with AVX-512.
+# float32: all 2**32 arguments (pow: 100,000) against NumPy's float64 functions; float64: 4,000 against mpmath.
+# The bound leaves room for other processors, for which NumPy has other code.
 MEASURED = {
     ("sqrt", "float32"): (0.50, 0.5),
     ("exp", "float32"): (2.55, 4),
     ("log", "float32"): (3.84, 4),
-    ("sin", "float32"): (1.45, 4),
-    ("tanh", "float32"): (1.37, 4),
+    ("sin", "float32"): (1.49, 4),
+    ("tanh", "float32"): (1.38, 4),
     ("pow", "float32"): (1.00, 4),
     ("sqrt", "float64"): (0.50, 0.5),
     ("exp", "float64"): (0.66, 1),

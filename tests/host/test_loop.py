@@ -152,6 +152,8 @@ def test_shifts_make_up_for_turned_axes():
     assert (loop.shape, loop.strides, loop.shifts) == ((6, 8), ((8, 1), (8, -1), (0, 1)), (-7, 7, -7))
     still = make_loop((6, 8), [(0, 0), (-8, -1)])  # A reduction: the output decides nothing.
     assert (still.shape, still.strides, still.shifts) == ((48,), ((0,), (1,)), (0, -47))
+    against = make_loop((3, 2), [(0, 0), (-1, -3), (1, 3)])  # Inputs that disagree on the direction, not on the order.
+    assert (against.shape, against.strides, against.shifts) == ((6,), ((0,), (-1,), (1,)), (0, 0, 0))
 
 
 @pytest.mark.parametrize(
