@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_host.casts import cast, dtype_named, scalar
+from tilearray_host.casts import caster, dtype_named, scalar
 from tilearray_host.functions import FUNCTIONS
 from tilearray_host.memory import Buffer
 
@@ -28,6 +28,10 @@ Slot = tuple[np.dtype, int, tuple[int, ...] | None]
 Launch = Callable[..., None]
 
 
+Step = tuple[Callable[..., Any], np.dtype, tuple[int, ...]]
+"""What computes a node from the values of others into an array of a dtype."""
+
+
 class Kernel:
     """A body with its functions looked up."""
 
@@ -35,44 +39,61 @@ class Kernel:
         kinds = [("array", name) for name in body.output_dtypes] + list(body.inputs)
         self.operands = [(kind, dtype_named(name)) for kind, name in kinds]
         self.stores: tuple[int, ...] = body.outputs
-        self.nodes = [_resolve(node) for node in body.nodes]
+        self.steps = _steps(body)
         self.direct = _single_call(body)
+        last = len(self.steps) - 1
+        self.writes_in_place = self.stores == (last,) and not isinstance(self.steps[last], int)
 
     def evaluate(self, outs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
         """Compute every node and store the outputs; a last node that is the only output writes in place."""
         values: list[np.ndarray] = []
-        in_place = len(outs) == 1 and self.stores[0] == len(self.nodes) - 1 and self.nodes[-1][0] != "input"
-        final = len(self.nodes) - 1 if in_place else -1
-        for position, (kind, what, arguments) in enumerate(self.nodes):
-            out = outs[0] if position == final else None
-            if kind == "input":
-                values.append(inputs[what])
-            elif kind == "cast":
-                values.append(cast(values[arguments[0]], what, out))
-            else:
-                function, dtype = what
-                operands = [values[argument] for argument in arguments]
-                if out is None:
-                    out = np.empty(outs[0].shape, dtype)
-                function(*operands, out=out)
-                values.append(out)
-        if not in_place:
+        final = len(self.steps) - 1 if self.writes_in_place else -1
+        for position, step in enumerate(self.steps):
+            if isinstance(step, int):
+                values.append(inputs[step])
+                continue
+            function, dtype, arguments = step
+            operands = [values[argument] for argument in arguments]
+            shape = outs[0].shape if any(operand.ndim for operand in operands) else ()
+            out = outs[0] if position == final else np.empty(shape, dtype)
+            function(*operands, out=out)
+            values.append(out)
+        if not self.writes_in_place:
             for out, store in zip(outs, self.stores, strict=True):
-                cast(values[store], out.dtype, out)
+                np.copyto(out, values[store])
 
 
-def _resolve(node: tuple[Any, ...]) -> tuple[str, Any, tuple[int, ...]]:
-    """Replace names by what they name: ``(kind, payload, arguments)``."""
-    if node[0] == "input":
-        return "input", node[1], ()
-    if node[0] == "cast":
-        return "cast", dtype_named(node[2]), (node[1],)
-    return "call", (FUNCTIONS[node[1]], dtype_named(node[3])), node[2]
+def _steps(body: Any) -> list[int | Step]:
+    """Look up the functions of a body's nodes; an input stays its position."""
+    steps: list[int | Step] = []
+    dtypes: list[np.dtype] = []
+    for kind, what, *rest in body.nodes:
+        if kind == "input":
+            dtypes.append(dtype_named(body.inputs[what][1]))
+            steps.append(what)
+        elif kind == "cast":
+            dtypes.append(dtype_named(rest[0]))
+            steps.append((_cast(dtypes[what], dtypes[-1]), dtypes[-1], (what,)))
+        else:
+            dtypes.append(dtype_named(rest[1]))
+            steps.append((FUNCTIONS[what], dtypes[-1], rest[0]))
+    return steps
+
+
+def _cast(source: np.dtype, target: np.dtype) -> Callable[..., Any]:
+    convert = caster(source, target)
+
+    def function(x: np.ndarray, *, out: np.ndarray) -> None:
+        convert(x, target, out)
+
+    return function
 
 
 def _single_call(body: Any) -> Callable[..., Any] | None:
-    """The function of a body that is one call on its inputs in their order, else None."""
+    """The function of a body that is one call on its inputs in their order, or a copy; else None."""
     *inputs, last = body.nodes
+    if last[0] == "input":
+        return FUNCTIONS["identity"]
     in_order = tuple(range(len(inputs)))
     plain = last[0] == "call" and last[2] == in_order and body.outputs == (len(inputs),)
     return FUNCTIONS[last[1]] if plain and all(node[0] == "input" for node in inputs) else None
