@@ -124,22 +124,54 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints]) -> Loop:
         axes.sort(key=key, reverse=True)
         axes = _merge(axes)
     *strides, extents = zip(*axes)
-    return Loop(extents, tuple(strides), shifts, _case(extents, strides), _index_bits(extents, strides))
+    case, second = _case(extents, strides)
+    if second != len(axes) - 2:  # a tile lies over the last two axes
+        axes.insert(-1, axes.pop(second))
+        *strides, extents = zip(*axes)
+    return Loop(extents, tuple(strides), shifts, case, _index_bits(extents, strides))
 
 
-def layout_class(loop: Loop) -> tuple[LayoutCase, int, tuple[int | str, ...], int]:
-    """Return what code for a loop may depend on: its case, rank, each operand's last stride, and the index width.
+class LayoutClass(NamedTuple):
+    """What code for a loop may depend on. There are finitely many of a rank; all else is an argument of the kernel."""
 
-    Last strides are told apart as 0, 1, -1 and "other", so the classes of a given rank are finitely many; extents and
-    other strides are arguments.
+    case: LayoutCase
+    rank: int
+    strides: tuple[tuple[int | str, ...], ...]
+    """Of each operand along the last two axes (or the only one): 0, 1, -1 or "other"."""
+    index_bits: int
+    divisible: bool
+    """Whether every stride that is an argument is a multiple of 16."""
+    narrow: bool
+    """Whether the last axis is shorter than a block."""
+
+
+NARROW = 512
+
+
+def layout_class(loop: Loop) -> LayoutClass:
+    """Return the class of a loop, by which its kernel is found.
 
     Examples
     --------
-    >>> layout_class(make_loop((8, 8), [(8, 1), (1, 8)]))
-    (<LayoutCase.TILE: 'tile'>, 2, (1, 'other'), 32)
+    >>> layout_class(make_loop((8, 8), [(8, 1), (1, 8)]))[:4]
+    (<LayoutCase.TILE: 'tile'>, 2, (('other', 1), (1, 'other')), 32)
     """
-    last = tuple([strides[-1] if -1 <= strides[-1] <= 1 else "other" for strides in loop.strides])
-    return loop.case, len(loop.shape), last, loop.index_bits
+    shape, operands = loop.shape, loop.strides
+    if len(shape) == 1:
+        classes = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
+        return LayoutClass(loop.case, 1, classes, loop.index_bits, False, False)
+    classes = tuple([tuple([stride if -1 <= stride <= 1 else "other" for stride in s[-2:]]) for s in operands])
+    return LayoutClass(
+        loop.case, len(shape), classes, loop.index_bits, _strides_divisible(operands), shape[-1] < NARROW
+    )
+
+
+def _strides_divisible(operands: tuple[Ints, ...]) -> bool:
+    for strides in operands:
+        for stride in strides:
+            if stride % 16 and not -1 <= stride <= 1:
+                return False
+    return True
 
 
 def _turn_around(axes: list[Ints], shifts: Ints) -> tuple[list[Ints], Ints]:
@@ -171,21 +203,20 @@ def _merge(axes: list[Ints]) -> list[Ints]:
     return merged
 
 
-def _case(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase:
-    if len(shape) == 1:
-        for strides in operand_strides:
-            if strides[0] not in (0, 1):
-                return LayoutCase.STRIDED
-        return LayoutCase.FLAT
+def _case(shape: Ints, operand_strides: Sequence[Ints]) -> tuple[LayoutCase, int]:
+    """Return the case, and the axis that a tile spans beside the last one."""
+    last = len(shape) - 1
+    if last == 0:
+        plain = all([-1 < strides[0] < 2 for strides in operand_strides])
+        return (LayoutCase.FLAT if plain else LayoutCase.STRIDED), -1
     out = operand_strides[0]
-    if out == (shape[-1], 1):
-        for strides in operand_strides:
-            if strides != out and 0 not in strides:
-                break
-        else:
-            return LayoutCase.LOOKUP
-    fastest = {_fastest_axis(strides) for strides in operand_strides}
-    return (LayoutCase.ROWS, LayoutCase.TILE, LayoutCase.MIXED)[min(len(fastest), 3) - 1]
+    if out == (shape[-1], 1) and all([strides == out or 0 in strides for strides in operand_strides]):
+        return LayoutCase.LOOKUP, 0
+    others = [axis for strides in operand_strides if (axis := _fastest_axis(strides)) != last]
+    if not others:
+        return LayoutCase.ROWS, last - 1
+    first = others[0]
+    return (LayoutCase.TILE if others.count(first) == len(others) else LayoutCase.MIXED), first
 
 
 def _fastest_axis(strides: Ints) -> int:

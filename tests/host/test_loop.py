@@ -63,7 +63,21 @@ def test_loop_is_minimal_and_ordered(problem):
         assert any(s[outer] != s[inner] * loop.shape[inner] for s in loop.strides), "mergeable neighbours"
     out = loop.strides[0]
     assert min(out) >= 0
-    assert list(out) == sorted(out, reverse=True)
+    outer = out[:-2] if loop.case in (LayoutCase.TILE, LayoutCase.MIXED) else out[:-1]
+    assert list(outer) == sorted(outer, reverse=True)
+    assert out[-1] == min(out)
+
+
+@given(problems())
+def test_a_tile_spans_the_fastest_axes_of_the_operands(problem):
+    """The last axis is the output's fastest; the one before it is the fastest of an operand that disagrees."""
+    loop = make_loop(*problem)
+    if loop.case is LayoutCase.TILE:
+        last = len(loop.shape) - 1
+        for strides in loop.strides:
+            moving = [(abs(stride), last - axis) for axis, stride in enumerate(strides) if stride]
+            if moving and strides[-1] != 0:
+                assert last - min(moving)[1] in (last, last - 1)
 
 
 @given(problems())
@@ -180,11 +194,16 @@ def test_index_bits_at_the_border(shape, strides, bits):
 
 
 def test_layout_class_depends_on_no_size():
-    small, large = of((6, 8), A, Layout.of(8)), of((60, 80), Layout.of((60, 80)), Layout.of(80))
-    assert layout_class(small) == layout_class(large) == (LayoutCase.LOOKUP, 2, (1, 1, 1), 32)
+    small, large = of((6, 8), A, Layout.of(8)), of((60, 800), Layout.of((60, 800)), Layout.of(800))
+    assert layout_class(small) == layout_class(large)._replace(divisible=False, narrow=True)
+    assert layout_class(large)[:4] == (LayoutCase.LOOKUP, 2, (("other", 1), ("other", 1), (0, 1)), 32)
+    assert layout_class(large).divisible, "a pitch of 800"
+    assert not layout_class(of((60, 81), Layout.of((60, 81)), Layout.of(81))).divisible
+    assert layout_class(of((4, 511), Layout.of((4, 511)), Layout.of(511))).narrow
+    assert not layout_class(of((4, 512), Layout.of((4, 512)), Layout.of(512))).narrow
     assert layout_class(of((), Layout.of(()))) == layout_class(of((48,), Layout.of(48)))
     assert len({layout_class(make_loop((9,), [(1,), (s,)])) for s in range(-20, 20)}) == 4
-    assert layout_class(make_loop((9,), [(1,), (-1,), (0,), (5,), (-5,)]))[2] == (1, -1, 0, "other", "other")
+    assert layout_class(make_loop((9,), [(1,), (-1,), (0,), (5,), (-5,)]))[2] == ((1,), (-1,), (0,), ("other",), ("other",))
     assert layout_class(make_loop((2**31,), [(1,)])) != layout_class(make_loop((2**31 - 1,), [(1,)]))
 
 
