@@ -189,6 +189,9 @@ class Array(ArrayBase):
             raise OperandError("iter: a 0-d array cannot be iterated over; write x.item() for its value")
         return (self[position] for position in range(self.shape[0]))
 
+    def __contains__(self, value: Any, /) -> bool:
+        return conversion.contains(self, value)
+
     def __bool__(self) -> bool:
         return bool(conversion.single(self, "bool"))
 
@@ -202,8 +205,10 @@ class Array(ArrayBase):
         return complex(conversion.single(self, "complex"))
 
     def __index__(self) -> int:
-        if dtypes.info(self.dtype).kind not in ("int", "uint"):
-            raise OperandError(f"index: expected an integer array, got {self.dtype.name}; write int(x)")
+        if self.shape or dtypes.info(self.dtype).kind not in ("int", "uint"):
+            raise OperandError(
+                f"index: expected a 0-d integer array, got {self.dtype.name} of shape {self.shape}; write int(x)"
+            )
         return int(conversion.single(self, "index"))
 
     def __repr__(self) -> str:
@@ -279,7 +284,7 @@ class Array(ArrayBase):
         return other // self, other % self
 
     def __matmul__(self, other: Any, /) -> Array:
-        raise OperandError("matmul: not in tilearray yet; write x.T views and sums in NumPy through ta.to_numpy(x)")
+        raise OperandError("matmul: not in tilearray yet; write ta.asarray(ta.to_numpy(x) @ ta.to_numpy(y))")
 
     __rmatmul__ = __imatmul__ = __matmul__
 

@@ -13,20 +13,25 @@ from typing import Self, TypeVar
 import numpy as np
 
 from tilearray.caches import TwoGenerations
-from tilearray.devices import Buffer, Device
+from tilearray.devices import Buffer, Device, Stream
 from tilearray.errors import LayoutError
 from tilearray.layout import Layout
 
 
 class Signature:
-    """Everything about an array that a plan depends on: its layout, dtype and device."""
+    """Everything about an array that a plan depends on: its layout, dtype and device, and whether it is aligned.
 
-    __slots__ = ("device", "dtype", "itemsize", "layout", "nbytes")
+    Aligned means that the address of element 0 is a multiple of 16, so that a device may move whole vectors. The host
+    does not care, and counts every array as aligned.
+    """
 
-    def __init__(self, layout: Layout, dtype: np.dtype, device: Device) -> None:
+    __slots__ = ("aligned", "device", "dtype", "itemsize", "layout", "nbytes")
+
+    def __init__(self, layout: Layout, dtype: np.dtype, device: Device, aligned: bool) -> None:
         self.layout = layout
         self.dtype = dtype
         self.device = device
+        self.aligned = aligned
         self.itemsize = dtype.itemsize
         self.nbytes = layout.size * dtype.itemsize
 
@@ -39,11 +44,11 @@ A = TypeVar("A", bound="ArrayBase")
 SIGNATURES: TwoGenerations[Signature] = TwoGenerations(8192)
 
 
-def signature_of(layout: Layout, dtype: np.dtype, device: Device) -> Signature:
-    """Return the interned signature of a layout, dtype and device."""
-    key = (layout.shape, layout.strides, dtype, device.name)
+def signature_of(layout: Layout, dtype: np.dtype, device: Device, aligned: bool = True) -> Signature:
+    """Return the interned signature of a layout, dtype, device and alignment."""
+    key = (layout.shape, layout.strides, dtype, device.name, aligned)
     found = SIGNATURES.get(key)
-    return found if found is not None else SIGNATURES.put(key, Signature(layout, dtype, device))
+    return found if found is not None else SIGNATURES.put(key, Signature(layout, dtype, device, aligned))
 
 
 class ArrayBase:
@@ -67,8 +72,8 @@ class ArrayBase:
     def _view(self, layout: Layout, shift: int = 0, dtype: np.dtype | None = None) -> Self:
         """Return a view of the same buffer, its element 0 moved by `shift` elements."""
         old = self._signature
-        signature = signature_of(layout, dtype or old.dtype, old.device)
-        return self._make(self._buffer, self._offset + shift * old.itemsize, signature)
+        offset = self._offset + shift * old.itemsize
+        return self._make(self._buffer, offset, placed(self._buffer, offset, layout, dtype or old.dtype, old.device))
 
     @property
     def _address(self) -> int:
@@ -84,9 +89,15 @@ class ArrayBase:
         return origin + layout.low * itemsize, origin + (layout.high + 1) * itemsize
 
 
-def empty_array(cls: type[A], signature: Signature) -> A:
+def placed(buffer: Buffer, offset: int, layout: Layout, dtype: np.dtype, device: Device) -> Signature:
+    """Return the signature of a view whose element 0 is `offset` bytes into a buffer."""
+    aligned = not device.wants_alignment or (buffer.pointer + offset) % 16 == 0
+    return signature_of(layout, dtype, device, aligned)
+
+
+def empty_array(cls: type[A], signature: Signature, stream: Stream) -> A:
     """Return uninitialised memory of a signature whose layout is dense."""
-    return cls._make(signature.device.backend.allocate(signature.nbytes), 0, signature)
+    return cls._make(signature.device.backend.allocate(signature.nbytes, stream), 0, signature)
 
 
 def check_alignment(address: int, itemsize: int, function: str) -> None:

@@ -121,18 +121,29 @@ def _build(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype 
         arguments.append(argument)
     last = arguments[0]
     if typing.function != "identity":
-        last = add("call", typing.function, tuple(arguments), typing.returns.name)
+        last = add("call", typing.function, tuple(arguments), typing.returns.name, _triton(op, typing))
     for before, after in ((typing.returns, typing.result), (typing.result, stored)):
         if before != after:
             last = add("cast", last, after.name)
     return Body(tuple(inputs), tuple(nodes), (last,), (stored.name,), tuple(scalars), stored)
 
 
+def _triton(op: Op, typing: Typing) -> str | None:
+    """The row's expression for the kind that is computed in."""
+    computed = typing.casts[op.masks][-1]
+    kind = dtypes.info(computed).kind
+    chosen = f"trunc {kind}" if typing.function == op.truncating else kind
+    for name in (computed.name, chosen, kind, "any"):
+        if name in op.triton:
+            return op.triton[name]
+    return None
+
+
 def typing_of(op: Op, semantics: Semantics, types: Sequence[Type]) -> Typing:
     """Decide the dtypes of one call of `op`, or say why the op does not take these operands."""
     plain = [given.dtype if isinstance(given, TypedScalar) else given for given in types]
     masks, rest = plain[: op.masks], plain[op.masks :]
-    mask_casts = tuple(_mask(op, given) for given in masks)
+    mask_casts = tuple((check_mask(op, given),) for given in masks)
     if op.promotion is Promotion.ALWAYS_BOOL and len(rest) > 1 and _all_integers(rest):
         return _exact_comparison(op, rest)
     common = semantics.result_type(rest, op.name)
@@ -172,11 +183,12 @@ REAL_PART = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64
 _WORDS = {"bool": "bool", "int": "signed integer", "uint": "unsigned integer", "float": "float", "complex": "complex"}
 
 
-def _mask(op: Op, given: np.dtype | ScalarClass) -> tuple[np.dtype, ...]:
+def check_mask(op: Op, given: np.dtype | ScalarClass) -> np.dtype:
+    """Return bool, the dtype of a condition, or say that the operand is none."""
     if given is not ScalarClass.BOOL and given != dtypes.bool_:
         name = given.name if isinstance(given, np.dtype) else "a Python number"
         raise DTypeError(f"{op.name}: the condition must be bool, got {name}; write `condition != 0`")
-    return (dtypes.bool_,)
+    return dtypes.bool_
 
 
 def _check_kind(op: Op, common: np.dtype) -> None:

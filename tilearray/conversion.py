@@ -6,15 +6,24 @@ for an array that is elsewhere, unless `set_transfer_guard` allows it. `to_numpy
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.base import ArrayBase, empty_array, signature_of
+from tilearray.base import ArrayBase, placed, signature_of
 from tilearray.devices import as_device
-from tilearray.elementwise import copy_of, execute
-from tilearray.errors import DTypeError, ImplicitTransferError, OperandError, ShapeError
+from tilearray.elementwise import copy_of, execute, new_array
+from tilearray.errors import (
+    DeviceError,
+    DTypeError,
+    ImplicitTransferError,
+    IndexingError,
+    LayoutError,
+    OperandError,
+    ShapeError,
+)
 from tilearray.interchange import dlpack
 from tilearray.layout import Layout, result_layout
 
@@ -29,7 +38,7 @@ def set_transfer_guard(policy: str, /) -> None:
 
     Raises
     ------
-    ValueError
+    DeviceError
         If `policy` is neither.
 
     Examples
@@ -39,7 +48,7 @@ def set_transfer_guard(policy: str, /) -> None:
     """
     global _guard
     if policy not in ("error", "allow"):
-        raise ValueError(f"set_transfer_guard: expected 'error' or 'allow', got {policy!r}")
+        raise DeviceError(f"set_transfer_guard: expected a policy, got {policy!r}; write 'error' or 'allow'")
     _guard = policy
 
 
@@ -76,7 +85,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     if target == x.dtype:
         return copy_of(x) if copy else x
     layout = result_layout(x.shape, [x._signature.layout])
-    return execute(convert, (x,), empty_array(type(x), signature_of(layout, target, x.device)))
+    return execute(convert, (x,), new_array(type(x), signature_of(layout, target, x.device)))
 
 
 def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
@@ -117,8 +126,8 @@ def as_ndarray(x: Array, dtype: Any, copy: bool | None) -> np.ndarray:
     array = to_numpy(x)
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
-            raise ValueError(f"__array__: {array.dtype} does not become {np.dtype(dtype)} without a copy")
-        return to_numpy(x.astype(dtype))
+            raise LayoutError(f"__array__: copy=False, but {array.dtype} becomes {np.dtype(dtype)}; write copy=None")
+        return to_numpy(x.astype(dtype)) if np.dtype(dtype) in dtypes.ALL else array.astype(dtype)
     return array.copy() if copy else array
 
 
@@ -131,7 +140,8 @@ def part(x: Array, position: int) -> Array:
         raise DTypeError(f"imag: expected a complex array, got {signature.dtype.name}; write ta.zeros_like(x)")
     half = np.dtype(f"float{signature.itemsize * 4}")
     layout = Layout(signature.layout.shape, tuple(2 * stride for stride in signature.layout.strides))
-    return x._make(x._buffer, x._offset + position * half.itemsize, signature_of(layout, half, x.device))
+    offset = x._offset + position * half.itemsize
+    return x._make(x._buffer, offset, placed(x._buffer, offset, layout, half, x.device))
 
 
 def single(x: Array, function: str) -> Any:
@@ -144,9 +154,29 @@ def single(x: Array, function: str) -> Any:
     return _python(to_numpy(x).reshape(()))
 
 
-def item(x: Array, *index: int) -> Any:
-    """The element at an index, or the only one."""
+def item(x: Array, *index: Any) -> Any:
+    """The element at an index (one int counts through all elements in C order, as in NumPy), or the only one."""
+    if len(index) == 1 and isinstance(index[0], tuple):
+        (index,) = index
+    elif len(index) == 1 and x.ndim != 1:
+        index = _unravelled(operator.index(index[0]), x)
     return single(x[index] if index else x, "item")
+
+
+def _unravelled(position: int, x: Array) -> tuple[int, ...]:
+    """The index of the element that comes at a position in C order."""
+    if not -x.size <= position < x.size:
+        raise IndexingError(
+            f"item: expected {-x.size} <= index < {x.size} for shape {x.shape}, got {position}; "
+            f"write one index per axis to count along each"
+        )
+    return tuple([int(place) for place in np.unravel_index(position % x.size, x.shape)])
+
+
+def contains(x: Array, value: Any) -> bool:
+    """Whether any element equals a value."""
+    found = x == value
+    return isinstance(found, ArrayBase) and bool(to_numpy(found).any())  # type: ignore[arg-type]
 
 
 def tolist(x: Array) -> Any:
@@ -180,12 +210,16 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     """``np.sin(x)``: run the op of the same name, so that the result is an Array."""
     from tilearray.ops import BY_UFUNC
 
+    if ufunc is np.divmod and method == "__call__" and not kwargs:
+        return from_ufunc(np.floor_divide, method, inputs, {}), from_ufunc(np.remainder, method, inputs, {})
     op = BY_UFUNC.get(ufunc.__name__)
     if method != "__call__" or op is None:
         what = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         raise OperandError(
             f"np.{what}: tilearray has no such function; write np.{what}(ta.to_numpy(x)) to compute it with NumPy"
         )
+    # NumPy's scalars compare through 0-d arrays, and those mean the same.
+    inputs = tuple([x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs])
     for operand in inputs:
         if isinstance(operand, np.ndarray):
             raise OperandError(

@@ -14,17 +14,18 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.array import Array
-from tilearray.base import ArrayBase, Signature, check_alignment, empty_array, signature_of
+from tilearray.base import ArrayBase, Signature, check_alignment, signature_of
 from tilearray.context import STATE
 from tilearray.conversion import to_device
 from tilearray.devices import CPU, Device, as_device
-from tilearray.elementwise import copy_of, fill
-from tilearray.errors import DTypeError, OperandError, ShapeError
+from tilearray.elementwise import copy_of, fill, new_array
+from tilearray.errors import LayoutError, OperandError, ShapeError
 from tilearray.interchange import dlpack
 from tilearray.interchange.numpy import from_host_object
 from tilearray.layout import Layout, as_shape, result_layout
-from tilearray.operands import class_of, host_number
-from tilearray.scalars import as_number, classify
+from tilearray.nested import is_python_data, ndarray_of, number_dtype
+from tilearray.operands import type_name
+from tilearray.scalars import Number, as_number, classify
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
@@ -34,7 +35,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     ----------
     obj : Array, ndarray, buffer, DLPack producer, number, or nested lists of numbers
     dtype : dtype or name, optional
-        As the data have it; for Python numbers the semantics' default of their kind, or the wider dtype that holds them.
+        As the data have it; for Python numbers the default of their kind, or the wider dtype that holds them.
     device : Device or str, optional
         Where the array is to be: where it is, or the default device for host data and Python numbers.
     copy : bool, optional
@@ -46,6 +47,10 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         If `obj` is nothing that holds numbers.
     DTypeError
         If its dtype is none of tilearray's.
+    ScalarOverflowError
+        If `dtype` does not hold a Python integer.
+    LayoutError
+        If ``copy=False`` and the memory cannot be shared.
 
     Examples
     --------
@@ -57,10 +62,11 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     wanted = None if dtype is None else dtypes.as_dtype(dtype, "asarray")
     if isinstance(obj, ArrayBase):
         return _converted(obj, wanted, device, copy)  # type: ignore[arg-type]
-    if classify(obj) is not None or isinstance(obj, (list, tuple, range)):
+    target = as_device(device, "asarray")
+    if is_python_data(obj):
         if copy is False:
-            raise ValueError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")
-        return to_device(_imported(_from_python(obj, wanted)), as_device(device))
+            raise LayoutError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")
+        return to_device(_imported(ndarray_of(obj, wanted, "asarray")), target)
     host = from_host_object(obj, copy=copy, function="asarray")
     if host is None and hasattr(obj, "__dlpack__"):
         host = dlpack.from_capsule_producer(obj, copy=copy)
@@ -68,7 +74,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         raise OperandError(
             f"asarray: expected an array, a buffer, a number or nested lists of numbers, got {type(obj).__name__}"
         )
-    return _converted(_imported(host), wanted, as_device(device), None if copy else copy)
+    return _converted(_imported(host), wanted, target, None if copy else copy)
 
 
 def _converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
@@ -76,7 +82,7 @@ def _converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None)
     target = x.device if device is None else as_device(device, "asarray")
     moves = target is not x.device or (dtype is not None and dtype != x.dtype)
     if copy is False and moves:
-        raise ValueError(
+        raise LayoutError(
             f"asarray: copy=False, but {x.dtype.name} on {x.device} becomes "
             f"{(dtype or x.dtype).name} on {target}; write copy=None"
         )
@@ -96,64 +102,6 @@ def _imported(host: np.ndarray) -> Array:
     return Array._make(buffer, offset, signature_of(layout, host.dtype, CPU))
 
 
-def _from_python(obj: Any, dtype: np.dtype | None) -> np.ndarray:
-    """An ndarray of Python data, each number rounded once."""
-    if classify(obj) is not None:
-        wanted = dtype or STATE.get().semantics.result_type([class_of(obj)])
-        return host_number(obj, wanted, "asarray")
-    try:
-        found = np.array(obj)
-    except ValueError as error:
-        raise ShapeError(f"asarray: nested lists must be rectangular: {error}") from None
-    if found.dtype.kind not in "biufcV" or found.dtype.hasobject:
-        found = _beyond_int64(obj, found)
-    if dtype is None:
-        dtype = found.dtype if _typed(obj) else _default_of(found)
-    from tilearray_host.casts import cast
-
-    if found.dtype == dtype:
-        return found
-    _check_range(found, dtypes.as_dtype(dtype, "asarray"))
-    return cast(found, dtype)
-
-
-def _beyond_int64(obj: Any, found: np.ndarray) -> np.ndarray:
-    if found.dtype.hasobject:
-        flat = found.ravel()
-        if all(isinstance(value, (bool, int)) for value in flat):
-            least, most = min(flat), max(flat)
-            raise DTypeError(
-                f"asarray: no integer dtype holds everything from {least} to {most}; write dtype='float64'"
-            )
-    raise OperandError(f"asarray: expected numbers, got data that NumPy reads as {found.dtype}")
-
-
-def _typed(obj: Any) -> bool:
-    """Whether nested lists hold typed elements (arrays or NumPy scalars), whose dtype then counts."""
-    while isinstance(obj, (list, tuple)) and obj:
-        obj = obj[0]
-    return isinstance(obj, (ArrayBase, np.ndarray, np.generic))
-
-
-def _default_of(found: np.ndarray) -> np.dtype:
-    """The dtype of Python data: the default of its kind, or the wider one that its extremes need."""
-    kind = found.dtype.kind
-    if found.size == 0 or kind in "bc":
-        sample: Any = {"b": False, "c": 0j}.get(kind, 0.0)
-        return STATE.get().semantics.result_type([class_of(sample)])
-    if kind == "f":
-        finite = np.abs(found[np.isfinite(found)])
-        return STATE.get().semantics.result_type([class_of(float(finite.max()) if finite.size else 0.0)])
-    return STATE.get().semantics.result_type([class_of(int(found.min())), class_of(int(found.max()))])
-
-
-def _check_range(found: np.ndarray, dtype: np.dtype) -> None:
-    """Integers of Python data must fit an integer dtype that was asked for."""
-    if found.size and found.dtype.kind in "iu" and dtypes.info(dtype).kind in ("int", "uint"):
-        for extreme in (int(found.min()), int(found.max())):
-            as_number(extreme, dtype, "asarray")
-
-
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """Return an Array over the memory of a DLPack producer; nothing moves unless `device` asks for it.
 
@@ -171,13 +119,14 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     >>> source
     array([7., 1., 2.])
     """
+    target = None if device is None else as_device(device, "from_dlpack")
     found = _imported(dlpack.from_capsule_producer(x, copy=copy))
-    return found if device is None else _converted(found, None, device, copy)
+    return found if target is None else _converted(found, None, target, copy)
 
 
 def _new(shape: Any, dtype: np.dtype, device: Any, function: str) -> Array:
     target = as_device(device, function)
-    return empty_array(Array, signature_of(Layout.of(as_shape(shape, function)), dtype, target))
+    return new_array(Array, signature_of(Layout.of(as_shape(shape, function)), dtype, target))
 
 
 def _dtype_or_default(dtype: Any, function: str) -> np.dtype:
@@ -199,10 +148,20 @@ def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Return an array with one value everywhere.
 
+    Parameters
+    ----------
+    shape : int or tuple of int
+    fill_value : number or 0-d array
+    dtype : dtype or name, optional
+        As the value has it; for a Python number the default of its kind, or the wider dtype that holds it.
+    device : Device or str, optional
+
     Raises
     ------
     ScalarOverflowError
         If the dtype cannot hold an integer value.
+    DTypeError
+        If it is an integer dtype and the value is not integer.
 
     Examples
     --------
@@ -210,14 +169,11 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     >>> ta.full(2, 7, dtype="int8")
     Array([7, 7], dtype=int8, device='cpu')
     """
-    value = fill_value.item() if isinstance(fill_value, (ArrayBase, np.generic)) else fill_value
-    typed = getattr(fill_value, "dtype", None)
-    if classify(value) is None:
-        raise OperandError(f"full: expected a number as fill_value, got {type(fill_value).__name__}")
+    value, typed = _number(fill_value, "full")
     if dtype is not None or typed is not None:
         chosen = dtypes.as_dtype(typed if dtype is None else dtype, "full")
     else:
-        chosen = STATE.get().semantics.result_type([class_of(value)])
+        chosen = number_dtype(value, value, "full")
     return fill(_new(shape, chosen, device, "full"), value, "full")
 
 
@@ -253,7 +209,7 @@ def _like(x: Any, dtype: Any, device: Any, function: str) -> Array:
     target: Device = signature.device if device is None else as_device(device, function)
     layout = result_layout(signature.layout.shape, [signature.layout])
     chosen = signature.dtype if dtype is None else dtypes.as_dtype(dtype, function)
-    return empty_array(Array, signature_of(layout, chosen, target))
+    return new_array(Array, signature_of(layout, chosen, target))
 
 
 def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
@@ -301,17 +257,39 @@ def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = 
     >>> ta.full_like(ta.asarray([1, 2]), 9)
     Array([9, 9], dtype=int64, device='cpu')
     """
-    value = fill_value.item() if isinstance(fill_value, (ArrayBase, np.generic)) else fill_value
+    value, _ = _number(fill_value, "full_like")
     return fill(_like(x, dtype, device, "full_like"), value, "full_like")
+
+
+def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
+    """The Python number that a number, a NumPy scalar or a 0-d array stands for, and the dtype of the last two."""
+    typed: np.dtype | None = None
+    if isinstance(value, (ArrayBase, np.ndarray, np.generic)) and getattr(value, "shape", None) == ():
+        typed = value.dtype  # type: ignore[attr-defined]
+        value = value.item()  # type: ignore[attr-defined]
+    if classify(value) is None:
+        raise OperandError(f"{function}: expected a number or a 0-d array, got {type_name(value)}")
+    return value, typed
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
     """Return evenly spaced values of the half-open interval ``[start, stop)``; ``[0, start)`` where `stop` is None.
 
+    Integers are exact. Floats are ``start + i * step``, computed in float64 and rounded once.
+
+    Parameters
+    ----------
+    start, stop, step : real number
+    dtype : dtype or name, optional
+        The default of the numbers' kind, or the wider dtype that holds the values.
+    device : Device or str, optional
+
     Raises
     ------
-    ValueError
-        If `step` is 0.
+    ShapeError
+        If `step` is 0, or the interval is not finite.
+    ScalarOverflowError
+        If `dtype` does not hold an integer value.
 
     Examples
     --------
@@ -319,20 +297,45 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     >>> ta.arange(5, 0, -2)
     Array([5, 3, 1], dtype=int64, device='cpu')
     """
-    first, last = (0, start) if stop is None else (start, stop)
-    numbers = (first, last, step)
-    if any(classify(number) is None or isinstance(number, complex) for number in numbers):
-        raise OperandError(f"arange: expected real numbers as start, stop and step, got {numbers}")
-    if step == 0:
-        raise ValueError("arange: step is 0; write a step that leads from start to stop")
-    count = max(0, math.ceil((last - first) / step)) if any(isinstance(n, float) for n in numbers) else None
-    values = range(first, last, step) if count is None else first + np.arange(count) * np.float64(step)
-    if count is None:
-        host = np.arange(first, last, step, dtype=np.int64)
-    else:
-        host = np.asarray(values, np.float64)
-    chosen = STATE.get().semantics.result_type([class_of(n) for n in numbers], "arange") if dtype is None else dtype
-    return to_device(_imported(host), as_device(device)).astype(chosen, copy=False)
+    limits = (0, start) if stop is None else (start, stop)
+    numbers = [_number(given, "arange")[0] for given in (*limits, step)]
+    wanted = None if dtype is None else dtypes.as_dtype(dtype, "arange")
+    if any(isinstance(number, complex) for number in numbers):
+        raise OperandError(f"arange: expected real numbers as start, stop and step, got {tuple(numbers)}")
+    if numbers[2] == 0:
+        raise ShapeError("arange: expected a step other than 0, got 0; write one that leads from start to stop")
+    is_float = any(isinstance(number, float) for number in numbers)
+    host = _float_range(*numbers) if is_float else _integer_range(range(*numbers), wanted)  # type: ignore[arg-type]
+    if wanted is None:
+        wanted = number_dtype(float(numbers[0]), float(numbers[1]), "arange") if is_float else host.dtype  # type: ignore[arg-type]
+    return to_device(_imported(host), as_device(device, "arange")).astype(wanted, copy=False)
+
+
+def _integer_range(values: range, dtype: np.dtype | None) -> np.ndarray:
+    """The integers of a range, in the dtype that holds them; checked against `dtype` where that is an integer one."""
+    extremes = sorted((values[0], values[-1])) if values else [0, 0]
+    if dtype is None or dtypes.info(dtype).kind not in ("int", "uint"):
+        dtype = number_dtype(*extremes, "arange")
+    for extreme in extremes:
+        as_number(extreme, dtype, "arange")
+    carrier = dtypes.uint64 if extremes[1] > dtypes.iinfo("int64").max else dtypes.int64
+    host = np.arange(len(values), dtype=np.uint64)  # modulo 2**64, so that nothing in between can overflow
+    host *= np.uint64(values.step % 2**64)
+    host += np.uint64(values.start % 2**64)
+    return host.view(carrier).astype(dtype, copy=False)
+
+
+def _float_range(first: float, last: float, step: float) -> np.ndarray:
+    try:
+        count = max(0, math.ceil((last - first) / step))
+    except (ValueError, OverflowError):
+        raise ShapeError(
+            f"arange: expected finite numbers, got {first} to {last} in steps of {step}; write limits that are finite"
+        ) from None
+    host = np.arange(count, dtype=np.float64)
+    host *= float(step)
+    host += float(first)
+    return host
 
 
 def linspace(
@@ -340,15 +343,36 @@ def linspace(
 ) -> Array:
     """Return `num` evenly spaced values from `start` to `stop`, computed in float64 and rounded once.
 
+    Parameters
+    ----------
+    start, stop : number
+    num : int
+    dtype : dtype or name, optional
+        The default of floats or complex numbers, or the wider dtype that holds the limits. Values of an integer dtype
+        are rounded down, as NumPy does.
+    device : Device or str, optional
+    endpoint : bool
+        False leaves `stop` out.
+
+    Raises
+    ------
+    ShapeError
+        If `num` is negative or no integer.
+
     Examples
     --------
     >>> import tilearray as ta
     >>> ta.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32, device='cpu')
     """
-    if num < 0:
-        raise ValueError(f"linspace: expected num >= 0, got {num}")
-    host = np.linspace(start, stop, num, endpoint=endpoint)
-    kind = "complex" if host.dtype.kind == "c" else "float"
-    chosen = STATE.get().semantics.defaults[kind] if dtype is None else dtype
-    return to_device(_imported(host), as_device(device)).astype(chosen, copy=False)
+    if not isinstance(num, (int, np.integer)) or num < 0:
+        raise ShapeError(f"linspace: expected num as an integer >= 0, got {num!r}; write int(num)")
+    limits = [_number(given, "linspace")[0] for given in (start, stop)]
+    carrier = dtypes.complex128 if any(isinstance(limit, complex) for limit in limits) else dtypes.float64
+    first, last = [as_number(limit, carrier, "linspace") for limit in limits]
+    wanted = number_dtype(first, last, "linspace") if dtype is None else dtypes.as_dtype(dtype, "linspace")
+    with np.errstate(all="ignore"):
+        host = np.linspace(first, last, num, endpoint=endpoint)
+    if dtypes.info(wanted).kind in ("int", "uint") and host.dtype.kind == "f":
+        host = np.floor(host)
+    return to_device(_imported(host), as_device(device, "linspace")).astype(wanted, copy=False)

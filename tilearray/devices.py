@@ -31,21 +31,23 @@ class Buffer(Protocol):
 
 
 Launch = Callable[..., None]
+Stream = Any
+"""What orders the work of a device: for cuda the handle of a stream, an int; the host has none and ignores it."""
 
 
 class Backend(Protocol):
-    """What a device must be able to do."""
+    """What a device must be able to do. All of it is plain: integers, strings, tuples and the backend's own objects."""
 
-    def allocate(self, nbytes: int, /) -> Buffer:
-        """Return uninitialised memory of `nbytes` bytes."""
+    def allocate(self, nbytes: int, stream: Stream, /) -> Buffer:
+        """Return uninitialised memory of `nbytes` bytes, aligned for every dtype."""
         ...
 
-    def compile(self, body: Any, layout_class: tuple[Any, ...], /) -> Any:
+    def compile(self, body: Any, layout_class: Any, aligned: tuple[bool, ...], /) -> Any:
         """Turn an expression body into a kernel for every loop of one layout class."""
         ...
 
     def bind(self, kernel: Any, loop: Any, /) -> Launch:
-        """Fix the loop of a kernel: the result is called with ``(buffer, byte offset)`` or ``(number, 0)`` per operand."""
+        """Fix the loop of a kernel. The result is called with a stream, and a buffer (or number) and offset an operand."""
         ...
 
     def to_numpy(
@@ -72,19 +74,20 @@ class Device:
     Device('cpu')
     """
 
-    __slots__ = ("_backend", "index", "name", "type")
+    __slots__ = ("_backend", "index", "name", "type", "wants_alignment")
 
     def __init__(self, type_: str, index: int) -> None:
         self.type = type_
         self.index = index
         self.name = type_ if type_ == "cpu" else f"{type_}:{index}"
+        self.wants_alignment = type_ != "cpu"
         self._backend: Backend | None = None
 
     @property
     def backend(self) -> Backend:
-        """The backend package of this device, imported at first use."""
+        """What works on this device; its package is imported at first use."""
         if self._backend is None:
-            self._backend = cast(Backend, importlib.import_module(BACKENDS[self.type]))
+            self._backend = cast(Backend, importlib.import_module(BACKENDS[self.type]).open_device(self.index))
         return self._backend
 
     def __eq__(self, other: object) -> bool:

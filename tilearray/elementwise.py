@@ -11,16 +11,17 @@ dtype that their value asks for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tilearray.base import A, ArrayBase, empty_array
+from tilearray.base import A, ArrayBase, Signature, empty_array
 from tilearray.body import Promotion, typed_scalar
 from tilearray.caches import PLANS
-from tilearray.context import STATE, plans_of
+from tilearray.context import STATE, State, plans_of
+from tilearray.devices import Stream
 from tilearray.errors import OperandError, WriteError
 from tilearray.operands import as_operands, numbers_alone, scalar_key, type_name
 from tilearray.plan import Key, Plan, make_plan
@@ -46,7 +47,8 @@ class Op:
     domain : where random operands of tests and benchmarks are drawn from
     casts_freely : whether ``out`` may have any dtype (assignment and astype, not arithmetic)
     refuse_scalar : a check of Python-number operands by position and common dtype
-    example : arguments of the documented example
+    example : the documented example: a call, and what it prints
+    triton : the expression in Triton over ``{x} {y} {z}``, by kind ("any" for the rest, "trunc int" for C-like division)
     """
 
     name: str
@@ -63,6 +65,7 @@ class Op:
     casts_freely: bool = False
     refuse_scalar: Callable[[Op, int, Number, np.dtype], None] | None = None
     example: tuple[str, str] = ("", "")
+    triton: Mapping[str, str] = field(default_factory=dict[str, str])
     into: object = field(default_factory=object, repr=False)
     __module__ = "tilearray"
 
@@ -100,16 +103,16 @@ def execute(op: Op, operands: Sequence[Any], out: Any = None) -> Any:
             return execute(op, as_operands(op, operands, out), out)
     if like is None:
         return execute(op, numbers_alone(op, operands), out)
-    plan = _planned(op, keys, out)
+    state = STATE.get()
+    plan = _planned(op, keys, out, state)
     if out is None:
-        out = empty_array(like.__class__, plan.signature)
-    _launch(plan, operands, out)
+        out = empty_array(like.__class__, plan.signature, state.stream)
+    _launch(plan, operands, out, state.stream)
     return out
 
 
-def _planned(op: Op, keys: list[Key], out: ArrayBase | None) -> Plan:
+def _planned(op: Op, keys: list[Key], out: ArrayBase | None, state: State) -> Plan:
     """The plan of a call: looked up, or made on the first call of these signatures."""
-    state = STATE.get()
     path = (op, *keys) if out is None else (op.into, out._signature, *keys)
     found: Any = state.plans
     try:
@@ -125,9 +128,9 @@ def _planned(op: Op, keys: list[Key], out: ArrayBase | None) -> Plan:
     return found
 
 
-def _launch(plan: Plan, operands: Sequence[Any], out: ArrayBase) -> None:
+def _launch(plan: Plan, operands: Sequence[Any], out: ArrayBase, stream: Stream) -> None:
     """Bind memory and numbers to a plan and run it."""
-    arguments: list[Any] = [out._buffer, out._offset]
+    arguments: list[Any] = [stream, out._buffer, out._offset]
     for position, dtype in enumerate(plan.body.scalar_dtypes):
         operand = operands[position]
         if dtype is None:
@@ -138,6 +141,11 @@ def _launch(plan: Plan, operands: Sequence[Any], out: ArrayBase) -> None:
                 plan.op.refuse_scalar(plan.op, position, number, dtype)
             arguments += number, 0
     plan.launch(*arguments)
+
+
+def new_array(cls: type[A], signature: Signature) -> A:
+    """Return uninitialised memory of a signature whose layout is dense, ordered by the stream in force."""
+    return empty_array(cls, signature, STATE.get().stream)
 
 
 def check_target(function: str, out: Any) -> None:
@@ -184,8 +192,9 @@ def fill(out: A, number: Number, function: str) -> A:
 
     check_target(function, out)
     dtype = out._signature.dtype
-    plan = _planned(assign, [typed_scalar(dtype)], out)
-    plan.launch(out._buffer, out._offset, as_number(number, dtype, function), 0)
+    state = STATE.get()
+    plan = _planned(assign, [typed_scalar(dtype)], out, state)
+    plan.launch(state.stream, out._buffer, out._offset, as_number(number, dtype, function), 0)
     return out
 
 

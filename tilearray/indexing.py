@@ -1,4 +1,4 @@
-"""Basic indexing: every selection of integers, slices, ``...`` and ``newaxis`` is a view; assignment goes through it."""
+"""Basic indexing: each selection by integers, slices, ``...`` and ``newaxis`` is a view; assignment goes through it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilearray.base import A, ArrayBase
-from tilearray.elementwise import execute, fill
+from tilearray.elementwise import check_target, execute, fill
 from tilearray.errors import IndexingError, OperandError
 from tilearray.operands import scalar_array
 from tilearray.scalars import classify
@@ -21,7 +21,10 @@ def get(x: A, key: Any) -> A:
 
 
 def set(x: ArrayBase, key: Any, value: Any) -> None:
-    """Assign an Array (broadcast, cast within its kind) or a number to what `key` selects."""
+    """Assign an Array (broadcast, cast within its kind) or a number to what `key` selects.
+
+    As in NumPy, leading axes of size 1 that the target does not have are dropped from the value.
+    """
     target = get(x, key)
     if classify(value) is not None:
         fill(target, value, "setitem")
@@ -32,9 +35,18 @@ def set(x: ArrayBase, key: Any, value: Any) -> None:
         raise OperandError(
             f"setitem: expected a tilearray Array or a number, got {type(value).__name__}; write ta.asarray(value)"
         )
+    check_target("setitem", target)
+    if value._buffer is target._buffer and value._offset == target._offset and value._signature is target._signature:
+        return  # what `x[key] += y` comes to in the end: it is there already
     from tilearray.ops import assign
 
-    execute(assign, (value,), target)
+    execute(assign, (_without_leading_axes(value, target._signature.layout.ndim),), target)
+
+
+def _without_leading_axes(value: A, ndim: int) -> A:
+    layout = value._signature.layout
+    spare = max(layout.ndim - ndim, 0)
+    return value._view(layout.squeeze(range(spare))) if spare and layout.shape[:spare] == (1,) * spare else value
 
 
 def _refuse_arrays(key: Any) -> None:
@@ -47,4 +59,4 @@ def _refuse_arrays(key: Any) -> None:
 
 
 def _is_integer(part: Any) -> bool:
-    return isinstance(part, ArrayBase) and part._signature.layout.shape == () and part._signature.dtype.kind in "iu"
+    return isinstance(part, (ArrayBase, np.ndarray)) and part.shape == () and part.dtype.kind in "iu"  # type: ignore[attr-defined]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilearray import dtypes
-from tilearray.base import ArrayBase, check_alignment, signature_of
+from tilearray.base import ArrayBase, check_alignment, placed
 from tilearray.elementwise import execute
 from tilearray.errors import LayoutError, OperandError, ShapeError
 from tilearray.layout import Layout, as_shape, broadcast_shapes, resolve_shape
+from tilearray.shapes import as_ints
 
 if TYPE_CHECKING:
     from tilearray.array import Array
@@ -65,7 +67,7 @@ def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
     return _checked(x, "moveaxis")._view(x._signature.layout.moveaxis(source, destination))
 
 
-def expand_dims(x: Array, /, *, axis: Axes = 0) -> Array:
+def expand_dims(x: Array, /, axis: Axes = 0) -> Array:
     """Return the view with axes of size 1 inserted, at their positions in the result.
 
     Examples
@@ -174,17 +176,17 @@ def expand(x: Array, /, *shape: Any) -> Array:
     >>> ta.expand(ta.zeros((2, 1)), -1, 4).shape
     (2, 4)
     """
-    given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    given = as_ints(shape[0] if len(shape) == 1 else shape, "expand", "shape", "sizes")
     old = _checked(x, "expand").shape
     new = len(given) - len(old)
     if new < 0 or any(size == -1 for size in given[:new]):
         raise ShapeError(
-            f"expand: expected a size for each new axis and at least {len(old)} sizes for shape {old}, got {tuple(given)}"
+            f"expand: expected a size for each new axis and at least {len(old)} sizes for shape {old}, got {given}"
         )
     return broadcast_to(x, tuple(old[axis - new] if size == -1 else size for axis, size in enumerate(given)))
 
 
-def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
+def flip(x: Array, /, axis: Axes | None = None) -> Array:
     """Return the view with the order along axes reversed; along all of them where `axis` is None.
 
     Examples
@@ -197,7 +199,7 @@ def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
     return x._view(layout, shift)
 
 
-def diagonal(x: Array, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(x: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return the view of a diagonal of two axes, its axis last.
 
     Examples
@@ -222,7 +224,7 @@ def sliding_window_view(x: Array, /, window_shape: Any, axis: Axes | None = None
     return _checked(x, "sliding_window_view")._view(x._signature.layout.sliding_window(window_shape, axis))
 
 
-def as_strided(x: Array, /, shape: Any, strides: Sequence[int], offset: int = 0) -> Array:
+def as_strided(x: Array, /, shape: Any, strides: Axes, offset: int = 0) -> Array:
     """Return a view of any shape and strides of the memory behind `x`.
 
     Parameters
@@ -248,8 +250,8 @@ def as_strided(x: Array, /, shape: Any, strides: Sequence[int], offset: int = 0)
     itemsize = _checked(x, "as_strided").itemsize
     low = -(x._offset // itemsize)
     high = (x._buffer.nbytes - x._offset) // itemsize - 1
-    layout = x._signature.layout.as_strided(as_shape(shape, "as_strided"), tuple(strides), offset, low, high)
-    return x._view(layout, offset)
+    layout = x._signature.layout.as_strided(shape, strides, offset, low, high)
+    return x._view(layout, operator.index(offset))
 
 
 def view(x: Array, dtype: Any) -> Array:
@@ -263,28 +265,37 @@ def view(x: Array, dtype: Any) -> Array:
         If the last axis is not dense, or the memory is not aligned for the dtype.
     ShapeError
         If the bytes of the last axis are no multiple of the itemsize.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.view(ta.asarray([1.0, -2.0]), "uint16").tolist()
+    [0, 16256, 0, 49152]
     """
     new = dtypes.as_dtype(dtype, "view")
-    old, layout = x.dtype, x._signature.layout
-    if new.itemsize == old.itemsize:
+    old, layout = _checked(x, "view").dtype, x._signature.layout
+    if layout.size:
         check_alignment(x._address, new.itemsize, "view")
+    if new.itemsize == old.itemsize:
         return x._view(layout, dtype=new)
-    if layout.ndim == 0 or (layout.strides[-1] != 1 and layout.shape[-1] != 1):
+    if layout.ndim == 0 or (layout.size and layout.strides[-1] != 1 and layout.shape[-1] > 1):
         raise LayoutError(
             f"view: from {old.name} to {new.name} the last axis must be dense, got shape {layout.shape} with strides "
             f"{layout.strides}; write x.copy().view({new.name!r})"
         )
-    check_alignment(x._address, new.itemsize, "view")
     resized = _resized(layout, old.itemsize, new.itemsize, f"view: from {old.name} to {new.name}")
-    return x._make(x._buffer, x._offset, signature_of(resized, new, x.device))
+    return x._make(x._buffer, x._offset, placed(x._buffer, x._offset, resized, new, x.device))
 
 
 def _resized(layout: Layout, old: int, new: int, what: str) -> Layout:
     """The layout of the same bytes in elements of another size, the last axis being dense."""
     width = layout.shape[-1] * old
-    outer = [stride * old for stride in layout.strides[:-1]]
     if width % new:
         raise ShapeError(f"{what}: {width} bytes along the last axis are no multiple of {new}; slice the axis first")
-    if any(stride % new and size > 1 for stride, size in zip(outer, layout.shape, strict=False)):
+    shape = (*layout.shape[:-1], width // new)
+    if not layout.size:
+        return Layout.of(shape)
+    outer = [stride * old for stride in layout.strides[:-1]]
+    if any(stride % new and size > 1 for stride, size in zip(outer, layout.shape)):
         raise LayoutError(f"{what}: the row pitch is no multiple of {new} bytes; write x.copy() first")
-    return Layout((*layout.shape[:-1], width // new), (*(stride // new for stride in outer), 1))
+    return Layout(shape, (*(stride // new for stride in outer), 1))

@@ -14,7 +14,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.base import ArrayBase, signature_of
-from tilearray.body import Promotion, typed_scalar
+from tilearray.body import Promotion, check_mask, typed_scalar
 from tilearray.context import STATE
 from tilearray.devices import Device, default_device
 from tilearray.errors import OperandError
@@ -77,14 +77,18 @@ def as_operands(op: Op, operands: Sequence[Any], out: ArrayBase | None) -> list[
                 f"{position + 1}; write ta.asarray(x{position + 1})"
             )
         if found is ScalarClass.HUGE and op.promotion is Promotion.ALWAYS_BOOL and integers:
-            known[position] = math.copysign(math.inf, operand)
+            known[position] = math.inf if operand > 0 else -math.inf
     return known
 
 
 def numbers_alone(op: Op, numbers: Sequence[Any]) -> list[Any]:
     """Return 0-d arrays of Python numbers without an array: of the default dtype of their common type and values."""
     common = STATE.get().semantics.result_type([class_of(number) for number in numbers[op.masks :]], op.name)
-    taken = [dtypes.bool_] * op.masks + [common] * (op.arity - op.masks)
+    taken = [check_mask(op, class_of(number)) for number in numbers[: op.masks]]
+    taken += [common] * (op.arity - op.masks)
+    if op.refuse_scalar is not None:
+        for position, number in enumerate(numbers):
+            op.refuse_scalar(op, position, number, taken[position])
     return [
         scalar_array(host_number(number, dtype, op.name), default_device())
         for number, dtype in zip(numbers, taken, strict=True)

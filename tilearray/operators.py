@@ -29,12 +29,14 @@ def operator_of(op: Op, *, reflected: bool = False) -> Callable[[Any, Any], Any]
     def method(self: Any, other: Any, /) -> Any:
         if other.__class__ is self.__class__:
             x, y = (other, self) if reflected else (self, other)
+            state = STATE.get()
             try:
-                plan = STATE.get().plans[op][x._signature][y._signature]
+                plan = state.plans[op][x._signature][y._signature]
             except KeyError:
                 return execute(op, (x, y))
-            out = empty_array(self.__class__, plan.signature)
-            plan.launch(out._buffer, 0, x._buffer, x._offset, y._buffer, y._offset)
+            stream = state.stream
+            out = empty_array(self.__class__, plan.signature, stream)
+            plan.launch(stream, out._buffer, 0, x._buffer, x._offset, y._buffer, y._offset)
             return out
         if not _takes(op, other):
             return NotImplemented

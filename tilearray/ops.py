@@ -42,89 +42,125 @@ def _refuse_negative_exponent(op: Op, position: int, number: Number, dtype: np.d
 
 # arithmetic
 add = Op("add", "Sum; for bool, logical or.", 2, ANY, DEFAULT, "+",
+         triton={"any": "{x} + {y}", "bool": "{x} | {y}", "complex": "complex_add({x}, {y})"},
          example=("ta.add(ta.asarray([1, 2]), 10)", "Array([11, 12], dtype=int64, device='cpu')"))
 subtract = Op("subtract", "Difference.", 2, NUMERIC, DEFAULT, "-",
+              triton={"any": "{x} - {y}", "complex": "complex_subtract({x}, {y})"},
               example=("ta.subtract(ta.asarray([1, 2]), 10)", "Array([-9, -8], dtype=int64, device='cpu')"))
 multiply = Op("multiply", "Product; for bool, logical and.", 2, ANY, DEFAULT, "*",
+              triton={"any": "{x} * {y}", "bool": "{x} & {y}", "complex": "complex_multiply({x}, {y})"},
               example=("ta.multiply(ta.asarray([1, 2]), 10)", "Array([10, 20], dtype=int64, device='cpu')"))
-divide = Op("divide", "True quotient; integers give the default float.", 2, ANY, INT_TO_FLOAT, "/", ufunc="true_divide",
+divide = Op("divide", "True quotient; integers give the default float.", 2, ANY, INT_TO_FLOAT, "/",
+            triton={"float32": "tl.math.div_rn({x}, {y})", "float": "{x} / {y}", "complex": "complex_divide({x}, {y})"},
             example=("ta.divide(ta.asarray([1, 2]), 4)", "Array([0.25, 0.5 ], dtype=float32, device='cpu')"))
 floor_divide = Op("floor_divide", "Quotient rounded down (toward zero for the integers of C-like semantics).",
                   2, I | F, DEFAULT, "//", truncating="floor_divide_trunc",
+                  triton={"int": "floor_divide_int({x}, {y})", "uint": "divide_uint({x}, {y})",
+                          "trunc int": "truncate_divide_int({x}, {y})", "float": "floor_divide_float({x}, {y})"},
                   example=("ta.floor_divide(ta.asarray([7, -7]), 2)", "Array([ 3, -4], dtype=int64, device='cpu')"))
 remainder = Op("remainder", "What floor division leaves, with the divisor's sign (the dividend's in C-like semantics).",
                2, I | F, DEFAULT, "%", truncating="remainder_trunc",
+               triton={"int": "remainder_int({x}, {y})", "uint": "remainder_uint({x}, {y})",
+                       "trunc int": "truncate_remainder_int({x}, {y})", "float": "remainder_float({x}, {y})"},
                example=("ta.remainder(ta.asarray([7, -7]), 2)", "Array([1, 1], dtype=int64, device='cpu')"))
 pow = Op("pow", "Power; integers wrap, and 1 and -1 alone have negative powers.", 2, NUMERIC, DEFAULT, "**",
          ufunc="power", exact=False, domain=(0.1, 10.0), refuse_scalar=_refuse_negative_exponent,
+         triton={"int": "power_int({x}, {y})", "uint": "power_uint({x}, {y})", "float": "libdevice.pow({x}, {y})"},
          example=("ta.pow(ta.asarray([2, 3]), 2)", "Array([4, 9], dtype=int64, device='cpu')"))
 negative = Op("negative", "Negation; unsigned integers wrap.", 1, NUMERIC, DEFAULT, "-x",
+              triton={"any": "0 - {x}", "float": "{x} * -1.0", "complex": "complex_negative({x})"},
               example=("ta.negative(ta.asarray([1, -2]))", "Array([-1,  2], dtype=int64, device='cpu')"))
 positive = Op("positive", "The same values, copied.", 1, NUMERIC, DEFAULT, "+x",
+              triton={"any": "{x}"},
               example=("ta.positive(ta.asarray([1, -2]))", "Array([ 1, -2], dtype=int64, device='cpu')"))
 abs = Op("abs", "Absolute value; for complex, the modulus.", 1, NUMERIC, COMPLEX_TO_FLOAT, "abs(x)", ufunc="absolute",
+         triton={"any": "tl.abs({x})", "uint": "{x}", "complex": "complex_abs({x})"},
          example=("ta.abs(ta.asarray([3 + 4j]))", "Array([5.], dtype=float32, device='cpu')"))
 square = Op("square", "Product with itself; bool counts as integer.", 1, ANY, BOOL_TO_LONG,
+            triton={"any": "{x} * {x}", "complex": "complex_square({x})"},
             example=("ta.square(ta.asarray([True, False]))", "Array([1, 0], dtype=int64, device='cpu')"))
 
 # bits
 bitwise_and = Op("bitwise_and", "Bitwise and; for bool, logical and.", 2, B | I, NO_OPMATH, "&",
+                 triton={"any": "{x} & {y}"},
                  example=("ta.bitwise_and(ta.asarray([6, 5]), 4)", "Array([4, 4], dtype=int64, device='cpu')"))
 bitwise_or = Op("bitwise_or", "Bitwise or; for bool, logical or.", 2, B | I, NO_OPMATH, "|",
+                triton={"any": "{x} | {y}"},
                 example=("ta.bitwise_or(ta.asarray([6, 5]), 1)", "Array([7, 5], dtype=int64, device='cpu')"))
 bitwise_xor = Op("bitwise_xor", "Bitwise exclusive or.", 2, B | I, NO_OPMATH, "^",
+                 triton={"any": "{x} ^ {y}"},
                  example=("ta.bitwise_xor(ta.asarray([6, 5]), 1)", "Array([7, 4], dtype=int64, device='cpu')"))
 bitwise_invert = Op("bitwise_invert", "Every bit inverted; for bool, logical not.", 1, B | I, NO_OPMATH, "~x",
                     ufunc="invert",
+                    triton={"any": "~{x}"},
                     example=("ta.bitwise_invert(ta.asarray([0, 5]))", "Array([-1, -6], dtype=int64, device='cpu')"))
 bitwise_left_shift = Op("bitwise_left_shift", "Bits moved up; a count beyond the width leaves 0.", 2, I, NO_OPMATH, "<<",
                         ufunc="left_shift",
+                        triton={"any": "shift_left({x}, {y}, {width})"},
                         example=("ta.bitwise_left_shift(ta.asarray([1, 3]), 2)",
                                  "Array([ 4, 12], dtype=int64, device='cpu')"))
 bitwise_right_shift = Op("bitwise_right_shift", "Bits moved down, the sign kept.", 2, I, NO_OPMATH, ">>",
                          ufunc="right_shift",
+                         triton={"int": "shift_right_int({x}, {y}, {width})", "uint": "shift_right_uint({x}, {y}, {width})"},
                          example=("ta.bitwise_right_shift(ta.asarray([8, -8]), 2)",
                                   "Array([ 2, -2], dtype=int64, device='cpu')"))
 
 # comparison
 equal = Op("equal", "Whether the operands are equal; integers compare exactly.", 2, ANY, ALWAYS_BOOL, "==",
+           triton={"any": "{x} == {y}", "complex": "complex_equal({x}, {y})"},
            example=("ta.equal(ta.asarray([1, 2]), 2)", "Array([False,  True], dtype=bool, device='cpu')"))
 not_equal = Op("not_equal", "Whether the operands differ.", 2, ANY, ALWAYS_BOOL, "!=",
+               triton={"any": "{x} != {y}", "complex": "complex_not_equal({x}, {y})"},
                example=("ta.not_equal(ta.asarray([1, 2]), 2)", "Array([ True, False], dtype=bool, device='cpu')"))
 less = Op("less", "Whether x1 < x2.", 2, REAL, ALWAYS_BOOL, "<",
+          triton={"any": "{x} < {y}"},
           example=("ta.less(ta.asarray([1, 2]), 2)", "Array([ True, False], dtype=bool, device='cpu')"))
 less_equal = Op("less_equal", "Whether x1 <= x2.", 2, REAL, ALWAYS_BOOL, "<=",
+                triton={"any": "{x} <= {y}"},
                 example=("ta.less_equal(ta.asarray([1, 2]), 1)", "Array([ True, False], dtype=bool, device='cpu')"))
 greater = Op("greater", "Whether x1 > x2.", 2, REAL, ALWAYS_BOOL, ">",
+             triton={"any": "{x} > {y}"},
              example=("ta.greater(ta.asarray([1, 2]), 300)", "Array([False, False], dtype=bool, device='cpu')"))
 greater_equal = Op("greater_equal", "Whether x1 >= x2.", 2, REAL, ALWAYS_BOOL, ">=",
+                   triton={"any": "{x} >= {y}"},
                    example=("ta.greater_equal(ta.asarray([1, 2]), 2)", "Array([False,  True], dtype=bool, device='cpu')"))
 isnan = Op("isnan", "Whether a value is NaN.", 1, ANY, ALWAYS_BOOL,
+           triton={"any": "{x} != {x}", "complex": "complex_isnan({x})"},
            example=("ta.isnan(ta.asarray([1.0, float('nan')]))", "Array([False,  True], dtype=bool, device='cpu')"))
 
 # functions
 sqrt = Op("sqrt", "Square root, correctly rounded for real dtypes.", 1, ANY, INT_TO_FLOAT,
+          triton={"float32": "tl.math.sqrt_rn({x})", "float": "tl.math.sqrt({x})"},
           example=("ta.sqrt(ta.asarray([4, 9]))", "Array([2., 3.], dtype=float32, device='cpu')"))
 exp = Op("exp", "Exponential.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
+         triton={"float": "libdevice.exp({x})"},
          example=("ta.exp(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 log = Op("log", "Natural logarithm.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
+         triton={"float": "libdevice.log({x})"},
          example=("ta.log(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 sin = Op("sin", "Sine of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
+         triton={"float": "libdevice.sin({x})"},
          example=("ta.sin(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 tanh = Op("tanh", "Hyperbolic tangent.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-10.0, 10.0),
+          triton={"float": "libdevice.tanh({x})"},
           example=("ta.tanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 floor = Op("floor", "The largest integer that is not above x, in x's dtype.", 1, I | F, DEFAULT,
+           triton={"any": "{x}", "float": "tl.math.floor({x})"},
            example=("ta.floor(ta.asarray([1.5, -1.5]))", "Array([ 1., -2.], dtype=float32, device='cpu')"))
 
 # selection
 minimum = Op("minimum", "The smaller operand; NaN where either is NaN.", 2, REAL, DEFAULT,
+             triton={"any": "lesser({x}, {y})", "bool": "{x} & {y}"},
              example=("ta.minimum(ta.asarray([1, 5]), 3)", "Array([1, 3], dtype=int64, device='cpu')"))
 maximum = Op("maximum", "The larger operand; NaN where either is NaN.", 2, REAL, DEFAULT,
+             triton={"any": "greater({x}, {y})", "bool": "{x} | {y}"},
              example=("ta.maximum(ta.asarray([1, 5]), 3)", "Array([3, 5], dtype=int64, device='cpu')"))
 where = Op("where", "x2 where the bool x1 is true, else x3.", 3, ANY, NO_OPMATH, masks=1,
+           triton={"any": "tl.where({x}, {y}, {z})", "complex": "complex_where({x}, {y}, {z})"},
            example=("ta.where(ta.asarray([True, False]), 1, ta.asarray([10, 20]))",
                     "Array([ 1, 20], dtype=int64, device='cpu')"))
 clamp = Op("clip", "The nearest value to x1 within [x2, x3]; NaN where any is NaN.", 3, I | F, DEFAULT,
+           triton={"any": "lesser(greater({x}, {y}), {z})"},
            example=("ta.clip(ta.asarray([1, 5, 9]), 2, 6)", "Array([2, 5, 6], dtype=int64, device='cpu')"))
 assign = Op("identity", "The values of x, in another dtype or place.", 1, ANY, NO_OPMATH,
             example=("ta.asarray([1, 2]).copy()", "Array([1, 2], dtype=int64, device='cpu')"))

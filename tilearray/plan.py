@@ -49,15 +49,26 @@ def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signatur
     layouts = [layout if layout.shape == shape else layout.broadcast_to(shape) for layout in layouts]
     target = signature_of(result_layout(shape, layouts), body.result, device) if out is None else out
     loop = make_loop(shape, [target.layout.strides, *[layout.strides for layout in layouts]])
-    return Plan(op, body, loop, target, device.backend.bind(kernel_of(body, loop, device), loop))
+    kernel = kernel_of(body, loop, _aligned([target, *arrays], loop), device)
+    return Plan(op, body, loop, target, device.backend.bind(kernel, loop))
 
 
-def kernel_of(body: Body, loop: Loop, device: Device) -> object:
+def kernel_of(body: Body, loop: Loop, aligned: tuple[bool, ...], device: Device) -> Any:
     """Return the kernel of a body for the loop's layout class, compiled on the first call."""
     shape_free = layout_class(loop)
-    key = (body, shape_free, device.type)
+    key = (body, shape_free, aligned, device.name)
     kernel = KERNELS.get(key)
-    return kernel if kernel is not None else KERNELS.put(key, device.backend.compile(body, shape_free))
+    return kernel if kernel is not None else KERNELS.put(key, device.backend.compile(body, shape_free, aligned))
+
+
+def _aligned(operands: list[Signature], loop: Loop) -> tuple[bool, ...]:
+    """Whether each operand's first element, where the loop starts, lies at a multiple of 16 bytes."""
+    return tuple(
+        [
+            operand.aligned and (shift * operand.itemsize) % 16 == 0
+            for operand, shift in zip(operands, loop.shifts, strict=True)
+        ]
+    )
 
 
 def _shape(op: Op, layouts: list[Layout], target: tuple[int, ...] | None) -> tuple[int, ...]:

@@ -38,6 +38,8 @@ def array_repr(x: Array) -> str:
 
 def array_str(x: Array) -> str:
     """Return the text of ``str(x)``."""
+    if x.ndim == 0:
+        return str(to_numpy(x))  # as NumPy's: the number itself, whatever the printoptions
     return "[]" if x.size == 0 else _text(x, " ", "")
 
 

@@ -55,7 +55,7 @@ def select(shape: Ints, strides: Ints, key: Any) -> tuple[Ints, Ints, int]:
             if entry.__class__ is slice:
                 start, size, step = _span(entry, shape[axis], axis)
                 sizes.append(size)
-                steps.append(step * stride)
+                steps.append(step * stride if size > 1 else stride)  # a step never taken may be beyond any memory
             else:
                 start = _position(entry, shape[axis], axis)
             offset += start * stride

@@ -1,7 +1,8 @@
 """Bodies and loops, executed with NumPy.
 
 A kernel is a body whose functions and dtypes are resolved; it knows no shape. Binding it to a loop gives the launch:
-a closure that takes ``(buffer, byte offset)`` per operand, outputs first, and ``(number, 0)`` for a scalar.
+a closure that takes a stream, which the host ignores, and then ``buffer, byte offset`` per operand, outputs first, and
+``number, 0`` for a scalar.
 A body of one call and no cast runs as one NumPy call over whole views. Any other body runs block by block, so that its
 temporaries stay in the cache and need no memory of the size of the arrays.
 """
@@ -99,9 +100,9 @@ def _single_call(body: Any) -> Callable[..., Any] | None:
     return FUNCTIONS[last[1]] if plain and all(node[0] == "input" for node in inputs) else None
 
 
-def compile(body: Any, layout_class: tuple[Any, ...]) -> Kernel:
-    """Return the kernel of a body; NumPy needs no other for another layout class."""
-    del layout_class
+def compile(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel:
+    """Return the kernel of a body; NumPy needs no other for another layout class or alignment."""
+    del layout_class, aligned
     return Kernel(body)
 
 
@@ -139,7 +140,7 @@ def _bind_binary(function: Function, shape: tuple[int, ...], slot_out: Slot, slo
     dtype_y, shift_y, strides_y = slot_y
     ndarray = np.ndarray
 
-    def launch(out: Buffer, out_offset: int, x: Buffer, x_offset: int, y: Buffer, y_offset: int) -> None:
+    def launch(stream: Any, out: Buffer, out_offset: int, x: Buffer, x_offset: int, y: Buffer, y_offset: int) -> None:
         _quietly(
             function,
             ndarray(shape, dtype_x, x.memory, x_offset + shift_x, strides_x),
@@ -151,7 +152,7 @@ def _bind_binary(function: Function, shape: tuple[int, ...], slot_out: Slot, slo
 
 
 def _bind_direct(function: Function, shape: tuple[int, ...], slots: list[Slot]) -> Launch:
-    def launch(*operands: Any) -> None:
+    def launch(stream: Any, *operands: Any) -> None:
         out, *inputs = _arrays(shape, slots, operands)
         _quietly(function, *inputs, out=out)
 
@@ -161,7 +162,7 @@ def _bind_direct(function: Function, shape: tuple[int, ...], slots: list[Slot]) 
 def _bind_blocks(kernel: Kernel, shape: tuple[int, ...], slots: list[Slot]) -> Launch:
     outputs = len(kernel.stores)
 
-    def launch(*operands: Any) -> None:
+    def launch(stream: Any, *operands: Any) -> None:
         arrays = _arrays(shape, slots, operands)
         for block in _blocks(shape):
             parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays

@@ -61,8 +61,8 @@ class _Span:
         }
 
 
-def allocate(nbytes: int, /) -> Buffer:
-    """Return a buffer of `nbytes` uninitialised bytes, aligned for every dtype.
+def allocate(nbytes: int, stream: Any = None, /) -> Buffer:
+    """Return a buffer of `nbytes` uninitialised bytes, aligned for every dtype. The host has no streams.
 
     Examples
     --------

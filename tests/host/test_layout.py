@@ -251,6 +251,12 @@ def test_result_layout_is_numpys_up_to_sign(data, shape, count):
     assert layout.low == 0
 
 
+def test_result_layout_ignores_strides_of_size_1():
+    a, b = numpy_view((2, 1, 3), (1, 1, 2)), numpy_view((2, 1, 3), (1, 9, 2))
+    assert (a + b).strides[::2] == (8, 16)
+    assert result_layout((2, 1, 3), [layout_of(a), layout_of(b)]).strides[::2] == (1, 2)
+
+
 @given(shapes.filter(lambda shape: 0 in shape), st.data())
 def test_result_layout_of_nothing(shape, data):
     operands = [layout_of(data.draw(arbitrary(st.just(shape)))) for _ in range(2)]

@@ -1,0 +1,206 @@
+"""A compiled kernel, what names it, and the file that holds it.
+
+- **Key**: sha256 of the source, Triton's version, the architecture, the options, the environment variables that change
+  what Triton generates, and `SCHEMA`. Anything that could change the code makes another key, so nothing is ever stale.
+- **File**: magic, schema, two lengths; JSON; the code; sha256 of all that. `read` raises ValueError for anything but
+  what was written under the same key: truncated, damaged, foreign, another key's, or not a regular file.
+- **Writing is atomic**: the file is written beside its place under a name of its own, then renamed, so a reader sees
+  all of it or none. There is no fsync: what a power cut leaves behind fails the checksum.
+
+Finding the key must not cost what the cache saves, so triton is not imported for its version.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import stat
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+SCHEMA = 1
+"""The version of the key and of the file: a change to either, or to the meaning of a kernel's arguments, raises it."""
+
+# They change the instructions that Triton or ptxas emit. Debug information (TRITON_DISABLE_LINE_INFO) does not count.
+COMPILER_VARIABLES = (
+    "DISABLE_LLVM_OPT",
+    "DISABLE_PTXAS_OPT",
+    "LLVM_PASS_PLUGIN_PATH",
+    "PTXAS_OPTIONS",
+    "TRITON_ENABLE_ASAN",
+    "TRITON_LIBDEVICE_PATH",
+    "TRITON_MOCK_PTX_VERSION",
+    "TRITON_OVERRIDE_ARCH",
+    "TRITON_PTXAS_BLACKWELL_PATH",
+    "TRITON_PTXAS_PATH",
+)
+
+_MAGIC = b"tilearray cubin\n"
+_HEADER = struct.Struct("<16sIII")  # magic, schema, bytes of JSON, bytes of code
+_DIGEST_SIZE = 32
+_DIST_INFO = re.compile(r"(?:pytorch_)?triton-([^-]+)\.dist-info")
+
+
+class Cubin(NamedTuple):
+    """A compiled kernel, with what a launch has to know of it."""
+
+    code: bytes
+    name: str
+    num_warps: int
+    shared: int
+    label: str = ""
+
+
+class Details(NamedTuple):
+    """The JSON of a file."""
+
+    key: str
+    arch: int
+    name: str
+    num_warps: int
+    shared: int
+    label: str
+
+
+_DETAIL_TYPES = (str, int, str, int, int, str)
+
+
+@functools.cache
+def triton_version() -> str:
+    """Return the installed Triton's version without importing it, or ``"absent"``.
+
+    The name of the ``.dist-info`` folder beside the package says it in 0.2 ms; importing `importlib.metadata` takes
+    15 ms, so it is asked only where that folder is elsewhere (editable installs).
+    """
+    try:
+        spec = importlib.util.find_spec("triton")
+    except ValueError:  # a module that was put into sys.modules by hand
+        spec = None
+    if spec is None or spec.origin is None:
+        return "absent"
+    names: list[str] = []
+    with suppress(OSError):  # in a zip file
+        names = os.listdir(os.path.dirname(os.path.dirname(spec.origin)))
+    versions = [found[1] for found in map(_DIST_INFO.fullmatch, names) if found]
+    if len(versions) == 1:
+        return versions[0]
+    from importlib import metadata
+
+    try:
+        return metadata.version("triton")
+    except metadata.PackageNotFoundError:  # vendored: the file holds the version
+        return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
+
+
+def key_of(source: str, arch: int, options: tuple[tuple[str, object], ...]) -> str:
+    """Return the key of a kernel: 64 hexadecimal digits.
+
+    Parameters
+    ----------
+    source : str
+        The kernel's source.
+    arch : int
+        Compute capability, as 90 for sm_90.
+    options : tuple of (str, object)
+        Whatever else decides the code, in any order. Values are None, numbers, str, bytes, and tuples of them.
+
+    Raises
+    ------
+    TypeError
+        If the value of an option is anything else, whose repr might change from one process to the next.
+
+    Examples
+    --------
+    >>> key = key_of("def kernel(): pass", 90, (("num_warps", 4), ("fuse", False)))
+    >>> len(key), key == key_of("def kernel(): pass", 90, (("fuse", False), ("num_warps", 4)))
+    (64, True)
+    """
+    for name, value in options:
+        _check_option(name, value)
+    variables = tuple(map(os.environ.get, COMPILER_VARIABLES))
+    identity = (SCHEMA, triton_version(), arch, sorted(options, key=lambda option: option[0]), variables, source)
+    return hashlib.sha256(repr(identity).encode()).hexdigest()
+
+
+def _check_option(name: str, value: object) -> None:
+    if type(value) is tuple:
+        for item in value:
+            _check_option(name, item)
+    elif value is not None and type(value) not in (bool, int, float, str, bytes):
+        raise TypeError(
+            f"key_of: option {name!r} is to be None, a number, str, bytes, or a tuple of them, because its repr is "
+            f"part of the key; got {value!r} of {type(value).__name__}: write it as a tuple or a str"
+        )
+
+
+def _checked(details: Details) -> Details:
+    if tuple(map(type, details)) != _DETAIL_TYPES:
+        raise ValueError(f"load_or_compile: expected a kernel of {Details.__annotations__}, got {details}")
+    return details
+
+
+def pack(key: str, arch: int, cubin: Cubin) -> bytes:
+    """Return the file of a kernel; ValueError if the kernel's fields are of other types than they say."""
+    details = _checked(Details(key, arch, cubin.name, cubin.num_warps, cubin.shared, cubin.label))
+    text = json.dumps(details._asdict()).encode()
+    body = _HEADER.pack(_MAGIC, SCHEMA, len(text), len(cubin.code)) + text + cubin.code
+    return body + hashlib.sha256(body).digest()
+
+
+def read_head(file: BinaryIO) -> tuple[bytes, Details, int]:
+    """Return the bytes before the code, their meaning, and the length of the code; ValueError if it is no entry."""
+    info = os.fstat(file.fileno())
+    header = file.read(_HEADER.size) if stat.S_ISREG(info.st_mode) else b""
+    if len(header) != _HEADER.size:
+        raise ValueError("not a regular file, or too short")
+    magic, schema, text_size, code_size = _HEADER.unpack(header)
+    if magic != _MAGIC or schema != SCHEMA or info.st_size != _HEADER.size + text_size + code_size + _DIGEST_SIZE:
+        raise ValueError("another kind of file, another schema, or not of the length it states")
+    text = file.read(text_size)
+    try:
+        return header + text, _checked(Details(**json.loads(text))), code_size
+    except (TypeError, RecursionError) as error:
+        raise ValueError("other JSON than ours") from error
+
+
+def read(file: BinaryIO, key: str) -> Cubin:
+    """Return the kernel in a file; ValueError if the file is not exactly what was written under `key`."""
+    head, details, code_size = read_head(file)
+    code = file.read(code_size)
+    digest = hashlib.sha256(head)
+    digest.update(code)
+    if file.read(_DIGEST_SIZE) != digest.digest() or details.key != key:
+        raise ValueError("damaged, or another key's")
+    return Cubin(code, details.name, details.num_warps, details.shared, details.label)
+
+
+def open_file(path: str) -> BinaryIO:
+    """Open for reading, not waiting for anybody where a pipe lies in the place of a file."""
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def write(path: str, data: bytes) -> None:
+    """Put a file in its place at once. The directory is made where it is missing, or went away in the meantime."""
+    temporary = f"{path.removesuffix('.cubin')}.{os.urandom(8).hex()}.tmp"
+    try:
+        try:
+            _write_and_rename(temporary, path, data)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            _write_and_rename(temporary, path, data)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _write_and_rename(temporary: str, path: str, data: bytes) -> None:
+    with open(temporary, "xb") as file:
+        file.write(data)
+    os.replace(temporary, path)

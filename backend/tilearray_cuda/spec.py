@@ -1,0 +1,94 @@
+"""`KernelSpec`: all that code generation may see. Frozen and hashable; no shape, no address, no device.
+
+A spec is a body (what is computed for one element), the class of its loop (how memory is walked), and what is known of
+the operands' addresses. Two calls with equal specs run the same kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Strides = tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of a kernel.
+
+    Attributes
+    ----------
+    name : its name in the source: ``out0``, ``x0``, ``x1``, ...
+    dtype : the name of its dtype
+    strides : along the last two axes (or the only one) 0, 1, -1 or "other"; None for a number, which is an argument
+    aligned : whether its address is a multiple of 16
+    """
+
+    name: str
+    dtype: str
+    strides: Strides | None
+    aligned: bool
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """What a kernel computes, and the kind of loop it computes it in.
+
+    Attributes
+    ----------
+    operands : outputs first, then the inputs in the body's order
+    outputs : how many of the operands are outputs
+    nodes, stores : the expression graph, and which node each output stores; see `tilearray.body.Body`
+    case : the name of the layout case
+    rank : number of axes of the collapsed loop
+    index_bits : 32 or 64
+    divisible : whether every stride that is an argument is a multiple of 16
+    narrow : whether the last axis is shorter than a block
+    """
+
+    operands: tuple[Operand, ...]
+    outputs: int
+    nodes: tuple[Any, ...]
+    stores: tuple[int, ...]
+    case: str
+    rank: int
+    index_bits: int
+    divisible: bool
+    narrow: bool
+
+    @property
+    def name(self) -> str:
+        """The kernel's name: its operations and the layout case."""
+        calls = [str(node[1]) for node in self.nodes if node[0] == "call"] or ["copy"]
+        return "_".join([*calls[:4], self.case])
+
+    @property
+    def arrays(self) -> tuple[Operand, ...]:
+        """The operands that are in memory."""
+        return tuple(operand for operand in self.operands if operand.strides is not None)
+
+
+def make_spec(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> KernelSpec:
+    """Join a body, a layout class and the alignment of the operands in memory."""
+    strides, alignments = iter(layout_class.strides), iter(aligned)
+    operands = [
+        Operand(f"out{position}", dtype, next(strides), next(alignments))
+        for position, dtype in enumerate(body.output_dtypes)
+    ]
+    for position, (kind, dtype) in enumerate(body.inputs):
+        name = f"x{position}"
+        if kind == "scalar":
+            operands.append(Operand(name, dtype, None, False))
+        else:
+            operands.append(Operand(name, dtype, next(strides), next(alignments)))
+    return KernelSpec(
+        tuple(operands),
+        len(body.output_dtypes),
+        body.nodes,
+        body.outputs,
+        layout_class.case.value,
+        layout_class.rank,
+        layout_class.index_bits,
+        layout_class.divisible,
+        layout_class.narrow,
+    )

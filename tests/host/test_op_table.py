@@ -1,0 +1,191 @@
+"""The op table as a table: every row is complete, public, and the source of its operator; no row lacks an oracle.
+
+What the operations compute is tests/host/test_op_properties.py.
+"""
+
+from __future__ import annotations
+
+import operator
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles import RULES
+
+import tilearray as ta
+from tilearray.errors import OperandError
+from tilearray.ops import BY_UFUNC, OPS, PUBLIC
+
+ROWS = pytest.mark.parametrize("row", OPS, ids=lambda row: row.name)
+NAMED = pytest.mark.parametrize("name", PUBLIC)
+
+# Python's operators, and the words of their methods: __add__, __radd__, __iadd__.
+BINARY = {
+    **{"+": ("add", "add"), "-": ("subtract", "sub"), "*": ("multiply", "mul"), "/": ("divide", "truediv")},
+    **{"//": ("floor_divide", "floordiv"), "%": ("remainder", "mod"), "**": ("pow", "pow")},
+    **{"&": ("bitwise_and", "and"), "|": ("bitwise_or", "or"), "^": ("bitwise_xor", "xor")},
+    **{"<<": ("bitwise_left_shift", "lshift"), ">>": ("bitwise_right_shift", "rshift")},
+}
+COMPARISONS = {
+    **{"==": ("equal", "eq"), "!=": ("not_equal", "ne"), "<": ("less", "lt"), "<=": ("less_equal", "le")},
+    **{">": ("greater", "gt"), ">=": ("greater_equal", "ge")},
+}
+UNARY = {
+    **{"-x": ("negative", "neg"), "+x": ("positive", "pos"), "abs(x)": ("abs", "abs")},
+    "~x": ("bitwise_invert", "invert"),
+}
+INPLACE = {symbol: getattr(operator, f"i{word}") for symbol, (_, word) in BINARY.items()}
+
+
+def integers() -> ta.Array:
+    return ta.asarray([5, 3, 9])
+
+
+# --- rows ---------------------------------------------------------------------------------------------------------
+
+
+@ROWS
+def test_a_row_is_complete(row: Any) -> None:
+    assert row.summary.endswith(".")
+    assert row.__name__ == row.name
+    for section in ("Parameters\n---", "Returns\n---", "Raises\n---", "Examples\n---"):
+        assert section in row.__doc__
+    call, printed = row.example
+    assert repr(eval(call, {"ta": ta})) == printed
+    assert f">>> {call}\n{printed}\n" in row.__doc__
+
+
+@ROWS
+def test_a_row_agrees_with_its_oracle(row: Any) -> None:
+    """Two tables, written apart: arity, accepted kinds, masks, and what is exact."""
+    rule = RULES[row.name]
+    assert row.arity == rule.arity
+    assert row.masks == rule.masks
+    assert {"int" if kind == "uint" else kind for kind in row.kinds} == set(rule.kinds)
+    assert ("int" in row.kinds) == ("uint" in row.kinds)
+    assert row.exact == (rule.floats is not None or "float" not in rule.kinds)
+    assert row.exact or row.domain is not None
+
+
+@NAMED
+def test_a_row_is_public_under_its_name(name: str) -> None:
+    assert name in ta.__all__
+    function = getattr(ta, name)
+    assert function is PUBLIC[name] or name == "clip"  # whose bounds may be None
+    if name != "clip":
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert repr(function) == f"<elementwise op tilearray.{name}>"
+
+
+@NAMED
+def test_a_wrong_number_of_operands(name: str) -> None:
+    row = PUBLIC[name]
+    with pytest.raises(TypeError, match=f"^{name}: expected {row.arity} operands, got {row.arity + 1}$"):
+        row(*[integers()] * (row.arity + 1))
+
+
+@pytest.mark.parametrize("word", [word for word in BY_UFUNC if hasattr(np, word)])
+def test_numpys_function_of_an_array_is_the_row(word: str) -> None:
+    """The ufunc that NumPy calls by this name: ``np.true_divide`` is really ``divide``."""
+    row, ufunc = BY_UFUNC[word], getattr(np, word)
+    if not isinstance(ufunc, np.ufunc):
+        return
+    assert ufunc.__name__ == word
+    operands = [ta.asarray([2, 1]) for _ in range(row.arity)]
+    result = ufunc(*operands)
+    assert type(result) is ta.Array
+    assert result.tolist() == row(*operands).tolist()
+
+
+def test_every_row_that_numpy_has_is_reached_from_numpy() -> None:
+    assert {row.name for word, row in BY_UFUNC.items() if not hasattr(np, word)} == set()
+    assert {word for word in BY_UFUNC if not isinstance(getattr(np, word), np.ufunc)} == {"where", "clip"}
+
+
+def test_numpy_scalars_on_the_left() -> None:
+    """NumPy compares a scalar as a 0-d array, which counts as the scalar it was."""
+    x = ta.asarray(np.array([1, 2, 3], np.int8))
+    for symbol, (name, word) in COMPARISONS.items():
+        result = getattr(operator, word)(np.int8(2), x)
+        assert (symbol, type(result), result.tolist()) == (symbol, ta.Array, PUBLIC[name](np.int8(2), x).tolist())
+    assert (np.float64(2) / x).dtype == ta.float64
+    with pytest.raises(OperandError, match="write ta.asarray"):
+        np.arange(3) < x  # noqa: B015
+
+
+# --- operators ----------------------------------------------------------------------------------------------------
+
+
+def test_every_operator_has_its_row() -> None:
+    written = {symbol: name for table in (BINARY, COMPARISONS, UNARY) for symbol, (name, _) in table.items()}
+    assert {row.operator: row.name for row in OPS if row.operator} == written
+
+
+@pytest.mark.parametrize("symbol", BINARY)
+def test_binary_operators_in_all_three_forms(symbol: str) -> None:
+    name, word = BINARY[symbol]
+    row = PUBLIC[name]
+    assert all(f"__{prefix}{word}__" in vars(ta.Array) for prefix in ("", "r", "i"))
+    x, y = integers(), ta.asarray([2, 7, 4])
+    forward = eval(f"x {symbol} y")
+    assert forward.tolist() == row(x, y).tolist() != row(y, x).tolist() or symbol in "+*&|^"
+    assert eval(f"x {symbol} 2").tolist() == row(x, 2).tolist()
+    assert eval(f"2 {symbol} x").tolist() == row(2, x).tolist()
+    assert getattr(x, f"__r{word}__")(y).tolist() == row(y, x).tolist()
+    target = same = integers() if symbol != "/" else ta.asarray([5.0, 3.0, 9.0])
+    same = INPLACE[symbol](same, y)
+    assert same is target
+    assert target.tolist() == pytest.approx(forward.tolist())
+
+
+@pytest.mark.parametrize("symbol", COMPARISONS)
+def test_comparisons(symbol: str) -> None:
+    name, word = COMPARISONS[symbol]
+    assert f"__{word}__" in vars(ta.Array)
+    x, y = integers(), ta.asarray([2, 3, 10])
+    assert eval(f"x {symbol} y").tolist() == PUBLIC[name](x, y).tolist()
+    assert eval(f"3 {symbol} x").tolist() == PUBLIC[name](3, x).tolist()
+
+
+@pytest.mark.parametrize("symbol", UNARY)
+def test_unary_operators(symbol: str) -> None:
+    name, word = UNARY[symbol]
+    assert f"__{word}__" in vars(ta.Array)
+    x = integers()
+    assert eval(symbol).tolist() == PUBLIC[name](x).tolist()
+
+
+class Foreign:
+    """A type of which nothing is known, but that it can do it itself."""
+
+    def __radd__(self, other: object) -> str:
+        return "its own"
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_an_unknown_type_may_answer_itself_and_else_it_is_a_type_error() -> None:
+    x = integers()
+    assert x + Foreign() == "its own"
+    assert (x == Foreign()) is True
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x - Foreign()
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x += object()
+
+
+@pytest.mark.parametrize("other", [[1, 2, 3], np.arange(3)], ids=["list", "ndarray"])
+def test_a_known_type_is_an_error_that_says_what_to_write(other: Any) -> None:
+    with pytest.raises(OperandError, match="write ta.asarray"):
+        integers() + other
+    with pytest.raises(OperandError, match="write ta.asarray"):
+        other + integers()
+
+
+def test_arrays_are_not_hashable_since_equality_is_elementwise() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(integers())

@@ -1,0 +1,461 @@
+"""What every operation must give, from the written rules alone: dtype, values, or the errors that may be raised.
+
+Nothing of tilearray is read here but its exception classes. The promotion rules are the sentences of the design coded
+once more, on kinds and widths taken from names. `RULES` says of every operation what it takes and gives, and computes
+it with Python's numbers: integers exactly, floats by one operation in float64, which is wide enough for the rounding to
+float32 that follows to be the only one that counts (S. Figueroa, "When is double rounding innocuous?", 1995). What is
+no such operation is NumPy's, one precision wider: float64 for float32, ``longdouble`` for float64.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+import operator
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from formats import FORMATS, KINDS, PART, STORAGE, Number, Values, cast, kind_of, limits_of, step, width_of
+
+from tilearray.errors import DTypeError, PromotionError, ScalarOverflowError
+
+# --- promotion, rule by rule --------------------------------------------------------------------------------------
+
+
+def join(names: set[str], semantics: str) -> str:
+    """The common dtype of arrays: the highest kind first, then within it the wider, the supremum, the signedness."""
+    if len(names) == 1:
+        return next(iter(names))
+    if names & set(STORAGE):
+        raise PromotionError("storage dtypes join only themselves")
+    top = max((kind_of(name) for name in names), key=KINDS.index)
+    among = {name for name in names if kind_of(name) == top}
+    if top == "complex":
+        return "complex128" if names & {"float64", "complex128"} else "complex64"
+    if top == "int":
+        return join_integers(among, semantics)
+    widest = [name for name in among if width_of(name) == max(map(width_of, among))]
+    return widest[0] if len(widest) == 1 else {8: "float16", 16: "float32"}[width_of(widest[0])]
+
+
+def join_integers(names: set[str], semantics: str) -> str:
+    """array-api: mixed signedness goes to the next wider signed integer; triton: the wider, else the unsigned."""
+    unsigned = max((width_of(name) for name in names if name[0] == "u"), default=0)
+    signed = max((width_of(name) for name in names if name[0] != "u"), default=0)
+    if not (unsigned and signed):
+        return f"uint{unsigned}" if unsigned else f"int{signed}"
+    if semantics == "triton":
+        return f"int{signed}" if signed > unsigned else f"uint{unsigned}"
+    if unsigned == 64:
+        raise PromotionError("no integer dtype holds both ranges")
+    return f"int{max(signed, 2 * unsigned)}"
+
+
+def number_kind(value: Number) -> str:
+    return next(kind for kind in KINDS if type(value).__name__ == kind)
+
+
+def rung(value: Number) -> str:
+    """The first of int32 < uint32 < int64 < uint64, or float32 < float64, whose range holds a number."""
+    kind = number_kind(value)
+    if kind == "bool":
+        return "bool"
+    if kind == "complex":
+        return "complex64"
+    if kind == "float":
+        return "float64" if FORMATS["float32"].largest < abs(value) < math.inf else "float32"  # type: ignore[arg-type]
+    for name in ("int32", "uint32", "int64", "uint64"):
+        if limits_of(name)[0] <= value <= limits_of(name)[1]:  # type: ignore[operator]
+            return name
+    raise ScalarOverflowError("no integer dtype holds it")
+
+
+def alone(value: Number, semantics: str) -> str:
+    """A number without an array: under array-api int64 and float32, unless only a wider dtype holds it."""
+    name = rung(value)
+    return "int64" if semantics == "array-api" and name in ("int32", "uint32") else name
+
+
+def common(names: set[str], numbers: list[Number], semantics: str) -> str:
+    """The common dtype of arrays and Python numbers: only numbers of a higher kind than all arrays take part."""
+    highest = max((KINDS.index(kind_of(name)) for name in names), default=-1)
+    top = max((KINDS.index(number_kind(value)) for value in numbers), default=-1)
+    chosen = [value for value in numbers if KINDS.index(number_kind(value)) == top]
+    if not names:
+        return join({alone(value, semantics) for value in chosen}, semantics)
+    return join(names | {rung(value) for value in chosen} if top > highest else names, semantics)
+
+
+def same_kind(source: str, target: str) -> bool:
+    """What an in-place operator or ``out=`` may store: never a lower kind, and nothing signed as unsigned."""
+    signed_to_unsigned = source[0] == "i" and target[0] == "u"
+    return KINDS.index(kind_of(source)) <= KINDS.index(kind_of(target)) and not signed_to_unsigned
+
+
+# --- the table: what each operation takes and gives ---------------------------------------------------------------
+
+
+def wrapped_power(x: int, y: int, bits: int) -> int:
+    if y >= 0:
+        return pow(x, y, 2**bits)
+    return {1: 1, -1: -1 if y % 2 else 1}.get(x, 0)
+
+
+def shifted(x: int, count: int, bits: int, left: bool) -> int:
+    if not 0 <= count < bits:
+        return -1 if x < 0 and not left else 0
+    return x << count if left else x >> count
+
+
+def divided(x: float, y: float) -> float:
+    """IEEE division, which Python refuses by zero."""
+    if y == 0:
+        return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1.0, y)
+    return x / y
+
+
+def floored(x: float, y: float) -> float:
+    """``floor(x / y)`` of the exact quotient."""
+    if y == 0:
+        return divided(x, y)
+    if x != x or y != y or math.isinf(x):
+        return math.nan
+    if x == 0 or math.isinf(y):
+        return x // y
+    quotient = Fraction(x) // Fraction(y)
+    try:
+        return float(quotient) if quotient else math.copysign(0.0, divided(x, y))
+    except OverflowError:
+        return math.inf if quotient > 0 else -math.inf
+
+
+def left_over(x: float, y: float) -> float:
+    return math.nan if y == 0 or math.isinf(x) else x % y
+
+
+def truncated(x: int, y: int) -> int:
+    return 0 if y == 0 else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+def picked(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """NaN of any operand propagates."""
+    return lambda *xs: math.nan if any(x != x for x in xs) else choose(*xs)
+
+
+def floor(x: float) -> float:
+    return math.copysign(math.floor(x), x) if math.isfinite(x) else x
+
+
+def root(x: float) -> float:
+    return math.sqrt(x) if x >= 0 else math.nan
+
+
+def clamped(x: Any, low: Any, high: Any) -> Any:
+    return min(max(x, low), high)
+
+
+class Rule(NamedTuple):
+    """One operation. Functions take Python numbers; an integer function's last argument is the width in bits."""
+
+    arity: int
+    kinds: tuple[str, ...]
+    integers: Callable[..., Any] | None = None
+    floats: Callable[..., Any] | None = None  # exact, one rounding away
+    result: str = "common"  # | "bool" | "float" (of integers) | "real" (of complex) | "int" (of bool)
+    complexes: Callable[..., Any] | None = None  # exact component by component
+    wide: Callable[..., Any] | None = None  # a NumPy function, for what is not exact
+    moves: bool = False  # only moves values, and so takes storage dtypes too
+    masks: int = 0
+    free_zero: bool = False  # the sign of a zero is left open
+
+
+BOOL, INT, REAL_NUMBER, NUMERIC = ("bool",), ("int",), ("int", "float"), ("int", "float", "complex")
+REAL, ANY = BOOL + REAL_NUMBER, KINDS
+
+
+def comparison(function: Callable[[Any, Any], bool], kinds: tuple[str, ...]) -> Rule:
+    return Rule(2, kinds, lambda x, y, bits: function(x, y), function, "bool", function)
+
+
+def bits(function: Callable[..., int], arity: int = 2, kinds: tuple[str, ...] = BOOL + INT) -> Rule:
+    return Rule(arity, kinds, function, moves=True)
+
+
+def of_floats(function: Any, exactly: Callable[[float], float] | None = None) -> Rule:
+    return Rule(1, ANY, None, exactly, "float", wide=function)
+
+
+RULES: dict[str, Rule] = {
+    "add": Rule(2, ANY, lambda x, y, bits: x + y, operator.add, complexes=operator.add),
+    "subtract": Rule(2, NUMERIC, lambda x, y, bits: x - y, operator.sub, complexes=operator.sub),
+    "multiply": Rule(2, ANY, lambda x, y, bits: x * y, operator.mul, wide=np.multiply),
+    "divide": Rule(2, ANY, None, divided, "float", wide=np.divide),
+    "floor_divide": Rule(2, REAL_NUMBER, lambda x, y, bits: x // y if y else 0, floored),
+    "remainder": Rule(2, REAL_NUMBER, lambda x, y, bits: x % y if y else 0, left_over),
+    "pow": Rule(2, NUMERIC, wrapped_power, wide=np.power),
+    "negative": Rule(1, NUMERIC, lambda x, bits: -x, operator.neg, complexes=operator.neg),
+    "positive": Rule(1, NUMERIC, lambda x, bits: x, operator.pos, complexes=operator.pos),
+    "abs": Rule(1, NUMERIC, lambda x, bits: abs(x), abs, "real", wide=np.abs),
+    "square": Rule(1, ANY, lambda x, bits: x * x, lambda x: x * x, "int", wide=np.square),
+    "bitwise_and": bits(lambda x, y, bits: x & y),
+    "bitwise_or": bits(lambda x, y, bits: x | y),
+    "bitwise_xor": bits(lambda x, y, bits: x ^ y),
+    "bitwise_invert": bits(lambda x, bits: ~x if bits > 1 else not x, 1),
+    "bitwise_left_shift": bits(lambda x, y, bits: shifted(x, y, bits, left=True), kinds=INT),
+    "bitwise_right_shift": bits(lambda x, y, bits: shifted(x, y, bits, left=False), kinds=INT),
+    "equal": comparison(operator.eq, ANY),
+    "not_equal": comparison(operator.ne, ANY),
+    "less": comparison(operator.lt, REAL),
+    "less_equal": comparison(operator.le, REAL),
+    "greater": comparison(operator.gt, REAL),
+    "greater_equal": comparison(operator.ge, REAL),
+    "isnan": Rule(1, ANY, lambda x, bits: False, lambda x: x != x, "bool", lambda x: x != x),
+    "sqrt": of_floats(np.sqrt, root),
+    "exp": of_floats(np.exp),
+    "log": of_floats(np.log),
+    "sin": of_floats(np.sin),
+    "tanh": of_floats(np.tanh),
+    "floor": Rule(1, REAL_NUMBER, lambda x, bits: x, floor),
+    "minimum": Rule(2, REAL, lambda x, y, bits: min(x, y), picked(min), free_zero=True),
+    "maximum": Rule(2, REAL, lambda x, y, bits: max(x, y), picked(max), free_zero=True),
+    "clip": Rule(3, REAL_NUMBER, lambda x, a, b, bits: clamped(x, a, b), picked(clamped), free_zero=True),
+    "where": Rule(
+        3, ANY, lambda c, x, y, bits: x if c else y, lambda c, x, y: x if c else y, moves=True, masks=1,
+        complexes=lambda c, x, y: x if c else y,
+    ),
+    "identity": Rule(1, ANY, lambda x, bits: x, operator.pos, moves=True, complexes=operator.pos),
+}  # fmt: skip
+TRUNCATING = {
+    "floor_divide": lambda x, y, bits: truncated(x, y),
+    "remainder": lambda x, y, bits: x - y * truncated(x, y) if y else 0,
+}
+COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
+# --- a call -------------------------------------------------------------------------------------------------------
+
+# How far NumPy's functions are from the rounded wider result, in units of its last place: (seen, allowed). Seen with
+# NumPy 2.4.6 on x86-64 (AVX-512); float32 for every argument in +-[2**-24, 128) of exp (3 of them are 3 off), [2**-10,
+# 1024) of log, [2**-12, 4096) of sin, [2**-12, 32) of tanh, and for 3e7 pairs of pow; float64 for 4e6 arguments each.
+# The bound is what NumPy promises for other processors. Narrower floats compute in float32: 1 is enough for them.
+ULPS = {
+    ("exp", "float32"): (3, 4),
+    ("log", "float32"): (4, 4),
+    ("sin", "float32"): (1, 4),
+    ("tanh", "float32"): (1, 4),
+    ("pow", "float32"): (1, 4),
+    ("exp", "float64"): (1, 1),
+    ("log", "float64"): (1, 1),
+    ("sin", "float64"): (1, 1),
+    ("tanh", "float64"): (1, 4),
+    ("pow", "float64"): (1, 1),
+}
+# The same for complex, in the last place of the modulus: only operands of moderate size are held to it.
+COMPLEX_ULPS = {"multiply": 2, "divide": 4, "square": 2, "abs": 4, "sqrt": 4, "exp": 4, "log": 4, "sin": 4, "tanh": 8}
+WIDER = {
+    "float32": np.float64,
+    "float64": np.longdouble,
+    "complex64": np.complex128,
+    "complex128": np.clongdouble,
+}
+
+
+class Operand(NamedTuple):
+    """A typed operand, its elements in the order of the result; or a Python number, which has no dtype."""
+
+    dtype: str | None
+    values: Values
+    number: Number | None = None
+
+    @property
+    def kind(self) -> str:
+        return number_kind(self.number) if self.dtype is None else kind_of(self.dtype)  # type: ignore[arg-type]
+
+
+class Outcome(NamedTuple):
+    """One of the errors, if there are any; else a dtype, and values with the ulps that each may be off."""
+
+    errors: frozenset[type[Exception]] = frozenset()
+    dtype: str = ""
+    values: Values = []  # noqa: RUF012
+    ulps: list[float] = []  # noqa: RUF012
+    place: str = ""  # the format whose last place the ulps are of
+    free_zero: bool = False
+
+
+def predict(name: str, operands: Sequence[Operand], semantics: str, target: str | None = None) -> Outcome:
+    """What a call must give, stored in a target of some dtype if there is one."""
+    rule = RULES[name]
+    masks, rest = operands[: rule.masks], operands[rule.masks :]
+    errors: set[type[Exception]] = {DTypeError for mask in masks if mask.kind != "bool"}
+    integers = all(operand.kind in ("bool", "int") for operand in rest)
+    if name in COMPARISONS and integers and any(operand.dtype for operand in rest):
+        typed, columns = "int64", [operand.values for operand in rest]  # exact, and never an error
+    else:
+        try:
+            typed = typed_as(rule, rest, semantics)
+        except (PromotionError, ScalarOverflowError) as error:
+            return Outcome(frozenset(errors | {type(error)}))
+        errors |= refusals(name, rule, rest, typed)
+        columns = [] if errors else [cast(o.values, o.dtype or number_dtype(o.number), typed) for o in rest]
+    result = "bool" if rule.result == "bool" else PART.get(typed, typed) if rule.result == "real" else typed
+    if target is not None and not same_kind(result, target):
+        errors.add(DTypeError)
+    if errors:
+        return Outcome(frozenset(errors))
+    values, ulps = compute(name, rule, [*(mask.values for mask in masks), *columns], typed, semantics)
+    place = PART.get(typed, typed) if kind_of(typed) in ("float", "complex") else ""
+    stored = target or result
+    return Outcome(frozenset(), stored, cast(values, result, stored), ulps, place, rule.free_zero)
+
+
+def predict_astype(operand: Operand, target: str) -> Outcome:
+    """Any dtype becomes any other, but complex no real one."""
+    if operand.kind == "complex" and kind_of(target) not in ("complex", "bool"):
+        return Outcome(frozenset({DTypeError}))
+    values = cast(operand.values, operand.dtype or "", target)
+    return Outcome(frozenset(), target, values, [0.0] * len(values))
+
+
+def predict_assignment(operand: Operand, target: str) -> Outcome:
+    """An array is cast within its kind; a number is taken as the target's dtype, whose kind and range must hold it."""
+    if operand.number is None:
+        return predict("identity", [operand], "array-api", target)
+    if kind_of(target) == "int" and operand.kind in ("bool", "int"):
+        low, high = limits_of(target)
+        if not low <= operand.number <= high:  # type: ignore[operator]
+            return Outcome(frozenset({ScalarOverflowError}))
+    elif kind_of(target) != "bool" and KINDS.index(operand.kind) > KINDS.index(kind_of(target)):
+        return Outcome(frozenset({DTypeError}))
+    values = cast(operand.values, number_dtype(operand.number), target)
+    return Outcome(frozenset(), target, values, [0.0] * len(values))
+
+
+def number_dtype(value: Number) -> str:
+    """A dtype that a Python number's value can be said to have, for `cast`."""
+    return {"bool": "bool", "int": "int64", "float": "float64", "complex": "complex128"}[number_kind(value)]
+
+
+def typed_as(rule: Rule, operands: Sequence[Operand], semantics: str) -> str:
+    """The dtype that operands are rounded to."""
+    names = {operand.dtype for operand in operands if operand.dtype is not None}
+    typed = common(names, [operand.number for operand in operands if operand.number is not None], semantics)
+    if rule.result == "float" and kind_of(typed) in ("bool", "int"):
+        return "float32"
+    if rule.result == "int" and typed == "bool":
+        return "int64" if semantics == "array-api" else "int32"
+    return typed
+
+
+def refusals(name: str, rule: Rule, operands: Sequence[Operand], typed: str) -> set[type[Exception]]:
+    """The errors of a call whose operands have a common dtype."""
+    errors: set[type[Exception]] = set()
+    if kind_of(typed) not in rule.kinds or (typed in STORAGE and not rule.moves):
+        errors.add(DTypeError)
+    for position, operand in enumerate(operands):
+        if operand.dtype is None and kind_of(typed) == "int":
+            low, high = limits_of(typed)
+            if not low <= operand.number <= high:  # type: ignore[operator]
+                errors.add(ScalarOverflowError)
+            if name == "pow" and position == 1 and operand.number < 0:  # type: ignore[operator]
+                errors.add(ValueError)
+    return errors
+
+
+def compute(name: str, rule: Rule, columns: list[Values], typed: str, semantics: str) -> tuple[Values, list[float]]:
+    """The values in the result dtype, and the ulps that each may be off."""
+    kind, rows = kind_of(typed), list(zip(*columns, strict=True))
+    if kind in ("bool", "int"):
+        function = TRUNCATING.get(name, rule.integers) if semantics == "triton" else rule.integers
+        width = width_of(typed)
+        found = [function(*row, width) for row in rows]  # type: ignore[misc]
+        return cast(found, "", "bool" if rule.result == "bool" else typed), [0.0] * len(rows)
+    function = rule.floats if kind == "float" else rule.complexes
+    computed = typed if kind == "complex" or width_of(typed) >= 32 or rule.moves else "float32"
+    if function is None:
+        found, ulps = widely(name, rule, columns, computed)
+    else:
+        found = [function(*row) for row in rows]
+        # Python's floor division floors a rounded quotient: where that has a bit or less for the fraction, 1 is lost.
+        huge = {"float64": 2.0**51}.get(typed, 2.0**22)
+        ulps = [2.0 * (name == "floor_divide" and abs(value) >= huge) for value in found]
+    if rule.result == "bool":
+        return found, ulps
+    if rule.result == "real":
+        computed, typed = PART.get(computed, computed), PART.get(typed, typed)
+    rounded = cast(found, "complex128" if kind_of(computed) == "complex" else "float64", computed)
+    return cast(rounded, computed, typed), [min(u, 1.0) for u in ulps] if typed != computed else ulps
+
+
+def widely(name: str, rule: Rule, columns: list[Values], dtype: str) -> tuple[Values, list[float]]:
+    """A function one precision wider, and the ulps that NumPy's own may be off."""
+    wider = WIDER[dtype]
+    with np.errstate(all="ignore"):
+        operands = [np.array(column, wider) for column in columns]
+        found = rule.wide(*operands)  # type: ignore[misc]
+        if kind_of(dtype) == "float":
+            ulps = [float(ULPS[name, dtype][1])] * len(found)
+            return found.astype(np.float64).tolist(), ulps
+        allowed = [complex_ulps(name, row, dtype) for row in zip(*columns, (found + 0j).tolist(), strict=True)]
+        return found.astype(np.float64 if name == "abs" else np.complex128).tolist(), allowed
+
+
+def complex_ulps(name: str, row: tuple[complex, ...], dtype: str) -> float:
+    """Infinite where an operand or the result is beyond moderate: intermediate results may overflow or vanish."""
+    parts = [abs(part) for value in row for part in (value.real, value.imag)]
+    steep = name in ("exp", "sin", "tanh", "pow")
+    if not all(part == 0 or 1e-5 < part < (20 if steep else 1e5) for part in parts) or row[-1] == 0:
+        return math.inf
+    if name == "pow":  # NumPy multiplies the logarithm's error by the exponent
+        return 8 + 8 * abs(row[1]) * (1 + abs(np.log(row[0]))) if row[0] else math.inf
+    near_one = name == "log" and abs(abs(row[0]) - 1) < 0.1  # the real part of the logarithm cancels
+    return math.inf if near_one else float(COMPLEX_ULPS[name])
+
+
+# --- agreement ----------------------------------------------------------------------------------------------------
+
+
+def disagreements(got: Values, outcome: Outcome) -> list[str]:
+    """Where values are not what they must be: bit for bit, NaN payloads aside, or within the ulps allowed."""
+    triples = zip(got, outcome.values, outcome.ulps, strict=True)
+    return [
+        f"element {position}: got {mine!r}, expected {want!r} within {ulps} ulp"
+        for position, (mine, want, ulps) in enumerate(triples)
+        if not agree(mine, want, ulps, outcome)
+    ]
+
+
+def agree(got: Any, want: Any, ulps: float, outcome: Outcome) -> bool:
+    if ulps == math.inf:
+        return True
+    if isinstance(want, complex):
+        if agree(got.real, want.real, ulps, outcome) and agree(got.imag, want.imag, ulps, outcome):
+            return True
+        return ulps > 0 and cmath.isfinite(want) and abs(got - want) <= ulps * last_place(abs(want), outcome)
+    if not isinstance(want, float):
+        return got == want
+    if want != want and outcome.dtype == "float4_e2m1fn":
+        return got == 0  # it has no NaN: a zero of either sign
+    if got != got or want != want:
+        return got != got and want != want or at_the_edge(got, want, ulps, outcome)
+    if got == want:
+        return outcome.free_zero or math.copysign(1, got) == math.copysign(1, want)
+    if math.isinf(got) or math.isinf(want):
+        return at_the_edge(got, want, ulps, outcome)
+    return abs(got - want) <= ulps * last_place(want, outcome)
+
+
+def last_place(value: float, outcome: Outcome) -> float:
+    """The coarser of the last places that the result and the target have."""
+    stored = PART.get(outcome.dtype, outcome.dtype)
+    if stored == "float8_e8m0fnu":
+        return abs(value)
+    return max(2.0 ** int(step(np.float64(value), name)) for name in {stored, outcome.place} if name in FORMATS)
+
+
+def at_the_edge(got: float, want: float, ulps: float, outcome: Outcome) -> bool:
+    """One overflows, and the other is the largest value."""
+    finite = [abs(value) for value in (got, want) if math.isfinite(value)]
+    tops = [FORMATS[name].largest for name in {outcome.dtype, outcome.place} if name in FORMATS]
+    return ulps > 0 and len(finite) == 1 and any(0 <= top - finite[0] <= ulps * last_place(top, outcome) for top in tops)
