@@ -9,11 +9,13 @@ and must write each element of its outputs once.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import math
 import multiprocessing
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -24,10 +26,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 from formats import Number, dtype_of
-from tilearray_cuda.codegen import Source, generate, open_strides
-from tilearray_cuda.dtypes import STORAGE
-from tilearray_cuda.spec import KernelSpec, make_spec
-from tilearray_host.casts import scalar
 
 from tilearray import ops
 from tilearray.body import Body, body_of
@@ -35,6 +33,10 @@ from tilearray.layout import Layout, result_layout
 from tilearray.loop import Loop, layout_class, make_loop
 from tilearray.promotion import SEMANTICS
 from tilearray.scalars import classify
+from tilearray_cuda.codegen import Source, generate, open_strides
+from tilearray_cuda.dtypes import STORAGE
+from tilearray_cuda.spec import KernelSpec, make_spec
+from tilearray_host.casts import scalar
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is made for Linux only")
 
@@ -95,14 +97,16 @@ class Code(NamedTuple):
     warps: int
     shared: int
 
-    def accesses(self, kind: str) -> list[int]:
-        """The bytes of each load (``ld``) or store (``st``) of global memory, in the order of the text."""
-        found = re.findall(rf"\b{kind}\.global[.\w:]*?(?:\.v(\d))?\.[busf](\d+)\b", self.ptx)
-        return [int(count or 1) * int(bits) // 8 for count, bits in found]
+    def accesses(self, kind: str, masked: bool) -> Counter[int]:
+        """How many loads (``ld``) or stores (``st``) of global memory there are, by their bytes; `masked`: under a mask."""
+        found = re.findall(
+            rf"^\s*(@!?%p\d+ )?{kind}\.global[.\w:]*?(?:\.v(\d))?\.[busf](\d+)\b", self.ptx, re.MULTILINE
+        )
+        return Counter(int(count or 1) * int(bits) // 8 for mask, count, bits in found if bool(mask) == masked)
 
     def count(self, pattern: str) -> int:
-        """How many instructions match."""
-        return len(re.findall(rf"^\s*(?:@!?%p\d+ )?{pattern}\b", self.ptx, re.MULTILINE))
+        """How many instructions match, from the first letter to the operands."""
+        return len(re.findall(rf"^\s*(?:@!?%p\d+ )?(?:{pattern})\s", self.ptx, re.MULTILINE))
 
 
 @cache
@@ -132,7 +136,9 @@ class Memory(NamedTuple):
 
     def offsets(self) -> np.ndarray:
         """Where each element lies, in elements from the first."""
-        axes = [np.arange(n, dtype=np.int64) * stride for n, stride in zip(self.values.shape, self.strides, strict=True)]
+        axes = [
+            np.arange(n, dtype=np.int64) * stride for n, stride in zip(self.values.shape, self.strides, strict=True)
+        ]
         return reduce(np.add.outer, axes, np.zeros((), np.int64)).reshape(self.values.shape)
 
 
@@ -152,6 +158,40 @@ def result_strides(arrays: Sequence[np.ndarray], shape: Sequence[int]) -> Stride
     return result_layout(tuple(shape), layouts).strides
 
 
+class Call(NamedTuple):
+    """A kernel with its operands and the memory of its one output."""
+
+    kernel: Kernel
+    operands: tuple[Memory | Number, ...]
+    out: Memory
+
+
+def planned(
+    name: str | Body,
+    *operands: np.ndarray | Number,
+    out: str | np.ndarray | None = None,
+    semantics: str = "array-api",
+    index_bits: int | None = None,
+) -> Call:
+    """Plan one op, or a body, on arrays and numbers, as the library does; `out` is a dtype or an array to fill."""
+    types = [operand.dtype.name if isinstance(operand, np.ndarray) else operand for operand in operands]
+    arrays = [operand for operand in operands if isinstance(operand, np.ndarray)]
+    body = name
+    if not isinstance(body, Body):
+        body = body_for(body, types, out.dtype.name if isinstance(out, np.ndarray) else out, semantics)
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    if not isinstance(out, np.ndarray):
+        strides = result_strides(arrays, shape)
+        out = view(np.empty(math.prod(shape), dtype_of(body.output_dtypes[0])), strides, shape)
+    memories = tuple(
+        Memory.of(np.broadcast_to(operand, shape)) if isinstance(operand, np.ndarray) else operand
+        for operand in operands
+    )
+    memory = Memory.of(out)
+    strides = [memory.strides, *(given.strides for given in memories if isinstance(given, Memory))]
+    return Call(kernel_for(body, shape, strides, index_bits=index_bits), memories, memory)
+
+
 # --- the interpreter's side -----------------------------------------------------------------------------------------
 
 
@@ -166,41 +206,22 @@ class Interpreter:
         spawn = multiprocessing.get_context("spawn")
         self.pool = ProcessPoolExecutor(1, spawn, initializer=_start_interpreting)
 
-    def run(self, kernel: Kernel, operands: Sequence[Memory | Number], out: Memory, tile: Strides | None = None) -> Any:
-        """Run a kernel with one output; `tile` replaces the sizes of its block. Returns the output's values."""
-        source = kernel.source
+    def run(self, call: Call, tile: dict[str, int] | None = None) -> np.ndarray:
+        """Make a call; `tile` replaces the sizes of the kernel's block. Returns the output's values."""
+        source = call.kernel.source
         if tile is not None:
-            names = [name for name, _ in source.constants]
-            source = source._replace(constants=tuple(zip(names, tile[-len(names) :], strict=True)))
-        return self.pool.submit(_interpret, kernel._replace(source=source), tuple(operands), out).result()
+            source = source._replace(constants=tuple((name, tile[name]) for name, _ in source.constants))
+        return self.pool.submit(_interpret, call._replace(kernel=call.kernel._replace(source=source))).result()
 
     def call(
-        self,
-        name: str,
-        *operands: np.ndarray | Number,
-        out: str | np.ndarray | None = None,
-        semantics: str = "array-api",
-        index_bits: int | None = None,
-        aligned: bool = True,
-        tile: Strides | None = None,
+        self, name: str | Body, *operands: np.ndarray | Number, tile: dict[str, int] | None = None, **options: Any
     ) -> np.ndarray:
-        """Plan and run one op on arrays and numbers, as the library does; `out` is a dtype or an array to fill."""
-        arrays = [operand for operand in operands if isinstance(operand, np.ndarray)]
-        types = [operand.dtype.name if isinstance(operand, np.ndarray) else operand for operand in operands]
-        target = out.dtype.name if isinstance(out, np.ndarray) else out
-        body = body_for(name, types, target, semantics)
-        shape = np.broadcast_shapes(*(array.shape for array in arrays))
-        if not isinstance(out, np.ndarray):
-            strides = result_strides(arrays, shape)
-            out = view(np.empty(math.prod(shape), dtype_of(body.output_dtypes[0])), strides, shape)
-        memories = [
-            Memory.of(np.broadcast_to(operand, shape)) if isinstance(operand, np.ndarray) else operand
-            for operand in operands
-        ]
-        memory = Memory.of(out)
-        strides = [memory.strides, *(given.strides for given in memories if isinstance(given, Memory))]
-        kernel = kernel_for(body, shape, strides, index_bits=index_bits, aligned=aligned)
-        return self.run(kernel, memories, memory, tile)
+        """Plan an op as `planned` does, and run it."""
+        return self.run(planned(name, *operands, **options), tile)
+
+    def trace(self, kernel: Kernel, programs: Sequence[int]) -> list[list[int]]:
+        """The elements of each array that some programs access, without any memory behind them."""
+        return self.pool.submit(_trace, kernel, programs).result()
 
     def close(self) -> None:
         self.pool.shutdown()
@@ -223,12 +244,11 @@ def _start_interpreting() -> None:
 class _Watch:
     """Stands for Triton's module of memory accesses: checks every address, and counts the stores."""
 
-    def __init__(self, module: Any, readable: np.ndarray, writable: np.ndarray) -> None:
-        self.module, self.readable, self.writable = module, readable, np.sort(writable)
-        self.stored: list[np.ndarray] = []
+    module: Any
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.module, name)
+    def __init__(self, readable: np.ndarray, writable: np.ndarray) -> None:
+        self.readable, self.writable = np.sort(readable), np.sort(writable)
+        self.stored: list[np.ndarray] = []
 
     def load(self, pointers: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
         self._check(pointers, mask, self.readable, "reads")
@@ -240,7 +260,8 @@ class _Watch:
 
     def _check(self, pointers: np.ndarray, mask: np.ndarray, allowed: np.ndarray, verb: str) -> np.ndarray:
         touched = pointers[np.broadcast_to(mask, pointers.shape)].ravel()
-        if touched.size and not np.isin(touched, allowed).all():
+        places = np.minimum(np.searchsorted(allowed, touched), allowed.size - 1)
+        if touched.size and not (allowed.size and np.array_equal(allowed[places], touched)):
             raise Fault(f"the kernel {verb} where no element is")
         return touched
 
@@ -249,54 +270,102 @@ class _Watch:
             raise Fault("the kernel does not write each element once")
 
 
-def _interpret(kernel: Kernel, operands: tuple[Any, ...], out: Memory) -> np.ndarray:
+class _Trace:
+    """Notes the addresses; loads give zeros, and stores go nowhere."""
+
+    module: Any
+
+    def __init__(self) -> None:
+        self.touched: list[np.ndarray] = []
+
+    def load(self, pointers: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+        self.store(pointers, other, mask)
+        return np.zeros(pointers.shape, dtype)
+
+    def store(self, pointers: np.ndarray, value: np.ndarray, mask: np.ndarray) -> None:
+        self.touched.append(pointers[np.broadcast_to(mask, pointers.shape)].ravel())
+
+
+def _interpret(call: Call) -> np.ndarray:
+    kernel, operands, out = call
+    arrays = [given for given in (out, *operands) if isinstance(given, Memory)]
+    buffers = [_allocate(memory) for memory in arrays]
+    origins = [int(places.flat[0]) for _, places in buffers]
+    accessed = [_accessed(memory, places) for memory, (_, places) in zip(arrays, buffers, strict=True)]
+    readable = np.concatenate([np.empty(0, np.uint64), *accessed[1:]])
+    watch = _Watch(readable, accessed[0])
+    numbers = [given for given in operands if not isinstance(given, Memory)]
+    _launch(kernel, _arguments(kernel, origins, numbers), range(_programs(kernel)), watch)
+    watch.finish()
+    buffer, places = buffers[0]
+    size = out.values.itemsize
+    raw = buffer[(places - buffer.ctypes.data).astype(np.int64)[..., None] + np.arange(size)]
+    return raw.reshape(-1).view(out.values.dtype).reshape(out.values.shape)
+
+
+def _trace(kernel: Kernel, programs: Sequence[int]) -> list[list[int]]:
+    """The elements of each array that some programs access, by their distance from the array's first; no memory."""
+    arrays = kernel.spec.arrays
+    origins = [(position + 1) << 56 for position in range(len(arrays))]
+    trace = _Trace()
+    numbers = [0 for operand in kernel.spec.operands if operand.strides is None]
+    _launch(kernel, _arguments(kernel, origins, numbers), programs, trace)
+    touched = np.concatenate(trace.touched).astype(np.int64)
+    found: list[list[int]] = []
+    for operand, origin, shift in zip(arrays, origins, kernel.loop.shifts, strict=True):
+        bytes_from = touched[abs(touched - origin) < 1 << 55] - origin
+        size = STORAGE[operand.dtype].itemsize
+        found.append(sorted({int(place) // size - shift for place in bytes_from}))
+    return found
+
+
+def _arguments(kernel: Kernel, origins: Sequence[int], numbers: Sequence[Number]) -> list[Any]:
+    """The arguments of a launch, as tensors of the types that the compiled kernel has."""
     import triton.language as tl
     from triton.runtime import interpreter
+
+    spec, loop = kernel.spec, kernel.loop
+    types = {argument.name: tl.str_to_ty(argument.type, None) for argument in kernel.source.arguments}
+    values: dict[str, Any] = {}
+    addresses, given = iter(zip(origins, loop.shifts, strict=True)), iter(numbers)
+    for operand in spec.operands:
+        if operand.strides is None:
+            values |= _number(operand, next(given))
+        else:
+            origin, shift = next(addresses)
+            values[operand.name] = origin + shift * STORAGE[operand.dtype].itemsize
+    values |= {f"n{axis}": extent for axis, extent in enumerate(loop.shape)}
+    values |= {name: loop.strides[position][axis] for name, position, axis in open_strides(spec)}
+    assert list(values) == list(types), "the arguments are not in the order of the kernel"
+    arrays = {name: np.array([value], interpreter._get_np_dtype(types[name])) for name, value in values.items()}
+    return [tl.tensor(interpreter.TensorHandle(array, types[name]), types[name]) for name, array in arrays.items()]
+
+
+def _launch(kernel: Kernel, arguments: Sequence[Any], programs: Sequence[int], watch: Any) -> None:
+    """Run some programs of a kernel, while something watches its memory accesses."""
+    import triton.language as tl
+    from triton.runtime import interpreter
+
     from tilearray_cuda.compile import jit_function
 
     _mend(interpreter, tl)
-    spec, loop = kernel.spec, kernel.loop
-    numbers = {argument.name: argument.type for argument in kernel.source.arguments}
-    arguments: list[Any] = []
-
-    def pass_number(name: str, value: Any) -> None:
-        kind = tl.str_to_ty(numbers[name], None)
-        data = np.array([value], interpreter._get_np_dtype(kind))
-        arguments.append(tl.tensor(interpreter.TensorHandle(data, kind), kind))
-
-    shifts, kept, addresses = iter(loop.shifts), [], []
-    for operand, given in zip(spec.operands, (out, *operands), strict=True):
-        if isinstance(given, Memory):
-            buffer, places = _allocate(given)
-            kept.append(buffer)
-            addresses.append(places)
-            kind = tl.str_to_ty(numbers[operand.name], None)
-            origin = int(places.flat[0]) + next(shifts) * given.values.itemsize
-            arguments.append(tl.tensor(interpreter.TensorHandle(np.array([origin], np.uint64), kind), kind))
-        else:
-            _pass_scalar(operand, given, pass_number)
-    for axis, extent in enumerate(loop.shape):
-        pass_number(f"n{axis}", extent)
-    for name, position, axis in open_strides(spec):
-        pass_number(name, loop.strides[position][axis])
-    written = _accessed(out, addresses[0])
-    read = [_accessed(given, places) for given, places in zip(_arrays(operands), addresses[1:], strict=True)]
-    module = interpreter._interpreter
-    watch = interpreter._interpreter = _Watch(module, np.concatenate([np.empty(0, np.uint64), *read]), written)
+    builder, module = interpreter.interpreter_builder, interpreter._interpreter
+    watch.module, interpreter._interpreter = module, watch
+    index_type = interpreter.InterpreterBuilder.create_get_program_id
     try:
         with np.errstate(all="ignore"):
-            jit_function(kernel.source)[(_programs(kernel),)](*arguments, **dict(kernel.source.constants))
-        watch.finish()
+            function = jit_function(kernel.source)
+            for program in [programs] if programs == range(len(programs)) else [[one] for one in programs]:
+                first = program[0]
+                builder.create_get_program_id = lambda axis, first=first: interpreter.TensorHandle(
+                    index_type(builder, axis).data + np.int32(first), tl.int32
+                )
+                function[(len(program),)](*arguments, **dict(kernel.source.constants))
+    except interpreter.InterpreterError as error:
+        raise error.__cause__ if isinstance(error.__cause__, Fault) else error from None
     finally:
         interpreter._interpreter = module
-    start = (addresses[0] - kept[0].ctypes.data).astype(np.int64)
-    flat, size = kept[0], out.values.itemsize
-    raw = np.stack([flat[start + byte] for byte in range(size)], -1)
-    return np.ascontiguousarray(raw).view(out.values.dtype).reshape(out.values.shape)
-
-
-def _arrays(operands: tuple[Any, ...]) -> list[Memory]:
-    return [operand for operand in operands if isinstance(operand, Memory)]
+        del builder.create_get_program_id
 
 
 def _allocate(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
@@ -319,14 +388,12 @@ def _accessed(memory: Memory, places: np.ndarray) -> np.ndarray:
     return np.concatenate([flat, flat + np.uint64(8)]) if memory.values.dtype.name == "complex128" else flat
 
 
-def _pass_scalar(operand: Any, value: Number, pass_number: Any) -> None:
+def _number(operand: Any, value: Number) -> dict[str, Any]:
     """A Python number as the launcher packs it: rounded once to its dtype, then as the argument's type."""
     exact, storage = scalar(value, dtype_of(operand.dtype)), STORAGE[operand.dtype]
     if storage.kind == "complex":
-        pass_number(f"{operand.name}_re", exact.real)
-        pass_number(f"{operand.name}_im", exact.imag)
-    else:
-        pass_number(operand.name, exact.view(np.uint8) if storage.kind == "bits" else exact.astype(storage.argument[1]))
+        return {f"{operand.name}_re": exact.real, f"{operand.name}_im": exact.imag}
+    return {operand.name: exact.view(np.uint8) if storage.kind == "bits" else exact.astype(storage.argument[1])}
 
 
 def _programs(kernel: Kernel) -> int:
@@ -366,6 +433,13 @@ def _mend(interpreter: Any, tl: Any) -> None:
         """An assignment of several values makes tensors of each, as the compiler does."""
         return tuple(map(to_tensor, value)) if isinstance(value, tuple) else to_tensor(value, check_type)
 
+    def call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Without preparing Triton's whole language again, which the launch has done."""
+        return self.rewrite()(*args, **kwargs)
+
+    builder = interpreter.interpreter_builder
+    builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)  # an assertion that is never made
+    interpreter.InterpretedFunction.__call__ = call_device_function
     interpreter.InterpreterBuilder.cast_impl = cast_impl
     interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
     interpreter.interpreter_semantic.to_tensor = of_any

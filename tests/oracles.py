@@ -1,237 +1,22 @@
-"""What every operation must give, from the written rules alone: dtype, values, or the errors that may be raised.
+"""What every call must give, from the written rules alone: dtype, values, or the errors that may be raised.
 
-Nothing of tilearray is read here but its exception classes. The promotion rules are the sentences of the design coded
-once more, on kinds and widths taken from names. `RULES` says of every operation what it takes and gives, and computes
-it with Python's numbers: integers exactly, floats by one operation in float64, which is wide enough for the rounding to
-float32 that follows to be the only one that counts (S. Figueroa, "When is double rounding innocuous?", 1995). What is
-no such operation is NumPy's, one precision wider: float64 for float32, ``longdouble`` for float64.
+Nothing of tilearray is read here but its exception classes. Operands are cast as `rules` says, computed by its table,
+and rounded by `formats`. What Python cannot compute exactly is NumPy's, one precision wider: float64 for float32,
+``longdouble`` for float64. `disagreements` compares: bit for bit, NaN payloads aside, or within a table of ulps.
 """
 
 from __future__ import annotations
 
 import cmath
 import math
-import operator
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from formats import FORMATS, KINDS, PART, STORAGE, Number, Values, cast, kind_of, limits_of, step, width_of
+from rules import COMPARISONS, RULES, TRUNCATING, Rule, common, number_kind, same_kind
 
 from tilearray.errors import DTypeError, PromotionError, ScalarOverflowError
-
-# --- promotion, rule by rule --------------------------------------------------------------------------------------
-
-
-def join(names: set[str], semantics: str) -> str:
-    """The common dtype of arrays: the highest kind first, then within it the wider, the supremum, the signedness."""
-    if len(names) == 1:
-        return next(iter(names))
-    if names & set(STORAGE):
-        raise PromotionError("storage dtypes join only themselves")
-    top = max((kind_of(name) for name in names), key=KINDS.index)
-    among = {name for name in names if kind_of(name) == top}
-    if top == "complex":
-        return "complex128" if names & {"float64", "complex128"} else "complex64"
-    if top == "int":
-        return join_integers(among, semantics)
-    widest = [name for name in among if width_of(name) == max(map(width_of, among))]
-    return widest[0] if len(widest) == 1 else {8: "float16", 16: "float32"}[width_of(widest[0])]
-
-
-def join_integers(names: set[str], semantics: str) -> str:
-    """array-api: mixed signedness goes to the next wider signed integer; triton: the wider, else the unsigned."""
-    unsigned = max((width_of(name) for name in names if name[0] == "u"), default=0)
-    signed = max((width_of(name) for name in names if name[0] != "u"), default=0)
-    if not (unsigned and signed):
-        return f"uint{unsigned}" if unsigned else f"int{signed}"
-    if semantics == "triton":
-        return f"int{signed}" if signed > unsigned else f"uint{unsigned}"
-    if unsigned == 64:
-        raise PromotionError("no integer dtype holds both ranges")
-    return f"int{max(signed, 2 * unsigned)}"
-
-
-def number_kind(value: Number) -> str:
-    return next(kind for kind in KINDS if type(value).__name__ == kind)
-
-
-def rung(value: Number) -> str:
-    """The first of int32 < uint32 < int64 < uint64, or float32 < float64, whose range holds a number."""
-    kind = number_kind(value)
-    if kind == "bool":
-        return "bool"
-    if kind == "complex":
-        return "complex64"
-    if kind == "float":
-        return "float64" if FORMATS["float32"].largest < abs(value) < math.inf else "float32"  # type: ignore[arg-type]
-    for name in ("int32", "uint32", "int64", "uint64"):
-        if limits_of(name)[0] <= value <= limits_of(name)[1]:  # type: ignore[operator]
-            return name
-    raise ScalarOverflowError("no integer dtype holds it")
-
-
-def alone(value: Number, semantics: str) -> str:
-    """A number without an array: under array-api int64 and float32, unless only a wider dtype holds it."""
-    name = rung(value)
-    return "int64" if semantics == "array-api" and name in ("int32", "uint32") else name
-
-
-def common(names: set[str], numbers: list[Number], semantics: str) -> str:
-    """The common dtype of arrays and Python numbers: only numbers of a higher kind than all arrays take part."""
-    highest = max((KINDS.index(kind_of(name)) for name in names), default=-1)
-    top = max((KINDS.index(number_kind(value)) for value in numbers), default=-1)
-    chosen = [value for value in numbers if KINDS.index(number_kind(value)) == top]
-    if not names:
-        return join({alone(value, semantics) for value in chosen}, semantics)
-    return join(names | {rung(value) for value in chosen} if top > highest else names, semantics)
-
-
-def same_kind(source: str, target: str) -> bool:
-    """What an in-place operator or ``out=`` may store: never a lower kind, and nothing signed as unsigned."""
-    signed_to_unsigned = source[0] == "i" and target[0] == "u"
-    return KINDS.index(kind_of(source)) <= KINDS.index(kind_of(target)) and not signed_to_unsigned
-
-
-# --- the table: what each operation takes and gives ---------------------------------------------------------------
-
-
-def wrapped_power(x: int, y: int, bits: int) -> int:
-    if y >= 0:
-        return pow(x, y, 2**bits)
-    return {1: 1, -1: -1 if y % 2 else 1}.get(x, 0)
-
-
-def shifted(x: int, count: int, bits: int, left: bool) -> int:
-    if not 0 <= count < bits:
-        return -1 if x < 0 and not left else 0
-    return x << count if left else x >> count
-
-
-def divided(x: float, y: float) -> float:
-    """IEEE division, which Python refuses by zero."""
-    if y == 0:
-        return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1.0, y)
-    return x / y
-
-
-def floored(x: float, y: float) -> float:
-    """``floor(x / y)`` of the exact quotient."""
-    if y == 0:
-        return divided(x, y)
-    if x != x or y != y or math.isinf(x):
-        return math.nan
-    if x == 0 or math.isinf(y):
-        return x // y
-    quotient = Fraction(x) // Fraction(y)
-    try:
-        return float(quotient) if quotient else math.copysign(0.0, divided(x, y))
-    except OverflowError:
-        return math.inf if quotient > 0 else -math.inf
-
-
-def left_over(x: float, y: float) -> float:
-    return math.nan if y == 0 or math.isinf(x) else x % y
-
-
-def truncated(x: int, y: int) -> int:
-    return 0 if y == 0 else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
-
-
-def picked(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """NaN of any operand propagates."""
-    return lambda *xs: math.nan if any(x != x for x in xs) else choose(*xs)
-
-
-def floor(x: float) -> float:
-    return math.copysign(math.floor(x), x) if math.isfinite(x) else x
-
-
-def root(x: float) -> float:
-    return math.sqrt(x) if x >= 0 else math.nan
-
-
-def clamped(x: Any, low: Any, high: Any) -> Any:
-    return min(max(x, low), high)
-
-
-class Rule(NamedTuple):
-    """One operation. Functions take Python numbers; an integer function's last argument is the width in bits."""
-
-    arity: int
-    kinds: tuple[str, ...]
-    integers: Callable[..., Any] | None = None
-    floats: Callable[..., Any] | None = None  # exact, one rounding away
-    result: str = "common"  # | "bool" | "float" (of integers) | "real" (of complex) | "int" (of bool)
-    complexes: Callable[..., Any] | None = None  # exact component by component
-    wide: Callable[..., Any] | None = None  # a NumPy function, for what is not exact
-    moves: bool = False  # only moves values, and so takes storage dtypes too
-    masks: int = 0
-    free_zero: bool = False  # the sign of a zero is left open
-
-
-BOOL, INT, REAL_NUMBER, NUMERIC = ("bool",), ("int",), ("int", "float"), ("int", "float", "complex")
-REAL, ANY = BOOL + REAL_NUMBER, KINDS
-
-
-def comparison(function: Callable[[Any, Any], bool], kinds: tuple[str, ...]) -> Rule:
-    return Rule(2, kinds, lambda x, y, bits: function(x, y), function, "bool", function)
-
-
-def bits(function: Callable[..., int], arity: int = 2, kinds: tuple[str, ...] = BOOL + INT) -> Rule:
-    return Rule(arity, kinds, function, moves=True)
-
-
-def of_floats(function: Any, exactly: Callable[[float], float] | None = None) -> Rule:
-    return Rule(1, ANY, None, exactly, "float", wide=function)
-
-
-RULES: dict[str, Rule] = {
-    "add": Rule(2, ANY, lambda x, y, bits: x + y, operator.add, complexes=operator.add),
-    "subtract": Rule(2, NUMERIC, lambda x, y, bits: x - y, operator.sub, complexes=operator.sub),
-    "multiply": Rule(2, ANY, lambda x, y, bits: x * y, operator.mul, wide=np.multiply),
-    "divide": Rule(2, ANY, None, divided, "float", wide=np.divide),
-    "floor_divide": Rule(2, REAL_NUMBER, lambda x, y, bits: x // y if y else 0, floored),
-    "remainder": Rule(2, REAL_NUMBER, lambda x, y, bits: x % y if y else 0, left_over),
-    "pow": Rule(2, NUMERIC, wrapped_power, wide=np.power),
-    "negative": Rule(1, NUMERIC, lambda x, bits: -x, operator.neg, complexes=operator.neg),
-    "positive": Rule(1, NUMERIC, lambda x, bits: x, operator.pos, complexes=operator.pos),
-    "abs": Rule(1, NUMERIC, lambda x, bits: abs(x), abs, "real", wide=np.abs),
-    "square": Rule(1, ANY, lambda x, bits: x * x, lambda x: x * x, "int", wide=np.square),
-    "bitwise_and": bits(lambda x, y, bits: x & y),
-    "bitwise_or": bits(lambda x, y, bits: x | y),
-    "bitwise_xor": bits(lambda x, y, bits: x ^ y),
-    "bitwise_invert": bits(lambda x, bits: ~x if bits > 1 else not x, 1),
-    "bitwise_left_shift": bits(lambda x, y, bits: shifted(x, y, bits, left=True), kinds=INT),
-    "bitwise_right_shift": bits(lambda x, y, bits: shifted(x, y, bits, left=False), kinds=INT),
-    "equal": comparison(operator.eq, ANY),
-    "not_equal": comparison(operator.ne, ANY),
-    "less": comparison(operator.lt, REAL),
-    "less_equal": comparison(operator.le, REAL),
-    "greater": comparison(operator.gt, REAL),
-    "greater_equal": comparison(operator.ge, REAL),
-    "isnan": Rule(1, ANY, lambda x, bits: False, lambda x: x != x, "bool", lambda x: x != x),
-    "sqrt": of_floats(np.sqrt, root),
-    "exp": of_floats(np.exp),
-    "log": of_floats(np.log),
-    "sin": of_floats(np.sin),
-    "tanh": of_floats(np.tanh),
-    "floor": Rule(1, REAL_NUMBER, lambda x, bits: x, floor),
-    "minimum": Rule(2, REAL, lambda x, y, bits: min(x, y), picked(min), free_zero=True),
-    "maximum": Rule(2, REAL, lambda x, y, bits: max(x, y), picked(max), free_zero=True),
-    "clip": Rule(3, REAL_NUMBER, lambda x, a, b, bits: clamped(x, a, b), picked(clamped), free_zero=True),
-    "where": Rule(
-        3, ANY, lambda c, x, y, bits: x if c else y, lambda c, x, y: x if c else y, moves=True, masks=1,
-        complexes=lambda c, x, y: x if c else y,
-    ),
-    "identity": Rule(1, ANY, lambda x, bits: x, operator.pos, moves=True, complexes=operator.pos),
-}  # fmt: skip
-TRUNCATING = {
-    "floor_divide": lambda x, y, bits: truncated(x, y),
-    "remainder": lambda x, y, bits: x - y * truncated(x, y) if y else 0,
-}
-COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 # --- a call -------------------------------------------------------------------------------------------------------
 
@@ -438,7 +223,7 @@ def agree(got: Any, want: Any, ulps: float, outcome: Outcome) -> bool:
     if want != want and outcome.dtype == "float4_e2m1fn":
         return got == 0  # it has no NaN: a zero of either sign
     if got != got or want != want:
-        return got != got and want != want or at_the_edge(got, want, ulps, outcome)
+        return (got != got and want != want) or at_the_edge(got, want, ulps, outcome)
     if got == want:
         return outcome.free_zero or math.copysign(1, got) == math.copysign(1, want)
     if math.isinf(got) or math.isinf(want):
@@ -458,4 +243,5 @@ def at_the_edge(got: float, want: float, ulps: float, outcome: Outcome) -> bool:
     """One overflows, and the other is the largest value."""
     finite = [abs(value) for value in (got, want) if math.isfinite(value)]
     tops = [FORMATS[name].largest for name in {outcome.dtype, outcome.place} if name in FORMATS]
-    return ulps > 0 and len(finite) == 1 and any(0 <= top - finite[0] <= ulps * last_place(top, outcome) for top in tops)
+    near = any(0 <= top - finite[0] <= ulps * last_place(top, outcome) for top in tops if finite)
+    return near and ulps > 0 and len(finite) == 1

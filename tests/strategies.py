@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from formats import ARITHMETIC, STORAGE, Number, dtype_of, kind_of, limits_of, width_of
 from hypothesis import strategies as st
-from oracles import COMPARISONS, INT, RULES
+from rules import COMPARISONS, RULES
 
 import tilearray as ta
 
@@ -26,7 +26,8 @@ SMALL = st.integers(0, 3)
 # --- values -------------------------------------------------------------------------------------------------------
 
 SIMPLE = [0, 1, 2, 3, 5, 7, 10, 31, 32, 33, 63, 64, 65, 100, 127, 128, 255, 256]
-PLAIN = [*SIMPLE, 0.5, 1.5, 2.5, 0.1, 1 / 3, math.pi, 88.0, 88.8, 104.0, 448.0, 464.0, 465.0, 65504.0, 65520.0, 1e-3, 1e-8]
+FRACTIONS = [0.5, 1.5, 2.5, 0.1, 1 / 3, math.pi, 1e-3, 1e-8]
+LIMITS = [88.0, 88.8, 104.0, 448.0, 464.0, 465.0, 65504.0, 65520.0]  # of exp, float8 and float16
 NARROW = (3, 4, 8, 11, 24)  # where the narrower formats' midpoints are: next to one, rounding twice goes wrong
 
 
@@ -52,7 +53,7 @@ def _hurtful(name: str) -> np.ndarray:
         found = [*SIMPLE, *around, *ties, low, low + 1, high, high - 1]
         return np.array([v for value in found for v in (value, -value) if low <= v <= high], dtype)
     ties = [(1 + 2.0**-cut) * (1 + d * 2.0**-tiny) for cut in NARROW for d in (-1, 0, 1) for tiny in (20, 40)]
-    found = [*PLAIN, *(ties if width_of(name) >= 32 else [])]
+    found = [*SIMPLE, *FRACTIONS, *LIMITS, *(ties if width_of(name) >= 32 else [])]
     plain = np.array([value for v in found for value in (v, -v)]).astype(dtype)
     return np.concatenate([plain, _patterns(name, dtype)])
 
@@ -232,13 +233,11 @@ def accepted(name: str) -> list[str]:
     return names + list(STORAGE) * (name == "identity")
 
 
-OPERATORS = {
-    **{"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "floor_divide": "floordiv"},
-    **{"remainder": "mod", "pow": "pow", "bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor"},
-    **{"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift", "negative": "neg", "positive": "pos"},
-    **{"abs": "abs", "bitwise_invert": "invert", "equal": "eq", "not_equal": "ne", "less": "lt"},
-    **{"less_equal": "le", "greater": "gt", "greater_equal": "ge"},
-}
+_WORDS = """
+add add, subtract sub, multiply mul, divide truediv, floor_divide floordiv, remainder mod, pow pow, bitwise_and and_,
+bitwise_or or_, bitwise_xor xor, bitwise_left_shift lshift, bitwise_right_shift rshift, negative neg, positive pos,
+abs abs, bitwise_invert invert, equal eq, not_equal ne, less lt, less_equal le, greater gt, greater_equal ge"""
+OPERATORS: dict[str, str] = dict(pair.split() for pair in _WORDS.split(","))  # the function of module `operator`
 IN_PLACE = [name for name in OPERATORS if RULES[name].arity == 2 and name not in COMPARISONS]
 
 
@@ -339,9 +338,9 @@ class Drawing:
         case = self.case
         places = [o for o in [*case.operands, case.out] if isinstance(o, Place)]
         for number, name in enumerate(case.dtypes):
-            size = dtype_of(name).itemsize
-            need = [0, *((p.view.start + p.view.size) * dtype_of(p.dtype).itemsize for p in places if p.buffer == number)]
-            length = 16 * max(-(-max(need) // (16 * size)), 1)  # whole elements of any dtype
+            mine = [place for place in places if place.buffer == number]
+            need = max([(p.view.start + p.view.size) * dtype_of(p.dtype).itemsize for p in mine], default=0)
+            length = 16 * max(-(-need // (16 * dtype_of(name).itemsize)), 1)  # whole elements of any dtype
             drawn = min(length, 61)  # of no simple relation to sizes
             found = np.frombuffer(self.draw(st.binary(min_size=2 * drawn, max_size=2 * drawn)), np.uint16)
             case.buffers.append(np.resize(pool(name)[found], length))

@@ -57,9 +57,9 @@ class Promotion(enum.Enum):
     """How a result dtype follows from the operands' common dtype."""
 
     DEFAULT = "the common dtype; 8- and 16-bit floats compute in float32"
-    NO_OPMATH = "the common dtype; values are moved, never computed"
+    NO_OPMATH = "the common dtype, and none wider in between"
     INT_TO_FLOAT = "the common dtype; integers become the default float"
-    ALWAYS_BOOL = "bool; the operands are compared in their common dtype, integers exactly"
+    ALWAYS_BOOL = "bool; the common dtype decides, but integers are compared exactly"
     COMPLEX_TO_FLOAT = "the common dtype; complex becomes the float of its parts"
     BOOL_TO_LONG = "the common dtype; bool becomes the default integer"
 
@@ -120,7 +120,7 @@ def _build(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype 
                 argument, current = add("cast", argument, target.name), target
         arguments.append(argument)
     last = arguments[0]
-    if typing.function != "identity":
+    if not op.moves:
         last = add("call", typing.function, tuple(arguments), typing.returns.name, _triton(op, typing))
     for before, after in ((typing.returns, typing.result), (typing.result, stored)):
         if before != after:

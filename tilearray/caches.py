@@ -113,6 +113,7 @@ class PlanTree:
             self._old = {}
 
     def __len__(self) -> int:
+        """The plans of the young generation; the old one has at most `capacity` more."""
         return self._count
 
 

@@ -4,17 +4,20 @@ An operation reads `STATE` once and finds everything there, the plans of its sem
 new `State` on top of the current one. A `contextvars.ContextVar` holds it, so threads start from the default and
 asyncio tasks from what was in force where they were made, and none sees what another sets.
 
-The states form a chain, and leaving a block takes *its own* state out of the current context's chain, wherever it is.
-That is more than a token could do, which restores what it has seen: generators interleave blocks, and an outer one may
-end before the inner one.
+The states form a chain: each is the one below, but for the one field that its block sets. Leaving a block takes *its
+own* state out of the current context's chain, wherever it is, and those above it get that field anew. That is more than
+a token could do, which restores what it has seen: generators interleave blocks, and an outer one may end before the
+inner one.
 """
 
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -43,14 +46,21 @@ class State:
     plans : dict
         The plans made under them. `set_semantics` may run in another thread between two reads: whoever makes a plan
         reads `semantics` once and keeps the plan in ``plans_of(semantics)``.
-    stream, pool : object
-        Where to launch and where to allocate; None for the device's own.
+    stream : int
+        The handle of the stream on which GPUs launch and allocate; 0 for their default stream.
+    pool : object
+        Where to allocate; None for the device's own.
     """
 
-    __slots__ = ("below", "owner", "plans", "pool", "semantics", "stream")
+    __slots__ = ("__weakref__", "below", "owner", "plans", "pool", "semantics", "stream")
 
     def __init__(
-        self, rules: Semantics, stream: Any = None, pool: Any = None, owner: object = None, below: State | None = None
+        self,
+        rules: Semantics,
+        stream: Any = 0,
+        pool: Any = None,
+        owner: Block | None = None,
+        below: State | None = None,
     ) -> None:
         self.semantics = rules
         self.plans = plans_of(rules)
@@ -68,7 +78,58 @@ _DEFAULT: Final = State(_initial())
 STATE: Final[ContextVar[State]] = ContextVar("tilearray", default=_DEFAULT)
 
 
-class semantics:  # noqa: N801 - called like a function
+_FOLLOWERS: Final[weakref.WeakSet[State]] = weakref.WeakSet()
+"""The states in force somewhere that have the default's semantics, because no block under them sets others."""
+_FOLLOWERS_LOCK: Final = threading.RLock()
+
+
+class Block:
+    """A ``with`` block that sets one field of the state.
+
+    Blocks nest, and one object may be entered several times, also at once. Threads and asyncio tasks do not see each
+    other's blocks; a task starts with those in which it was made.
+    """
+
+    __slots__ = ()
+    _field: ClassVar[str]
+
+    def _value(self) -> Any:
+        """What the block sets its field to."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        below = STATE.get()
+        STATE.set(_stacked(self, below, below, self._field))
+        return self._value()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        STATE.set(_without(STATE.get(), self))
+
+
+def _stacked(block: Block, below: State, like: State, field: str) -> State:
+    """Return the state of a block above `below`, as `like` but for a field, which is the block's or that of `below`."""
+    with _FOLLOWERS_LOCK:  # until the state is among the followers, the default must not change
+        state = State(like.semantics, like.stream, like.pool, block, below)
+        value = block._value() if block._field == field else getattr(below, field)
+        setattr(state, field, value)
+        if block._field != "semantics" and (below is _DEFAULT or below in _FOLLOWERS):
+            state.semantics = below.semantics
+            _FOLLOWERS.add(state)
+        state.plans = plans_of(state.semantics)
+    return state
+
+
+def _without(state: State, owner: Block) -> State:
+    """Return a chain of states less the topmost one of `owner`; unchanged if it has none."""
+    if state.below is None or state.owner is None:
+        return state
+    if state.owner is owner:
+        return state.below
+    below = _without(state.below, owner)
+    return state if below is state.below else _stacked(state.owner, below, state, owner._field)
+
+
+class semantics(Block):  # noqa: N801 - called like a function
     """Put other semantics in force within a ``with`` block.
 
     Blocks nest, and one object may be entered several times, also at once. Threads and asyncio tasks do not see each
@@ -95,29 +156,13 @@ class semantics:  # noqa: N801 - called like a function
     """
 
     __slots__ = ("_semantics",)
+    _field = "semantics"
 
     def __init__(self, name: str | Semantics, /) -> None:
         self._semantics = as_semantics(name)
 
-    def __enter__(self) -> Semantics:
-        below = STATE.get()
-        STATE.set(State(self._semantics, below.stream, below.pool, owner=self, below=below))
+    def _value(self) -> Semantics:
         return self._semantics
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        STATE.set(_without(STATE.get(), self))
-
-
-def _without(state: State, owner: object) -> State:
-    """Return a chain of states less the topmost one of `owner`; unchanged if it has none."""
-    if state.below is None:
-        return state
-    if state.owner is owner:
-        return state.below
-    below = _without(state.below, owner)
-    if below is state.below:
-        return state
-    return State(state.semantics, state.stream, state.pool, state.owner, below)
 
 
 def get_semantics() -> Semantics:
@@ -146,8 +191,10 @@ def set_semantics(name: str | Semantics, /) -> None:
     >>> ta.set_semantics("array-api")
     """
     rules = as_semantics(name, "set_semantics")
-    _DEFAULT.semantics = rules
-    _DEFAULT.plans = plans_of(rules)
+    with _FOLLOWERS_LOCK:
+        for state in (_DEFAULT, *_FOLLOWERS):
+            state.semantics = rules
+            state.plans = plans_of(rules)
 
 
 def promote_types(a: Any, b: Any, /) -> np.dtype:

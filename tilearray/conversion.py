@@ -13,7 +13,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.base import ArrayBase, placed, signature_of
-from tilearray.devices import as_device
+from tilearray.devices import CPU, as_device
 from tilearray.elementwise import copy_of, execute, new_array
 from tilearray.errors import (
     DeviceError,
@@ -95,8 +95,8 @@ def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
         return x
     if stream is not None:
         raise OperandError("to_device: a stream is taken by cuda devices only; leave it out")
-    dense = copy_of(x)
-    buffer, offset = target.backend.from_numpy(to_numpy(dense), copy=True)
+    dense = x if _is_dense(x._signature.layout) else copy_of(x)
+    buffer, offset = target.backend.from_numpy(to_numpy(dense), copy=False)
     return x._make(buffer, offset, signature_of(dense._signature.layout, x.dtype, target))
 
 
@@ -109,11 +109,21 @@ def to_numpy(x: Array, /) -> np.ndarray:
     >>> ta.to_numpy(ta.asarray([1, 2]))
     array([1, 2])
     """
-    if not isinstance(x, ArrayBase):
+    if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OperandError(f"to_numpy: expected a tilearray Array, got {type(x).__name__}; write np.asarray(x)")
+    if x._signature.device is not CPU and not _is_dense(x._signature.layout):
+        x = copy_of(x)
     signature = x._signature
     layout = signature.layout
-    return signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
+    array = signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
+    if 0 in layout.strides and layout.overlaps_itself:
+        array.flags.writeable = False  # a write to one element would be a write to several
+    return array
+
+
+def _is_dense(layout: Layout) -> bool:
+    """Whether the elements lie without gaps, in whatever order of axes."""
+    return layout.strides == result_layout(layout.shape, [layout]).strides
 
 
 def as_ndarray(x: Array, dtype: Any, copy: bool | None) -> np.ndarray:

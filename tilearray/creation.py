@@ -261,15 +261,18 @@ def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = 
     return fill(_like(x, dtype, device, "full_like"), value, "full_like")
 
 
+_TYPED: tuple[type[Any], ...] = (ArrayBase, np.ndarray, np.generic)
+
+
 def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
     """The Python number that a number, a NumPy scalar or a 0-d array stands for, and the dtype of the last two."""
     typed: np.dtype | None = None
-    if isinstance(value, (ArrayBase, np.ndarray, np.generic)) and getattr(value, "shape", None) == ():
-        typed = value.dtype  # type: ignore[attr-defined]
-        value = value.item()  # type: ignore[attr-defined]
-    if classify(value) is None:
+    number = value
+    if isinstance(value, _TYPED) and value.shape == ():
+        typed, number = value.dtype, value.item()
+    if classify(number) is None:
         raise OperandError(f"{function}: expected a number or a 0-d array, got {type_name(value)}")
-    return value, typed
+    return number, typed
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
@@ -313,12 +316,12 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 def _integer_range(values: range, dtype: np.dtype | None) -> np.ndarray:
     """The integers of a range, in the dtype that holds them; checked against `dtype` where that is an integer one."""
-    extremes = sorted((values[0], values[-1])) if values else [0, 0]
+    least, most = sorted((values[0], values[-1])) if values else (0, 0)
     if dtype is None or dtypes.info(dtype).kind not in ("int", "uint"):
-        dtype = number_dtype(*extremes, "arange")
-    for extreme in extremes:
+        dtype = number_dtype(least, most, "arange")
+    for extreme in (least, most):
         as_number(extreme, dtype, "arange")
-    carrier = dtypes.uint64 if extremes[1] > dtypes.iinfo("int64").max else dtypes.int64
+    carrier = dtypes.uint64 if most > dtypes.iinfo("int64").max else dtypes.int64
     host = np.arange(len(values), dtype=np.uint64)  # modulo 2**64, so that nothing in between can overflow
     host *= np.uint64(values.step % 2**64)
     host += np.uint64(values.start % 2**64)
@@ -339,7 +342,7 @@ def _float_range(first: float, last: float, step: float) -> np.ndarray:
 
 
 def linspace(
-    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+    start: Any, stop: Any, /, num: Any, *, dtype: Any = None, device: Any = None, endpoint: bool = True
 ) -> Array:
     """Return `num` evenly spaced values from `start` to `stop`, computed in float64 and rounded once.
 
@@ -365,14 +368,15 @@ def linspace(
     >>> ta.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32, device='cpu')
     """
-    if not isinstance(num, (int, np.integer)) or num < 0:
+    count, _ = _number(num, "linspace")
+    if not isinstance(count, int) or count < 0:
         raise ShapeError(f"linspace: expected num as an integer >= 0, got {num!r}; write int(num)")
     limits = [_number(given, "linspace")[0] for given in (start, stop)]
     carrier = dtypes.complex128 if any(isinstance(limit, complex) for limit in limits) else dtypes.float64
     first, last = [as_number(limit, carrier, "linspace") for limit in limits]
     wanted = number_dtype(first, last, "linspace") if dtype is None else dtypes.as_dtype(dtype, "linspace")
     with np.errstate(all="ignore"):
-        host = np.linspace(first, last, num, endpoint=endpoint)
+        host = np.linspace(first, last, count, endpoint=endpoint)
     if dtypes.info(wanted).kind in ("int", "uint") and host.dtype.kind == "f":
         host = np.floor(host)
     return to_device(_imported(host), as_device(device, "linspace")).astype(wanted, copy=False)

@@ -8,7 +8,6 @@ offers the five calls of `Backend`; everything that it receives is plain: intege
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 from collections.abc import Callable
 from typing import Any, Protocol, cast
@@ -115,7 +114,7 @@ def as_device(spec: object, function: str = "device") -> Device:
     if spec is None:
         return default_device()
     if isinstance(spec, Device):
-        return spec
+        return _DEVICES.setdefault(spec.name, spec)  # one object a name, also where someone made another
     name = str(spec)
     known = _DEVICES.get(name)
     if known is not None:
@@ -123,35 +122,56 @@ def as_device(spec: object, function: str = "device") -> Device:
     kind, colon, index = name.partition(":")
     if kind not in BACKENDS or kind == "cpu" or (colon and not (index.isascii() and index.isdecimal())):
         raise DeviceError(f"{function}: {name!r} is no device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, ...")
-    if importlib.util.find_spec(BACKENDS[kind]) is None:
-        raise DeviceUnavailableError(
-            f"{function}: {name!r} needs the package {BACKENDS[kind]}, which this installation of tilearray does not "
-            f"have yet; write device='cpu'"
-        )
-    canonical = f"{kind}:{int(index or 0)}"
-    return _DEVICES.setdefault(canonical, Device(kind, int(index or 0)))
+    device = Device(kind, int(index or 0))
+    if device.name not in _DEVICES:
+        _open(device, function)
+    return _DEVICES.setdefault(device.name, device)
+
+
+def _open(device: Device, function: str) -> None:
+    """See that a device is there: an error about one that is not belongs where it was asked for."""
+    missing = importlib.import_module(f"{BACKENDS[device.type]}.errors").UnavailableError
+    try:
+        device.backend  # noqa: B018
+    except missing as error:
+        raise DeviceUnavailableError(f"{function}: {error}") from error
 
 
 def devices() -> tuple[Device, ...]:
-    """Return the devices that arrays can be created on, the host last."""
-    return (CPU,)
+    """Return the devices that arrays can be created on, the host last.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.devices()[-1]
+    Device('cpu')
+    """
+    return (*[as_device(f"cuda:{index}", "devices") for index in range(_gpus())], CPU)
+
+
+def _gpus() -> int:
+    return importlib.import_module(BACKENDS["cuda"]).device_count()
 
 
 _default: Device | None = None
 
 
 def default_device() -> Device:
-    """Return the device on which new arrays are created: as set, else ``TILEARRAY_DEVICE``, else the host.
+    """Return the device on which new arrays are created.
+
+    As `set_default_device` says, else the environment variable ``TILEARRAY_DEVICE``, else ``cuda:0`` where there is a
+    GPU, else the host.
 
     Examples
     --------
     >>> import tilearray as ta
-    >>> ta.default_device()
-    Device('cpu')
+    >>> ta.default_device() in ta.devices()
+    True
     """
     global _default
     if _default is None:
-        _default = as_device(os.environ.get(ENVIRONMENT_VARIABLE, "cpu"), ENVIRONMENT_VARIABLE)
+        named = os.environ.get(ENVIRONMENT_VARIABLE)
+        _default = as_device(named or ("cuda:0" if _gpus() else "cpu"), ENVIRONMENT_VARIABLE)
     return _default
 
 

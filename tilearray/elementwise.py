@@ -25,6 +25,7 @@ from tilearray.devices import Stream
 from tilearray.errors import OperandError, WriteError
 from tilearray.operands import as_operands, numbers_alone, scalar_key, type_name
 from tilearray.plan import Key, Plan, make_plan
+from tilearray.promotion import Semantics
 from tilearray.scalars import Number, as_number
 
 
@@ -45,6 +46,7 @@ class Op:
     masks : number of leading operands that are bool conditions and take no part in promotion
     exact : whether the result is exact (rounded once), so that backends agree bit for bit
     domain : where random operands of tests and benchmarks are drawn from
+    moves : whether nothing is called: the operand is cast and stored, as astype and assignment do
     casts_freely : whether ``out`` may have any dtype (assignment and astype, not arithmetic)
     refuse_scalar : a check of Python-number operands by position and common dtype
     example : the documented example: a call, and what it prints
@@ -62,6 +64,7 @@ class Op:
     masks: int = 0
     exact: bool = True
     domain: tuple[float, float] | None = None
+    moves: bool = False
     casts_freely: bool = False
     refuse_scalar: Callable[[Op, int, Number, np.dtype], None] | None = None
     example: tuple[str, str] = ("", "")
@@ -119,12 +122,17 @@ def _planned(op: Op, keys: list[Key], out: ArrayBase | None, state: State) -> Pl
         for key in path:
             found = found[key]
     except KeyError:
-        semantics = state.semantics  # read once: another thread may set the default semantics
-        root = plans_of(semantics)
-        found = PLANS.find_old(root, path)
-        if found is None:
-            found = make_plan(op, semantics, tuple(keys), None if out is None else out._signature)
-        PLANS.keep(root, path, found)
+        found = None
+    return found or _new_plan(op, keys, out, state.semantics, path)
+
+
+def _new_plan(op: Op, keys: list[Key], out: ArrayBase | None, semantics: Semantics, path: tuple[Any, ...]) -> Plan:
+    """A plan of the old generation, or a new one. The root is that of the semantics planned for: others may be set."""
+    root = plans_of(semantics)
+    found: Plan | None = PLANS.find_old(root, path)
+    if found is None:
+        found = make_plan(op, semantics, tuple(keys), None if out is None else out._signature)
+    PLANS.keep(root, path, found)
     return found
 
 

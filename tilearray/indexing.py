@@ -30,7 +30,7 @@ def set(x: ArrayBase, key: Any, value: Any) -> None:
         fill(target, value, "setitem")
         return
     if isinstance(value, np.generic):
-        value = scalar_array(value, x._signature.device)
+        value = scalar_array(value, x._signature.device, "setitem")
     if not isinstance(value, ArrayBase):
         raise OperandError(
             f"setitem: expected a tilearray Array or a number, got {type(value).__name__}; write ta.asarray(value)"

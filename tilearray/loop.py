@@ -140,7 +140,7 @@ class LayoutClass(NamedTuple):
     """Of each operand along the last two axes (or the only one): 0, 1, -1 or "other"."""
     index_bits: int
     divisible: bool
-    """Whether every stride that is an argument is a multiple of 16."""
+    """Whether the strides that are arguments, of operands with a stride of 1 beside them, are multiples of 16."""
     narrow: bool
     """Whether the last axis is shorter than a block."""
 
@@ -167,9 +167,15 @@ def layout_class(loop: Loop) -> LayoutClass:
 
 
 def _strides_divisible(operands: tuple[Ints, ...]) -> bool:
+    """Only operands that lie densely along one of the last two axes are read in vectors, and must not be misaligned."""
     for strides in operands:
-        for stride in strides:
+        if strides[-1] != 1 and strides[-2] != 1:
+            continue
+        for stride in strides[-2:]:  # 0, 1 and -1 are part of the class; further out they are arguments as well
             if stride % 16 and not -1 <= stride <= 1:
+                return False
+        for stride in strides[:-2]:
+            if stride % 16:
                 return False
     return True
 

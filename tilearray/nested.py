@@ -8,8 +8,8 @@ the semantics in force, Python numbers weakly. NumPy is not asked, for it reads 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -31,7 +31,7 @@ Kinds = set[type | np.dtype]
 
 def is_python_data(obj: object) -> bool:
     """Whether `obj` is a Python number, or a sequence that may hold some."""
-    return isinstance(obj, (list, tuple, range)) or classify(obj) is not None
+    return _is_sequence(obj) or classify(obj) is not None
 
 
 def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
@@ -83,11 +83,14 @@ def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
     if isinstance(most, complex):
         parts = [class_of(part) for number in (least, most) for part in (number.real, number.imag)]
         return dtypes.complex128 if ScalarClass.FLOAT64 in parts else semantics.defaults["complex"]
-    classes = [class_of(most)] if isinstance(least, int) and least >= 0 else [class_of(least), class_of(most)]
-    if ScalarClass.HUGE in classes or (classes[0] is not classes[-1] and classes[-1] is ScalarClass.UINT64):
+    if isinstance(most, float):
+        return semantics.result_type([class_of(least), class_of(most)], function)
+    # A negative number of the same size asks for the signed dtype.
+    found = class_of(most if least >= 0 else min(least, -most - 1))  # type: ignore[operator]
+    if found is ScalarClass.HUGE:
         what = least if least == most else f"everything from {least} to {most}"
         raise ScalarOverflowError(f"{function}: no integer dtype holds {what}; write dtype='float64'")
-    return semantics.result_type(classes, function)
+    return semantics.result_type([found], function)
 
 
 # ------------------------------------------------------------------ what is in there
@@ -97,7 +100,7 @@ def _collect(obj: Any, kinds: Kinds, function: str, depth: int) -> None:
     """Add the Python types of the numbers in `obj` to `kinds`, and the dtypes of everything else."""
     if depth > _DEPTH:
         raise ShapeError(f"{function}: expected lists nested up to {_DEPTH} times, got deeper ones; flatten them")
-    if not isinstance(obj, (list, tuple, range)):
+    if not _is_sequence(obj):
         is_number = classify(obj) is not None
         kinds.add(next(kind for kind in _CARRIERS if isinstance(obj, kind)) if is_number else _dtype(obj, function))
         return
@@ -113,13 +116,17 @@ def _collect(obj: Any, kinds: Kinds, function: str, depth: int) -> None:
 
 def _leaves(obj: Any) -> Iterator[Any]:
     """The elements of nested sequences; of NumPy scalars of one type, the first."""
-    if not isinstance(obj, (list, tuple, range)):
+    if not _is_sequence(obj):
         yield obj
     elif _is_uniform(set(map(type, obj))):
         yield obj[0]
     else:
         for part in obj:
             yield from _leaves(part)
+
+
+def _is_sequence(obj: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(obj, (list, tuple, range))
 
 
 def _is_uniform(found: set[type]) -> bool:
@@ -152,7 +159,7 @@ def _joined(obj: Any, dtype: np.dtype, function: str) -> np.ndarray:
     """The ndarray of nested sequences in which some elements have dtypes."""
     if classify(obj) is not None:
         return _numbers(obj, {type(obj)}, dtype, function)
-    if not isinstance(obj, (list, tuple, range)):
+    if not _is_sequence(obj):
         return _converted(_host(obj, function), dtype, function)
     if _is_uniform(set(map(type, obj))):
         return _converted(np.array(obj), dtype, function)
@@ -197,7 +204,7 @@ def _default(found: np.ndarray, top: type, function: str) -> np.dtype:
         return number_dtype(top(), top(), function)
     if top is int:
         return number_dtype(int(found.min()), int(found.max()), function)
-    parts = np.abs(np.concatenate([found.real.ravel(), found.imag.ravel()]))
+    parts = np.abs(np.concatenate([np.real(found).ravel(), np.imag(found).ravel()]))
     largest = float(parts.max(initial=0.0, where=np.isfinite(parts)))
     return number_dtype(largest, top(largest), function)
 

@@ -63,7 +63,7 @@ def as_operands(op: Op, operands: Sequence[Any], out: ArrayBase | None) -> list[
     """
     device = next((operand._signature.device for operand in (*operands, out) if isinstance(operand, ArrayBase)), None)
     known = [
-        scalar_array(operand, device or default_device()) if isinstance(operand, np.generic) else operand
+        scalar_array(operand, device or default_device(), op.name) if isinstance(operand, np.generic) else operand
         for operand in operands
     ]
     integers = all(operand._signature.dtype in INTEGER_LIMITS for operand in known if isinstance(operand, ArrayBase))
@@ -90,7 +90,7 @@ def numbers_alone(op: Op, numbers: Sequence[Any]) -> list[Any]:
         for position, number in enumerate(numbers):
             op.refuse_scalar(op, position, number, taken[position])
     return [
-        scalar_array(host_number(number, dtype, op.name), default_device())
+        scalar_array(host_number(number, dtype, op.name), default_device(), op.name)
         for number, dtype in zip(numbers, taken, strict=True)
     ]
 
@@ -109,12 +109,12 @@ def host_number(number: Number, dtype: np.dtype, function: str) -> np.ndarray:
     return scalar(as_number(number, dtype, function), dtype)
 
 
-def scalar_array(value: Any, device: Device) -> Any:
+def scalar_array(value: Any, device: Device, function: str) -> Any:
     """Return a 0-d Array of a NumPy scalar: strongly typed, like any array."""
     from tilearray.array import Array
 
     array = np.asarray(value)
-    dtype = dtypes.as_dtype(array.dtype)
+    dtype = dtypes.as_dtype(array.dtype, function)
     buffer, offset = device.backend.from_numpy(array, copy=True)
     return Array._make(buffer, offset, signature_of(Layout.of(()), dtype, device))
 

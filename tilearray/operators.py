@@ -33,6 +33,8 @@ def operator_of(op: Op, *, reflected: bool = False) -> Callable[[Any, Any], Any]
             try:
                 plan = state.plans[op][x._signature][y._signature]
             except KeyError:
+                plan = None
+            if plan is None:
                 return execute(op, (x, y))
             stream = state.stream
             out = empty_array(self.__class__, plan.signature, stream)

@@ -162,19 +162,19 @@ where = Op("where", "x2 where the bool x1 is true, else x3.", 3, ANY, NO_OPMATH,
 clamp = Op("clip", "The nearest value to x1 within [x2, x3]; NaN where any is NaN.", 3, I | F, DEFAULT,
            triton={"any": "lesser(greater({x}, {y}), {z})"},
            example=("ta.clip(ta.asarray([1, 5, 9]), 2, 6)", "Array([2, 5, 6], dtype=int64, device='cpu')"))
-assign = Op("identity", "The values of x, in another dtype or place.", 1, ANY, NO_OPMATH,
+assign = Op("setitem", "The values of x, in another dtype or place.", 1, ANY, NO_OPMATH, moves=True,
             example=("ta.asarray([1, 2]).copy()", "Array([1, 2], dtype=int64, device='cpu')"))
-convert = Op("identity", "The values of x in any dtype: what astype does.", 1, ANY, NO_OPMATH, casts_freely=True,
+convert = Op("astype", "The values of x in any dtype.", 1, ANY, NO_OPMATH, casts_freely=True, moves=True,
              example=("ta.asarray([1.5]).astype('int8')", "Array([1], dtype=int8, device='cpu')"))
 # fmt: on
 
 OPS: tuple[Op, ...] = tuple(row for row in dict(globals()).values() if isinstance(row, Op))
-PUBLIC: dict[str, Op] = {row.name: row for row in OPS if row.name != "identity"}
+PUBLIC: dict[str, Op] = {row.name: row for row in OPS if not row.moves}
 BY_UFUNC: dict[str, Op] = {row.ufunc or row.name: row for row in PUBLIC.values()}
 __test__ = {f"{row.name}-{number}": row.__doc__ for number, row in enumerate(OPS)}
 
 
-def clip(x: Any, min: Any = None, max: Any = None, /, *, out: Any = None) -> Any:
+def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Return the nearest value to each element within ``[min, max]``.
 
     Parameters

@@ -17,7 +17,7 @@ from tilearray.caches import KERNELS
 from tilearray.devices import Device, Launch, common_device
 from tilearray.errors import BroadcastError
 from tilearray.layout import Layout, broadcast_shapes, result_layout
-from tilearray.loop import Loop, layout_class, make_loop
+from tilearray.loop import LayoutCase, Loop, layout_class, make_loop
 from tilearray.scalars import ScalarClass
 
 if TYPE_CHECKING:
@@ -49,8 +49,14 @@ def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signatur
     layouts = [layout if layout.shape == shape else layout.broadcast_to(shape) for layout in layouts]
     target = signature_of(result_layout(shape, layouts), body.result, device) if out is None else out
     loop = make_loop(shape, [target.layout.strides, *[layout.strides for layout in layouts]])
+    if loop.case is LayoutCase.EMPTY:
+        return Plan(op, body, loop, target, _nothing)
     kernel = kernel_of(body, loop, _aligned([target, *arrays], loop), device)
     return Plan(op, body, loop, target, device.backend.bind(kernel, loop))
+
+
+def _nothing(stream: Any, *operands: Any) -> None:
+    """The launch of an empty loop."""
 
 
 def kernel_of(body: Body, loop: Loop, aligned: tuple[bool, ...], device: Device) -> Any:

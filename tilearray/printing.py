@@ -64,7 +64,7 @@ def _ends(x: Array, axis: int, edge: int) -> np.ndarray:
     size, before = x.shape[axis], (slice(None),) * axis
     if size <= 2 * edge:
         return _ends(x, axis + 1, edge)
-    cuts = (slice(0, edge + 1), slice(size - edge, size))
+    cuts = (slice(0, edge + 1), slice(size - max(edge, 1), size))  # NumPy shows the last one in any case
     return np.concatenate([_ends(x[(*before, cut)], axis + 1, edge) for cut in cuts], axis=axis)
 
 
@@ -73,4 +73,8 @@ def _formatter(shown: np.ndarray) -> dict[str, object] | None:
     if shown.dtype.kind in "biufc":
         return None
     width = max(len(str(value)) for value in shown.reshape(-1))
-    return {"all": lambda value: str(value).rjust(width)}
+
+    def aligned(value: object) -> str:
+        return str(value).rjust(width)
+
+    return {"all": aligned}

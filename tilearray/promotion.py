@@ -266,7 +266,8 @@ class Semantics:
     def result_type(self, operands: Iterable[np.dtype | ScalarClass], function: str = "result_type") -> np.dtype:
         """Return the common dtype of arrays and Python numbers, in whatever order.
 
-        A number takes part only if its kind is above that of all arrays, and none of a higher kind is there.
+        A number takes part only if its kind is above that of all arrays, and none of a higher kind is there. Of numbers
+        alone, the one on the highest rung of its ladder decides.
 
         Raises
         ------
@@ -286,7 +287,8 @@ class Semantics:
             rank = max([_SCALAR_RANK[scalar] for scalar in scalars])
             if not dtypes or rank > max([_RANK[dt.info(dtype).kind] for dtype in dtypes]):
                 alone = not dtypes
-                dtypes += [self._rung(s, alone, function) for s in scalars if _SCALAR_RANK[s] == rank]
+                highest = [scalar for scalar in ScalarClass if scalar in scalars and _SCALAR_RANK[scalar] == rank]
+                dtypes += [self._rung(scalar, alone, function) for scalar in (highest[-1:] if alone else highest)]
         return self.lattice.join(dtypes, function)
 
     def _rung(self, scalar: ScalarClass, alone: bool, function: str) -> np.dtype:

@@ -1,0 +1,76 @@
+"""The CUDA backend of tilearray: generated Triton kernels, launched through the driver, without torch.
+
+It receives expression bodies, loops and buffers as integers, strings and tuples, and knows nothing of arrays or
+promotion. ``import tilearray_cuda`` loads neither the driver nor triton: `open_device` loads the first, compiling a
+kernel that is in no cache the second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import TYPE_CHECKING
+
+from tilearray_cuda.errors import NoDriverError
+
+if TYPE_CHECKING:
+    from tilearray_cuda.device import CudaDevice
+
+__all__ = ["device_count", "open_device"]
+
+LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+def _library_error() -> str:
+    """Why the driver's library cannot be loaded; "" if it can. Cheap, and asks for no Python package."""
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError as error:
+        return str(error)
+    return ""
+
+
+def device_count() -> int:
+    """Return the number of GPUs that the driver offers; 0 where there is none, or no driver. Never raises.
+
+    Examples
+    --------
+    >>> device_count() >= 0
+    True
+    """
+    if _library_error():
+        return 0
+    try:
+        from tilearray_cuda import driver
+
+        return driver.device_count()
+    except Exception:
+        return 0
+
+
+def open_device(index: int) -> CudaDevice:
+    """Return the GPU of an index, the same object for every call.
+
+    Raises
+    ------
+    NoDriverError
+        If there is no driver, or it does not work, or the package that calls it is not installed.
+    NoDeviceError
+        If the driver offers no such GPU.
+    ForkedError
+        If the process was forked after CUDA had been used.
+    """
+    problem = _library_error()
+    if problem:
+        raise NoDriverError(
+            f"cuda:{index}: this machine has no NVIDIA driver ({problem}); install the driver, give the container "
+            f"access to it (docker run --gpus all), or write device='cpu'"
+        )
+    try:
+        from tilearray_cuda import device
+    except ImportError as error:
+        raise NoDriverError(
+            f"cuda:{index}: the package that calls the NVIDIA driver is missing ({error}); "
+            f"write: pip install 'cuda-python>=13'"
+        ) from error
+    return device.open_device(index)

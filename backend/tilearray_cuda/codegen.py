@@ -85,7 +85,8 @@ def _arguments(spec: KernelSpec) -> tuple[Argument, ...]:
         else:
             arguments.append(Argument(operand.name, storage.argument[0], False))
     arguments += [Argument(f"n{axis}", integer, False) for axis in range(spec.rank)]
-    arguments += [Argument(name, integer, spec.divisible) for name, _, _ in open_strides(spec)]
+    dense = [1 in (operand.strides or ()) for operand in spec.arrays]
+    arguments += [Argument(name, integer, spec.divisible and dense[k]) for name, k, _ in open_strides(spec)]
     return tuple(arguments)
 
 
@@ -115,7 +116,7 @@ def _flat_kernel(spec: KernelSpec) -> list[str]:
         lines += _row_and_column(spec)
     return [
         *lines,
-        f"if start + BLOCK <= {size}:",
+        f"if start <= {size} - BLOCK:",  # start + BLOCK may be 2**31, which no int32 holds
         *_indented(_body(spec, mask=None)),
         "else:",
         f"    inside = index < {size}",
@@ -168,8 +169,8 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
     for operand in spec.arrays:
         outer = [f"i{axis} * {operand.name}_s{axis}" for axis in range(spec.rank - 2)]
         if outer:
-            scale = "2 * " if operand.dtype == "complex128" else ""
-            lines.append(f"{operand.name} += {scale}({' + '.join(outer)})")
+            offset = f"({' + '.join(outer)})"
+            lines.append(f"{operand.name} += {_pairs(offset) if operand.dtype == 'complex128' else offset}")
     return [
         *[line for line in lines if line],
         f"if (first_row + ROWS <= n{row}) & (first_column + COLUMNS <= n{column}):",
@@ -269,9 +270,14 @@ def _addresses(spec: KernelSpec, operand: Operand) -> list[str]:
     """The addresses of an operand's elements; two for a complex128, which is two float64 in memory."""
     index = _flat_index(spec, operand) if spec.case in FLAT_CASES else _tile_index(spec, operand)
     if operand.dtype == "complex128":
-        real = f"{operand.name} + 2 * ({index})" if index else operand.name
+        real = f"{operand.name} + {_pairs(f'({index})')}" if index else operand.name
         return [real, f"{real} + 1"]
     return [f"{operand.name} + {index}" if index else operand.name]
+
+
+def _pairs(index: str) -> str:
+    """The place of a complex128 in units of float64: an int32 index may have no room for twice its value."""
+    return f"2 * {index}.to(tl.int64)"
 
 
 def _guard(spec: KernelSpec, operand: Operand, mask: str | None) -> str:

@@ -34,7 +34,13 @@ def cubin_of(source: Source, arch: int) -> cache.Cubin:
         made = compile_source(source, arch)
         return cache.Cubin(made.cubin, made.name, made.num_warps, made.shared, source.name)
 
-    options = (*OPTIONS, ("num_warps", source.tile.warps))
+    arguments = tuple(tuple(argument) for argument in source.arguments)
+    options = (
+        *OPTIONS,
+        ("num_warps", source.tile.warps),
+        ("arguments", arguments),
+        ("constants", source.constants),
+    )
     return cache.load_or_compile(source.text, arch, options, source.name, make)
 
 
@@ -47,8 +53,6 @@ def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[boo
 
 def bind(device: Any, kernel: Kernel, loop: Any) -> Launch:
     """Fix the loop: the result is called with a stream and ``buffer, byte offset`` or ``number, 0`` an operand."""
-    if 0 in loop.shape:
-        return _nothing
     spec = kernel.spec
     strides = [loop.strides[position][axis] for _, position, axis in open_strides(spec)]
     integer = "i4x" if spec.index_bits == 32 else "q"
@@ -109,7 +113,3 @@ def _parts(dtype: str) -> Callable[[Any], tuple[Any, ...]]:
         return rounded.real, rounded.imag
 
     return parts
-
-
-def _nothing(stream: Any, *operands: Any) -> None:
-    """The launch of an empty loop."""

@@ -42,7 +42,7 @@ class KernelSpec:
     case : the name of the layout case
     rank : number of axes of the collapsed loop
     index_bits : 32 or 64
-    divisible : whether every stride that is an argument is a multiple of 16
+    divisible : whether every stride argument of an operand that also has a stride of 1 is a multiple of 16
     narrow : whether the last axis is shorter than a block
     """
 

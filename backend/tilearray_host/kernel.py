@@ -109,8 +109,6 @@ def compile(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel:
 def bind(kernel: Kernel, loop: Any) -> Launch:
     """Fix the loop: the result launches the kernel on given memory."""
     shape: tuple[int, ...] = loop.shape
-    if 0 in shape:
-        return _nothing
     slots = _slots(kernel, loop)
     if kernel.direct is None:
         return _bind_blocks(kernel, shape, slots)
@@ -202,10 +200,6 @@ def _quietly(function: Function, /, *args: Any, **kwargs: Any) -> None:
         context.run(function, *args, **kwargs)
     finally:
         _QUIET.append(context)
-
-
-def _nothing(*operands: Any) -> None:
-    """The launch of an empty loop."""
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:

@@ -13,7 +13,6 @@ import weakref
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from test_indexing import views
 
 import tilearray as ta
@@ -53,7 +52,7 @@ def test_nothing_can_be_set_or_made_directly():
     assert weakref.ref(x)() is x
 
 
-# --- operators ----------------------------------------------------------------------------------------------------------
+# --- operators -------------------------------
 
 ARITHMETIC = ["add", "sub", "mul", "floordiv", "mod"]
 BITS = ["and_", "or_", "xor", "lshift", "rshift"]
@@ -98,7 +97,9 @@ def test_binary_operators_on_floats(name):
     check(act(y, np.float64(2.5)), act(right.astype("float64"), 2.5))
 
 
-@pytest.mark.parametrize("name", ["iadd", "isub", "imul", "ifloordiv", "imod", "iand", "ior", "ixor", "ilshift", "ipow"])
+@pytest.mark.parametrize(
+    "name", ["iadd", "isub", "imul", "ifloordiv", "imod", "iand", "ior", "ixor", "ilshift", "irshift", "ipow"]
+)
 def test_in_place_operators(name):
     act = getattr(operator, name)
     for other, mine in [(RIGHT, ta.asarray(RIGHT)), (2, 2), (np.int64(2), np.int64(2)), (True, True)]:
@@ -144,15 +145,15 @@ def test_operators_on_bool():
     for name in ("sub", "floordiv", "mod", "pow", "lshift", "rshift"):
         with pytest.raises(DTypeError, match=r"write x.astype\('int8'\) first"):
             getattr(operator, name)(x, y)
-    with pytest.raises(DTypeError):
-        -x
+    with pytest.raises(DTypeError, match=r"negative: .*got bool"):
+        operator.neg(x)
 
 
 def test_comparisons_of_integers_are_exact():
     octets = ta.asarray([0, 255], dtype="uint8")
     assert (octets < 300).tolist() == [True, True]
     assert (octets == -1).tolist() == [False, False]
-    assert (-1 < octets).tolist() == [True, True]
+    assert (octets > -1).tolist() == [True, True]
     assert (octets < 10**30).tolist() == [True, True]
     big = ta.asarray([2**63], dtype="uint64")
     assert (big > ta.asarray([-1])).tolist() == [True]
@@ -171,7 +172,9 @@ def test_foreign_objects_are_unequal_and_otherwise_refused_by_python(other):
     assert (x != other) is True
     assert other not in x
     for name in ("add", "sub", "lt", "truediv", "iadd", "and_"):
-        with pytest.raises(TypeError, match=r"not supported between|unsupported operand|can only concatenate|must be str"):
+        with pytest.raises(
+            TypeError, match=r"not supported between|unsupported operand|can only concatenate|must be str"
+        ):
             getattr(operator, name)(x, other)
 
 
@@ -265,7 +268,7 @@ def test_semantics_reach_the_operators():
         assert [part.tolist() for part in divmod(counts, 2)] == [[-4], [1]]
 
 
-# --- Python's protocols -----------------------------------------------------------------------------------------------
+# --- Python's protocols -------------------------------
 
 
 def test_conversions_to_python_numbers():

@@ -74,6 +74,14 @@ def test_memory_is_bounded_and_forgets_the_longest_unused(fresh, monkeypatch):
     assert kept._memory_size == 10
 
 
+def test_a_kernel_that_two_threads_read_at_once_counts_once_in_memory(fresh):
+    ask(fresh(), "a", size=1000)
+    kept = fresh()
+    for _ in range(2):  # both found memory empty
+        assert kept._from_disk(key("a")) == kernel_of("a", 1000)
+    assert kept._memory_size == 1000
+
+
 def test_a_failed_compilation_is_passed_on_and_not_kept(fresh):
     kept = fresh()
 
@@ -210,6 +218,16 @@ def test_the_directory_is_within_the_bound_after_every_write(fresh):
     statistics = kept.statistics()
     assert statistics.compiles == 300
     assert statistics.evictions == 300 - len(kept.entries()) > 200
+
+
+def test_what_was_just_written_stays_whatever_the_clocks_of_others_say(fresh):
+    kept = fresh(limit=5 * file_size(1000))
+    for source in "abcde":
+        ask(kept, source, size=1000)
+        age(kept, source, -1000)
+    ask(kept, "f", size=1000)
+    assert path_of(kept, "f").exists()
+    assert kept.statistics().evictions == 2
 
 
 def test_a_lower_bound_holds_from_the_next_write_on(fresh):

@@ -109,7 +109,7 @@ def test_indexing_a_0_d_array():
     assert x.item() == 7
 
 
-# --- assignment -------------------------------------------------------------------------------------------------------
+# --- assignment -------------------------------
 
 
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), basic_indices(shape, allow_ellipsis=True))))
@@ -232,11 +232,13 @@ def test_a_value_of_another_shape_is_refused():
 
 @pytest.mark.parametrize("value", [[1, 2], np.ones(2), "a", None])
 def test_a_value_that_is_no_array_is_refused(value):
-    with pytest.raises(OperandError, match=r"setitem: expected a tilearray Array or a number, got \w+; write ta.asarray"):
+    with pytest.raises(
+        OperandError, match=r"setitem: expected a tilearray Array or a number, got \w+; write ta.asarray"
+    ):
         ta.zeros(2)[...] = value
 
 
-# --- bad keys -----------------------------------------------------------------------------------------------------------
+# --- bad keys -------------------------------
 
 BAD_KEYS = [
     (3, r"expected -3 <= index < 3 for axis 0 of size 3, got 3"),

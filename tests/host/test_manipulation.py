@@ -160,9 +160,21 @@ def test_as_strided_takes_ints_and_numpy_integers():
         ta.as_strided(x, (-1,), (1,))
 
 
-# --- other dtypes of the same bytes -----------------------------------------------------------------------------------
+# --- other dtypes of the same bytes -------------------------------
 
-NAMES = ["bool", "int8", "uint8", "float16", "uint16", "int32", "float32", "int64", "float64", "complex64", "complex128"]
+NAMES = [
+    "bool",
+    "int8",
+    "uint8",
+    "float16",
+    "uint16",
+    "int32",
+    "float32",
+    "int64",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 
 @given(SHAPES, st.sampled_from(NAMES[1:]), st.sampled_from(NAMES[1:]), st.booleans(), st.booleans())
@@ -183,7 +195,9 @@ def test_a_dtype_view_is_numpys_or_refused_as_numpys(shape, old, new, transposed
         with pytest.raises(LayoutError, match=r"view: the data starts at an address"):
             mine.view(new)
         return
-    if wanted.size and any(step % wanted.itemsize for step, size in zip(wanted.strides, wanted.shape, strict=True) if size > 1):
+    if wanted.size and any(
+        step % wanted.itemsize for step, size in zip(wanted.strides, wanted.shape, strict=True) if size > 1
+    ):
         with pytest.raises(LayoutError, match=r"view: .* no multiple of"):
             mine.view(new)
         return
@@ -243,7 +257,7 @@ def test_real_and_imag_are_views(dtype):
         _ = real.imag
 
 
-# --- bad input ----------------------------------------------------------------------------------------------------------
+# --- bad input -------------------------------
 
 BAD = [
     (lambda x: ta.permute_dims(x, (0,)), ShapeError, r"permute_dims: expected all 2 axes"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import RULES
+from rules import RULES
 
 import tilearray as ta
 from tilearray.errors import OperandError
@@ -20,21 +20,40 @@ from tilearray.ops import BY_UFUNC, OPS, PUBLIC
 ROWS = pytest.mark.parametrize("row", OPS, ids=lambda row: row.name)
 NAMED = pytest.mark.parametrize("name", PUBLIC)
 
-# Python's operators, and the words of their methods: __add__, __radd__, __iadd__.
-BINARY = {
-    **{"+": ("add", "add"), "-": ("subtract", "sub"), "*": ("multiply", "mul"), "/": ("divide", "truediv")},
-    **{"//": ("floor_divide", "floordiv"), "%": ("remainder", "mod"), "**": ("pow", "pow")},
-    **{"&": ("bitwise_and", "and"), "|": ("bitwise_or", "or"), "^": ("bitwise_xor", "xor")},
-    **{"<<": ("bitwise_left_shift", "lshift"), ">>": ("bitwise_right_shift", "rshift")},
-}
-COMPARISONS = {
-    **{"==": ("equal", "eq"), "!=": ("not_equal", "ne"), "<": ("less", "lt"), "<=": ("less_equal", "le")},
-    **{">": ("greater", "gt"), ">=": ("greater_equal", "ge")},
-}
-UNARY = {
-    **{"-x": ("negative", "neg"), "+x": ("positive", "pos"), "abs(x)": ("abs", "abs")},
-    "~x": ("bitwise_invert", "invert"),
-}
+
+def table(text: str) -> dict[str, tuple[str, str]]:
+    """Lines of: Python's operator, the row's name, the word of its methods, as in __add__, __radd__, __iadd__."""
+    return {symbol: (name, word) for symbol, name, word in (line.split() for line in text.strip().splitlines())}
+
+
+BINARY = table("""
+    +   add                  add
+    -   subtract             sub
+    *   multiply             mul
+    /   divide               truediv
+    //  floor_divide         floordiv
+    %   remainder            mod
+    **  pow                  pow
+    &   bitwise_and          and
+    |   bitwise_or           or
+    ^   bitwise_xor          xor
+    <<  bitwise_left_shift   lshift
+    >>  bitwise_right_shift  rshift
+""")
+COMPARISONS = table("""
+    ==  equal          eq
+    !=  not_equal      ne
+    <   less           lt
+    <=  less_equal     le
+    >   greater        gt
+    >=  greater_equal  ge
+""")
+UNARY = table("""
+    -x      negative        neg
+    +x      positive        pos
+    ~x      bitwise_invert  invert
+    abs(x)  abs             abs
+""")
 INPLACE = {symbol: getattr(operator, f"i{word}") for symbol, (_, word) in BINARY.items()}
 
 
@@ -59,7 +78,7 @@ def test_a_row_is_complete(row: Any) -> None:
 @ROWS
 def test_a_row_agrees_with_its_oracle(row: Any) -> None:
     """Two tables, written apart: arity, accepted kinds, masks, and what is exact."""
-    rule = RULES[row.name]
+    rule = RULES["identity" if row.moves else row.name]
     assert row.arity == rule.arity
     assert row.masks == rule.masks
     assert {"int" if kind == "uint" else kind for kind in row.kinds} == set(rule.kinds)
@@ -110,7 +129,7 @@ def test_numpy_scalars_on_the_left() -> None:
         result = getattr(operator, word)(np.int8(2), x)
         assert (symbol, type(result), result.tolist()) == (symbol, ta.Array, PUBLIC[name](np.int8(2), x).tolist())
     assert (np.float64(2) / x).dtype == ta.float64
-    with pytest.raises(OperandError, match="write ta.asarray"):
+    with pytest.raises(OperandError, match=r"write ta\.asarray"):
         np.arange(3) < x  # noqa: B015
 
 
@@ -180,9 +199,9 @@ def test_an_unknown_type_may_answer_itself_and_else_it_is_a_type_error() -> None
 
 @pytest.mark.parametrize("other", [[1, 2, 3], np.arange(3)], ids=["list", "ndarray"])
 def test_a_known_type_is_an_error_that_says_what_to_write(other: Any) -> None:
-    with pytest.raises(OperandError, match="write ta.asarray"):
+    with pytest.raises(OperandError, match=r"write ta\.asarray"):
         integers() + other
-    with pytest.raises(OperandError, match="write ta.asarray"):
+    with pytest.raises(OperandError, match=r"write ta\.asarray"):
         other + integers()
 
 

@@ -99,7 +99,8 @@ def test_clip_with_a_bound_as_target(position):
 TWINS: list[tuple[str, Callable[[ta.Array], ta.Array]]] = [
     ("float32", lambda x: x.view("int32")),
     ("float32", lambda x: x.view("int16")[::2]),
-    ("float32", lambda x: x.view("float64")[:2]),
+    ("float32", lambda x: x.view("float64")),
+    ("float16", lambda x: x.view("float32")),
     ("int64", lambda x: x.view("float64")[::-1]),
     ("complex64", lambda x: x.imag),
 ]
@@ -153,7 +154,7 @@ def test_interleaved_and_separate_halves(size):
     assert np.array_equal(source, wanted)
 
 
-# --- what may not be written ------------------------------------------------------------------------------------------
+# --- what may not be written -------------------------------
 
 IN_PLACE = [
     lambda x, y: x.__iadd__(y),
@@ -188,8 +189,16 @@ REFUSED = [
     (lambda x: x.__iadd__(1.5), DTypeError, r"add: the result is float32, which is not cast to the int8 of the target"),
     (lambda x: x.__itruediv__(2), DTypeError, r"divide: the result is float32"),
     (lambda x: x.__iadd__(300), ScalarOverflowError, r"add: 300 does not fit int8 \(-128 to 127\)"),
-    (lambda x: x.__iadd__(ta.zeros((2, 3), dtype="int8")), BroadcastError, r"add: .*shape \(2, 3\).*the target's \(3,\)"),
-    (lambda x: x.__iadd__(ta.zeros(2, dtype="int8")), BroadcastError, r"add: expected equal sizes, or 1, along axis -1"),
+    (
+        lambda x: x.__iadd__(ta.zeros((2, 3), dtype="int8")),
+        BroadcastError,
+        r"add: .*shape \(2, 3\).*the target's \(3,\)",
+    ),
+    (
+        lambda x: x.__iadd__(ta.zeros(2, dtype="int8")),
+        BroadcastError,
+        r"add: expected equal sizes, or 1, along axis -1",
+    ),
     (lambda x: x.__ipow__(-1), ValueError, r"pow: integers to the negative power -1"),
     (lambda x: x.__imul__(1j), DTypeError, r"multiply: the result is complex64"),
     (lambda x: x.__iadd__(ta.zeros(3, dtype="uint64")), PromotionError, r"no integer dtype holds both ranges"),
@@ -204,7 +213,7 @@ def test_what_is_refused_is_refused_before_anything_is_written(write, error, mes
     assert x.tolist() == [1, 2, 3]
 
 
-# --- out= ------------------------------------------------------------------------------------------------------------
+# --- out= -------------------------------
 
 
 def test_out_is_returned_and_cast_within_its_kind():

@@ -121,5 +121,3 @@ def test_what_is_said_to_be_missing_is_missing():
     for name in ("torch", "cutile", "numpy"):
         with pytest.raises(ta.SemanticsError):
             ta.semantics(name)
-    assert [str(device) for device in ta.devices()] == ["cpu"]
-    assert SECTIONS["Not there yet"].count("`cpu` is the only device") == 1

@@ -1,0 +1,190 @@
+"""`CudaDevice`: one GPU, with everything that tilearray asks of a backend.
+
+The primary context is retained, so we share it with torch, CuPy and JAX, and it lives as long as the process: nothing
+is freed at exit, where other libraries may already be gone. Streams are integers, the driver's handles; 0 is the legacy
+default stream.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from tilearray_cuda import sources
+from tilearray_cuda.blocks import Buffer
+from tilearray_cuda.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
+from tilearray_cuda.errors import NoDeviceError
+from tilearray_cuda.memory import Allocator, Statistics
+from tilearray_cuda.staging import Staging, download_array, upload_array
+from tilearray_cuda.stream import Events, home_of
+
+
+class CudaDevice:
+    """One GPU.
+
+    Attributes
+    ----------
+    index : int
+    name : str
+        The GPU's own name, such as "NVIDIA H200".
+    arch : int
+        Its architecture: 90 for compute capability 9.0.
+    shared_memory : int
+        The most bytes of shared memory that a block of a kernel may have.
+    allocate : callable
+        ``allocate(nbytes, stream) -> Buffer``: uninitialised memory ordered by a stream.
+    join : callable
+        ``join(buffer, stream, writes=False)``: let a stream wait until it may read or write a buffer. Needed where
+        ``buffer.stream != stream``, and before memory is handed to other libraries.
+    """
+
+    def __init__(self, index: int) -> None:
+        attribute = api.CUdevice_attribute
+        self.index = index
+        self._device = call(api.cuDeviceGet, index)
+        self.name: str = call(api.cuDeviceGetName, 128, self._device).split(b"\0")[0].decode()
+        self.arch = 10 * self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) + self._attribute(
+            attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
+        )
+        self.shared_memory = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        self.context = call(api.cuDevicePrimaryCtxRetain, self._device)
+        self.events = Events(self.context)
+        self.memory = Allocator(self)
+        self.staging = Staging(self)
+        self.allocate = self.memory.allocate
+        self.join = self.memory.join
+
+    def _attribute(self, attribute: Any) -> int:
+        return int(call(api.cuDeviceGetAttribute, attribute, self._device))
+
+    def __repr__(self) -> str:
+        return f"<cuda:{self.index} {self.name}>"
+
+    # ------------------------------------------------------------------ kernels
+
+    def compile(self, body: Any, layout_class: Any, aligned: tuple[bool, ...], /) -> Any:
+        """Return the kernel of a body for every loop of one layout class."""
+        from tilearray_cuda import kernel
+
+        return kernel.compile_kernel(self, body, layout_class, aligned)
+
+    def bind(self, compiled: Any, loop: Any, /) -> Any:
+        """Fix the loop of a kernel: the result takes a stream, then a buffer (or number) and an offset each."""
+        from tilearray_cuda import kernel
+
+        return kernel.bind(self, compiled, loop)
+
+    # ------------------------------------------------------------------ copies
+
+    def to_numpy(
+        self,
+        buffer: Buffer,
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: np.dtype,
+        /,
+        *,
+        stream: int | None = None,
+    ) -> np.ndarray:
+        """Return a copy of a strided view on the host, after waiting for the work that writes it.
+
+        Raises
+        ------
+        NeedsDense
+            If the view lies in more than four times its bytes: copy it on the device first.
+        CaptureError
+            If the stream is being captured.
+        """
+        check_fork("cuMemcpyDtoHAsync")
+        stream = home_of(buffer) if stream is None else stream
+        self.join(buffer, stream)
+        return download_array(self.staging, buffer.pointer + offset, shape, strides, dtype, stream)
+
+    def from_numpy(self, array: np.ndarray, /, *, copy: bool = True, stream: int = 0) -> tuple[Buffer, int]:
+        """Return a buffer with an array's elements at the array's own strides, and the byte offset of element 0.
+
+        It is always a copy, whatever `copy` says; gaps are copied too. The array may change as soon as this returns.
+        """
+        check_fork("cuMemcpyHtoDAsync")
+        return upload_array(self.staging, array, self.allocate, stream)
+
+    def from_device(self, other: CudaDevice, buffer: Buffer, /, *, stream: int = 0) -> Buffer:
+        """Return a copy of another GPU's buffer on this one; `stream` is a stream of this device."""
+        target = self.allocate(buffer.nbytes, stream)
+        source = home_of(buffer)
+        with Current(other.context):
+            ready = other.events.record(source)
+        with Current(self.context):
+            call(api.cuStreamWaitEvent, STREAMS[stream], ready, 0)
+            call(
+                api.cuMemcpyPeerAsync,
+                *(target.pointer, self.context, buffer.pointer, other.context, buffer.nbytes, STREAMS[stream]),
+            )
+            done = self.events.record(stream)
+        with Current(other.context):  # the source is not overwritten, nor given back, before the copy is done
+            call(api.cuStreamWaitEvent, STREAMS[source], done, 0)
+        other.events.give_back(ready)
+        self.events.give_back(done)
+        return target
+
+    # ------------------------------------------------------------------ waiting, memory
+
+    def synchronize(self) -> None:
+        """Wait for everything launched on this GPU; errors of earlier kernels are raised here."""
+        check_fork("cuCtxSynchronize")
+        with Current(self.context):
+            call(api.cuCtxSynchronize)
+
+    def statistics(self) -> Statistics:
+        """Return what memory is held."""
+        return self.memory.statistics()
+
+    def empty_cache(self) -> None:
+        """Give cached device memory and pinned host memory back."""
+        self.memory.empty()
+        self.staging.empty()
+
+
+_devices: dict[int, CudaDevice] = {}
+_lock = threading.Lock()
+
+
+def _in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+after_fork.append(_in_child)
+
+
+def open_device(index: int) -> CudaDevice:
+    """Return the GPU of an index: opened at the first call, the same object ever after."""
+    check_fork("cuDeviceGet")
+    found = _devices.get(index)
+    if found is not None:
+        return found
+    count = device_count()
+    if not 0 <= index < count:
+        raise NoDeviceError(
+            f"cuda:{index}: the NVIDIA driver offers {count} GPU{'s' if count > 1 else ''}, cuda:0 to "
+            f"cuda:{count - 1}; see nvidia-smi and CUDA_VISIBLE_DEVICES"
+        )
+    with _lock:
+        if index not in _devices:
+            _devices[index] = CudaDevice(index)
+        return _devices[index]
+
+
+def opened() -> list[CudaDevice]:
+    """Return the GPUs in use."""
+    return list(_devices.values())
+
+
+def set_allocator(allocator: Any) -> None:
+    """Take memory from another allocator on all GPUs; None for the driver's pool. See `sources.adapt`."""
+    sources.choose(allocator)
+    for device in opened():
+        device.memory.use(sources.current(device))

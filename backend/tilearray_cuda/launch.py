@@ -1,0 +1,334 @@
+"""Functions loaded from cubins, and launches of them: pop an argument frame, pack it, launch, put it back.
+
+A kernel takes addresses of its arguments, so a launch needs memory for the arguments and for their addresses. A frame
+has both; its addresses and the arguments that a plan does not change are written once. **A frame is popped, never
+shared**: the driver call releases the GIL, and a second thread would overwrite arguments that the first one has not yet
+handed over. Frames are carved from slabs, which they keep alive.
+
+Every argument has 8 bytes. Behind those that the caller knows stand two null pointers, Triton's scratch memory (Triton
+3.5 and later; `Function.parameters` says how many the kernel really takes, so that a wrong count is an error at the
+time of planning and not a crash of the GPU).
+
+The context is tried, not set: a call to set it would cost a fifth of the launch. Where a thread has no context, or that
+of another device, the launch fails without harm, and is made again in the right one.
+
+`bind_operands` writes a launch function out for its operands, as `collections.namedtuple` does for its fields, since a
+loop over them would cost as much as the launch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilearray_cuda.driver import STREAMS, SUCCESS, WRONG_CONTEXT, Current, api, call, failure
+from tilearray_cuda.errors import CaptureError, CudaError
+
+if TYPE_CHECKING:
+    from tilearray_cuda.cubin import Cubin
+    from tilearray_cuda.device import CudaDevice
+
+WARP = 32
+SCRATCH_POINTERS = 2
+SHARED_WITHOUT_ASKING = 48 << 10
+GRID_LIMITS = (2**31 - 1, 65535, 65535)
+SLAB = 64 << 10
+MAX_PARAMETERS = 512  # 4 KB of arguments, which every driver takes
+_WORD = 8
+
+Frame = tuple[ctypes.Array[Any], int, int]
+"""The slab, where in it the arguments begin, and the address of their addresses."""
+
+
+class Function:
+    """A kernel on one device, bound to its context. It stays loaded: unloading would wait for the device."""
+
+    __slots__ = ("device", "handle", "module", "name", "parameters", "shared", "threads")
+
+    def __init__(self, device: CudaDevice, module: Any, handle: Any, cubin: Cubin) -> None:
+        self.device = device
+        self.module = module
+        self.handle = handle
+        self.name = cubin.name
+        self.shared = cubin.shared
+        self.threads = WARP * cubin.num_warps
+        self.parameters = _count_parameters(handle)
+
+
+def load_function(device: CudaDevice, cubin: Cubin) -> Function:
+    """Load a kernel on a device.
+
+    Raises
+    ------
+    CudaError
+        If it needs more shared memory than the device has, or the driver does not take it.
+    """
+    if cubin.shared > device.shared_memory:
+        raise CudaError(
+            f"load_function: {cubin.name} needs {cubin.shared} bytes of shared memory, and cuda:{device.index} "
+            f"({device.name}) has {device.shared_memory} for a block"
+        )
+    with Current(device.context):
+        module = call(api.cuModuleLoadData, cubin.code)
+        handle = call(api.cuModuleGetFunction, module, cubin.name.encode())
+        if cubin.shared > SHARED_WITHOUT_ASKING:
+            attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            call(api.cuFuncSetAttribute, handle, attribute, cubin.shared)
+    return Function(device, module, handle, cubin)
+
+
+def _count_parameters(handle: Any) -> int | None:
+    """The number of a function's parameters; None where the driver does not say."""
+    for count in range(MAX_PARAMETERS):
+        status = api.cuFuncGetParamInfo(handle, count)[0]
+        if status is not SUCCESS:
+            return count if status == api.CUresult.CUDA_ERROR_INVALID_VALUE else None
+    return None
+
+
+class _Slab:
+    """Memory that frames are carved from."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._slab: ctypes.Array[Any] = (ctypes.c_ubyte * SLAB)()
+        self._used = 0
+
+    def carve(self, nbytes: int) -> tuple[ctypes.Array[Any], int]:
+        """Return a slab, and where in it `nbytes` bytes are free."""
+        with self._lock:
+            if self._used + nbytes > SLAB:
+                self._slab, self._used = (ctypes.c_ubyte * SLAB)(), 0
+            start = self._used
+            self._used += nbytes
+            return self._slab, start
+
+
+_slab = _Slab()
+
+
+class Launcher:
+    """A function with its grid and constant arguments; called with a stream and the values that are left.
+
+    Attributes
+    ----------
+    frames : list of Frame
+        Those that no launch is using.
+    """
+
+    __slots__ = ("constants", "frames", "function", "grid", "pack", "slots")
+
+    def __init__(
+        self,
+        function: Function,
+        grid: tuple[int, int, int],
+        values: struct.Struct,
+        constants: bytes,
+    ) -> None:
+        self.function = function
+        self.grid = grid
+        self.pack = values.pack_into
+        self.constants = constants
+        self.slots = (values.size + len(constants)) // _WORD
+        self.frames: list[Frame] = []
+
+    def frame(self) -> Frame:
+        """Return a new frame, complete but for the values."""
+        size = self.slots * _WORD
+        slab, start = _slab.carve(2 * size)
+        first = ctypes.addressof(slab) + start
+        struct.pack_into(f"{self.slots}Q", slab, start + size, *range(first, first + size, _WORD))
+        memory = memoryview(slab).cast("B")
+        memory[start + size - len(self.constants) : start + size] = self.constants
+        return slab, start, first + size
+
+    def __call__(self, stream: int, *values: Any) -> None:
+        """Launch on a stream with the values, in the order of their formats."""
+        check_capture(stream)
+        frames = self.frames
+        frame = frames.pop() if frames else self.frame()
+        try:
+            self.pack(frame[0], frame[1], *values)
+            self.launch(stream, frame[2])
+        finally:
+            frames.append(frame)
+
+    def launch(self, stream: int, parameters: int) -> None:
+        """Launch with the arguments at the addresses at `parameters`."""
+        function = self.function
+        status = api.cuLaunchKernel(
+            *(function.handle, *self.grid, function.threads, 1, 1, function.shared, STREAMS[stream], parameters, 0)
+        )[0]
+        if status is not SUCCESS:
+            self.relaunch(status, stream, parameters)
+
+    def relaunch(self, status: Any, stream: int, parameters: int) -> None:
+        """Launch once more in the right context, if that may have been the matter; else raise."""
+        function = self.function
+        if status in WRONG_CONTEXT:
+            error = failure("cuLaunchKernel", status)
+            if type(error) is not CudaError:  # a forked child
+                raise error
+            with Current(function.device.context):
+                status = api.cuLaunchKernel(
+                    *(function.handle, *self.grid, function.threads, 1, 1),
+                    *(function.shared, STREAMS[stream], parameters, 0),
+                )[0]
+        if status is not SUCCESS:
+            error = failure("cuLaunchKernel", status)
+            error.args = (f"{error.args[0]} (kernel {function.name}, grid {self.grid}, stream {stream:#x})",)
+            raise error
+
+
+def make_launcher(
+    function: Function,
+    grid: int | tuple[int, ...],
+    formats: Sequence[str],
+    constant_formats: Sequence[str],
+    constants: Sequence[int | float],
+) -> Launcher:
+    """Fix the grid and the constant arguments of a function.
+
+    Parameters
+    ----------
+    function : Function
+    grid : int or tuple of up to three int
+        Number of programs.
+    formats : sequence of str
+        A native `struct` format of 8 bytes for each value that a launch is given: "Q", "q", "d", "f4x", "b7x", ...
+    constant_formats, constants : sequences
+        Formats and values of the arguments behind them.
+
+    Raises
+    ------
+    CudaError
+        If the grid is too large, or the function takes another number of arguments.
+    """
+    dimensions = (grid,) if isinstance(grid, int) else grid
+    x, y, z = (*dimensions, 1, 1)[:3]
+    if len(dimensions) > 3 or any(not 0 < size <= limit for size, limit in zip((x, y, z), GRID_LIMITS)):
+        raise CudaError(f"make_launcher: {function.name}: expected a grid within {GRID_LIMITS}, got {grid}")
+    slots = [*formats, *constant_formats]
+    if any(struct.calcsize(slot) != _WORD for slot in slots):
+        raise CudaError(f"make_launcher: {function.name}: expected struct formats of 8 bytes, got {slots}")
+    count = len(slots) + SCRATCH_POINTERS
+    if function.parameters not in (None, count):
+        raise CudaError(
+            f"make_launcher: {function.name} takes {function.parameters} arguments, and {count} would be passed, "
+            f"{SCRATCH_POINTERS} of them scratch pointers; this version of triton passes arguments in another way"
+        )
+    packed = struct.pack("".join(constant_formats) + SCRATCH_POINTERS * "Q", *constants, *SCRATCH_POINTERS * [0])
+    return Launcher(function, (x, y, z), struct.Struct("".join(formats)), packed)
+
+
+# ---------------------------------------------------------------------- captures
+
+
+def _torch_captures() -> bool:
+    """Whether torch, which was imported, is capturing its current stream of this thread into a CUDA graph."""
+    cuda = sys.modules["torch"].cuda  # not `import`: torch is only looked at where it is in use
+    return cuda.is_initialized() and cuda.is_current_stream_capturing()
+
+
+def check_capture(stream: int) -> None:
+    """Raise where a launch on the default stream would escape from a capture of torch's."""
+    if not stream and "torch" in sys.modules and _torch_captures():
+        raise CaptureError(
+            "torch is capturing a CUDA graph, and this would run on the default stream, outside of it; write "
+            "with ta.cuda.stream(torch.cuda.current_stream()): around it"
+        )
+
+
+# ---------------------------------------------------------------------- launches of buffers and numbers
+
+
+def bind_operands(
+    launcher: Launcher,
+    shifts: Sequence[int | None],
+    converters: Sequence[Callable[[Any], tuple[Any, ...]] | None],
+    outputs: int = 1,
+) -> Callable[..., None]:
+    """Return ``launch(stream, buffer, byte offset, ...)``, with ``number, 0`` where an operand is a number.
+
+    Parameters
+    ----------
+    launcher : Launcher
+        Its formats are "Q" for a buffer, and those of the converter's values for a number.
+    shifts : sequence of int or None
+        Bytes from a buffer's offset to where the loop begins; None for a number.
+    converters : sequence of callable or None
+        What turns a number into the values that are packed; None for a buffer.
+    outputs : int
+        How many operands are written; they come first.
+    """
+    kinds = tuple("number" if shift is None else ("shifted" if shift else "buffer") for shift in shifts)
+    function = launcher.function
+    return _written_out(kinds, outputs)(
+        launcher=launcher,
+        join=function.device.join,
+        shifts=tuple(shifts),
+        converters=tuple(converters),
+    )
+
+
+_SOURCE = """\
+def bind(launcher, join, shifts, converters):
+    {fixed}
+    frames, frame_of, pack, relaunch = launcher.frames, launcher.frame, launcher.pack, launcher.relaunch
+    pop, append, function = frames.pop, frames.append, launcher.function
+    handle, (x, y, z), threads, shared = function.handle, launcher.grid, function.threads, function.shared
+
+    def launch(stream, {parameters}):
+        if not stream and "torch" in modules:
+            check_capture(stream)
+        {joins}
+        try:
+            frame = pop()
+        except IndexError:
+            frame = frame_of()
+        slab, start, addresses = frame
+        try:
+            pack(slab, start, {values})
+            status, = cuLaunchKernel(handle, x, y, z, threads, 1, 1, shared, STREAMS[stream], addresses, 0)
+            if status is not SUCCESS:
+                relaunch(status, stream, addresses)
+        finally:
+            append(frame)
+
+    return launch
+"""
+
+
+@functools.cache
+def _written_out(kinds: tuple[str, ...], outputs: int) -> Callable[..., Callable[..., None]]:
+    """What binds a launcher to operands of these kinds."""
+    joins: list[str] = []
+    values: list[str] = []
+    for i, kind in enumerate(kinds):
+        if kind == "number":
+            values.append(f"*convert{i}(x{i})")
+            continue
+        values.append(f"x{i}.pointer + offset{i}" + (f" + shift{i}" if kind == "shifted" else ""))
+        joins += [f"if x{i}.stream != stream:", f"    join(x{i}, stream, {i < outputs})"]
+    every = range(len(kinds))
+    fixed = [f"({' '.join(f'{name}{i},' for i in every)})" for name in ("shift", "convert")]
+    text = _SOURCE.format(
+        fixed=f"{', '.join(fixed)} = shifts, converters",
+        parameters=", ".join(f"x{i}, offset{i}" for i in every),
+        joins="\n        ".join(joins),
+        values=", ".join(values),
+    )
+    names: dict[str, Any] = {
+        "STREAMS": STREAMS,
+        "SUCCESS": SUCCESS,
+        "check_capture": check_capture,
+        "cuLaunchKernel": api.cuLaunchKernel,
+        "modules": sys.modules,
+    }
+    exec(compile(text, "<tilearray launch>", "exec"), names)
+    return names["bind"]

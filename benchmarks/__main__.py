@@ -1,0 +1,136 @@
+"""``python -m benchmarks``: measure, print the tables, write them. See README.md beside this file.
+
+Exit status: 0; 1 if a result was wrong or tilearray failed (the report says where, and is written all the same); 2 for
+arguments that are not understood, or where nothing can be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
+    sys.path.append(str(ROOT / "backend"))
+
+from benchmarks import peers, report, run, startup, timing  # noqa: E402
+from benchmarks.cases import CALLS, LAYOUTS, Call, Case  # noqa: E402
+
+PARTS = ("layouts", "calls", "startup")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with arguments, those of the process by default; return its exit status."""
+    chosen = parser().parse_args(arguments)
+    if "startup" not in chosen.parts and not any(selected(chosen)):
+        print(f"benchmarks: no row of {','.join(chosen.parts)} has {chosen.only!r} in its name", file=sys.stderr)
+        return 2
+    device = chosen.device or default_device()
+    chosen.out.mkdir(parents=True, exist_ok=True)  # now, not when everything has been measured
+    try:
+        session = open_session(device, chosen.size, chosen.libraries or peers.COMPARED[device])
+    except (peers.NotHereError, timing.DriverError, ImportError) as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return 2
+    found = measured(session, device, chosen)
+    print(report.markdown(found))
+    for path in report.write(found, chosen.out):
+        print(f"wrote {path}")
+    return 0 if report.succeeded(found) else 1
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="python -m benchmarks", description="tilearray beside its peers.")
+    top.add_argument("--device", choices=sorted(peers.COMPARED), help="cuda if there is one, else cpu")
+    top.add_argument(
+        "--size", choices=("full", "small"), default="full", help="small: takes seconds, its figures mean nothing"
+    )
+    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR", help="for the reports")
+    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains TEXT")
+    top.add_argument("--parts", type=words(PARTS), default=PARTS, metavar=",".join(PARTS), help="what to measure: all")
+    top.add_argument(
+        "--libraries", type=words(tuple(peers.PEERS)), metavar=",".join(peers.PEERS), help="which to measure"
+    )
+    return top
+
+
+def words(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """The type of an argument that lists some of `known`, separated by commas."""
+
+    def some(text: str) -> tuple[str, ...]:
+        given = tuple(filter(None, text.split(",")))
+        unknown = sorted(set(given) - set(known))
+        if unknown or not given:
+            raise argparse.ArgumentTypeError(f"expected some of {','.join(known)}, got {text!r}")
+        return given
+
+    return some
+
+
+def default_device() -> str:
+    import tilearray as ta
+
+    return ta.default_device().type
+
+
+def open_session(device: str, size: str, libraries: Sequence[str]) -> run.Session:
+    """Open the clock, the libraries and the owner of the arrays."""
+    kind = "host" if device == "cpu" and size == "full" else size
+    clock = timing.open_clock(device)
+    here, missing = peers.open_libraries(device, libraries)
+    return run.Session(kind, here, missing, peers.open_owner(device), clock, timing.EFFORTS[kind])
+
+
+def selected(chosen: argparse.Namespace) -> tuple[list[Case], list[Call]]:
+    """The rows of the tables that are asked for."""
+    layouts = [case for case in LAYOUTS if "layouts" in chosen.parts and chosen.only in case.name]
+    return layouts, [call for call in CALLS if "calls" in chosen.parts and chosen.only in call.name]
+
+
+def measured(session: run.Session, device: str, chosen: argparse.Namespace) -> dict[str, Any]:
+    """The whole report. What ends a run early, such as an illegal access on the GPU, costs only the rows after it."""
+    layouts, calls = selected(chosen)
+    rows: dict[str, list[dict[str, Any]]] = {"layouts": [], "calls": []}
+    floor, stopped = None, ""
+    try:
+        # Calls first: a process that has moved gigabytes is no place to count nanoseconds.
+        floor = run.launch_floor(session) if calls else None
+        rows["calls"].extend(shown((run.run_call(session, call) for call in calls), len(calls), "calls"))
+        rows["layouts"].extend(shown(run.run_cases(session, layouts), len(layouts), "layouts"))
+    except Exception as error:
+        traceback.print_exc()
+        stopped = f"{type(error).__name__}: {error}"
+    return {
+        **report.environment(device, session.clock),
+        "size": session.size,
+        "libraries": [*(chosen.libraries or peers.COMPARED[device])],
+        "copied": {name: library.copied for name, library in session.libraries.items() if library.copied},
+        "stopped": stopped,
+        "yardsticks": run.finish(session, rows["layouts"]),
+        **rows,
+        "launch_floor": floor,
+        "startup": startup.measure(device, session.effort.starts) if "startup" in chosen.parts else {},
+    }
+
+
+def shown(rows: Iterable[dict[str, Any]], total: int, title: str) -> Iterator[dict[str, Any]]:
+    """Pass the rows on as they come, and show how far it is: a bar in a terminal that has rich, else lines."""
+    if total and sys.stderr.isatty() and importlib.util.find_spec("rich"):
+        console = importlib.import_module("rich.console").Console(stderr=True)
+        yield from importlib.import_module("rich.progress").track(rows, title, total, console=console, transient=True)
+        return
+    for number, row in enumerate(rows, 1):
+        states = ", ".join(f"{name} {found['status']}" for name, found in row["results"].items())
+        print(f"{title} {number}/{total}  {row['name']}: {states}", file=sys.stderr, flush=True)
+        yield row
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""The measurements: for every row of the tables and every library, check, then time.
+
+Everything here returns plain dictionaries, the rows of the report. An outcome's ``status`` is one of
+
+    ok              timed; the result was right
+    mismatch        the result was wrong, and was not timed
+    error           the library raised; ``why`` says what
+    not supported   known beforehand: the library has no such view or operation
+    not installed, ...   the library does not run here
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks import cases, check
+from benchmarks.cases import Call, Case
+from benchmarks.peers import Library
+from benchmarks.timing import LAUNCH, Effort, host_timing, kernel_timing
+
+Outcome = dict[str, Any]
+SEED = 20_000
+
+
+@dataclass
+class Session:
+    """What a run has at hand.
+
+    Attributes
+    ----------
+    size : str
+        One of `cases.SIZES`.
+    libraries, missing : dict
+        Those that run here, and why the others do not.
+    owner : Library
+        Makes the arrays.
+    clock : HostClock or GpuClock
+    effort : Effort
+    """
+
+    size: str
+    libraries: Mapping[str, Library]
+    missing: Mapping[str, str]
+    owner: Any
+    clock: Any
+    effort: Effort
+    copies: list[float] = field(default_factory=list[float])
+    fills: list[float] = field(default_factory=list[float])
+
+    def release(self) -> None:
+        """Give everybody's unused memory back."""
+        self.clock.synchronize()
+        for library in (*self.libraries.values(), self.owner):
+            library.release()
+
+
+def attempted(session: Session, measure: Callable[[Library], Outcome]) -> dict[str, Outcome]:
+    """An outcome of every library, whatever it raises."""
+    outcomes: dict[str, Outcome] = {name: {"status": why} for name, why in session.missing.items()}
+    for name, library in session.libraries.items():
+        try:
+            outcomes[name] = measure(library)
+        except check.MismatchError as error:
+            outcomes[name] = {"status": "mismatch", "why": str(error)}
+        except Exception as error:  # a library's own; the run goes on, and the report says so
+            text = (str(error).strip() or "no message").splitlines()[0]
+            outcomes[name] = {"status": "error", "why": f"{type(error).__name__}: {text}"}
+    return outcomes
+
+
+# ---------------------------------------------------------------------- kernels
+
+
+def run_case(session: Session, case: Case) -> dict[str, Any]:
+    """One kernel by every library."""
+    known = cases.shapes(session.size)
+    arrays = {
+        name: session.owner.random(known[name], dtype, SEED + position)
+        for position, (name, dtype) in enumerate(case.arrays.items())
+    }
+    row = {
+        "name": case.name,
+        "arrays": {name: [dtype, list(known[name])] for name, dtype in case.arrays.items()},
+        "operands": list(case.operands),
+        "expression": case.expression,
+        "against": case.against,
+        "ideal_bytes": case.ideal_bytes(session.size),
+        "traffic": case.traffic(session.size),
+    }
+    row["results"] = attempted(session, lambda library: time_case(session, case, library, arrays))
+    return row
+
+
+def time_case(session: Session, case: Case, library: Library, arrays: Mapping[str, Any]) -> Outcome:
+    """One kernel by one library: check, then time."""
+    if library.name in case.without:
+        return {"status": "not supported"}
+    wanted = check.expected(case, session.size, session.owner, arrays)
+    operands, target = case.views({name: library.adopt(x) for name, x in arrays.items()}, library.names)
+    call = partial(case.call(library.names), *operands, target)
+    if not case.mutates:
+        library.spoil(call())
+    result = call()
+    session.clock.synchronize()
+    check.compare(case, library, result, wanted, case.geometry(session.size)[1])
+    del result
+    timing = kernel_timing(session.clock, call, session.effort, library.ordered)
+    gigabytes = case.ideal_bytes(session.size) / timing.seconds / 1e9
+    return {"status": "ok", **timing.as_dict(), "gb_per_s": gigabytes}
+
+
+def run_cases(session: Session, chosen: Sequence[Case]) -> Iterator[dict[str, Any]]:
+    """Rows of kernels, with the yardsticks measured before each; their fractions are added by `finish`."""
+    shape = cases.shapes(session.size)["a"]
+    source, target = (session.owner.random(shape, "float32", SEED + position) for position in range(2))
+    nbytes = source.nbytes
+    copy, fill = session.clock.copier(target, source), session.clock.filler(target)
+    for case in chosen:
+        session.copies.append(2 * nbytes / kernel_timing(session.clock, copy, session.effort).seconds / 1e9)
+        session.fills.append(nbytes / kernel_timing(session.clock, fill, session.effort).seconds / 1e9)
+        yield run_case(session, case)
+        session.release()
+
+
+def finish(session: Session, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add fractions of the yardsticks and ratios to the best peer; return the yardsticks, in GB/s."""
+    for row in rows:
+        yardstick = median(session.fills if row["against"] == "memset" else session.copies)
+        for found in row["results"].values():
+            if found["status"] == "ok":
+                found["of_yardstick"] = row["traffic"] / found["seconds"] / 1e9 / yardstick
+        rank(row)
+    return {name: spread(values) for name, values in (("copy", session.copies), ("memset", session.fills)) if values}
+
+
+def rank(row: dict[str, Any]) -> None:
+    """Name the fastest peer, and its time as a multiple of tilearray's (above 1: tilearray is faster)."""
+    timed = {name: found["seconds"] for name, found in row["results"].items() if found["status"] == "ok"}
+    ours = timed.pop("tilearray", None)
+    if ours is not None and timed:
+        row["best_peer"] = min(timed, key=timed.__getitem__)
+        row["speed_of_best_peer"] = timed[row["best_peer"]] / ours
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    return {"median": median(values), "lowest": min(values), "highest": max(values), "measured": len(values)}
+
+
+# ---------------------------------------------------------------------- calls
+
+
+def run_call(session: Session, call: Call) -> dict[str, Any]:
+    """The host time of one small operation by every library."""
+    row: dict[str, Any] = {"name": call.name, "statement": call.statement}
+    row["results"] = attempted(session, lambda library: time_call(session, call, library))
+    rank(row)
+    return row
+
+
+def time_call(session: Session, call: Call, library: Library) -> Outcome:
+    """The host time of one small operation by one library: check, then time."""
+    data = small_data()
+
+    def adopted(shape: cases.Shape) -> Any:
+        return library.adopt(session.owner.array(np.resize(data["a"], shape)))
+
+    operands = {name: library.adopt(session.owner.array(x.copy())) for name, x in data.items()}
+    operands["add"] = library.names["add"]
+    batches = itertools.repeat(operands) if not call.fresh else fresh_batches(call, adopted, session.effort, operands)
+    check_call(call, library, operands if not call.fresh else next(batches), data)
+    timing = host_timing(session.clock, call.statement, batches, session.effort)
+    return {"status": "ok", **timing.as_dict(), "microseconds": timing.seconds * 1e6}
+
+
+def small_data() -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(SEED)
+    return {name: generator.random(shape, np.float32) + np.float32(1) for name, shape in cases.OPERANDS.items()}
+
+
+def fresh_batches(
+    call: Call, array: Callable[[cases.Shape], Any], effort: Effort, operands: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    """Names for one batch after another, no shape twice."""
+    for start in itertools.count(0, effort.calls):
+        xs, ys = cases.FRESH[call.name](array, start, effort.calls)
+        yield {**operands, "xs": iter(xs), "ys": iter(ys)}
+
+
+def check_call(call: Call, library: Library, operands: Mapping[str, Any], data: Mapping[str, np.ndarray]) -> None:
+    """Raise MismatchError unless the statement gives what NumPy gives."""
+    if call.fresh:
+        x, y = next(operands["xs"]), next(operands["ys"])
+        wanted, got = library.to_numpy(x) + library.to_numpy(y), operands["add"](x, y)
+    else:
+        wanted = evaluated(call, {**{name: x.copy() for name, x in data.items()}, "add": np.add})
+        got = evaluated(call, dict(operands))
+    values = np.asarray(library.to_numpy(got))
+    if values.shape != wanted.shape or not np.allclose(values, wanted, rtol=1e-6, atol=0):
+        raise check.MismatchError(f"{call.statement} is not what NumPy gives")
+
+
+def evaluated(call: Call, names: dict[str, Any]) -> Any:
+    if call.value:
+        exec(call.statement, names)
+    return eval(call.value or call.statement, names)
+
+
+def launch_floor(session: Session) -> Outcome | None:
+    """Host time of a launch with nothing around it."""
+    names = session.clock.launcher()
+    if names is None:
+        return None
+    timing = host_timing(session.clock, LAUNCH, itertools.repeat(names), session.effort)
+    return {"status": "ok", **timing.as_dict(), "microseconds": timing.seconds * 1e6}

@@ -1,0 +1,199 @@
+"""Clocks. Kernels are timed by the device, calls by the host.
+
+`HostClock` and `GpuClock` answer the same questions: seconds of a number of calls, and what this machine can do at
+best: a copy, a fill, a bare launch. On a GPU those are plain driver calls, so that no library is its own yardstick:
+events on the legacy default stream around N calls, ``cuMemcpyDtoDAsync``, ``cuMemsetD32Async``, and ``cuLaunchKernel``
+with arguments packed beforehand. A result is a median of batches, with the fastest and slowest batch beside it. The
+arrays of a full run are far larger than the L2 cache, so nothing has to flush it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import time
+import timeit
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from statistics import median
+from typing import Any
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per call: the median of `batches` batches of `calls` calls, and the best and worst of them."""
+
+    seconds: float
+    best: float
+    worst: float
+    batches: int
+    calls: int
+
+    @classmethod
+    def of(cls, seconds: list[float], calls: int) -> Timing:
+        return cls(median(seconds), min(seconds), max(seconds), len(seconds), calls)
+
+    def as_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: seconds and batches of a kernel, batches and calls of a small operation, starts."""
+
+    seconds: float
+    batches: int
+    call_batches: int
+    calls: int
+    starts: int
+
+
+EFFORTS = {"full": Effort(0.15, 11, 50, 200, 3), "host": Effort(0.1, 5, 50, 200, 3), "small": Effort(0.0, 2, 2, 10, 1)}
+
+
+class HostClock:
+    """The host: a call has run when it returns."""
+
+    ordered = True
+
+    def __init__(self) -> None:
+        self.numpy: Any = importlib.import_module("numpy")
+
+    def seconds(self, call: Call, count: int) -> float:
+        """Seconds of `count` calls together."""
+        return seconds_to_the_end(self, call, count)
+
+    def synchronize(self) -> None:
+        """Wait until all work is done."""
+
+    def copier(self, target: Any, source: Any) -> Call:
+        """The plain copy of one array into another."""
+        return lambda: self.numpy.copyto(target, source)
+
+    def filler(self, target: Any) -> Call:
+        """The plain fill of an array with zeros."""
+        return lambda: target.fill(0)
+
+    def launcher(self) -> Mapping[str, Any] | None:
+        """The bare launch as a statement's names, for `host_timing`; None where nothing is launched."""
+        return None
+
+
+class DriverError(RuntimeError):
+    """A driver call of the benchmark failed."""
+
+
+EMPTY_KERNEL = b"""
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry empty(.param .u64 x, .param .u64 y, .param .u64 o, .param .u32 n) { ret; }
+"""
+
+
+class GpuClock:
+    """One GPU, by its driver, in the primary context that all libraries share."""
+
+    def __init__(self, index: int = 0) -> None:
+        self.driver: Any = importlib.import_module("cuda.bindings.driver")
+        try:
+            self.check(self.driver.cuInit(0))
+        except RuntimeError as error:  # the bindings' own, where there is no driver library, or ours
+            raise DriverError(f"no GPU here: cuInit failed ({error}); write --device cpu") from error
+        self.device = self.check(self.driver.cuDeviceGet(index))
+        self.check(self.driver.cuCtxSetCurrent(self.check(self.driver.cuDevicePrimaryCtxRetain(self.device))))
+        self.start, self.stop = (self.check(self.driver.cuEventCreate(0)) for _ in range(2))
+
+    def check(self, answer: tuple[Any, ...]) -> Any:
+        """A driver call's value, or DriverError."""
+        status, *values = answer
+        if int(status):
+            raise DriverError(f"{status!r} from the driver; see its name in the CUDA driver API reference")
+        return values[0] if values else None
+
+    def seconds(self, call: Call, count: int) -> float:
+        """Seconds between an event before and an event after `count` calls."""
+        self.check(self.driver.cuEventRecord(self.start, 0))
+        for _ in range(count):
+            call()
+        self.check(self.driver.cuEventRecord(self.stop, 0))
+        self.check(self.driver.cuEventSynchronize(self.stop))
+        return self.check(self.driver.cuEventElapsedTime(self.start, self.stop)) / 1e3
+
+    def synchronize(self) -> None:
+        """Wait until all work of all libraries is done."""
+        self.check(self.driver.cuCtxSynchronize())
+
+    def copier(self, target: Any, source: Any) -> Call:
+        """The driver's copy of one array into another."""
+        places, nbytes = (pointer(target), pointer(source)), source.nbytes
+        return lambda: self.check(self.driver.cuMemcpyDtoDAsync(*places, nbytes, 0))
+
+    def filler(self, target: Any) -> Call:
+        """The driver's fill of an array with zeros."""
+        place, words = pointer(target), target.nbytes // 4
+        return lambda: self.check(self.driver.cuMemsetD32Async(place, 0, words, 0))
+
+    def launcher(self) -> Mapping[str, Any]:
+        """The bare launch of an empty kernel with four parameters, packed beforehand."""
+        module = self.check(self.driver.cuModuleLoadData(EMPTY_KERNEL + b"\0"))
+        function = self.check(self.driver.cuModuleGetFunction(module, b"empty"))
+        values = (ctypes.c_uint64 * 4)()
+        frame = (ctypes.c_void_p * 4)(*(ctypes.addressof(values) + 8 * position for position in range(4)))
+        kept = (module, values, frame)
+        return {"launch": self.driver.cuLaunchKernel, "f": function, "frame": ctypes.addressof(frame), "kept": kept}
+
+
+LAUNCH = "launch(f, 1, 1, 1, 128, 1, 1, 0, 0, frame, 0)"
+
+
+def pointer(array: Any) -> int:
+    """Where a GPU array of any library begins."""
+    return array.__cuda_array_interface__["data"][0]
+
+
+def open_clock(device: str) -> Any:
+    """The clock of a device: "cpu" or "cuda"."""
+    return GpuClock() if device == "cuda" else HostClock()
+
+
+def kernel_timing(clock: Any, call: Call, effort: Effort, ordered: bool = True) -> Timing:
+    """Seconds of a call on the device, of as many calls as `effort` has time for.
+
+    What the default stream does not order is timed by the host, every batch to its end.
+    """
+    once = clock.seconds if ordered else partial(seconds_to_the_end, clock)
+    once(call, 2)  # memory and kernels are there now
+    longest = max(once(call, 1), 1e-7)
+    count = min(max(int(effort.seconds / effort.batches / longest), 1), 100)
+    batches = []
+    for _ in range(effort.batches):
+        clock.synchronize()
+        batches.append(once(call, count) / count)
+    return Timing.of(batches, count)
+
+
+def seconds_to_the_end(clock: Any, call: Call, count: int) -> float:
+    """Seconds of `count` calls until the device has done them, by the host's clock."""
+    started = time.perf_counter()
+    for _ in range(count):
+        call()
+    clock.synchronize()
+    return time.perf_counter() - started
+
+
+def host_timing(clock: Any, statement: str, names: Iterator[Mapping[str, Any]], effort: Effort) -> Timing:
+    """Seconds of host time of a statement, submission only: the device is waited for between batches.
+
+    Every batch takes its names from `names` anew, as local variables of `timeit`'s loop; the first batch is a warm-up.
+    """
+    batches = []
+    for _, given in zip(range(effort.call_batches + 1), names):
+        setup = "; ".join(f"{name} = given[{name!r}]" for name in given)
+        timer = timeit.Timer(statement, setup, globals={"given": given})
+        batches.append(timer.timeit(effort.calls) / effort.calls)
+        clock.synchronize()
+    return Timing.of(batches[1:], effort.calls)

@@ -1,0 +1,19 @@
+"""The GPU suite: needs a driver and a GPU, and says so where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tilearray_cuda
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if tilearray_cuda.device_count():
+        return
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.skip(reason="no GPU on this machine"))

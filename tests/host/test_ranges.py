@@ -1,0 +1,117 @@
+"""`arange` and `linspace`: NumPy's values, dtypes from the values, and integers that never wrap."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import tilearray as ta
+from tilearray.errors import OperandError, ScalarOverflowError, ShapeError
+
+INTS = st.integers(-30, 30)
+FLOATS = st.floats(-20, 20, allow_nan=False, allow_subnormal=False)
+
+
+@given(INTS, INTS, INTS.filter(bool), st.sampled_from([None, "int8", "float16", "bfloat16", "complex64"]))
+def test_integer_ranges_are_numpys(start, stop, step, dtype):
+    x = ta.arange(start, stop, step, dtype=dtype)
+    assert x.dtype == (dtype or "int64")
+    assert x.tolist() == list(range(start, stop, step))
+    assert ta.arange(stop).tolist() == list(range(stop))
+    assert ta.arange(start, stop).tolist() == list(range(start, stop))
+
+
+@given(FLOATS, FLOATS, st.floats(0.05, 5) | st.floats(-5, -0.05))
+def test_float_ranges_are_numpys(start, stop, step):
+    """NumPy steps by ``(start + step) - start``, which is less exact: its rounding is what may differ."""
+    wanted = np.arange(start, stop, step)
+    x = ta.arange(start, stop, step, dtype="float64")
+    assert x.shape == wanted.shape
+    assert np.allclose(ta.to_numpy(x), wanted, rtol=1e-12, atol=1e-12)
+    assert x.tolist() == [start + position * step for position in range(x.size)]
+    default = ta.arange(start, stop, step)
+    assert default.dtype == ta.float32
+    assert default.tolist() == [float(np.float32(value)) for value in x.tolist()]
+
+
+EXTREMES = [
+    ((2**63 - 2, 2**63), "int64"),
+    ((2**63, 2**63 + 3), "uint64"),
+    ((2**63 - 1, 2**63 + 2), "uint64"),
+    ((2**64 - 1, 2**64 - 4, -1), "uint64"),
+    ((-(2**63), -(2**63) + 2), "int64"),
+    ((2**62, -(2**63), -(2**62)), "int64"),
+    ((0, 2**64, 2**63 - 1), "uint64"),
+    ((2**70, 5), "int64"),
+    ((5, -(2**70)), "int64"),
+]
+
+
+@pytest.mark.parametrize(("limits", "name"), EXTREMES, ids=str)
+def test_the_ends_of_the_integers(limits, name):
+    x = ta.arange(*limits)
+    assert x.tolist() == list(range(*limits))
+    assert x.dtype == name
+
+
+def test_the_dtype_follows_the_values():
+    assert ta.arange(1e300, 3e300, 1e300).dtype == ta.float64
+    assert ta.arange(0, 1, 0.1).dtype == ta.float32
+    assert ta.arange(3, dtype="bool").tolist() == [False, True, True]
+    with ta.semantics("triton"):
+        assert ta.arange(3).dtype == ta.int32
+        assert ta.arange(2**31 - 1, 2**31).dtype == ta.int32
+        assert ta.arange(2**31, 2**31 + 1).dtype == ta.uint32
+        assert ta.arange(-1, 2**31 + 1, 2**31).dtype == ta.int32
+        assert ta.arange(-1, 2**32, 2**31).dtype == ta.int64
+    assert [ta.arange(n).tolist() for n in (np.int8(3), ta.asarray(3), np.array(3))] == [[0, 1, 2]] * 3
+    assert ta.arange(stop=3, step=2, *[0]).tolist() == [0, 2]  # noqa: B026
+
+
+REFUSED = [
+    (lambda: ta.arange(300, dtype="int8"), ScalarOverflowError, r"arange: 299 does not fit int8 \(-128 to 127\)"),
+    (lambda: ta.arange(3, -2, -1, dtype="uint8"), ScalarOverflowError, r"arange: -1 does not fit uint8"),
+    (lambda: ta.arange(2**64, 2**64 + 1), ScalarOverflowError, r"arange: no integer dtype holds 18446744073709551616"),
+    (lambda: ta.arange(-1, 2**64, 2**63 + 1), ScalarOverflowError, r"everything from -1 to 9223372036854775808; write"),
+    (lambda: ta.arange(0, 5, 0), ShapeError, r"arange: expected a step other than 0, got 0"),
+    (lambda: ta.arange(0, 5, 0.0), ShapeError, r"arange: expected a step other than 0"),
+    (lambda: ta.arange(math.nan), ShapeError, r"arange: expected finite numbers, got 0 to nan in steps of 1"),
+    (lambda: ta.arange(0, math.inf), ShapeError, r"arange: expected finite numbers, got 0 to inf"),
+    (lambda: ta.arange(1j), OperandError, r"arange: expected real numbers as start, stop and step, got \(0, 1j, 1\)"),
+    (lambda: ta.arange("3"), OperandError, r"arange: expected a number or a 0-d array, got str"),
+    (lambda: ta.arange(0, ta.ones(2)), OperandError, r"arange: expected a number or a 0-d array, got tilearray.*Array"),
+    (lambda: ta.linspace(0, 1, -1), ShapeError, r"linspace: expected num as an integer >= 0, got -1; write int\(num\)"),
+    (lambda: ta.linspace(0, 1, 2.0), ShapeError, r"linspace: expected num as an integer >= 0, got 2.0"),
+    (lambda: ta.linspace([0, 1], 1, 2), OperandError, r"linspace: expected a number or a 0-d array, got list"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED, ids=[message for *_, message in REFUSED])
+def test_bad_limits_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+@given(FLOATS, FLOATS, st.integers(0, 20), st.booleans())
+def test_linspace_is_numpys(start, stop, num, endpoint):
+    wanted = np.linspace(start, stop, num, endpoint=endpoint)
+    assert ta.linspace(start, stop, num, endpoint=endpoint, dtype="float64").tolist() == wanted.tolist()
+    default = ta.linspace(start, stop, num, endpoint=endpoint)
+    assert (default.dtype, default.tolist()) == (ta.float32, wanted.astype("float32").tolist())
+    assume(abs(start) + abs(stop) > 0)
+    integers = ta.linspace(start, stop, num, endpoint=endpoint, dtype="int32")
+    assert integers.tolist() == np.linspace(start, stop, num, endpoint=endpoint, dtype="int32").tolist()
+
+
+def test_linspace_of_all_kinds_of_limits():
+    assert ta.linspace(0, 1j, 3).tolist() == [0, 0.5j, 1j]
+    assert ta.linspace(0, 1e300, 3).dtype == ta.float64
+    assert ta.linspace(1e300j, 1, 3).dtype == ta.complex128
+    assert ta.linspace(2**70, 0, 2, dtype="float64").tolist() == [2.0**70, 0]
+    assert ta.linspace(np.float32(0), ta.asarray(1), 2).tolist() == [0, 1]
+    assert ta.linspace(0, math.inf, 2).tolist()[1] == math.inf
+    assert ta.linspace(0, 1, 3, dtype="bfloat16").tolist() == [0, 0.5, 1]

@@ -1,0 +1,366 @@
+"""Streams, events and memory of CUDA devices: the namespace ``ta.cuda``.
+
+Everything runs on the default stream of its device unless a ``with ta.cuda.stream(s):`` block says otherwise. The
+default stream is the legacy one, so work of torch and CuPy on *their* default streams is ordered with ours. Arrays may
+be used on any stream: what a stream reads or overwrites has been finished by the streams that wrote or read it before,
+and memory is not reused before every stream is done with it.
+
+In a CUDA graph, captured on stream ``s`` within ``with ta.cuda.stream(s):``, memory comes from the graph and is the
+graph's; arrays made before the capture must be finished by then (``torch.cuda.graph`` synchronizes) and be kept as long
+as the graph. Copies to or from the host cannot be captured.
+
+This module loads no driver when it is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tilearray.context import STATE, Block
+from tilearray.devices import Device, as_device, default_device
+from tilearray.errors import DeviceError, OperandError
+
+if TYPE_CHECKING:
+    from tilearray_cuda.device import CudaDevice
+    from tilearray_cuda.memory import Statistics
+
+__all__ = [
+    "Event",
+    "Stream",
+    "current_stream",
+    "device_count",
+    "empty_cache",
+    "memory_statistics",
+    "set_allocator",
+    "stream",
+    "synchronize",
+]
+
+_LEGACY, _LEGACY_ALIAS, _PER_THREAD = 0, 1, 2
+
+
+def device_count() -> int:
+    """Return the number of GPUs; 0 where there is none, or no driver.
+
+    Examples
+    --------
+    >>> from tilearray import cuda
+    >>> cuda.device_count() >= 0
+    True
+    """
+    import tilearray_cuda
+
+    return tilearray_cuda.device_count()
+
+
+def _backend(device: Device | str | None, function: str) -> CudaDevice:
+    """The GPU that a device stands for; None is the default device where that is one, else ``cuda:0``."""
+    if device is None:
+        device = default_device() if default_device().type == "cuda" else "cuda:0"
+    found = as_device(device, function)
+    if found.type != "cuda":
+        raise DeviceError(f"{function}: expected a cuda device, got {str(found)!r}; write 'cuda:0'")
+    backend: Any = found.backend
+    return backend
+
+
+class Stream:
+    """A stream: its work runs in order, and beside that of other streams.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        Where the stream is; the default device.
+
+    Attributes
+    ----------
+    handle : int
+        The driver's handle; 0 for the default stream.
+    device : Device
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     with cuda.stream(cuda.Stream()):
+    ...         x = ta.ones(3, device="cuda") + 1
+    """
+
+    __slots__ = ("__weakref__", "_backend", "_stream", "device", "handle")
+
+    def __init__(self, device: Device | str | None = None) -> None:
+        from tilearray_cuda.stream import Stream as DriverStream
+
+        self._backend = _backend(device, "Stream")
+        self._stream: object = DriverStream(self._backend)
+        self.handle: int = self._stream.handle
+        self.device = as_device(f"cuda:{self._backend.index}")
+
+    @classmethod
+    def _of(cls, handle: int, backend: CudaDevice, owner: object) -> Stream:
+        new = object.__new__(cls)
+        new._backend, new._stream, new.handle = backend, owner, handle
+        new.device = as_device(f"cuda:{backend.index}")
+        return new
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol by which other libraries take the stream."""
+        return 0, self.handle
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and (self.handle, self.device) == (other.handle, other.device)
+
+    def __hash__(self) -> int:
+        return hash((self.handle, self.device))
+
+    def __repr__(self) -> str:
+        return f"<Stream {self.handle:#x} of {self.device}>"
+
+    def synchronize(self) -> None:
+        """Wait for everything launched on the stream."""
+        from tilearray_cuda import stream as streams
+
+        streams.synchronize(self._backend, self.handle)
+
+    def is_done(self) -> bool:
+        """Return whether everything launched on the stream is done; does not wait."""
+        from tilearray_cuda import stream as streams
+
+        return streams.is_done(self._backend, self.handle)
+
+    def record(self, event: Event | None = None) -> Event:
+        """Record an event, a new one by default, behind everything launched so far; return it."""
+        event = Event(device=self.device) if event is None else event
+        event._event.record(self.handle)
+        return event
+
+    def wait(self, other: Event | Stream) -> None:
+        """Let what is launched from now on wait for an event, or for everything launched on another stream so far."""
+        event = other.record() if isinstance(other, Stream) else other
+        event._event.hold_back(self.handle)
+
+
+class Event:
+    """A point in the work of a stream, recorded by `Stream.record`.
+
+    Parameters
+    ----------
+    timing : bool
+        Whether the time between two events can be asked for.
+    device : Device or str, optional
+        Where the event is; the default device.
+
+    Examples
+    --------
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     start, end = cuda.Event(timing=True), cuda.Event(timing=True)
+    ...     _ = cuda.current_stream().record(start), cuda.current_stream().record(end)
+    ...     end.synchronize()
+    ...     assert end.milliseconds_since(start) >= 0
+    """
+
+    __slots__ = ("_event", "timing")
+
+    def __init__(self, *, timing: bool = False, device: Device | str | None = None) -> None:
+        from tilearray_cuda.stream import Event as DriverEvent
+
+        self._event = DriverEvent(_backend(device, "Event"), timing)
+        self.timing = timing
+
+    def synchronize(self) -> None:
+        """Wait for the event."""
+        self._event.synchronize()
+
+    def is_done(self) -> bool:
+        """Return whether the event has passed; does not wait."""
+        return self._event.passed()
+
+    def milliseconds_since(self, start: Event) -> float:
+        """Return the time from an event to this one, in milliseconds; both must have passed."""
+        if not (self.timing and start.timing):
+            raise OperandError("milliseconds_since: expected events with times; write ta.cuda.Event(timing=True)")
+        return self._event.milliseconds_since(start._event)
+
+
+class stream(Block):  # noqa: N801 - called like a function
+    """Run what is in a ``with`` block on a stream.
+
+    Parameters
+    ----------
+    s : Stream, object with ``__cuda_stream__``, torch or CuPy stream, int or None
+        A stream, the driver's handle of one, or None for the default stream. Blocks nest, with those of `semantics`
+        too; threads do not see each other's. A stream object is kept alive as long as memory belongs to it, until
+        `empty_cache`; of a handle, its owner has to be.
+
+    Raises
+    ------
+    OperandError
+        If it is no stream, or the per-thread default stream, which is another one in every thread.
+
+    Examples
+    --------
+    >>> from tilearray import cuda
+    >>> with cuda.stream(None):
+    ...     cuda.stream(0)
+    <stream block 0x0>
+    """
+
+    __slots__ = ("_handle", "_owner")
+    _field = "stream"
+
+    def __init__(self, s: object, /) -> None:
+        self._handle = handle_of(s, "stream")
+        self._owner = s
+        if self._handle and not isinstance(s, int):
+            self._backend().memory.retain(self._handle, s)
+
+    def _backend(self) -> CudaDevice:
+        default = _backend(None, "stream")  # initialises the driver
+        from tilearray_cuda.stream import device_of
+
+        index = device_of(self._handle)
+        return default if index == default.index else _backend(f"cuda:{index}", "stream")
+
+    def _value(self) -> int:
+        return self._handle
+
+    def __repr__(self) -> str:
+        return f"<stream block {self._handle:#x}>"
+
+
+def handle_of(s: object, function: str) -> int:
+    """Return the driver's handle of a stream of any library."""
+    if s is None:
+        return _LEGACY
+    handle: object
+    protocol: Any = getattr(s, "__cuda_stream__", None)
+    if protocol is not None:
+        described: Any = protocol() if callable(protocol) else protocol
+        handle = described[1]
+    elif isinstance(s, int):
+        handle = s
+    else:
+        handle = getattr(s, "cuda_stream", getattr(s, "ptr", None))  # torch's and CuPy's streams
+    if not isinstance(handle, int) or isinstance(handle, bool) or handle < 0:
+        raise OperandError(
+            f"{function}: expected a stream, got {s!r} of type {type(s).__name__}; write ta.cuda.Stream(), "
+            f"torch.cuda.current_stream(), an object with __cuda_stream__, or the handle of a stream"
+        )
+    if handle == _PER_THREAD:
+        raise OperandError(
+            f"{function}: the per-thread default stream is another stream in every thread, so memory cannot belong to "
+            f"it; write ta.cuda.Stream()"
+        )
+    return _LEGACY if handle == _LEGACY_ALIAS else int(handle)
+
+
+def current_stream() -> Stream:
+    """Return the stream in force: that of the innermost ``with ta.cuda.stream(s):`` block, else the default stream.
+
+    Examples
+    --------
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     assert cuda.current_stream().handle == 0
+    """
+    handle: int = STATE.get().stream
+    device = None
+    if handle:
+        from tilearray_cuda.stream import device_of
+
+        device = f"cuda:{device_of(handle)}"
+    return Stream._of(handle, _backend(device, "current_stream"), None)
+
+
+def synchronize(device: Device | str | None = None, /) -> None:
+    """Wait for everything on a GPU, or on all that are in use. Errors of earlier kernels are raised here.
+
+    Examples
+    --------
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     cuda.synchronize("cuda:0")
+    """
+    for backend in _chosen(device, "synchronize"):
+        backend.synchronize()
+
+
+def empty_cache(device: Device | str | None = None, /) -> None:
+    """Give memory that is cached for new arrays back, on a GPU or on all that are in use; waits for their work.
+
+    Examples
+    --------
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     cuda.empty_cache()
+    """
+    for backend in _chosen(device, "empty_cache"):
+        backend.empty_cache()
+
+
+def _chosen(device: Device | str | None, function: str) -> list[CudaDevice]:
+    if device is not None:
+        return [_backend(device, function)]
+    default = _backend(None, function)  # says so where there is none at all
+    from tilearray_cuda.device import opened
+
+    return opened() or [default]
+
+
+def memory_statistics(device: Device | str | None = None, /) -> Statistics:
+    """Return what memory is held on a GPU, in bytes.
+
+    Returns
+    -------
+    named tuple
+        ``live`` in arrays, ``cached`` for new ones, ``held`` (both), ``peak`` (the most ever held), ``device_free`` and
+        ``device_total`` as the driver counts them, ``allocations`` from the driver, ``retries`` after out-of-memory.
+
+    Examples
+    --------
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     statistics = cuda.memory_statistics("cuda:0")
+    ...     assert statistics.held == statistics.live + statistics.cached
+    """
+    return _backend(device, "memory_statistics").statistics()
+
+
+def set_allocator(allocator: Any, release: Callable[[int, int, int], object] | None = None, /) -> None:
+    """Take device memory from another library's allocator from now on, on all GPUs.
+
+    Parameters
+    ----------
+    allocator : callable, object, module or None
+        ``allocate(nbytes, stream) -> pointer``, with `release` beside it; an object with methods ``allocate`` and
+        ``release`` or ``deallocate``; RMM's memory resource; CuPy's memory pool; the module ``torch``; or None for the
+        driver's pool again. `stream` is the handle of a stream, an int.
+    release : callable, optional
+        ``release(pointer, nbytes, stream)``: take memory back behind what was launched on the stream.
+
+    Raises
+    ------
+    OperandError
+        If it is none of them.
+
+    Notes
+    -----
+    Arrays that there are keep their memory, which goes back to where it came from. A block that is free is kept for
+    an array of its size until the next allocation, or `empty_cache`.
+
+    Examples
+    --------
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     cuda.set_allocator(None)
+    """
+    _backend(None, "set_allocator")
+    from tilearray_cuda import device
+
+    try:
+        device.set_allocator(allocator if release is None else (allocator, release))
+    except TypeError as error:
+        raise OperandError(str(error)) from error
