@@ -180,7 +180,10 @@ def call_table(report: Row) -> str:
         for row in report["calls"]
     ]
     floor = report["launch_floor"]
-    note = f"\nA bare launch: {floor['microseconds']:.2f} microseconds.\n" if floor else ""
+    note = ""
+    if floor:
+        measured = cell(floor, lambda found: f"{found['microseconds']:.2f} microseconds")
+        note = f"\nA bare launch: {measured}{floor.get('why', '') and ': ' + floor['why']}.\n"
     return "## Calls\n\n" + table(["host microseconds", *libraries, "speed over best peer"], rows) + note
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks import cases, check
 from benchmarks.cases import Call, Case
 from benchmarks.peers import Library
-from benchmarks.timing import LAUNCH, Effort, host_timing, kernel_timing
+from benchmarks.timing import LAUNCH, DriverError, Effort, host_timing, kernel_timing
 
 Outcome = dict[str, Any]
 SEED = 20_000
@@ -213,8 +213,11 @@ def evaluated(call: Call, names: dict[str, Any]) -> Any:
 
 
 def launch_floor(session: Session) -> Outcome | None:
-    """Host time of a launch with nothing around it."""
-    names = session.clock.launcher()
+    """Host time of a launch with nothing around it; where the driver cannot compile PTX there is none."""
+    try:
+        names = session.clock.launcher()
+    except DriverError as error:
+        return {"status": "error", "why": str(error)}
     if names is None:
         return None
     timing = host_timing(session.clock, LAUNCH, itertools.repeat(names), session.effort)

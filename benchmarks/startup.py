@@ -33,7 +33,7 @@ def measure(device: str, starts: int) -> dict[str, dict[str, float] | str]:
             with tempfile.TemporaryDirectory(prefix="tilearray-bench-") as cache:
                 for kind in ("cold", "warm"):
                     found[kind].append(child(device, cache))
-    except (subprocess.SubprocessError, ValueError) as error:
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
         return {"error": str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]}
     return {kind: {step: median(one[step] for one in runs) for step in STEPS} for kind, runs in found.items()}
 

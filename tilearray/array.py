@@ -17,6 +17,7 @@ from tilearray.base import ArrayBase
 from tilearray.devices import Device
 from tilearray.elementwise import copy_of
 from tilearray.errors import OperandError, ShapeError
+from tilearray.interchange import cuda_array_interface
 from tilearray.operators import in_place_operator_of, operator_of, unary_operator_of
 
 Binary = Callable[[Any, Any], Any]
@@ -246,6 +247,10 @@ class Array(ArrayBase):
         copy: bool | None = None,
     ) -> Any:
         return conversion.to_dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return cuda_array_interface.describe(self)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return conversion.dlpack_device(self)

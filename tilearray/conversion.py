@@ -208,6 +208,11 @@ def rebuild(array: np.ndarray, device: str) -> Array:
 
 def to_dlpack(x: Array, **options: Any) -> Any:
     """The capsule of ``__dlpack__``."""
+    if x.device is not CPU:
+        raise InterchangeError(
+            "__dlpack__: arrays on a GPU are exported through __cuda_array_interface__ so far; "
+            "write torch.as_tensor(x) or cupy.asarray(x)"
+        )
     return dlpack.to_capsule(to_numpy(x), **options)
 
 

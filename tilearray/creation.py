@@ -14,13 +14,13 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.array import Array
-from tilearray.base import ArrayBase, Signature, check_alignment, signature_of
+from tilearray.base import ArrayBase, Signature, check_alignment, placed, signature_of
 from tilearray.context import STATE
 from tilearray.conversion import to_device
 from tilearray.devices import CPU, Device, as_device
 from tilearray.elementwise import copy_of, fill, new_array
 from tilearray.errors import LayoutError, OperandError, ShapeError
-from tilearray.interchange import dlpack
+from tilearray.interchange import cuda_array_interface, dlpack
 from tilearray.interchange.numpy import from_host_object
 from tilearray.layout import Layout, as_shape, result_layout
 from tilearray.nested import is_python_data, ndarray_of, number_dtype
@@ -67,6 +67,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         if copy is False:
             raise LayoutError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")
         return to_device(_imported(ndarray_of(obj, wanted, "asarray")), target)
+    if hasattr(obj, "__cuda_array_interface__"):
+        return _converted(_from_gpu(obj, "asarray"), wanted, device, copy)
     host = from_host_object(obj, copy=copy, function="asarray")
     if host is None and hasattr(obj, "__dlpack__"):
         host = dlpack.from_capsule_producer(obj, copy=copy)
@@ -100,6 +102,15 @@ def _imported(host: np.ndarray) -> Array:
     if host.size:
         check_alignment(buffer.pointer + offset, host.dtype.alignment, "asarray")
     return Array._make(buffer, offset, signature_of(layout, host.dtype, CPU))
+
+
+def _from_gpu(obj: Any, function: str) -> Array:
+    """An Array over another library's GPU memory."""
+    found = cuda_array_interface.import_from(obj, function)
+    device = as_device(f"cuda:{found.device_index}", function)
+    return Array._make(
+        found.buffer, found.offset, placed(found.buffer, found.offset, found.layout, found.dtype, device)
+    )
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:

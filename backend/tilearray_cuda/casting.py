@@ -26,7 +26,7 @@ def cast_text(value: Value, source: str, target: str) -> Value:
         return value
     before, after = STORAGE[source].kind, STORAGE[target].kind
     if after == "bool":
-        return (_truth(value, before),)
+        return (_truth(value, source),)
     if after == "complex":
         part = "float32" if target == "complex64" else "float64"
         if before == "complex":
@@ -38,8 +38,9 @@ def cast_text(value: Value, source: str, target: str) -> Value:
     return (_real(value[0], source, target),)
 
 
-def _truth(value: Value, kind: str) -> str:
-    if kind == "bits":
+def _truth(value: Value, source: str) -> str:
+    if STORAGE[source].kind == "bits":
+        _format(source)
         return f"({value[0]} & 0x7F) != 0"
     return " | ".join(f"({part} != 0)" for part in value)
 

@@ -54,9 +54,9 @@ def remainder_uint(x, y):
 def power_int(x, y):
     """Integer power by squaring, wrapping; a negative exponent is exact for 1 and -1, and gives 0 else."""
     negative = y < 0
-    base = x
-    exponent = tl.where(negative, 0, y)
-    result = x * 0 + 1
+    base = x + y * 0  # a block, even where one operand is a number
+    exponent = tl.where(negative, 0, y + x * 0)
+    result = base * 0 + 1
     for _ in range(64):
         result = tl.where((exponent & 1) != 0, result * base, result).to(x.dtype)
         base = (base * base).to(x.dtype)
@@ -67,9 +67,9 @@ def power_int(x, y):
 
 def power_uint(x, y):
     """Unsigned integer power by squaring, wrapping."""
-    base = x
-    exponent = y
-    result = x * 0 + 1
+    base = x + y * 0  # a block, even where one operand is a number
+    exponent = y + x * 0
+    result = base * 0 + 1
     for _ in range(64):
         result = tl.where((exponent & 1) != 0, result * base, result).to(x.dtype)
         base = (base * base).to(x.dtype)

@@ -187,6 +187,19 @@ class Current:
             call(api.cuCtxPopCurrent)
 
 
+class AnyCapture:
+    """Allow calls that allocate, but launch nothing, within a ``with`` block while the thread captures a CUDA graph."""
+
+    __slots__ = ("_mode",)
+
+    def __enter__(self) -> None:
+        relaxed = api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        self._mode = call(api.cuThreadExchangeStreamCaptureMode, relaxed)
+
+    def __exit__(self, kind: object, error: object, at: object) -> None:
+        call(api.cuThreadExchangeStreamCaptureMode, self._mode)
+
+
 class _Streams(dict[int, Any]):
     """Stream handles as cuda-bindings takes them fastest: objects, made once; None for the legacy stream."""
 

@@ -26,7 +26,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilearray_cuda.driver import STREAMS, SUCCESS, WRONG_CONTEXT, Current, api, call, failure
+from tilearray_cuda.driver import STREAMS, SUCCESS, WRONG_CONTEXT, AnyCapture, Current, api, call, failure
 from tilearray_cuda.errors import CaptureError, CudaError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def load_function(device: CudaDevice, cubin: Cubin) -> Function:
             f"load_function: {cubin.name} needs {cubin.shared} bytes of shared memory, and cuda:{device.index} "
             f"({device.name}) has {device.shared_memory} for a block"
         )
-    with Current(device.context):
+    with Current(device.context), AnyCapture():
         module = call(api.cuModuleLoadData, cubin.code)
         handle = call(api.cuModuleGetFunction, module, cubin.name.encode())
         if cubin.shared > SHARED_WITHOUT_ASKING:

@@ -98,11 +98,14 @@ class Allocator:
         """Make a stream wait until it may read or write a buffer; see `tilearray_cuda.stream`."""
         if buffer.stream == stream:
             return
+        marks = buffer.free
+        if not writes and marks.__class__ is Shared and (stream == marks.home or stream in marks.readers):
+            return  # it waited when it read first, and nothing was written since
         check_fork("cuStreamWaitEvent")
         with self.lock:
             order(self.device, buffer, stream, writes)
-            if len(self.returned) + len(self._waiting) > COLLECT_AFTER:
-                self.collect()
+            if len(self.returned) + len(self._waiting) > COLLECT_AFTER and not is_capturing(stream):
+                self.collect()  # asks for events, which a capture of the thread forbids
 
     def move(self, buffer: Buffer, stream: int) -> None:
         """Make a stream the home of a buffer whose other uses it waits for."""

@@ -107,7 +107,7 @@ def order(device: CudaDevice, buffer: Buffer, stream: int, writes: bool) -> None
         if stream != home or marks is not None:
             device.memory.move(buffer, stream)
         return
-    if stream == home or (marks is not None and stream in marks.readers):
+    if stream == home:
         return
     device.events.wait(stream, home)
     if marks is None:

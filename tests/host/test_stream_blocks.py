@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from itertools import permutations
 
 import pytest
 
@@ -55,9 +56,9 @@ def test_blocks_of_both_kinds_nest() -> None:
 
 def test_every_order_of_ending() -> None:
     """Four blocks, ended in all 24 orders: after each end, the topmost block left of a kind is in force."""
-    from itertools import permutations
-
-    made = [(On(16), 0, 16), (semantics("triton"), 1, "triton"), (On(32), 0, 32), (semantics("array-api"), 1, "array-api")]
+    streams = [(On(handle), 0, handle) for handle in (16, 32)]
+    rules = [(semantics(name), 1, name) for name in ("triton", "array-api")]
+    made = [streams[0], rules[0], streams[1], rules[1]]
     for start in range(4):
         blocks = made[start:] + made[:start]
         for order in permutations(range(4)):

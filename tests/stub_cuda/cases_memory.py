@@ -230,7 +230,8 @@ def foreign(device, **options):
 
 def test_foreign_memory_lives_as_long_as_its_buffer(device):
     buffer, owner = foreign(device, readonly=True, stream=0)
-    assert (buffer.pointer, buffer.nbytes, buffer.readonly, buffer.stream, buffer.device_index) == (4096, 64, True, 0, 0)
+    assert (buffer.pointer, buffer.nbytes, buffer.readonly) == (4096, 64, True)
+    assert (buffer.stream, buffer.device_index) == (0, 0)
     assert owner() is not None
     del buffer
     assert owner() is None
@@ -301,7 +302,7 @@ def test_out_of_memory_says_how_much_there_is(device, stub):
         device.allocate(600 * MIB + 5, 0)
     message = str(caught.value)
     assert "allocate: cuda:0 (Stub 0) has no 600.0 MiB left: 42" in message
-    assert "MiB of 1.0 GiB are free, arrays of this process hold 600.0 MiB, and 100.0 MiB that were cached have been" in message
+    assert "MiB of 1.0 GiB are free, arrays of this process hold 600.0 MiB, and 100.0 MiB that were cached" in message
     assert "cuMemAllocFromPoolAsync: CUDA_ERROR_OUT_OF_MEMORY" in message
     assert "torch.cuda.empty_cache()" in message
     assert caught.value.name == "CUDA_ERROR_OUT_OF_MEMORY"
@@ -319,6 +320,7 @@ def test_memory_taken_after_a_flush_on_a_side_stream_is_not_lost(device, stub, s
     big = device.allocate(900 * MIB, side)
     assert device.statistics().retries == 0  # other large blocks went back before
     del big
+    device.empty_cache()
     small = [device.allocate(30 * MIB, 0) for _ in range(30)]
     del small
     big = device.allocate(850 * MIB, side)

@@ -48,6 +48,8 @@ static struct failure failures[MAX_FAILURES];
 static int failure_count;
 static __thread void *stack[16];
 static __thread int depth;
+static __thread int capture_mode; /* 0 global, 2 relaxed */
+static int captures;
 
 static int contexts[MAX_DEVICES];
 static void *current(void) { return depth ? stack[depth - 1] : NULL; }
@@ -184,6 +186,13 @@ CUresult cuStreamIsCapturing(struct stream *stream, int *status) {
     *status = CAPTURING(stream) ? 1 : 0;
     return OK;
 }
+CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+    ENTER;
+    int before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
+    return OK;
+}
 CUresult cuStreamGetCaptureInfo(struct stream *stream, int *status, u64 *id, void *graph, void *dependencies, void *edges,
                                 size_t *count) {
     ENTER;
@@ -220,6 +229,7 @@ CUresult cuEventQuery(struct event *event) {
     ENTER;
     if (event->magic != EVENT) return INVALID_HANDLE;
     if (event->captured) return CAPTURED_EVENT;
+    if (captures && capture_mode != 2) return CAPTURE_UNSUPPORTED;
     if (event->recorded && (REAL(event->stream) ? event->stream->held : legacy_held[event->device])) return NOT_READY;
     LOG(0, event, 0);
     return OK;
@@ -292,6 +302,7 @@ CUresult cuMemcpyPeerAsync(u64 to, void *to_context, u64 from, void *from_contex
 /* modules and launches */
 CUresult cuModuleLoadData(struct module **module, const void *image) {
     ENTER; NEEDS_CONTEXT;
+    if (captures && capture_mode != 2) return CAPTURE_UNSUPPORTED;
     *module = calloc(1, sizeof **module);
     (*module)->parameters = strncmp(image, "STUB ", 5) ? -1 : atoi((const char *)image + 5);
     (*module)->context = current();
@@ -370,7 +381,7 @@ void stub_fail(const char *name, int code, int skip, int times) {
 void stub_clear_failures(void) { failure_count = 0; }
 void stub_logging(int on) { log_size = 0; logging = on; }
 u64 stub_log(struct entry **entries) { *entries = log_entries; return log_size; }
-void stub_capture(struct stream *stream, u64 id) { stream->capture = id; }
+void stub_capture(struct stream *stream, u64 id) { captures += !!id - !!stream->capture; stream->capture = id; }
 void stub_hold(struct stream *stream, int device, int held) {
     if (REAL(stream)) stream->held = held; else legacy_held[device] = held;
 }

@@ -1,0 +1,148 @@
+"""16 threads launch the same plan on their own arrays, 100,000 times each; a shared argument block is seen to fail."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from tilearray import cuda
+
+launch = pytest.importorskip("tilearray_cuda.launch", reason="cuda-python is not installed")
+
+THREADS = 16
+LAUNCHES = int(os.environ.get("TILEARRAY_TEST_LAUNCHES", "100000"))
+
+
+class OneFrame(list):
+    """Frames as they must not be: one, shared by all threads."""
+
+    def pop(self):
+        return self[0]
+
+    def append(self, frame):
+        pass
+
+
+def wrong_threads(size, launches):
+    """How many of the threads, each adding its own number to its own array, do not end with the right sum."""
+    arrays = [ta.zeros(size, dtype="int64", device="cuda:0") for _ in range(THREADS)]
+    steps = [ta.full(size, seed + 1, dtype="int64", device="cuda:0") for seed in range(THREADS)]
+    start = threading.Barrier(THREADS)
+    errors = []
+
+    def body(seed):
+        x, y = arrays[seed], steps[seed]
+        start.wait()
+        try:
+            for _ in range(launches):
+                x += y
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(THREADS)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []
+    return sum((ta.to_numpy(x) != launches * (seed + 1)).any() for seed, x in enumerate(arrays))
+
+
+def test_threads_launch_the_same_plan():
+    assert wrong_threads(64, LAUNCHES) == 0
+
+
+def test_threads_make_results():
+    """The same with memory for every result, from one free list."""
+    wrong = []
+
+    def body(seed):
+        x = ta.full(64, seed, dtype="int64", device="cuda:0")
+        for step in range(2000):
+            y = x + x
+            if step % 100 == 0 and (ta.to_numpy(y) != 2 * seed).any():
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_threads_on_streams_of_their_own():
+    wrong = []
+    shared = ta.full(64, 3, dtype="int64", device="cuda:0")
+
+    def body(seed):
+        with cuda.stream(cuda.Stream("cuda:0")):
+            x = ta.full(64, seed, dtype="int64", device="cuda:0")
+            for _ in range(2000):
+                x = x + shared
+            if (ta.to_numpy(x) != seed + 6000).any():
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_one_shared_argument_block_gives_wrong_results():
+    """In a process of its own: arguments half written may make the GPU fault, which ends its context."""
+    import subprocess
+
+    code = """
+import pytest, sys
+sys.path.insert(0, "tests/gpu")
+import test_launch_threads as tests
+original = tests.launch.Launcher.__init__
+def shared(self, *arguments):
+    original(self, *arguments)
+    self.frames = tests.OneFrame([self.frame()])
+tests.launch.Launcher.__init__ = shared
+try:
+    print("wrong", sum(tests.wrong_threads(63, 20000) for _ in range(3)))
+except BaseException as error:
+    print("wrong", 1, type(error).__name__, error)
+sys.stdout.flush()
+import os; os._exit(0)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=root, capture_output=True, text=True, timeout=600
+    )
+    assert done.stdout.startswith("wrong "), done.stdout + done.stderr
+    assert int(done.stdout.split()[1]) > 0, "a shared block does no harm: the test above shows nothing"
+
+
+def test_numbers_of_threads_do_not_mix():
+    """The number is part of the argument block too."""
+    x = ta.zeros(64, dtype="float64", device="cuda:0")
+    results = {}
+
+    def body(seed):
+        for _ in range(3000):
+            y = x + float(seed)
+        results[seed] = ta.to_numpy(y)
+
+    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(result, np.full(64, float(seed))) for seed, result in results.items())

@@ -1,0 +1,136 @@
+"""Device memory on a GPU: reuse, statistics, running out, copies, and other libraries' allocators."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from tilearray import cuda
+
+pytest.importorskip("tilearray_cuda.driver", reason="cuda-python is not installed")
+
+from tilearray_cuda import staging
+from tilearray_cuda.device import open_device
+from tilearray_cuda.errors import OutOfMemoryError
+
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def _empty():
+    gc.collect()
+    cuda.empty_cache("cuda:0")
+    yield
+    cuda.set_allocator(None)
+    gc.collect()
+    cuda.empty_cache("cuda:0")
+
+
+def test_an_expression_in_a_loop_takes_no_new_memory():
+    x = ta.ones(10000, device="cuda:0")
+    y = x
+    for _ in range(10):
+        y = x * 2 + y
+    before = cuda.memory_statistics("cuda:0")
+    for _ in range(1000):
+        y = x * 2 + y
+    after = cuda.memory_statistics("cuda:0")
+    assert after.allocations == before.allocations
+    assert after.held == before.held
+    assert ta.to_numpy(y)[0] == 1 + 2 * 1010
+
+
+def test_statistics_agree_with_the_driver():
+    before = cuda.memory_statistics("cuda:0")
+    x = ta.empty(1 << 30, dtype="int8", device="cuda:0")
+    during = cuda.memory_statistics("cuda:0")
+    assert during.live - before.live == 1 << 30
+    assert 0.9 * (1 << 30) <= before.device_free - during.device_free <= 1.2 * (1 << 30)
+    del x
+    assert cuda.memory_statistics("cuda:0").cached >= 1 << 30
+    cuda.empty_cache("cuda:0")
+    after = cuda.memory_statistics("cuda:0")
+    assert after.cached == 0
+    assert abs(after.device_free - before.device_free) < 64 * MIB
+
+
+def test_memory_that_is_cached_is_found_when_it_is_needed():
+    """Most of the GPU, cached in small blocks, then asked for in one piece."""
+    free = cuda.memory_statistics("cuda:0").device_free
+    piece = 31 * MIB
+    pieces = [open_device(0).allocate(piece, 0) for _ in range(int(0.8 * free) // piece)]
+    del pieces
+    x = ta.empty(int(0.7 * free), dtype="int8", device="cuda:0")
+    assert x.size == int(0.7 * free)
+    assert cuda.memory_statistics("cuda:0").retries >= 1
+
+
+def test_running_out_says_how_much_there_is():
+    statistics = cuda.memory_statistics("cuda:0")
+    with pytest.raises(OutOfMemoryError) as caught:
+        ta.empty(2 * statistics.device_total, dtype="int8", device="cuda:0")
+    assert "GiB left: " in str(caught.value)
+    assert "GiB are free" in str(caught.value)
+    assert isinstance(caught.value, MemoryError)
+    assert ta.to_numpy(ta.ones(10, device="cuda:0") + 1).tolist() == [2] * 10
+
+
+AROUND = [1, staging.SMALL, staging.SMALL + 1, staging.DIRECT, staging.DIRECT + 1]
+AROUND += [staging.CHUNK, staging.CHUNK + 1, 2 * staging.CHUNK, 5 * staging.CHUNK + 3]
+
+
+@pytest.mark.parametrize("nbytes", AROUND)
+def test_copies_of_all_sizes(nbytes):
+    array = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    x = ta.asarray(array, device="cuda:0")
+    array2 = array.copy()
+    array[:] = 0  # it was read before asarray returned
+    assert np.array_equal(ta.to_numpy(x), array2)
+    assert np.array_equal(ta.to_numpy(x[::-1]), array2[::-1])
+
+
+def test_many_small_copies_in_flight():
+    """More than there are pinned chunks, each from the same host array with new contents."""
+    array = np.empty(100, np.int64)
+    arrays = []
+    for i in range(500):
+        array[:] = i
+        arrays.append(ta.asarray(array, device="cuda:0"))
+    assert [int(ta.to_numpy(x)[-1]) for x in arrays] == list(range(500))
+
+
+def test_sparse_views_come_to_the_host():
+    x = ta.asarray(np.arange(100_000).reshape(100, 1000), device="cuda:0")
+    assert ta.to_numpy(x[:, 7]).tolist() == list(range(7, 100_000, 1000))
+    assert ta.to_numpy(x[::50, ::-333]).tolist() == np.arange(100_000).reshape(100, 1000)[::50, ::-333].tolist()
+
+
+def test_memory_of_torchs_allocator():
+    torch = pytest.importorskip("torch")
+    torch.cuda.init()
+    before = torch.cuda.memory_allocated(0)
+    cuda.set_allocator(torch)
+    x = ta.ones(100 * MIB, dtype="int8", device="cuda:0") + 1
+    assert torch.cuda.memory_allocated(0) - before >= 100 * MIB
+    assert int(ta.to_numpy(x)[-1]) == 2
+    del x
+    cuda.set_allocator(None)
+    assert torch.cuda.memory_allocated(0) == before
+
+
+def test_memory_of_cupys_pool():
+    cupy = pytest.importorskip("cupy")
+    pool = cupy.cuda.MemoryPool()
+    cuda.set_allocator(pool)
+    stream = cuda.Stream("cuda:0")
+    for on in (None, stream):
+        with cuda.stream(on):
+            x = ta.ones(10 * MIB, dtype="int8", device="cuda:0") + 1
+            assert pool.used_bytes() >= 10 * MIB
+            assert int(ta.to_numpy(x)[-1]) == 2
+            del x
+    cuda.set_allocator(None)
+    assert pool.used_bytes() == 0
