@@ -35,7 +35,7 @@ def environment(device: str, clock: Any) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": ["python", "-m", "benchmarks", *sys.argv[1:]],
+        "command": ["python", "-m", "benchmarks", *without_folder(sys.argv[1:])],
         "commit": output_of("git", "describe", "--always", "--dirty", "--abbrev=12"),
         "device": gpu_facts(clock) if device == "cuda" else cpu_facts(),
         "versions": {"python": platform.python_version(), "tilearray": tilearray.__version__, **versions()},
@@ -80,6 +80,19 @@ def cpu_facts() -> dict[str, Any]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     name = model[1] if model else platform.processor() or platform.machine()
     return {"kind": "cpu", "name": name, "cores": cores, "driver": "none"}
+
+
+def without_folder(arguments: list[str]) -> list[str]:
+    """The arguments but for ``--out``: where a report was written says nothing about the figures in it.
+
+    >>> without_folder(["--device", "cuda", "--out", "/somewhere"])
+    ['--device', 'cuda']
+    """
+    return [
+        argument
+        for before, argument in zip(["", *arguments], arguments, strict=False)
+        if before != "--out" and argument != "--out" and not argument.startswith("--out=")
+    ]
 
 
 def output_of(*command: str) -> str:

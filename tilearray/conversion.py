@@ -20,6 +20,7 @@ from tilearray.errors import (
     DTypeError,
     ImplicitTransferError,
     IndexingError,
+    InterchangeError,
     LayoutError,
     OperandError,
     ShapeError,

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from tilearray_cuda.errors import CudaError, ForkedError, NoDeviceError, NoDriverError, OutOfMemoryError
+from tilearray_cuda.errors import CaptureError, CudaError, ForkedError, NoDeviceError, NoDriverError, OutOfMemoryError
 
 api: Any = importlib.import_module("cuda.bindings.driver")
 """cuda-python's driver functions and types; the modules that prepare calls take them from here."""
@@ -220,3 +221,18 @@ def is_capturing(stream: int) -> bool:
     if status is not SUCCESS:
         raise failure("cuStreamIsCapturing", status)
     return mode is not _NO_CAPTURE
+
+
+def _torch_captures() -> bool:
+    """Whether torch, which was imported, is capturing its current stream of this thread into a CUDA graph."""
+    cuda = sys.modules["torch"].cuda  # not `import`: torch is only looked at where it is in use
+    return cuda.is_initialized() and cuda.is_current_stream_capturing()
+
+
+def check_capture(stream: int) -> None:
+    """Raise where work on the default stream would escape from a capture of torch's, or spoil it."""
+    if not stream and "torch" in sys.modules and _torch_captures():
+        raise CaptureError(
+            "torch is capturing a CUDA graph, and this would run on the default stream, outside of it; write "
+            "with ta.cuda.stream(torch.cuda.current_stream()): around it"
+        )

@@ -26,8 +26,18 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilearray_cuda.driver import STREAMS, SUCCESS, WRONG_CONTEXT, AnyCapture, Current, api, call, failure
-from tilearray_cuda.errors import CaptureError, CudaError
+from tilearray_cuda.driver import (
+    STREAMS,
+    SUCCESS,
+    WRONG_CONTEXT,
+    AnyCapture,
+    Current,
+    api,
+    call,
+    check_capture,
+    failure,
+)
+from tilearray_cuda.errors import CudaError
 
 if TYPE_CHECKING:
     from tilearray_cuda.cubin import Cubin
@@ -224,24 +234,6 @@ def make_launcher(
         )
     packed = struct.pack("".join(constant_formats) + SCRATCH_POINTERS * "Q", *constants, *SCRATCH_POINTERS * [0])
     return Launcher(function, (x, y, z), struct.Struct("".join(formats)), packed)
-
-
-# ---------------------------------------------------------------------- captures
-
-
-def _torch_captures() -> bool:
-    """Whether torch, which was imported, is capturing its current stream of this thread into a CUDA graph."""
-    cuda = sys.modules["torch"].cuda  # not `import`: torch is only looked at where it is in use
-    return cuda.is_initialized() and cuda.is_current_stream_capturing()
-
-
-def check_capture(stream: int) -> None:
-    """Raise where a launch on the default stream would escape from a capture of torch's."""
-    if not stream and "torch" in sys.modules and _torch_captures():
-        raise CaptureError(
-            "torch is capturing a CUDA graph, and this would run on the default stream, outside of it; write "
-            "with ta.cuda.stream(torch.cuda.current_stream()): around it"
-        )
 
 
 # ---------------------------------------------------------------------- launches of buffers and numbers

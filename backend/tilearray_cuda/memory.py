@@ -23,7 +23,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilearray_cuda import sources
 from tilearray_cuda.blocks import LARGE, Buffer, FreeList, Nowhere, StreamPool, block_size
-from tilearray_cuda.driver import LEGACY_STREAM, STREAMS, Current, after_fork, api, call, check_fork, is_capturing
+from tilearray_cuda.driver import (
+    LEGACY_STREAM,
+    STREAMS,
+    Current,
+    after_fork,
+    api,
+    call,
+    check_capture,
+    check_fork,
+    is_capturing,
+)
 from tilearray_cuda.errors import CudaError, OutOfMemoryError
 from tilearray_cuda.stream import SHARED, Shared, destroy_abandoned, device_of, event_passed, order
 
@@ -138,6 +148,7 @@ class Allocator:
     def _obtain(self, nbytes: int, stream: int) -> tuple[FreeList, int]:
         """Return a free list and a block of its size, from the list after all, or from the driver."""
         check_fork("cuMemAllocAsync")
+        check_capture(stream)
         size = block_size(nbytes)
         with self.lock:
             capturing = is_capturing(stream)

@@ -243,6 +243,8 @@ def test_a_launch_on_the_default_stream_under_a_capture_of_torch(device, add, lo
     with pytest.raises(CaptureError, match=r"write with ta\.cuda\.stream\(torch\.cuda\.current_stream\(\)\)"):
         add(0, out, 0, x, 0, x, 0)
     with pytest.raises(CaptureError, match="torch is capturing a CUDA graph"):
+        device.allocate(123456, 0)
+    with pytest.raises(CaptureError, match="torch is capturing a CUDA graph"):
         launcher(0, out.pointer, x.pointer, x.pointer)
     assert stub.log() == []
     add(stream, out, 0, x, 0, x, 0)
