@@ -74,7 +74,7 @@ class PlanTree:
         self.capacity = capacity
         self._lock = threading.Lock()
         self._count = 0
-        self._young: list[Nested] = []
+        self._young: dict[int, Nested] = {}
         self._old: dict[int, Nested] = {}
 
     def find_old(self, root: Nested, path: tuple[Hashable, ...]) -> Any:
@@ -91,8 +91,7 @@ class PlanTree:
         with self._lock:
             if self._count >= self.capacity:
                 self._age()
-            if not any(root is known for known in self._young):
-                self._young.append(root)
+            self._young[id(root)] = root
             node = root
             for key in path[:-1]:
                 node = node.setdefault(key, {})
@@ -101,8 +100,8 @@ class PlanTree:
 
     def _age(self) -> None:
         """Let the young generation be the old one. The roots stay the same objects: contexts hold them."""
-        self._old = {id(root): dict(root) for root in self._young}
-        for root in self._young:
+        self._old = {key: dict(root) for key, root in self._young.items()}
+        for root in self._young.values():
             root.clear()
         self._count = 0
 

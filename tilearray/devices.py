@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 from tilearray.errors import DeviceError, DeviceUnavailableError
@@ -58,6 +58,13 @@ class Backend(Protocol):
     def from_numpy(self, array: Any, /, *, copy: bool) -> tuple[Buffer, int]:
         """Return a buffer that holds `array`'s elements at its strides, and the byte offset of element 0."""
         ...
+
+
+class Placed(Protocol):
+    """What is on a device."""
+
+    @property
+    def device(self) -> Device: ...
 
 
 class Device:
@@ -192,12 +199,13 @@ def set_default_device(device: Device | str | None, /) -> None:
     _default = None if device is None else as_device(device, "set_default_device")
 
 
-def common_device(function: str, found: list[Device]) -> Device:
+def common_device(function: str, operands: Sequence[Placed]) -> Device:
     """Return the one device of all operands, or say which two differ."""
-    first = found[0]
-    for other in found:
-        if other is not first:
+    first = operands[0].device
+    for operand in operands:
+        if operand.device is not first:
             raise DeviceError(
-                f"{function}: the operands are on {first} and on {other}; move one with x.to_device({str(first)!r})"
+                f"{function}: the operands are on {first} and on {operand.device}; "
+                f"move one with x.to_device({str(first)!r})"
             )
     return first

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilearray.base import Signature, signature_of
-from tilearray.body import Body, TypedScalar, body_of
+from tilearray.body import Body, Type, TypedScalar, body_of
 from tilearray.caches import KERNELS
 from tilearray.devices import Device, Launch, common_device
 from tilearray.errors import BroadcastError
@@ -40,10 +40,16 @@ Key = Signature | ScalarClass | TypedScalar
 
 def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signature | None) -> Plan:
     """Plan `op` for operands of these keys; `out` is the target's signature, if there is a target."""
-    arrays = [key for key in keys if isinstance(key, Signature)]
-    device = common_device(op.name, [array.device for array in (arrays if out is None else [*arrays, out])])
-    types = tuple([key.dtype if isinstance(key, Signature) else key for key in keys])
-    body = body_of(op, semantics, types, None if out is None else out.dtype)
+    arrays: list[Signature] = []
+    types: list[Type] = []
+    for key in keys:
+        if isinstance(key, Signature):
+            arrays.append(key)
+            types.append(key.dtype)
+        else:
+            types.append(key)
+    device = common_device(op.name, arrays if out is None else [*arrays, out])
+    body = body_of(op, semantics, tuple(types), None if out is None else out.dtype)
     layouts = [array.layout for array in arrays]
     shape = _shape(op, layouts, None if out is None else out.layout.shape)
     layouts = [layout if layout.shape == shape else layout.broadcast_to(shape) for layout in layouts]
@@ -51,8 +57,12 @@ def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signatur
     loop = make_loop(shape, [target.layout.strides, *[layout.strides for layout in layouts]])
     if loop.case is LayoutCase.EMPTY:
         return Plan(op, body, loop, target, _nothing)
-    kernel = kernel_of(body, loop, _aligned([target, *arrays], loop), device)
-    return Plan(op, body, loop, target, device.backend.bind(kernel, loop))
+    aligned = _aligned([target, *arrays], loop) if device.wants_alignment else ALIGNED[: len(arrays) + 1]
+    return Plan(op, body, loop, target, device.backend.bind(kernel_of(body, loop, aligned, device), loop))
+
+
+ALIGNED = (True,) * 64
+"""For a device that does not care."""
 
 
 def _nothing(stream: Any, *operands: Any) -> None:

@@ -64,7 +64,7 @@ def bind(device: Any, kernel: Kernel, loop: Any) -> Launch:
     )
     shifts = iter(shift * ITEMSIZE[operand.dtype] for operand, shift in zip(spec.arrays, loop.shifts, strict=True))
     parts = [None if operand.strides is None else next(shifts) for operand in spec.operands]
-    return launch.bind_operands(launcher, parts, [convert for _, convert in operands])
+    return launch.bind_operands(launcher, parts, [convert for _, convert in operands], spec.outputs)
 
 
 def grid_of(kernel: Kernel, shape: tuple[int, ...]) -> int:
