@@ -8,7 +8,7 @@ import numpy as np
 
 from tilearray.base import A, ArrayBase
 from tilearray.elementwise import check_target, execute, fill
-from tilearray.errors import IndexingError, OperandError
+from tilearray.errors import IndexingError, OperandError, ShapeError
 from tilearray.operands import scalar_array
 from tilearray.scalars import classify
 
@@ -23,8 +23,12 @@ def get(x: A, key: Any) -> A:
 def set(x: ArrayBase, key: Any, value: Any) -> None:
     """Assign an Array (broadcast, cast within its kind) or a number to what `key` selects.
 
-    As in NumPy, leading axes of size 1 that the target does not have are dropped from the value.
+    A key that is a bool Array selects where it is true. As in NumPy, leading axes of size 1 that the target does not
+    have are dropped from the value.
     """
+    if isinstance(key, ArrayBase) and key._signature.dtype.kind == "b":
+        _set_where(x, key, value)
+        return
     target = get(x, key)
     if classify(value) is not None:
         fill(target, value, "setitem")
@@ -41,6 +45,26 @@ def set(x: ArrayBase, key: Any, value: Any) -> None:
     from tilearray.ops import assign
 
     execute(assign, (_without_leading_axes(value, target._signature.layout.ndim),), target)
+
+
+def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
+    """Assign where a mask over the leading axes is true: a number, or what broadcasts over the other axes."""
+    from tilearray.ops import where
+
+    shape, masked = x._signature.layout.shape, mask._signature.layout
+    if masked.shape != shape[: masked.ndim]:
+        raise ShapeError(
+            f"setitem: expected a mask over the leading axes of shape {shape}, got shape {masked.shape}; "
+            f"write ta.broadcast_to(mask, {shape})"
+        )
+    rest = len(shape) - masked.ndim
+    if isinstance(value, ArrayBase) and value._signature.layout.ndim > rest:
+        raise IndexingError(
+            "setitem: a value for each selected element is not in tilearray yet; "
+            "write ta.where(mask, values, x), with values of the shape of x"
+        )
+    spread = mask._view(masked.expand_dims(range(masked.ndim, len(shape)))) if rest else mask
+    execute(where, (spread, value, x), x)
 
 
 def _without_leading_axes(value: A, ndim: int) -> A:

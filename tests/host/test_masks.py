@@ -1,0 +1,52 @@
+"""Assignment where a mask is true, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+
+
+SHAPES = [(), (5,), (4, 3), (2, 3, 4), (0, 3)]
+
+
+@pytest.mark.parametrize(("shape", "axes"), [(shape, axes) for shape in SHAPES for axes in range(len(shape) + 1)])
+@pytest.mark.parametrize("value", [7, np.int16(-3), "row"], ids=str)
+def test_masked_assignment_is_numpys(shape, axes, value):
+    host = np.arange(np.prod(shape, dtype=int), dtype=np.int16).reshape(shape)
+    mask = np.random.default_rng(1).random(shape[:axes]) < 0.5
+    rest = shape[axes:]
+    if value == "row":
+        value = np.arange(rest[-1] if rest else 1, dtype=np.int16).reshape(rest[-1:])
+    ours, before = ta.asarray(host.copy()), host.copy()
+    ours[ta.asarray(mask)] = ta.asarray(value) if isinstance(value, np.ndarray) else value
+    host[mask] = value
+    np.testing.assert_array_equal(ta.to_numpy(ours), host)
+    assert mask.any() or (host == before).all()
+
+
+def test_through_views_and_from_the_array_itself():
+    host = np.arange(24).reshape(4, 6)
+    ours = ta.asarray(host.copy())
+    for x in (host, ours):
+        view = x[::-1, ::2]
+        view[view % 2 == 0] = -1
+    np.testing.assert_array_equal(ta.to_numpy(ours), host)
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "message"),
+    [
+        (lambda x: x.__setitem__(ta.asarray([True]), 1), ta.ShapeError, r"setitem: expected a mask over .*\(4, 3\)"),
+        (lambda x: x.__setitem__(x > 1, ta.zeros((4, 3), dtype="int8")), ta.IndexingError, r"ta.where\(mask, values"),
+        (lambda x: x.__setitem__(x > 1, 300), ta.ScalarOverflowError, "300 does not fit int8"),
+        (lambda x: x.__setitem__(x > 1, 1.5), ta.DTypeError, "float32"),
+        (lambda x: x[x > 1], ta.IndexingError, "not in tilearray yet"),
+    ],
+)
+def test_errors_write_nothing(act, error, message):
+    x = ta.ones((4, 3), dtype="int8")
+    with pytest.raises(error, match=message):
+        act(x)
+    assert x.tolist() == [[1] * 3] * 4
