@@ -3,8 +3,8 @@
 ``TRITON_INTERPRET`` changes what importing Triton means, hence the process. A kernel is called there as a launcher
 would, one program after the other. What the interpreter is known to get wrong is replaced by what the hardware does:
 the functions of libdevice that IEEE 754 or C defines exactly, the conversions of bfloat16, and ``~`` of unsigned
-integers. And it is stricter than hardware: a kernel may read the elements of its inputs and nothing else, and must
-write each element of its output once.
+integers. And it is stricter than hardware: a kernel may read the elements of its inputs and nothing else, must write
+each element of its output once, and may not shift, divide or convert where LLVM leaves the result undefined.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def planned(
 
 
 class FaultError(Exception):
-    """A kernel read or wrote what it should not have, or left something unwritten."""
+    """A kernel read or wrote what it should not have, left something unwritten, or computed what is undefined."""
 
 
 class Interpreter:
@@ -349,12 +349,53 @@ def _mend(interpreter: Any, tl: Any) -> None:
         """Without preparing Triton's whole language again, which the launch has done."""
         return self.rewrite()(*args, **kwargs)
 
+    for name, undefined in _UNDEFINED.items():
+        setattr(
+            interpreter.InterpreterBuilder, name, _defined(getattr(interpreter.InterpreterBuilder, name), undefined)
+        )
+    for name in ("create_fp_to_si", "create_fp_to_ui"):
+        setattr(interpreter.InterpreterBuilder, name, _truncated(cast_impl, interpreter))
     builder = interpreter.interpreter_builder
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)  # an assertion that is never made
     interpreter.InterpretedFunction.__call__ = call_device_function
     interpreter.InterpreterBuilder.cast_impl = cast_impl
     interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
     interpreter.interpreter_semantic.to_tensor = of_any
+
+
+def _shifts_out(x: np.ndarray, y: np.ndarray) -> bool:
+    return bool(((y < 0) | (y >= 8 * x.itemsize)).any())
+
+
+def _divides_badly(x: np.ndarray, y: np.ndarray) -> bool:
+    smallest = np.iinfo(x.dtype).min
+    return bool(((y == 0) | ((x == smallest) & (y == -1) & (smallest < 0))).any())
+
+
+_UNDEFINED = {
+    **dict.fromkeys(("create_shl", "create_lshr", "create_ashr"), _shifts_out),
+    **dict.fromkeys(("create_sdiv", "create_udiv", "create_srem", "create_urem"), _divides_badly),
+}
+"""Integer operations, and for which operands LLVM leaves them undefined; NumPy has some value for all."""
+
+
+def _defined(operation: Any, undefined: Any) -> Any:
+    def apply(self: Any, lhs: Any, rhs: Any) -> Any:
+        if undefined(lhs.data, rhs.data):
+            raise FaultError("the kernel shifts or divides where the result is undefined")
+        return operation(self, lhs, rhs)
+
+    return apply
+
+
+def _truncated(cast_impl: Any, interpreter: Any) -> Any:
+    def apply(self: Any, src: Any, dst_type: Any) -> Any:
+        limits, whole = np.iinfo(interpreter._get_np_dtype(dst_type)), np.trunc(src.data.astype(np.float64))
+        if not ((whole >= float(limits.min)) & (whole < float(limits.max + 1))).all():
+            raise FaultError("the kernel makes an integer of a float beyond its range")
+        return cast_impl(self, src, dst_type)
+
+    return apply
 
 
 def _on_tensors(function: Any, interpreter: Any, tl: Any) -> Any:

@@ -69,6 +69,7 @@ from tilearray.errors import (
     TileArrayError,
     WriteError,
 )
+from tilearray.joining import concat, repeat, roll, stack, tile
 from tilearray.layout import broadcast_shapes
 from tilearray.manipulation import (
     as_strided,
@@ -123,6 +124,7 @@ from tilearray.ops import (
     where,
 )
 from tilearray.promotion import Semantics
+from tilearray.triangles import eye, meshgrid, tril, triu
 
 __version__ = "0.1.0.dev0"
 newaxis = None
@@ -172,6 +174,7 @@ __all__ = [
     "clip",
     "complex64",
     "complex128",
+    "concat",
     "default_device",
     "devices",
     "diagonal",
@@ -183,6 +186,7 @@ __all__ = [
     "exp",
     "expand",
     "expand_dims",
+    "eye",
     "finfo",
     "flip",
     "float4_e2m1fn",
@@ -218,6 +222,7 @@ __all__ = [
     "linspace",
     "log",
     "maximum",
+    "meshgrid",
     "minimum",
     "moveaxis",
     "multiply",
@@ -233,8 +238,10 @@ __all__ = [
     "pow",
     "promote_types",
     "remainder",
+    "repeat",
     "reshape",
     "result_type",
+    "roll",
     "semantics",
     "set_default_device",
     "set_semantics",
@@ -244,11 +251,15 @@ __all__ = [
     "sqrt",
     "square",
     "squeeze",
+    "stack",
     "subtract",
     "tanh",
+    "tile",
     "to_device",
     "to_numpy",
     "transpose",
+    "tril",
+    "triu",
     "uint8",
     "uint16",
     "uint32",

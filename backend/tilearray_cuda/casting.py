@@ -101,7 +101,7 @@ def _format(name: str) -> tuple[int, ...]:
 
 def _decode(value: str, name: str) -> str:
     mantissa, bias, largest, _, _, infinity = _format(name)
-    return f"bits8_to_float32({value}, {mantissa}, {bias}, {largest:#x}, {infinity})"
+    return f"bits8_to_float32({value}, {mantissa}, {bias}, {largest:#x}, {infinity:#x})"
 
 
 def _encode(value: str, name: str) -> str:

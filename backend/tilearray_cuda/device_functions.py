@@ -5,6 +5,8 @@ This file is read as text, never imported: `codegen` copies the functions that a
 ``libdevice`` are what they are in a kernel. Arguments are blocks of one compute dtype, complex ones pairs of blocks.
 """
 
+from __future__ import annotations
+
 # ruff: noqa: F821
 # pyright: reportUndefinedVariable=false, reportMissingParameterType=false, reportUnknownParameterType=false
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -141,7 +143,7 @@ def greater(x, y):
 
 
 def float_to_int(x, low: tl.constexpr, high: tl.constexpr, least: tl.constexpr, end: tl.constexpr, dtype: tl.constexpr):
-    """Truncate toward zero and saturate in ``[low, high]``; NaN becomes 0. `least` is `low`, `end` high + 1, as floats."""
+    """Truncate toward zero, saturate in ``[low, high]``; NaN becomes 0. As floats, `least` is low, `end` high + 1."""
     inside = (x < end) & (x > least)
     truncated = tl.where(inside, x, 0.0).to(dtype)
     outside = tl.where(x >= end, high, tl.where(x <= least, low, 0)).to(dtype)
@@ -202,13 +204,13 @@ def float32_to_bits8(
     small = moved.to(tl.uint32, bitcast=True) - shifter
     least: tl.constexpr = (127 - bias + 1) << 23
     code = tl.where(magnitude < least, small, normal)
-    code = tl.where((code > largest) | (magnitude >= 0x7F800000), beyond, code)
+    code = tl.where(code > largest, beyond, code)  # infinity's code is, too
     code = tl.where(magnitude > 0x7F800000, nan, code)
     return (sign | code).to(tl.uint8)
 
 
 def bits8_to_float32(code, mantissa: tl.constexpr, bias: tl.constexpr, largest: tl.constexpr, infinity: tl.constexpr):
-    """The bits of an 8-bit float -> float32, exactly. Codes above `largest` are NaN, but for `infinity` (-1: none)."""
+    """The bits of an 8-bit float -> float32, exactly. Codes above `largest` are NaN, except `infinity` (0xFF: none)."""
     wide = code.to(tl.uint32)
     magnitude = wide & 0x7F
     sign = (wide & 0x80) << 24

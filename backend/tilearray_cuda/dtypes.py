@@ -64,10 +64,10 @@ class Bits(NamedTuple):
     largest: int
     beyond: int
     nan: int
-    infinity: int
+    infinity: int  # 0xFF, which no magnitude is: none
 
 
 BITS: dict[str, Bits] = {
-    "float8_e4m3fn": Bits(3, 7, 0x7E, 0x7F, 0x7F, -1),
+    "float8_e4m3fn": Bits(3, 7, 0x7E, 0x7F, 0x7F, 0xFF),
     "float8_e5m2": Bits(2, 15, 0x7B, 0x7C, 0x7E, 0x7C),
 }

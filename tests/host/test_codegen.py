@@ -69,6 +69,7 @@ def test_a_tile_walks_the_outer_axes_by_scalar_arithmetic() -> None:
     for line in (
         "first_column = (program % column_tiles) * COLUMNS",
         "x1 += (i0 * x1_s0)",
+        "if (first_row + ROWS <= n1) & (first_column + COLUMNS <= n2):",
         "row = (first_row + tl.arange(0, ROWS))[:, None]",
         "column = (first_column + tl.arange(0, COLUMNS))[None, :]",
         "v1 = tl.load(x1 + row + column * x1_s2)",

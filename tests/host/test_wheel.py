@@ -18,7 +18,8 @@ import pytest
 import tilearray as ta
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {"tilearray": ROOT / "tilearray", "tilearray_host": ROOT / "backend" / "tilearray_host"}
+BACKENDS = ("tilearray_host", "tilearray_cuda")
+PACKAGES = {"tilearray": ROOT / "tilearray", **{name: ROOT / "backend" / name for name in BACKENDS}}
 
 
 def run(*command: str | Path, folder: Path) -> str:
