@@ -4,7 +4,7 @@
 broadcast, and run as one kernel on any layout. See `tilearray.ops` for the table of operations.
 """
 
-from tilearray import cuda
+from tilearray import cuda as cuda
 from tilearray.array import Array
 from tilearray.context import can_cast, get_semantics, promote_types, result_type, semantics, set_semantics
 from tilearray.conversion import astype, set_transfer_guard, to_device, to_numpy

@@ -46,7 +46,7 @@ class Backend(Protocol):
         ...
 
     def bind(self, kernel: Any, loop: Any, /) -> Launch:
-        """Fix the loop of a kernel. The result is called with a stream, and a buffer (or number) and offset an operand."""
+        """Fix the loop of a kernel: the result is called with a stream, then a buffer or number and an offset each."""
         ...
 
     def to_numpy(

@@ -50,7 +50,7 @@ class Op:
     casts_freely : whether ``out`` may have any dtype (assignment and astype, not arithmetic)
     refuse_scalar : a check of Python-number operands by position and common dtype
     example : the documented example: a call, and what it prints
-    triton : the expression in Triton over ``{x} {y} {z}``, by kind ("any" for the rest, "trunc int" for C-like division)
+    triton : the expression in Triton over ``{x} {y} {z}``, by dtype or kind; "any" is the rest, "trunc int" C's
     """
 
     name: str

@@ -213,10 +213,10 @@ def _case(shape: Ints, operand_strides: Sequence[Ints]) -> tuple[LayoutCase, int
     """Return the case, and the axis that a tile spans beside the last one."""
     last = len(shape) - 1
     if last == 0:
-        plain = all([-1 < strides[0] < 2 for strides in operand_strides])
+        plain = all(-1 < strides[0] < 2 for strides in operand_strides)
         return (LayoutCase.FLAT if plain else LayoutCase.STRIDED), -1
     out = operand_strides[0]
-    if out == (shape[-1], 1) and all([strides == out or 0 in strides for strides in operand_strides]):
+    if out == (shape[-1], 1) and all(strides == out or 0 in strides for strides in operand_strides):
         return LayoutCase.LOOKUP, 0
     others = [axis for strides in operand_strides if (axis := _fastest_axis(strides)) != last]
     if not others:

@@ -94,14 +94,15 @@ bitwise_invert = Op("bitwise_invert", "Every bit inverted; for bool, logical not
                     ufunc="invert",
                     triton={"any": "~{x}"},
                     example=("ta.bitwise_invert(ta.asarray([0, 5]))", "Array([-1, -6], dtype=int64, device='cpu')"))
-bitwise_left_shift = Op("bitwise_left_shift", "Bits moved up; a count beyond the width leaves 0.", 2, I, NO_OPMATH, "<<",
-                        ufunc="left_shift",
+bitwise_left_shift = Op("bitwise_left_shift", "Bits moved up; a count beyond the width leaves 0.",
+                        2, I, NO_OPMATH, "<<", ufunc="left_shift",
                         triton={"any": "shift_left({x}, {y}, {width})"},
                         example=("ta.bitwise_left_shift(ta.asarray([1, 3]), 2)",
                                  "Array([ 4, 12], dtype=int64, device='cpu')"))
 bitwise_right_shift = Op("bitwise_right_shift", "Bits moved down, the sign kept.", 2, I, NO_OPMATH, ">>",
                          ufunc="right_shift",
-                         triton={"int": "shift_right_int({x}, {y}, {width})", "uint": "shift_right_uint({x}, {y}, {width})"},
+                         triton={"int": "shift_right_int({x}, {y}, {width})",
+                                 "uint": "shift_right_uint({x}, {y}, {width})"},
                          example=("ta.bitwise_right_shift(ta.asarray([8, -8]), 2)",
                                   "Array([ 2, -2], dtype=int64, device='cpu')"))
 
@@ -123,7 +124,8 @@ greater = Op("greater", "Whether x1 > x2.", 2, REAL, ALWAYS_BOOL, ">",
              example=("ta.greater(ta.asarray([1, 2]), 300)", "Array([False, False], dtype=bool, device='cpu')"))
 greater_equal = Op("greater_equal", "Whether x1 >= x2.", 2, REAL, ALWAYS_BOOL, ">=",
                    triton={"any": "{x} >= {y}"},
-                   example=("ta.greater_equal(ta.asarray([1, 2]), 2)", "Array([False,  True], dtype=bool, device='cpu')"))
+                   example=("ta.greater_equal(ta.asarray([1, 2]), 2)",
+                            "Array([False,  True], dtype=bool, device='cpu')"))
 isnan = Op("isnan", "Whether a value is NaN.", 1, ANY, ALWAYS_BOOL,
            triton={"any": "{x} != {x}", "complex": "complex_isnan({x})"},
            example=("ta.isnan(ta.asarray([1.0, float('nan')]))", "Array([False,  True], dtype=bool, device='cpu')"))

@@ -137,7 +137,7 @@ def _row_and_column(spec: KernelSpec) -> list[str]:
 
 
 def _flat_index(spec: KernelSpec, operand: Operand) -> str:
-    strides = operand.strides or ()
+    strides: tuple[int | str, ...] = operand.strides or (0, 0)
     if spec.case != "lookup":
         return _term("index", strides[0], f"{operand.name}_s0")
     if strides[0] == 0:
@@ -183,14 +183,19 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
 
 
 def _tile_index(spec: KernelSpec, operand: Operand) -> str:
-    row, column = operand.strides or ()
+    row, column = _last_two(operand)
     axis = spec.rank - 2
     terms = [_term("row", row, f"{operand.name}_s{axis}"), _term("column", column, f"{operand.name}_s{axis + 1}")]
     return " + ".join(term for term in terms if term)
 
 
+def _last_two(operand: Operand) -> tuple[int | str, int | str]:
+    row, column = operand.strides or (0, 0)
+    return row, column
+
+
 def _tile_mask(operand: Operand) -> str | None:
-    row, column = operand.strides or ()
+    row, column = _last_two(operand)
     parts = (["in_rows"] if row != 0 else []) + (["in_columns"] if column != 0 else [])
     return " & ".join(parts) or None
 

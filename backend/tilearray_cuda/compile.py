@@ -48,6 +48,7 @@ def compile_source(source: Source, arch: int) -> Compiled:
 
 def _compile(source: Source, arch: int, scratch: str) -> Any:
     import triton
+    from triton import knobs
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -62,8 +63,8 @@ def _compile(source: Source, arch: int, scratch: str) -> Any:
         fn=jit_function(source), signature=signature, constexprs=dict(source.constants), attrs=attributes
     )
     options = {"num_warps": source.tile.warps, **dict(OPTIONS)}
-    with triton.knobs.cache.scope():
-        triton.knobs.cache.dir = scratch
+    with knobs.cache.scope():
+        knobs.cache.dir = scratch
         return triton.compile(ast_source, target=GPUTarget("cuda", arch, 32), options=options)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from cuda.bindings import driver as api
-
 from tilearray_cuda.blocks import ForeignBuffer
 from tilearray_cuda.device import open_device
-from tilearray_cuda.driver import call
+from tilearray_cuda.driver import api, call
 
 
 def borrow(pointer: int, nbytes: int, owner: object, readonly: bool, stream: int) -> tuple[int, ForeignBuffer]:

@@ -88,10 +88,11 @@ def test_writes_through_views_and_overlap() -> None:
 
 def test_scalars_items_and_text() -> None:
     x = ta.arange(12, device="cuda").reshape(3, 4)
-    assert repr(x * 2)[:6] == "Array(" and "cuda:0" in repr(x)
-    assert int(x[1, 2]) == 6 and float(x[2, 3] / 2) == 5.5 and bool(x[0, 1] == 1)
+    assert repr(x * 2).startswith("Array(")
+    assert "cuda:0" in repr(x)
+    assert [int(x[1, 2]), float(x[2, 3] / 2), bool(x[0, 1] == 1)] == [6, 5.5, True]
     assert (x % 5).tolist() == [[0, 1, 2, 3], [4, 0, 1, 2], [3, 4, 0, 1]]
-    with pytest.raises(ta.ImplicitTransferError, match="ta.to_numpy"):
+    with pytest.raises(ta.ImplicitTransferError, match=r"ta\.to_numpy"):
         np.asarray(x)
     with pytest.raises(ta.DeviceError, match="cuda:0 and on cpu"):
         x + ta.arange(4, device="cpu")
@@ -102,8 +103,8 @@ def test_more_than_two_to_the_31_elements() -> None:
     x = ta.zeros(n, dtype="int8", device="cuda")
     x[-2:] = 5
     y = x + ta.ones(1, dtype="int8", device="cuda")
-    assert y[-3:].tolist() == [1, 6, 6] and y[:2].tolist() == [1, 1]
-    z = x.reshape(3, -1)[:, ::-1] if n % 3 == 0 else x[::-1]
+    assert [*y[-3:].tolist(), *y[:2].tolist()] == [1, 6, 6, 1, 1]
+    z = x[::-1]
     assert z[:3].tolist() == [5, 5, 0]
     w = z + x
-    assert w[:3].tolist() == [5, 5, 0] and w[-3:].tolist() == [0, 5, 5]
+    assert [*w[:3].tolist(), *w[-3:].tolist()] == [5, 5, 0, 0, 5, 5]

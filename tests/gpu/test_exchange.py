@@ -25,13 +25,13 @@ DTYPES = ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "floa
 def test_from_cupy_and_back(name: str, dtype: str) -> None:
     source = VIEWS[name](cupy.arange(120).reshape(8, 15).astype(dtype))
     array = ta.asarray(source)
-    assert array.device == "cuda:0" and array.dtype == source.dtype
+    assert (array.device, array.dtype) == ("cuda:0", source.dtype)
     np.testing.assert_array_equal(ta.to_numpy(array), source.get())
     back = cupy.asarray(array)
     if source.size:
         assert array._address == source.data.ptr == back.data.ptr
         array[...] = 1
-        assert bool((source == 1).all()) and bool((back == 1).all())
+        assert [bool((x == 1).all()) for x in (source, back)] == [True, True]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -44,13 +44,14 @@ def test_from_torch_and_back(name: str, dtype: str) -> None:
     if source.numel():
         assert array._address == source.data_ptr() == back.data_ptr()
         array[...] = 1
-        assert bool((source == 1).all()) and bool((back == 1).all())
+        assert [bool((x == 1).all()) for x in (source, back)] == [True, True]
 
 
 def test_an_import_keeps_its_producer_alive() -> None:
     array = ta.asarray(cupy.full(1000, 7, dtype="float32"))
     trash = [cupy.zeros(1000, dtype="float32") for _ in range(20)]
-    assert array.tolist() == [7.0] * 1000 and len(trash) == 20
+    assert len(trash) == 20
+    assert array.tolist() == [7.0] * 1000
 
 
 def test_mixed_expression() -> None:

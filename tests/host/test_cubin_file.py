@@ -105,7 +105,11 @@ def test_another_process_makes_the_same_key():
     assert keys == {key_of("s", 90, (("a", (1, "x")), ("b", None)))}
 
 
-@pytest.mark.parametrize("value", [[1], {"a": 1}, {1}, object(), np.int64(1), np.float64(1), (1, [2])], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value",
+    [[1], {"a": 1}, {1}, object(), np.int64(1), np.float64(1), (1, [2])],
+    ids=lambda value: type(value).__name__,
+)
 def test_an_option_without_a_lasting_repr_is_refused(value):
     with pytest.raises(TypeError, match=r"key_of: option 'tile' is to be None.*write it as a tuple or a str"):
         key_of("source", 90, (("tile", value),))

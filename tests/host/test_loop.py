@@ -203,7 +203,13 @@ def test_layout_class_depends_on_no_size():
     assert not layout_class(of((4, 512), Layout.of((4, 512)), Layout.of(512))).narrow
     assert layout_class(of((), Layout.of(()))) == layout_class(of((48,), Layout.of(48)))
     assert len({layout_class(make_loop((9,), [(1,), (s,)])) for s in range(-20, 20)}) == 4
-    assert layout_class(make_loop((9,), [(1,), (-1,), (0,), (5,), (-5,)]))[2] == ((1,), (-1,), (0,), ("other",), ("other",))
+    assert layout_class(make_loop((9,), [(1,), (-1,), (0,), (5,), (-5,)]))[2] == (
+        (1,),
+        (-1,),
+        (0,),
+        ("other",),
+        ("other",),
+    )
     assert layout_class(make_loop((2**31,), [(1,)])) != layout_class(make_loop((2**31 - 1,), [(1,)]))
 
 

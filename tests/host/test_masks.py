@@ -7,7 +7,6 @@ import pytest
 
 import tilearray as ta
 
-
 SHAPES = [(), (5,), (4, 3), (2, 3, 4), (0, 3)]
 
 

@@ -77,8 +77,8 @@ def _in_elements(shape: tuple[int, ...], strides: Any, dtype: np.dtype, function
         raise InterchangeError(f"{function}: expected one stride for each of {len(shape)} axes, got {tuple(strides)}")
     if any(stride % dtype.itemsize for stride in strides):
         raise LayoutError(
-            f"{function}: expected strides that are multiples of the itemsize {dtype.itemsize}, got {tuple(strides)} bytes; "
-            f"write a dense copy in the library that made the array"
+            f"{function}: expected strides that are multiples of the itemsize {dtype.itemsize}, got {tuple(strides)} "
+            f"bytes; write a dense copy in the library that made the array"
         )
     return Layout(shape, tuple(int(stride) // dtype.itemsize for stride in strides))
 
