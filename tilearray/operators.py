@@ -67,12 +67,11 @@ def unary_operator_of(op: Op) -> Callable[[A], A]:
     return method
 
 
-def _takes(op: Op, other: Any) -> bool:
+def _takes(op: Op, other: object) -> bool:
     """Whether an operator takes `other`; an array of another library is an error that says what to write."""
     if other.__class__ in _NUMBERS or isinstance(other, (ArrayBase, np.generic)) or classify(other) is not None:
         return True
-    kind: type[object] = type(other)
-    if issubclass(kind, (list, tuple)) or kind.__module__.partition(".")[0] in _KNOWN_ELSEWHERE:
+    if issubclass(type(other), (list, tuple)) or type(other).__module__.partition(".")[0] in _KNOWN_ELSEWHERE:
         raise OperandError(
             f"{op.name}: the operands of {op.operator!r} are a tilearray Array and {type_name(other)}; "
             f"write ta.asarray(y) for the latter"
