@@ -223,15 +223,15 @@ def is_capturing(stream: int) -> bool:
     return mode is not _NO_CAPTURE
 
 
-def _torch_captures() -> bool:
-    """Whether torch, which was imported, is capturing its current stream of this thread into a CUDA graph."""
-    cuda = sys.modules["torch"].cuda  # not `import`: torch is only looked at where it is in use
-    return cuda.is_initialized() and cuda.is_current_stream_capturing()
+def torch_captures() -> bool:
+    """Whether torch, where it is in use, is capturing its current stream of this thread into a CUDA graph."""
+    torch = sys.modules.get("torch")  # not `import`: it is only looked at
+    return torch is not None and torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def check_capture(stream: int) -> None:
     """Raise where work on the default stream would escape from a capture of torch's, or spoil it."""
-    if not stream and "torch" in sys.modules and _torch_captures():
+    if not stream and torch_captures():
         raise CaptureError(
             "torch is capturing a CUDA graph, and this would run on the default stream, outside of it; write "
             "with ta.cuda.stream(torch.cuda.current_stream()): around it"

@@ -304,6 +304,8 @@ class Allocator:
                 self._pools.pop(stream).owner = None  # the stream may be destroyed now
                 self._by_nbytes.pop(stream, None)
             self._captures.clear()
+            with Current(self.device.context):
+                call(api.cuCtxSynchronize)  # what was freed just now is given back only once that is done
             for source in {self.source, *[pool.source for pool in self._retired], sources.driver_source(self.device)}:
                 source.trim()
             destroy_abandoned()

@@ -143,19 +143,35 @@ def _of_torch(cuda: Any, device: int) -> ExternalSource:
     )
 
 
+class _Handle:
+    """A stream's handle, as the CUDA stream protocol passes it on."""
+
+    def __init__(self, stream: int) -> None:
+        self.stream = stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.stream
+
+
+def _cupy_stream(cuda: Any, stream: int, device: int) -> Any:
+    """CuPy's object for one of our streams; CuPy 14 has a new way to make it, and warns of the old one."""
+    adopt = getattr(cuda.Stream, "from_external", None)
+    return adopt(_Handle(stream)) if adopt is not None else cuda.ExternalStream(stream, device)
+
+
 def _of_cupy(pool: Any, device: int) -> ExternalSource:
     """CuPy allocates on its current stream, and frees what nobody refers to."""
-    external_stream = sys.modules["cupy"].cuda.ExternalStream
+    cuda = sys.modules["cupy"].cuda
     blocks: dict[int, Any] = {}
 
     def allocate(nbytes: int, stream: int) -> int:
-        with external_stream(stream, device):
+        with _cupy_stream(cuda, stream, device):
             block = pool.malloc(nbytes)
         blocks[block.ptr] = block
         return block.ptr
 
     def release(pointer: int, nbytes: int, stream: int) -> None:
-        with external_stream(stream, device):
+        with _cupy_stream(cuda, stream, device):
             del blocks[pointer]
 
     return ExternalSource(allocate, release)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilearray_cuda.driver import STREAMS, Current, api, call, is_capturing
+from tilearray_cuda.driver import STREAMS, Current, api, call, is_capturing, torch_captures
 from tilearray_cuda.errors import CaptureError, NeedsDense
 from tilearray_cuda.stream import event_passed
 
@@ -114,7 +114,7 @@ class Staging:
             _unload(target, *piece)
 
     def _check(self, stream: int, function: str) -> None:
-        if is_capturing(stream):
+        if is_capturing(stream) or torch_captures():  # a copy on another stream would spoil the capture
             raise CaptureError(
                 f"{function}: stream {stream:#x} is being captured into a CUDA graph, which cannot hold copies between "
                 f"host and device; make them before the capture or after it"

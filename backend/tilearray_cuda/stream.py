@@ -204,5 +204,10 @@ def is_done(device: CudaDevice, stream: int) -> bool:
 
 
 def device_of(handle: int) -> int:
-    """Return the index of the device that a stream other than the legacy one belongs to."""
+    """Return the index of the device that a stream other than the legacy one belongs to.
+
+    A stream that is being captured may not be asked; who captures it has its device's context in force.
+    """
+    if is_capturing(handle):
+        return int(call(api.cuCtxGetDevice))
     return int(call(api.cuStreamGetDevice, STREAMS[handle]))

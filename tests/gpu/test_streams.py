@@ -54,10 +54,11 @@ def all_equal(x, value):
 
 def reuse(side, ballast):
     """A block freed on the default stream while a side stream has still to read it, and then taken again."""
+    ints(1) + 1  # compiled, so that what follows takes less time on the host than the ballast takes on the GPU
     x = ints(1)
     pointer = x._buffer.pointer
     with cuda.stream(side):
-        keep_busy(ballast)
+        keep_busy(ballast, 400)
         y = x + 1  # runs when the ballast is done
     del x
     others = [ints(100 + step) for step in range(8)]  # would be given the block of x
