@@ -7,6 +7,7 @@ the next allocation that it does not fit.
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -163,6 +164,7 @@ def _of_cupy(pool: Any, device: int) -> ExternalSource:
     """CuPy allocates on its current stream, and frees what nobody refers to."""
     cuda = sys.modules["cupy"].cuda
     blocks: dict[int, Any] = {}
+    atexit.register(blocks.clear)  # while CuPy is still there to take them
 
     def allocate(nbytes: int, stream: int) -> int:
         with _cupy_stream(cuda, stream, device):
@@ -172,7 +174,7 @@ def _of_cupy(pool: Any, device: int) -> ExternalSource:
 
     def release(pointer: int, nbytes: int, stream: int) -> None:
         with _cupy_stream(cuda, stream, device):
-            del blocks[pointer]
+            blocks.pop(pointer, None)
 
     return ExternalSource(allocate, release)
 
@@ -180,15 +182,8 @@ def _of_cupy(pool: Any, device: int) -> ExternalSource:
 def _of_rmm(resource: Any) -> ExternalSource:
     """RMM takes streams as objects of its own."""
 
-    class Handle:
-        def __init__(self, stream: int) -> None:
-            self.stream = stream
-
-        def __cuda_stream__(self) -> tuple[int, int]:
-            return 0, self.stream
-
     def of(stream: int) -> Any:
-        return sys.modules["rmm"].pylibrmm.stream.Stream(Handle(stream))
+        return sys.modules["rmm"].pylibrmm.stream.Stream(_Handle(stream))
 
     return ExternalSource(
         lambda nbytes, stream: resource.allocate(nbytes, of(stream)),
