@@ -42,6 +42,8 @@ def _truth(value: Value, source: str) -> str:
     if STORAGE[source].kind == "bits":
         _format(source)
         return f"({value[0]} & 0x7F) != 0"
+    if source == "bfloat16":  # Triton's interpreter compares the bits of bfloat16
+        value = cast_text(value, source, "float32")
     return " | ".join(f"({part} != 0)" for part in value)
 
 

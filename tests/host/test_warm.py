@@ -23,7 +23,7 @@ from tilearray_cuda import cache
 Output = pytest.CaptureFixture[str]
 
 
-# --- what is chosen -----------------------------------------------------------------------------------------------------
+# --- what is chosen ---------------------------------------------------------------------------------------------------
 
 
 def rows(ops: str, dtypes: str = "float32", mixed: bool = False) -> list[warm.Row]:
@@ -306,7 +306,7 @@ def test_mixed_dtypes_are_warmed_where_they_are_asked_for(gpu: Recorder):
     assert asked <= gpu.warmed(select("add", "int64 float32", mixed=True))
 
 
-# --- one kernel ---------------------------------------------------------------------------------------------------------
+# --- one kernel -------------------------------------------------------------------------------------------------------
 
 
 def test_what_the_compiler_raises_is_part_of_the_answer(gpu: Recorder, capsys: Output, monkeypatch: pytest.MonkeyPatch):
