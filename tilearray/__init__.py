@@ -69,6 +69,7 @@ from tilearray.errors import (
     TileArrayError,
     WriteError,
 )
+from tilearray.gather import set_index_check
 from tilearray.joining import concat, repeat, roll, stack, tile
 from tilearray.layout import broadcast_shapes
 from tilearray.manipulation import (
@@ -124,6 +125,7 @@ from tilearray.ops import (
     where,
 )
 from tilearray.promotion import Semantics
+from tilearray.taking import take, take_along_axis
 from tilearray.triangles import eye, meshgrid, tril, triu
 
 __version__ = "0.1.0.dev0"
@@ -244,6 +246,7 @@ __all__ = [
     "roll",
     "semantics",
     "set_default_device",
+    "set_index_check",
     "set_semantics",
     "set_transfer_guard",
     "sin",
@@ -253,6 +256,8 @@ __all__ = [
     "squeeze",
     "stack",
     "subtract",
+    "take",
+    "take_along_axis",
     "tanh",
     "tile",
     "to_device",

@@ -66,7 +66,14 @@ class Promotion(enum.Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """An expression over typed inputs; hashed by identity, so keep it in the cache that made it."""
+    """An expression over typed inputs; hashed by identity, so keep it in the cache that made it.
+
+    Nodes of an op are inputs, casts and calls. Kernels that move elements have three more, which cuda alone knows:
+    ``("index",)`` is the position of the element in a dense result, an int64; ``("gather", input, node)`` is the
+    element of an input that lies as many elements further as the node says; ``("report", condition, value, input)``
+    leaves a value in the first word of an input where a condition is true. `places` has for each output the node that
+    says how far from its own place an element is stored.
+    """
 
     inputs: tuple[tuple[str, str], ...]
     nodes: tuple[Node, ...]
@@ -74,6 +81,7 @@ class Body:
     output_dtypes: tuple[str, ...]
     scalar_dtypes: tuple[np.dtype | None, ...]
     result: np.dtype
+    places: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray import dtypes
+from tilearray import dtypes, ramps
 from tilearray.array import Array
 from tilearray.base import ArrayBase, Signature, check_alignment, placed, signature_of
 from tilearray.context import STATE
@@ -313,43 +313,38 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     """
     limits = (0, start) if stop is None else (start, stop)
     numbers = [_number(given, "arange")[0] for given in (*limits, step)]
-    wanted = None if dtype is None else dtypes.as_dtype(dtype, "arange")
+    target = None if dtype is None else dtypes.as_dtype(dtype, "arange")
+    where = as_device(device, "arange")
     if any(isinstance(number, complex) for number in numbers):
         raise OperandError(f"arange: expected real numbers as start, stop and step, got {tuple(numbers)}")
     if numbers[2] == 0:
         raise ShapeError("arange: expected a step other than 0, got 0; write one that leads from start to stop")
-    is_float = any(isinstance(number, float) for number in numbers)
-    host = _float_range(*numbers) if is_float else _integer_range(range(*numbers), wanted)  # type: ignore[arg-type]
-    if wanted is None:
-        wanted = number_dtype(float(numbers[0]), float(numbers[1]), "arange") if is_float else host.dtype  # type: ignore[arg-type]
-    return to_device(_imported(host), as_device(device, "arange")).astype(wanted, copy=False)
+    if any(isinstance(number, float) for number in numbers):
+        count = _count(*numbers)  # type: ignore[arg-type]
+        first, last, stride = [float(number) for number in numbers]  # type: ignore[arg-type]
+        return ramps.floats(first, stride, count, target or number_dtype(first, last, "arange"), where)
+    values = range(*numbers)  # type: ignore[arg-type]
+    natural = _integer_dtype(values, target)
+    return ramps.integers(values, target or natural, where)
 
 
-def _integer_range(values: range, dtype: np.dtype | None) -> np.ndarray:
-    """The integers of a range, in the dtype that holds them; checked against `dtype` where that is an integer one."""
+def _integer_dtype(values: range, dtype: np.dtype | None) -> np.dtype:
+    """The dtype that holds the integers of a range; checked against `dtype` where that is an integer one."""
     least, most = sorted((values[0], values[-1])) if values else (0, 0)
     if dtype is None or dtypes.info(dtype).kind not in ("int", "uint"):
         dtype = number_dtype(least, most, "arange")
     for extreme in (least, most):
         as_number(extreme, dtype, "arange")
-    carrier = dtypes.uint64 if most > dtypes.iinfo("int64").max else dtypes.int64
-    host = np.arange(len(values), dtype=np.uint64)  # modulo 2**64, so that nothing in between can overflow
-    host *= np.uint64(values.step % 2**64)
-    host += np.uint64(values.start % 2**64)
-    return host.view(carrier).astype(dtype, copy=False)
+    return dtype
 
 
-def _float_range(first: float, last: float, step: float) -> np.ndarray:
+def _count(first: float, last: float, step: float) -> int:
     try:
-        count = max(0, math.ceil((last - first) / step))
+        return max(0, math.ceil((last - first) / step))
     except (ValueError, OverflowError):
         raise ShapeError(
             f"arange: expected finite numbers, got {first} to {last} in steps of {step}; write limits that are finite"
         ) from None
-    host = np.arange(count, dtype=np.float64)
-    host *= float(step)
-    host += float(first)
-    return host
 
 
 def linspace(
@@ -386,8 +381,4 @@ def linspace(
     carrier = dtypes.complex128 if any(isinstance(limit, complex) for limit in limits) else dtypes.float64
     first, last = [as_number(limit, carrier, "linspace") for limit in limits]
     wanted = number_dtype(first, last, "linspace") if dtype is None else dtypes.as_dtype(dtype, "linspace")
-    with np.errstate(all="ignore"):
-        host = np.linspace(first, last, count, endpoint=endpoint)
-    if dtypes.info(wanted).kind in ("int", "uint") and host.dtype.kind == "f":
-        host = np.floor(host)
-    return to_device(_imported(host), as_device(device, "linspace")).astype(wanted, copy=False)
+    return ramps.spaced(first, last, count, endpoint, wanted, as_device(device, "linspace"))

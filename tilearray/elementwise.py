@@ -176,15 +176,20 @@ def _unaliased(operand: Any, out: ArrayBase) -> Any:
     """Return `operand`, or a copy of it where it shares memory with `out` and is not the very same view."""
     if operand is out or not isinstance(operand, ArrayBase):
         return operand
+    if not overlap(operand, out):
+        return operand
     mine, target = operand._signature, out._signature
-    if mine.device is not target.device:
-        return operand
-    first, last = operand._span()
-    start, end = out._span()
-    if last <= start or end <= first:
-        return operand
     same_elements = mine.layout == target.layout and mine.itemsize == target.itemsize
     return operand if same_elements and operand._address == out._address else copy_of(operand)
+
+
+def overlap(x: ArrayBase, y: ArrayBase) -> bool:
+    """Whether two arrays may share memory: whether the bytes that they lie in do."""
+    if x._signature.device is not y._signature.device:
+        return False
+    first, last = x._span()
+    start, end = y._span()
+    return start < last and first < end
 
 
 def copy_of(x: A) -> A:

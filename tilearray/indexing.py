@@ -1,4 +1,4 @@
-"""Basic indexing: each selection by integers, slices, ``...`` and ``newaxis`` is a view; assignment goes through it."""
+"""Indexing: a selection by integers, slices, ``...`` and ``newaxis`` is a view, one by arrays is a new array."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.base import A, ArrayBase
-from tilearray.elementwise import check_target, execute, fill
-from tilearray.errors import IndexingError, OperandError, ShapeError
+from tilearray.base import A, ArrayBase, signature_of
+from tilearray.devices import common_device
+from tilearray.elementwise import check_target, copy_of, execute, fill, new_array, overlap
+from tilearray.errors import OperandError, ShapeError
+from tilearray.gather import gather, scatter
+from tilearray.layout import result_layout
 from tilearray.operands import scalar_array
 from tilearray.scalars import classify
+from tilearray.selection import has_arrays
 
 
 def get(x: A, key: Any) -> A:
-    """Return the view that `key` selects."""
-    _refuse_arrays(key)
+    """Return what `key` selects: a view, or, where arrays are in it, a new array."""
+    if has_arrays(key):
+        return gather(x, key)
     layout, shift = x._signature.layout.index(key)
     return x._view(layout, shift)
 
@@ -23,28 +28,54 @@ def get(x: A, key: Any) -> A:
 def set(x: ArrayBase, key: Any, value: Any) -> None:
     """Assign an Array (broadcast, cast within its kind) or a number to what `key` selects.
 
-    A key that is a bool Array selects where it is true. As in NumPy, leading axes of size 1 that the target does not
-    have are dropped from the value.
+    As in NumPy, leading axes of size 1 that the target does not have are dropped from the value.
     """
-    if isinstance(key, ArrayBase) and key._signature.dtype.kind == "b":
-        _set_where(x, key, value)
-        return
-    target = get(x, key)
-    if classify(value) is not None:
-        fill(target, value, "setitem")
-        return
     if isinstance(value, np.generic):
         value = scalar_array(value, x._signature.device, "setitem")
-    if not isinstance(value, ArrayBase):
+    if classify(value) is None and not isinstance(value, ArrayBase):
         raise OperandError(
             f"setitem: expected a tilearray Array or a number, got {type(value).__name__}; write ta.asarray(value)"
         )
+    if isinstance(key, ArrayBase) and key._signature.dtype.kind == "b" and not _one_by_one(x, key, value):
+        _set_where(x, key, value)
+    elif has_arrays(key):
+        _set_at(x, key, value)
+    else:
+        _set_view(get(x, key), value)
+
+
+def _set_view(target: ArrayBase, value: Any) -> None:
+    if not isinstance(value, ArrayBase):
+        fill(target, value, "setitem")
+        return
     check_target("setitem", target)
     if value._buffer is target._buffer and value._offset == target._offset and value._signature is target._signature:
         return  # what `x[key] += y` comes to in the end: it is there already
     from tilearray.ops import assign
 
     execute(assign, (_without_leading_axes(value, target._signature.layout.ndim),), target)
+
+
+def _one_by_one(x: ArrayBase, mask: ArrayBase, value: Any) -> bool:
+    """Whether the first axis of a value has an element for each one that a mask selects."""
+    rest = x._signature.layout.ndim - mask._signature.layout.ndim
+    return isinstance(value, ArrayBase) and value._signature.layout.ndim > rest >= 0
+
+
+def _set_at(x: ArrayBase, key: Any, value: Any) -> None:
+    """Assign where arrays point: a number, or an array in the dtype of `x` and in memory of its own."""
+    from tilearray.ops import assign
+
+    check_target("setitem", x)
+    if isinstance(value, ArrayBase):
+        common_device("setitem", [x._signature, value._signature])
+        dtype = x._signature.dtype
+        if value._signature.dtype != dtype:
+            layout = result_layout(value._signature.layout.shape, [value._signature.layout])
+            value = execute(assign, (value,), new_array(x.__class__, signature_of(layout, dtype, x._signature.device)))
+        elif overlap(x, value):
+            value = copy_of(value)
+    scatter(x, key, value)
 
 
 def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
@@ -58,11 +89,6 @@ def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
             f"write ta.broadcast_to(mask, {shape})"
         )
     rest = len(shape) - masked.ndim
-    if isinstance(value, ArrayBase) and value._signature.layout.ndim > rest:
-        raise IndexingError(
-            "setitem: a value for each selected element is not in tilearray yet; "
-            "write ta.where(mask, values, x), with values of the shape of x"
-        )
     spread = mask._view(masked.expand_dims(range(masked.ndim, len(shape)))) if rest else mask
     execute(where, (spread, value, x), x)
 
@@ -71,16 +97,3 @@ def _without_leading_axes(value: A, ndim: int) -> A:
     layout = value._signature.layout
     spare = max(layout.ndim - ndim, 0)
     return value._view(layout.squeeze(range(spare))) if spare and layout.shape[:spare] == (1,) * spare else value
-
-
-def _refuse_arrays(key: Any) -> None:
-    for part in key if isinstance(key, tuple) else (key,):  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(part, (ArrayBase, np.ndarray, list)) and not _is_integer(part):
-            raise IndexingError(
-                "getitem: indexing with arrays, masks and lists is not in tilearray yet; "
-                "write integers, slices, ... or None"
-            )
-
-
-def _is_integer(part: Any) -> bool:
-    return isinstance(part, (ArrayBase, np.ndarray)) and part.shape == () and part.dtype.kind in "iu"  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ import ast
 import re
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilearray_cuda.casting import Value, cast_text
 from tilearray_cuda.dtypes import STORAGE
@@ -208,23 +208,40 @@ def _body(spec: KernelSpec, mask: str | None) -> list[str]:
     lines: list[str] = []
     values: list[Value] = []
     dtypes: list[str] = []
-    inputs = spec.operands[spec.outputs :]
     for position, node in enumerate(spec.nodes):
-        name = f"v{position}"
-        if node[0] == "input":
-            operand = inputs[node[1]]
-            value, dtype = _load(spec, operand, mask, lines), operand.dtype
-        elif node[0] == "cast":
-            value, dtype = cast_text(values[node[1]], dtypes[node[1]], node[2]), node[2]
-        else:
-            _, called, arguments, dtype, template = node
-            operand_dtypes = [dtypes[argument] for argument in arguments]
-            value = (call_text(called, template, [values[argument] for argument in arguments], operand_dtypes),)
-        values.append(_named(name, value, dtype, lines))
+        value, dtype = _evaluate(spec, node, values, dtypes, mask, lines)
+        values.append(_named(f"v{position}", value, dtype, lines) if value else value)
         dtypes.append(dtype)
-    for operand, stored in zip(spec.operands, spec.stores, strict=False):
-        lines += _store(spec, operand, values[stored], mask)
+    places = [values[place][0] for place in spec.places] or [""] * spec.outputs
+    for operand, stored, place in zip(spec.operands, spec.stores, places, strict=False):
+        lines += _store(spec, operand, values[stored], mask, place)
     return lines
+
+
+def _evaluate(
+    spec: KernelSpec, node: Any, values: list[Value], dtypes: list[str], mask: str | None, lines: list[str]
+) -> tuple[Value, str]:
+    """What a node computes, and its dtype; nothing for a node that only reports."""
+    inputs = spec.operands[spec.outputs :]
+    match node:
+        case ("input", position):
+            return _load(spec, inputs[position], mask, lines), inputs[position].dtype
+        case ("cast", argument, dtype):
+            return cast_text(values[argument], dtypes[argument], dtype), dtype
+        case ("call", called, arguments, dtype, template):
+            operand_dtypes = [dtypes[argument] for argument in arguments]
+            return (call_text(called, template, [values[argument] for argument in arguments], operand_dtypes),), dtype
+        case ("index",):
+            return ("index.to(tl.int64)",), "int64"
+        case ("gather", position, place):
+            return _load(spec, inputs[position], mask, lines, values[place][0]), inputs[position].dtype
+        case ("report", condition, value, position):
+            inside = _everywhere(spec, mask)
+            found = f"{values[condition][0]} & {inside}" if inside else values[condition][0]
+            lines.append(f"report({inputs[position].name}, {found}, {values[value][0]})")
+            return (), "bool"
+        case _:
+            raise NotImplementedError(f"{node[0]}: cuda knows no such node")
 
 
 def _named(name: str, value: Value, dtype: str, lines: list[str]) -> Value:
@@ -237,10 +254,10 @@ def _named(name: str, value: Value, dtype: str, lines: list[str]) -> Value:
     return parts
 
 
-def _load(spec: KernelSpec, operand: Operand, mask: str | None, lines: list[str]) -> Value:
+def _load(spec: KernelSpec, operand: Operand, mask: str | None, lines: list[str], place: str = "") -> Value:
     if operand.strides is None:
         return _number(operand)
-    addresses, guard = _addresses(spec, operand), _guard(spec, operand, mask)
+    addresses, guard = _addresses(spec, operand, place), _guard(spec, operand, mask, place)
     loads = tuple(f"tl.load({address}{guard})" for address in addresses)
     if operand.dtype == "complex64":
         word = f"{operand.name}_word"
@@ -261,8 +278,8 @@ def _number(operand: Operand) -> Value:
     )
 
 
-def _store(spec: KernelSpec, operand: Operand, value: Value, mask: str | None) -> list[str]:
-    addresses, guard = _addresses(spec, operand), _guard(spec, operand, mask)
+def _store(spec: KernelSpec, operand: Operand, value: Value, mask: str | None, place: str) -> list[str]:
+    addresses, guard = _addresses(spec, operand, place), _guard(spec, operand, mask, place)
     if operand.dtype == "complex64":
         low, high = (f"{part}.to(tl.float32).to(tl.uint32, bitcast=True).to(tl.uint64)" for part in value)
         value = (f"{low} | ({high} << 32)",)
@@ -271,9 +288,15 @@ def _store(spec: KernelSpec, operand: Operand, value: Value, mask: str | None) -
     return [f"tl.store({address}, {part}{guard})" for address, part in zip(addresses, value, strict=True)]
 
 
-def _addresses(spec: KernelSpec, operand: Operand) -> list[str]:
-    """The addresses of an operand's elements; two for a complex128, which is two float64 in memory."""
+def _addresses(spec: KernelSpec, operand: Operand, place: str = "") -> list[str]:
+    """The addresses of an operand's elements; two for a complex128, which is two float64 in memory.
+
+    Where a value says how far from its place an element lies, there is one for each element of the block.
+    """
     index = _flat_index(spec, operand) if spec.case in FLAT_CASES else _tile_index(spec, operand)
+    if place:
+        block = "index * 0" if spec.case in FLAT_CASES else "row * 0 + column * 0"
+        index = " + ".join(part for part in (index, place, block) if part)
     if operand.dtype == "complex128":
         real = f"{operand.name} + {_pairs(f'({index})')}" if index else operand.name
         return [real, f"{real} + 1"]
@@ -285,12 +308,19 @@ def _pairs(index: str) -> str:
     return f"2 * {index}.to(tl.int64)"
 
 
-def _guard(spec: KernelSpec, operand: Operand, mask: str | None) -> str:
-    if mask == "tile":
+def _guard(spec: KernelSpec, operand: Operand, mask: str | None, place: str = "") -> str:
+    if place:
+        mask = _everywhere(spec, mask)
+    elif mask == "tile":
         mask = _tile_mask(operand)
     elif all(stride == 0 for stride in operand.strides or ()):
         mask = None
     return f", mask={mask}" if mask else ""
+
+
+def _everywhere(spec: KernelSpec, mask: str | None) -> str | None:
+    """The mask of a whole block, or None."""
+    return "(in_rows & in_columns)" if mask == "tile" else mask
 
 
 def call_text(called: str, template: str | None, arguments: list[Value], dtypes: list[str]) -> str:

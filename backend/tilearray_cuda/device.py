@@ -17,6 +17,7 @@ from tilearray_cuda.blocks import Buffer
 from tilearray_cuda.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
 from tilearray_cuda.errors import NoDeviceError
 from tilearray_cuda.memory import Allocator, Statistics
+from tilearray_cuda.reports import Reports
 from tilearray_cuda.staging import Staging, download_array, upload_array
 from tilearray_cuda.stream import Events, home_of
 
@@ -53,6 +54,7 @@ class CudaDevice:
         self.events = Events(self.context)
         self.memory = Allocator(self)
         self.staging = Staging(self)
+        self.reports = Reports(self)
         self.allocate = self.memory.allocate
         self.join = self.memory.join
 
@@ -101,7 +103,9 @@ class CudaDevice:
         check_fork("cuMemcpyDtoHAsync")
         stream = home_of(buffer) if stream is None else stream
         self.join(buffer, stream)
-        return download_array(self.staging, buffer.pointer + offset, shape, strides, dtype, stream)
+        found = download_array(self.staging, buffer.pointer + offset, shape, strides, dtype, stream)
+        self.reports.check()
+        return found
 
     def from_numpy(self, array: np.ndarray, /, *, copy: bool = True, stream: int = 0) -> tuple[Buffer, int]:
         """Return a buffer with an array's elements at the array's own strides, and the byte offset of element 0.
@@ -137,6 +141,7 @@ class CudaDevice:
         check_fork("cuCtxSynchronize")
         with Current(self.context):
             call(api.cuCtxSynchronize)
+        self.reports.check()
 
     def statistics(self) -> Statistics:
         """Return what memory is held."""

@@ -290,3 +290,27 @@ def complex_isnan(a, b):
 def complex_where(condition, a, b, c, d):
     """The first number where the condition holds, else the second."""
     return tl.where(condition, a, c), tl.where(condition, b, d)
+
+
+# --- positions ------------------------------------------------------------------------------------------------------
+
+
+def wrapped_index(index, size):
+    """An index that is counted from the front; negative ones count from the end."""
+    return tl.where(index < 0, index + size, index)
+
+
+def is_outside(index, size):
+    """Whether a wrapped index is no element."""
+    return (index < 0) | (index >= size)
+
+
+def clamped_index(index, size):
+    """The nearest index that is an element."""
+    return tl.minimum(tl.maximum(index, 0), size - 1)
+
+
+def report(place, condition, value):
+    """Leave one of the values for which a condition is true."""
+    block = tl.where(condition, value, 0)
+    tl.store(place + block * 0, block, mask=condition)

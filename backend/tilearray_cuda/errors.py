@@ -8,7 +8,8 @@ The package is independent of `tilearray`, so its errors are Python's own, named
     │   └── NoDeviceError            a driver, but no such GPU
     ├── OutOfMemoryError             (also MemoryError) states what was asked for, free, in use and cached
     ├── ForkedError                  CUDA was in use before this process was forked
-    └── CaptureError                 what was asked for cannot be part of a CUDA graph, or would escape its capture
+    ├── CaptureError                 what was asked for cannot be part of a CUDA graph, or would escape its capture
+    └── DeferredIndexError           (also IndexError) an index outside of its axis, found after the call that had it
     NeedsDense (ValueError)          a view too sparse to be copied to the host as it lies
 """
 
@@ -54,6 +55,10 @@ class ForkedError(CudaError):
 
 class CaptureError(CudaError):
     """A call has no place in a CUDA graph, or would run outside of the capture that is under way."""
+
+
+class DeferredIndexError(CudaError, IndexError):
+    """An index array of an earlier call held an index outside of its axis."""
 
 
 class NeedsDense(ValueError):  # noqa: N818 - a request to the caller, who makes a dense copy first

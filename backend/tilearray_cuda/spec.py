@@ -39,6 +39,7 @@ class KernelSpec:
     operands : outputs first, then the inputs in the body's order
     outputs : how many of the operands are outputs
     nodes, stores : the expression graph, and which node each output stores; see `tilearray.body.Body`
+    places : for each output the node that says how far from its place an element is stored; () for none
     case : the name of the layout case
     rank : number of axes of the collapsed loop
     index_bits : 32 or 64
@@ -50,6 +51,7 @@ class KernelSpec:
     outputs: int
     nodes: tuple[Any, ...]
     stores: tuple[int, ...]
+    places: tuple[int, ...]
     case: str
     rank: int
     index_bits: int
@@ -59,8 +61,9 @@ class KernelSpec:
     @property
     def name(self) -> str:
         """The kernel's name: its operations and the layout case."""
-        calls = [str(node[1]) for node in self.nodes if node[0] == "call"] or ["copy"]
-        return "_".join([*calls[:4], self.case])
+        calls = [str(node[1]) for node in self.nodes if node[0] == "call"]
+        moved = ["scatter"] if self.places else ["gather"] if any(node[0] == "gather" for node in self.nodes) else []
+        return "_".join([*(moved or calls[:4] or ["copy"]), self.case])
 
     @property
     def arrays(self) -> tuple[Operand, ...]:
@@ -86,6 +89,7 @@ def make_spec(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel
         len(body.output_dtypes),
         body.nodes,
         body.outputs,
+        body.places,
         layout_class.case.value,
         layout_class.rank,
         layout_class.index_bits,

@@ -23,6 +23,7 @@ from test_import import in_fresh_python
 
 from tilearray import ops
 from tilearray.errors import TileArrayError
+from tilearray.gather import _gathering
 from tilearray.loop import NARROW, layout_class, make_loop
 from tilearray_cuda.casting import UnsupportedCastError
 from tilearray_cuda.codegen import _device_functions, generate, open_strides
@@ -162,6 +163,7 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
             if not source.startswith("complex") or target.startswith("complex") or target == "bool":
                 kernels.append(flat_kernel("astype", source, out=target))
     kernels.append(flat_kernel("less", "int64", "uint64"))
+    kernels.append(kernel_for(_gathering("float32", ("int64",), True), (1000,), [(1,), (0,), (1,), (0,)]))
     used: set[str] = set()
     for kernel in kernels:
         if kernel is not None:

@@ -20,6 +20,8 @@ from strategies import accepted
 
 from tilearray.body import Body
 from tilearray.errors import TileArrayError
+from tilearray.gather import _gathering, _placing, _scattering
+from tilearray.ramps import _spacing, _stepping
 from tilearray_cuda import compile as compiling
 from tilearray_cuda.dtypes import ITEMSIZE
 
@@ -336,3 +338,25 @@ def test_compiles(name: str, dtype: str, semantics: str) -> None:
             continue
         code = compiled(kernel, arch)
         assert code.cubin[:4] == b"\x7fELF"
+
+
+GATHERS = {
+    "gather": (_gathering("float32", ("int64",), True), [(1,), (0,), (1,), (0,)]),
+    "gather, two indices": (_gathering("complex128", ("uint8", "uint64"), False), [(1,), (0,), (1,), (1,)]),
+    "gather rows": (_gathering("bfloat16", ("int32",), True), [(512, 1), (0, 1), (1, 0), (0, 0)]),
+    "scatter rows": (_scattering("bool", False), [(0, 1), (512, 1), (1, 0)]),
+    "scatter a number": (_scattering("float8_e4m3fn", True), [(0,), (1,)]),
+    "positions": (_placing(("int16", "int64"), True), [(1,), (1,), (0,), (1,), (0,)]),
+    "arange": (_stepping("int64", "bfloat16"), [(1,)]),
+    "linspace": (_spacing("float16", False), [(1,)]),
+}
+
+
+@pytest.mark.parametrize("arch", [80, 90, 100])
+@pytest.mark.parametrize("name", GATHERS)
+def test_kernels_that_move_or_make_elements_compile(name, arch):
+    body, strides = GATHERS[name]
+    shape = (4096,) if len(strides[0]) == 1 else (600, 512)
+    code = compiled(kernel_for(body, shape, strides, arch=arch), arch)
+    assert code.cubin.startswith(b"\x7fELF")
+    assert not code.count(r"div\.[su]64")

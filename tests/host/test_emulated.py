@@ -1,0 +1,146 @@
+"""The library on an emulated GPU: generated kernels run by Triton's interpreter, everything above them as it is.
+
+What has no row in the table of ops is seen here without a GPU: gathers, assignments, ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from interpreting import Interpreter, interpreting
+from kernels import needs_triton
+
+pytestmark = needs_triton
+
+FEW = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[Interpreter]:
+    with interpreting() as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", ["gather", "scatter", "take"])
+def test_indexing_is_numpys(process, name):
+    process.pool.submit(_indexing, name).result()
+
+
+@pytest.mark.parametrize("name", ["_errors", "_overlap", "_modes", "_ranges", "_launches"])
+def test_on_the_device(process, name):
+    process.pool.submit(globals()[name]).result()
+
+
+def _indexing(name: str) -> None:
+    from emulated import emulated_device
+    from gathering import check_property
+
+    check_property(name, emulated_device(), FEW)
+
+
+def _errors() -> None:
+    from emulated import emulated_device
+    from gathering import check_errors
+
+    check_errors(emulated_device())
+
+
+def _overlap() -> None:
+    from emulated import emulated_device
+    from gathering import check_repeated_and_overlapping
+
+    check_repeated_and_overlapping(emulated_device())
+
+
+def _modes() -> None:
+    from emulated import emulated_device
+
+    import tilearray as ta
+    from tilearray_cuda.errors import DeferredIndexError
+
+    device = emulated_device()
+    x, index = ta.arange(5, device=device), ta.asarray([1, 7, -9], device=device)
+    try:
+        ta.set_index_check("clip")
+        assert x[index].tolist() == [1, 4, 0]
+        ta.set_index_check("deferred")
+        found = x[index]
+        with pytest.raises(DeferredIndexError, match=r"an index array held (7|-9)"):
+            ta.to_numpy(found)
+        assert found.tolist() == [1, 4, 0]
+    finally:
+        ta.set_index_check("raise")
+    with pytest.raises(ta.IndexingError, match=r"got (7|-9)"):
+        x[index]
+    with pytest.raises(ta.IndexingError, match=r"write ta.where\(mask, x, fill\)"):
+        x[x > 2]
+    with pytest.raises(ta.DeviceError, match=r"write index.to_device\('cuda:0'\)"):
+        x[ta.asarray([1], device="cpu")]
+    assert x[[0, -1]].tolist() == [0, 4]
+    assert x[np.array([[3]])].tolist() == [[3]]
+    assert x[ta.asarray(2**64 - 1, dtype="uint64", device=device)[None] % 3].tolist() == [(2**64 - 1) % 3]
+    with pytest.raises(ta.IndexingError):
+        x[ta.asarray([2**64 - 1], dtype="uint64", device=device)]
+
+
+RANGES = [
+    ((5,), {}),
+    ((5, -5, -2), {"dtype": "int8"}),
+    ((2**63, 2**63 + 3), {}),
+    ((2**63 - 3, 2**64 - 1, 2**62), {"dtype": "uint64"}),
+    ((0, 3000), {"dtype": "float16"}),
+    ((0.1, 2.0, 0.3), {}),
+    ((0, 1, 1e-3), {"dtype": "float64"}),
+    ((3, 3), {}),
+    ((-3.5, 3), {"dtype": "int16"}),
+    ((4,), {"dtype": "complex64"}),
+]
+SPACES = [
+    ((0, 1, 7), {}),
+    ((0, 10, 4), {"dtype": "int32"}),
+    ((-1.5, 1.7, 1001), {"dtype": "float64"}),
+    ((0, 1, 5), {"endpoint": False}),
+    ((3, 3, 4), {}),
+    ((1, 2, 1), {}),
+    ((1, 2, 0), {}),
+    ((0, 5e-324, 3), {"dtype": "float64"}),
+    ((0, 1j, 3), {}),
+    ((0, float("inf"), 3), {}),
+]
+
+
+def _ranges() -> None:
+    from emulated import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    for function, cases in ((ta.arange, RANGES), (ta.linspace, SPACES)):
+        for arguments, options in cases:
+            ours = ta.to_numpy(function(*arguments, device=device, **options))
+            host = ta.to_numpy(function(*arguments, device="cpu", **options))
+            assert ours.dtype == host.dtype, (arguments, options)
+            np.testing.assert_array_equal(ours, host, err_msg=f"{arguments} {options}")
+
+
+def _launches() -> None:
+    """A gather is one launch; an assignment is two, one of which checks."""
+    from emulated import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    backend = device.backend
+    x, index = ta.arange(5, device=device), ta.asarray([1, 2], device=device)
+    for act, launches in [
+        (lambda: x[index], 1),
+        (lambda: x.__setitem__(index, 3), 2),
+        (lambda: ta.arange(100, device=device), 1),
+        (lambda: ta.linspace(0, 1, 100, device=device), 1),
+    ]:
+        before = backend.launches
+        act()
+        assert backend.launches - before == launches
