@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from gathering import PROPERTIES, check_errors, check_property, check_repeated_and_overlapping
@@ -10,7 +12,8 @@ from hypothesis import HealthCheck, settings
 import tilearray as ta
 from tilearray_cuda.errors import CaptureError, DeferredIndexError
 
-MANY = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
+MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
