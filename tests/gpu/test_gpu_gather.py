@@ -72,11 +72,12 @@ def test_many_elements(dtype, size):
     host = rng.integers(0, 100, 1_000_003).astype("float32")
     indices = rng.integers(-host.size, host.size, size)
     x = ta.asarray(host, device="cuda").astype(dtype)
-    np.testing.assert_array_equal(ta.to_numpy(x[ta.asarray(indices, device="cuda")].astype("float32")), host[indices])
+    found = x[ta.asarray(indices, device="cuda")]
+    np.testing.assert_array_equal(ta.to_numpy(found.real.astype("float32")), host[indices])
     order = ta.asarray(rng.permutation(host.size), device="cuda")
     y = ta.zeros(host.size, dtype=dtype, device="cuda")
     y[order] = x[order]
-    np.testing.assert_array_equal(ta.to_numpy(y.astype("float32")), host)
+    np.testing.assert_array_equal(ta.to_numpy(y.real.astype("float32")), host)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float16", "bfloat16", "uint8", "float64", "complex64", "float8_e5m2"])
