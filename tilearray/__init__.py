@@ -69,6 +69,7 @@ from tilearray.errors import (
     TileArrayError,
     WriteError,
 )
+from tilearray.explanation import PromotionExplanation, explain_promotion
 from tilearray.gather import set_index_check
 from tilearray.joining import concat, repeat, roll, stack, tile
 from tilearray.layout import broadcast_shapes
@@ -148,6 +149,7 @@ __all__ = [
     "LayoutError",
     "OperandError",
     "PromotionError",
+    "PromotionExplanation",
     "ScalarOverflowError",
     "Semantics",
     "SemanticsError",
@@ -188,6 +190,7 @@ __all__ = [
     "exp",
     "expand",
     "expand_dims",
+    "explain_promotion",
     "eye",
     "finfo",
     "flip",

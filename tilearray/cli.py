@@ -29,7 +29,7 @@ from tilearray import dtypes, warm
 from tilearray.base import SIGNATURES
 from tilearray.body import BODIES
 from tilearray.caches import KERNELS, PLANS
-from tilearray.promotion import SEMANTICS
+from tilearray.systems import SEMANTICS
 
 CACHES = {"plans": PLANS, "signatures": SIGNATURES, "bodies": BODIES, "kernels": KERNELS}  # two generations each
 
@@ -99,7 +99,7 @@ def info() -> str:
 
     Examples
     --------
-    >>> "semantics   array-api (in force), triton" in info().splitlines()
+    >>> "semantics   array-api (in force), triton, cutile, torch, numpy" in info().splitlines()
     True
     """
     lines = (

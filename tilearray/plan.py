@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilearray.base import Signature, signature_of
 from tilearray.body import Body, Type, TypedScalar, body_of
 from tilearray.caches import KERNELS
+from tilearray.deciding import zero_dim
 from tilearray.devices import Device, Launch, common_device
 from tilearray.errors import BroadcastError
 from tilearray.layout import Layout, broadcast_shapes, result_layout
@@ -45,7 +46,7 @@ def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signatur
     for key in keys:
         if isinstance(key, Signature):
             arrays.append(key)
-            types.append(key.dtype)
+            types.append(zero_dim(key.dtype) if semantics.zero_dim and not key.layout.shape else key.dtype)
         else:
             types.append(key)
     device = common_device(op.name, arrays if out is None else [*arrays, out])

@@ -25,8 +25,8 @@ from tilearray.context import (
     semantics,
     set_semantics,
 )
-from tilearray.errors import DTypeError, OperandError, PromotionError, ScalarOverflowError
-from tilearray.promotion import ARRAY_API, TRITON, SemanticsError
+from tilearray.errors import DTypeError, OperandError, PromotionError, ScalarOverflowError, SemanticsError
+from tilearray.systems import ARRAY_API, TRITON
 
 
 @pytest.fixture(autouse=True)

@@ -14,18 +14,12 @@ import numpy as np
 import pytest
 
 from tilearray import dtypes
+from tilearray.casting import can_cast_same_kind
 from tilearray.dtypes import ALL, ARITHMETIC, STORAGE_ONLY, as_dtype
-from tilearray.errors import PromotionError, ScalarOverflowError
-from tilearray.promotion import (
-    ARRAY_API,
-    SEMANTICS,
-    TRITON,
-    Semantics,
-    SemanticsError,
-    as_semantics,
-    can_cast_same_kind,
-)
+from tilearray.errors import PromotionError, ScalarOverflowError, SemanticsError
+from tilearray.promotion import Semantics
 from tilearray.scalars import ScalarClass
+from tilearray.systems import ARRAY_API, SEMANTICS, TRITON, as_semantics
 
 ERROR = "error"
 BOTH = pytest.mark.parametrize("semantics", [ARRAY_API, TRITON], ids=str)
@@ -340,7 +334,9 @@ def test_float32_holds_what_the_message_says(dtype: np.dtype) -> None:
 
 
 def test_as_semantics() -> None:
-    assert {name: as_semantics(name) for name in ("array-api", "triton")} == dict(SEMANTICS)
+    names = ["array-api", "triton", "cutile", "torch", "numpy"]
+    assert {name: as_semantics(name) for name in names} == dict(SEMANTICS)
+    assert list(SEMANTICS) == names
     assert as_semantics(TRITON) is TRITON
     assert str(TRITON) == "triton"
     with pytest.raises(SemanticsError, match=r"semantics: 'torhc' is no semantics; write 'array-api' or 'triton'"):
