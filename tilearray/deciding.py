@@ -130,6 +130,9 @@ def _combined(
     if rank > RANK["bool"] and rank_below <= rank:
         steps.append(f"{other.name} ({below}) is of no higher kind than {mine.name} ({above}): it does not count")
         return mine
+    if rank == RANK["int"] and rank_below == RANK["complex"]:
+        steps.append(f"{other.name} ({below}) is of the higher kind")
+        return other
     return _join(rules, [mine, other], function, steps)
 
 
