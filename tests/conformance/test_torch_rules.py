@@ -29,7 +29,7 @@ from asking import (
     stored_by_us,
     with_numbers,
 )
-from formats import ARITHMETIC, kind_of
+from formats import ARITHMETIC
 
 import tilearray as ta
 
@@ -179,56 +179,68 @@ def promoted(question: Question) -> bool:
 LISTED = [
     Listed(
         "torch promotes uint16, uint32 and uint64, and has no CPU kernel for them in this op",
-        lambda q: q.op in GAPS
-        and len(set(q.dtypes)) == 1
-        and q.dtypes[0] in BARE
-        and only(q, "int")
-        and promoted(q)
-        and not copied(q),
+        lambda q: (
+            q.op in GAPS
+            and len(set(q.dtypes)) == 1
+            and q.dtypes[0] in BARE
+            and only(q, "int")
+            and promoted(q)
+            and not copied(q)
+        ),
     ),
     Listed(
         "comparisons of integers are exact and never an error here; torch has no kernel, or no common dtype",
-        lambda q: q.op in COMPARISONS
-        and only(q, "int")
-        and (
-            (integer(q) and not LIMIT[0] <= number(q) < LIMIT[1])
-            or (integer(q) and number(q) >= 2**63 and q.dtypes == ["bool"])
-            or (q.op in ORDERED and bool(set(q.dtypes) & set(BARE)))
-            or (len(set(q.dtypes)) == 2 and bool(set(q.dtypes) & set(BARE)))
+        lambda q: (
+            q.op in COMPARISONS
+            and only(q, "int")
+            and (
+                (integer(q) and not LIMIT[0] <= number(q) < LIMIT[1])
+                or (integer(q) and number(q) >= 2**63 and q.dtypes == ["bool"])
+                or (q.op in ORDERED and bool(set(q.dtypes) & set(BARE)))
+                or (len(set(q.dtypes)) == 2 and bool(set(q.dtypes) & set(BARE)))
+            )
         ),
     ),
     Listed(
         "an integer that the array does not hold wraps in torch; here it is an OverflowError",
-        lambda q: q.op not in (*COMPARISONS, "divide", "where")
-        and q.kinds == {"int"}
-        and integer(q)
-        and LIMIT[0] <= number(q) < LIMIT[1]
-        and not fits(number(q), q.dtypes[0])
-        and not (q.op in GAPS and q.dtypes[0] in BARE),
+        lambda q: (
+            q.op not in (*COMPARISONS, "divide", "where")
+            and q.kinds == {"int"}
+            and integer(q)
+            and LIMIT[0] <= number(q) < LIMIT[1]
+            and not fits(number(q), q.dtypes[0])
+            and not (q.op in GAPS and q.dtypes[0] in BARE)
+        ),
     ),
     Listed(
         "2**63 / a bool array: torch makes the number a float before it promotes",
-        lambda q: q.op == "divide"
-        and q.dtypes == ["bool"]
-        and q.operands[0] == number(q)
-        and integer(q)
-        and 2**63 <= number(q) < 2**64,
+        lambda q: (
+            q.op == "divide"
+            and q.dtypes == ["bool"]
+            and q.operands[0] == number(q)
+            and integer(q)
+            and 2**63 <= number(q) < 2**64
+        ),
     ),
     Listed(
         "torch refuses - with a bool operand, whatever the other is",
-        lambda q: q.op == "subtract"
-        and ("bool" in q.dtypes or isinstance(number(q), bool))
-        and not set(q.dtypes) & {*FP8, *BARE}
-        and (set(q.dtypes) != {"bool"} or (bool(q.numbers) and not isinstance(number(q), bool)))
-        and not (integer(q) and number(q) >= 2**63),
+        lambda q: (
+            q.op == "subtract"
+            and ("bool" in q.dtypes or isinstance(number(q), bool))
+            and not set(q.dtypes) & {*FP8, *BARE}
+            and (set(q.dtypes) != {"bool"} or (bool(q.numbers) and not isinstance(number(q), bool)))
+            and not (integer(q) and number(q) >= 2**63)
+        ),
     ),
     Listed(
         "torch compares, copies and negates float8 by its bits: ==, !=, isnan, abs, +x",
-        lambda q: q.op in ("equal", "not_equal", "isnan", "abs", "positive")
-        and len(set(q.dtypes)) == 1
-        and q.dtypes[0] in FP8
-        and not isinstance(number(q), complex)
-        and not (integer(q) and not LIMIT[0] <= number(q) < LIMIT[1]),
+        lambda q: (
+            q.op in ("equal", "not_equal", "isnan", "abs", "positive")
+            and len(set(q.dtypes)) == 1
+            and q.dtypes[0] in FP8
+            and not isinstance(number(q), complex)
+            and not (integer(q) and not LIMIT[0] <= number(q) < LIMIT[1])
+        ),
     ),
     Listed(
         "torch's x ** True copies, even where it does not compute",
@@ -240,9 +252,11 @@ LISTED = [
     ),
     Listed(
         "torch compares in complex32, which is not here",
-        lambda q: q.op in ("equal", "not_equal")
-        and q.operands[q.operands[0] != "float16"] == "float16"
-        and (isinstance(number(q), complex) or Point("complex64") in q.operands),
+        lambda q: (
+            q.op in ("equal", "not_equal")
+            and q.operands[q.operands[0] != "float16"] == "float16"
+            and (isinstance(number(q), complex) or Point("complex64") in q.operands)
+        ),
     ),
 ]
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from asking import BINARY, COMPARISONS, ERROR, Listed, Question, check, fits, pairs, with_numbers
-from formats import kind_of
 
 triton = pytest.importorskip("triton", reason="Triton is made for Linux only")
 tl = pytest.importorskip("triton.language")
@@ -125,17 +124,21 @@ LISTED = [
     ),
     Listed(
         "/ and % of 16-bit floats are float32",
-        lambda q: q.op in ("divide", "remainder")
-        and bool(set(q.dtypes) & set(HALVES))
-        and not set(q.dtypes) & {"float32", "float64"}
-        and not two(q, *((x,) for x in HALVES)),
+        lambda q: (
+            q.op in ("divide", "remainder")
+            and bool(set(q.dtypes) & set(HALVES))
+            and not set(q.dtypes) & {"float32", "float64"}
+            and not two(q, *((x,) for x in HALVES))
+        ),
     ),
     Listed(
         "/ // % of integers of different signedness are refused",
-        lambda q: q.op in DIVISIONS
-        and len(q.dtypes) == 2
-        and q.kinds <= {"bool", "int"}
-        and unsigned(q.dtypes[0]) != unsigned(q.dtypes[1]),
+        lambda q: (
+            q.op in DIVISIONS
+            and len(q.dtypes) == 2
+            and q.kinds <= {"bool", "int"}
+            and unsigned(q.dtypes[0]) != unsigned(q.dtypes[1])
+        ),
     ),
     Listed(
         "/ and % of float8 are float32, from Triton 3.9 on",
@@ -151,26 +154,34 @@ LISTED = [
     ),
     Listed(
         "- // % << >> of bools are computed",
-        lambda q: q.op in ("subtract", "floor_divide", "remainder", "bitwise_left_shift", "bitwise_right_shift")
-        and q.kinds == {"bool"}
-        and all(isinstance(x, bool) for x in q.numbers),
+        lambda q: (
+            q.op in ("subtract", "floor_divide", "remainder", "bitwise_left_shift", "bitwise_right_shift")
+            and q.kinds == {"bool"}
+            and all(isinstance(x, bool) for x in q.numbers)
+        ),
     ),
     Listed(
         "a float number below the normal range of float32 is float64",
-        lambda q: q.op not in (*COMPARISONS, *BITS, "floor_divide")
-        and q.kinds <= {"bool", "int"}
-        and isinstance(number(q), float)
-        and 0 < abs(number(q)) < 2.0**-126,
+        lambda q: (
+            q.op not in (*COMPARISONS, *BITS, "floor_divide")
+            and q.kinds <= {"bool", "int"}
+            and isinstance(number(q), float)
+            and 0 < abs(number(q)) < 2.0**-126
+        ),
     ),
     Listed(
         "an integer beyond 64 bits is refused, whatever it stands beside",
-        lambda q: integer(q)
-        and to_triton(number(q)) == "none"
-        and (q.op in COMPARISONS or (q.kinds == {"float"} and q.op not in BITS)),
+        lambda q: (
+            integer(q)
+            and to_triton(number(q)) == "none"
+            and (q.op in COMPARISONS or (q.kinds == {"float"} and q.op not in BITS))
+        ),
     ),
     Listed(
         "an integer that the array does not hold is refused, in comparisons and / too",
-        lambda q: q.op in (*COMPARISONS, "divide") and q.kinds == {"int"} and integer(q) and not fits(number(q), q.dtypes[0]),
+        lambda q: (
+            q.op in (*COMPARISONS, "divide") and q.kinds == {"int"} and integer(q) and not fits(number(q), q.dtypes[0])
+        ),
     ),
 ]
 
@@ -181,7 +192,7 @@ def integer(question: Question) -> bool:
 
 def to_triton(value: int) -> str:
     """What Triton takes an integer for: the first of int32, uint32, int64 and uint64 that holds it."""
-    if -(2**31) <= value < 2**31 or -(2**63) <= value < 2**63 and not 0 <= value < 2**32:
+    if -(2**31) <= value < 2**31 or (-(2**63) <= value < 2**63 and not 0 <= value < 2**32):
         return "signed"
     return "unsigned" if 0 <= value < 2**64 else "none"
 
