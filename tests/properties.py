@@ -19,6 +19,7 @@ from formats import dtype_of, exact
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from oracles import Operand, Outcome, disagreements, predict, predict_assignment, predict_astype
+from promoting import SEMANTICS
 from strategies import OPERATORS, Case, Place
 
 import tilearray as ta
@@ -26,7 +27,8 @@ from tilearray.errors import BroadcastError, WriteError
 
 EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", 300))
 SEED = int(os.environ.get("TILEARRAY_SEED", 0))
-SEMANTICS = ["array-api", "triton"]
+COUNTS = dict(zip(SEMANTICS, (EXAMPLES, EXAMPLES, *(max(EXAMPLES // 3, 1),) * 3), strict=True))
+LEAST = {"cutile": 0.2, "torch": 0.35}  # how many calls give a result: these have the most errors
 Errors = set[type[Exception]]
 
 
@@ -140,9 +142,10 @@ def attempt(errors: Errors | frozenset[type[Exception]], call: Callable[[], Any]
 def seen(memory: Memory, operand: Any, shape: tuple[int, ...]) -> Operand:
     """An operand as the oracle takes it."""
     if isinstance(operand, Place):
-        return Operand(operand.dtype, exact(np.broadcast_to(memory.numpy(operand), shape)))
+        values = exact(np.broadcast_to(memory.numpy(operand), shape))
+        return Operand(operand.dtype, values, point=not operand.view.shape)
     if isinstance(operand, np.generic):
-        return Operand(operand.dtype.name, exact(np.asarray(operand)) * math.prod(shape))
+        return Operand(operand.dtype.name, exact(np.asarray(operand)) * math.prod(shape), point=True)
     return Operand(None, [operand] * math.prod(shape), operand)
 
 

@@ -1,8 +1,8 @@
 """Semantics ``numpy`` against the installed NumPy: `numpy.result_type`, its casting rule, and its ufuncs.
 
 NumPy is asked by the library too, so what is tested is that it is asked rightly: numbers by class in place of numbers
-by value, one order of operands, and the rules of ops on top. NumPy's ufuncs know dtypes of ml_dtypes only by loops that
-those register: where a ufunc finds a loop though `result_type` finds no dtype, or another one, `result_type` is kept to.
+by value, one order of operands, and the rules of ops on top. NumPy's ufuncs know ml_dtypes' dtypes by registered loops
+only: where a ufunc finds one though `result_type` finds no dtype, or another, `result_type` is kept to.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from asking import (
     Question,
     check,
     fits,
+    ours,
     pairs,
     stored_by_us,
     with_numbers,
@@ -183,6 +184,15 @@ def test_every_dtype_with_every_number(op: str) -> None:
 def test_every_dtype(op: str) -> None:
     questions = [Question(op, (dtype,)) for dtype in ARITHMETIC]
     check("numpy", theirs, questions, listed(questions))
+
+
+def test_ufuncs_and_result_type_differ_on_dtypes_of_ml_dtypes() -> None:
+    x, number = np.ones(2, dtype_of("bfloat16")), 0.5
+    assert (x + number).dtype == np.float32
+    assert np.result_type(x.dtype, number) == np.float64
+    assert ours("numpy", Question("add", ("bfloat16", number))) == "float64"
+    assert (x + np.ones(2, np.float16)).dtype == np.float32
+    assert ours("numpy", Question("add", ("bfloat16", "float16"))) == ERROR
 
 
 def test_what_may_be_stored() -> None:

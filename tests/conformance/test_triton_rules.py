@@ -1,4 +1,4 @@
-"""Semantics ``triton`` against the installed Triton: its own semantic analyser, on the host, under a builder of nothing.
+"""Semantics ``triton`` against the installed Triton: its own semantic analyser, on the host, with nothing to build.
 
 ``triton`` follows the rules that Triton documents. The compiler departs from its document in places: each is listed
 here with its reason, and holds for exactly the questions that the row is about.
