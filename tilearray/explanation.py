@@ -185,10 +185,9 @@ def _shown(given: Operand, operand: object) -> str:
 def _of_the_op(op: Op, rules: Semantics, common: np.dtype, typing: Typing) -> list[str]:
     """What the op's own rule adds to the common dtype."""
     found: list[str] = []
-    taken = computed_as(op, rules, common)
+    taken, compute = computed_as(op, rules, common), typing.casts[-1][-1]
     if taken != common:
         found.append(f"{op.name} takes {common.name} as {taken.name}")
-    compute = typing.casts[-1][-1]
     if compute != taken and op.name in rules.wide_numbers and any(len(casts) == 1 for casts in typing.casts):
         found.append(f"the number is taken in {compute.name} and not rounded to {taken.name}")
     if compute != taken:

@@ -136,7 +136,8 @@ class Semantics:
         base : str or Semantics
             What to start from. Semantics "numpy" have no edges to change, since NumPy is asked.
         edges : mapping of dtype to dtypes, optional
-            The dtypes directly above each; they replace those of `base`.
+            The dtypes directly above each; they replace those of `base`. What `base` forbids for such a dtype though
+            it has an upper bound, as torch does for uint16 with complex, is not forbidden any more.
         exceptions : mapping of pairs of dtypes to dtype or str, optional
             The join of a pair without a unique least upper bound, or the reason why it has none. The exceptions of
             `base` stay where they are still needed.
@@ -157,6 +158,7 @@ class Semantics:
         >>> mlx = ta.Semantics.derive("torch", name="mlx", edges={
         ...     "int8": ["int16", "uint8"], "int16": ["int32", "uint16"], "int32": ["int64", "uint32"],
         ...     "int64": ["uint64"], "uint8": ["uint16"], "uint16": ["uint32"], "uint32": ["uint64"],
+        ...     "uint64": ["float16", "bfloat16"],
         ... }, integer_division="floor")
         >>> with ta.semantics(mlx):
         ...     ta.promote_types("uint8", "int32"), ta.promote_types("uint32", "int8"), ta.result_type("int8", 2.5)

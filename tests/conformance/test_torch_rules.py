@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -30,6 +30,7 @@ from asking import (
     with_numbers,
 )
 from formats import ARITHMETIC
+from promoting import common
 
 import tilearray as ta
 
@@ -87,6 +88,30 @@ def test_promote_types_of_every_pair() -> None:
 
 
 OPERANDS = [*ARITHMETIC, *map(Point, ARITHMETIC)]
+
+
+class Seen(NamedTuple):
+    """An operand as the oracle of the property tests takes it."""
+
+    dtype: str | None
+    point: bool
+    number: Any = None
+
+
+def seen(operand: Any) -> Seen:
+    if isinstance(operand, Point):
+        return Seen(operand.dtype, True)
+    return Seen(operand, False) if isinstance(operand, str) else Seen(None, False, operand)
+
+
+def test_the_oracle_of_the_property_tests_knows_torch() -> None:
+    for first, second in product(OPERANDS, (*OPERANDS, *SCALARS)):
+        theirs = answer(lambda first=first, second=second: torch.result_type(tensor_of(first), tensor_of(second)))
+        try:
+            found = common([seen(first), seen(second)], "torch")
+        except (ta.PromotionError, ta.ScalarOverflowError):
+            found = ERROR
+        assert (first, second, found) == (first, second, theirs)
 
 
 @pytest.mark.parametrize("first", OPERANDS, ids=str)
