@@ -80,9 +80,11 @@ def permuted(shape: tuple[int, ...], *axes: int) -> View:
 
 BACKWARDS, FROM_1, EVEN = slice(None, None, -1), slice(1, None), slice(None, None, 2)
 ALL = slice(None)
-VECTOR, MATRIX, BLOCK = dense(1000), dense(1024, 1024), dense(32, 48, 64)
-SHAPES = ((1024, 1024), (1023, 1023), (1024, 96), (1024, 95))
-"""Kernels for matrices depend on whether the pitch is a multiple of 16 elements, and whether the last axis is short."""
+VECTOR, BLOCK = dense(1000), dense(32, 48, 64)
+SHAPES = ((96, 640), (96, 641), (96, 96), (96, 95), (4096, 4096), (4095, 4097))
+"""Kernels for matrices depend on whether the pitch is a multiple of 16 elements, whether the last axis is short, and
+whether the matrix is large."""
+SIZES = (640, 4096)
 
 # name -> what it is, and views that are combined in all places of a call
 LAYOUTS: dict[str, tuple[str, tuple[tuple[View, ...], ...]]] = {
@@ -98,11 +100,12 @@ LAYOUTS: dict[str, tuple[str, tuple[tuple[View, ...], ...]]] = {
     "sliced": ("a block of a wider matrix", tuple((dense(m, n), part((m, n + (2 if n % 2 else 16)), ALL, slice(n)))
                                                   for m, n in SHAPES)),
     "shifted": ("all but the first elements", ((VECTOR, part((1001,), FROM_1)),
-                                               (MATRIX, part((1024, 1025), ALL, FROM_1)))),
-    "strided": ("every second element", ((VECTOR, part((2000,), EVEN)), (MATRIX, part((1024, 2048), ALL, EVEN)))),
+                                               *((dense(n, n), part((n, n + 1), ALL, FROM_1)) for n in SIZES))),
+    "strided": ("every second element", ((VECTOR, part((2000,), EVEN)),
+                                         *((dense(n, n), part((n, 2 * n), ALL, EVEN)) for n in SIZES))),
     "reversed": ("read backwards", ((VECTOR, part((1000,), BACKWARDS)), (dense(993), part((993,), BACKWARDS)),
-                                    (MATRIX, part((1024, 1024), BACKWARDS)),
-                                    (MATRIX, part((1024, 1024), ALL, BACKWARDS)))),
+                                    *((dense(n, n), part((n, n), BACKWARDS)) for n in SIZES),
+                                    *((dense(n, n), part((n, n), ALL, BACKWARDS)) for n in SIZES))),
     "large": ("dense arrays of 2**31 elements", ((dense(2**31),),)),
 }  # fmt: skip
 

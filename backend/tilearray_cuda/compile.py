@@ -55,9 +55,9 @@ def _compile(source: Source, arch: int, scratch: str) -> Any:
     signature = {argument.name: argument.type for argument in source.arguments}
     signature |= {name: "constexpr" for name, _ in source.constants}
     attributes = {
-        (position,): [["tt.divisibility", 16]]
+        (position,): [["tt.divisibility", argument.divisor]]
         for position, argument in enumerate(source.arguments)
-        if argument.divisible
+        if argument.divisor > 1
     }
     ast_source = ASTSource(
         fn=jit_function(source), signature=signature, constexprs=dict(source.constants), attrs=attributes

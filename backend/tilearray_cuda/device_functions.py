@@ -292,6 +292,39 @@ def complex_where(condition, a, b, c, d):
     return tl.where(condition, a, c), tl.where(condition, b, d)
 
 
+# --- pairs of float64 in memory -------------------------------------------------------------------------------------
+
+
+def pair_of(place, index):
+    """The addresses of both parts of complex128; an int32 index may have no room for twice its value."""
+    return place + tl.expand_dims(2 * index.to(tl.int64), -1) + tl.arange(0, 2)
+
+
+def load_pair(place, index):
+    """Real and imaginary parts."""
+    return tl.split(tl.load(pair_of(place, index)))
+
+
+def load_pair_masked(place, index, mask):
+    """Real and imaginary parts where a mask is true."""
+    return tl.split(tl.load(pair_of(place, index), mask=tl.expand_dims(mask, -1)))
+
+
+def joined(real, imag):
+    """Both parts as one block; the imaginary one may be a constant."""
+    return tl.join(real, tl.where(real == real, imag, imag).to(real.dtype))
+
+
+def store_pair(place, index, real, imag):
+    """Write real and imaginary parts."""
+    tl.store(pair_of(place, index), joined(real, imag))
+
+
+def store_pair_masked(place, index, real, imag, mask):
+    """Write real and imaginary parts where a mask is true."""
+    tl.store(pair_of(place, index), joined(real, imag), mask=tl.expand_dims(mask, -1))
+
+
 # --- positions ------------------------------------------------------------------------------------------------------
 
 

@@ -250,13 +250,13 @@ def test_a_call_looks_up_the_kernels_that_were_warmed(layout: str, gpu: Recorder
 def sums(layout: str, new: Callable[..., Any]) -> None:
     """Sums in which each operand has its turn: of long and short rows, of even and odd pitch."""
     new(3) + new(3)
-    for n in (64, 3, 640, 641):
-        column, row, matrix = new(16, 1), new(n), new(16, n)
+    for m, n in ((16, 64), (16, 3), (16, 640), (16, 641), (4096, 4096), (4095, 4097)):
+        column, row, matrix = new(m, 1), new(n), new(m, n)
         pairs = {
             "row": (matrix, row),
             "column": (matrix, column),
             "outer": (row, column),
-            "transposed": (matrix, new(n, 16).T),
+            "transposed": (matrix, new(n, m).T),
         }
         x, y = pairs[layout]
         x + y, y + x
