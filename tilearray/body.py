@@ -186,7 +186,7 @@ def _computed_as(promotion: Promotion, semantics: Semantics, common: np.dtype) -
         return semantics.true_division
     if promotion is Promotion.BOOL_TO_LONG and kind == "bool":
         return semantics.defaults["int"]
-    if promotion is Promotion.FLOAT64:
+    if promotion is Promotion.FLOAT64 and dtypes.info(common).arithmetic:
         return dtypes.complex128 if kind == "complex" else dtypes.float64
     return common
 

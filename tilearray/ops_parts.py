@@ -96,13 +96,13 @@ real = Op("real", "The real part.", 1, NUMERIC, COMPLEX_TO_FLOAT,
           triton={"any": "{x}", "complex": "complex_real({x})"},
           example=("ta.real(ta.asarray([3 + 4j]))", "Array([3.], dtype=float32, device='cpu')"))
 imag = Op("imag", "The imaginary part, 0 for real numbers.", 1, NUMERIC, COMPLEX_TO_FLOAT,
-          triton={"any": "tl.zeros_like({x})", "complex": "complex_imag({x})"},
+          triton={"any": "zero_like({x})", "complex": "complex_imag({x})"},
           example=("ta.imag(ta.asarray([3 + 4j]))", "Array([4.], dtype=float32, device='cpu')"))
 conj = Op("conj", "The complex conjugate.", 1, NUMERIC, DEFAULT, ufunc="conjugate",
           triton={"any": "{x}", "complex": "complex_conj({x})"},
           example=("ta.conj(ta.asarray([3 + 4j]))", "Array([3.-4.j], dtype=complex64, device='cpu')"))
 angle = Op("angle", "The angle of a complex number in radians; pi for negative real numbers.", 1, ANY, ALWAYS_FLOAT,
            exact=False, domain=(-100.0, 100.0),
-           triton={"float": "libdevice.atan2(tl.zeros_like({x}), {x})", "complex": "complex_angle({x})"},
+           triton={"float": "libdevice.atan2(zero_like({x}), {x})", "complex": "complex_angle({x})"},
            example=("ta.angle(ta.asarray([1j]))", "Array([1.5707964], dtype=float32, device='cpu')"))
 # fmt: on

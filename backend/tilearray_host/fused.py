@@ -48,7 +48,7 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total - other)) + (b - other)
 
 
-def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded product, and its error (T. Dekker)."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
@@ -72,7 +72,7 @@ def _add_to_odd(a: Array, b: Array) -> Array:
 
 
 def _fma64(x: Array, y: Array, z: Array) -> Array:
-    product, error = _two_product(x, y)
+    product, error = two_product(x, y)
     total, tail = _two_sum(z, error)
     result, rest = _two_sum(product, total)
     result = np.asarray(result + _add_to_odd(tail, rest))

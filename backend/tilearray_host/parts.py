@@ -1,4 +1,4 @@
-"""Rounding, classes, signs, significands and exponents of numbers: functions of the op table that NumPy lacks or gets wrong.
+"""Rounding, classes, signs and exponents of numbers: functions of the op table that NumPy lacks or gets wrong.
 
 As in `tilearray_host.functions`, every function writes to ``out``, which may be one of its operands. Floats may be of
 any dtype of 8 bits and more where the bits themselves are what counts: `signbit`, `copysign` and `nextafter`.
@@ -11,6 +11,22 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def round(x: Array, *, out: Array) -> None:
+    """The nearest integer, half to even; integers as they are, which ``np.rint`` makes floats of.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> round(np.array([0.5, 1.5]), out=out)
+    >>> out
+    array([0., 2.])
+    """
+    if x.dtype.kind in "iu":
+        np.copyto(out, x)
+    else:
+        np.rint(x, out=out)
 
 
 def isfinite(x: Array, *, out: Array) -> None:
@@ -60,6 +76,22 @@ def signbit(x: Array, *, out: Array) -> None:
     array([ True, False])
     """
     np.less(x if x.dtype.kind in "iu" else x.view(f"i{x.itemsize}"), 0, out=out)
+
+
+def sign(x: Array, *, out: Array) -> None:
+    """The sign; complex NaN where a part is NaN, which ``np.sign`` overlooks beside an infinite one.
+
+    Examples
+    --------
+    >>> out = np.empty(2, complex)
+    >>> sign(np.array([3 + 4j, complex(np.inf, np.nan)]), out=out)
+    >>> out
+    array([0.6+0.8j, nan+nanj])
+    """
+    if x.dtype.kind == "c":
+        np.copyto(out, np.where(x != x, x.dtype.type(complex(np.nan, np.nan)), np.sign(x)))
+    else:
+        np.sign(x, out=out)
 
 
 def frexp_mantissa(x: Array, *, out: Array) -> None:

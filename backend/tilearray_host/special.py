@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tilearray_host.fused import two_product
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -35,20 +37,26 @@ def erf(x: Array, *, out: Array) -> None:
 
 
 def erfc(x: Array, *, out: Array) -> None:
-    """``1 - erf(x)``.
+    """``1 - erf(x)``; of float64 beyond 1 from ``exp(-x**2)`` with the error of the square, which SciPy's leaves out.
 
     Examples
     --------
-    >>> out = np.empty(1)
-    >>> erfc(np.array([np.inf]), out=out)
+    >>> out = np.empty(2)
+    >>> erfc(np.array([np.inf, 26.6]), out=out)
     >>> out
-    array([0.])
+    array([0.0000000e+000, 1.0878459e-309])
     """
-    _scipy("erfc").erfc(x, out=out)
+    scipy = _scipy("erfc")
+    if x.dtype.itemsize < 8 or not np.any(far := (x > 1) & (x < 30)):
+        scipy.erfc(x, out=out)
+    else:
+        square, error = two_product(x, x)
+        root = np.exp(square / -2)
+        np.copyto(out, np.where(far, scipy.erfcx(x) * (1 - error) * root * root, scipy.erfc(x)))
 
 
 def erfinv(x: Array, *, out: Array) -> None:
-    """The number whose error function is x.
+    """The number whose error function is x, its sign included (SciPy loses that of -0.0).
 
     Examples
     --------
@@ -57,17 +65,19 @@ def erfinv(x: Array, *, out: Array) -> None:
     >>> out
     array([inf])
     """
-    _scipy("erfinv").erfinv(x, out=out)
+    np.copysign(_scipy("erfinv").erfinv(x), x, out=out)
 
 
 def lgamma(x: Array, *, out: Array) -> None:
-    """``log(abs(gamma(x)))``; infinite at both infinities, as in C (SciPy gives -inf at -inf).
+    """``log(abs(gamma(x)))``; at -inf infinite, as in C, and near 0 finite, where SciPy's overflows.
 
     Examples
     --------
-    >>> out = np.empty(2)
-    >>> lgamma(np.array([-np.inf, -1.0]), out=out)
+    >>> out = np.empty(3)
+    >>> lgamma(np.array([-np.inf, -1.0, 1e-320]), out=out)
     >>> out
-    array([inf, inf])
+    array([         inf,          inf, 736.82724092])
     """
-    _scipy("lgamma").gammaln(np.where(x == -np.inf, np.inf, x), out=out)
+    size = np.abs(x)
+    found = _scipy("lgamma").gammaln(np.where(size == np.inf, size, x))
+    np.copyto(out, np.where(size < 2.0**-60, -np.log(size), found))

@@ -25,6 +25,19 @@ def rsqrt(x: Array, *, out: Array) -> None:
     np.reciprocal(np.sqrt(x), out=out)
 
 
+def hypot(x: Array, y: Array, *, out: Array) -> None:
+    """``sqrt(x**2 + y**2)``; a product makes signalling NaN quiet, beside which an infinity would give NaN.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> hypot(np.array([3.0, np.inf]), np.array([4.0, np.nan]), out=out)
+    >>> out
+    array([ 5., inf])
+    """
+    np.hypot(x * 1, y * 1, out=out)
+
+
 def sinc(x: Array, *, out: Array) -> None:
     """``sin(pi x) / (pi x)``, 1 at 0: from the distance to the nearest integer, which is exact.
 
@@ -37,7 +50,7 @@ def sinc(x: Array, *, out: Array) -> None:
     """
     whole = np.rint(x)
     sine = np.sin(np.pi * (x - whole)) * np.where(np.fmod(whole, 2) == 0, 1, -1).astype(x.dtype)
-    np.copyto(out, np.where(x == 0, 1, sine / (np.pi * x)))
+    np.copyto(out, np.where(x == 0, 1, sine / (np.pi * x) + 0.0))
 
 
 def expm1(x: Array, *, out: Array) -> None:
