@@ -328,6 +328,13 @@ def of_the_host(name: str) -> Any:
     return apply
 
 
+def _sine_of_pi(x: np.ndarray) -> np.ndarray:
+    """``sin(pi x)``, at integers a zero of the sign of x."""
+    whole = np.rint(x)
+    sine = np.sin(np.pi * (x - whole)) * np.where(np.fmod(whole, 2), -1, 1).astype(x.dtype)
+    return np.where(x == whole, np.copysign(sine, x), sine)
+
+
 _SAME_NAME = "fmod copysign floor trunc rint exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt"
 _FUNCTIONS: dict[str, Any] = {
     **{name: getattr(np, name) for name in _SAME_NAME.split()},
@@ -339,7 +346,7 @@ _FUNCTIONS: dict[str, Any] = {
     "ldexp": np.ldexp,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "ilogb": lambda x: np.frexp(x)[1] - np.int32(1),
-    "sinpi": lambda x: np.sin(np.pi * (x - np.rint(x))) * np.where(np.fmod(np.rint(x), 2), -1, 1).astype(x.dtype),
+    "sinpi": _sine_of_pi,
 }
 """What libdevice has, from NumPy and the host backend: exact where IEEE 754 or C defines it, else good enough to see
 that a kernel calls the right function on the right operands."""
