@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+Array = Any
+"""An ndarray of any dtype: NumPy's stubs know parts of complex ones alone."""
 
 
 def rsqrt(x: Array, *, out: Array) -> None:
@@ -66,7 +67,7 @@ def expm1(x: Array, *, out: Array) -> None:
     if x.dtype.kind != "c":
         np.expm1(x, out=out)
     else:
-        found = np.where(np.isfinite(x) & (x.real <= 2), np.expm1(x), np.exp(x) - 1)
+        found: Array = np.where(np.isfinite(x) & (x.real <= 2), np.expm1(x), np.exp(x) - 1)
         _store(out, found.real + 0.0, found.imag)  # the standard's real part at -0 is 0
 
 
@@ -85,7 +86,7 @@ def log1p(x: Array, *, out: Array) -> None:
         return
     near = np.maximum(np.abs(x.real), np.abs(x.imag)) < 0.25
     real = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
-    found = np.log1p(x)
+    found: Array = np.log1p(x)
     _store(out, np.where(near, real, found.real), found.imag)
 
 
@@ -102,7 +103,8 @@ def tan(x: Array, *, out: Array) -> None:
     if x.dtype.kind != "c" or not np.any(beyond := np.isinf(x.imag)):
         np.tan(x, out=out)
     else:
-        real = np.where(beyond, np.copysign(0, x.real), (found := np.tan(x)).real)
+        found: Array = np.tan(x)
+        real = np.where(beyond, np.copysign(0, x.real), found.real)
         _store(out, real, np.where(beyond, np.copysign(1, x.imag), found.imag))
 
 
@@ -119,7 +121,8 @@ def tanh(x: Array, *, out: Array) -> None:
     if x.dtype.kind != "c" or not np.any(beyond := np.isinf(x.real)):
         np.tanh(x, out=out)
     else:
-        real = np.where(beyond, np.copysign(1, x.real), (found := np.tanh(x)).real)
+        found: Array = np.tanh(x)
+        real = np.where(beyond, np.copysign(1, x.real), found.real)
         _store(out, real, np.where(beyond, np.copysign(0, x.imag), found.imag))
 
 
