@@ -166,9 +166,9 @@ def isclose(x: Array, y: Array, relative: Array, absolute: Array, *, out: Array)
     Examples
     --------
     >>> out = np.empty(2, bool)
-    >>> isclose(np.array([1.0, np.inf]), np.array([1.001, np.inf]), np.array(0.01), np.array(0.0), out=out)
+    >>> isclose(np.array([1.0, 2.0]), np.array([1.001, 3.0]), np.array(0.01), np.array(0.0), out=out)
     >>> out
-    array([ True,  True])
+    array([ True, False])
     """
     size = np.abs(y)
     near = np.abs(x - y) <= absolute.real + relative.real * size

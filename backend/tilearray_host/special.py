@@ -42,9 +42,9 @@ def erfc(x: Array, *, out: Array) -> None:
     Examples
     --------
     >>> out = np.empty(2)
-    >>> erfc(np.array([np.inf, 26.6]), out=out)
+    >>> erfc(np.array([0.0, 5.0]), out=out)
     >>> out
-    array([0.0000000e+000, 1.0878459e-309])
+    array([1.00000000e+00, 1.53745979e-12])
     """
     scipy = _scipy("erfc")
     if x.dtype.itemsize < 8 or not np.any(far := (x > 1) & (x < 30)):
@@ -73,10 +73,10 @@ def lgamma(x: Array, *, out: Array) -> None:
 
     Examples
     --------
-    >>> out = np.empty(3)
-    >>> lgamma(np.array([-np.inf, -1.0, 1e-320]), out=out)
+    >>> out = np.empty(2)
+    >>> lgamma(np.array([3.0, 1e-320]), out=out)
     >>> out
-    array([         inf,          inf, 736.82724092])
+    array([6.93147181e-01, 7.36827241e+02])
     """
     size = np.abs(x)
     found = _scipy("lgamma").gammaln(np.where(size == np.inf, size, x))
