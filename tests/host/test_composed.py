@@ -148,6 +148,10 @@ def triples(dtype: str) -> list[tuple[float, float, float]]:
         near = -float(product) if abs(product) < 2**1000 else 1.0
         z = rng.choice([near, near * 2.0 ** rng.randint(-60, 60), rng.uniform(-1, 1), near * (1 + 2.0**-20), 0.0])
         found.append((x, y, z))
+    while len(found) < 8000:  # products halfway between two floats, and a third operand that decides
+        x, y = (rng.getrandbits(digits // 2 + 1) | 1 for _ in "xy")
+        if (x * y).bit_length() == digits + 1:
+            found.append((float(x), float(y), rng.choice([-1, 1]) * 2.0 ** -rng.randint(10, reach)))
     found += [(a, b, c) for a in [*SPECIAL, 1e38] for b in [*SPECIAL, 1e38] for c in [*SPECIAL, -1e38]]
     with np.errstate(all="ignore"):
         return [tuple(np.array(row).astype(dtype).tolist()) for row in found]  # type: ignore[misc]
