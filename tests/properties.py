@@ -25,7 +25,7 @@ import tilearray as ta
 from tilearray.errors import BroadcastError, WriteError
 from tilearray.ops import PUBLIC
 
-EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", 300))
+EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", 150))
 SEED = int(os.environ.get("TILEARRAY_SEED", 0))
 SEMANTICS = ["array-api", "triton"]
 Errors = set[type[Exception]]

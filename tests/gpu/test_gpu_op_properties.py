@@ -46,6 +46,6 @@ def test_casts_and_assignments(form: str, dtype: str) -> None:
         moves(form, dtype),
         lambda case: supported(lambda: check(case, "cuda")),
         f"{form} {dtype}",
-        EXAMPLES // 2,
+        EXAMPLES,
         least=0.25,
     )
