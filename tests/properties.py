@@ -23,8 +23,9 @@ from strategies import OPERATORS, Case, Place
 
 import tilearray as ta
 from tilearray.errors import BroadcastError, WriteError
+from tilearray.ops import PUBLIC
 
-EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", 300))
+EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", 150))
 SEED = int(os.environ.get("TILEARRAY_SEED", 0))
 SEMANTICS = ["array-api", "triton"]
 Errors = set[type[Exception]]
@@ -148,7 +149,7 @@ def seen(memory: Memory, operand: Any, shape: tuple[int, ...]) -> Operand:
 
 def function_of(name: str, case: Case) -> Callable[..., Any]:
     if case.form == "function":
-        return getattr(ta, name)
+        return PUBLIC[name]
     word = OPERATORS[name]
     return getattr(operator, word if case.form == "operator" else f"i{word.rstrip('_')}")
 

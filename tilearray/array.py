@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tilearray import conversion, dtypes, indexing, manipulation, ops, printing
+from tilearray import conversion, dtypes, functions, indexing, manipulation, ops, printing
 from tilearray.base import ArrayBase
 from tilearray.devices import Device
 from tilearray.elementwise import copy_of
 from tilearray.errors import OperandError, ShapeError
 from tilearray.interchange import cuda_array_interface
-from tilearray.operators import in_place_operator_of, operator_of, unary_operator_of
+from tilearray.operators import in_place_operator_of, operator_of, takes, unary_operator_of
 
 Binary = Callable[[Any, Any], Any]
 
@@ -283,10 +283,10 @@ class Array(ArrayBase):
     __ge__ = operator_of(ops.greater_equal)
 
     def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
-        return self // other, self % other
+        return functions.divmod(self, other) if takes(ops.floor_divide, other) else NotImplemented
 
     def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
-        return other // self, other % self
+        return functions.divmod(other, self) if takes(ops.floor_divide, other) else NotImplemented
 
     def __matmul__(self, other: Any, /) -> Array:
         raise OperandError("matmul: not in tilearray yet; write ta.asarray(ta.to_numpy(x) @ ta.to_numpy(y))")

@@ -62,6 +62,11 @@ class Promotion(enum.Enum):
     ALWAYS_BOOL = "bool; the common dtype decides, but integers are compared exactly"
     COMPLEX_TO_FLOAT = "the common dtype; complex becomes the float of its parts"
     BOOL_TO_LONG = "the common dtype; bool becomes the default integer"
+    ALWAYS_FLOAT = "a float: the default one for integers, that of the parts for complex"
+    FLOAT_TO_BOOL = "bool; the common dtype decides, and integers count as the default float"
+    FLOAT64 = "float64, complex128 for complex"
+    ALWAYS_INT32 = "int32"
+    TRUTH = "bool; every operand by itself is true where it is not 0"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,29 +154,50 @@ def _triton(op: Op, typing: Typing) -> str | None:
 
 def typing_of(op: Op, semantics: Semantics, types: Sequence[Type]) -> Typing:
     """Decide the dtypes of one call of `op`, or say why the op does not take these operands."""
+    if op.promotion is Promotion.TRUTH:
+        return Typing(((dtypes.bool_,),) * op.arity, op.name, dtypes.bool_, dtypes.bool_)
     plain = [given.dtype if isinstance(given, TypedScalar) else given for given in types]
-    masks, rest = plain[: op.masks], plain[op.masks :]
+    end = op.arity - op.exponents
+    masks, rest, exponents = plain[: op.masks], plain[op.masks : end], plain[end:]
     mask_casts = tuple((check_mask(op, given),) for given in masks)
+    exponent_casts = tuple((check_exponent(op, given),) for given in exponents)
     if op.promotion is Promotion.ALWAYS_BOOL and len(rest) > 1 and _all_integers(rest):
         return _exact_comparison(op, rest)
-    common = semantics.result_type(rest, op.name)
-    kind = dtypes.info(common).kind
-    if op.promotion is Promotion.INT_TO_FLOAT and kind in ("bool", "int", "uint"):
-        common, kind = semantics.true_division, "float"
-    elif op.promotion is Promotion.BOOL_TO_LONG and kind == "bool":
-        common, kind = semantics.defaults["int"], "int"
+    common = _computed_as(op.promotion, semantics, semantics.result_type(rest, op.name))
     _check_kind(op, common)
-    compute = common if op.promotion is Promotion.NO_OPMATH else opmath(common)
-    result = returns = compute
-    if op.promotion is Promotion.ALWAYS_BOOL:
-        result = returns = dtypes.bool_
-    elif op.promotion is Promotion.COMPLEX_TO_FLOAT and kind == "complex":
-        result = returns = REAL_PART[common]
-    else:
-        result = common
-    truncates = op.truncating is not None and semantics.integer_division == "trunc" and kind in ("int", "uint")
+    compute = common if op.narrow or op.promotion is Promotion.NO_OPMATH else opmath(common)
+    result = _returned_as(op.promotion, common)
+    returns = compute if result == common else result
+    truncates = semantics.integer_division == "trunc" and dtypes.info(common).kind in ("int", "uint")
     function = op.truncating if truncates and op.truncating is not None else op.name
-    return Typing(mask_casts + ((common, compute),) * len(rest), function, returns, result)
+    casts = (*mask_casts, *((common, compute),) * len(rest), *exponent_casts)
+    return Typing(casts, function, returns, result)
+
+
+_INTEGERS_AS_FLOAT = {
+    *(Promotion.INT_TO_FLOAT, Promotion.ALWAYS_FLOAT, Promotion.FLOAT_TO_BOOL, Promotion.ALWAYS_INT32)
+}
+
+
+def _computed_as(promotion: Promotion, semantics: Semantics, common: np.dtype) -> np.dtype:
+    """The dtype that the operands of a common dtype are rounded to."""
+    kind = dtypes.info(common).kind
+    if promotion in _INTEGERS_AS_FLOAT and kind in ("bool", "int", "uint"):
+        return semantics.true_division
+    if promotion is Promotion.BOOL_TO_LONG and kind == "bool":
+        return semantics.defaults["int"]
+    if promotion is Promotion.FLOAT64 and dtypes.info(common).arithmetic:
+        return dtypes.complex128 if kind == "complex" else dtypes.float64
+    return common
+
+
+def _returned_as(promotion: Promotion, common: np.dtype) -> np.dtype:
+    """The result dtype of operands that were rounded to a dtype."""
+    if promotion in (Promotion.ALWAYS_BOOL, Promotion.FLOAT_TO_BOOL):
+        return dtypes.bool_
+    if promotion in (Promotion.COMPLEX_TO_FLOAT, Promotion.ALWAYS_FLOAT):
+        return REAL_PART.get(common, common)
+    return dtypes.int32 if promotion is Promotion.ALWAYS_INT32 else common
 
 
 def opmath(dtype: np.dtype) -> np.dtype:
@@ -197,6 +223,18 @@ def check_mask(op: Op, given: np.dtype | ScalarClass) -> np.dtype:
         name = given.name if isinstance(given, np.dtype) else "a Python number"
         raise DTypeError(f"{op.name}: the condition must be bool, got {name}; write `condition != 0`")
     return dtypes.bool_
+
+
+def check_exponent(op: Op, given: np.dtype | ScalarClass) -> np.dtype:
+    """Return int64, the dtype of an exponent, or say that the operand is none."""
+    if isinstance(given, np.dtype):
+        fits = dtypes.info(given).kind in ("bool", "int", "uint") and given != dtypes.uint64
+    else:
+        fits = given in _INTEGER_SCALARS or given is ScalarClass.HUGE  # whose value is checked
+    if not fits:
+        name = given.name if isinstance(given, np.dtype) else "a Python number that is none"
+        raise DTypeError(f"{op.name}: the exponent must be an integer of int64, got {name}; write n.astype('int64')")
+    return dtypes.int64
 
 
 def _check_kind(op: Op, common: np.dtype) -> None:

@@ -40,7 +40,7 @@ def operator_of(op: Op, *, reflected: bool = False) -> Callable[[Any, Any], Any]
             out = empty_array(self.__class__, plan.signature, stream)
             plan.launch(stream, out._buffer, 0, x._buffer, x._offset, y._buffer, y._offset)
             return out
-        if not _takes(op, other):
+        if not takes(op, other):
             return NotImplemented
         return execute(op, (other, self) if reflected else (self, other))
 
@@ -51,7 +51,7 @@ def in_place_operator_of(op: Op) -> Callable[[A, Any], A]:
     """Return the method of an in-place operator: the result is written where `self` lies, its dtype unchanged."""
 
     def method(self: A, other: Any, /) -> A:
-        if not _takes(op, other):
+        if not takes(op, other):
             return NotImplemented
         return execute(op, (self, other), self)
 
@@ -67,7 +67,7 @@ def unary_operator_of(op: Op) -> Callable[[A], A]:
     return method
 
 
-def _takes(op: Op, other: object) -> bool:
+def takes(op: Op, other: object) -> bool:
     """Whether an operator takes `other`; an array of another library is an error that says what to write."""
     if other.__class__ in _NUMBERS or isinstance(other, (ArrayBase, np.generic)) or classify(other) is not None:
         return True

@@ -156,10 +156,10 @@ class Row(NamedTuple):
 
 def rows_of(op: Op, chosen: Sequence[np.dtype], mixed: bool) -> Iterator[Row]:
     """An op with each dtype, or with every combination of them; copies go from each dtype to each."""
-    places = 2 if op.moves else op.arity - op.masks
+    places = 2 if op.moves else op.arity - op.masks - op.exponents
     for given in itertools.product(chosen, repeat=places):
         if mixed or op.moves or len(set(given)) == 1:
-            yield Row(op, (dtypes.bool_,) * op.masks + given)
+            yield Row(op, (dtypes.bool_,) * op.masks + given + (dtypes.int64,) * op.exponents)
 
 
 def calls_of(row: Row, layout: str) -> Iterator[Call]:

@@ -19,6 +19,8 @@ from tilearray_cuda.elements import FLAT_CASES, Branch, body_text
 from tilearray_cuda.spec import KernelSpec, Operand
 from tilearray_cuda.tiles import Tile, tile_of
 
+DEVICE_FILES = ("device_functions.py", "device_bits.py", "device_complex.py")
+
 
 class Argument(NamedTuple):
     """One argument of a kernel: its name, its Triton type, and what its value is known to be a multiple of."""
@@ -216,15 +218,16 @@ def _indented(lines: list[str]) -> list[str]:
 @cache
 def _device_functions() -> dict[str, str]:
     """The text of every device function, by name."""
-    text = (files("tilearray_cuda") / "device_functions.py").read_text()
-    tree = ast.parse(text)
-    return {
-        node.name: ast.get_source_segment(text, node) or "" for node in tree.body if isinstance(node, ast.FunctionDef)
-    }
+    found: dict[str, str] = {}
+    for name in DEVICE_FILES:
+        text = (files("tilearray_cuda") / name).read_text()
+        nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+        found |= {node.name: ast.get_source_segment(text, node) or "" for node in nodes}
+    return found
 
 
 def _helpers(kernel: str) -> list[str]:
-    """The device functions that a kernel calls, directly or not, in the order of their file."""
+    """The device functions that a kernel calls, directly or not, in the order of their files."""
     functions = _device_functions()
     needed: set[str] = set()
     open_texts = [kernel]

@@ -212,7 +212,7 @@ def call_text(called: str, template: str | None, arguments: list[Value], dtypes:
         signed_first = dtypes[0] == "int64"
         order = f"order_signed_unsigned({x}, {y})" if signed_first else f"(0 - order_signed_unsigned({y}, {x}))"
         arguments = [(order,), ("0",)]
-    names = dict(zip("xyz", (", ".join(argument) for argument in arguments), strict=False))
+    names = dict(zip("xyzw", (", ".join(argument) for argument in arguments), strict=False))
     return template.format(**names, width=8 * STORAGE[dtypes[0]].itemsize)
 
 

@@ -16,7 +16,7 @@ from formats import ARITHMETIC, STORAGE, width_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from interpreting import planned
-from kernels import Kernel, body_for, flat_kernel, kernel_for
+from kernels import Kernel, body_for, flat_kernel, kernel_for, operands_of
 from rules import RULES, TRUNCATING
 from strategies import accepted, shapes, views
 from test_import import in_fresh_python
@@ -117,9 +117,8 @@ def all_calls() -> list[tuple[str, str, str]]:
 
 def kernel_of(name: str, dtype: str, semantics: str = "array-api") -> Kernel | None:
     """The flat kernel of a call, unless the call is refused, or not there yet."""
-    masks = RULES[name].masks
     try:
-        return flat_kernel(name, *["bool"] * masks, *[dtype] * (RULES[name].arity - masks), semantics=semantics)
+        return flat_kernel(name, *operands_of(name, dtype), semantics=semantics)
     except (TileArrayError, NotImplementedError):
         return None
 
@@ -136,7 +135,7 @@ def test_the_expression_of_the_table_is_in_the_source(name: str) -> None:
         assert call[4] in row.triton.values()
         if dtype.startswith("complex"):
             continue
-        names = dict(zip("xyz", (f"v{argument}" for argument in call[2]), strict=False))
+        names = dict(zip("xyzw", (f"v{argument}" for argument in call[2]), strict=False))
         expression = f"v{kernel.spec.nodes.index(call)} = {call[4].format(**names, width=width_of(dtype))}\n"
         assert kernel.source.text.count(expression) == 2, expression
         seen += 1
@@ -149,7 +148,7 @@ def test_the_expression_of_the_table_is_in_the_source(name: str) -> None:
 def undefined_names(text: str) -> set[str]:
     """Names that are read in a source and bound nowhere in it."""
     tree = ast.parse(text)
-    bound = {"triton", "tl", "libdevice", "range"}
+    bound = {"triton", "tl", "libdevice", "range", "float"}
     bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]

@@ -180,7 +180,7 @@ UFUNC_ERRORS = [
         lambda x: np.add(x, x, out=np.ones(2)),
         r"add: expected a tilearray Array as out, got numpy.ndarray; write out=ta",
     ),
-    (np.cbrt, r"np.cbrt: tilearray has no such function; write np.cbrt\(ta.to_numpy\(x\)\)"),
+    (np.spacing, r"np.spacing: tilearray has no such function; write np.spacing\(ta.to_numpy\(x\)\)"),
     (np.modf, r"np.modf: tilearray has no such function"),
     (np.add.reduce, r"np.add.reduce: tilearray has no such function; write np.add.reduce\(ta.to_numpy\(x\)\)"),
     (np.sum, r"np.add.reduce: tilearray has no such function"),

@@ -115,6 +115,12 @@ def test_what_is_listed_is_there():
     assert [name for name in listed if not hasattr(ta, name) and not hasattr(ta.Array, name)] == ["None"]
 
 
+def test_the_complex_functions_that_cuda_lacks_are_listed():
+    (sentence,) = re.findall("Complex numbers on a GPU: all but(.*?),? which raise", README, re.DOTALL)
+    rows = [row for row in ta.ops.PUBLIC.values() if "complex" in row.kinds]
+    assert re.findall(r"`(\w+)`", sentence) == [row.name for row in rows if not {"complex", "any"} & set(row.triton)]
+
+
 def test_what_is_said_to_be_missing_is_missing():
     missing = named("Not there yet")
     assert {"sum", "matmul", "nonzero", "torch"} <= set(missing)
