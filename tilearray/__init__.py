@@ -5,6 +5,7 @@ broadcast, and run as one kernel on any layout. See `tilearray.ops` for the tabl
 """
 
 from tilearray import cuda as cuda
+from tilearray import inspection as _inspection
 from tilearray.array import Array
 from tilearray.context import can_cast, get_semantics, promote_types, result_type, semantics, set_semantics
 from tilearray.conversion import astype, set_transfer_guard, to_device, to_numpy
@@ -70,6 +71,7 @@ from tilearray.errors import (
     WriteError,
 )
 from tilearray.gather import set_index_check
+from tilearray.inspection import array_namespace_info as __array_namespace_info__
 from tilearray.joining import concat, repeat, roll, stack, tile
 from tilearray.layout import broadcast_shapes
 from tilearray.manipulation import (
@@ -86,6 +88,7 @@ from tilearray.manipulation import (
     sliding_window_view,
     squeeze,
     transpose,
+    unstack,
     view,
 )
 from tilearray.ops import (
@@ -124,11 +127,17 @@ from tilearray.ops import (
     tanh,
     where,
 )
+from tilearray.products import einsum, matmul, matrix_transpose, tensordot, vecdot
 from tilearray.promotion import Semantics
+from tilearray.reductions import all, any, count_nonzero, max, mean, min, prod, std, sum, var
+from tilearray.scans import cumulative_prod, cumulative_sum, diff
+from tilearray.searching import argmax, argmin, argsort, nonzero, searchsorted, sort
+from tilearray.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
 from tilearray.taking import take, take_along_axis
 from tilearray.triangles import eye, meshgrid, tril, triu
 
 __version__ = "0.1.0.dev0"
+__array_api_version__ = _inspection.API_VERSION
 newaxis = None
 inf = float("inf")
 nan = float("nan")
@@ -154,10 +163,17 @@ __all__ = [
     "ShapeError",
     "TileArrayError",
     "WriteError",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "__version__",
     "abs",
     "add",
+    "all",
+    "any",
     "arange",
+    "argmax",
+    "argmin",
+    "argsort",
     "as_strided",
     "asarray",
     "astype",
@@ -177,11 +193,16 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
     "default_device",
     "devices",
     "diagonal",
+    "diff",
     "divide",
     "e",
+    "einsum",
     "empty",
     "empty_like",
     "equal",
@@ -218,19 +239,26 @@ __all__ = [
     "int32",
     "int64",
     "isdtype",
+    "isin",
     "isnan",
     "less",
     "less_equal",
     "linspace",
     "log",
+    "matmul",
+    "matrix_transpose",
+    "max",
     "maximum",
+    "mean",
     "meshgrid",
+    "min",
     "minimum",
     "moveaxis",
     "multiply",
     "nan",
     "negative",
     "newaxis",
+    "nonzero",
     "not_equal",
     "ones",
     "ones_like",
@@ -238,12 +266,14 @@ __all__ = [
     "pi",
     "positive",
     "pow",
+    "prod",
     "promote_types",
     "remainder",
     "repeat",
     "reshape",
     "result_type",
     "roll",
+    "searchsorted",
     "semantics",
     "set_default_device",
     "set_index_check",
@@ -251,14 +281,18 @@ __all__ = [
     "set_transfer_guard",
     "sin",
     "sliding_window_view",
+    "sort",
     "sqrt",
     "square",
     "squeeze",
     "stack",
+    "std",
     "subtract",
+    "sum",
     "take",
     "take_along_axis",
     "tanh",
+    "tensordot",
     "tile",
     "to_device",
     "to_numpy",
@@ -269,6 +303,13 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "unstack",
+    "var",
+    "vecdot",
     "view",
     "where",
     "zeros",

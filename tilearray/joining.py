@@ -14,7 +14,6 @@ the row to all of it in one launch::
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,27 +26,10 @@ from tilearray.errors import OperandError, ShapeError
 from tilearray.manipulation import _c_contiguous, _checked, expand_dims, reshape
 from tilearray.operands import type_name
 from tilearray.ops import assign, convert
-from tilearray.shapes import as_ints, normalize_axis
+from tilearray.shapes import as_int, as_ints, normalize_axis
 
 if TYPE_CHECKING:
     from tilearray.array import Array
-
-
-def as_int(value: Any, function: str, what: str) -> int:
-    """Return a Python int of what is one; a bool is none.
-
-    Examples
-    --------
-    >>> as_int(2.5, "roll", "shift")
-    Traceback (most recent call last):
-    tilearray.errors.ShapeError: roll: expected shift as an int, got float; write int(shift)
-    """
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise ShapeError(f"{function}: expected {what} as an int, got {type_name(value)}; write int({what})") from None
 
 
 # --- joining -------------------------------------------------------------------------------------------------------

@@ -79,6 +79,24 @@ def as_ints(obj: Any, function: str, what: str, items: str) -> tuple[int, ...]:
         ) from None
 
 
+def as_int(value: Any, function: str, what: str) -> int:
+    """Return a Python int of what is one; a bool is none.
+
+    Examples
+    --------
+    >>> as_int(2.5, "roll", "shift")
+    Traceback (most recent call last):
+    tilearray.errors.ShapeError: roll: expected shift as an int, got float; write int(shift)
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return index(value)
+    except TypeError:
+        given = type(value).__name__
+        raise ShapeError(f"{function}: expected {what} as an int, got {given}; write int({what})") from None
+
+
 def resolve_shape(shape: Any, size: int, function: str = "reshape") -> Shape:
     """Return `shape` with its one -1, if there is one, replaced by what makes `size` elements.
 
