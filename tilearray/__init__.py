@@ -54,6 +54,7 @@ from tilearray.dtypes import (
 )
 from tilearray.dtypes import bool_ as bool
 from tilearray.errors import (
+    AxisError,
     BroadcastError,
     DeviceError,
     DeviceUnavailableError,
@@ -146,6 +147,7 @@ e = 2.718281828459045
 
 __all__ = [
     "Array",
+    "AxisError",
     "BroadcastError",
     "DTypeError",
     "Device",

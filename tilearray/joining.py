@@ -17,12 +17,16 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from tilearray.base import ArrayBase
 from tilearray.context import STATE
-from tilearray.creation import empty
+from tilearray.conversion import to_numpy
+from tilearray.creation import asarray, empty
 from tilearray.devices import common_device
 from tilearray.elementwise import execute
-from tilearray.errors import OperandError, ShapeError
+from tilearray.errors import DTypeError, OperandError, ShapeError
+from tilearray.hosted import array_of, on_host, values
 from tilearray.manipulation import _c_contiguous, _checked, expand_dims, reshape
 from tilearray.operands import type_name
 from tilearray.ops import assign, convert
@@ -188,21 +192,25 @@ def _all(axes: int) -> tuple[slice, ...]:
 # --- repeating -----------------------------------------------------------------------------------------------------
 
 
-def repeat(x: Array, repeats: int, /, *, axis: int | None = None) -> Array:
+def repeat(x: Array, repeats: int | Sequence[int] | Array, /, *, axis: int | None = None) -> Array:
     """Return an array with every element repeated, the copies next to each other.
 
     Parameters
     ----------
     x : Array
-    repeats : int
-        How many copies there are of each. A count for each element is not in tilearray yet.
+    repeats : int, or Array or sequence of int
+        How many copies there are of each. A count for each element is for arrays on the host only.
     axis : int or None
         The axis that grows; None repeats the elements in C order, as one axis.
 
     Raises
     ------
     ShapeError
-        If `repeats` is negative or no integer, or there is no such axis.
+        If `repeats` is negative or no integer, there are not as many counts as elements, or there is no such axis.
+    DTypeError
+        If `repeats` is an Array of no integer dtype.
+    DeviceError
+        If there is a count for each element, and an array is on a GPU.
 
     Examples
     --------
@@ -210,22 +218,36 @@ def repeat(x: Array, repeats: int, /, *, axis: int | None = None) -> Array:
     >>> ta.repeat(ta.asarray([[1, 2], [3, 4]]), 2, axis=1)
     Array([[1, 1, 2, 2],
            [3, 3, 4, 4]], dtype=int64, device='cpu')
-    >>> ta.repeat(ta.asarray([1, 2]), 3).tolist()
-    [1, 1, 1, 2, 2, 2]
+    >>> ta.repeat(ta.asarray([1, 2]), [3, 1]).tolist()
+    [1, 1, 1, 2]
     """
     shape = _checked(x, "repeat").shape
+    if isinstance(repeats, (ArrayBase, list, tuple)):
+        return _each_repeated(x, repeats, axis)
     count = _count(repeats)
     last = len(shape) - 1 if axis is None else normalize_axis(axis, len(shape), "repeat")
     repeated = _of_copies(x, (*shape[: last + 1], count, *shape[last + 1 :]), expand_dims(x, last + 1))
     return reshape(repeated, x.size * count if axis is None else _scaled(shape, last, count))
 
 
-def _count(repeats: Any) -> int:
-    if getattr(repeats, "shape", ()) or isinstance(repeats, (list, tuple)):
+def _each_repeated(x: Array, repeats: Any, axis: Any) -> Array:
+    """With a count for each element, through NumPy, whose `repeat` only moves them."""
+    counts = values(on_host("repeat", repeats if isinstance(repeats, ArrayBase) else asarray(repeats, device="cpu")))
+    place = None if axis is None else normalize_axis(axis, x.ndim, "repeat")
+    size = x.size if place is None else x.shape[place]
+    if counts.size and counts.dtype.kind not in "iu":
+        raise DTypeError(f"repeat: expected integers as counts, got {counts.dtype}; write repeats.astype('int64')")
+    if counts.shape not in ((size,), (1,), ()):
         raise ShapeError(
-            "repeat: expected repeats as an int, got a count for each element, which is not in tilearray yet; "
-            "write ta.asarray(np.repeat(ta.to_numpy(x), counts, axis))"
+            f"repeat: expected one count or {size}, got counts of shape {counts.shape}; write one for each element"
         )
+    if counts.size and counts.min() < 0:
+        raise ShapeError(f"repeat: expected counts >= 0, got {counts.min()}; write 0 for no copies")
+    host = to_numpy(on_host("repeat", x))
+    return array_of(np.repeat(host, counts.astype(np.int64), place), x.dtype, x)
+
+
+def _count(repeats: Any) -> int:
     count = as_int(repeats, "repeat", "repeats")
     if count < 0:
         raise ShapeError(f"repeat: expected repeats >= 0, got {count}; write 0 for no copies")

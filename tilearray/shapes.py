@@ -18,7 +18,7 @@ from math import prod
 from operator import index
 from typing import Any, cast
 
-from tilearray.errors import BroadcastError, ShapeError
+from tilearray.errors import AxisError, BroadcastError, ShapeError
 
 Shape = tuple[int, ...]
 
@@ -127,8 +127,10 @@ def normalize_axis(axis: Any, ndim: int, function: str) -> int:
 
     Raises
     ------
+    AxisError
+        If there is no such axis.
     ShapeError
-        If there is no such axis, or `axis` is no integer.
+        If `axis` is no integer.
 
     Examples
     --------
@@ -139,7 +141,7 @@ def normalize_axis(axis: Any, ndim: int, function: str) -> int:
         (axis,) = as_ints((axis,), function, "axis", "axes")
     if not -ndim <= axis < ndim:
         expected = f"{-ndim} <= axis < {ndim}" if ndim else "no axis (the array is 0-d)"
-        raise ShapeError(
+        raise AxisError(
             f"{function}: expected {expected}, got axis {axis}; write expand_dims first if the array needs more axes"
         )
     return axis + ndim if axis < 0 else axis
