@@ -21,16 +21,16 @@ import numpy as np
 
 from tilearray.base import ArrayBase
 from tilearray.context import STATE
-from tilearray.conversion import to_numpy
 from tilearray.creation import asarray, empty
 from tilearray.devices import common_device
 from tilearray.elementwise import execute
 from tilearray.errors import DTypeError, OperandError, ShapeError
-from tilearray.hosted import array_of, on_host, values
+from tilearray.hosted import on_host, values
 from tilearray.manipulation import _c_contiguous, _checked, expand_dims, reshape
 from tilearray.operands import type_name
 from tilearray.ops import assign, convert
 from tilearray.shapes import as_int, as_ints, normalize_axis
+from tilearray.taking import take
 
 if TYPE_CHECKING:
     from tilearray.array import Array
@@ -192,14 +192,14 @@ def _all(axes: int) -> tuple[slice, ...]:
 # --- repeating -----------------------------------------------------------------------------------------------------
 
 
-def repeat(x: Array, repeats: int | Sequence[int] | Array, /, *, axis: int | None = None) -> Array:
+def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
     """Return an array with every element repeated, the copies next to each other.
 
     Parameters
     ----------
     x : Array
-    repeats : int, or Array or sequence of int
-        How many copies there are of each. A count for each element is for arrays on the host only.
+    repeats : int, or Array, ndarray or list of integers
+        How many copies there are of each: one count for all, or one for each, which are read on the host.
     axis : int or None
         The axis that grows; None repeats the elements in C order, as one axis.
 
@@ -210,7 +210,7 @@ def repeat(x: Array, repeats: int | Sequence[int] | Array, /, *, axis: int | Non
     DTypeError
         If `repeats` is an Array of no integer dtype.
     DeviceError
-        If there is a count for each element, and an array is on a GPU.
+        If the counts are an Array on a GPU.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def repeat(x: Array, repeats: int | Sequence[int] | Array, /, *, axis: int | Non
     [1, 1, 1, 2]
     """
     shape = _checked(x, "repeat").shape
-    if isinstance(repeats, (ArrayBase, list, tuple)):
+    if isinstance(repeats, (ArrayBase, np.ndarray, list, tuple)):
         return _each_repeated(x, repeats, axis)
     count = _count(repeats)
     last = len(shape) - 1 if axis is None else normalize_axis(axis, len(shape), "repeat")
@@ -231,10 +231,10 @@ def repeat(x: Array, repeats: int | Sequence[int] | Array, /, *, axis: int | Non
 
 
 def _each_repeated(x: Array, repeats: Any, axis: Any) -> Array:
-    """With a count for each element, through NumPy, whose `repeat` only moves them."""
+    """With a count for each element: what `take` returns for as many indices of each."""
     counts = values(on_host("repeat", repeats if isinstance(repeats, ArrayBase) else asarray(repeats, device="cpu")))
-    place = None if axis is None else normalize_axis(axis, x.ndim, "repeat")
-    size = x.size if place is None else x.shape[place]
+    flat, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "repeat"))
+    size = flat.shape[place]
     if counts.size and counts.dtype.kind not in "iu":
         raise DTypeError(f"repeat: expected integers as counts, got {counts.dtype}; write repeats.astype('int64')")
     if counts.shape not in ((size,), (1,), ()):
@@ -243,8 +243,7 @@ def _each_repeated(x: Array, repeats: Any, axis: Any) -> Array:
         )
     if counts.size and counts.min() < 0:
         raise ShapeError(f"repeat: expected counts >= 0, got {counts.min()}; write 0 for no copies")
-    host = to_numpy(on_host("repeat", x))
-    return array_of(np.repeat(host, counts.astype(np.int64), place), x.dtype, x)
+    return take(flat, np.repeat(np.arange(size), counts.astype(np.int64)), axis=place)
 
 
 def _count(repeats: Any) -> int:

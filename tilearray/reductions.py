@@ -281,8 +281,7 @@ def _folded(function: str, ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, kee
 def _extreme(function: str, ufunc: np.ufunc, x: Array, axis: Any, keepdims: bool) -> Array:
     axes = _reduced(x, axis, function)
     check_kind(function, x.dtype, REAL)
-    kept = [size for place, size in enumerate(x.shape) if place not in axes]
-    if 0 not in kept and not _count(x.shape, axes):
+    if not _count(x.shape, axes):
         raise ShapeError(
             f"{function}: expected at least one element to choose from, got shape {x.shape}; "
             f"write ta.{function}(x) only where x.size > 0"

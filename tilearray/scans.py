@@ -111,10 +111,20 @@ def diff(
     times = as_int(n, "diff", "n")
     if times < 0:
         raise ShapeError(f"diff: expected n >= 0, got {times}; write n=1 for the differences of neighbours")
-    parts = [part for part in (prepend, x, append) if part is not None]
+    parts = [_checked(part, "diff") for part in (prepend, x, append) if part is not None]
+    for part in parts:
+        if part.ndim != x.ndim or _others(part.shape, place) != _others(x.shape, place):
+            raise ShapeError(
+                f"diff: expected prepend and append of the sizes of {x.shape} along all axes but {place}, "
+                f"got {part.shape}; write ta.expand_dims or ta.broadcast_to first"
+            )
     joined = concat(parts, axis=place) if len(parts) > 1 else x
     check_kind("diff", joined.dtype, NUMERIC)
     before = (slice(None),) * place
     for _ in range(times):
         joined = joined[(*before, slice(1, None))] - joined[(*before, slice(-1))]
     return joined
+
+
+def _others(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :]

@@ -69,15 +69,11 @@ def _position(function: str, search: Any, x: Array, axis: Any, keepdims: bool) -
     shape = on_host(function, x).shape
     check_kind(function, x.dtype, REAL)
     place = None if axis is None else normalize_axis(axis, len(shape), function)
-    others = () if place is None else (*shape[:place], *shape[place + 1 :])
-    if not x.size and 0 not in others:
+    if not (x.size if place is None else shape[place]):
         raise ShapeError(
             f"{function}: expected at least one element to choose from, got shape {shape}; "
             f"write ta.{function}(x) only where x.size > 0"
         )
-    if not x.size:  # rows without elements, but no row at all to search
-        kept = (*shape[:place], 1, *shape[(place or 0) + 1 :]) if keepdims else others
-        return array_of(np.empty(kept, np.int64), INDEX, x)
     return array_of(search(values(x), axis=place, keepdims=keepdims), INDEX, x)
 
 

@@ -111,7 +111,7 @@ def test_flip_and_diagonal_are_numpys(both, data):
     assert_same_view(ta.flip(mine), flipped(theirs, None))
     assume(theirs.ndim >= 1)
     axis = data.draw(st.integers(-theirs.ndim, theirs.ndim - 1))
-    assert_same_view(ta.flip(mine, axis), np.flip(theirs, axis))
+    assert_same_view(ta.flip(mine, axis=axis), np.flip(theirs, axis))
     assume(theirs.ndim >= 2)
     first, second = data.draw(st.permutations(range(-theirs.ndim, 0)))[:2]
     offset = data.draw(st.integers(-5, 5))

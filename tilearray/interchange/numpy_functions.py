@@ -104,6 +104,8 @@ _PARAMETERS = {
     "stack": "arrays / axis out",
     "std": "a / axis dtype out ddof:correction keepdims",
     "sum": "a / axis dtype out keepdims",
+    "take": "a indices / axis out mode",
+    "take_along_axis": "arr indices / axis",
     "tensordot": "a b / axes",
     "tile": "A reps /",
     "transpose": "a / axes",
@@ -152,7 +154,7 @@ _DIRECT: dict[str, Callable[..., Any]] = {
 
 # Arguments that say how NumPy is to work, not what it returns; and others, with the values that mean nothing special.
 _HINTS = {"assume_unique", "casting", "kind", "optimize", "subok"}
-_USUAL = {"order": ("K", "C"), "sparse": (False,), "copy": (True, None)}
+_USUAL = {"mode": ("raise",), "order": ("K", "C"), "sparse": (False,), "copy": (True, None)}
 _NOTHING = (None, getattr(np, "_NoValue", None))
 
 
