@@ -76,15 +76,7 @@ def unique_all(x: Array, /) -> UniqueAll:
     >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
     ([3, 5], [1, 0], [1, 0, 1], [1, 2])
     """
-    found, indices, inverse, counts = np.unique(
-        _elements("unique_all", x), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
-    )
-    return UniqueAll(
-        array_of(found, x.dtype, x),
-        array_of(indices, INDEX, x),
-        array_of(inverse.reshape(x.shape), INDEX, x),
-        array_of(counts, INDEX, x),
-    )
+    return _unique("unique_all", x)
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:
@@ -96,8 +88,8 @@ def unique_counts(x: Array, /) -> UniqueCounts:
     >>> ta.unique_counts(ta.asarray([5, 3, 5])).counts.tolist()
     [1, 2]
     """
-    found, counts = np.unique(_elements("unique_counts", x), return_counts=True, equal_nan=False)
-    return UniqueCounts(array_of(found, x.dtype, x), array_of(counts, INDEX, x))
+    found = _unique("unique_counts", x)
+    return UniqueCounts(found.values, found.counts)
 
 
 def unique_inverse(x: Array, /) -> UniqueInverse:
@@ -109,8 +101,8 @@ def unique_inverse(x: Array, /) -> UniqueInverse:
     >>> ta.unique_inverse(ta.asarray([[5, 3], [5, 5]])).inverse_indices.tolist()
     [[1, 0], [1, 1]]
     """
-    found, inverse = np.unique(_elements("unique_inverse", x), return_inverse=True, equal_nan=False)
-    return UniqueInverse(array_of(found, x.dtype, x), array_of(inverse.reshape(x.shape), INDEX, x))
+    found = _unique("unique_inverse", x)
+    return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(x: Array, /) -> Array:
@@ -122,13 +114,20 @@ def unique_values(x: Array, /) -> Array:
     >>> ta.unique_values(ta.asarray([5, 3, 5]))
     Array([3, 5], dtype=int64, device='cpu')
     """
-    return array_of(np.unique(_elements("unique_values", x), equal_nan=False), x.dtype, x)
+    return _unique("unique_values", x).values
 
 
-def _elements(function: str, x: Any) -> np.ndarray:
-    """All elements in C order."""
+def _unique(function: str, x: Any) -> UniqueAll:
     check_kind(function, on_host(function, x).dtype, ANY)
-    return values(x).ravel()
+    found, indices, inverse, counts = np.unique(
+        values(x).ravel(), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    return UniqueAll(
+        array_of(found, x.dtype, x),
+        array_of(indices, INDEX, x),
+        array_of(inverse.reshape(x.shape), INDEX, x),
+        array_of(counts, INDEX, x),
+    )
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
