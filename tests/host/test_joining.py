@@ -127,6 +127,19 @@ def test_repeat_is_numpys(pair, count, data):
     assert_same(ta.repeat(pair.mine, count, axis=axis), np.repeat(pair.theirs, count, axis=axis), pair.mine)
 
 
+@given(pairs(), st.data(), st.booleans())
+def test_repeat_by_a_count_for_each_element_is_numpys(pair, data, as_array):
+    axis = data.draw(st.sampled_from([None, *range(-pair.theirs.ndim, pair.theirs.ndim)]))
+    size = pair.theirs.size if axis is None else pair.theirs.shape[axis]
+    counts = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    given_counts = ta.asarray(counts, dtype="int8") if as_array else counts
+    found = ta.repeat(pair.mine, given_counts, axis=axis)
+    wanted = np.repeat(pair.theirs, np.array(counts, int), axis=axis)
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    assert ta.to_numpy(found).tobytes() == wanted.tobytes()
+    assert found._buffer is not pair.mine._buffer
+
+
 @given(pairs(), st.lists(st.integers(0, 3), max_size=6))
 def test_tile_is_numpys(pair, counts):
     assume(math.prod(counts) * pair.theirs.size < 10_000)

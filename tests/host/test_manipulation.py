@@ -259,6 +259,19 @@ def test_real_and_imag_are_views(dtype):
 
 # --- bad input -------------------------------
 
+
+@given(views(), st.data())
+def test_unstack_gives_the_views_along_an_axis(both, data):
+    mine, theirs = both
+    assume(theirs.ndim >= 1)
+    axis = data.draw(st.integers(-theirs.ndim, theirs.ndim - 1))
+    found = ta.unstack(mine, axis=axis)
+    assert isinstance(found, tuple)
+    for one, wanted in zip(found, np.moveaxis(theirs, axis, 0), strict=True):
+        assert one._buffer is mine._buffer
+        assert ta.to_numpy(one).tobytes() == np.asarray(wanted).tobytes()
+
+
 BAD = [
     (lambda x: ta.permute_dims(x, (0,)), ShapeError, r"permute_dims: expected all 2 axes"),
     (lambda x: ta.permute_dims(x, (0, 0)), ShapeError, r"permute_dims: expected different axes"),
@@ -266,6 +279,8 @@ BAD = [
     (lambda x: x[0].mT, ShapeError, r"matrix_transpose: expected at least 2 axes, got shape \(3,\)"),
     (lambda x: ta.squeeze(x, 0), ShapeError, r"squeeze: expected size 1 along axis 0, got 2"),
     (lambda x: ta.expand_dims(x, 4), ShapeError, r"expand_dims: expected -3 <= axis < 3"),
+    (lambda x: ta.unstack(x, axis=2), ShapeError, r"unstack: expected -2 <= axis < 2, got axis 2"),
+    (lambda x: ta.unstack(x[0, 0]), ShapeError, r"unstack: expected no axis"),
     (lambda x: ta.flip(x, axis=2), ShapeError, r"flip: expected -2 <= axis < 2, got axis 2"),
     (lambda x: ta.flip(x, axis=0.5), ShapeError, r"flip: expected axis as an int"),
     (lambda x: ta.moveaxis(x, (0, 1), 0), ShapeError, r"moveaxis: expected as many destinations as sources"),
