@@ -116,6 +116,14 @@ def test_vecdot_conjugates_its_first_operand(data, name):
         check(found, want, terms, name)
 
 
+def test_vecdot_of_complex_numbers():
+    x, y = [1 + 2j, 3 - 1j], [2 - 1j, -1 + 4j]
+    want = sum([a.conjugate() * b for a, b in zip(x, y)])
+    assert ta.vecdot(ta.asarray(x), ta.asarray(y)).item() == want
+    assert ta.vecdot(ta.asarray([1.0, 2.0]), ta.asarray(y)).item() == 2 - 1j + 2 * (-1 + 4j)
+    assert ta.matmul(ta.asarray(x), ta.asarray(y)).item() == sum([a * b for a, b in zip(x, y)])
+
+
 @given(st.data(), st.sampled_from(["int8", "uint64", "int64"]))
 def test_tensordot_and_einsum_are_sums_over_named_axes(data, name):
     sizes = dict(zip("abcd", data.draw(st.tuples(*[st.integers(0, 3)] * 4)), strict=True))
@@ -192,6 +200,7 @@ def test_einsum_returns_memory_of_its_own():
     x = ta.ones((2, 2))
     ta.einsum("ij->ji", x)[0, 0] = 5
     ta.einsum("ii->i", x)[0] = 5
+    ta.einsum("ij->ij", x)[0, 0] = 5
     assert x.tolist() == [[1, 1], [1, 1]]
 
 

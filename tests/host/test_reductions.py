@@ -241,6 +241,16 @@ def test_no_row_to_search_is_no_error():
     assert ta.min(ta.zeros((0, 3)), axis=-1, keepdims=True).shape == (0, 1)
 
 
+@pytest.mark.parametrize("function", [ta.sum, ta.prod, ta.max, ta.min, ta.mean, ta.all, ta.any])
+def test_no_axis_is_no_reduction_but_a_copy(function):
+    x = ta.asarray([True, True]) if function in (ta.all, ta.any) else ta.asarray([1.0, 2.0], dtype="float64")
+    before = x.tolist()
+    found = function(x, axis=())
+    assert found.tolist() == before
+    found[0] = 0
+    assert x.tolist() == before
+
+
 def test_an_axis_error_is_an_index_error_too():
     with pytest.raises(IndexError):
         ta.sum(X, axis=5)
