@@ -5,6 +5,7 @@ broadcast, and run as one kernel on any layout. See `tilearray.ops` for the tabl
 """
 
 from tilearray import cuda as cuda
+from tilearray import inspection as _inspection
 from tilearray.array import Array
 from tilearray.context import can_cast, get_semantics, promote_types, result_type, semantics, set_semantics
 from tilearray.conversion import astype, set_transfer_guard, to_device, to_numpy
@@ -53,6 +54,7 @@ from tilearray.dtypes import (
 )
 from tilearray.dtypes import bool_ as bool
 from tilearray.errors import (
+    AxisError,
     BroadcastError,
     DeviceError,
     DeviceUnavailableError,
@@ -82,6 +84,7 @@ from tilearray.functions import (
     true_divide,
 )
 from tilearray.gather import set_index_check
+from tilearray.inspection import array_namespace_info as __array_namespace_info__
 from tilearray.joining import concat, repeat, roll, stack, tile
 from tilearray.layout import broadcast_shapes
 from tilearray.manipulation import (
@@ -98,6 +101,7 @@ from tilearray.manipulation import (
     sliding_window_view,
     squeeze,
     transpose,
+    unstack,
     view,
 )
 from tilearray.ops import (
@@ -189,11 +193,17 @@ from tilearray.ops_parts import (
     signbit,
     trunc,
 )
+from tilearray.products import einsum, matmul, matrix_transpose, tensordot, vecdot
 from tilearray.promotion import Semantics
+from tilearray.reductions import all, any, count_nonzero, max, mean, min, prod, std, sum, var
+from tilearray.scans import cumulative_prod, cumulative_sum, diff
+from tilearray.searching import argmax, argmin, argsort, nonzero, searchsorted, sort
+from tilearray.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
 from tilearray.taking import take, take_along_axis
 from tilearray.triangles import eye, meshgrid, tril, triu
 
 __version__ = "0.1.0.dev0"
+__array_api_version__ = _inspection.API_VERSION
 newaxis = None
 inf = float("inf")
 nan = float("nan")
@@ -202,27 +212,31 @@ e = 2.718281828459045
 
 # fmt: off
 __all__ = [
-    "Array", "BroadcastError", "DTypeError", "Device", "DeviceError", "DeviceUnavailableError",
+    "Array", "AxisError", "BroadcastError", "DTypeError", "Device", "DeviceError", "DeviceUnavailableError",
     "ImplicitTransferError", "IndexingError", "InterchangeError", "LayoutError", "OperandError", "PromotionError",
-    "ScalarOverflowError", "Semantics", "SemanticsError", "ShapeError", "TileArrayError", "WriteError", "__version__",
-    "abs", "acos", "acosh", "add", "angle", "arange", "as_strided", "asarray", "asin", "asinh", "astype", "atan",
+    "ScalarOverflowError", "Semantics", "SemanticsError", "ShapeError", "TileArrayError", "WriteError",
+    "__array_api_version__", "__array_namespace_info__", "__version__", "abs", "acos", "acosh", "add", "all", "angle",
+    "any", "arange", "argmax", "argmin", "argsort", "as_strided", "asarray", "asin", "asinh", "astype", "atan",
     "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
     "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast",
-    "cbrt", "ceil", "clip", "complex64", "complex128", "concat", "conj", "copysign", "cos", "cosh", "default_device",
-    "deg2rad", "devices", "diagonal", "divide", "divmod", "e", "empty", "empty_like", "equal", "erf", "erfc",
-    "erfinv", "exp", "exp2", "expand", "expand_dims", "expm1", "eye", "finfo", "flip", "float4_e2m1fn", "float8_e3m4",
-    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-    "float8_e8m0fnu", "float16", "float32", "float64", "float_power", "floor", "floor_divide", "fma", "fmod", "frexp",
-    "from_dlpack", "full", "full_like", "get_semantics", "greater", "greater_equal", "heaviside", "hypot", "iinfo",
-    "imag", "inf", "int8", "int16", "int32", "int64", "isclose", "isdtype", "isfinite", "isinf", "isnan", "ldexp",
+    "cbrt", "ceil", "clip", "complex64", "complex128", "concat", "conj", "copysign", "cos", "cosh", "count_nonzero",
+    "cumulative_prod", "cumulative_sum", "default_device", "deg2rad", "devices", "diagonal", "diff", "divide",
+    "divmod", "e", "einsum", "empty", "empty_like", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expand",
+    "expand_dims", "expm1", "eye", "finfo", "flip", "float4_e2m1fn", "float8_e3m4", "float8_e4m3",
+    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "float16", "float32", "float64", "float_power", "floor", "floor_divide", "fma", "fmod", "frexp", "from_dlpack",
+    "full", "full_like", "get_semantics", "greater", "greater_equal", "heaviside", "hypot", "iinfo", "imag", "inf",
+    "int8", "int16", "int32", "int64", "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan", "ldexp",
     "left_shift", "less", "less_equal", "lgamma", "linspace", "log", "log1p", "log2", "log10", "logaddexp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "meshgrid", "minimum", "mod", "moveaxis",
-    "multiply", "nan", "nan_to_num", "negative", "newaxis", "nextafter", "not_equal", "ones", "ones_like",
-    "permute_dims", "pi", "positive", "pow", "power", "promote_types", "rad2deg", "real", "reciprocal", "remainder",
-    "repeat", "reshape", "result_type", "right_shift", "roll", "round", "rsqrt", "semantics", "set_default_device",
-    "set_index_check", "set_semantics", "set_transfer_guard", "sign", "signbit", "sin", "sinc", "sinh",
-    "sliding_window_view", "sqrt", "square", "squeeze", "stack", "subtract", "take", "take_along_axis", "tan", "tanh",
-    "tile", "to_device", "to_numpy", "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "uint16", "uint32",
-    "uint64", "view", "where", "zeros", "zeros_like",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean",
+    "meshgrid", "min", "minimum", "mod", "moveaxis", "multiply", "nan", "nan_to_num", "negative", "newaxis",
+    "nextafter", "nonzero", "not_equal", "ones", "ones_like", "permute_dims", "pi", "positive", "pow", "power", "prod",
+    "promote_types", "rad2deg", "real", "reciprocal", "remainder", "repeat", "reshape", "result_type", "right_shift",
+    "roll", "round", "rsqrt", "searchsorted", "semantics", "set_default_device", "set_index_check", "set_semantics",
+    "set_transfer_guard", "sign", "signbit", "sin", "sinc", "sinh", "sliding_window_view", "sort", "sqrt", "square",
+    "squeeze", "stack", "std", "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
+    "to_device", "to_numpy", "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "uint16", "uint32",
+    "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "view",
+    "where", "zeros", "zeros_like",
 ]
 # fmt: on

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import Parameter
+from inspect import Signature as CallSignature
 from typing import Any
 
 import numpy as np
@@ -91,6 +93,7 @@ class Op:
         object.__setattr__(self, "__name__", self.name)
         object.__setattr__(self, "__qualname__", self.name)
         object.__setattr__(self, "__doc__", _documentation(self))
+        object.__setattr__(self, "__signature__", _signature(self))
 
     def __repr__(self) -> str:
         return f"<elementwise op tilearray.{self.name}>"
@@ -226,8 +229,18 @@ def fill(out: A, number: Number, function: str) -> A:
     return out
 
 
+def _signature(op: Op) -> CallSignature:
+    """What `inspect.signature` says: operands by position, ``out`` by name."""
+    names = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in _names(op)]
+    return CallSignature([*names, Parameter("out", Parameter.KEYWORD_ONLY, default=None)])
+
+
+def _names(op: Op) -> list[str]:
+    return [f"x{position + 1}" for position in range(op.arity)] if op.arity > 1 else ["x"]
+
+
 def _documentation(op: Op) -> str:
-    names = [f"x{position + 1}" for position in range(op.arity)] if op.arity > 1 else ["x"]
+    names = _names(op)
     kinds = ", ".join(kind for kind in ("bool", "int", "uint", "float", "complex") if kind in op.kinds)
     call, printed = op.example
     return (

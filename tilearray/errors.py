@@ -8,6 +8,7 @@ working, and ``except TileArrayError`` catches exactly what this library diagnos
     │   └── PromotionError                   two dtypes without a common one
     ├── ScalarOverflowError (OverflowError)  a Python number that the dtype cannot hold
     ├── ShapeError (ValueError)              shapes, axes or sizes that do not fit
+    │   ├── AxisError (IndexError)           an axis that the array does not have
     │   └── BroadcastError                   shapes that do not broadcast
     ├── LayoutError (ValueError)             strides or alignment that an operation cannot use
     ├── WriteError (ValueError)              a write through a read-only view or one that overlaps itself
@@ -43,6 +44,10 @@ class ScalarOverflowError(TileArrayError, OverflowError):
 
 class ShapeError(TileArrayError, ValueError):
     """A shape, an axis or a size does not fit the operation."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis is out of bounds."""
 
 
 class BroadcastError(ShapeError):
