@@ -20,7 +20,7 @@ from kernels import needs_triton
 from test_cli import in_fresh_python
 
 import tilearray as ta
-from tilearray import cli, warm
+from tilearray import cache_commands, cli, warm
 from tilearray.cli import main
 from tilearray_cuda import cache
 
@@ -392,7 +392,7 @@ def outcomes(count: int) -> Outcomes:
 
 
 def test_progress_is_ten_lines_where_there_is_no_terminal(capsys: Output):
-    assert list(cli.shown(outcomes(25), 25)) == list(outcomes(25))
+    assert list(cache_commands.shown(outcomes(25), 25)) == list(outcomes(25))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "3 of 25: kernel_2 sm_90"
     assert lines[-1] == "25 of 25: kernel_24 sm_90"
@@ -408,7 +408,7 @@ def test_progress_is_a_bar_in_a_terminal(capsys: Output, monkeypatch: pytest.Mon
     pytest.importorskip("rich")
     monkeypatch.setenv("TERM", "xterm")
     with contextlib.redirect_stderr(Terminal()) as terminal:
-        assert list(cli.shown(outcomes(25), 25)) == list(outcomes(25))
+        assert list(cache_commands.shown(outcomes(25), 25)) == list(outcomes(25))
     assert capsys.readouterr().out == ""
     assert "25/25" in terminal.getvalue()
     assert "25 of 25" not in terminal.getvalue()
@@ -418,7 +418,7 @@ def test_progress_needs_no_rich(monkeypatch: pytest.MonkeyPatch):
     for module in ("rich", "rich.progress"):
         monkeypatch.setitem(sys.modules, module, None)
     with contextlib.redirect_stderr(Terminal()) as terminal:
-        assert len(list(cli.shown(outcomes(2), 2))) == 2
+        assert len(list(cache_commands.shown(outcomes(2), 2))) == 2
     assert terminal.getvalue() == "1 of 2: kernel_0 sm_90\n2 of 2: kernel_1 sm_90\n"
 
 
@@ -432,7 +432,7 @@ def test_the_work_ends_with_who_watches_it():
             ended.append(True)
 
     working = work()  # held here, so that it does not end for want of a reference
-    watched = cli.shown(working, 5)
+    watched = cache_commands.shown(working, 5)
     next(watched)
     watched.close()
     assert ended == [True]
@@ -440,4 +440,4 @@ def test_the_work_ends_with_who_watches_it():
 
 @pytest.mark.parametrize(("given", "expected"), [(None, ["b"]), (["a", "b", "a"], ["a", "b"]), ([], [])])
 def test_names_count_once(given: Sequence[str] | None, expected: list[str]):
-    assert cli.unique(given, ["b"]) == expected
+    assert cache_commands.unique(given, ["b"]) == expected
