@@ -104,7 +104,8 @@ def test_bfloat16_and_float8_come_and_go(folder: Path, capsys: Output):
         assert main(["eval", f"ta.astype(a, ta.{dtype})", "a=a.npy", "-o", "x.npy"]) == 0
         assert capsys.readouterr().out == (
             f"wrote x.npy: {dtype} (3, 4)\n"
-            f"The format has no name for {dtype}: np.load(...).view('{dtype}') has it again, and here NAME:{dtype}=x.npy\n"
+            f"The format has no name for {dtype}: np.load(...).view('{dtype}') has it again, "
+            f"and here NAME:{dtype}=x.npy\n"
         )
         assert main(["eval", "x + 0", f"x:{dtype}=x.npy"]) == 0
         assert f"dtype={dtype}" in capsys.readouterr().out
