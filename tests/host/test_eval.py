@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 from pathlib import Path
 
 import ml_dtypes
@@ -114,6 +115,16 @@ def test_bfloat16_and_float8_come_and_go(folder: Path, capsys: Output):
     assert main(["eval", "ta.astype(a, ta.bfloat16)", "a=a.npy", "-o", "x.npy"]) == 0
     assert main(["eval", "x + 0.5", "x=x.npy", "-o", "y.npy"]) == 0
     assert npy.open_npy("y.npy").dtype == ta.bfloat16
+
+
+def test_the_commands_of_the_readme_run(folder: Path, capsys: Output):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    commands = [shlex.split(line, comments=True) for line in readme.splitlines() if line.startswith("tilearray eval ")]
+    np.save("b.npy", np.ones((4, 3), "float32"))
+    np.save("x.npy", B)
+    np.save("weights.npy", np.ones(3, ml_dtypes.float8_e4m3fn))
+    assert [main(command[1:]) for command in commands] == [0, 0, 0]
+    np.testing.assert_array_equal(np.load("result.npy"), np.sqrt(A * A + np.ones((3, 4), "float32")) / 2)
 
 
 # --- what is said when something is wrong -----------------------------------------------------------------------------
