@@ -94,6 +94,10 @@ def _expression(body: Body, position: int) -> str:
     kind, *rest = body.nodes[position]
     if kind == "input":
         return f"x{rest[0]}"
+    if kind == "index":
+        return "index"
+    if kind == "gather":
+        return f"x{rest[0]}[{_expression(body, cast(int, rest[1]))}]"
     if kind == "cast":
         return f"{rest[1]}({_expression(body, cast(int, rest[0]))})"
     arguments = cast(Sequence[int], rest[1])

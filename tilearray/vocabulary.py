@@ -13,25 +13,29 @@ from typing import Any, cast
 
 import tilearray as ta
 from tilearray import dtypes
+from tilearray.elementwise import Op
 from tilearray.errors import ExpressionError
-from tilearray.ops import PUBLIC
 
 WIDEST = 128
 """Bits of an integer: more than any dtype has."""
 
 # --- names ------------------------------------------------------------------------------------------------------------
 
-CHAPTERS = ("creation", "joining", "manipulation", "ops", "triangles")
-"""The modules whose public functions may be called."""
-ELSEWHERE = ("astype",)
-REFUSED = ("empty", "empty_like", "from_dlpack")
-"""Memory that nobody wrote to, and objects of other libraries."""
+CHAPTERS = (
+    *("creation", "functions", "joining", "manipulation", "ops", "products", "reductions", "scans", "searching"),
+    *("sets", "taking", "triangles"),
+)
+"""The modules whose public functions may be called, as every operation of the table may."""
+ELSEWHERE = ("asarray", "astype")
+REFUSED = ("einsum", "empty", "empty_like", "from_dlpack")
+"""What takes a text of its own, memory that nobody wrote to, objects of other libraries."""
 
 
 def _may_be_called(name: str, value: Any) -> bool:
     if name in REFUSED or not callable(value):
         return False
-    return name in ELSEWHERE or name in PUBLIC or value.__module__ in {f"tilearray.{chapter}" for chapter in CHAPTERS}
+    chapter = value.__module__.removeprefix("tilearray.")
+    return name in ELSEWHERE or isinstance(value, Op) or chapter in CHAPTERS
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -39,9 +43,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """What an expression may call, by name."""
 KEYWORDS = frozenset({
-    "axes", "axis", "axis1", "axis2", "copy", "correction", "descending", "dtype", "endpoint", "fill_value",
-    "include_initial", "indexing", "k", "keepdims", "max", "min", "num", "offset", "repetitions", "shape", "shift",
-    "side", "stable", "start", "step", "stop", "strides", "window_shape",
+    "append", "atol", "axes", "axis", "axis1", "axis2", "copy", "correction", "descending", "dtype", "endpoint",
+    "equal_nan", "fill_value", "include_initial", "indexing", "invert", "k", "keepdims", "max", "min", "n", "nan",
+    "neginf", "num", "offset", "posinf", "prepend", "repetitions", "rtol", "shape", "shift", "side", "sorter", "stable",
+    "start", "step", "stop", "strides", "window_shape",
 })  # fmt: skip
 """No ``out``, ``device`` or ``stream``: an expression says what is computed, and not where."""
 DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import tilearray as ta
@@ -67,3 +69,10 @@ def test_the_architecture_is_the_gpus_or_an_h200s():
     device._backend = type("Backend", (), {"arch": 120})()  # type: ignore[assignment]
     signature = warm.signature_of(plan.signature.layout, plan.signature.dtype, device)
     assert architecture_of(plan._replace(signature=signature)) == 120
+
+
+def test_nodes_that_move_elements_are_written_as_indices():
+    _, (plan,) = planned(lambda: ta.asarray([1, 2], device="cpu").copy())
+    nodes = (("index",), ("cast", 0, "int32"), ("gather", 0, 1))
+    moving = plan._replace(body=replace(plan.body, nodes=nodes, outputs=(2,)))
+    assert stages(moving)[1] == "body    out0: int64 = x0[int32(index)]"
