@@ -21,6 +21,7 @@ from tilearray.body import Body, body_of
 from tilearray.loop import Loop, layout_class, make_loop
 from tilearray_cuda import cache, codegen, kernel, launch
 from tilearray_cuda.codegen import Source, generate
+from tilearray_cuda.compile import cubin_of
 from tilearray_cuda.spec import KernelSpec, make_spec
 from tilearray_cuda.tiles import Tile
 
@@ -118,7 +119,7 @@ def source_with(spec: KernelSpec, tile: Tile | None, arch: int) -> Source:
 def compiled(source: Source, arch: int) -> cache.Cubin | None:
     """A worker's task; None for what the compiler refuses."""
     try:
-        return kernel.cubin_of(source, arch)
+        return cubin_of(source, arch)
     except Exception:
         return None
 

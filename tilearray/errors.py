@@ -18,6 +18,7 @@ working, and ``except TileArrayError`` catches exactly what this library diagnos
     ├── SemanticsError (ValueError)          a name that is no semantics, or a lattice that is none
     ├── ImplicitTransferError (TypeError)    device data asked for by a host-only protocol
     ├── InterchangeError (BufferError)       memory that cannot be shared as asked
+    ├── ExpressionError (ValueError)         text that is no expression of arrays, or an expression that fails
     └── OperandError (TypeError)             something that is no array, and not a Python number either
 
 A message says which function was called, what it expected, what came, and what to write instead.
@@ -84,6 +85,10 @@ class ImplicitTransferError(TileArrayError, TypeError):
 
 class InterchangeError(TileArrayError, BufferError):
     """Memory cannot be exchanged with another library in the way that was asked for."""
+
+
+class ExpressionError(TileArrayError, ValueError):
+    """An expression given as text is outside of the grammar, or fails; the message quotes the part that does."""
 
 
 class OperandError(TileArrayError, TypeError):

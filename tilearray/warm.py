@@ -286,11 +286,7 @@ def check_ready() -> None:
     """Raise WarmError where nothing could be compiled, or nothing kept."""
     if importlib.util.find_spec("triton") is None:
         raise WarmError("triton, which compiles the kernels, is not installed; write: pip install triton (for Linux)")
-    try:
-        importlib.import_module("tilearray_cuda.kernel")
-    except ImportError as error:
-        raise WarmError(f"cuda-python cannot be imported ({error}); write: pip install 'cuda-python>=13'") from error
-    cache: Any = importlib.import_module("tilearray_cuda.cache")._process_cache()
+    cache: Any = importlib.import_module("tilearray_cuda.cache").process_cache()
     if cache.limit == 0:
         raise WarmError("TILEARRAY_CACHE_SIZE is 0, which keeps kernels in memory only; unset it")
     try:
@@ -332,7 +328,7 @@ def compile_all(jobs: Sequence[Job], workers: int) -> Generator[Outcome, None, N
 def compile_one(source: Any, arch: int) -> Outcome:
     """Ask the cache for a kernel as `tilearray_cuda` does; errors of the compiler are part of the answer."""
     cache = importlib.import_module("tilearray_cuda.cache")
-    cubin_of = importlib.import_module("tilearray_cuda.kernel").cubin_of
+    cubin_of = importlib.import_module("tilearray_cuda.compile").cubin_of
     before, error = cache.statistics(), ""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # Triton prints what it fails at
         warnings.simplefilter("error", cache.CacheWarning)
@@ -344,7 +340,7 @@ def compile_one(source: Any, arch: int) -> Outcome:
             error = f"{type(problem).__name__}: {problem}"
     after = cache.statistics()
     return Outcome(
-        f"{source.name} sm_{arch}", after.compiles > before.compiles, error, after.evictions - before.evictions
+        f"{source.label} sm_{arch}", after.compiles > before.compiles, error, after.evictions - before.evictions
     )
 
 

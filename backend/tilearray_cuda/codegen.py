@@ -31,13 +31,14 @@ class Argument(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A kernel's text, and what the compiler and the launcher have to know of it."""
+    """A kernel's text, what the compiler and the launcher have to know of it, and a label for people."""
 
     name: str
     text: str
     arguments: tuple[Argument, ...]
     constants: tuple[tuple[str, int], ...]
     tile: Tile
+    label: str
 
 
 def generate(spec: KernelSpec, arch: int) -> Source:
@@ -56,7 +57,7 @@ def generate(spec: KernelSpec, arch: int) -> Source:
     sizes = ", ".join(f"{name} = {size}" for name, size in constants)
     heading = [*_heading(spec), f"# {sizes}, {tile.warps} warps"]
     text = "\n".join([*heading, "", *_helpers("\n".join(kernel)), *kernel, ""])
-    return Source(spec.name, text, arguments, constants, tile)
+    return Source(spec.name, text, arguments, constants, tile, spec.label)
 
 
 def _heading(spec: KernelSpec) -> list[str]:

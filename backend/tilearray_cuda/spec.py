@@ -71,6 +71,12 @@ class KernelSpec:
         return "_".join([*(moved or calls[:4] or ["copy"]), self.case])
 
     @property
+    def label(self) -> str:
+        """The kernel's name and its dtypes: ``add_flat float16 float32 -> float32``."""
+        dtypes = [operand.dtype for operand in self.operands]
+        return " ".join([self.name, *dtypes[self.outputs :], "->", *dtypes[: self.outputs]])
+
+    @property
     def arrays(self) -> tuple[Operand, ...]:
         """The operands that are in memory."""
         return tuple(operand for operand in self.operands if operand.strides is not None)

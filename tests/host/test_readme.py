@@ -32,6 +32,7 @@ def test_sections_are_in_order():
         "Operations",
         "Dtypes",
         "Exchange",
+        "Files",
         "On a GPU",
         "In place",
         "Errors",
