@@ -118,6 +118,17 @@ def integer_to_float(value: int, name: str) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def rounded_fraction(value: Fraction, name: str) -> float:
+    """A Fraction as float64; to be rounded to a narrower format, rounded to odd, so that this is the only rounding."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    if name == "float64" or Fraction(near) == value or math.frexp(near)[0] * 2**53 % 2:
+        return near
+    return math.nextafter(near, math.inf if value > near else -math.inf)
+
+
 def cast(values: Values, source: str, target: str) -> Values:
     """Every cast rounds once; float to integer truncates and saturates, NaN is 0; integers wrap."""
     if source == target:

@@ -316,7 +316,40 @@ def programs_of(kernel: Kernel) -> int:
     return -(-shape[-2] // tile["ROWS"]) * -(-shape[-1] // tile["COLUMNS"]) * math.prod(shape[:-2])
 
 
-_EXACT_FUNCTIONS = {"fmod": np.fmod, "copysign": np.copysign, "floor": np.floor, "div_rn": np.divide, "hypot": np.hypot}
+def of_the_host(name: str) -> Any:
+    """A function of the host backend."""
+    from tilearray_host.functions import FUNCTIONS
+
+    def apply(*operands: np.ndarray) -> np.ndarray:
+        out = np.empty(np.broadcast_shapes(*[operand.shape for operand in operands]), operands[0].dtype)
+        FUNCTIONS[name](*operands, out=out)
+        return out
+
+    return apply
+
+
+def _sine_of_pi(x: np.ndarray) -> np.ndarray:
+    """``sin(pi x)``, at integers a zero of the sign of x."""
+    whole = np.rint(x)
+    sine = np.sin(np.pi * (x - whole)) * np.where(np.fmod(whole, 2), -1, 1).astype(x.dtype)
+    return np.where(x == whole, np.copysign(sine, x), sine)
+
+
+_SAME_NAME = "fmod copysign floor trunc rint exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt"
+_FUNCTIONS: dict[str, Any] = {
+    **{name: getattr(np, name) for name in _SAME_NAME.split()},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
+    **{name: of_the_host(name) for name in ("hypot", "erf", "erfc", "erfinv", "lgamma", "fma")},
+    "div_rn": np.divide,
+    "rcp_rn": np.reciprocal,
+    "pow": np.power,
+    "ldexp": np.ldexp,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "ilogb": lambda x: np.frexp(x)[1] - np.int32(1),
+    "sinpi": _sine_of_pi,
+}
+"""What libdevice has, from NumPy and the host backend: exact where IEEE 754 or C defines it, else good enough to see
+that a kernel calls the right function on the right operands."""
 
 
 def _mend(interpreter: Any, tl: Any) -> None:
@@ -326,7 +359,7 @@ def _mend(interpreter: Any, tl: Any) -> None:
     if hasattr(libdevice, "mended"):
         return
     libdevice.mended = True
-    for name, function in _EXACT_FUNCTIONS.items():
+    for name, function in _FUNCTIONS.items():
         setattr(libdevice, name, _on_tensors(function, interpreter, tl))
     original, to_tensor = interpreter.InterpreterBuilder.cast_impl, interpreter.interpreter_semantic.to_tensor
 
@@ -401,6 +434,9 @@ def _truncated(cast_impl: Any, interpreter: Any) -> Any:
 def _on_tensors(function: Any, interpreter: Any, tl: Any) -> Any:
     def apply(*tensors: Any) -> Any:
         found = function(*[tensor.handle.data for tensor in tensors])
-        return tl.tensor(interpreter.TensorHandle(found, tensors[0].dtype), tensors[0].type)
+        like = max(tensors, key=lambda tensor: tensor.handle.data.size).type
+        scalar = tensors[0].dtype if found.dtype == tensors[0].handle.data.dtype else tl.int32
+        kind = tl.block_type(scalar, like.shape) if like.is_block() else scalar
+        return tl.tensor(interpreter.TensorHandle(found, scalar), kind)
 
     return apply

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from formats import Number, dtype_of
+from rules import RULES
 
 from tilearray import ops
 from tilearray.body import Body, body_of
@@ -41,6 +42,12 @@ def body_for(name: str, operands: Sequence[str | Number], out: str | None = None
     op = ops.convert if name == "astype" else ops.assign if name == "identity" else ops.PUBLIC[name]
     types = tuple(dtype_of(given) if isinstance(given, str) else classify(given) for given in operands)
     return body_of(op, SEMANTICS[semantics], types, None if out is None else dtype_of(out))  # type: ignore[arg-type]
+
+
+def operands_of(name: str, dtype: str) -> list[str]:
+    """The dtypes of a row's operands: conditions, the dtype, and integers as exponents."""
+    rule = RULES[name]
+    return ["bool"] * rule.masks + [dtype] * (rule.arity - rule.masks - rule.exponents) + ["int64"] * rule.exponents
 
 
 def kernel_for(

@@ -10,10 +10,24 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from formats import FORMATS, KINDS, PART, STORAGE, Number, Values, cast, kind_of, limits_of, step, width_of
+from formats import (
+    FORMATS,
+    KINDS,
+    PART,
+    STORAGE,
+    Number,
+    Values,
+    cast,
+    kind_of,
+    limits_of,
+    rounded_fraction,
+    step,
+    width_of,
+)
 from promoting import INTEGER, NOT_COMPUTED, WIDE_NUMBERS, common, float_of, stores
 from rules import COMPARISONS, RULES, TRUNCATING, Rule, number_kind
 
@@ -23,24 +37,30 @@ SAME_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 # --- a call -------------------------------------------------------------------------------------------------------
 
-# How far NumPy's functions are from the rounded wider result, in units of its last place: (seen, allowed). Seen with
-# NumPy 2.4.6 on x86-64 (AVX-512); float32 for every argument in +-[2**-24, 128) of exp (3 of them are 3 off), [2**-10,
-# 1024) of log, [2**-12, 4096) of sin, [2**-12, 32) of tanh, and for 3e7 pairs of pow; float64 for 4e6 arguments each.
-# The bound is what NumPy promises for other processors. Narrower floats compute in float32: 1 is enough for them.
-ULPS = {
-    ("exp", "float32"): (3, 4),
-    ("log", "float32"): (4, 4),
-    ("sin", "float32"): (1, 4),
-    ("tanh", "float32"): (1, 4),
-    ("pow", "float32"): (1, 4),
-    ("exp", "float64"): (1, 1),
-    ("log", "float64"): (1, 1),
-    ("sin", "float64"): (1, 1),
-    ("tanh", "float64"): (1, 4),
-    ("pow", "float64"): (1, 1),
+# How far NumPy's and SciPy's functions may be from the rounded wider result, in units of its last place: what NumPy
+# promises, and more where it is known. Narrower floats compute in float32: 1 is enough for them.
+PROMISED = 4
+ULPS: dict[tuple[str, str], int] = {
+    **{(name, "float64"): 1 for name in ("exp", "log", "sin", "pow", "float_power")},
+    ("erfc", "float64"): 8,
+}
+# CUDA's bounds, from the appendix on mathematical functions of its programming guide: 2, and more for these.
+CUDA_PROMISES = 2
+CUDA_ULPS: dict[tuple[str, str], int] = {
+    **{(name, "float32"): 3 for name in ("hypot", "sinh", "asinh", "atanh", "atan2")},
+    **{(name, "float32"): 4 for name in ("tan", "acosh", "erfc", "pow")},
+    **{(name, "float64"): 3 for name in ("asinh", "acosh")},
+    ("erfc", "float64"): 5,
+    ("erfinv", "float64"): 5,
+    ("lgamma", "float32"): 6,
+    ("lgamma", "float64"): 4,
+    **{("sinc", dtype): 4 for dtype in ("float32", "float64")},  # the sine of 2 bounds, a product and a quotient
+    **{("logaddexp", dtype): 4 for dtype in ("float32", "float64")},  # an exponential, a logarithm and a sum
 }
 # The same for complex, in the last place of the modulus: only operands of moderate size are held to it.
-COMPLEX_ULPS = {"multiply": 2, "divide": 4, "square": 2, "abs": 4, "sqrt": 4, "exp": 4, "log": 4, "sin": 4, "tanh": 8}
+COMPLEX_PROMISED = 8
+COMPLEX_ULPS = {"multiply": 2, "divide": 4, "reciprocal": 4, "square": 2, "abs": 4, "sqrt": 4, "exp": 4, "log": 4}
+STEEP = ("exp", "exp2", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "pow", "float_power")
 WIDER = {
     "float32": np.float64,
     "float64": np.longdouble,
@@ -76,10 +96,14 @@ class Outcome(NamedTuple):
 def predict(name: str, operands: Sequence[Operand], semantics: str, target: str | None = None) -> Outcome:
     """What a call must give, stored in a target of some dtype if there is one."""
     rule = RULES[name]
-    masks, rest = operands[: rule.masks], operands[rule.masks :]
+    end = rule.arity - rule.exponents
+    masks, rest, exponents = operands[: rule.masks], operands[rule.masks : end], operands[end:]
     errors: set[type[Exception]] = {DTypeError for mask in masks if mask.kind != "bool"}
+    errors |= {error for operand in exponents for error in exponent_errors(operand)}
     integers = all(operand.kind in ("bool", "int") for operand in rest)
-    if name in COMPARISONS and integers and any(operand.dtype for operand in rest):
+    if rule.result == "truth":
+        typed, columns = "bool", [[value != 0 for value in operand.values] for operand in rest]
+    elif name in COMPARISONS and integers and any(operand.dtype for operand in rest):
         typed, columns = "int64", [operand.values for operand in rest]  # exact, and never an error
     else:
         try:
@@ -88,15 +112,34 @@ def predict(name: str, operands: Sequence[Operand], semantics: str, target: str 
             return Outcome(frozenset(errors | {type(error)}))
         errors |= refusals(name, rule, rest, typed, semantics)
         columns = [] if errors else [rounded(name, operand, typed, semantics) for operand in rest]
-    result = "bool" if rule.result == "bool" else PART.get(typed, typed) if rule.result == "real" else typed
+    result = result_of(rule, typed)
     if target is not None and not stores(result, target, semantics):
         errors.add(DTypeError)
     if errors:
         return Outcome(frozenset(errors))
-    values, ulps = compute(name, rule, [*(mask.values for mask in masks), *columns], typed, semantics)
+    values, ulps = compute(
+        name, rule, [*(o.values for o in masks), *columns, *(o.values for o in exponents)], typed, semantics
+    )
     place = PART.get(typed, typed) if kind_of(typed) in ("float", "complex") else ""
     stored = target or result
     return Outcome(frozenset(), stored, cast(values, result, stored), ulps, place, rule.free_zero)
+
+
+def exponent_errors(operand: Operand) -> set[type[Exception]]:
+    """An exponent is an integer that int64 holds, or a bool."""
+    if operand.kind not in ("bool", "int") or operand.dtype == "uint64":
+        return {DTypeError}
+    low, high = limits_of("int64")
+    return set() if operand.number is None or low <= operand.number <= high else {ScalarOverflowError}  # type: ignore[operator]
+
+
+def result_of(rule: Rule, typed: str) -> str:
+    """The result dtype of operands of a dtype."""
+    if "bool" in rule.result or rule.result == "truth":
+        return "bool"
+    if "int32" in rule.result:
+        return "int32"
+    return PART.get(typed, typed) if "real" in rule.result else typed
 
 
 def predict_astype(operand: Operand, target: str) -> Outcome:
@@ -129,7 +172,9 @@ def number_dtype(value: Number) -> str:
 def typed_as(name: str, rule: Rule, operands: Sequence[Operand], semantics: str) -> str:
     """The dtype that operands are rounded to."""
     typed = common(operands, semantics)
-    if rule.result == "float" and kind_of(typed) in ("bool", "int"):
+    if rule.result == "float64" and typed not in STORAGE:
+        return "complex128" if kind_of(typed) == "complex" else "float64"
+    if "float" in rule.result and kind_of(typed) in ("bool", "int"):
         return float_of(name, typed, semantics)
     if rule.result == "int" and typed == "bool":
         return INTEGER[semantics]
@@ -170,22 +215,28 @@ def compute(name: str, rule: Rule, columns: list[Values], typed: str, semantics:
         function = TRUNCATING.get(name, rule.integers) if semantics == "triton" else rule.integers
         width = width_of(typed)
         found = [function(*row, width) for row in rows]  # type: ignore[misc]
-        return cast(found, "", "bool" if rule.result == "bool" else typed), [0.0] * len(rows)
+        return cast(found, "", result_of(rule, typed)), [0.0] * len(rows)
     function = rule.floats if kind == "float" else rule.complexes
-    computed = typed if kind == "complex" or width_of(typed) >= 32 or rule.moves else "float32"
+    computed = typed if kind == "complex" or width_of(typed) >= 32 or rule.moves or rule.narrow else "float32"
     if function is None:
         found, ulps = widely(name, rule, columns, computed)
     else:
-        found = [function(*row) for row in rows]
+        found = [function(*row, *[computed] * rule.narrow) for row in rows]
         # Python's floor division floors a rounded quotient: where that has a bit or less for the fraction, 1 is lost.
         huge = {"float64": 2.0**51}.get(typed, 2.0**22)
         ulps = [2.0 * (name == "floor_divide" and abs(value) >= huge) for value in found]
-    if rule.result == "bool":
+    if rule.open is not None:
+        ulps = [math.inf if rule.open(*row) else allowed for row, allowed in zip(rows, ulps, strict=True)]
+    result = result_of(rule, typed)
+    if kind_of(result) in ("bool", "int"):
         return found, ulps
-    if rule.result == "real":
-        computed, typed = PART.get(computed, computed), PART.get(typed, typed)
+    if "real" in rule.result:
+        computed, typed = PART.get(computed, computed), result
+    found = [rounded_fraction(value, computed) if isinstance(value, Fraction) else value for value in found]
     rounded = cast(found, "complex128" if kind_of(computed) == "complex" else "float64", computed)
-    return cast(rounded, computed, typed), [min(u, 1.0) for u in ulps] if typed != computed else ulps
+    return cast(rounded, computed, typed), [min(u, 1.0) if u < math.inf else u for u in ulps] if (
+        typed != computed
+    ) else ulps
 
 
 def widely(name: str, rule: Rule, columns: list[Values], dtype: str) -> tuple[Values, list[float]]:
@@ -195,22 +246,36 @@ def widely(name: str, rule: Rule, columns: list[Values], dtype: str) -> tuple[Va
         operands = [np.array(column, wider) for column in columns]
         found = rule.wide(*operands)  # type: ignore[misc]
         if kind_of(dtype) == "float":
-            ulps = [float(ULPS[name, dtype][1])] * len(found)
-            return found.astype(np.float64).tolist(), ulps
+            values = found.astype(np.float64).tolist()
+            return values, float_ulps(name, rule, values, list(zip(*columns, strict=True)), dtype)
         allowed = [complex_ulps(name, row, dtype) for row in zip(*columns, (found + 0j).tolist(), strict=True)]
-        return found.astype(np.float64 if name == "abs" else np.complex128).tolist(), allowed
+        return found.astype(np.float64 if "real" in rule.result else np.complex128).tolist(), allowed
+
+
+def float_ulps(name: str, rule: Rule, found: Values, rows: list[Any], dtype: str) -> list[float]:
+    """What is allowed, in the last place of the result or, if that is coarser, of the number that errors come from."""
+    allowed = float(ULPS.get((name, dtype), PROMISED))
+    if rule.scale is None:
+        return [allowed] * len(found)
+    coarser = [np.float64(max(abs(value), rule.scale(*row))) for value, row in zip(found, rows, strict=True)]
+    return [
+        allowed * 2.0 ** min(int(step(wide, dtype) - step(np.float64(value), dtype)), 999)
+        if math.isfinite(value)
+        else allowed
+        for value, wide in zip(found, coarser, strict=True)
+    ]
 
 
 def complex_ulps(name: str, row: tuple[complex, ...], dtype: str) -> float:
     """Infinite where an operand or the result is beyond moderate: intermediate results may overflow or vanish."""
     parts = [abs(part) for value in row for part in (value.real, value.imag)]
-    steep = name in ("exp", "sin", "tanh", "pow")
+    steep = name in STEEP
     if not all(part == 0 or 1e-5 < part < (20 if steep else 1e5) for part in parts) or row[-1] == 0:
         return math.inf
-    if name == "pow":  # NumPy multiplies the logarithm's error by the exponent
+    if name in ("pow", "float_power"):  # NumPy multiplies the logarithm's error by the exponent
         return 8 + 8 * abs(row[1]) * (1 + abs(np.log(row[0]))) if row[0] else math.inf
-    near_one = name == "log" and abs(abs(row[0]) - 1) < 0.1  # the real part of the logarithm cancels
-    return math.inf if near_one else float(COMPLEX_ULPS[name])
+    near_one = name in ("log", "log2", "log10") and abs(abs(row[0]) - 1) < 0.1  # the real part of the logarithm cancels
+    return math.inf if near_one else float(COMPLEX_ULPS.get(name, COMPLEX_PROMISED))
 
 
 # --- agreement ----------------------------------------------------------------------------------------------------

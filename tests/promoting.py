@@ -26,6 +26,7 @@ ORDER = (*ARITHMETIC[:9], *ARITHMETIC[15:], *ARITHMETIC[9:15], *STORAGE)
 
 INTEGER = {"array-api": "int64", "triton": "int32", "cutile": "int32", "torch": "int64", "numpy": "int64"}
 NOT_COMPUTED = {"cutile": {"bool"} | FP8 | COMPLEX, "torch": FP8}
+QUOTIENTS = ("divide", "reciprocal", "sinc", "isclose")  # whose integers are those of ``/``
 WIDE_NUMBERS = {"torch": ("add", "subtract", "multiply", "divide", "floor_divide")}
 
 
@@ -153,7 +154,7 @@ def float_of(op: str, integer: str, semantics: str) -> str:
     """The float that an op which has no integers takes an integer or bool dtype for."""
     if semantics != "numpy":
         return "float32"
-    if op == "divide":
+    if op in QUOTIENTS:
         return "float64"
     return {1: "float16", 8: "float16", 16: "float32"}.get(width_of(integer), "float64")
 

@@ -24,11 +24,12 @@ from strategies import OPERATORS, Case, Place
 
 import tilearray as ta
 from tilearray.errors import BroadcastError, WriteError
+from tilearray.ops import PUBLIC
 
-EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", 300))
+EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", 150))
 SEED = int(os.environ.get("TILEARRAY_SEED", 0))
-COUNTS = dict(zip(SEMANTICS, (EXAMPLES, EXAMPLES, *(max(EXAMPLES // 3, 1),) * 3), strict=True))
-LEAST = {"cutile": 0.2, "torch": 0.35}  # how many calls give a result: these have the most errors
+COUNTS = dict(zip(SEMANTICS, (EXAMPLES, max(EXAMPLES // 2, 1), *(max(EXAMPLES // 3, 1),) * 3), strict=True))
+LEAST = {"triton": 0.4, "cutile": 0.1, "torch": 0.25}  # how many calls give a result: these have the most errors
 Errors = set[type[Exception]]
 
 
@@ -57,7 +58,7 @@ def many(
 
     run()
     assert ran >= count
-    assert computed >= least * count
+    assert computed >= least * count, f"{computed} of {count} calls gave a result"
 
 
 # --- memory: what a call may write --------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ def seen(memory: Memory, operand: Any, shape: tuple[int, ...]) -> Operand:
 
 def function_of(name: str, case: Case) -> Callable[..., Any]:
     if case.form == "function":
-        return getattr(ta, name)
+        return PUBLIC[name]
     word = OPERATORS[name]
     return getattr(operator, word if case.form == "operator" else f"i{word.rstrip('_')}")
 

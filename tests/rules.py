@@ -8,13 +8,17 @@ operation in float64. That is wide enough for the rounding to float32 that follo
 
 from __future__ import annotations
 
+import cmath
 import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import exactly
+import mpmath
 import numpy as np
+from exactly import by_mpmath, by_parts
 from formats import FORMATS, KINDS, STORAGE, Number, kind_of, limits_of, width_of
 
 from tilearray.errors import PromotionError, ScalarOverflowError
@@ -119,10 +123,10 @@ def floored(x: float, y: float) -> float:
     """``floor(x / y)`` of the exact quotient."""
     if y == 0:
         return divided(x, y)
-    if x != x or y != y or math.isinf(x):
+    if x != x or y != y:
         return math.nan
-    if x == 0 or math.isinf(y):
-        return x // y
+    if x == 0 or math.isinf(x) or math.isinf(y):
+        return math.nan if math.isinf(x) and math.isinf(y) else x / y
     quotient = Fraction(x) // Fraction(y)
     try:
         return float(quotient) if quotient else math.copysign(0.0, divided(x, y))
@@ -143,10 +147,6 @@ def picked(choose: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *xs: math.nan if any(x != x for x in xs) else choose(*xs)
 
 
-def floor(x: float) -> float:
-    return math.copysign(math.floor(x), x) if math.isfinite(x) else x
-
-
 def root(x: float) -> float:
     return math.sqrt(x) if x >= 0 else math.nan
 
@@ -162,13 +162,31 @@ class Rule(NamedTuple):
     kinds: tuple[str, ...]
     integers: Callable[..., Any] | None = None
     floats: Callable[..., Any] | None = None  # exact, one rounding away
-    result: str = "common"  # | "bool" | "float" (of integers) | "real" (of complex) | "int" (of bool)
+    result: str = "common"  # or one of `RESULTS`
     complexes: Callable[..., Any] | None = None  # exact component by component
     wide: Callable[..., Any] | None = None  # a NumPy function, for what is not exact
     moves: bool = False  # only moves values, and so takes storage dtypes too
     masks: int = 0
+    exponents: int = 0  # trailing operands that are integers, and take no part in promotion
+    narrow: bool = False  # computed in the dtype itself, whose name is a float function's last argument
+    scale: Callable[..., float] | None = (
+        None  # how large the numbers are that cancel in it: the error is of their last place
+    )
+    open: Callable[..., bool] | None = None  # operands for which nothing is promised
     free_zero: bool = False  # the sign of a zero is left open
 
+
+RESULTS = {
+    "bool": "bool",
+    "truth": "bool, of operands that are true where they are not 0",
+    "float": "integers become float32",
+    "real": "complex becomes the float of its parts",
+    "real float": "both",
+    "int": "bool becomes the default integer",
+    "float bool": "bool, of operands whose integers become float32",
+    "float int32": "int32, of operands whose integers become float32",
+    "float64": "float64 or complex128",
+}
 
 BOOL, INT, REAL_NUMBER, NUMERIC = ("bool",), ("int",), ("int", "float"), ("int", "float", "complex")
 REAL, ANY = BOOL + REAL_NUMBER, KINDS
@@ -182,8 +200,24 @@ def bits(function: Callable[..., int], arity: int = 2, kinds: tuple[str, ...] = 
     return Rule(arity, kinds, function, moves=True)
 
 
-def of_floats(function: Any, exactly: Callable[[float], float] | None = None) -> Rule:
-    return Rule(1, ANY, None, exactly, "float", wide=function)
+def of_floats(wide: Any, floats: Callable[[float], float] | None = None) -> Rule:
+    return Rule(1, ANY, None, floats, "float", wide=wide)
+
+
+def of_reals(wide: Any, arity: int = 1, **options: Any) -> Rule:
+    return Rule(arity, REAL, result="float", wide=wide, **options)
+
+
+def rounding(function: Callable[[float], int]) -> Rule:
+    return Rule(1, REAL_NUMBER, lambda x, bits: x, exactly.integral(function))
+
+
+def truth(function: Callable[..., bool], arity: int = 2) -> Rule:
+    return Rule(arity, ANY, lambda *xs: function(*xs[:-1]), result="truth")
+
+
+def is_any(of_parts: Callable[[complex], bool], of_integers: bool = False) -> Rule:
+    return Rule(1, ANY, lambda x, bits: of_integers, of_parts, "bool", of_parts)
 
 
 RULES: dict[str, Rule] = {
@@ -210,13 +244,58 @@ RULES: dict[str, Rule] = {
     "less_equal": comparison(operator.le, REAL),
     "greater": comparison(operator.gt, REAL),
     "greater_equal": comparison(operator.ge, REAL),
-    "isnan": Rule(1, ANY, lambda x, bits: False, lambda x: x != x, "bool", lambda x: x != x),
+    "logical_and": truth(lambda x, y: x and y),
+    "logical_or": truth(lambda x, y: x or y),
+    "logical_xor": truth(operator.ne),
+    "logical_not": truth(operator.not_, 1),
+    "reciprocal": of_floats(np.reciprocal, lambda x: divided(1.0, x)),
+    "fmod": Rule(2, REAL_NUMBER, lambda x, y, bits: x - y * truncated(x, y) if y else 0, exactly.left_toward_zero),
+    "fma": Rule(3, REAL_NUMBER, lambda x, y, z, bits: x * y + z, exactly.fused),
+    "float_power": Rule(2, ANY, result="float64", wide=np.power),
     "sqrt": of_floats(np.sqrt, root),
-    "exp": of_floats(np.exp),
-    "log": of_floats(np.log),
-    "sin": of_floats(np.sin),
-    "tanh": of_floats(np.tanh),
-    "floor": Rule(1, REAL_NUMBER, lambda x, bits: x, floor),
+    "rsqrt": of_reals(lambda x: 1 / np.sqrt(x)),
+    "cbrt": of_reals(np.cbrt),
+    "hypot": of_reals(lambda x, y: np.hypot(x * 1, y * 1), 2),  # signalling NaN made quiet
+    **{name: of_floats(getattr(np, name)) for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p")},
+    "logaddexp": of_reals(np.logaddexp, 2, scale=lambda x, y: max(abs(x), abs(y))),
+    **{name: of_floats(getattr(np, name)) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{f"a{name}": of_floats(getattr(np, f"arc{name}")) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "atan2": of_reals(np.arctan2, 2),
+    "sinc": of_reals(by_mpmath(exactly.sinc, lambda x: 1.0)),
+    "deg2rad": of_reals(np.deg2rad),
+    "rad2deg": of_reals(np.rad2deg),
+    "erf": of_reals(by_mpmath(mpmath.erf, operator.pos)),
+    "erfc": of_reals(by_mpmath(exactly.erfc, lambda x: 1.0)),
+    "erfinv": of_reals(by_mpmath(exactly.erfinv, operator.pos)),
+    "lgamma": of_reals(  # 0 at 1 and 2, and often between the poles
+        by_mpmath(exactly.lgamma, lambda x: math.inf), scale=lambda x: 0.5 if 0.5 < x < 3 else 0.0,
+        open=lambda x: x < 0 and math.isfinite(x) and x % 1 != 0,
+    ),
+    "floor": rounding(math.floor),
+    "ceil": rounding(math.ceil),
+    "trunc": rounding(math.trunc),
+    "round": rounding(round)._replace(kinds=NUMERIC, complexes=by_parts(exactly.integral(round))),
+    "isnan": is_any(cmath.isnan),
+    "isinf": is_any(cmath.isinf),
+    "isfinite": is_any(cmath.isfinite, True),
+    "sign": Rule(1, NUMERIC, lambda x, bits: (x > 0) - (x < 0), exactly.sign, wide=np.sign),
+    "signbit": Rule(
+        1, REAL_NUMBER, lambda x, bits: x < 0, lambda x, name: math.copysign(1, x) < 0, "bool", narrow=True
+    ),
+    "copysign": Rule(  # where a NaN is widened first, hardware may drop its sign
+        2, REAL, None, lambda x, y, name: math.copysign(x, y), "float", narrow=True, open=lambda x, y: y != y
+    ),
+    "heaviside": Rule(2, REAL, None, exactly.heaviside, "float"),
+    "nextafter": Rule(2, REAL, None, exactly.next_after, "float", narrow=True),
+    "ldexp": Rule(2, REAL, None, exactly.scaled, "float", exponents=1),
+    "frexp_mantissa": Rule(1, REAL, None, lambda x: math.frexp(x)[0], "float"),
+    "frexp_exponent": Rule(1, REAL, None, exactly.exponent, "float int32"),
+    "real": Rule(1, NUMERIC, lambda x, bits: x, operator.pos, "real", lambda x: x.real),
+    "imag": Rule(1, NUMERIC, lambda x, bits: 0, lambda x: 0.0, "real", lambda x: x.imag),
+    "conj": Rule(1, NUMERIC, lambda x, bits: x, operator.pos, complexes=lambda x: x.conjugate()),
+    "angle": Rule(1, ANY, result="real float", wide=np.angle),
+    "isclose": Rule(4, ANY, None, exactly.close, "float bool", exactly.close, open=exactly.at_the_limit),
+    "nan_to_num": Rule(4, NUMERIC, lambda x, *_: x, exactly.replaced, complexes=by_parts(exactly.replaced)),
     "minimum": Rule(2, REAL, lambda x, y, bits: min(x, y), picked(min), free_zero=True),
     "maximum": Rule(2, REAL, lambda x, y, bits: max(x, y), picked(max), free_zero=True),
     "clip": Rule(3, REAL_NUMBER, lambda x, a, b, bits: clamped(x, a, b), picked(clamped), free_zero=True),

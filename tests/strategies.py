@@ -20,6 +20,7 @@ from rules import COMPARISONS, RULES
 import tilearray as ta
 
 Draw = st.DrawFn
+INTEGERS = st.sampled_from(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "bool"])
 PERCENT = st.integers(0, 99)
 SMALL = st.integers(0, 3)
 
@@ -256,6 +257,8 @@ class Drawing:
     def dtype(self, position: int) -> str:
         if position < self.rule.masks:
             return "bool" if self.percent() < 96 else self.draw(self.all)
+        if position >= self.rule.arity - self.rule.exponents:
+            return self.draw(INTEGERS) if self.percent() < 96 else self.draw(self.all)
         known = [place.dtype for place in self.case.operands[self.rule.masks :] if isinstance(place, Place)]
         if known and self.percent() < 40:
             return known[0]
@@ -270,13 +273,14 @@ class Drawing:
         if position < self.rule.masks and luck >= 88:
             return self.draw(st.booleans() if luck < 98 else numbers)
         if luck >= 80 and position >= self.rule.masks:
-            return self.draw(numbers)
+            is_exponent = position >= self.rule.arity - self.rule.exponents and luck < 98
+            return self.draw(st.integers(-200, 200) if is_exponent else numbers)
         if luck >= 72 and position >= self.rule.masks:
             return pool(self.dtype(position))[self.draw(st.integers(0, 65535))]
-        if earlier and luck >= 66:
+        if earlier and luck >= 66 and not self.rule.exponents:
             return earlier[-1]
         shape = self.draw(shapes_under(self.shape))
-        if earlier and luck >= 56:
+        if earlier and luck >= 56 and not self.rule.exponents:
             return Place(earlier[-1].buffer, self.draw(views(shape)), earlier[-1].dtype)
         dtype = self.dtype(position)
         return Place(self.buffer(dtype), self.draw(views(shape)), dtype)
@@ -290,7 +294,8 @@ class Drawing:
         view = self.draw(views(shape, writable=self.percent() < 93))
         if arrays and luck < 66:
             return self.shared(arrays[self.draw(st.integers(0, len(arrays) - 1))], view)
-        dtype = "bool" if self.rule.result == "bool" else arrays[-1].dtype if arrays else "float32"
+        is_bool = "bool" in self.rule.result or self.rule.result == "truth"
+        dtype = "bool" if is_bool else arrays[-1 - self.rule.exponents :][0].dtype if arrays else "float32"
         dtype = dtype if self.percent() < 60 else self.draw(self.all)
         return Place(self.buffer(dtype), view, dtype)
 

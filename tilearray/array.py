@@ -7,18 +7,19 @@ Operators are rows of `tilearray.ops`; the methods are the functions of the chap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from tilearray import conversion, dtypes, indexing, manipulation, ops, printing
+from tilearray import conversion, dtypes, functions, indexing, inspection, manipulation, ops, printing, products
 from tilearray.base import ArrayBase
 from tilearray.devices import Device
 from tilearray.elementwise import copy_of
-from tilearray.errors import OperandError, ShapeError
-from tilearray.interchange import cuda_array_interface
-from tilearray.operators import in_place_operator_of, operator_of, unary_operator_of
+from tilearray.errors import OperandError
+from tilearray.interchange import cuda_array_interface, numpy_functions
+from tilearray.operators import in_place_operator_of, matrix_operators, operator_of, takes, unary_operator_of
 
 Binary = Callable[[Any, Any], Any]
 
@@ -112,9 +113,7 @@ class Array(ArrayBase):
     @property
     def mT(self) -> Array:
         """The view with its last two axes exchanged."""
-        if self.ndim < 2:
-            raise ShapeError(f"mT: expected at least 2 axes, got shape {self.shape}; write x.T")
-        return manipulation.permute_dims(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
+        return products.matrix_transpose(self)
 
     @property
     def real(self) -> Array:
@@ -232,11 +231,17 @@ class Array(ArrayBase):
 
     # ------------------------------------------------------------------ exchange
 
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
+        return inspection.namespace(api_version)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return conversion.as_ndarray(self, dtype, copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return conversion.from_ufunc(ufunc, method, inputs, kwargs)
+        return numpy_functions.from_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        return numpy_functions.from_function(function, args, kwargs)
 
     def __dlpack__(
         self,
@@ -283,15 +288,12 @@ class Array(ArrayBase):
     __ge__ = operator_of(ops.greater_equal)
 
     def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
-        return self // other, self % other
+        return functions.divmod(self, other) if takes(ops.floor_divide, other) else NotImplemented
 
     def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
-        return other // self, other % self
+        return functions.divmod(other, self) if takes(ops.floor_divide, other) else NotImplemented
 
-    def __matmul__(self, other: Any, /) -> Array:
-        raise OperandError("matmul: not in tilearray yet; write ta.asarray(ta.to_numpy(x) @ ta.to_numpy(y))")
-
-    __rmatmul__ = __imatmul__ = __matmul__
+    __matmul__, __rmatmul__, __imatmul__ = matrix_operators()
 
 
 def _arguments(given: tuple[Any, ...]) -> Any:

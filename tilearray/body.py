@@ -68,6 +68,11 @@ class Promotion(enum.Enum):
     ALWAYS_BOOL = "bool; the common dtype decides, but integers are compared exactly"
     COMPLEX_TO_FLOAT = "the common dtype; complex becomes the float of its parts"
     BOOL_TO_LONG = "the common dtype; bool becomes the default integer"
+    ALWAYS_FLOAT = "a float: the default one for integers, that of the parts for complex"
+    FLOAT_TO_BOOL = "bool; the common dtype decides, and integers count as the float of true division"
+    FLOAT64 = "float64, complex128 for complex"
+    ALWAYS_INT32 = "int32"
+    TRUTH = "bool; every operand by itself is true where it is not 0"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,30 +158,28 @@ def _triton(op: Op, typing: Typing) -> str | None:
 
 def typing_of(op: Op, semantics: Semantics, types: Sequence[Type]) -> Typing:
     """Decide the dtypes of one call of `op`, or say why the op does not take these operands."""
+    if op.promotion is Promotion.TRUTH:
+        return Typing(((dtypes.bool_,),) * op.arity, op.name, dtypes.bool_, dtypes.bool_)
     plain = [plain_type(given) for given in types]
+    end = op.arity - op.exponents
     mask_casts = tuple((check_mask(op, given),) for given in plain[: op.masks])
-    rest = plain[op.masks :]
+    exponent_casts = tuple((check_exponent(op, given),) for given in plain[end:])
+    rest = plain[op.masks : end]
     if op.promotion is Promotion.ALWAYS_BOOL and len(rest) > 1 and _all_integers(rest):
         return _exact_comparison(op, semantics, rest)
-    operands = [given.dtype if isinstance(given, TypedScalar) else given for given in types[op.masks :]]
+    operands = [given.dtype if isinstance(given, TypedScalar) else given for given in types[op.masks : end]]
     common = computed_as(op, semantics, semantics.result_type(operands, op.name))
-    kind = dtypes.info(common).kind
     _check_kind(op, semantics, common)
     if op.promotion is Promotion.BITWISE and semantics.same_bits:
         _check_same_bits(op, operands)
-    compute = common if op.promotion in (Promotion.NO_OPMATH, Promotion.BITWISE) else opmath(common)
-    result = returns = compute
-    if op.promotion is Promotion.ALWAYS_BOOL:
-        result = returns = dtypes.bool_
-    elif op.promotion is Promotion.COMPLEX_TO_FLOAT and kind == "complex":
-        result = returns = REAL_PART[common]
-    else:
-        result = common
-    truncates = op.truncating is not None and semantics.integer_division == "trunc" and kind in ("int", "uint")
+    compute = common if op.narrow or op.promotion in _NEVER_WIDER else opmath(common)
+    result = _returned_as(op.promotion, common)
+    returns = compute if result == common else result
+    truncates = semantics.integer_division == "trunc" and dtypes.info(common).kind in ("int", "uint")
     function = op.truncating if truncates and op.truncating is not None else op.name
     wide = op.name in semantics.wide_numbers
     casts = [(compute,) if wide and isinstance(given, ScalarClass) else (common, compute) for given in rest]
-    return Typing((*mask_casts, *casts), function, returns, result)
+    return Typing((*mask_casts, *casts, *exponent_casts), function, returns, result)
 
 
 def plain_dtype(given: np.dtype | ZeroDim | TypedScalar) -> np.dtype:
@@ -189,24 +192,40 @@ def plain_type(given: Type) -> np.dtype | ScalarClass:
     return given if isinstance(given, ScalarClass) else plain_dtype(given)
 
 
+_NEVER_WIDER = {Promotion.NO_OPMATH, Promotion.BITWISE}
+_BY_DIVISION = {Promotion.TRUE_DIVISION, Promotion.FLOAT_TO_BOOL}
+_BY_FUNCTION = {Promotion.INT_TO_FLOAT, Promotion.ALWAYS_FLOAT, Promotion.ALWAYS_INT32}
+
+
 def computed_as(op: Op, semantics: Semantics, common: np.dtype) -> np.dtype:
     """Return what the operands are rounded to: the common dtype, or what an op takes in its place.
 
     Examples
     --------
     >>> import tilearray as ta
-    >>> computed_as(ta.ops.sqrt, ta.get_semantics(), ta.int8)
+    >>> computed_as(ta.sqrt, ta.get_semantics(), ta.int8)
     dtype('float32')
     """
     kind = dtypes.info(common).kind
+    if kind in ("bool", "int", "uint"):
+        if op.promotion in _BY_DIVISION:
+            return semantics.true_division
+        if op.promotion in _BY_FUNCTION:
+            return semantics.integer_functions.get(common, semantics.true_division)
     if kind == "bool" and op.promotion is Promotion.BOOL_TO_LONG:
         return semantics.defaults["int"]
-    if kind in ("bool", "int", "uint"):
-        if op.promotion is Promotion.TRUE_DIVISION:
-            return semantics.true_division
-        if op.promotion is Promotion.INT_TO_FLOAT:
-            return semantics.integer_functions.get(common, semantics.true_division)
+    if op.promotion is Promotion.FLOAT64 and dtypes.info(common).arithmetic:
+        return dtypes.complex128 if kind == "complex" else dtypes.float64
     return common
+
+
+def _returned_as(promotion: Promotion, common: np.dtype) -> np.dtype:
+    """The result dtype of operands that were rounded to a dtype."""
+    if promotion in (Promotion.ALWAYS_BOOL, Promotion.FLOAT_TO_BOOL):
+        return dtypes.bool_
+    if promotion in (Promotion.COMPLEX_TO_FLOAT, Promotion.ALWAYS_FLOAT):
+        return REAL_PART.get(common, common)
+    return dtypes.int32 if promotion is Promotion.ALWAYS_INT32 else common
 
 
 def opmath(dtype: np.dtype) -> np.dtype:
@@ -232,6 +251,18 @@ def check_mask(op: Op, given: np.dtype | ScalarClass) -> np.dtype:
         name = given.name if isinstance(given, np.dtype) else "a Python number"
         raise DTypeError(f"{op.name}: the condition must be bool, got {name}; write `condition != 0`")
     return dtypes.bool_
+
+
+def check_exponent(op: Op, given: np.dtype | ScalarClass) -> np.dtype:
+    """Return int64, the dtype of an exponent, or say that the operand is none."""
+    if isinstance(given, np.dtype):
+        fits = dtypes.info(given).kind in ("bool", "int", "uint") and given != dtypes.uint64
+    else:
+        fits = given in _INTEGER_SCALARS or given is ScalarClass.HUGE  # whose value is checked
+    if not fits:
+        name = given.name if isinstance(given, np.dtype) else "a Python number that is none"
+        raise DTypeError(f"{op.name}: the exponent must be an integer of int64, got {name}; write n.astype('int64')")
+    return dtypes.int64
 
 
 def _check_kind(op: Op, semantics: Semantics, common: np.dtype) -> None:

@@ -11,8 +11,8 @@ time of a tuple key. They are counted over all ops together, since a plan holds 
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
-from typing import Any, Generic, TypeVar
+from collections.abc import Hashable, Iterator
+from typing import Any, Generic, TypeVar, cast
 
 V = TypeVar("V")
 
@@ -65,6 +65,21 @@ class TwoGenerations(Generic[V]):
 
 
 Nested = dict[Any, Any]
+
+
+def leaves(tree: Nested) -> Iterator[Any]:
+    """Yield what nested dictionaries hold, branch by branch.
+
+    Examples
+    --------
+    >>> list(leaves({"a": {"b": 1, "c": {}}, "d": 2}))
+    [1, 2]
+    """
+    for branch in tree.values():
+        if isinstance(branch, dict):
+            yield from leaves(cast(Nested, branch))
+        else:
+            yield branch
 
 
 class PlanTree:

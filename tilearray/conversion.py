@@ -220,30 +220,3 @@ def to_dlpack(x: Array, **options: Any) -> Any:
 def dlpack_device(x: Array) -> tuple[int, int]:
     """The DLPack device type and index."""
     return (1 if x.device.type == "cpu" else 2), x.device.index
-
-
-def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``np.sin(x)``: run the op of the same name, so that the result is an Array."""
-    from tilearray.ops import BY_UFUNC
-
-    if ufunc is np.divmod and method == "__call__" and not kwargs:
-        return from_ufunc(np.floor_divide, method, inputs, {}), from_ufunc(np.remainder, method, inputs, {})
-    op = BY_UFUNC.get(ufunc.__name__)
-    if method != "__call__" or op is None:
-        what = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        raise OperandError(
-            f"np.{what}: tilearray has no such function; write np.{what}(ta.to_numpy(x)) to compute it with NumPy"
-        )
-    # NumPy's scalars compare through 0-d arrays, and those mean the same.
-    inputs = tuple([x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs])
-    for operand in inputs:
-        if isinstance(operand, np.ndarray):
-            raise OperandError(
-                f"np.{ufunc.__name__}: the operands are a tilearray Array and a numpy.ndarray; "
-                f"write ta.asarray(y) for the latter"
-            )
-    out = kwargs.pop("out", (None,))
-    unknown = ", ".join(sorted(kwargs))
-    if unknown:
-        raise OperandError(f"np.{ufunc.__name__}: {unknown} is not taken for tilearray Arrays; leave it out")
-    return op(*inputs, out=out[0])

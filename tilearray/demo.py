@@ -11,8 +11,7 @@ import importlib
 import io
 import math
 import os
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 import tilearray as ta
 from tilearray.demo_pipeline import STEPS, DemoError, Report, Step, run, summary
+from tilearray.devices import CPU, using_device
 
 PHOTOGRAPH = "grace_hopper.jpg"
 COLUMNS = ("step", "shows", "dtype", "shape", "strides", "loops planned", "tilearray", "NumPy", "checked")
@@ -42,7 +42,7 @@ def demo(output: str | os.PathLike[str], repeats: int = 5) -> list[Report]:
     folder = writable(Path(output))
     photo = photograph()
     print(f"{PHOTOGRAPH}: {photo.dtype} of shape {photo.shape}, read-only memory of matplotlib's sample data\n")
-    with on_the_host():
+    with using_device(CPU):  # whose memory the photograph is in
         reports = list(with_progress(console, run(photo, STEPS, repeats), len(STEPS)))
     print_table(console, reports)
     print(f"\nAll {len(reports)} steps equal NumPy. Times are the best of {repeats} runs, on the host.")
@@ -50,17 +50,6 @@ def demo(output: str | os.PathLike[str], repeats: int = 5) -> list[Report]:
         write_whole(folder / name, content)
         print(f"wrote {folder / name}")
     return reports
-
-
-@contextmanager
-def on_the_host() -> Generator[None, None, None]:
-    """Make new arrays on the host, whose memory the photograph is in."""
-    before = ta.default_device()
-    ta.set_default_device("cpu")
-    try:
-        yield
-    finally:
-        ta.set_default_device(before)
 
 
 def needed(module: str) -> Any:

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 
 import tilearray as ta
-from tilearray.caches import PLANS
+from tilearray.caches import PLANS, leaves
 from tilearray.context import STATE
-from tilearray.plan import Plan
 
 RADIUS = 4  # of the blur, in pixels
 BORDER = 22  # of the frame, in pixels
@@ -300,7 +299,7 @@ def run(photograph: np.ndarray, steps: tuple[Step, ...] = STEPS, repeats: int = 
         with ta.semantics("array-api"):  # not across the yield, where it would be in force for the caller
             PLANS.clear()
             result, seconds = timed(step.ours, [ours[name] for name in step.inputs], repeats)
-            loops = tuple(plan.loop.case.value for plan in plans_in(STATE.get().plans))
+            loops = tuple(plan.loop.case.value for plan in leaves(STATE.get().plans))
         expected, numpy_seconds = timed(step.numpy, [theirs[name] for name in step.inputs], repeats)
         ulps = compare(step, result, expected)
         ours[step.name] = result
@@ -318,15 +317,6 @@ def timed(function: Callable[..., Any], arguments: list[Any], repeats: int) -> t
         seconds.append(perf_counter() - start)
         result = found if repeat == 0 else result
     return result, min(seconds[1:] or seconds)
-
-
-def plans_in(tree: dict[Any, Any]) -> Iterator[Plan]:
-    """The plans in the nested dictionaries of a plan cache."""
-    for branch in tree.values():
-        if isinstance(branch, Plan):
-            yield branch
-        else:
-            yield from plans_in(branch)
 
 
 def summary(loops: tuple[str, ...]) -> str:

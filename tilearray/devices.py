@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
 from tilearray.errors import DeviceError, DeviceUnavailableError
@@ -197,6 +198,18 @@ def set_default_device(device: Device | str | None, /) -> None:
     """
     global _default
     _default = None if device is None else as_device(device, "set_default_device")
+
+
+@contextmanager
+def using_device(device: Device | None) -> Generator[None, None, None]:
+    """Make new arrays on a device for the length of a ``with`` block; None changes nothing."""
+    global _default
+    before = _default
+    _default = before if device is None else device
+    try:
+        yield
+    finally:
+        _default = before
 
 
 def common_device(function: str, operands: Sequence[Placed]) -> Device:

@@ -348,7 +348,7 @@ def iinfo(type: Any, /) -> IInfo:
     raise DTypeError(f"iinfo: expected an integer dtype, got {row.name}; write finfo for floating-point dtypes")
 
 
-_KIND_NAMES: Final[dict[str, tuple[Kind, ...]]] = {
+KINDS: Final[dict[str, tuple[Kind, ...]]] = {
     "bool": ("bool",),
     "signed integer": ("int",),
     "unsigned integer": ("uint",),
@@ -389,9 +389,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def _is_kind(row: DTypeInfo, kind: object) -> bool:
-    if isinstance(kind, str) and kind in _KIND_NAMES:
-        return row.kind in _KIND_NAMES[kind]
+    if isinstance(kind, str) and kind in KINDS:
+        return row.kind in KINDS[kind]
     try:
         return row.dtype == as_dtype(kind, "isdtype")
     except DTypeError as error:
-        raise DTypeError(f"{error}; or a kind: {', '.join(map(repr, _KIND_NAMES))}") from None
+        raise DTypeError(f"{error}; or a kind: {', '.join(map(repr, KINDS))}") from None

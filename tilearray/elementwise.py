@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import Parameter
+from inspect import Signature as CallSignature
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,15 @@ from tilearray.operands import as_operands, numbers_alone, scalar_key, type_name
 from tilearray.plan import Key, Plan, make_plan
 from tilearray.promotion import Semantics
 from tilearray.scalars import Number, as_number
+
+# Kinds that rows accept.
+B = frozenset({"bool"})
+I = frozenset({"int", "uint"})  # noqa: E741
+F = frozenset({"float"})
+C = frozenset({"complex"})
+REAL = B | I | F
+NUMERIC = I | F | C
+ANY = B | NUMERIC
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +55,16 @@ class Op:
     ufunc : NumPy's name of the same function, where it differs
     truncating : the backends' name of the variant that truncates integer division
     masks : number of leading operands that are bool conditions and take no part in promotion
+    exponents : number of trailing operands that are integers and take no part in promotion
+    narrow : whether floats narrower than float32 are computed as they are, not in float32
     exact : whether the result is exact (rounded once), so that backends agree bit for bit
     domain : where random operands of tests and benchmarks are drawn from
     moves : whether nothing is called: the operand is cast and stored, as astype and assignment do
+    part_of : the public function that is made of this row, where the row is not itself public
     casts_freely : whether ``out`` may have any dtype (assignment and astype, not arithmetic)
     refuse_scalar : a check of Python-number operands by position and common dtype
     example : the documented example: a call, and what it prints
-    triton : the expression in Triton over ``{x} {y} {z}``, by dtype or kind; "any" is the rest, "trunc int" C's
+    triton : the expression in Triton over ``{x} {y} {z} {w}``, by dtype or kind; "any" is the rest, "trunc int" C's
     """
 
     name: str
@@ -62,9 +76,12 @@ class Op:
     ufunc: str = ""
     truncating: str | None = None
     masks: int = 0
+    exponents: int = 0
+    narrow: bool = False
     exact: bool = True
     domain: tuple[float, float] | None = None
     moves: bool = False
+    part_of: str = ""
     casts_freely: bool = False
     refuse_scalar: Callable[[Op, int, Number, np.dtype], None] | None = None
     example: tuple[str, str] = ("", "")
@@ -76,6 +93,7 @@ class Op:
         object.__setattr__(self, "__name__", self.name)
         object.__setattr__(self, "__qualname__", self.name)
         object.__setattr__(self, "__doc__", _documentation(self))
+        object.__setattr__(self, "__signature__", _signature(self))
 
     def __repr__(self) -> str:
         return f"<elementwise op tilearray.{self.name}>"
@@ -211,8 +229,18 @@ def fill(out: A, number: Number, function: str) -> A:
     return out
 
 
+def _signature(op: Op) -> CallSignature:
+    """What `inspect.signature` says: operands by position, ``out`` by name."""
+    names = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in _names(op)]
+    return CallSignature([*names, Parameter("out", Parameter.KEYWORD_ONLY, default=None)])
+
+
+def _names(op: Op) -> list[str]:
+    return [f"x{position + 1}" for position in range(op.arity)] if op.arity > 1 else ["x"]
+
+
 def _documentation(op: Op) -> str:
-    names = [f"x{position + 1}" for position in range(op.arity)] if op.arity > 1 else ["x"]
+    names = _names(op)
     kinds = ", ".join(kind for kind in ("bool", "int", "uint", "float", "complex") if kind in op.kinds)
     call, printed = op.example
     return (

@@ -8,6 +8,7 @@ working, and ``except TileArrayError`` catches exactly what this library diagnos
     │   └── PromotionError                   two dtypes without a common one
     ├── ScalarOverflowError (OverflowError)  a Python number that the dtype cannot hold
     ├── ShapeError (ValueError)              shapes, axes or sizes that do not fit
+    │   ├── AxisError (IndexError)           an axis that the array does not have
     │   └── BroadcastError                   shapes that do not broadcast
     ├── LayoutError (ValueError)             strides or alignment that an operation cannot use
     ├── WriteError (ValueError)              a write through a read-only view or one that overlaps itself
@@ -17,6 +18,7 @@ working, and ``except TileArrayError`` catches exactly what this library diagnos
     ├── SemanticsError (ValueError)          a name that is no semantics, or a lattice that is none
     ├── ImplicitTransferError (TypeError)    device data asked for by a host-only protocol
     ├── InterchangeError (BufferError)       memory that cannot be shared as asked
+    ├── ExpressionError (ValueError)         text that is no expression of arrays, or an expression that fails
     └── OperandError (TypeError)             something that is no array, and not a Python number either
 
 A message says which function was called, what it expected, what came, and what to write instead.
@@ -43,6 +45,10 @@ class ScalarOverflowError(TileArrayError, OverflowError):
 
 class ShapeError(TileArrayError, ValueError):
     """A shape, an axis or a size does not fit the operation."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis is out of bounds."""
 
 
 class BroadcastError(ShapeError):
@@ -79,6 +85,10 @@ class ImplicitTransferError(TileArrayError, TypeError):
 
 class InterchangeError(TileArrayError, BufferError):
     """Memory cannot be exchanged with another library in the way that was asked for."""
+
+
+class ExpressionError(TileArrayError, ValueError):
+    """An expression given as text is outside of the grammar, or fails; the message quotes the part that does."""
 
 
 class OperandError(TileArrayError, TypeError):

@@ -147,7 +147,10 @@ def _decided(
         if compared:
             steps.append("integers are compared as numbers, whatever their dtypes: bool")
             return typing, None
-        common = rules.decide(types[op.masks :], op.name, steps)
+        if op.promotion is Promotion.TRUTH:
+            steps.append("every operand by itself is true where it is not 0: bool")
+            return typing, None
+        common = rules.decide(types[op.masks : op.arity - op.exponents], op.name, steps)
         for position, (given, casts) in enumerate(zip(types, typing.casts, strict=True)):
             if isinstance(given, ScalarClass):
                 _check_number(op, position, operands[position], casts[0])
@@ -185,7 +188,7 @@ def _shown(given: Operand, operand: object) -> str:
 def _of_the_op(op: Op, rules: Semantics, common: np.dtype, typing: Typing) -> list[str]:
     """What the op's own rule adds to the common dtype."""
     found: list[str] = []
-    taken, compute = computed_as(op, rules, common), typing.casts[-1][-1]
+    taken, compute = computed_as(op, rules, common), typing.casts[op.masks][-1]
     if taken != common:
         found.append(f"{op.name} takes {common.name} as {taken.name}")
     if compute != taken and op.name in rules.wide_numbers and any(len(casts) == 1 for casts in typing.casts):

@@ -14,40 +14,26 @@ the row to all of it in one launch::
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from tilearray.base import ArrayBase
 from tilearray.context import STATE
-from tilearray.creation import empty
+from tilearray.creation import asarray, empty
 from tilearray.devices import common_device
 from tilearray.elementwise import execute
-from tilearray.errors import OperandError, ShapeError
+from tilearray.errors import DTypeError, OperandError, ShapeError
+from tilearray.hosted import on_host, values
 from tilearray.manipulation import _c_contiguous, _checked, expand_dims, reshape
 from tilearray.operands import type_name
 from tilearray.ops import assign, convert
-from tilearray.shapes import as_ints, normalize_axis
+from tilearray.shapes import as_int, as_ints, normalize_axis
+from tilearray.taking import take
 
 if TYPE_CHECKING:
     from tilearray.array import Array
-
-
-def as_int(value: Any, function: str, what: str) -> int:
-    """Return a Python int of what is one; a bool is none.
-
-    Examples
-    --------
-    >>> as_int(2.5, "roll", "shift")
-    Traceback (most recent call last):
-    tilearray.errors.ShapeError: roll: expected shift as an int, got float; write int(shift)
-    """
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise ShapeError(f"{function}: expected {what} as an int, got {type_name(value)}; write int({what})") from None
 
 
 # --- joining -------------------------------------------------------------------------------------------------------
@@ -206,21 +192,25 @@ def _all(axes: int) -> tuple[slice, ...]:
 # --- repeating -----------------------------------------------------------------------------------------------------
 
 
-def repeat(x: Array, repeats: int, /, *, axis: int | None = None) -> Array:
+def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
     """Return an array with every element repeated, the copies next to each other.
 
     Parameters
     ----------
     x : Array
-    repeats : int
-        How many copies there are of each. A count for each element is not in tilearray yet.
+    repeats : int, or Array, ndarray or list of integers
+        How many copies there are of each: one count for all, or one for each, which are read on the host.
     axis : int or None
         The axis that grows; None repeats the elements in C order, as one axis.
 
     Raises
     ------
     ShapeError
-        If `repeats` is negative or no integer, or there is no such axis.
+        If `repeats` is negative or no integer, there are not as many counts as elements, or there is no such axis.
+    DTypeError
+        If `repeats` is an Array of no integer dtype.
+    DeviceError
+        If the counts are an Array on a GPU.
 
     Examples
     --------
@@ -228,22 +218,35 @@ def repeat(x: Array, repeats: int, /, *, axis: int | None = None) -> Array:
     >>> ta.repeat(ta.asarray([[1, 2], [3, 4]]), 2, axis=1)
     Array([[1, 1, 2, 2],
            [3, 3, 4, 4]], dtype=int64, device='cpu')
-    >>> ta.repeat(ta.asarray([1, 2]), 3).tolist()
-    [1, 1, 1, 2, 2, 2]
+    >>> ta.repeat(ta.asarray([1, 2]), [3, 1]).tolist()
+    [1, 1, 1, 2]
     """
     shape = _checked(x, "repeat").shape
+    if isinstance(repeats, (ArrayBase, np.ndarray, list, tuple)):
+        return _each_repeated(x, repeats, axis)
     count = _count(repeats)
     last = len(shape) - 1 if axis is None else normalize_axis(axis, len(shape), "repeat")
     repeated = _of_copies(x, (*shape[: last + 1], count, *shape[last + 1 :]), expand_dims(x, last + 1))
     return reshape(repeated, x.size * count if axis is None else _scaled(shape, last, count))
 
 
-def _count(repeats: Any) -> int:
-    if getattr(repeats, "shape", ()) or isinstance(repeats, (list, tuple)):
+def _each_repeated(x: Array, repeats: Any, axis: Any) -> Array:
+    """With a count for each element: what `take` returns for as many indices of each."""
+    counts = values(on_host("repeat", repeats if isinstance(repeats, ArrayBase) else asarray(repeats, device="cpu")))
+    flat, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "repeat"))
+    size = flat.shape[place]
+    if counts.size and counts.dtype.kind not in "iu":
+        raise DTypeError(f"repeat: expected integers as counts, got {counts.dtype}; write repeats.astype('int64')")
+    if counts.shape not in ((size,), (1,), ()):
         raise ShapeError(
-            "repeat: expected repeats as an int, got a count for each element, which is not in tilearray yet; "
-            "write ta.asarray(np.repeat(ta.to_numpy(x), counts, axis))"
+            f"repeat: expected one count or {size}, got counts of shape {counts.shape}; write one for each element"
         )
+    if counts.size and counts.min() < 0:
+        raise ShapeError(f"repeat: expected counts >= 0, got {counts.min()}; write 0 for no copies")
+    return take(flat, np.repeat(np.arange(size), counts.astype(np.int64)), axis=place)
+
+
+def _count(repeats: Any) -> int:
     count = as_int(repeats, "repeat", "repeats")
     if count < 0:
         raise ShapeError(f"repeat: expected repeats >= 0, got {count}; write 0 for no copies")

@@ -59,7 +59,8 @@ class LayoutCase(Enum):
     STRIDED = "strided"
     """One axis, some other stride."""
     LOOKUP = "lookup"
-    """Two axes, a contiguous output; each operand lies like it, or is a row or a column (or one element) repeated."""
+    """Two axes, a contiguous output; each operand lies like it or has rows of its own, or is a row, a column or one
+    element that is repeated."""
     ROWS = "rows"
     """Two axes or more, and the last is the fastest for every operand (or repeats it)."""
     TILE = "tile"
@@ -137,15 +138,19 @@ class LayoutClass(NamedTuple):
     case: LayoutCase
     rank: int
     strides: tuple[tuple[int | str, ...], ...]
-    """Of each operand along the last two axes (or the only one): 0, 1, -1 or "other"."""
+    """Of each operand along the last two axes (or the only one): 0, 1, -1 or "other"; "extent" where a looked-up
+    operand has the rows of a dense output."""
     index_bits: int
-    divisible: bool
-    """Whether the strides that are arguments, of operands with a stride of 1 beside them, are multiples of 16."""
-    narrow: bool
-    """Whether the last axis is shorter than a block."""
+    divisible: int
+    """16, 4 or 1: what divides the strides that are arguments, of operands with a stride of 1 beside them."""
+    fits: Ints
+    """Block sizes that the last two axes, or the last one, fill well; () where one axis is all there is."""
 
 
 NARROW = 512
+"""Rows below this many elements are narrow: a block reaches over several of them."""
+LARGE = 1 << 20
+"""From this many elements on, blocks are chosen by the extents; in smaller loops there is nothing to win."""
 
 
 def layout_class(loop: Loop) -> LayoutClass:
@@ -153,31 +158,64 @@ def layout_class(loop: Loop) -> LayoutClass:
 
     Examples
     --------
-    >>> layout_class(make_loop((8, 8), [(8, 1), (1, 8)]))[:4]
-    (<LayoutCase.TILE: 'tile'>, 2, (('other', 1), (1, 'other')), 32)
+    >>> layout_class(make_loop((80, 300), [(300, 1), (1, 80)]))[2:]
+    ((('other', 1), (1, 'other')), 32, 4, (64, 64))
     """
-    shape, operands = loop.shape, loop.strides
+    case, shape, operands = loop.case, loop.shape, loop.strides
     if len(shape) == 1:
         classes = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
-        return LayoutClass(loop.case, 1, classes, loop.index_bits, False, False)
+        return LayoutClass(case, 1, classes, loop.index_bits, 1, ())
     classes = tuple([tuple([stride if -1 <= stride <= 1 else "other" for stride in s[-2:]]) for s in operands])
-    return LayoutClass(
-        loop.case, len(shape), classes, loop.index_bits, _strides_divisible(operands), shape[-1] < NARROW
-    )
+    if case is LayoutCase.LOOKUP:
+        dense = (shape[-1], 1)
+        classes = tuple([("extent", 1) if s == dense else known for s, known in zip(operands, classes)])
+    fits = _fits(case, shape) if prod(shape) >= LARGE else _SMALL[case][shape[-1] >= NARROW]
+    return LayoutClass(case, len(shape), classes, loop.index_bits, _divisor(operands), fits)
 
 
-def _strides_divisible(operands: tuple[Ints, ...]) -> bool:
+_SMALL = {
+    LayoutCase.LOOKUP: ((1,), (NARROW,)),
+    LayoutCase.ROWS: ((32,), (NARROW,)),
+    LayoutCase.TILE: ((64, 64), (64, 64)),
+    LayoutCase.MIXED: ((64, 64), (64, 64)),
+}
+
+
+def _fits(case: LayoutCase, shape: Ints) -> Ints:
+    """The blocks of which the last axes leave no more than an eighth idle; looked-up rows are no shorter than a block.
+
+    >>> _fits(LayoutCase.LOOKUP, (9, 1500)), _fits(LayoutCase.ROWS, (9, 640)), _fits(LayoutCase.TILE, (800, 900))
+    ((1024,), (128,), (128, 64))
+    """
+    last = shape[-1]
+    if case is LayoutCase.LOOKUP:
+        return (min(1 << (last.bit_length() - 1), 8192),) if last >= NARROW else (1,)
+    if case is LayoutCase.ROWS:
+        return (_filled(last, 2048),)
+    return _filled(shape[-2], 128), _filled(last, 128)
+
+
+def _filled(extent: int, block: int) -> int:
+    while block > 16 and -extent % block * 8 > extent:
+        block >>= 1
+    return block
+
+
+def _divisor(operands: tuple[Ints, ...]) -> int:
     """Only operands that lie densely along one of the last two axes are read in vectors, and must not be misaligned."""
+    divisor = 16
     for strides in operands:
         if strides[-1] != 1 and strides[-2] != 1:
             continue
         for stride in strides[-2:]:  # 0, 1 and -1 are part of the class; further out they are arguments as well
-            if stride % 16 and not -1 <= stride <= 1:
-                return False
+            if stride % divisor and not -1 <= stride <= 1:
+                divisor = 1 if stride % 4 else 4
         for stride in strides[:-2]:
-            if stride % 16:
-                return False
-    return True
+            if stride % divisor:
+                divisor = 1 if stride % 4 else 4
+        if divisor == 1:
+            break
+    return divisor
 
 
 def _turn_around(axes: list[Ints], shifts: Ints) -> tuple[list[Ints], Ints]:
@@ -216,11 +254,12 @@ def _case(shape: Ints, operand_strides: Sequence[Ints]) -> tuple[LayoutCase, int
         plain = all(-1 < strides[0] < 2 for strides in operand_strides)
         return (LayoutCase.FLAT if plain else LayoutCase.STRIDED), -1
     out = operand_strides[0]
-    if out == (shape[-1], 1) and all(strides == out or 0 in strides for strides in operand_strides):
+    is_dense = out == (shape[-1], 1)
+    if is_dense and all(strides == out or 0 in strides for strides in operand_strides):
         return LayoutCase.LOOKUP, 0
     others = [axis for strides in operand_strides if (axis := _fastest_axis(strides)) != last]
     if not others:
-        return LayoutCase.ROWS, last - 1
+        return (LayoutCase.LOOKUP if is_dense and shape[-1] >= NARROW else LayoutCase.ROWS), last - 1
     first = others[0]
     return (LayoutCase.TILE if others.count(first) == len(others) else LayoutCase.MIXED), first
 

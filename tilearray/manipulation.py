@@ -11,7 +11,7 @@ from tilearray.base import ArrayBase, check_alignment, placed
 from tilearray.elementwise import execute
 from tilearray.errors import LayoutError, OperandError, ShapeError
 from tilearray.layout import Layout, as_shape, broadcast_shapes, resolve_shape
-from tilearray.shapes import as_ints
+from tilearray.shapes import as_ints, normalize_axis
 
 if TYPE_CHECKING:
     from tilearray.array import Array
@@ -186,7 +186,7 @@ def expand(x: Array, /, *shape: Any) -> Array:
     return broadcast_to(x, tuple(old[axis - new] if size == -1 else size for axis, size in enumerate(given)))
 
 
-def flip(x: Array, /, axis: Axes | None = None) -> Array:
+def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
     """Return the view with the order along axes reversed; along all of them where `axis` is None.
 
     Examples
@@ -197,6 +197,25 @@ def flip(x: Array, /, axis: Axes | None = None) -> Array:
     """
     layout, shift = _checked(x, "flip")._signature.layout.flip(axis)
     return x._view(layout, shift)
+
+
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """Return the views of an array at each position along an axis, without that axis.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis; a 0-d array has none.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> [column.tolist() for column in ta.unstack(ta.asarray([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
+    """
+    place = normalize_axis(axis, _checked(x, "unstack").ndim, "unstack")
+    before = (slice(None),) * place
+    return tuple([x[(*before, position)] for position in range(x.shape[place])])
 
 
 def diagonal(x: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.base import ArrayBase, signature_of
-from tilearray.body import Promotion, check_mask, typed_scalar
+from tilearray.body import Promotion, check_exponent, check_mask, typed_scalar
 from tilearray.context import STATE
 from tilearray.devices import Device, default_device
 from tilearray.errors import OperandError
@@ -83,15 +83,26 @@ def as_operands(op: Op, operands: Sequence[Any], out: ArrayBase | None) -> list[
 
 def numbers_alone(op: Op, numbers: Sequence[Any]) -> list[Any]:
     """Return 0-d arrays of Python numbers without an array: of the default dtype of their common type and values."""
-    common = STATE.get().semantics.result_type([class_of(number) for number in numbers[op.masks :]], op.name)
-    taken = [check_mask(op, class_of(number)) for number in numbers[: op.masks]]
-    taken += [common] * (op.arity - op.masks)
+    taken = _taken_alone(op, [class_of(number) for number in numbers])
     if op.refuse_scalar is not None:
         for position, number in enumerate(numbers):
             op.refuse_scalar(op, position, number, taken[position])
     return [
         scalar_array(host_number(number, dtype, op.name), default_device(), op.name)
         for number, dtype in zip(numbers, taken, strict=True)
+    ]
+
+
+def _taken_alone(op: Op, classes: list[ScalarClass]) -> list[np.dtype]:
+    """The dtype that each of some Python numbers without an array is taken as."""
+    if op.promotion is Promotion.TRUTH:
+        return [dtypes.bool_] * op.arity
+    end = op.arity - op.exponents
+    common = STATE.get().semantics.result_type(classes[op.masks : end], op.name)
+    return [
+        *(check_mask(op, found) for found in classes[: op.masks]),
+        *[common] * (end - op.masks),
+        *(check_exponent(op, found) for found in classes[end:]),
     ]
 
 

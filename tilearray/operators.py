@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tilearray import products
 from tilearray.base import A, ArrayBase, empty_array
 from tilearray.context import STATE
 from tilearray.elementwise import Op, execute
@@ -40,7 +41,7 @@ def operator_of(op: Op, *, reflected: bool = False) -> Callable[[Any, Any], Any]
             out = empty_array(self.__class__, plan.signature, stream)
             plan.launch(stream, out._buffer, 0, x._buffer, x._offset, y._buffer, y._offset)
             return out
-        if not _takes(op, other):
+        if not takes(op, other):
             return NotImplemented
         return execute(op, (other, self) if reflected else (self, other))
 
@@ -51,7 +52,7 @@ def in_place_operator_of(op: Op) -> Callable[[A, Any], A]:
     """Return the method of an in-place operator: the result is written where `self` lies, its dtype unchanged."""
 
     def method(self: A, other: Any, /) -> A:
-        if not _takes(op, other):
+        if not takes(op, other):
             return NotImplemented
         return execute(op, (self, other), self)
 
@@ -67,13 +68,43 @@ def unary_operator_of(op: Op) -> Callable[[A], A]:
     return method
 
 
-def _takes(op: Op, other: object) -> bool:
+def matrix_operators() -> tuple[Callable[[Any, Any], Any], ...]:
+    """Return the methods of ``@``: the operator, its reflected form and its in-place form."""
+
+    def operator(self: Any, other: Any, /) -> Any:
+        return products.matmul(self, other) if _is_matrix(other) else NotImplemented
+
+    def reflected(self: Any, other: Any, /) -> Any:
+        return products.matmul(other, self) if _is_matrix(other) else NotImplemented
+
+    def in_place(self: Any, other: Any, /) -> Any:
+        return products.multiply_into(self, other) if _is_matrix(other) else NotImplemented
+
+    return operator, reflected, in_place
+
+
+def _is_matrix(other: object) -> bool:
+    """Whether ``@`` takes `other`; a number or an array of another library is an error that says what to write."""
+    if isinstance(other, ArrayBase):
+        return True
+    if classify(other) is not None or issubclass(type(other), np.generic):
+        raise OperandError(f"matmul: expected an Array beside '@', got {type_name(other)}; write x * y")
+    _refuse_known("matmul", "@", other)
+    return False
+
+
+def takes(op: Op, other: object) -> bool:
     """Whether an operator takes `other`; an array of another library is an error that says what to write."""
     if other.__class__ in _NUMBERS or isinstance(other, (ArrayBase, np.generic)) or classify(other) is not None:
         return True
+    _refuse_known(op.name, op.operator, other)
+    return False
+
+
+def _refuse_known(name: str, symbol: str, other: object) -> None:
+    """Raise OperandError for a sequence, or an array of a library that we know."""
     if issubclass(type(other), (list, tuple)) or type(other).__module__.partition(".")[0] in _KNOWN_ELSEWHERE:
         raise OperandError(
-            f"{op.name}: the operands of {op.operator!r} are a tilearray Array and {type_name(other)}; "
+            f"{name}: the operands of {symbol!r} are a tilearray Array and {type_name(other)}; "
             f"write ta.asarray(y) for the latter"
         )
-    return False

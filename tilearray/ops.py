@@ -1,31 +1,24 @@
-"""THE TABLE: one row per elementwise operation.
+"""THE TABLE: one row per elementwise operation, in three chapters of one shape.
 
 A row is the public function of its name, the source of its operator, its documentation, its tests and its kernels.
-To add an operation, add a row, name the function in a backend, and give the test table an oracle.
+To add an operation, add a row, name the function in a backend, and give the test table an oracle. Arithmetic, logic,
+comparison and selection are here, mathematical functions in `tilearray.ops_functions`, and what looks at the parts of
+a number in `tilearray.ops_parts`. Functions made of several rows, or with options, are in `tilearray.functions`.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from tilearray import dtypes
+from tilearray import dtypes, ops_functions, ops_parts
 from tilearray.body import Promotion
-from tilearray.elementwise import Op
+from tilearray.elementwise import ANY, NUMERIC, REAL, B, F, I, Op
 from tilearray.scalars import Number
 
-B = frozenset({"bool"})
-I = frozenset({"int", "uint"})  # noqa: E741
-F = frozenset({"float"})
-C = frozenset({"complex"})
-REAL = B | I | F
-NUMERIC = I | F | C
-ANY = B | NUMERIC
-
 DEFAULT, NO_OPMATH, BITWISE = Promotion.DEFAULT, Promotion.NO_OPMATH, Promotion.BITWISE
-INT_TO_FLOAT, TRUE_DIVISION, ALWAYS_BOOL = Promotion.INT_TO_FLOAT, Promotion.TRUE_DIVISION, Promotion.ALWAYS_BOOL
+TRUE_DIVISION, ALWAYS_BOOL, TRUTH = Promotion.TRUE_DIVISION, Promotion.ALWAYS_BOOL, Promotion.TRUTH
 COMPLEX_TO_FLOAT, BOOL_TO_LONG = Promotion.COMPLEX_TO_FLOAT, Promotion.BOOL_TO_LONG
+FLOAT_TO_BOOL, FLOAT64 = Promotion.FLOAT_TO_BOOL, Promotion.FLOAT64
 
 
 def _refuse_negative_exponent(op: Op, position: int, number: Number, dtype: np.dtype) -> None:
@@ -67,6 +60,21 @@ pow = Op("pow", "Power; integers wrap, and 1 and -1 alone have negative powers."
          ufunc="power", exact=False, domain=(0.1, 10.0), refuse_scalar=_refuse_negative_exponent,
          triton={"int": "power_int({x}, {y})", "uint": "power_uint({x}, {y})", "float": "libdevice.pow({x}, {y})"},
          example=("ta.pow(ta.asarray([2, 3]), 2)", "Array([4, 9], dtype=int64, device='cpu')"))
+float_power = Op("float_power", "Power, computed in float64 or complex128.", 2, ANY, FLOAT64, exact=False,
+                 domain=(0.1, 10.0),
+                 triton={"float": "libdevice.pow({x}, {y})"},
+                 example=("ta.float_power(ta.asarray([2, 3]), -1)",
+                          "Array([0.5       , 0.33333333], dtype=float64, device='cpu')"))
+fmod = Op("fmod", "What division toward zero leaves, with the dividend's sign.", 2, I | F, DEFAULT,
+          triton={"int": "truncate_remainder_int({x}, {y})", "uint": "remainder_uint({x}, {y})",
+                  "float": "libdevice.fmod({x}, {y})"},
+          example=("ta.fmod(ta.asarray([7, -7]), 2)", "Array([ 1, -1], dtype=int64, device='cpu')"))
+fma = Op("fma", "x1 * x2 + x3; for floats rounded once, to float32 at least.", 3, I | F, DEFAULT,
+         triton={"any": "{x} * {y} + {z}", "float": "libdevice.fma({x}, {y}, {z})"},
+         example=("ta.fma(ta.asarray([1.0, 2.0]), 3, 0.5)", "Array([3.5, 6.5], dtype=float32, device='cpu')"))
+reciprocal = Op("reciprocal", "1 / x; integers give the default float.", 1, ANY, TRUE_DIVISION,
+                triton={"float": "libdevice.rcp_rn({x})", "complex": "complex_reciprocal({x})"},
+                example=("ta.reciprocal(ta.asarray([2, 4]))", "Array([0.5 , 0.25], dtype=float32, device='cpu')"))
 negative = Op("negative", "Negation; unsigned integers wrap.", 1, NUMERIC, DEFAULT, "-x",
               triton={"any": "0 - {x}", "float": "{x} * -1.0", "complex": "complex_negative({x})"},
               example=("ta.negative(ta.asarray([1, -2]))", "Array([-1,  2], dtype=int64, device='cpu')"))
@@ -126,29 +134,22 @@ greater_equal = Op("greater_equal", "Whether x1 >= x2.", 2, REAL, ALWAYS_BOOL, "
                    triton={"any": "{x} >= {y}"},
                    example=("ta.greater_equal(ta.asarray([1, 2]), 2)",
                             "Array([False,  True], dtype=bool, device='cpu')"))
-isnan = Op("isnan", "Whether a value is NaN.", 1, ANY, ALWAYS_BOOL,
-           triton={"any": "{x} != {x}", "complex": "complex_isnan({x})"},
-           example=("ta.isnan(ta.asarray([1.0, float('nan')]))", "Array([False,  True], dtype=bool, device='cpu')"))
 
-# functions
-sqrt = Op("sqrt", "Square root, correctly rounded for real dtypes.", 1, ANY, INT_TO_FLOAT,
-          triton={"float32": "tl.math.sqrt_rn({x})", "float": "tl.math.sqrt({x})"},
-          example=("ta.sqrt(ta.asarray([4, 9]))", "Array([2., 3.], dtype=float32, device='cpu')"))
-exp = Op("exp", "Exponential.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
-         triton={"float": "libdevice.exp({x})"},
-         example=("ta.exp(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
-log = Op("log", "Natural logarithm.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
-         triton={"float": "libdevice.log({x})"},
-         example=("ta.log(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
-sin = Op("sin", "Sine of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
-         triton={"float": "libdevice.sin({x})"},
-         example=("ta.sin(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
-tanh = Op("tanh", "Hyperbolic tangent.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-10.0, 10.0),
-          triton={"float": "libdevice.tanh({x})"},
-          example=("ta.tanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
-floor = Op("floor", "The largest integer that is not above x, in x's dtype.", 1, I | F, DEFAULT,
-           triton={"any": "{x}", "float": "tl.math.floor({x})"},
-           example=("ta.floor(ta.asarray([1.5, -1.5]))", "Array([ 1., -2.], dtype=float32, device='cpu')"))
+# logic
+logical_and = Op("logical_and", "Whether both operands are true; anything but 0 is, NaN too.", 2, ANY, TRUTH,
+                 triton={"any": "{x} & {y}"},
+                 example=("ta.logical_and(ta.asarray([0, 3]), True)",
+                          "Array([False,  True], dtype=bool, device='cpu')"))
+logical_or = Op("logical_or", "Whether an operand is true.", 2, ANY, TRUTH,
+                triton={"any": "{x} | {y}"},
+                example=("ta.logical_or(ta.asarray([0, 3]), False)", "Array([False,  True], dtype=bool, device='cpu')"))
+logical_xor = Op("logical_xor", "Whether one operand is true, and the other is not.", 2, ANY, TRUTH,
+                 triton={"any": "{x} ^ {y}"},
+                 example=("ta.logical_xor(ta.asarray([0, 3]), True)",
+                          "Array([ True, False], dtype=bool, device='cpu')"))
+logical_not = Op("logical_not", "Whether the operand is 0.", 1, ANY, TRUTH,
+                 triton={"any": "~{x}"},
+                 example=("ta.logical_not(ta.asarray([0, 3]))", "Array([ True, False], dtype=bool, device='cpu')"))
 
 # selection
 minimum = Op("minimum", "The smaller operand; NaN where either is NaN.", 2, REAL, DEFAULT,
@@ -161,52 +162,29 @@ where = Op("where", "x2 where the bool x1 is true, else x3.", 3, ANY, NO_OPMATH,
            triton={"any": "tl.where({x}, {y}, {z})", "complex": "complex_where({x}, {y}, {z})"},
            example=("ta.where(ta.asarray([True, False]), 1, ta.asarray([10, 20]))",
                     "Array([ 1, 20], dtype=int64, device='cpu')"))
-clamp = Op("clip", "The nearest value to x1 within [x2, x3]; NaN where any is NaN.", 3, I | F, DEFAULT,
+clamp = Op("clip", "The nearest value to x1 within [x2, x3]; NaN where any is NaN.", 3, I | F, DEFAULT, part_of="clip",
            triton={"any": "lesser(greater({x}, {y}), {z})"},
            example=("ta.clip(ta.asarray([1, 5, 9]), 2, 6)", "Array([2, 5, 6], dtype=int64, device='cpu')"))
+close = Op("isclose", "Whether x1 is x2 or within x4 + x3 * abs(x2) of it.", 4, ANY, FLOAT_TO_BOOL, part_of="isclose",
+           triton={"float": "close({x}, {y}, {z}, {w})", "complex": "complex_close({x}, {y}, {z}, {w})"},
+           example=("ta.isclose(ta.asarray([1.0, 2.0]), 1.000001)",
+                    "Array([ True, False], dtype=bool, device='cpu')"))
+replace_nan = Op("nan_to_num", "x1, but x2 for NaN, x3 for infinity, x4 for -infinity; complex numbers part by part.",
+                 4, NUMERIC, DEFAULT, part_of="nan_to_num",
+                 triton={"any": "{x}", "float": "replace_nan({x}, {y}, {z}, {w})",
+                         "complex": "complex_replace_nan({x}, {y}, {z}, {w})"},
+                 example=("ta.nan_to_num(ta.asarray([1.0, float('nan')]))",
+                          "Array([1., 0.], dtype=float32, device='cpu')"))
+
+# copies
 assign = Op("setitem", "The values of x, in another dtype or place.", 1, ANY, NO_OPMATH, moves=True,
             example=("ta.asarray([1, 2]).copy()", "Array([1, 2], dtype=int64, device='cpu')"))
 convert = Op("astype", "The values of x in any dtype.", 1, ANY, NO_OPMATH, casts_freely=True, moves=True,
              example=("ta.asarray([1.5]).astype('int8')", "Array([1], dtype=int8, device='cpu')"))
 # fmt: on
 
-OPS: tuple[Op, ...] = tuple(row for row in dict(globals()).values() if isinstance(row, Op))
+CHAPTERS = (globals(), vars(ops_functions), vars(ops_parts))
+OPS: tuple[Op, ...] = tuple(row for chapter in CHAPTERS for row in chapter.values() if isinstance(row, Op))
 PUBLIC: dict[str, Op] = {row.name: row for row in OPS if not row.moves}
 BY_UFUNC: dict[str, Op] = {row.ufunc or row.name: row for row in PUBLIC.values()}
 __test__ = {f"{row.name}-{number}": row.__doc__ for number, row in enumerate(OPS)}
-
-
-def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
-    """Return the nearest value to each element within ``[min, max]``.
-
-    Parameters
-    ----------
-    x : Array or number
-    min, max : Array, number or None
-        The bounds, broadcast against `x`; None leaves that side open.
-    out : Array, optional
-        Where to write the result.
-
-    Returns
-    -------
-    Array
-        Of the common dtype; NaN where any operand is NaN.
-
-    Raises
-    ------
-    ScalarOverflowError
-        If a bound does not fit an integer `x`.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.clip(ta.asarray([1, 5, 9]), None, 6)
-    Array([1, 5, 6], dtype=int64, device='cpu')
-    """
-    if min is None and max is None:
-        return positive(x, out=out)
-    if min is None:
-        return minimum(x, max, out=out)
-    if max is None:
-        return maximum(x, min, out=out)
-    return clamp(x, min, max, out=out)

@@ -18,7 +18,7 @@ from math import prod
 from operator import index
 from typing import Any, cast
 
-from tilearray.errors import BroadcastError, ShapeError
+from tilearray.errors import AxisError, BroadcastError, ShapeError
 
 Shape = tuple[int, ...]
 
@@ -79,6 +79,24 @@ def as_ints(obj: Any, function: str, what: str, items: str) -> tuple[int, ...]:
         ) from None
 
 
+def as_int(value: Any, function: str, what: str) -> int:
+    """Return a Python int of what is one; a bool is none.
+
+    Examples
+    --------
+    >>> as_int(2.5, "roll", "shift")
+    Traceback (most recent call last):
+    tilearray.errors.ShapeError: roll: expected shift as an int, got float; write int(shift)
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return index(value)
+    except TypeError:
+        given = type(value).__name__
+        raise ShapeError(f"{function}: expected {what} as an int, got {given}; write int({what})") from None
+
+
 def resolve_shape(shape: Any, size: int, function: str = "reshape") -> Shape:
     """Return `shape` with its one -1, if there is one, replaced by what makes `size` elements.
 
@@ -109,8 +127,10 @@ def normalize_axis(axis: Any, ndim: int, function: str) -> int:
 
     Raises
     ------
+    AxisError
+        If there is no such axis.
     ShapeError
-        If there is no such axis, or `axis` is no integer.
+        If `axis` is no integer.
 
     Examples
     --------
@@ -121,7 +141,7 @@ def normalize_axis(axis: Any, ndim: int, function: str) -> int:
         (axis,) = as_ints((axis,), function, "axis", "axes")
     if not -ndim <= axis < ndim:
         expected = f"{-ndim} <= axis < {ndim}" if ndim else "no axis (the array is 0-d)"
-        raise ShapeError(
+        raise AxisError(
             f"{function}: expected {expected}, got axis {axis}; write expand_dims first if the array needs more axes"
         )
     return axis + ndim if axis < 0 else axis

@@ -18,10 +18,10 @@ from tilearray.creation import _dtype_or_default, _new, empty
 from tilearray.devices import Device, common_device
 from tilearray.elementwise import execute, fill
 from tilearray.errors import ShapeError
-from tilearray.joining import as_int
 from tilearray.layout import Layout, as_shape
 from tilearray.manipulation import _checked, diagonal
 from tilearray.ops import assign, where
+from tilearray.shapes import as_int
 
 if TYPE_CHECKING:
     from tilearray.array import Array

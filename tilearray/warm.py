@@ -80,9 +80,11 @@ def permuted(shape: tuple[int, ...], *axes: int) -> View:
 
 BACKWARDS, FROM_1, EVEN = slice(None, None, -1), slice(1, None), slice(None, None, 2)
 ALL = slice(None)
-VECTOR, MATRIX, BLOCK = dense(1000), dense(1024, 1024), dense(32, 48, 64)
-SHAPES = ((1024, 1024), (1023, 1023), (1024, 96), (1024, 95))
-"""Kernels for matrices depend on whether the pitch is a multiple of 16 elements, and whether the last axis is short."""
+VECTOR, BLOCK = dense(1000), dense(32, 48, 64)
+SHAPES = ((96, 640), (96, 641), (96, 96), (96, 95), (4096, 4096), (4095, 4097))
+"""Kernels for matrices depend on whether the pitch is a multiple of 16 elements, whether the last axis is short, and
+whether the matrix is large."""
+SIZES = (640, 4096)
 
 # name -> what it is, and views that are combined in all places of a call
 LAYOUTS: dict[str, tuple[str, tuple[tuple[View, ...], ...]]] = {
@@ -98,11 +100,12 @@ LAYOUTS: dict[str, tuple[str, tuple[tuple[View, ...], ...]]] = {
     "sliced": ("a block of a wider matrix", tuple((dense(m, n), part((m, n + (2 if n % 2 else 16)), ALL, slice(n)))
                                                   for m, n in SHAPES)),
     "shifted": ("all but the first elements", ((VECTOR, part((1001,), FROM_1)),
-                                               (MATRIX, part((1024, 1025), ALL, FROM_1)))),
-    "strided": ("every second element", ((VECTOR, part((2000,), EVEN)), (MATRIX, part((1024, 2048), ALL, EVEN)))),
+                                               *((dense(n, n), part((n, n + 1), ALL, FROM_1)) for n in SIZES))),
+    "strided": ("every second element", ((VECTOR, part((2000,), EVEN)),
+                                         *((dense(n, n), part((n, 2 * n), ALL, EVEN)) for n in SIZES))),
     "reversed": ("read backwards", ((VECTOR, part((1000,), BACKWARDS)), (dense(993), part((993,), BACKWARDS)),
-                                    (MATRIX, part((1024, 1024), BACKWARDS)),
-                                    (MATRIX, part((1024, 1024), ALL, BACKWARDS)))),
+                                    *((dense(n, n), part((n, n), BACKWARDS)) for n in SIZES),
+                                    *((dense(n, n), part((n, n), ALL, BACKWARDS)) for n in SIZES))),
     "large": ("dense arrays of 2**31 elements", ((dense(2**31),),)),
 }  # fmt: skip
 
@@ -153,10 +156,10 @@ class Row(NamedTuple):
 
 def rows_of(op: Op, chosen: Sequence[np.dtype], mixed: bool) -> Iterator[Row]:
     """An op with each dtype, or with every combination of them; copies go from each dtype to each."""
-    places = 2 if op.moves else op.arity - op.masks
+    places = 2 if op.moves else op.arity - op.masks - op.exponents
     for given in itertools.product(chosen, repeat=places):
         if mixed or op.moves or len(set(given)) == 1:
-            yield Row(op, (dtypes.bool_,) * op.masks + given)
+            yield Row(op, (dtypes.bool_,) * op.masks + given + (dtypes.int64,) * op.exponents)
 
 
 def calls_of(row: Row, layout: str) -> Iterator[Call]:
@@ -283,11 +286,7 @@ def check_ready() -> None:
     """Raise WarmError where nothing could be compiled, or nothing kept."""
     if importlib.util.find_spec("triton") is None:
         raise WarmError("triton, which compiles the kernels, is not installed; write: pip install triton (for Linux)")
-    try:
-        importlib.import_module("tilearray_cuda.kernel")
-    except ImportError as error:
-        raise WarmError(f"cuda-python cannot be imported ({error}); write: pip install 'cuda-python>=13'") from error
-    cache: Any = importlib.import_module("tilearray_cuda.cache")._process_cache()
+    cache: Any = importlib.import_module("tilearray_cuda.cache").process_cache()
     if cache.limit == 0:
         raise WarmError("TILEARRAY_CACHE_SIZE is 0, which keeps kernels in memory only; unset it")
     try:
@@ -329,7 +328,7 @@ def compile_all(jobs: Sequence[Job], workers: int) -> Generator[Outcome, None, N
 def compile_one(source: Any, arch: int) -> Outcome:
     """Ask the cache for a kernel as `tilearray_cuda` does; errors of the compiler are part of the answer."""
     cache = importlib.import_module("tilearray_cuda.cache")
-    cubin_of = importlib.import_module("tilearray_cuda.kernel").cubin_of
+    cubin_of = importlib.import_module("tilearray_cuda.compile").cubin_of
     before, error = cache.statistics(), ""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # Triton prints what it fails at
         warnings.simplefilter("error", cache.CacheWarning)
@@ -341,7 +340,7 @@ def compile_one(source: Any, arch: int) -> Outcome:
             error = f"{type(problem).__name__}: {problem}"
     after = cache.statistics()
     return Outcome(
-        f"{source.name} sm_{arch}", after.compiles > before.compiles, error, after.evictions - before.evictions
+        f"{source.label} sm_{arch}", after.compiles > before.compiles, error, after.evictions - before.evictions
     )
 
 

@@ -45,6 +45,7 @@ __all__ = [
     "key_of",
     "load_or_compile",
     "lookup",
+    "process_cache",
     "statistics",
 ]
 
@@ -314,7 +315,7 @@ _shared: list[CubinCache] = []
 _sharing = Lock()
 
 
-def _process_cache() -> CubinCache:
+def process_cache() -> CubinCache:
     """Return the cache of this process; the environment is read when it is made."""
     with _sharing:
         if not _shared:
@@ -355,7 +356,7 @@ def load_or_compile(
         Once in a process, if the kernel cannot be written to `directory`. It is returned and kept in memory all the
         same; where warnings are errors, the next call returns it. `CubinCache` has an example.
     """
-    return _process_cache().load_or_compile(source, arch, options, label, make)
+    return process_cache().load_or_compile(source, arch, options, label, make)
 
 
 def lookup(key: str) -> Cubin | None:
@@ -366,22 +367,22 @@ def lookup(key: str) -> Cubin | None:
     >>> lookup(key_of("never compiled", 90, ())) is None
     True
     """
-    return _process_cache().lookup(key)
+    return process_cache().lookup(key)
 
 
 def entries() -> list[Entry]:
     """Return the kernels on disk, the last used one first."""
-    return _process_cache().entries()
+    return process_cache().entries()
 
 
 def clear() -> tuple[int, int]:
     """Forget every kernel, here and on disk; return how many files that were, and how many bytes."""
-    return _process_cache().clear()
+    return process_cache().clear()
 
 
 def statistics() -> Statistics:
     """Return what this process asked of the cache."""
-    return _process_cache().statistics()
+    return process_cache().statistics()
 
 
 def directory() -> Path:
@@ -389,4 +390,4 @@ def directory() -> Path:
 
     Whoever can write there decides what runs on the GPU, as with any cache of code: share it with those you trust.
     """
-    return _process_cache().directory
+    return process_cache().directory

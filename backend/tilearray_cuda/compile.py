@@ -13,10 +13,28 @@ import tempfile
 import threading
 from typing import Any, NamedTuple
 
+from tilearray_cuda import cache
 from tilearray_cuda.codegen import Source
 
 OPTIONS: tuple[tuple[str, object], ...] = (("enable_fp_fusion", False), ("enable_reflect_ftz", False))
 _LOCK = threading.Lock()
+
+
+def cubin_of(source: Source, arch: int) -> cache.Cubin:
+    """Return the machine code of a source: from memory, from disk, or compiled."""
+
+    def make() -> cache.Cubin:
+        made = compile_source(source, arch)
+        return cache.Cubin(made.cubin, made.name, made.num_warps, made.shared)
+
+    arguments = tuple(tuple(argument) for argument in source.arguments)
+    options = (
+        *OPTIONS,
+        ("num_warps", source.tile.warps),
+        ("arguments", arguments),
+        ("constants", source.constants),
+    )
+    return cache.load_or_compile(source.text, arch, options, source.label, make)
 
 
 class Compiled(NamedTuple):
@@ -55,9 +73,9 @@ def _compile(source: Source, arch: int, scratch: str) -> Any:
     signature = {argument.name: argument.type for argument in source.arguments}
     signature |= {name: "constexpr" for name, _ in source.constants}
     attributes = {
-        (position,): [["tt.divisibility", 16]]
+        (position,): [["tt.divisibility", argument.divisor]]
         for position, argument in enumerate(source.arguments)
-        if argument.divisible
+        if argument.divisor > 1
     }
     ast_source = ASTSource(
         fn=jit_function(source), signature=signature, constexprs=dict(source.constants), attrs=attributes

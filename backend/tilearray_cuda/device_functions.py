@@ -116,7 +116,7 @@ def remainder_float(x, y):
 
 
 def floor_divide_float(x, y):
-    """Python's float ``//``; the IEEE quotient where `y` is zero."""
+    """Python's float ``//``; the IEEE quotient where `y` is zero or an operand is infinite."""
     quotient = libdevice.div_rn(x, y)
     rest = libdevice.fmod(x, y)
     whole = x - rest
@@ -126,7 +126,8 @@ def floor_divide_float(x, y):
     floored = libdevice.floor(ratio)
     floored = tl.where(ratio - floored > 0.5, floored + 1, floored)
     zero = libdevice.copysign(ratio * 0, quotient)
-    return tl.where(y == 0, quotient, tl.where(ratio == 0, zero, floored))
+    beyond = (y == 0) | is_infinite(x) | is_infinite(y)
+    return tl.where(beyond, quotient, tl.where(ratio == 0, zero, floored))
 
 
 def lesser(x, y):
@@ -139,157 +140,106 @@ def greater(x, y):
     return tl.where((x != x) | (x > y), x, y)
 
 
-# --- casts ----------------------------------------------------------------------------------------------------------
+def zero_like(x):
+    """0, whatever x is."""
+    return (x < x).to(x.dtype)
 
 
-def float_to_int(x, low: tl.constexpr, high: tl.constexpr, least: tl.constexpr, end: tl.constexpr, dtype: tl.constexpr):
-    """Truncate toward zero, saturate in ``[low, high]``; NaN becomes 0. As floats, `least` is low, `end` high + 1."""
-    inside = (x < end) & (x > least)
-    truncated = tl.where(inside, x, 0.0).to(dtype)
-    outside = tl.where(x >= end, high, tl.where(x <= least, low, 0)).to(dtype)
-    return tl.where(inside, truncated, outside)
+def is_infinite(x):
+    """Whether x is an infinity."""
+    return tl.abs(x) == float("inf")
 
 
-def float_to_uint(x, high: tl.constexpr, end: tl.constexpr, dtype: tl.constexpr):
-    """Truncate toward zero and saturate in ``[0, high]``. NaN becomes 0."""
-    inside = (x < end) & (x > -1.0)
-    truncated = tl.where(inside, x, 0.0).to(dtype)
-    return tl.where(inside, truncated, tl.where(x >= end, high, 0).to(dtype))
+def is_finite(x):
+    """Whether x is neither infinite nor NaN."""
+    return tl.abs(x) < float("inf")
 
 
-def odd_float32(x):
-    """float64 -> float32, rounded to odd: a further rounding to 22 bits or fewer is then the only one that counts."""
-    near = x.to(tl.float32)
-    back = near.to(tl.float64)
-    bits = near.to(tl.int32, bitcast=True)
-    beyond = tl.abs(back) > tl.abs(x)
-    inexact = (back != x) & (x == x)
-    truncated = tl.where(inexact & beyond, bits - 1, bits)
-    return tl.where(inexact, truncated | 1, bits).to(tl.float32, bitcast=True)
+def sign_float(x):
+    """-1, 0 or 1; NaN for NaN."""
+    return tl.where(x != x, x, (x > 0).to(x.dtype) - (x < 0).to(x.dtype))
 
 
-def odd_float64_int(x):
-    """int64 -> float64, rounded to odd."""
-    low = x & 0x7FF
-    kept = (x - low) | tl.where(low != 0, 0x800, 0).to(tl.int64)
-    exact = tl.abs(x) < 0x20000000000000
-    return tl.where(exact, x, kept).to(tl.float64)
+def sign_int(x):
+    """-1, 0 or 1."""
+    return tl.where(x > 0, 1, tl.where(x == 0, 0, -1)).to(x.dtype)
 
 
-def odd_float64_uint(x):
-    """uint64 -> float64, rounded to odd."""
-    low = x & 0x7FF
-    kept = (x - low) | tl.where(low != 0, 0x800, 0).to(tl.uint64)
-    exact = x < 0x20000000000000
-    return tl.where(exact, x, kept).to(tl.float64)
+def heaviside(x, y):
+    """0 below 0, 1 above, y at 0 itself."""
+    return tl.where(x != x, x, tl.where(x == 0, y, (x > 0).to(x.dtype)))
 
 
-def float32_to_bits8(
-    x, mantissa: tl.constexpr, bias: tl.constexpr, largest: tl.constexpr, beyond: tl.constexpr, nan: tl.constexpr
-):
-    """float32 -> the bits of an 8-bit float, rounded once to nearest even.
-
-    `largest` is the greatest finite magnitude's code, `beyond` what overflow becomes, `nan` what NaN becomes.
-    """
-    bits = x.to(tl.uint32, bitcast=True)
-    sign = ((bits >> 24) & 0x80).to(tl.uint32)
-    magnitude = bits & 0x7FFFFFFF
-    # Normal results: drop 23 - mantissa bits with round to nearest even, after moving the bias.
-    cut: tl.constexpr = 23 - mantissa
-    rounded = magnitude + ((1 << (cut - 1)) - 1) + ((magnitude >> cut) & 1)
-    normal = (rounded >> cut) - ((127 - bias) << mantissa)
-    # Results below the least normal number: adding 2**k leaves the rounded significand in the low bits.
-    shifter: tl.constexpr = (127 + 23 - mantissa - bias + 1) << 23
-    moved = magnitude.to(tl.float32, bitcast=True) + tl.full([1], shifter, tl.uint32).to(tl.float32, bitcast=True)
-    small = moved.to(tl.uint32, bitcast=True) - shifter
-    least: tl.constexpr = (127 - bias + 1) << 23
-    code = tl.where(magnitude < least, small, normal)
-    code = tl.where(code > largest, beyond, code)  # infinity's code is, too
-    code = tl.where(magnitude > 0x7F800000, nan, code)
-    return (sign | code).to(tl.uint8)
+def log_add_exp(x, y):
+    """log(exp(x) + exp(y)); where the two are equal, infinities too, one and log(2)."""
+    gap = tl.abs(x - y)
+    return tl.where(x == y, x + 0.6931471805599453, greater(x, y) + libdevice.log1p(libdevice.exp(0 - gap)))
 
 
-def bits8_to_float32(code, mantissa: tl.constexpr, bias: tl.constexpr, largest: tl.constexpr, infinity: tl.constexpr):
-    """The bits of an 8-bit float -> float32, exactly. Codes above `largest` are NaN, except `infinity` (0xFF: none)."""
-    wide = code.to(tl.uint32)
-    magnitude = wide & 0x7F
-    sign = (wide & 0x80) << 24
-    normal = (magnitude << (23 - mantissa)) + ((127 - bias) << 23)
-    # A subnormal code is an integer times 2**(1 - bias - mantissa).
-    scale: tl.constexpr = (127 + 1 - bias - mantissa) << 23
-    small = magnitude.to(tl.float32) * tl.full([1], scale, tl.uint32).to(tl.float32, bitcast=True)
-    value = tl.where(magnitude < (1 << mantissa), small.to(tl.uint32, bitcast=True), normal)
-    value = tl.where(magnitude > largest, 0x7FC00000, value)
-    value = tl.where(magnitude == infinity, 0x7F800000, value)
-    return (sign | value).to(tl.float32, bitcast=True)
+def sinc(x):
+    """sin(pi x) / (pi x)."""
+    return tl.where(x == 0, 1.0, libdevice.div_rn(libdevice.sinpi(x), x * 3.141592653589793))
 
 
-# --- complex numbers, as pairs --------------------------------------------------------------------------------------
+def close(x, y, relative, absolute):
+    """Whether x is y, or near a finite y."""
+    near = tl.abs(x - y) <= absolute + relative * tl.abs(y)
+    return (x == y) | (near & is_finite(y))
 
 
-def complex_add(a, b, c, d):
-    """Sum."""
-    return a + c, b + d
+def replace_nan(x, nan, positive, negative):
+    """Numbers in the place of NaN and the infinities."""
+    finite = tl.where(x == float("inf"), positive, tl.where(x == float("-inf"), negative, x))
+    return tl.where(x != x, nan, finite)
 
 
-def complex_subtract(a, b, c, d):
-    """Difference."""
-    return a - c, b - d
+def exponent_int32(n):
+    """An int64 exponent as int32; beyond 5000 any float has overflowed or vanished."""
+    return tl.where(n > 5000, 5000, tl.where(n < -5000, -5000, n)).to(tl.int32)
 
 
-def complex_multiply(a, b, c, d):
-    """Product."""
-    return a * c - b * d, a * d + b * c
+def frexp_exponent(x):
+    """The exponent for which the mantissa is in [0.5, 1)."""
+    usual = is_finite(x) & (x != 0)
+    return tl.where(usual, libdevice.ilogb(tl.where(usual, x, 1.0)) + 1, 0)
 
 
-def complex_divide(a, b, c, d):
-    """Quotient by Smith's method: the divisor's larger part is divided by first."""
-    swap = tl.abs(c) < tl.abs(d)
-    large = tl.where(swap, d, c)
-    ratio = libdevice.div_rn(tl.where(swap, c, d), tl.where(large == 0, 1, large))
-    scale = large + tl.where(swap, c, d) * ratio
-    real = tl.where(swap, a * ratio + b, a + b * ratio)
-    imaginary = tl.where(swap, b * ratio - a, b - a * ratio)
-    zero = (c == 0) & (d == 0)
-    real = tl.where(zero, a, real)
-    imaginary = tl.where(zero, b, imaginary)
-    scale = tl.where(zero, tl.abs(c), scale)
-    return libdevice.div_rn(real, scale), libdevice.div_rn(imaginary, scale)
+def frexp_mantissa(x):
+    """The mantissa, in [0.5, 1)."""
+    return libdevice.ldexp(x, 0 - frexp_exponent(x))
 
 
-def complex_negative(a, b):
-    """Negation."""
-    return a * -1.0, b * -1.0
+# --- pairs of float64 in memory -------------------------------------------------------------------------------------
 
 
-def complex_square(a, b):
-    """Product with itself."""
-    return (a - b) * (a + b), a * b + b * a
+def pair_of(place, index):
+    """The addresses of both parts of complex128; an int32 index may have no room for twice its value."""
+    return place + tl.expand_dims(2 * index.to(tl.int64), -1) + tl.arange(0, 2)
 
 
-def complex_abs(a, b):
-    """Modulus."""
-    return libdevice.hypot(a, b)
+def load_pair(place, index):
+    """Real and imaginary parts."""
+    return tl.split(tl.load(pair_of(place, index)))
 
 
-def complex_equal(a, b, c, d):
-    """Equality."""
-    return (a == c) & (b == d)
+def load_pair_masked(place, index, mask):
+    """Real and imaginary parts where a mask is true."""
+    return tl.split(tl.load(pair_of(place, index), mask=tl.expand_dims(mask, -1)))
 
 
-def complex_not_equal(a, b, c, d):
-    """Inequality."""
-    return (a != c) | (b != d)
+def joined(real, imag):
+    """Both parts as one block; the imaginary one may be a constant."""
+    return tl.join(real, tl.where(real == real, imag, imag).to(real.dtype))
 
 
-def complex_isnan(a, b):
-    """Whether a part is NaN."""
-    return (a != a) | (b != b)
+def store_pair(place, index, real, imag):
+    """Write real and imaginary parts."""
+    tl.store(pair_of(place, index), joined(real, imag))
 
 
-def complex_where(condition, a, b, c, d):
-    """The first number where the condition holds, else the second."""
-    return tl.where(condition, a, c), tl.where(condition, b, d)
+def store_pair_masked(place, index, real, imag, mask):
+    """Write real and imaginary parts where a mask is true."""
+    tl.store(pair_of(place, index), joined(real, imag), mask=tl.expand_dims(mask, -1))
 
 
 # --- positions ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Bodies and loops -> kernels and launches on one device: where code generation, cache and launcher meet.
+"""Bodies and loops -> kernels and launches on one device: where code generation, compiler and launcher meet.
 
 A kernel is found or compiled once for a body, a layout class and the operands' alignment. Binding it to a loop works
 out the grid and the constant arguments; what is left of a launch are addresses and numbers.
@@ -10,9 +10,9 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
-from tilearray_cuda import cache, launch
+from tilearray_cuda import launch
 from tilearray_cuda.codegen import FLAT_CASES, Source, generate, open_strides
-from tilearray_cuda.compile import OPTIONS, compile_source
+from tilearray_cuda.compile import cubin_of
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
 from tilearray_cuda.spec import KernelSpec, make_spec
 
@@ -25,23 +25,6 @@ class Kernel(NamedTuple):
     spec: KernelSpec
     source: Source
     function: Any
-
-
-def cubin_of(source: Source, arch: int) -> cache.Cubin:
-    """Return the machine code of a source: from memory, from disk, or compiled."""
-
-    def make() -> cache.Cubin:
-        made = compile_source(source, arch)
-        return cache.Cubin(made.cubin, made.name, made.num_warps, made.shared, source.name)
-
-    arguments = tuple(tuple(argument) for argument in source.arguments)
-    options = (
-        *OPTIONS,
-        ("num_warps", source.tile.warps),
-        ("arguments", arguments),
-        ("constants", source.constants),
-    )
-    return cache.load_or_compile(source.text, arch, options, source.name, make)
 
 
 def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel:

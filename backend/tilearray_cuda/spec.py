@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tilearray_cuda.dtypes import ITEMSIZE
+
+VECTOR = 16
+"""Bytes that a thread reads or writes at once."""
 Strides = tuple[int | str, ...]
 
 
@@ -20,7 +24,8 @@ class Operand:
     ----------
     name : its name in the source: ``out0``, ``x0``, ``x1``, ...
     dtype : the name of its dtype
-    strides : along the last two axes (or the only one) 0, 1, -1 or "other"; None for a number, which is an argument
+    strides : along the last two axes (or the only one) 0, 1, -1, "other" or "extent" (the rows of a dense output);
+        None for a number, which is an argument
     aligned : whether its address is a multiple of 16
     """
 
@@ -43,8 +48,8 @@ class KernelSpec:
     case : the name of the layout case
     rank : number of axes of the collapsed loop
     index_bits : 32 or 64
-    divisible : whether every stride argument of an operand that also has a stride of 1 is a multiple of 16
-    narrow : whether the last axis is shorter than a block
+    divisible : what divides every stride argument of an operand that also has a stride of 1, as far as vectors need it
+    fits : block sizes that the last axes fill well
     """
 
     operands: tuple[Operand, ...]
@@ -55,8 +60,8 @@ class KernelSpec:
     case: str
     rank: int
     index_bits: int
-    divisible: bool
-    narrow: bool
+    divisible: int
+    fits: tuple[int, ...]
 
     @property
     def name(self) -> str:
@@ -64,6 +69,12 @@ class KernelSpec:
         calls = [str(node[1]) for node in self.nodes if node[0] == "call"]
         moved = ["scatter"] if self.places else ["gather"] if any(node[0] == "gather" for node in self.nodes) else []
         return "_".join([*(moved or calls[:4] or ["copy"]), self.case])
+
+    @property
+    def label(self) -> str:
+        """The kernel's name and its dtypes: ``add_flat float16 float32 -> float32``."""
+        dtypes = [operand.dtype for operand in self.operands]
+        return " ".join([self.name, *dtypes[self.outputs :], "->", *dtypes[: self.outputs]])
 
     @property
     def arrays(self) -> tuple[Operand, ...]:
@@ -93,6 +104,6 @@ def make_spec(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel
         layout_class.case.value,
         layout_class.rank,
         layout_class.index_bits,
-        layout_class.divisible,
-        layout_class.narrow,
+        min(layout_class.divisible, max(VECTOR // min(ITEMSIZE[operand.dtype] for operand in operands), 1)),
+        layout_class.fits,
     )

@@ -1,6 +1,9 @@
 """Block and tile sizes, as data: what one program computes, by layout case, itemsize and architecture.
 
-The figures for sm_90 were measured on an H200; other architectures use them until they have rows of their own.
+The figures for sm_90 were measured on an H200 (`benchmarks/tune.py`); other architectures use them until they have rows
+of their own. The cost model is short: a program moves enough bytes to hide their latency, a thread reads and writes
+vectors of 16 bytes, and of an axis that is shorter than a block, or not a multiple of it, no more than an eighth of the
+last block stays idle (`fits`, a part of the layout class).
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tilearray_cuda.dtypes import ITEMSIZE
-from tilearray_cuda.spec import KernelSpec
+from tilearray_cuda.spec import VECTOR, KernelSpec
 
 
 class Tile(NamedTuple):
@@ -20,23 +23,45 @@ class Tile(NamedTuple):
 
 
 # case -> widest itemsize of an operand -> tile
-_FLAT = {1: Tile(1, 4096, 4), 2: Tile(1, 2048, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 1024, 4), 16: Tile(1, 512, 4)}
-_LOOKUP = {1: Tile(1, 512, 4), 2: Tile(1, 512, 4), 4: Tile(1, 512, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
+_FLAT = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 1024, 4), 16: Tile(1, 1024, 2)}
+_LOOKUP = {1: Tile(1, 4096, 2), 2: Tile(1, 2048, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
 _ROWS = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
-_NARROW = {1: Tile(32, 32, 4), 2: Tile(32, 32, 4), 4: Tile(32, 32, 4), 8: Tile(32, 32, 4), 16: Tile(16, 32, 4)}
-_TILE = {1: Tile(128, 128, 8), 2: Tile(128, 128, 16), 4: Tile(64, 64, 4), 8: Tile(32, 32, 4), 16: Tile(32, 32, 4)}
-_ODD = {1: Tile(32, 32, 2), 2: Tile(32, 128, 4), 4: Tile(32, 32, 4), 8: Tile(32, 32, 4), 16: Tile(32, 32, 4)}
+_TILE = {1: Tile(128, 32, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 128, 8), 16: Tile(32, 32, 2)}
+_ODD = {1: Tile(32, 128, 8), 2: Tile(64, 128, 8), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 4)}
 
-# first architecture -> tables
-_BY_ARCHITECTURE = {80: {"flat": _FLAT, "strided": _FLAT, "lookup": _LOOKUP}}
+# first architecture -> case -> tiles; "odd": tiles of which a row does not begin at a multiple of 16 bytes
+_BY_ARCHITECTURE = {
+    80: {"flat": _FLAT, "strided": _FLAT, "lookup": _LOOKUP, "rows": _ROWS, "tile": _TILE, "odd": _ODD},
+}
 
 
 def tile_of(spec: KernelSpec, arch: int) -> Tile:
     """Return the tile of a kernel on an architecture such as 90."""
     itemsize = max(ITEMSIZE[operand.dtype] for operand in spec.arrays)
     tables = _BY_ARCHITECTURE[max(first for first in _BY_ARCHITECTURE if first <= arch)]
-    if spec.case in tables:
+    if spec.case in ("flat", "strided"):
         return tables[spec.case][itemsize]
+    if spec.case == "lookup":
+        return _looked_up(tables["lookup"][itemsize], spec.fits[0])
     if spec.case == "rows":
-        return (_NARROW if spec.narrow else _ROWS)[itemsize]
-    return (_TILE if spec.divisible else _ODD)[itemsize]
+        return _in_rows(tables["rows"][itemsize], spec.fits[0])
+    least = min(ITEMSIZE[operand.dtype] for operand in spec.arrays)
+    return _over_axes(tables["tile" if spec.divisible * least >= VECTOR else "odd"][itemsize], spec.fits)
+
+
+def _looked_up(tile: Tile, row: int) -> Tile:
+    """A block is no longer than a row, unless rows are narrow."""
+    return tile if row == 1 else tile._replace(columns=min(tile.columns, row))
+
+
+def _in_rows(tile: Tile, columns: int) -> Tile:
+    """As many elements over several rows, where rows are short."""
+    columns = min(tile.columns, columns)
+    return Tile(tile.columns // columns, columns, tile.warps)
+
+
+def _over_axes(tile: Tile, fits: tuple[int, ...]) -> Tile:
+    """The tile cut to what both axes fill, with warps for what is left."""
+    rows, columns = min(tile.rows, fits[0]), min(tile.columns, fits[1])
+    left = rows * columns * tile.warps // (tile.rows * tile.columns)
+    return Tile(rows, columns, max(left, 1))

@@ -16,7 +16,26 @@ from typing import Any
 
 import numpy as np
 
+from tilearray_host import fused, parts, special, transcendental
+
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def floor_divide(x: Array, y: Array, *, out: Array) -> None:
+    """``floor(x / y)``, which Python and NumPy leave where a float operand is infinite (they pair it with ``%``).
+
+    Examples
+    --------
+    >>> out = np.empty(3)
+    >>> with np.errstate(all="ignore"):
+    ...     floor_divide(np.array([np.inf, 1.0, 7.0]), np.array([2.0, -np.inf, 2.0]), out=out)
+    >>> out
+    array([inf, -0.,  3.])
+    """
+    if x.dtype.kind != "f" or not np.any(beyond := (np.abs(x) == np.inf) | (np.abs(y) == np.inf)):
+        np.floor_divide(x, y, out=out)
+    else:
+        np.copyto(out, np.where(beyond, x / y, np.floor_divide(x, y)))
 
 
 def floor_divide_trunc(x: Array, y: Array, *, out: Array) -> None:
@@ -117,22 +136,19 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "negative": np.negative,
     "abs": np.absolute,
     "square": np.square,
-    "sqrt": np.sqrt,
-    "exp": np.exp,
-    "log": np.log,
-    "sin": np.sin,
-    "tanh": np.tanh,
-    "floor": np.floor,
-    "isnan": isnan,
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
     "divide": np.divide,
-    "floor_divide": np.floor_divide,
+    "reciprocal": np.reciprocal,
+    "floor_divide": floor_divide,
     "floor_divide_trunc": floor_divide_trunc,
     "remainder": np.remainder,
     "remainder_trunc": np.fmod,
+    "fmod": np.fmod,
+    "fma": fused.fma,
     "pow": power,
+    "float_power": power,
     "minimum": np.minimum,
     "maximum": np.maximum,
     "clip": clip,
@@ -143,10 +159,67 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "less_equal": np.less_equal,
     "greater": np.greater,
     "greater_equal": np.greater_equal,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+    "logical_not": np.logical_not,
     "bitwise_invert": np.bitwise_invert,
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor,
     "bitwise_left_shift": np.left_shift,
     "bitwise_right_shift": np.right_shift,
+    "sqrt": np.sqrt,
+    "rsqrt": transcendental.rsqrt,
+    "cbrt": np.cbrt,
+    "hypot": transcendental.hypot,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": transcendental.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": transcendental.log1p,
+    "logaddexp": np.logaddexp,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": transcendental.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": transcendental.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "sinc": transcendental.sinc,
+    "deg2rad": np.deg2rad,
+    "rad2deg": np.rad2deg,
+    "erf": special.erf,
+    "erfc": special.erfc,
+    "erfinv": special.erfinv,
+    "lgamma": special.lgamma,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": parts.round,
+    "isnan": isnan,
+    "isinf": parts.isinf,
+    "isfinite": parts.isfinite,
+    "sign": parts.sign,
+    "signbit": parts.signbit,
+    "copysign": np.copysign,
+    "heaviside": np.heaviside,
+    "nextafter": np.nextafter,
+    "ldexp": np.ldexp,
+    "frexp_mantissa": parts.frexp_mantissa,
+    "frexp_exponent": parts.frexp_exponent,
+    "real": parts.real,
+    "imag": parts.imag,
+    "conj": np.conjugate,
+    "angle": parts.angle,
+    "isclose": parts.isclose,
+    "nan_to_num": parts.nan_to_num,
 }

@@ -16,7 +16,7 @@ from asking import COMPARISONS, ERROR, SCALARS, Listed, Question, check, fits, p
 
 import tilearray as ta
 
-pytest.importorskip("cuda.tile", reason="cuda-tile is made for Linux only: the extra `conformance` has it")
+pytest.importorskip("cuda.tile", reason="cuda-tile is made for Linux only: the extra `semantics` has it")
 
 from cuda.tile import _datatype as datatype
 from cuda.tile._exception import TileTypeError, TileValueError

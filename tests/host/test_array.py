@@ -221,13 +221,6 @@ def test_torch_tensors_beside_an_array_are_an_error_that_says_what_to_write():
             act(torch.ones(2))
 
 
-def test_matmul_says_what_to_write():
-    x = ta.ones((2, 2))
-    for act in (lambda: x @ x, lambda: operator.imatmul(x, x), lambda: 2 @ x):
-        with pytest.raises(OperandError, match=r"matmul: not in tilearray yet; write ta.asarray\(ta.to_numpy\(x\) @"):
-            act()
-
-
 def test_scalars_are_weak_numpy_scalars_strong():
     x = ta.asarray([1, 2], dtype="int8")
     assert (x + 1).dtype == ta.int8

@@ -45,7 +45,7 @@ def test_version(capsys: Output):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "the following arguments are required: {info,demo,cache}"),
+        ([], "the following arguments are required: {info,demo,eval,cache}"),
         (["nonsense"], "invalid choice: 'nonsense'"),
         (["info", "more"], "unrecognized arguments: more"),
         (["demo", "--output"], "argument --output: expected one argument"),

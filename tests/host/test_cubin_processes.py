@@ -117,7 +117,7 @@ import os, sys, threading
 from tilearray_cuda import cache
 make = lambda: cache.Cubin(b"code", "k", 4, 0)
 cache.load_or_compile("parent", 90, (), "", make)
-kept = cache._process_cache()
+kept = cache.process_cache()
 held = threading.Event()
 def hold():
     with cache._sharing, kept._lock, kept._sweeping:
@@ -196,7 +196,7 @@ def test_without_a_home_kernels_are_kept_in_memory(monkeypatch, tmp_path):
 def test_the_bound_comes_from_the_environment(monkeypatch, text, expected):
     if text is not None:
         monkeypatch.setenv("TILEARRAY_CACHE_SIZE", text)
-    assert cache._process_cache().limit == expected
+    assert cache.process_cache().limit == expected
 
 
 @pytest.mark.usefixtures("no_cache_yet")
@@ -204,7 +204,7 @@ def test_the_bound_comes_from_the_environment(monkeypatch, text, expected):
 def test_a_bound_that_is_none_is_reported_and_not_used(monkeypatch, text):
     monkeypatch.setenv("TILEARRAY_CACHE_SIZE", text)
     with pytest.warns(CacheWarning, match=r"TILEARRAY_CACHE_SIZE: expected a number of bytes, got .*Write TILEARRAY_"):
-        kept = cache._process_cache()
+        kept = cache.process_cache()
     assert kept.limit == 2**30
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 from collections.abc import Callable
@@ -240,13 +241,20 @@ def test_a_failed_write_leaves_the_old_picture_whole(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == [picture]
 
 
-def test_the_demo_is_on_the_host_and_puts_the_default_device_back(monkeypatch: pytest.MonkeyPatch):
-    asked: list[object] = []
-    monkeypatch.setattr(ta, "default_device", lambda: "somewhere else")
-    monkeypatch.setattr(ta, "set_default_device", asked.append)
-    with pytest.raises(DemoError), demo.on_the_host():
+def test_the_demo_is_on_the_host_and_puts_the_default_device_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    devices = importlib.import_module("tilearray.devices")  # `ta.devices` is the function
+    elsewhere, seen = devices.Device("elsewhere", 0), []
+
+    def wrong(*arguments: object) -> None:
+        seen.append(ta.default_device())
         raise DemoError("also where a step is wrong")
-    assert asked == ["cpu", "somewhere else"]
+
+    monkeypatch.setattr(demo, "run", wrong)
+    monkeypatch.setattr(devices, "_default", elsewhere)
+    with pytest.raises(DemoError, match="also where"):
+        demo.demo(tmp_path)
+    assert seen == [devices.CPU]
+    assert ta.default_device() is elsewhere
 
 
 # ---------------------------------------------------------------------- the table

@@ -18,7 +18,7 @@ import pytest
 import tilearray as ta
 from tilearray import conversion
 from tilearray.creation import _converted
-from tilearray.devices import CPU, Device, as_device
+from tilearray.devices import CPU, Device, as_device, using_device
 from tilearray.errors import DeviceError, DeviceUnavailableError, ImplicitTransferError, OperandError
 
 devices: Any = sys.modules["tilearray.devices"]  # as an attribute it is the function of that name
@@ -209,3 +209,13 @@ def test_a_conversion_that_needs_nothing_gives_the_array(elsewhere):
     x = ta.ones(2, device=elsewhere)
     assert _converted(x, None, None, None) is x
     assert _converted(x, ta.float32, elsewhere, False) is x
+
+
+def test_a_device_is_the_default_for_a_while():
+    before, other = ta.default_device(), Device("elsewhere", 0)
+    with using_device(other), using_device(None):
+        assert ta.default_device() is other
+    assert ta.default_device() is before
+    with pytest.raises(KeyError), using_device(other):
+        raise KeyError
+    assert ta.default_device() is before

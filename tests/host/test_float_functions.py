@@ -93,8 +93,10 @@ def arithmetic(name: str, x: float, y: float, dtype: str) -> float:
 
 def floored(name: str, x: float, y: float, dtype: str) -> float:
     """Python's ``//`` and ``%``; IEEE where Python raises. For float32, the exact value rounded once."""
-    if math.isnan(x) or math.isnan(y) or math.isinf(x) or y == 0:
-        return divided(x, y) if name == "floor_divide" and y == 0 else math.nan
+    if math.isnan(x) or math.isnan(y) or (name == "remainder" and (math.isinf(x) or y == 0)):
+        return math.nan
+    if name == "floor_divide" and (y == 0 or math.isinf(x) or math.isinf(y)):  # the standard's, not Python's
+        return divided(x, y)
     if math.isinf(y) or x == 0 or dtype == "float64":
         return x // y if name == "floor_divide" else x % y
     quotient = Fraction(x) // Fraction(y)

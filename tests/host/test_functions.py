@@ -11,6 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from formats import kind_of
+from rules import RULES, Rule
 
 from tilearray_host.functions import FUNCTIONS
 
@@ -18,7 +20,6 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 SIGNED, UNSIGNED = ["int8", "int16", "int32", "int64"], ["uint8", "uint16", "uint32", "uint64"]
 INTEGERS = [*SIGNED, *UNSIGNED]
-FLOAT_FUNCTIONS = ["sqrt", "exp", "log", "sin", "tanh"]
 COMPARISONS = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
 
 
@@ -184,24 +185,32 @@ def test_unary_on_bool(name: str, expected: list[bool]) -> None:
 # --- memory: aliasing, strides, scalars ---------------------------------------------------------------------------
 
 
+def rule_of(name: str) -> Rule:
+    return RULES[name.removesuffix("_trunc")]
+
+
 def operands_of(name: str, dtype: str) -> list[np.ndarray]:
     """Operands of a function, with values of both signs, zero and (for shifts and powers) small ones."""
     rng = np.random.default_rng(2)
-    arity = 3 if name in ("where", "clip") else 1 if name in (*UNARY, *FLOAT_FUNCTIONS) else 2
-    found = [rng.integers(-9, 10, (6, 8)).astype(dtype) for _ in range(arity)]
-    return [found[0] > 0, *found[1:]] if name == "where" else found
+    rule = rule_of(name)
+    found = [rng.integers(-9, 10, (6, 8)).astype(dtype) for _ in range(rule.arity)]
+    end = rule.arity - rule.exponents
+    return [o > 0 for o in found[: rule.masks]] + found[rule.masks : end] + [o.astype(np.int64) for o in found[end:]]
 
 
 def defined(name: str, dtype: str) -> bool:
-    kind = np.dtype(dtype).kind
-    if kind == "b":
-        return name in BOOLEAN or name in ("where", "identity", "clip")
-    if name in ("divide", *FLOAT_FUNCTIONS):
-        return kind == "f"
-    return kind != "f" or not (name.startswith("bitwise") or name.endswith("trunc"))
+    """Whether a function takes a dtype, and gives it back."""
+    rule, kind = rule_of(name), kind_of(dtype)
+    if rule.result == "truth":
+        return kind == "bool"
+    if "bool" in rule.result or "int32" in rule.result or (rule.result, kind) == ("int", "bool"):
+        return False
+    computed = kind == "float" if "float" in rule.result or name == "divide" else kind in rule.kinds
+    wide = rule.result != "float64" or dtype == "float64"
+    return computed and wide and (kind == "int" or not name.endswith("trunc"))
 
 
-SAME_DTYPE = [name for name in FUNCTIONS if name not in ("isnan", *COMPARISONS)]
+SAME_DTYPE = list(FUNCTIONS)
 ALIASED = [(n, d) for n in SAME_DTYPE for d in ("bool", "int64", "uint8", "float32", "float64") if defined(n, d)]
 
 

@@ -154,7 +154,7 @@ def test_assigning_a_view_of_the_same_memory_is_numpys(data):
         np.broadcast_to(taken, mirrored[into].shape)
     except ValueError:
         assume(False)
-    mirrored[into] = taken
+    mirrored[into] = taken.copy()  # without it NumPy 2.4 goes wrong on ``x[1, ::-1] = x[::-1, -1]``
     x[into] = mine
     assert source.tolist() == mirrored.tolist()
 

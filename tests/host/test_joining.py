@@ -17,7 +17,7 @@ from strategies import pool, shapes, views
 import tilearray as ta
 from tilearray import dtypes, joining
 from tilearray.devices import _DEVICES, CPU, Device
-from tilearray.errors import DeviceError, OperandError, PromotionError, ShapeError
+from tilearray.errors import DeviceError, DTypeError, OperandError, PromotionError, ShapeError
 
 NAMES = st.sampled_from([*ARITHMETIC, *STORAGE])
 SEMANTICS = st.sampled_from(["array-api", "triton"])
@@ -125,6 +125,19 @@ def test_any_sequence_of_arrays_is_joined():
 def test_repeat_is_numpys(pair, count, data):
     axis = data.draw(st.sampled_from([None, *range(-pair.theirs.ndim, pair.theirs.ndim)]))
     assert_same(ta.repeat(pair.mine, count, axis=axis), np.repeat(pair.theirs, count, axis=axis), pair.mine)
+
+
+@given(pairs(), st.data(), st.booleans())
+def test_repeat_by_a_count_for_each_element_is_numpys(pair, data, as_array):
+    axis = data.draw(st.sampled_from([None, *range(-pair.theirs.ndim, pair.theirs.ndim)]))
+    size = pair.theirs.size if axis is None else pair.theirs.shape[axis]
+    counts = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    given_counts = ta.asarray(counts, dtype="int8") if as_array else counts
+    found = ta.repeat(pair.mine, given_counts, axis=axis)
+    wanted = np.repeat(pair.theirs, np.array(counts, int), axis=axis)
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    assert ta.to_numpy(found).tobytes() == wanted.tobytes()
+    assert found._buffer is not pair.mine._buffer
 
 
 @given(pairs(), st.lists(st.integers(0, 3), max_size=6))
@@ -259,9 +272,20 @@ BAD = [
     (lambda x: ta.repeat(x, -1), ShapeError, r"repeat: expected repeats >= 0, got -1; write 0"),
     (lambda x: ta.repeat(x, 1.5), ShapeError, r"repeat: expected repeats as an int, got float; write int\(repeats\)"),
     (lambda x: ta.repeat(x, True), ShapeError, r"repeat: expected repeats as an int, got bool"),
-    (lambda x: ta.repeat(x, ta.arange(3), axis=1), ShapeError, r"repeat: .* a count for each element, .*np.repeat"),
-    (lambda x: ta.repeat(x, np.arange(3), axis=1), ShapeError, r"repeat: .* a count for each element"),
-    (lambda x: ta.repeat(x, [1, 2, 3], axis=1), ShapeError, r"repeat: .* a count for each element"),
+    (
+        lambda x: ta.repeat(x, [1, 2], axis=1),
+        ShapeError,
+        r"repeat: expected one count or 3, got counts of shape \(2,\)",
+    ),
+    (lambda x: ta.repeat(x, [1, 2, 3]), ShapeError, r"repeat: expected one count or 6, .* write one for each element"),
+    (lambda x: ta.repeat(x, [[1, 2, 3]], axis=1), ShapeError, r"repeat: .* got counts of shape \(1, 3\)"),
+    (lambda x: ta.repeat(x, [1, -2, 3], axis=1), ShapeError, r"repeat: expected counts >= 0, got -2; write 0"),
+    (
+        lambda x: ta.repeat(x, [1.0, 2, 3], axis=1),
+        DTypeError,
+        r"repeat: expected integers as counts, got float32",
+    ),
+    (lambda x: ta.repeat(x, np.ones(3, bool), axis=1), DTypeError, r"repeat: expected integers as counts, got bool"),
     (lambda x: ta.repeat(x, 2, axis=2), ShapeError, r"repeat: expected -2 <= axis < 2, got axis 2"),
     (lambda x: ta.repeat(x[0, 0], 2, axis=0), ShapeError, r"repeat: expected no axis \(the array is 0-d\)"),
     (lambda x: ta.tile(x, (2, -1)), ShapeError, r"tile: expected repetitions >= 0, got \(2, -1\)"),

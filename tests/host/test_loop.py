@@ -195,12 +195,13 @@ def test_index_bits_at_the_border(shape, strides, bits):
 
 def test_layout_class_depends_on_no_size():
     small, large = of((6, 8), A, Layout.of(8)), of((60, 800), Layout.of((60, 800)), Layout.of(800))
-    assert layout_class(small) == layout_class(large)._replace(divisible=False, narrow=True)
-    assert layout_class(large)[:4] == (LayoutCase.LOOKUP, 2, (("other", 1), ("other", 1), (0, 1)), 32)
-    assert layout_class(large).divisible, "a pitch of 800"
-    assert not layout_class(of((60, 81), Layout.of((60, 81)), Layout.of(81))).divisible
-    assert layout_class(of((4, 511), Layout.of((4, 511)), Layout.of(511))).narrow
-    assert not layout_class(of((4, 512), Layout.of((4, 512)), Layout.of(512))).narrow
+    assert layout_class(small) == layout_class(large)._replace(divisible=4, fits=(1,))
+    assert layout_class(large)[:4] == (LayoutCase.LOOKUP, 2, (("extent", 1), ("extent", 1), (0, 1)), 32)
+    assert layout_class(large).divisible == 16, "a pitch of 800"
+    assert layout_class(of((60, 81), Layout.of((60, 81)), Layout.of(81))).divisible == 1
+    assert layout_class(of((4, 511), Layout.of((4, 511)), Layout.of(511))).fits == (1,)
+    assert layout_class(of((4, 512), Layout.of((4, 512)), Layout.of(512))).fits == (512,)
+    assert layout_class(of((400, 5000), Layout.of((400, 5000)), Layout.of(5000))).fits == (4096,)
     assert layout_class(of((), Layout.of(()))) == layout_class(of((48,), Layout.of(48)))
     assert len({layout_class(make_loop((9,), [(1,), (s,)])) for s in range(-20, 20)}) == 4
     assert layout_class(make_loop((9,), [(1,), (-1,), (0,), (5,), (-5,)]))[2] == (

@@ -111,7 +111,7 @@ def test_flip_and_diagonal_are_numpys(both, data):
     assert_same_view(ta.flip(mine), flipped(theirs, None))
     assume(theirs.ndim >= 1)
     axis = data.draw(st.integers(-theirs.ndim, theirs.ndim - 1))
-    assert_same_view(ta.flip(mine, axis), np.flip(theirs, axis))
+    assert_same_view(ta.flip(mine, axis=axis), np.flip(theirs, axis))
     assume(theirs.ndim >= 2)
     first, second = data.draw(st.permutations(range(-theirs.ndim, 0)))[:2]
     offset = data.draw(st.integers(-5, 5))
@@ -259,15 +259,30 @@ def test_real_and_imag_are_views(dtype):
 
 # --- bad input -------------------------------
 
+
+@given(views(), st.data())
+def test_unstack_gives_the_views_along_an_axis(both, data):
+    mine, theirs = both
+    assume(theirs.ndim >= 1)
+    axis = data.draw(st.integers(-theirs.ndim, theirs.ndim - 1))
+    found = ta.unstack(mine, axis=axis)
+    assert isinstance(found, tuple)
+    for one, wanted in zip(found, np.moveaxis(theirs, axis, 0), strict=True):
+        assert one._buffer is mine._buffer
+        assert ta.to_numpy(one).tobytes() == np.asarray(wanted).tobytes()
+
+
 BAD = [
     (lambda x: ta.permute_dims(x, (0,)), ShapeError, r"permute_dims: expected all 2 axes"),
     (lambda x: ta.permute_dims(x, (0, 0)), ShapeError, r"permute_dims: expected different axes"),
     (lambda x: ta.permute_dims(x, (0, 2)), ShapeError, r"expected -2 <= axis < 2, got axis 2"),
-    (lambda x: x[0].mT, ShapeError, r"mT: expected at least 2 axes, got shape \(3,\); write x.T"),
+    (lambda x: x[0].mT, ShapeError, r"matrix_transpose: expected at least 2 axes, got shape \(3,\)"),
     (lambda x: ta.squeeze(x, 0), ShapeError, r"squeeze: expected size 1 along axis 0, got 2"),
     (lambda x: ta.expand_dims(x, 4), ShapeError, r"expand_dims: expected -3 <= axis < 3"),
-    (lambda x: ta.flip(x, 2), ShapeError, r"flip: expected -2 <= axis < 2, got axis 2"),
-    (lambda x: ta.flip(x, 0.5), ShapeError, r"flip: expected axis as an int"),
+    (lambda x: ta.unstack(x, axis=2), ShapeError, r"unstack: expected -2 <= axis < 2, got axis 2"),
+    (lambda x: ta.unstack(x[0, 0]), ShapeError, r"unstack: expected no axis"),
+    (lambda x: ta.flip(x, axis=2), ShapeError, r"flip: expected -2 <= axis < 2, got axis 2"),
+    (lambda x: ta.flip(x, axis=0.5), ShapeError, r"flip: expected axis as an int"),
     (lambda x: ta.moveaxis(x, (0, 1), 0), ShapeError, r"moveaxis: expected as many destinations as sources"),
     (lambda x: ta.broadcast_to(x, (3, 3)), BroadcastError, r"broadcast_to: expected size 2 along axis -2 .*, got 3"),
     (lambda x: ta.broadcast_to(x, 3), BroadcastError, r"expected at least the 2 axes of shape \(2, 3\)"),

@@ -46,7 +46,7 @@ def test_casts_and_assignments(form: str, dtype: str, monkeypatch: pytest.Monkey
         monkeypatch.setattr(tilearray_host.kernel, "BLOCK", case.block)
         return (check_astype if form == "astype" else check_setitem)(case)
 
-    many(moves(form, dtype), check, f"{form} {dtype}", EXAMPLES // 2, least=0.25)
+    many(moves(form, dtype), check, f"{form} {dtype}", EXAMPLES, least=0.25)
 
 
 # --- the oracle itself --------------------------------------------------------------------------------------------

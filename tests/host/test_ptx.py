@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 from formats import ARITHMETIC, dtype_of
-from kernels import Kernel, Strides, body_for, compiled, flat_kernel, kernel_for, needs_triton
+from kernels import Kernel, Strides, body_for, compiled, flat_kernel, kernel_for, needs_triton, operands_of
 from rules import RULES, TRUNCATING
 from strategies import accepted
 
+from tilearray import ops
 from tilearray.body import Body
 from tilearray.errors import TileArrayError
 from tilearray.gather import _gathering, _placing, _scattering
@@ -26,6 +27,12 @@ from tilearray_cuda import compile as compiling
 from tilearray_cuda.dtypes import ITEMSIZE
 
 pytestmark = needs_triton
+NOT_ON_CUDA = {
+    row.name
+    for row in ops.PUBLIC.values()
+    if "complex" in row.kinds and "complex" not in row.triton and "any" not in row.triton
+}
+"""Complex functions that the README lists as missing."""
 
 ARCHITECTURES = [80, 90, 100]
 ALL = bool(os.environ.get("TILEARRAY_COMPILE_ALL"))
@@ -85,15 +92,9 @@ TOUCHES: dict[str, tuple[tuple[int, ...], list[Strides], int, int, int]] = {
     "flat": ((100_000,), [(1,), (1,), (1,)], 2, 0, 0),
     "flat, one element repeated": ((100_000,), [(1,), (1,), (0,)], 1, 0, 1),
     "strided": ((100_000,), [(1,), (2,), (-1,)], 0, 2, 0),
-    "row": ((4096, 4096), [SQUARE, SQUARE, (0, 1)], 1, 1, 0),
-    "column": ((4096, 4096), [SQUARE, SQUARE, (1, 0)], 1, 1, 0),
-    "row and column": ((4096, 4096), [SQUARE, (1, 0), (0, 1)], 0, 2, 0),
-    "narrow row": ((4096, 40), [(40, 1), (40, 1), (0, 1)], 1, 1, 0),
-    "pitches": ((4096, 4096), [SQUARE, (5008, 1), (4112, 1)], 2, 0, 0),
     "pitches of 4 axes": (
         *((4, 5, 6, 2048), [(61440, 12288, 2048, 1), (80000, 16000, 2064, 1), (61440, 12288, 2048, 1)], 2, 0, 0),
     ),
-    "pitch and gaps": ((4096, 4096), [SQUARE, (5008, 1), (8200, 2)], 1, 1, 0),
     "transposed": ((4096, 4096), [SQUARE, SQUARE, TRANSPOSED], 2, 0, 0),
     "transposed, one backwards": ((4096, 4096), [SQUARE, (-4096, -1), TRANSPOSED], 1, 1, 0),
     "reversed, of 4 axes": (
@@ -103,9 +104,19 @@ TOUCHES: dict[str, tuple[tuple[int, ...], list[Strides], int, int, int]] = {
 }  # fmt: skip
 DTYPES = ["float32", "int8", "bfloat16", "float64", "complex64"]
 
+# name -> shape, strides, how many inputs are read in vectors, element by element, and as one element a row
+LOOKS: dict[str, tuple[tuple[int, ...], list[Strides], int, int, int]] = {
+    "row": ((4096, 4096), [SQUARE, SQUARE, (0, 1)], 2, 0, 0),
+    "column": ((4096, 4096), [SQUARE, SQUARE, (1, 0)], 1, 0, 1),
+    "row and column": ((4096, 4096), [SQUARE, (1, 0), (0, 1)], 1, 0, 1),
+    "pitches": ((4096, 4096), [SQUARE, (5008, 1), (4112, 1)], 2, 0, 0),
+    "pitch and gaps": ((4096, 4096), [SQUARE, (5008, 1), (8200, 2)], 1, 1, 0),
+}
+NARROW_ROW = ((4096, 40), [(40, 1), (40, 1), (0, 1)])
+
 
 def touching(name: str, dtype: str, **options: Any) -> Kernel:
-    shape, strides, *_ = TOUCHES[name]
+    shape, strides, *_ = NARROW_ROW if name == "narrow row" else (TOUCHES | LOOKS)[name]
     return kernel_for(body_for("add", [dtype, dtype]), shape, strides, **options)
 
 
@@ -132,6 +143,23 @@ def check_vectors(kernel: Kernel, arch: int, vectors: int, elements: int, once: 
 def test_loads_and_stores_are_vectors(name: str, dtype: str) -> None:
     kernel = touching(name, dtype)
     check_vectors(kernel, 90, *TOUCHES[name][2:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LOOKS)
+def test_rows_are_looked_up_in_vectors(name: str, dtype: str) -> None:
+    """In all three branches: within a row, over two rows, and with masks. A column is one element, or one of two."""
+    kernel = touching(name, dtype)
+    _, _, vectors, elements, columns = LOOKS[name]
+    code, tile, size = compiled(kernel), kernel.source.tile, ITEMSIZE[dtype]
+    each = tile.columns // (32 * tile.warps)
+    count = each * size // 16
+    assert code.accesses("ld", masked=False) == +Counter(
+        {16: 2 * vectors * count, size: 2 * elements * each + 3 * columns}
+    )
+    assert code.accesses("ld", masked=True) == +Counter({16: vectors * count, size: elements * each + 2 * columns})
+    assert code.accesses("st", masked=False) == {16: 2 * count}
+    assert code.accesses("st", masked=True) == {16: count}
 
 
 @pytest.mark.parametrize("arch", [80, 100])
@@ -186,7 +214,7 @@ def test_tiles_fit_the_shared_memory_that_needs_no_asking(dtype: str) -> None:
 # --- index arithmetic -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", TOUCHES)
+@pytest.mark.parametrize("name", [*TOUCHES, *LOOKS, "narrow row"])
 def test_int32_indices_are_never_divided_in_64_bits(name: str) -> None:
     """And a block divides once for each of its axes but the first; in narrow rows every element does."""
     kernel = touching(name, "float32")
@@ -317,12 +345,11 @@ def possible(name: str, dtype: str, semantics: str) -> Kernel | None:
         if name == "astype":
             source, _, target = dtype.partition(" to ")
             return flat_kernel(name, source, out=target)
-        masks = RULES[name].masks
-        return flat_kernel(name, *["bool"] * masks, *[dtype] * (RULES[name].arity - masks), semantics=semantics)
+        return flat_kernel(name, *operands_of(name, dtype), semantics=semantics)
     except TileArrayError:
         return None
     except NotImplementedError:
-        if not (dtype.startswith("complex") and name in ("exp", "log", "sin", "tanh", "sqrt", "pow")):
+        if not (dtype.startswith("complex") and name in NOT_ON_CUDA):
             raise
         return None
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilearray.errors import BroadcastError, IndexingError, LayoutError, ShapeError
+from tilearray.errors import AxisError, BroadcastError, IndexingError, LayoutError, ShapeError
 from tilearray.layout import Layout, as_shape, broadcast_shapes, normalize_axes, normalize_axis, resolve_shape
 
 
@@ -72,9 +72,6 @@ ERRORS = {
         (lambda: resolve_shape((-2, -3), 6), "reshape: expected a shape of 6 elements, got (-2, -3); write -1 for one"),
         (lambda: resolve_shape((-2, -3, -1), 6), "reshape: expected a shape of 6 elements, got (-2, -3, -1)"),
         (lambda: X.reshape((5, 2)), "reshape: expected a shape of 12 elements, got (5, 2); write -1 for one size"),
-        (lambda: normalize_axis(2, 2, "f"), "f: expected -2 <= axis < 2, got axis 2; write expand_dims first"),
-        (lambda: normalize_axis(-3, 2, "f"), "f: expected -2 <= axis < 2, got axis -3"),
-        (lambda: normalize_axis(0, 0, "f"), "f: expected no axis (the array is 0-d), got axis 0"),
         (
             lambda: normalize_axis(1.0, 2, "f"),
             "f: expected axis as an int or a tuple of ints, got (1.0,); write axes as",
@@ -85,7 +82,6 @@ ERRORS = {
             lambda: X.moveaxis((0, 1), 0),
             "moveaxis: expected as many destinations as sources, got (0,) for (0, 1); write",
         ),
-        (lambda: X.expand_dims(3), "expand_dims: expected -3 <= axis < 3, got axis 3"),
         (
             lambda: X.squeeze(1),
             "squeeze: expected size 1 along axis 1, got 3 in shape (4, 3); write an index such as 0",
@@ -96,6 +92,12 @@ ERRORS = {
             lambda: X.sliding_window(4, 1),
             "sliding_window_view: expected a window of at most 3 along axis 1 of shape (4, 3), got 4; write a smaller",
         ),
+    ],
+    AxisError: [
+        (lambda: normalize_axis(2, 2, "f"), "f: expected -2 <= axis < 2, got axis 2; write expand_dims first"),
+        (lambda: normalize_axis(-3, 2, "f"), "f: expected -2 <= axis < 2, got axis -3"),
+        (lambda: normalize_axis(0, 0, "f"), "f: expected no axis (the array is 0-d), got axis 0"),
+        (lambda: X.expand_dims(3), "expand_dims: expected -3 <= axis < 3, got axis 3"),
     ],
     BroadcastError: [
         (

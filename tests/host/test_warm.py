@@ -250,13 +250,13 @@ def test_a_call_looks_up_the_kernels_that_were_warmed(layout: str, gpu: Recorder
 def sums(layout: str, new: Callable[..., Any]) -> None:
     """Sums in which each operand has its turn: of long and short rows, of even and odd pitch."""
     new(3) + new(3)
-    for n in (64, 3, 640, 641):
-        column, row, matrix = new(16, 1), new(n), new(16, n)
+    for m, n in ((16, 64), (16, 3), (16, 640), (16, 641), (4096, 4096), (4095, 4097)):
+        column, row, matrix = new(m, 1), new(n), new(m, n)
         pairs = {
             "row": (matrix, row),
             "column": (matrix, column),
             "outer": (row, column),
-            "transposed": (matrix, new(n, 16).T),
+            "transposed": (matrix, new(n, m).T),
         }
         x, y = pairs[layout]
         x + y, y + x
@@ -309,6 +309,16 @@ def test_mixed_dtypes_are_warmed_where_they_are_asked_for(gpu: Recorder):
 # --- one kernel -------------------------------------------------------------------------------------------------------
 
 
+def test_labels_name_the_dtypes_and_keys_do_not_depend_on_them(gpu: Recorder):
+    jobs = [*select("add", "int8 float16", mixed=True).jobs, *select("astype", "float32 int16").jobs]
+    labels = {source.label for source, _ in jobs}
+    assert {"add_flat int8 float16 -> float16", "add_flat float16 int8 -> float16"} <= labels
+    assert "copy_flat float32 -> int16" in labels
+    source, arch = jobs[0]
+    before = gpu.looked_up(lambda: warm.compile_one(source, arch))
+    assert gpu.looked_up(lambda: warm.compile_one(source._replace(label="another"), arch)) == before
+
+
 def test_what_the_compiler_raises_is_part_of_the_answer(gpu: Recorder, capsys: Output, monkeypatch: pytest.MonkeyPatch):
     def raises(*arguments: object) -> NoReturn:
         print("pages of PTX")
@@ -316,7 +326,8 @@ def test_what_the_compiler_raises_is_part_of_the_answer(gpu: Recorder, capsys: O
 
     monkeypatch.setattr(cache, "load_or_compile", raises)
     outcome = warm.compile_one(*select("add").jobs[0])
-    assert outcome == warm.Outcome("add_flat sm_90", False, "RuntimeError: no registers left", 0)
+    label = "add_flat float32 float32 -> float32 sm_90"
+    assert outcome == warm.Outcome(label, False, "RuntimeError: no registers left", 0)
     assert capsys.readouterr().out == ""
 
 

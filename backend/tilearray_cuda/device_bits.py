@@ -1,0 +1,123 @@
+"""Functions that generated kernels call, in Triton: on the bits of floats, and casts.
+
+Read as text like device_functions.py, which tells how.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: F821
+# pyright: reportUndefinedVariable=false, reportMissingParameterType=false, reportUnknownParameterType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+# --- the bits of floats, as integers of their size; `below` are the bits below the sign -----------------------------
+
+
+def sign_bit(x, integer: tl.constexpr, below: tl.constexpr, greatest: tl.constexpr):
+    """Whether the sign bit is set."""
+    return x.to(integer, bitcast=True) < 0
+
+
+def copy_sign(x, y, integer: tl.constexpr, below: tl.constexpr, greatest: tl.constexpr):
+    """The magnitude of x with the sign of y."""
+    magnitude = x.to(integer, bitcast=True) & below
+    return (magnitude | (y.to(integer, bitcast=True) & (-below - 1))).to(x.dtype, bitcast=True)
+
+
+def next_after(x, y, integer: tl.constexpr, below: tl.constexpr, greatest: tl.constexpr):
+    """The float next to x toward y. As integers of sign and magnitude, floats are in order, and neighbours 1 apart."""
+    from_bits, to_bits = x.to(integer, bitcast=True), y.to(integer, bitcast=True)
+    from_size, to_size = from_bits & below, to_bits & below
+    start = tl.where(from_bits < 0, 0 - from_size, from_size)
+    end = tl.where(to_bits < 0, 0 - to_size, to_size)
+    step = tl.where(end > start, start + 1, start - 1)
+    negative = (step < 0) | ((step == 0) & (from_bits < 0))
+    moved = tl.where(step < 0, 0 - step, step) | tl.where(negative, -below - 1, 0).to(integer)
+    found = tl.where(start == end, to_bits, moved)
+    found = tl.where(to_size > greatest, to_bits, found)
+    found = tl.where(from_size > greatest, from_bits, found)
+    return found.to(integer).to(x.dtype, bitcast=True)
+
+
+# --- casts ----------------------------------------------------------------------------------------------------------
+
+
+def float_to_int(x, low: tl.constexpr, high: tl.constexpr, least: tl.constexpr, end: tl.constexpr, dtype: tl.constexpr):
+    """Truncate toward zero, saturate in ``[low, high]``; NaN becomes 0. As floats, `least` is low, `end` high + 1."""
+    inside = (x < end) & (x > least)
+    truncated = tl.where(inside, x, 0.0).to(dtype)
+    outside = tl.where(x >= end, high, tl.where(x <= least, low, 0)).to(dtype)
+    return tl.where(inside, truncated, outside)
+
+
+def float_to_uint(x, high: tl.constexpr, end: tl.constexpr, dtype: tl.constexpr):
+    """Truncate toward zero and saturate in ``[0, high]``. NaN becomes 0."""
+    inside = (x < end) & (x > -1.0)
+    truncated = tl.where(inside, x, 0.0).to(dtype)
+    return tl.where(inside, truncated, tl.where(x >= end, high, 0).to(dtype))
+
+
+def odd_float32(x):
+    """float64 -> float32, rounded to odd: a further rounding to 22 bits or fewer is then the only one that counts."""
+    near = x.to(tl.float32)
+    back = near.to(tl.float64)
+    bits = near.to(tl.int32, bitcast=True)
+    beyond = tl.abs(back) > tl.abs(x)
+    inexact = (back != x) & (x == x)
+    truncated = tl.where(inexact & beyond, bits - 1, bits)
+    return tl.where(inexact, truncated | 1, bits).to(tl.float32, bitcast=True)
+
+
+def odd_float64_int(x):
+    """int64 -> float64, rounded to odd."""
+    low = x & 0x7FF
+    kept = (x - low) | tl.where(low != 0, 0x800, 0).to(tl.int64)
+    exact = tl.abs(x) < 0x20000000000000
+    return tl.where(exact, x, kept).to(tl.float64)
+
+
+def odd_float64_uint(x):
+    """uint64 -> float64, rounded to odd."""
+    low = x & 0x7FF
+    kept = (x - low) | tl.where(low != 0, 0x800, 0).to(tl.uint64)
+    exact = x < 0x20000000000000
+    return tl.where(exact, x, kept).to(tl.float64)
+
+
+def float32_to_bits8(
+    x, mantissa: tl.constexpr, bias: tl.constexpr, largest: tl.constexpr, beyond: tl.constexpr, nan: tl.constexpr
+):
+    """float32 -> the bits of an 8-bit float, rounded once to nearest even.
+
+    `largest` is the greatest finite magnitude's code, `beyond` what overflow becomes, `nan` what NaN becomes.
+    """
+    bits = x.to(tl.uint32, bitcast=True)
+    sign = ((bits >> 24) & 0x80).to(tl.uint32)
+    magnitude = bits & 0x7FFFFFFF
+    # Normal results: drop 23 - mantissa bits with round to nearest even, after moving the bias.
+    cut: tl.constexpr = 23 - mantissa
+    rounded = magnitude + ((1 << (cut - 1)) - 1) + ((magnitude >> cut) & 1)
+    normal = (rounded >> cut) - ((127 - bias) << mantissa)
+    # Results below the least normal number: adding 2**k leaves the rounded significand in the low bits.
+    shifter: tl.constexpr = (127 + 23 - mantissa - bias + 1) << 23
+    moved = magnitude.to(tl.float32, bitcast=True) + tl.full([1], shifter, tl.uint32).to(tl.float32, bitcast=True)
+    small = moved.to(tl.uint32, bitcast=True) - shifter
+    least: tl.constexpr = (127 - bias + 1) << 23
+    code = tl.where(magnitude < least, small, normal)
+    code = tl.where(code > largest, beyond, code)  # infinity's code is, too
+    code = tl.where(magnitude > 0x7F800000, nan, code)
+    return (sign | code).to(tl.uint8)
+
+
+def bits8_to_float32(code, mantissa: tl.constexpr, bias: tl.constexpr, largest: tl.constexpr, infinity: tl.constexpr):
+    """The bits of an 8-bit float -> float32, exactly. Codes above `largest` are NaN, except `infinity` (0xFF: none)."""
+    wide = code.to(tl.uint32)
+    magnitude = wide & 0x7F
+    sign = (wide & 0x80) << 24
+    normal = (magnitude << (23 - mantissa)) + ((127 - bias) << 23)
+    # A subnormal code is an integer times 2**(1 - bias - mantissa).
+    scale: tl.constexpr = (127 + 1 - bias - mantissa) << 23
+    small = magnitude.to(tl.float32) * tl.full([1], scale, tl.uint32).to(tl.float32, bitcast=True)
+    value = tl.where(magnitude < (1 << mantissa), small.to(tl.uint32, bitcast=True), normal)
+    value = tl.where(magnitude > largest, 0x7FC00000, value)
+    value = tl.where(magnitude == infinity, 0x7F800000, value)
+    return (sign | value).to(tl.float32, bitcast=True)

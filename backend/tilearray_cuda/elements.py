@@ -1,0 +1,252 @@
+"""The body of a kernel as text: loads, the expression graph, stores; and where each element lies.
+
+The text is the same in every branch of a kernel but for the masks. What surrounds it has given names to the place of a
+block: ``index`` in a flat kernel, with ``row`` and ``column`` where an operand is looked up by them; ``row`` and
+``column`` in a tile.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tilearray_cuda.casting import Value, cast_text
+from tilearray_cuda.dtypes import STORAGE
+from tilearray_cuda.spec import KernelSpec, Operand
+
+FLAT_CASES = ("flat", "strided", "lookup")
+
+
+class Branch(NamedTuple):
+    """One of the branches of a kernel, each of which has the body.
+
+    Attributes
+    ----------
+    mask : what is inside, by name; "tile" for the masks of a tile; None where all is
+    row, column : the names of the place in a flat kernel
+    tag : what the names of values end in; two branches of one name must agree in type
+    two_rows : whether the block reaches from one row into the next
+    """
+
+    mask: str | None
+    row: str = "row"
+    column: str = "column"
+    tag: str = ""
+    two_rows: bool = False
+
+    @property
+    def everywhere(self) -> str | None:
+        """The mask of a whole block, or None."""
+        return "(in_rows & in_columns)" if self.mask == "tile" else self.mask
+
+
+def body_text(spec: KernelSpec, branch: Branch) -> list[str]:
+    """Loads, the expression graph, stores; the same text in both branches but for the masks."""
+    lines: list[str] = []
+    values: list[Value] = []
+    dtypes: list[str] = []
+    loaded = {position: _read(spec, position, branch, lines) for position in _reading_order(spec)}
+    for position, node in enumerate(spec.nodes):
+        if position in loaded:
+            value, dtype = loaded[position]
+        else:
+            value, dtype = _evaluate(spec, node, values, dtypes, branch, lines)
+            value = _named(f"v{position}{branch.tag}", value, dtype, lines) if value else value
+        values.append(value)
+        dtypes.append(dtype)
+    places = [values[place][0] for place in spec.places] or [""] * spec.outputs
+    for operand, stored, place in zip(spec.operands, spec.stores, places, strict=False):
+        lines += _store(spec, operand, values[stored], branch, place)
+    return lines
+
+
+def _reading_order(spec: KernelSpec) -> list[int]:
+    """The nodes of inputs; those that are dense along the other axis of a tile first.
+
+    Triton computes in the layout of what is loaded last, and changes the layout of all else in shared memory.
+    """
+    inputs = spec.operands[spec.outputs :]
+    nodes = [position for position, node in enumerate(spec.nodes) if node[0] == "input"]
+    return sorted(nodes, key=lambda position: (inputs[spec.nodes[position][1]].strides or ())[:-1] != (1,))
+
+
+def _read(spec: KernelSpec, position: int, branch: Branch, lines: list[str]) -> tuple[Value, str]:
+    """The value of an input's node, by name."""
+    operand = spec.operands[spec.outputs + spec.nodes[position][1]]
+    return _named(f"v{position}{branch.tag}", _load(spec, operand, branch, lines), operand.dtype, lines), operand.dtype
+
+
+def _evaluate(
+    spec: KernelSpec, node: Any, values: list[Value], dtypes: list[str], branch: Branch, lines: list[str]
+) -> tuple[Value, str]:
+    """What a node computes, and its dtype; nothing for a node that only reports."""
+    inputs = spec.operands[spec.outputs :]
+    match node:
+        case ("cast", argument, dtype):
+            return cast_text(values[argument], dtypes[argument], dtype), dtype
+        case ("call", called, arguments, dtype, template):
+            operand_dtypes = [dtypes[argument] for argument in arguments]
+            return (call_text(called, template, [values[argument] for argument in arguments], operand_dtypes),), dtype
+        case ("index",):
+            return ("index.to(tl.int64)",), "int64"
+        case ("gather", position, place):
+            return _load(spec, inputs[position], branch, lines, values[place][0]), inputs[position].dtype
+        case ("report", condition, value, position):
+            inside = branch.everywhere
+            found = f"{values[condition][0]} & {inside}" if inside else values[condition][0]
+            lines.append(f"report({inputs[position].name}, {found}, {values[value][0]})")
+            return (), "bool"
+        case _:
+            raise NotImplementedError(f"{node[0]}: cuda knows no such node")
+
+
+def _named(name: str, value: Value, dtype: str, lines: list[str]) -> Value:
+    """Bind a value to a name; a complex one to two."""
+    if STORAGE[dtype].kind != "complex":
+        lines.append(f"{name} = {value[0]}")
+        return (name,)
+    parts = (f"{name}_re", f"{name}_im")
+    lines.append(f"{parts[0]}, {parts[1]} = {', '.join(value)}")
+    return parts
+
+
+def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], place: str = "") -> Value:
+    if operand.strides is None:
+        return _number(operand)
+    guard = _guard(spec, operand, branch, place)
+    if branch.two_rows and operand.strides[1:] == (0,) and operand.strides[0] != 0 and operand.dtype != "complex128":
+        load = _column(operand)
+    else:
+        load = f"tl.load({_address(spec, operand, branch, place)}{guard})"
+    if operand.dtype == "complex128":
+        parts = (f"{operand.name}_real{branch.tag}", f"{operand.name}_imag{branch.tag}")
+        pair = _pair(spec, operand, branch, place)
+        lines.append(f"{', '.join(parts)} = load_pair{_masked(guard)}({operand.name}, {pair}{guard})")
+        return parts
+    if operand.dtype == "complex64":
+        word = f"{operand.name}_word{branch.tag}"
+        lines.append(f"{word} = {load}")
+        halves = (word, f"({word} >> 32)")
+        return tuple(f"{half}.to(tl.uint32).to(tl.float32, bitcast=True)" for half in halves)
+    return (f"{load} != 0",) if operand.dtype == "bool" else (load,)
+
+
+def _column(operand: Operand) -> str:
+    """An element for each of the two rows that a block reaches, where there is a second."""
+    first, second = (
+        _term(row, (operand.strides or (0,))[0], f"{operand.name}_s0") for row in ("first_row", "(first_row + 1)")
+    )
+    other = f"tl.load({operand.name} + {second}, mask=first_row + 1 < n0)"
+    return f"tl.where(wraps, {other}, tl.load({operand.name} + {first}))"
+
+
+def _number(operand: Operand) -> Value:
+    storage = STORAGE[operand.dtype]
+    if storage.kind == "complex":
+        return f"{operand.name}_re", f"{operand.name}_im"
+    if storage.kind == "bool":
+        return (f"{operand.name} != 0",)
+    return (
+        f"{operand.name}.to({storage.register})" if storage.itemsize == 2 and storage.kind == "float" else operand.name,
+    )
+
+
+def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, place: str) -> list[str]:
+    guard = _guard(spec, operand, branch, place)
+    if operand.dtype == "complex128":
+        pair = _pair(spec, operand, branch, place)
+        return [f"store_pair{_masked(guard)}({operand.name}, {pair}, {', '.join(value)}{guard})"]
+    if operand.dtype == "complex64":
+        low, high = (f"{part}.to(tl.float32).to(tl.uint32, bitcast=True).to(tl.uint64)" for part in value)
+        value = (f"{low} | ({high} << 32)",)
+    elif operand.dtype == "bool":
+        value = (f"{value[0]}.to(tl.int8)",)
+    return [f"tl.store({_address(spec, operand, branch, place)}, {value[0]}{guard})"]
+
+
+def _masked(guard: str) -> str:
+    return "_masked" if guard else ""
+
+
+def _index(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str:
+    """How many elements further than its first one an operand's elements lie; nothing where all lie there.
+
+    Where a value says how far from its place an element lies, there is one index for each element of the block.
+    """
+    index = _flat_index(spec, operand, branch) if spec.case in FLAT_CASES else _tile_index(spec, operand)
+    return " + ".join(part for part in (index, place, _block(spec)) if part) if place else index
+
+
+def _block(spec: KernelSpec) -> str:
+    """A zero for each element of a block."""
+    return "index * 0" if spec.case in FLAT_CASES else "row * 0 + column * 0"
+
+
+def _address(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str:
+    index = _index(spec, operand, branch, place)
+    return f"{operand.name} + {index}" if index else operand.name
+
+
+def _pair(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str:
+    """The index of a complex128, of a block in every case: two float64 in memory, read and written as one vector."""
+    index = _index(spec, operand, branch, place)
+    scalar = spec.case == "lookup" and "index" not in index and branch.column not in index
+    return f"{index} + {_block(spec)}" if index and scalar else index or _block(spec)
+
+
+def _guard(spec: KernelSpec, operand: Operand, branch: Branch, place: str = "") -> str:
+    if place:
+        mask = branch.everywhere
+    elif branch.mask == "tile":
+        mask = _tile_mask(operand)
+    else:
+        mask = branch.mask if any(operand.strides or ()) else None
+    return f", mask={mask}" if mask else ""
+
+
+def call_text(called: str, template: str | None, arguments: list[Value], dtypes: list[str]) -> str:
+    """The expression of a call. Integers of mixed signedness are compared by their order, ``order < 0``."""
+    if template is None:
+        raise NotImplementedError(f"{called}: not on cuda for {dtypes[0]} yet; compute on the host, x.to_device('cpu')")
+    if len(set(dtypes)) > 1 and set(dtypes) == {"int64", "uint64"}:
+        (x,), (y,) = arguments
+        signed_first = dtypes[0] == "int64"
+        order = f"order_signed_unsigned({x}, {y})" if signed_first else f"(0 - order_signed_unsigned({y}, {x}))"
+        arguments = [(order,), ("0",)]
+    names = dict(zip("xyzw", (", ".join(argument) for argument in arguments), strict=False))
+    return template.format(**names, width=8 * STORAGE[dtypes[0]].itemsize)
+
+
+# --- places -----------------------------------------------------------------------------------------------------------
+
+
+def _flat_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
+    strides: tuple[int | str, ...] = operand.strides or (0, 0)
+    if spec.case != "lookup":
+        return _term("index", strides[0], f"{operand.name}_s0")
+    if strides[0] == "extent":
+        return "index"
+    row = _term(branch.row, strides[0], f"{operand.name}_s0")
+    return " + ".join(part for part in (row, _term(branch.column, strides[1], f"{operand.name}_s1")) if part)
+
+
+def _tile_index(spec: KernelSpec, operand: Operand) -> str:
+    row, column = _last_two(operand)
+    axis = spec.rank - 2
+    terms = [_term("row", row, f"{operand.name}_s{axis}"), _term("column", column, f"{operand.name}_s{axis + 1}")]
+    return " + ".join(term for term in terms if term)
+
+
+def _last_two(operand: Operand) -> tuple[int | str, int | str]:
+    row, column = operand.strides or (0, 0)
+    return row, column
+
+
+def _tile_mask(operand: Operand) -> str | None:
+    row, column = _last_two(operand)
+    parts = (["in_rows"] if row != 0 else []) + (["in_columns"] if column != 0 else [])
+    return " & ".join(parts) or None
+
+
+def _term(index: str, stride: int | str, name: str) -> str:
+    """``index * stride``, or nothing."""
+    return {0: "", 1: index, -1: f"(0 - {index})"}.get(stride, f"{index} * {name}")  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+"""``fma``: the product and the sum, rounded once.
+
+A float32 product is exact in float64. The sum is rounded to odd there, so that rounding it to float32 is the only
+rounding that counts. For float64 the product is split into a pair of float64 (T. Dekker, "A floating-point technique
+for extending the available precision", Numerische Mathematik 18, 1971), and the sum of that pair and the third operand
+has its tail rounded to odd (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
+algorithms using rounding to odd", IEEE Transactions on Computers 57, 2008). Where exponents are so far out that a part
+could overflow or vanish, single elements are computed in exact fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_SPLITTER = 2.0**27 + 1
+_LEAST, _GREATEST = 2.0**-900, 2.0**900
+
+
+def fma(x: Array, y: Array, z: Array, *, out: Array) -> None:
+    """``x * y + z``, rounded once; integers wrap.
+
+    Examples
+    --------
+    >>> out = np.empty(1)
+    >>> fma(np.array([1 + 2.0**-30]), np.array([1 - 2.0**-30]), np.array([-1.0]), out=out)
+    >>> bool(out[0] == -(2.0**-60))
+    True
+    """
+    if x.dtype.kind != "f":
+        np.add(x * y, z, out=out)
+    elif x.dtype.itemsize == 4:
+        wide = np.float64
+        np.copyto(out, _add_to_odd(np.multiply(x, y, dtype=wide), z.astype(wide)), casting="same_kind")
+    else:
+        np.copyto(out, _fma64(x, y, z))
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded sum, and its error (D. Knuth)."""
+    total = a + b
+    other = total - a
+    return total, (a - (total - other)) + (b - other)
+
+
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded product, and its error (T. Dekker)."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _split(a: Array) -> tuple[Array, Array]:
+    """Two halves of a significand."""
+    scaled = a * _SPLITTER
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+def _add_to_odd(a: Array, b: Array) -> Array:
+    """The sum rounded to odd: if it is inexact, the one of its two neighbours whose last bit is set."""
+    total, error = _two_sum(a, b)
+    bits = total.view(np.int64)
+    inexact = (error != 0) & np.isfinite(total) & ((bits & 1) == 0)
+    toward = np.where((error > 0) == (total > 0), 1, -1)  # away from zero, or toward it
+    return np.where(inexact, bits + toward, bits).view(np.float64)
+
+
+def _fma64(x: Array, y: Array, z: Array) -> Array:
+    product, error = two_product(x, y)
+    total, tail = _two_sum(z, error)
+    result, rest = _two_sum(product, total)
+    result = np.asarray(result + _add_to_odd(tail, rest))
+    naive = x * y + z
+    # An exact zero keeps the sign that IEEE 754 gives the naive sum, and z counts alone where nothing else is infinite.
+    result = np.where((result == 0) & (naive == 0), naive, result)
+    finite = np.isfinite(x) & np.isfinite(y)
+    result = np.where(finite & np.isfinite(z), result, np.where(finite, z, naive))
+    far = finite & np.isfinite(z) & ~(_near(product, (x == 0) | (y == 0)) & _near(z, z == 0) & _near(x) & _near(y))
+    if not far.any():
+        return result
+    far = np.broadcast_to(far, result.shape)
+    columns = (np.broadcast_to(operand, result.shape)[far].tolist() for operand in (x, y, z))
+    result[far] = [fma_exactly(*row) for row in zip(*columns)]
+    return result
+
+
+def _near(x: Array, zero: Any = True) -> Array:
+    """Whether a magnitude is such that no part of it overflows or vanishes; zeros where they are known to be exact."""
+    size = np.abs(x)
+    return ((size >= _LEAST) & (size <= _GREATEST)) | ((size == 0) & zero)
+
+
+def fma_exactly(x: float, y: float, z: float) -> float:
+    """``x * y + z`` of finite numbers, in fractions.
+
+    Examples
+    --------
+    >>> fma_exactly(1e300, 1e10, -1e308), fma_exactly(5e-324, 0.5, 0.0)
+    (inf, 0.0)
+    """
+    exact = Fraction(x) * Fraction(y) + Fraction(z)
+    if not exact:
+        return x * y + z
+    try:
+        return exact.numerator / exact.denominator
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf

@@ -1,0 +1,196 @@
+"""Rounding, classes, signs and exponents of numbers: functions of the op table that NumPy lacks or gets wrong.
+
+As in `tilearray_host.functions`, every function writes to ``out``, which may be one of its operands. Floats may be of
+any dtype of 8 bits and more where the bits themselves are what counts: `signbit`, `copysign` and `nextafter`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+"""An ndarray of any dtype: NumPy's stubs know parts of complex ones alone."""
+
+
+def round(x: Array, *, out: Array) -> None:
+    """The nearest integer, half to even; integers as they are, which ``np.rint`` makes floats of.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> round(np.array([0.5, 1.5]), out=out)
+    >>> out
+    array([0., 2.])
+    """
+    if x.dtype.kind in "iu":
+        np.copyto(out, x)
+    else:
+        np.rint(x, out=out)
+
+
+def isfinite(x: Array, *, out: Array) -> None:
+    """``abs(x) < inf``. ``np.isfinite`` gives wrong values in strided outputs (NumPy 2.4.6 with AVX-512).
+
+    Examples
+    --------
+    >>> out = np.empty(3, bool)
+    >>> isfinite(np.array([1.0, np.inf, np.nan]), out=out)
+    >>> out
+    array([ True, False, False])
+    """
+    if x.dtype.kind == "c":
+        np.logical_and(np.abs(x.real) < np.inf, np.abs(x.imag) < np.inf, out=out)
+    elif x.dtype.kind == "f":
+        np.less(np.abs(x), np.inf, out=out)
+    else:
+        np.copyto(out, True)
+
+
+def isinf(x: Array, *, out: Array) -> None:
+    """``abs(x) == inf``; as `isfinite`, and for the same reason.
+
+    Examples
+    --------
+    >>> out = np.empty(3, bool)
+    >>> isinf(np.array([1.0, -np.inf, np.nan]), out=out)
+    >>> out
+    array([False,  True, False])
+    """
+    if x.dtype.kind == "c":
+        np.logical_or(np.abs(x.real) == np.inf, np.abs(x.imag) == np.inf, out=out)
+    elif x.dtype.kind == "f":
+        np.equal(np.abs(x), np.inf, out=out)
+    else:
+        np.copyto(out, False)
+
+
+def signbit(x: Array, *, out: Array) -> None:
+    """Whether the sign bit is set: of floats the highest bit, which is that of an integer of the same size.
+
+    Examples
+    --------
+    >>> out = np.empty(2, bool)
+    >>> signbit(np.array([-0.0, 0.0]), out=out)
+    >>> out
+    array([ True, False])
+    """
+    np.less(x if x.dtype.kind in "iu" else x.view(f"i{x.itemsize}"), 0, out=out)
+
+
+def sign(x: Array, *, out: Array) -> None:
+    """The sign; complex NaN where a part is NaN, which ``np.sign`` overlooks beside an infinite one.
+
+    Examples
+    --------
+    >>> out = np.empty(2, complex)
+    >>> sign(np.array([3 + 4j, complex(np.inf, np.nan)]), out=out)
+    >>> out
+    array([0.6+0.8j, nan+nanj])
+    """
+    if x.dtype.kind == "c":
+        np.copyto(out, np.where(x != x, x.dtype.type(complex(np.nan, np.nan)), np.sign(x)))
+    else:
+        np.sign(x, out=out)
+
+
+def frexp_mantissa(x: Array, *, out: Array) -> None:
+    """The mantissa that ``frexp`` gives.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> frexp_mantissa(np.array([12.0, np.inf]), out=out)
+    >>> out
+    array([0.75,  inf])
+    """
+    np.copyto(out, np.frexp(x)[0])
+
+
+def frexp_exponent(x: Array, *, out: Array) -> None:
+    """The exponent that ``frexp`` gives; 0 for what is not finite, where C leaves it open.
+
+    Examples
+    --------
+    >>> out = np.empty(2, np.int32)
+    >>> frexp_exponent(np.array([12.0, np.inf]), out=out)
+    >>> out
+    array([4, 0], dtype=int32)
+    """
+    np.copyto(out, np.where(np.abs(x) < np.inf, np.frexp(x)[1], 0))
+
+
+def real(x: Array, *, out: Array) -> None:
+    """The real part.
+
+    Examples
+    --------
+    >>> out = np.empty(1)
+    >>> real(np.array([3 + 4j]), out=out)
+    >>> out
+    array([3.])
+    """
+    np.copyto(out, x.real)
+
+
+def imag(x: Array, *, out: Array) -> None:
+    """The imaginary part.
+
+    Examples
+    --------
+    >>> out = np.empty(1)
+    >>> imag(np.array([3 + 4j]), out=out)
+    >>> out
+    array([4.])
+    """
+    np.copyto(out, x.imag)
+
+
+def angle(x: Array, *, out: Array) -> None:
+    """The angle in the complex plane.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> angle(np.array([1j, 1]), out=out)
+    >>> out
+    array([1.57079633, 0.        ])
+    """
+    np.arctan2(x.imag, x.real, out=out)
+
+
+def isclose(x: Array, y: Array, relative: Array, absolute: Array, *, out: Array) -> None:
+    """Whether x is y, or within ``absolute + relative * abs(y)`` of a finite y.
+
+    Examples
+    --------
+    >>> out = np.empty(2, bool)
+    >>> isclose(np.array([1.0, 2.0]), np.array([1.001, 3.0]), np.array(0.01), np.array(0.0), out=out)
+    >>> out
+    array([ True, False])
+    """
+    size = np.abs(y)
+    near = np.abs(x - y) <= absolute.real + relative.real * size
+    np.logical_or(x == y, near & (size < np.inf), out=out)
+
+
+def nan_to_num(x: Array, nan: Array, positive: Array, negative: Array, *, out: Array) -> None:
+    """Numbers in the place of NaN and the infinities, in each part of complex numbers.
+
+    Examples
+    --------
+    >>> out = np.empty(3)
+    >>> nan_to_num(np.array([np.nan, np.inf, 2.0]), np.array(0.0), np.array(9.0), np.array(-9.0), out=out)
+    >>> out
+    array([0., 9., 2.])
+    """
+    if x.dtype.kind == "c":
+        real, imag = (_replaced(part, nan.real, positive.real, negative.real) for part in (x.real, x.imag))
+        out.real, out.imag = real, imag
+    else:
+        np.copyto(out, _replaced(x, nan, positive, negative) if x.dtype.kind == "f" else x)
+
+
+def _replaced(x: Array, nan: Array, positive: Array, negative: Array) -> Array:
+    return np.where(x != x, nan, np.where(x == np.inf, positive, np.where(x == -np.inf, negative, x)))

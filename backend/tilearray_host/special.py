@@ -1,0 +1,83 @@
+"""The error function, its inverse, and the logarithm of the gamma function: SciPy's, imported when first called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from tilearray_host.fused import two_product
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def _scipy(name: str) -> Any:
+    """`scipy.special`, or an ImportError that names the extra which brings it."""
+    try:
+        return import_module("scipy.special")
+    except ImportError as error:
+        raise ImportError(
+            f"{name}: on the host this needs SciPy; write pip install 'tilearray[special]', "
+            "or compute it on the GPU, x.to_device('cuda')"
+        ) from error
+
+
+def erf(x: Array, *, out: Array) -> None:
+    """The error function.
+
+    Examples
+    --------
+    >>> out = np.empty(1)
+    >>> erf(np.array([np.inf]), out=out)
+    >>> out
+    array([1.])
+    """
+    _scipy("erf").erf(x, out=out)
+
+
+def erfc(x: Array, *, out: Array) -> None:
+    """``1 - erf(x)``; of float64 beyond 1 from ``exp(-x**2)`` with the error of the square, which SciPy's leaves out.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> erfc(np.array([0.0, 5.0]), out=out)
+    >>> out
+    array([1.00000000e+00, 1.53745979e-12])
+    """
+    scipy = _scipy("erfc")
+    if x.dtype.itemsize < 8 or not np.any(far := (x > 1) & (x < 30)):
+        scipy.erfc(x, out=out)
+    else:
+        square, error = two_product(x, x)
+        root = np.exp(square / -2)
+        np.copyto(out, np.where(far, scipy.erfcx(x) * (1 - error) * root * root, scipy.erfc(x)))
+
+
+def erfinv(x: Array, *, out: Array) -> None:
+    """The number whose error function is x, its sign included (SciPy loses that of -0.0).
+
+    Examples
+    --------
+    >>> out = np.empty(1)
+    >>> erfinv(np.array([1.0]), out=out)
+    >>> out
+    array([inf])
+    """
+    np.copysign(_scipy("erfinv").erfinv(x), x, out=out)
+
+
+def lgamma(x: Array, *, out: Array) -> None:
+    """``log(abs(gamma(x)))``; at -inf infinite, as in C, and near 0 finite, where SciPy's overflows.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> lgamma(np.array([3.0, 1e-320]), out=out)
+    >>> out
+    array([6.93147181e-01, 7.36827241e+02])
+    """
+    size = np.abs(x)
+    found = _scipy("lgamma").gammaln(np.where(size == np.inf, size, x))
+    np.copyto(out, np.where(size < 2.0**-60, -np.log(size), found))

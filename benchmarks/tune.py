@@ -1,0 +1,227 @@
+"""Tile sizes, tried one after the other on a GPU: ``python -m benchmarks.tune [CASE ...] [--out FILE]``.
+
+Each case is a sum over a layout. Its kernel is made with each candidate in the place of what `tilearray_cuda.tiles`
+says, compiled in parallel, and timed beside the copy. The fastest are printed; what is chosen goes into the tables of
+that module by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import statistics
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import tilearray as ta
+from tilearray import ops
+from tilearray.body import Body, body_of
+from tilearray.loop import Loop, layout_class, make_loop
+from tilearray_cuda import cache, codegen, kernel, launch
+from tilearray_cuda.codegen import Source, generate
+from tilearray_cuda.compile import cubin_of
+from tilearray_cuda.spec import KernelSpec, make_spec
+from tilearray_cuda.tiles import Tile
+
+N = 16384
+WARM, ROUNDS, CALLS = 2, 5, 6
+
+Shape = tuple[int, ...]
+SQUARE, ODD, TURNED = (N, N), (N - 1, N + 1), (N + 1, N - 1)
+
+
+class Case(NamedTuple):
+    """A sum: the shapes of two arrays, the views of them that are added, dtypes, and the tiles to try."""
+
+    shapes: tuple[Shape, Shape]
+    views: Callable[[Any, Any], tuple[Any, Any]]
+    dtypes: tuple[str, ...]
+    tiles: list[Tile]
+
+
+def plain(x: Any, y: Any) -> tuple[Any, Any]:
+    """The arrays as they are."""
+    return x, y
+
+
+def turned(x: Any, y: Any) -> tuple[Any, Any]:
+    """The second one transposed."""
+    return x, y.T
+
+
+BLOCKS = [Tile(1, size, warps) for size in (512, 1024, 2048, 4096, 8192) for warps in (1, 2, 4, 8)]
+LOOKED = [Tile(1, size, warps) for size in (512, 1024, 2048, 4096, 8192) for warps in (1, 2, 4, 8)]
+ROWS = [Tile(1, size, warps) for size in (1024, 2048, 4096) for warps in (2, 4, 8)]
+SQUARES = [
+    Tile(rows, columns, warps)
+    for rows in (32, 64, 128)
+    for columns in (32, 64, 128)
+    for warps in (1, 2, 4, 8, 16)
+    if 8 <= rows * columns // (32 * warps) <= 64
+]
+CASES = {
+    "flat": Case((SQUARE, SQUARE), plain, ("uint8", "float16", "complex128"), BLOCKS),
+    "row": Case((SQUARE, (N,)), plain, ("uint8", "float16", "float32", "complex64"), LOOKED),
+    "column": Case((ODD, (N - 1, 1)), plain, ("uint8", "float32"), LOOKED),
+    "outer": Case(((N, 1), (N,)), plain, ("uint8", "float16", "float32", "float64"), LOOKED),
+    "sliced": Case((SQUARE, SQUARE), lambda x, y: (x[:, 1:], y[:, 1:]), ("uint8", "float16", "float32"), ROWS),
+    "cube": Case(((512, 1, 512), (1, 512, 1)), plain, ("float32",), [*LOOKED[3:], Tile(2, 512, 4), Tile(4, 256, 4)]),
+    "transposed": Case((SQUARE, SQUARE), turned, ("uint8", "float16", "float32", "complex64", "complex128"), SQUARES),
+    "odd": Case((ODD, TURNED), turned, ("uint8", "float16", "float32", "complex64"), SQUARES),
+    "box": Case(
+        ((800, 400, 900), (900, 400, 800)), lambda x, y: (x, y.permute_dims(2, 1, 0)), ("float32", "float16"), SQUARES
+    ),
+    "permuted": Case(
+        ((64, 128, 64, 512), (512, 64, 128, 64)), lambda x, y: (x, y.permute_dims(1, 2, 3, 0)), ("float32",), SQUARES
+    ),
+}
+
+
+class Sum(NamedTuple):
+    """The operands of a case in one dtype, and what is known of its kernel."""
+
+    arrays: tuple[Any, Any, Any]
+    loop: Loop
+    spec: KernelSpec
+
+    @property
+    def nbytes(self) -> int:
+        """What an ideal kernel moves."""
+        return sum(min(x.nbytes, x._buffer.nbytes) for x in self.arrays)
+
+
+def sum_of(case: Case, dtype: str) -> Sum:
+    """Make the operands and the result, and plan the sum."""
+    x, y = case.views(*[ta.full(shape, 3, dtype=dtype, device="cuda") for shape in case.shapes])
+    out = x + y
+    arrays = (out, x, y)
+    strides = [each._signature.layout.broadcast_to(out.shape).strides for each in arrays]
+    loop = make_loop(out.shape, strides)
+    aligned = tuple((each._address + shift * each.itemsize) % 16 == 0 for each, shift in zip(arrays, loop.shifts))
+    body: Body = body_of(ops.add, ta.get_semantics(), (x.dtype, y.dtype), None)
+    return Sum(arrays, loop, make_spec(body, layout_class(loop), aligned))
+
+
+def source_with(spec: KernelSpec, tile: Tile | None, arch: int) -> Source:
+    """The kernel's source with another tile; None for the one of the tables."""
+    if tile is None:
+        return generate(spec, arch)
+    original = codegen.tile_of
+    codegen.tile_of = lambda spec, arch: tile
+    try:
+        return generate(spec, arch)
+    finally:
+        codegen.tile_of = original
+
+
+def compiled(source: Source, arch: int) -> cache.Cubin | None:
+    """A worker's task; None for what the compiler refuses."""
+    try:
+        return cubin_of(source, arch)
+    except Exception:
+        return None
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """The median time of a call on the GPU."""
+    for _ in range(WARM):
+        call()
+    stream, found = ta.cuda.current_stream(), list[float]()
+    for _ in range(ROUNDS):
+        start, end = ta.cuda.Event(timing=True), ta.cuda.Event(timing=True)
+        stream.record(start)
+        for _ in range(CALLS):
+            call()
+        stream.record(end)
+        end.synchronize()
+        found.append(end.milliseconds_since(start) / 1e3 / CALLS)
+    return statistics.median(found)
+
+
+def copy_rate() -> float:
+    """Bytes a second of a copy of a gigabyte, both ways counted."""
+    x = ta.zeros(2**28, dtype="float32", device="cuda")
+    y = ta.empty_like(x)
+    return 2 * x.nbytes / seconds(lambda: ta.positive(x, out=y))
+
+
+def measured(name: str, dtype: str, cubins: list[cache.Cubin | None], first: int, send: Any) -> None:
+    """Time the candidates of a case from one on, in a process of its own: a kernel that faults ends it."""
+    device: Any = ta.devices()[0].backend
+    given, rate = sum_of(CASES[name], dtype), copy_rate()
+    for position, tile in list(enumerate([None, *CASES[name].tiles]))[first:]:
+        cubin = cubins[position]
+        send.send((position, None))
+        if cubin is not None:
+            source = source_with(given.spec, tile, device.arch)
+            send.send((position, timed(device, given, source, cubin) / rate))
+    send.send((None, None))
+
+
+def rates(name: str, dtype: str, cubins: list[cache.Cubin | None]) -> dict[int, float]:
+    """The part of the copy's rate by candidate; those that fault are told and left out."""
+    context, found, first = multiprocessing.get_context("spawn"), dict[int, float](), 0
+    while True:
+        receive, send = context.Pipe(duplex=False)
+        process = context.Process(target=measured, args=(name, dtype, cubins, first, send))
+        process.start()
+        send.close()
+        at: int | None = first
+        try:
+            while at is not None:
+                at, rate = receive.recv()
+                if at is not None and rate is not None:
+                    found[at] = rate
+        except EOFError:
+            print(f"{name:10} {dtype:10} faults: {[None, *CASES[name].tiles][at or 0]}", flush=True)
+        process.join()
+        if at is None:
+            return found
+        first = at + 1
+
+
+def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, Any]]:
+    """Each case and dtype, with the candidates from the fastest, by their part of the copy's rate."""
+    arch: int = ta.devices()[0].backend.arch  # type: ignore[attr-defined]
+    for name in names:
+        for dtype in CASES[name].dtypes:
+            spec = sum_of(CASES[name], dtype).spec
+            ta.cuda.empty_cache()
+            tiles = [None, *CASES[name].tiles]
+            sources = [source_with(spec, tile, arch) for tile in tiles]
+            cubins = list(pool.map(compiled, sources, [arch] * len(sources)))
+            found = rates(name, dtype, cubins)
+            best = sorted(found, key=lambda position: -found[position])[:7]
+            shown = "  ".join(f"{found[at]:.3f} {tuple(tiles[at] or ()) or 'now'}" for at in best)
+            print(f"{name:10} {dtype:10} now {found.get(0, 0):.3f} {tuple(sources[0].tile)}   {shown}", flush=True)
+            yield {"case": name, "dtype": dtype, "now": found.get(0), "best": [(found[at], tiles[at]) for at in best]}
+
+
+def timed(device: Any, given: Sum, source: Source, cubin: cache.Cubin) -> float:
+    """Bytes a second of a kernel; 0 where the device does not take it."""
+    try:
+        made = kernel.Kernel(given.spec, source, launch.load_function(device, cubin))
+    except RuntimeError:
+        return 0.0
+    run = kernel.bind(device, made, given.loop)
+    operands = [part for each in given.arrays for part in (each._buffer, each._offset)]
+    return given.nbytes / seconds(lambda: run(0, *operands))
+
+
+def main() -> None:
+    """Run the cases that are named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tune", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}")
+    parser.add_argument("--out", help="a file for what was found, as JSON")
+    options = parser.parse_args()
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = list(results(options.cases or list(CASES), pool))
+    if options.out:
+        with open(options.out, "w", encoding="utf-8") as file:
+            json.dump(found, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Lists, numbers, sizes and times in words, as the commands print them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a line.
+
+    Examples
+    --------
+    >>> listed(["cpu", "cuda:0"])
+    'cpu, cuda:0'
+    """
+    return ", ".join(names)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "kernel"), counted(2, "kernel")
+    ('1 kernel', '2 kernels')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def readable(size: float) -> str:
+    """A number of bytes.
+
+    Examples
+    --------
+    >>> readable(1000), readable(5000), readable(2**30)
+    ('1000 B', '4.9 KiB', '1.0 GiB')
+    """
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        units.pop(0)
+    return f"{size:.0f} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time, in the largest unit of which there are two or more.
+
+    Examples
+    --------
+    >>> duration(0.2), duration(119), duration(150), duration(86400), duration(200_000)
+    ('0 s', '119 s', '2 min', '24 h', '2 d')
+    """
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
