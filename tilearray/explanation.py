@@ -195,6 +195,8 @@ def _of_the_op(op: Op, rules: Semantics, common: np.dtype, typing: Typing) -> li
         found.append(f"the number is taken in {compute.name} and not rounded to {taken.name}")
     if compute != taken:
         found.append(f"{taken.name} computes in {compute.name}, and the result is rounded once")
+    if op.exponents:
+        found.append("the exponent is an int64, and takes no part")
     if typing.result != taken:
         found.append(f"the result of {op.name} is {typing.result.name}")
     return found

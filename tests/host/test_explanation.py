@@ -9,11 +9,13 @@ import pytest
 
 import tilearray as ta
 from tilearray.errors import DTypeError, OperandError
+from tilearray.ops import PUBLIC
 from tilearray.systems import SEMANTICS
 
 OPERANDS = ["bool", "int8", "uint8", "uint64", "float16", "bfloat16", "float8_e5m2", "complex64"]
 NUMBERS = [3, 300, 0.5, 2**64, 1j]
 OPS = ["add", "subtract", "divide", "pow", "bitwise_and", "bitwise_left_shift", "less", "equal", "maximum"]
+OPS += ["hypot", "copysign", "fmod", "float_power", "ldexp", "logical_and"]
 
 
 def called(op: str, *operands: Any) -> str:
@@ -38,6 +40,19 @@ def test_every_answer_is_what_a_call_gives(op: str) -> None:
                 with ta.semantics(name):
                     assert (x.dtype, y, name, said(answer)) == (x.dtype, y, name, called(op, x, y))
             assert said(explained.result or explained.error) == said(explained.answers["array-api"])
+
+
+@pytest.mark.parametrize("op", [name for name, row in PUBLIC.items() if row.arity == 1])
+def test_every_answer_of_a_function_of_one_operand(op: str) -> None:
+    for dtype in OPERANDS:
+        x = ta.ones(2, dtype=dtype, device="cpu")
+        for name, answer in ta.explain_promotion(x, op=op).answers.items():
+            with ta.semantics(name):
+                try:
+                    found = PUBLIC[op](x).dtype.name
+                except ta.TileArrayError as error:
+                    found = str(error)
+            assert (dtype, name, said(answer)) == (dtype, name, found)
 
 
 def steps(*operands: Any, op: str = "add", semantics: str = "array-api") -> list[str]:
@@ -99,6 +114,15 @@ HIGHER = "{}: float is the higher kind, so {}"
         (steps("uint8", 300, op="less"), ["integers are compared as numbers, whatever their dtypes: bool"]),
         (steps("float32", 1, op="less"), [NO_PART.format("integer"), "the result of less is bool"]),
         (steps("complex64", op="abs"), ["the result of abs is float32"]),
+        (steps("int8", "float32", op="logical_and"), ["every operand by itself is true where it is not 0: bool"]),
+        (
+            steps("int8", "int16", op="ldexp"),
+            ["ldexp takes int8 as float32", "the exponent is an int64, and takes no part"],
+        ),
+        (
+            steps("int8", op="frexp_exponent"),
+            ["frexp_exponent takes int8 as float32", "the result of frexp_exponent is int32"],
+        ),
     ],
 )
 def test_the_steps_in_words(found: list[str], expected: list[str]) -> None:
