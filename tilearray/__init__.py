@@ -11,10 +11,8 @@ from tilearray.context import can_cast, get_semantics, promote_types, result_typ
 from tilearray.conversion import astype, set_transfer_guard, to_device, to_numpy
 from tilearray.creation import (
     arange,
-    asarray,
     empty,
     empty_like,
-    from_dlpack,
     full,
     full_like,
     linspace,
@@ -72,6 +70,7 @@ from tilearray.errors import (
     TileArrayError,
     WriteError,
 )
+from tilearray.frameworks import array_agnostic, to_cupy, to_jax, to_torch
 from tilearray.functions import (
     clip,
     divmod,
@@ -85,6 +84,7 @@ from tilearray.functions import (
     true_divide,
 )
 from tilearray.gather import set_index_check
+from tilearray.importing import asarray, from_dlpack
 from tilearray.inspection import array_namespace_info as __array_namespace_info__
 from tilearray.joining import concat, repeat, roll, stack, tile
 from tilearray.layout import broadcast_shapes
@@ -217,7 +217,8 @@ __all__ = [
     "ExpressionError", "ImplicitTransferError", "IndexingError", "InterchangeError", "LayoutError", "OperandError",
     "PromotionError", "ScalarOverflowError", "Semantics", "SemanticsError", "ShapeError", "TileArrayError",
     "WriteError", "__array_api_version__", "__array_namespace_info__", "__version__", "abs", "acos", "acosh", "add",
-    "all", "angle", "any", "arange", "argmax", "argmin", "argsort", "as_strided", "asarray", "asin", "asinh", "astype",
+    "all", "angle", "any", "arange", "argmax", "argmin", "argsort", "array_agnostic",
+    "as_strided", "asarray", "asin", "asinh", "astype",
     "atan", "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
     "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast",
     "cbrt", "ceil", "clip", "complex64", "complex128", "concat", "conj", "copysign", "cos", "cosh", "count_nonzero",
@@ -236,7 +237,8 @@ __all__ = [
     "roll", "round", "rsqrt", "searchsorted", "semantics", "set_default_device", "set_index_check", "set_semantics",
     "set_transfer_guard", "sign", "signbit", "sin", "sinc", "sinh", "sliding_window_view", "sort", "sqrt", "square",
     "squeeze", "stack", "std", "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
-    "to_device", "to_numpy", "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "uint16", "uint32",
+    "to_cupy", "to_device", "to_jax", "to_numpy", "to_torch",
+    "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "uint16", "uint32",
     "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "view",
     "where", "zeros", "zeros_like",
 ]

@@ -251,14 +251,14 @@ class Array(ArrayBase):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        return conversion.to_dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        return conversion.to_dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return conversion.dlpack_device(self)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return cuda_array_interface.describe(self)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return conversion.dlpack_device(self)
 
     # ------------------------------------------------------------------ operators
 

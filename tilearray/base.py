@@ -8,7 +8,7 @@ signatures may exist after an eviction, which costs a plan miss and nothing else
 
 from __future__ import annotations
 
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -52,11 +52,15 @@ def signature_of(layout: Layout, dtype: np.dtype, device: Device, aligned: bool 
 
 
 class ArrayBase:
-    """A strided view of a buffer; `tilearray.array.Array` adds the operators."""
+    """A strided view of a buffer; `tilearray.array.Array` adds the operators.
 
-    __slots__ = ("__weakref__", "_buffer", "_offset", "_signature")
+    `_export` is what its DLPack capsules are made from; there is none before the first of them.
+    """
+
+    __slots__ = ("__weakref__", "_buffer", "_export", "_offset", "_signature")
 
     _buffer: Buffer
+    _export: Any
     _offset: int
     _signature: Signature
 

@@ -123,10 +123,11 @@ def host_number(number: Number, dtype: np.dtype, function: str) -> np.ndarray:
 def scalar_array(value: Any, device: Device, function: str) -> Any:
     """Return a 0-d Array of a NumPy scalar: strongly typed, like any array."""
     from tilearray.array import Array
+    from tilearray.conversion import upload_stream
 
     array = np.asarray(value)
     dtype = dtypes.as_dtype(array.dtype, function)
-    buffer, offset = device.backend.from_numpy(array, copy=True)
+    buffer, offset = device.backend.from_numpy(array, copy=True, stream=upload_stream(device))
     return Array._make(buffer, offset, signature_of(Layout.of(()), dtype, device))
 
 
