@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import cache
 from math import prod
 from typing import NamedTuple
 
@@ -88,7 +89,7 @@ class Loop(NamedTuple):
     """32, or 64 if an offset from the shifted origin, or the number of elements, reaches 2**31."""
 
 
-def make_loop(shape: Ints, operand_strides: Sequence[Ints]) -> Loop:
+def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = False) -> Loop:
     """Collapse the loop over `shape` that all operands share.
 
     Parameters
@@ -97,6 +98,8 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints]) -> Loop:
     operand_strides : sequence of tuple of int
         Strides of the output and then of each input, broadcast to `shape` (stride 0). An output whose stride is 0
         along an axis leaves the order and direction of that axis to the inputs.
+    small : bool
+        Whether it is known that neither the size nor the distance of two elements of an operand reaches 2**31.
 
     Examples
     --------
@@ -129,7 +132,7 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints]) -> Loop:
     if second != len(axes) - 2:  # a tile lies over the last two axes
         axes.insert(-1, axes.pop(second))
         *strides, extents = zip(*axes)
-    return Loop(extents, tuple(strides), shifts, case, _index_bits(extents, strides))
+    return Loop(extents, tuple(strides), shifts, case, 32 if small else _index_bits(extents, strides))
 
 
 class LayoutClass(NamedTuple):
@@ -163,6 +166,8 @@ def layout_class(loop: Loop) -> LayoutClass:
     """
     case, shape, operands = loop.case, loop.shape, loop.strides
     if len(shape) == 1:
+        if operands.count((1,)) == len(operands):
+            return _contiguous_class(len(operands), loop.index_bits)
         classes = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
         return LayoutClass(case, 1, classes, loop.index_bits, 1, ())
     classes = tuple([tuple([stride if -1 <= stride <= 1 else "other" for stride in s[-2:]]) for s in operands])
@@ -199,6 +204,12 @@ def _filled(extent: int, block: int) -> int:
     while block > 16 and -extent % block * 8 > extent:
         block >>= 1
     return block
+
+
+@cache
+def _contiguous_class(count: int, index_bits: int) -> LayoutClass:
+    """The class of a loop over so many contiguous operands, by far the commonest."""
+    return LayoutClass(LayoutCase.FLAT, 1, ((1,),) * count, index_bits, 1, ())
 
 
 def _divisor(operands: tuple[Ints, ...]) -> int:

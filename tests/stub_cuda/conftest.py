@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 if "TILEARRAY_STUB_CUDA" in os.environ:
-    from tilearray_cuda import driver, launch
+    from tilearray_cuda import calls, driver, launch
     from tilearray_cuda.cubin import Cubin
     from tilearray_cuda.device import CudaDevice
 else:
@@ -114,4 +114,4 @@ def load(device: CudaDevice) -> Callable[..., Any]:
 def add(load: Callable[..., Any]) -> Callable[..., None]:
     """``add(stream, out, 0, x, 0, y, 0)`` over one int64 element."""
     launcher = launch.make_launcher(load(), 1, ["Q", "Q", "Q"], ["q"], [1])
-    return launch.bind_operands(launcher, [0, 0, 0], [None, None, None])
+    return calls.bind_operands(launcher, [0, 0, 0], [None, None, None])
