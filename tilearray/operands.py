@@ -76,14 +76,9 @@ def class_that_decides(
 
 def _asks_for(body: Body, op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype | None) -> bool:
     try:
-        other = body_of(op, semantics, types, out)
+        return body_of(op, semantics, types, out) is body
     except TileArrayError:
         return False
-    return other is body or (other.nodes, other.inputs, other.output_dtypes) == (
-        body.nodes,
-        body.inputs,
-        body.output_dtypes,
-    )
 
 
 INTEGER_LADDER = {

@@ -122,10 +122,8 @@ def _aligned(operands: list[Signature], loop: Loop) -> tuple[bool, ...]:
 def _shape(op: Op, layouts: list[Layout], target: tuple[int, ...] | None) -> tuple[int, ...]:
     """The shape that the operands broadcast to, and which a target must have or be broadcast to from."""
     shape = layouts[0].shape if layouts else ()
-    for layout in layouts:
-        if layout.shape != shape:
-            shape = broadcast_shapes(*[layout.shape for layout in layouts], function=op.name)
-            break
+    if any([layout.shape != shape for layout in layouts]):  # noqa: C419 - faster
+        shape = broadcast_shapes(*[layout.shape for layout in layouts], function=op.name)
     if target is None or target == shape:
         return shape
     if broadcast_shapes(shape, target, function=op.name) != target:

@@ -44,6 +44,7 @@ class Stub:
         self.library = ctypes.CDLL("libcuda.so.1")
         self.library.stub_log.restype = ctypes.c_uint64
         self.library.stub_used.restype = ctypes.c_uint64
+        self.library.stub_calls.restype = ctypes.c_uint64
 
     def fail(self, name: str, code: int, skip: int = 0, times: int = 1) -> None:
         self.library.stub_fail(name.encode(), code, skip, times)
@@ -69,6 +70,10 @@ class Stub:
     def give_way(self, on: bool) -> None:
         """Let launches yield the processor before and while they read their arguments."""
         self.library.stub_yield(int(on))
+
+    def calls(self) -> int:
+        """How many calls of the driver there have been."""
+        return self.library.stub_calls()
 
     def used(self, device: int = 0) -> int:
         return self.library.stub_used(device)
