@@ -74,9 +74,11 @@ class CudaDevice:
 
     def bind(self, compiled: Any, loop: Any, /) -> Any:
         """Fix the loop of a kernel: the result takes a stream, then a buffer (or number) and an offset each."""
-        from tilearray_cuda import kernel
+        return compiled.bind(loop)
 
-        return kernel.bind(self, compiled, loop)
+    def bind_call(self, compiled: Any, loop: Any, rule: Any, signature: Any, gaps: Any, /) -> Any:
+        """Fix the loop of a kernel and the call: the result takes a stream and the operands; see `calls`."""
+        return compiled.bind_call(loop, rule, signature, gaps)
 
     # ------------------------------------------------------------------ copies
 

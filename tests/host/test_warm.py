@@ -169,7 +169,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Recorder:
         return kernel_of("anything")
 
     monkeypatch.setattr(cache, "load_or_compile", record)
-    monkeypatch.setattr(launch, "load_function", lambda device, cubin: None)
+    monkeypatch.setattr(launch, "load_function", lambda device, cubin: SimpleNamespace(parameters=None))
     return recorder
 
 

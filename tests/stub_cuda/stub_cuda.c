@@ -56,7 +56,10 @@ static int contexts[MAX_DEVICES];
 static void *current(void) { return depth ? stack[depth - 1] : NULL; }
 static int device_of(void *context) { return (int)((int *)context - contexts); }
 
+static u64 calls;
+
 static CUresult enter(const char *name) {
+    __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
     if (!initialised || forked) return NOT_INITIALIZED;
     if (!failure_count) return OK;
     CUresult result = OK;
@@ -407,5 +410,6 @@ void stub_hold(struct stream *stream, int device, int held) {
     if (REAL(stream)) stream->held = held; else legacy_held[device] = held;
 }
 void stub_yield(int on) { yielding = on; }
+u64 stub_calls(void) { return calls; }
 u64 stub_used(int device) { return used[device]; }
 int stub_shared(struct function *function) { return function->shared; }
