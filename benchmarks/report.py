@@ -28,14 +28,14 @@ Row = Mapping[str, Any]
 # ---------------------------------------------------------------------- where it ran
 
 
-def environment(device: str, clock: Any) -> dict[str, Any]:
+def environment(device: str, clock: Any, module: str = "benchmarks") -> dict[str, Any]:
     """Date, device, driver, versions, command and commit."""
     import tilearray
 
     return {
         "schema": SCHEMA,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": ["python", "-m", "benchmarks", *without_folder(sys.argv[1:])],
+        "command": ["python", "-m", module, *without_folder(sys.argv[1:])],
         "commit": output_of("git", "describe", "--always", "--dirty", "--abbrev=12"),
         "device": gpu_facts(clock) if device == "cuda" else cpu_facts(),
         "versions": {"python": platform.python_version(), "tilearray": tilearray.__version__, **versions()},
@@ -262,11 +262,17 @@ def file_stem(report: Row) -> str:
     return f"{moment}-{device}" + ("-small" if report["size"] == "small" else "")
 
 
-def write(report: Row, folder: Path) -> list[Path]:
-    """Write the report's two files, each whole or not at all; return their paths."""
+def write(report: Row, folder: Path, text: str | None = None, part: str = "") -> list[Path]:
+    """Write the report's two files, each whole or not at all; return their paths.
+
+    A report of another kind brings its own Markdown, and the part of the name that tells it apart.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    stem = file_stem(report)
-    contents = {f"{stem}.json": json.dumps(report, indent=1, allow_nan=False) + "\n", f"{stem}.md": markdown(report)}
+    stem = file_stem(report) + part
+    contents = {
+        f"{stem}.json": json.dumps(report, indent=1, allow_nan=False) + "\n",
+        f"{stem}.md": markdown(report) if text is None else text,
+    }
     for name, text in contents.items():
         unfinished = folder / f".{name}.{os.getpid()}.unfinished"
         try:

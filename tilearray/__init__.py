@@ -11,10 +11,8 @@ from tilearray.context import can_cast, get_semantics, promote_types, result_typ
 from tilearray.conversion import astype, set_transfer_guard, to_device, to_numpy
 from tilearray.creation import (
     arange,
-    asarray,
     empty,
     empty_like,
-    from_dlpack,
     full,
     full_like,
     linspace,
@@ -73,6 +71,7 @@ from tilearray.errors import (
     WriteError,
 )
 from tilearray.explanation import PromotionExplanation, explain_promotion
+from tilearray.frameworks import array_agnostic, to_cupy, to_jax, to_torch
 from tilearray.functions import (
     clip,
     divmod,
@@ -86,6 +85,7 @@ from tilearray.functions import (
     true_divide,
 )
 from tilearray.gather import set_index_check
+from tilearray.importing import asarray, from_dlpack
 from tilearray.inspection import array_namespace_info as __array_namespace_info__
 from tilearray.joining import concat, repeat, roll, stack, tile
 from tilearray.layout import broadcast_shapes
@@ -218,27 +218,28 @@ __all__ = [
     "ExpressionError", "ImplicitTransferError", "IndexingError", "InterchangeError", "LayoutError", "OperandError",
     "PromotionError", "PromotionExplanation", "ScalarOverflowError", "Semantics", "SemanticsError", "ShapeError",
     "TileArrayError", "WriteError", "__array_api_version__", "__array_namespace_info__", "__version__", "abs", "acos",
-    "acosh", "add", "all", "angle", "any", "arange", "argmax", "argmin", "argsort", "as_strided", "asarray", "asin",
-    "asinh", "astype", "atan", "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_shapes", "broadcast_to",
-    "can_cast", "cbrt", "ceil", "clip", "complex64", "complex128", "concat", "conj", "copysign", "cos", "cosh",
-    "count_nonzero", "cumulative_prod", "cumulative_sum", "default_device", "deg2rad", "devices", "diagonal", "diff",
-    "divide", "divmod", "e", "einsum", "empty", "empty_like", "equal", "erf", "erfc", "erfinv", "exp", "exp2",
-    "expand", "expand_dims", "explain_promotion", "expm1", "eye", "finfo", "flip", "float4_e2m1fn", "float8_e3m4",
-    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-    "float8_e8m0fnu", "float16", "float32", "float64", "float_power", "floor", "floor_divide", "fma", "fmod", "frexp",
-    "from_dlpack", "full", "full_like", "get_semantics", "greater", "greater_equal", "heaviside", "hypot", "iinfo",
-    "imag", "inf", "int8", "int16", "int32", "int64", "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan",
-    "ldexp", "left_shift", "less", "less_equal", "lgamma", "linspace", "log", "log1p", "log2", "log10", "logaddexp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean",
-    "meshgrid", "min", "minimum", "mod", "moveaxis", "multiply", "nan", "nan_to_num", "negative", "newaxis",
-    "nextafter", "nonzero", "not_equal", "ones", "ones_like", "permute_dims", "pi", "positive", "pow", "power", "prod",
-    "promote_types", "rad2deg", "real", "reciprocal", "remainder", "repeat", "reshape", "result_type", "right_shift",
-    "roll", "round", "rsqrt", "searchsorted", "semantics", "set_default_device", "set_index_check", "set_semantics",
-    "set_transfer_guard", "sign", "signbit", "sin", "sinc", "sinh", "sliding_window_view", "sort", "sqrt", "square",
-    "squeeze", "stack", "std", "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
-    "to_device", "to_numpy", "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "uint16", "uint32",
-    "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "view",
-    "where", "zeros", "zeros_like",
+    "acosh", "add", "all", "angle", "any", "arange", "argmax", "argmin", "argsort", "array_agnostic", "as_strided",
+    "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays",
+    "broadcast_shapes", "broadcast_to", "can_cast", "cbrt", "ceil", "clip", "complex64", "complex128", "concat",
+    "conj", "copysign", "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "default_device",
+    "deg2rad", "devices", "diagonal", "diff", "divide", "divmod", "e", "einsum", "empty", "empty_like", "equal", "erf",
+    "erfc", "erfinv", "exp", "exp2", "expand", "expand_dims", "explain_promotion", "expm1", "eye", "finfo", "flip",
+    "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "float_power", "floor",
+    "floor_divide", "fma", "fmod", "frexp", "from_dlpack", "full", "full_like", "get_semantics", "greater",
+    "greater_equal", "heaviside", "hypot", "iinfo", "imag", "inf", "int8", "int16", "int32", "int64", "isclose",
+    "isdtype", "isfinite", "isin", "isinf", "isnan", "ldexp", "left_shift", "less", "less_equal", "lgamma", "linspace",
+    "log", "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
+    "matrix_transpose", "max", "maximum", "mean", "meshgrid", "min", "minimum", "mod", "moveaxis", "multiply", "nan",
+    "nan_to_num", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "ones", "ones_like", "permute_dims",
+    "pi", "positive", "pow", "power", "prod", "promote_types", "rad2deg", "real", "reciprocal", "remainder", "repeat",
+    "reshape", "result_type", "right_shift", "roll", "round", "rsqrt", "searchsorted", "semantics",
+    "set_default_device", "set_index_check", "set_semantics", "set_transfer_guard", "sign", "signbit", "sin", "sinc",
+    "sinh", "sliding_window_view", "sort", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "take",
+    "take_along_axis", "tan", "tanh", "tensordot", "tile", "to_cupy", "to_device", "to_jax", "to_numpy", "to_torch",
+    "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "uint16", "uint32", "uint64", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "view", "where", "zeros",
+    "zeros_like",
 ]
 # fmt: on

@@ -13,20 +13,27 @@ from typing import Any
 
 import numpy as np
 
-from tilearray import conversion, dtypes, functions, indexing, inspection, manipulation, ops, printing, products
+from tilearray import conversion, dtypes, functions, indexing, inspection, manipulation, ops, printing, products, views
 from tilearray.base import ArrayBase
 from tilearray.devices import Device
 from tilearray.elementwise import copy_of
 from tilearray.errors import OperandError
 from tilearray.interchange import cuda_array_interface, numpy_functions
-from tilearray.operators import in_place_operator_of, matrix_operators, operator_of, takes, unary_operator_of
+from tilearray.operators import (
+    in_place_operator_of,
+    matrix_operators,
+    operator_of,
+    reflected_operator_of,
+    takes,
+    unary_operator_of,
+)
 
 Binary = Callable[[Any, Any], Any]
 
 
 def _binary(op: ops.Op) -> tuple[Binary, Binary, Binary]:
     """The method of an operator, its reflected form, and its in-place form."""
-    return operator_of(op), operator_of(op, reflected=True), in_place_operator_of(op)
+    return operator_of(op), reflected_operator_of(op), in_place_operator_of(op)
 
 
 class Array(ArrayBase):
@@ -105,10 +112,7 @@ class Array(ArrayBase):
         """The position of element ``[0, ..., 0]`` in the buffer, in elements."""
         return self._offset // max(self._signature.itemsize, 1)
 
-    @property
-    def T(self) -> Array:
-        """The view with its axes reversed."""
-        return manipulation.transpose(self)
+    T = property(views.transposed, doc="The view with its axes reversed.")
 
     @property
     def mT(self) -> Array:
@@ -173,8 +177,7 @@ class Array(ArrayBase):
 
     # ------------------------------------------------------------------ Python protocols
 
-    def __getitem__(self, key: Any, /) -> Array:
-        return indexing.get(self, key)
+    __getitem__ = views.get
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         indexing.set(self, key, value)
@@ -251,14 +254,14 @@ class Array(ArrayBase):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        return conversion.to_dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        return conversion.to_dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return conversion.dlpack_device(self)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return cuda_array_interface.describe(self)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return conversion.dlpack_device(self)
 
     # ------------------------------------------------------------------ operators
 

@@ -8,7 +8,7 @@ signatures may exist after an eviction, which costs a plan miss and nothing else
 
 from __future__ import annotations
 
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -22,18 +22,44 @@ class Signature:
     """Everything about an array that a plan depends on: its layout, dtype and device, and whether it is aligned.
 
     Aligned means that the address of element 0 is a multiple of 16, so that a device may move whole vectors. The host
-    does not care, and counts every array as aligned.
+    does not care, and counts every array as aligned: only where it is `watched` it can change from view to view.
+
+    `views`, `transposed` and `twin` are what `tilearray.views` remembers of other signatures, while this one is
+    `interned`.
     """
 
-    __slots__ = ("aligned", "device", "dtype", "itemsize", "layout", "nbytes")
+    __slots__ = (
+        "aligned",
+        "device",
+        "dtype",
+        "interned",
+        "itemsize",
+        "layout",
+        "nbytes",
+        "transposed",
+        "twin",
+        "views",
+        "watched",
+    )
 
     def __init__(self, layout: Layout, dtype: np.dtype, device: Device, aligned: bool) -> None:
         self.layout = layout
         self.dtype = dtype
         self.device = device
         self.aligned = aligned
-        self.itemsize = dtype.itemsize
-        self.nbytes = layout.size * dtype.itemsize
+        self.watched = device.wants_alignment
+        self.itemsize = itemsize = dtype.itemsize
+        self.nbytes = layout.size * itemsize
+        self.interned = True
+        self.views: dict[Any, Signature] = {}
+        self.transposed: Signature | None = None
+        self.twin: Signature | None = None
+
+    def forget(self) -> None:
+        """Let go of other signatures: this one has left the table."""
+        self.interned = False
+        self.views = {}
+        self.transposed = self.twin = None
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{list(self.layout.shape)} strides {list(self.layout.strides)} on {self.device}"
@@ -41,7 +67,7 @@ class Signature:
 
 A = TypeVar("A", bound="ArrayBase")
 
-SIGNATURES: TwoGenerations[Signature] = TwoGenerations(8192)
+SIGNATURES: TwoGenerations[Signature] = TwoGenerations(8192, Signature.forget)
 
 
 def signature_of(layout: Layout, dtype: np.dtype, device: Device, aligned: bool = True) -> Signature:
@@ -52,11 +78,15 @@ def signature_of(layout: Layout, dtype: np.dtype, device: Device, aligned: bool 
 
 
 class ArrayBase:
-    """A strided view of a buffer; `tilearray.array.Array` adds the operators."""
+    """A strided view of a buffer; `tilearray.array.Array` adds the operators.
 
-    __slots__ = ("__weakref__", "_buffer", "_offset", "_signature")
+    `_export` is what its DLPack capsules are made from; there is none before the first of them.
+    """
+
+    __slots__ = ("__weakref__", "_buffer", "_export", "_offset", "_signature")
 
     _buffer: Buffer
+    _export: Any
     _offset: int
     _signature: Signature
 

@@ -111,7 +111,12 @@ BODIES: TwoGenerations[Body] = TwoGenerations(2048)
 def body_of(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype | None) -> Body:
     """Return the body of `op` for operands of `types`, stored as `out` where that is given."""
     key = (op, semantics, types, out)
-    return BODIES.get(key) or BODIES.put(key, _build(op, semantics, types, out))
+    found = BODIES.get(key)
+    if found is None:
+        made = _build(op, semantics, types, out)
+        same = (op, made.inputs, made.nodes, made.outputs, made.output_dtypes)  # asked for by other types, too
+        found = BODIES.put(key, BODIES.put(same, made))
+    return found
 
 
 def _build(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype | None) -> Body:

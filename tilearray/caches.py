@@ -11,14 +11,14 @@ time of a tuple key. They are counted over all ops together, since a plan holds 
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 V = TypeVar("V")
 
 
 class TwoGenerations(Generic[V]):
-    """A dictionary of at most ``2 * capacity`` entries.
+    """A dictionary of at most ``2 * capacity`` entries; `dropped` is told of each that is forgotten.
 
     Examples
     --------
@@ -29,10 +29,11 @@ class TwoGenerations(Generic[V]):
     (3, '4', None)
     """
 
-    __slots__ = ("_lock", "_old", "_young", "capacity")
+    __slots__ = ("_dropped", "_lock", "_old", "_young", "capacity")
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, dropped: Callable[[V], None] | None = None) -> None:
         self.capacity = capacity
+        self._dropped = dropped
         self._young: dict[Hashable, V] = {}
         self._old: dict[Hashable, V] = {}
         self._lock = threading.Lock()
@@ -50,15 +51,23 @@ class TwoGenerations(Generic[V]):
         """Keep `value` under `key`, unless another thread was first; return what is kept."""
         with self._lock:
             if len(self._young) >= self.capacity:
-                self._old = self._young
-                self._young = {}
+                self._age()
             return self._young.setdefault(key, value)
+
+    def _age(self) -> None:
+        last = self._old
+        self._old = self._young
+        self._young = {}
+        if self._dropped is not None:
+            for key, value in last.items():
+                if self._old.get(key) is not value:  # it was not young again
+                    self._dropped(value)
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._young = {}
-            self._old = {}
+            self._age()
+            self._age()
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)

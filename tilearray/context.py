@@ -1,4 +1,4 @@
-"""What is in force: semantics, stream and pool of the current thread or task, in one context variable.
+"""What is in force: semantics and stream of the current thread or task, in one context variable.
 
 An operation reads `STATE` once and finds everything there, the plans of its semantics included. A ``with`` block puts a
 new `State` on top of the current one. A `contextvars.ContextVar` holds it, so threads start from the default and
@@ -50,24 +50,20 @@ class State:
         reads `semantics` once and keeps the plan in ``plans_of(semantics)``.
     stream : int
         The handle of the stream on which GPUs launch and allocate; 0 for their default stream.
-    pool : object
-        Where to allocate; None for the device's own.
     """
 
-    __slots__ = ("__weakref__", "below", "owner", "plans", "pool", "semantics", "stream")
+    __slots__ = ("__weakref__", "below", "owner", "plans", "semantics", "stream")
 
     def __init__(
         self,
         rules: Semantics,
         stream: Any = 0,
-        pool: Any = None,
         owner: Block | None = None,
         below: State | None = None,
     ) -> None:
         self.semantics = rules
         self.plans = plans_of(rules)
         self.stream = stream
-        self.pool = pool
         self.owner = owner
         self.below = below
 
@@ -111,7 +107,7 @@ class Block:
 def _stacked(block: Block, below: State, like: State, field: str) -> State:
     """Return the state of a block above `below`, as `like` but for a field, which is the block's or that of `below`."""
     with _FOLLOWERS_LOCK:  # until the state is among the followers, the default must not change
-        state = State(like.semantics, like.stream, like.pool, block, below)
+        state = State(like.semantics, like.stream, block, below)
         value = block._value() if block._field == field else getattr(below, field)
         setattr(state, field, value)
         if block._field != "semantics" and (below is _DEFAULT or below in _FOLLOWERS):

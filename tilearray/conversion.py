@@ -13,19 +13,20 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.base import ArrayBase, placed, signature_of
-from tilearray.devices import CPU, as_device
+from tilearray.context import STATE
+from tilearray.devices import CPU, Device, Stream, as_device
 from tilearray.elementwise import copy_of, execute, new_array
 from tilearray.errors import (
     DeviceError,
     DTypeError,
     ImplicitTransferError,
     IndexingError,
-    InterchangeError,
     LayoutError,
     OperandError,
     ShapeError,
 )
-from tilearray.interchange import dlpack
+from tilearray.interchange import dlpack, gpu
+from tilearray.interchange.capsules import stand_in
 from tilearray.layout import Layout, result_layout
 
 if TYPE_CHECKING:
@@ -90,15 +91,54 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
 
 
 def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
-    """Return `x` on a device: itself where it is there already."""
+    """Return `x` on a device: itself where it is there already, else a copy.
+
+    Parameters
+    ----------
+    x : Array
+    device : Device or str
+    stream : Stream, object with ``__cuda_stream__``, torch or CuPy stream or int, optional
+        Where a GPU is to make the copy: the stream in force, or the default stream where that is another GPU's.
+
+    Raises
+    ------
+    OperandError
+        If there is a stream for the host.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> x = ta.asarray([1, 2])
+    >>> ta.to_device(x, "cpu") is x
+    True
+    """
     target = as_device(device, "to_device")
+    if stream is not None and target is CPU:
+        raise OperandError("to_device: a stream is taken by cuda devices only; leave it out")
     if target is x.device:
         return x
+    handle = upload_stream(target, stream)
+    dense = x if is_dense(x._signature.layout) else copy_of(x)
+    layout, backend = dense._signature.layout, target.backend
+    if x.device.type == target.type:
+        first = dense._offset + layout.low * dense.itemsize
+        extent = (layout.high - layout.low + 1) * dense.itemsize if layout.size else 0
+        buffer = backend.from_device(x.device.backend, dense._buffer, first, extent, stream=handle)
+        offset = dense._offset - first
+    else:
+        buffer, offset = backend.from_numpy(to_numpy(dense), copy=False, stream=handle)
+    return x._make(buffer, offset, placed(buffer, offset, layout, x.dtype, target))
+
+
+def upload_stream(target: Device, stream: Any = None) -> Stream:
+    """Return the stream for a copy to a device: the given one, or that in force if it is the device's."""
+    if target is CPU:
+        return None
+    from tilearray import cuda
+
     if stream is not None:
-        raise OperandError("to_device: a stream is taken by cuda devices only; leave it out")
-    dense = x if _is_dense(x._signature.layout) else copy_of(x)
-    buffer, offset = target.backend.from_numpy(to_numpy(dense), copy=False)
-    return x._make(buffer, offset, signature_of(dense._signature.layout, x.dtype, target))
+        return cuda.handle_of(stream, "to_device")
+    return cuda.stream_on(STATE.get().stream, target)
 
 
 def to_numpy(x: Array, /) -> np.ndarray:
@@ -112,7 +152,7 @@ def to_numpy(x: Array, /) -> np.ndarray:
     """
     if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OperandError(f"to_numpy: expected a tilearray Array, got {type(x).__name__}; write np.asarray(x)")
-    if x._signature.device is not CPU and not _is_dense(x._signature.layout):
+    if x._signature.device is not CPU and not is_dense(x._signature.layout):
         x = copy_of(x)
     signature = x._signature
     layout = signature.layout
@@ -122,7 +162,7 @@ def to_numpy(x: Array, /) -> np.ndarray:
     return array
 
 
-def _is_dense(layout: Layout) -> bool:
+def is_dense(layout: Layout) -> bool:
     """Whether the elements lie without gaps, in whatever order of axes."""
     return layout.strides == result_layout(layout.shape, [layout]).strides
 
@@ -202,21 +242,60 @@ def _python(array: np.ndarray) -> Any:
 
 def rebuild(array: np.ndarray, device: str) -> Array:
     """Make the array that a pickle describes."""
-    from tilearray.creation import asarray
+    from tilearray.importing import asarray
 
     return asarray(array, device=device, copy=True)
 
 
-def to_dlpack(x: Array, **options: Any) -> Any:
-    """The capsule of ``__dlpack__``."""
-    if x.device is not CPU:
-        raise InterchangeError(
-            "__dlpack__: arrays on a GPU are exported through __cuda_array_interface__ so far; "
-            "write torch.as_tensor(x) or cupy.asarray(x)"
-        )
-    return dlpack.to_capsule(to_numpy(x), **options)
+def to_dlpack(x: Array, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+    """The capsule of ``__dlpack__``.
+
+    On a GPU the consumer's stream waits for ours, and the memory is not reused before it is done. A copy for the host
+    is made where the consumer asks for the host and does not forbid it.
+    """
+    device = x._signature.device
+    if device is CPU:
+        if stream is not None:
+            dlpack.check_no_stream(stream)
+        try:
+            export = x._export
+        except AttributeError:
+            view = to_numpy(x)
+            export = x._export = dlpack.Export(view, view.dtype)
+        return export.capsule(max_version, dl_device, copy)
+    if dl_device is not None and copy is not False and tuple(dl_device) == dlpack.HOST:
+        view = to_numpy(x)
+        return dlpack.Export(view, view.dtype).capsule(max_version, None, None, dlpack.COPIED)
+    if copy:
+        x = copy_of(x)
+    number = dlpack.consumer_stream(stream)
+    if number != 1 or x._buffer.stream:  # type: ignore[attr-defined]
+        gpu.foreign().lend(device.backend, x._buffer, number)
+    try:
+        export = x._export
+    except AttributeError:
+        export = x._export = _stand_in(x)
+    return export.capsule(max_version, dl_device, None, dlpack.COPIED if copy else 0)
+
+
+def _stand_in(x: Array) -> dlpack.Export:
+    """What the capsules of an array on a GPU are made from; it keeps the memory alive."""
+    signature = x._signature
+    layout, itemsize = signature.layout, signature.itemsize
+    device = dlpack_device(x)
+    array = stand_in(
+        x._address,
+        layout.shape,
+        tuple([stride * itemsize for stride in layout.strides]),
+        signature.dtype,
+        readonly=x._buffer.readonly or (0 in layout.strides and layout.overlaps_itself),
+        owner=x._buffer,
+        device=device,
+    )
+    return dlpack.Export(array, signature.dtype, device)
 
 
 def dlpack_device(x: Array) -> tuple[int, int]:
     """The DLPack device type and index."""
-    return (1 if x.device.type == "cpu" else 2), x.device.index
+    device = x._signature.device
+    return dlpack.HOST if device is CPU else (dlpack.CUDA, device.index)

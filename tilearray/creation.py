@@ -1,8 +1,7 @@
-"""Creation: arrays from data of any library, from nothing, and from ranges.
+"""Creation: arrays from nothing and from ranges; `tilearray.importing` makes them from data.
 
-`asarray` is the front door. Memory that is on the host and can be shared is shared; Python data takes the default
-dtypes of the semantics in force, or wider ones where a value asks for it. Creation happens on the default device
-unless ``device=`` names one.
+Python numbers take the default dtypes of the semantics in force, or wider ones where a value asks for it. Creation
+happens on the default device unless ``device=`` names one.
 """
 
 from __future__ import annotations
@@ -14,125 +13,15 @@ import numpy as np
 
 from tilearray import dtypes, ramps
 from tilearray.array import Array
-from tilearray.base import ArrayBase, Signature, check_alignment, placed, signature_of
+from tilearray.base import ArrayBase, Signature, signature_of
 from tilearray.context import STATE
-from tilearray.conversion import to_device
-from tilearray.devices import CPU, Device, as_device
-from tilearray.elementwise import copy_of, fill, new_array
-from tilearray.errors import LayoutError, OperandError, ShapeError
-from tilearray.interchange import cuda_array_interface, dlpack
-from tilearray.interchange.numpy import from_host_object
+from tilearray.devices import Device, as_device
+from tilearray.elementwise import fill, new_array
+from tilearray.errors import OperandError, ShapeError
 from tilearray.layout import Layout, as_shape, result_layout
-from tilearray.nested import is_python_data, ndarray_of, number_dtype
+from tilearray.nested import number_dtype
 from tilearray.operands import type_name
 from tilearray.scalars import Number, as_number, classify
-
-
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
-    """Return an Array of `obj`, sharing its memory where that is possible.
-
-    Parameters
-    ----------
-    obj : Array, ndarray, buffer, DLPack producer, number, or nested lists of numbers
-    dtype : dtype or name, optional
-        As the data have it; for Python numbers the default of their kind, or the wider dtype that holds them.
-    device : Device or str, optional
-        Where the array is to be: where it is, or the default device for host data and Python numbers.
-    copy : bool, optional
-        True always copies, False raises where a copy is needed, None copies only then.
-
-    Raises
-    ------
-    OperandError
-        If `obj` is nothing that holds numbers.
-    DTypeError
-        If its dtype is none of tilearray's.
-    ScalarOverflowError
-        If `dtype` does not hold a Python integer.
-    LayoutError
-        If ``copy=False`` and the memory cannot be shared.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.asarray([[1, 2], [3, 4]])
-    Array([[1, 2],
-           [3, 4]], dtype=int64, device='cpu')
-    """
-    wanted = None if dtype is None else dtypes.as_dtype(dtype, "asarray")
-    if isinstance(obj, ArrayBase):
-        return _converted(obj, wanted, device, copy)  # type: ignore[arg-type]
-    target = as_device(device, "asarray")
-    if is_python_data(obj):
-        if copy is False:
-            raise LayoutError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")
-        return to_device(_imported(ndarray_of(obj, wanted, "asarray")), target)
-    if hasattr(obj, "__cuda_array_interface__"):
-        return _converted(_from_gpu(obj, "asarray"), wanted, device, copy)
-    host = from_host_object(obj, copy=copy, function="asarray")
-    if host is None and hasattr(obj, "__dlpack__"):
-        host = dlpack.from_capsule_producer(obj, copy=copy)
-    if host is None:
-        raise OperandError(
-            f"asarray: expected an array, a buffer, a number or nested lists of numbers, got {type(obj).__name__}"
-        )
-    return _converted(_imported(host), wanted, target, None if copy else copy)
-
-
-def _converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
-    """`x` with the dtype, on the device, copied as asked."""
-    target = x.device if device is None else as_device(device, "asarray")
-    moves = target is not x.device or (dtype is not None and dtype != x.dtype)
-    if copy is False and moves:
-        raise LayoutError(
-            f"asarray: copy=False, but {x.dtype.name} on {x.device} becomes "
-            f"{(dtype or x.dtype).name} on {target}; write copy=None"
-        )
-    if not moves:
-        return copy_of(x) if copy else x
-    moved = to_device(x, target)
-    return moved if dtype is None else moved.astype(dtype, copy=False)
-
-
-def _imported(host: np.ndarray) -> Array:
-    """An Array over an ndarray's memory."""
-    itemsize = host.dtype.itemsize
-    buffer, offset = CPU.backend.from_numpy(host, copy=False)
-    layout = Layout(host.shape, tuple(stride // itemsize for stride in host.strides))
-    if host.size:
-        check_alignment(buffer.pointer + offset, host.dtype.alignment, "asarray")
-    return Array._make(buffer, offset, signature_of(layout, host.dtype, CPU))
-
-
-def _from_gpu(obj: Any, function: str) -> Array:
-    """An Array over another library's GPU memory."""
-    found = cuda_array_interface.import_from(obj, function)
-    device = as_device(f"cuda:{found.device_index}", function)
-    return Array._make(
-        found.buffer, found.offset, placed(found.buffer, found.offset, found.layout, found.dtype, device)
-    )
-
-
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Return an Array over the memory of a DLPack producer; nothing moves unless `device` asks for it.
-
-    Raises
-    ------
-    InterchangeError
-        If the memory cannot be shared as asked.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tilearray as ta
-    >>> source = np.arange(3.0)
-    >>> ta.from_dlpack(source)[0] = 7
-    >>> source
-    array([7., 1., 2.])
-    """
-    target = None if device is None else as_device(device, "from_dlpack")
-    found = _imported(dlpack.from_capsule_producer(x, copy=copy))
-    return found if target is None else _converted(found, None, target, copy)
 
 
 def _new(shape: Any, dtype: np.dtype, device: Any, function: str) -> Array:

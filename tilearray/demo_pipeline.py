@@ -299,7 +299,7 @@ def run(photograph: np.ndarray, steps: tuple[Step, ...] = STEPS, repeats: int = 
         with ta.semantics("array-api"):  # not across the yield, where it would be in force for the caller
             PLANS.clear()
             result, seconds = timed(step.ours, [ours[name] for name in step.inputs], repeats)
-            loops = tuple(plan.loop.case.value for plan in leaves(STATE.get().plans))
+            loops = tuple(plan.loop.case.value for plan in dict.fromkeys(leaves(STATE.get().plans)))
         expected, numpy_seconds = timed(step.numpy, [theirs[name] for name in step.inputs], repeats)
         ulps = compare(step, result, expected)
         ours[step.name] = result

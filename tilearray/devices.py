@@ -2,7 +2,7 @@
 
 A `Device` is interned, so identity means equality and a plan key hashes it in nanoseconds. Its backend is a package of
 its own and is imported when the device is first used, never before: ``import tilearray`` loads no driver. A backend
-offers the five calls of `Backend`; everything that it receives is plain: integers, strings and tuples.
+offers the calls of `Backend`; everything that it receives is plain: integers, strings and tuples.
 """
 
 from __future__ import annotations
@@ -56,8 +56,12 @@ class Backend(Protocol):
         """Return a host ndarray of a strided view: the same memory where the device is the host, else a copy."""
         ...
 
-    def from_numpy(self, array: Any, /, *, copy: bool) -> tuple[Buffer, int]:
+    def from_numpy(self, array: Any, /, *, copy: bool, stream: Stream = None) -> tuple[Buffer, int]:
         """Return a buffer that holds `array`'s elements at its strides, and the byte offset of element 0."""
+        ...
+
+    def from_device(self, other: Any, buffer: Any, offset: int, nbytes: int, /, *, stream: Stream = None) -> Buffer:
+        """Return a copy of bytes of another device of the same backend; a backend of one device has no such call."""
         ...
 
 

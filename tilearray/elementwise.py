@@ -23,12 +23,11 @@ from tilearray.base import A, ArrayBase, Signature, empty_array
 from tilearray.body import Promotion, typed_scalar
 from tilearray.caches import PLANS
 from tilearray.context import STATE, State, plans_of
-from tilearray.devices import Stream
-from tilearray.errors import OperandError, WriteError
-from tilearray.operands import as_operands, numbers_alone, scalar_key, type_name
+from tilearray.errors import OperandError, ScalarOverflowError, WriteError
+from tilearray.operands import as_operands, class_that_decides, numbers_alone, scalar_key, type_name
 from tilearray.plan import Key, Plan, make_plan
 from tilearray.promotion import Semantics
-from tilearray.scalars import Number, as_number
+from tilearray.scalars import Number, ScalarClass, as_number
 
 # Kinds that rows accept.
 B = frozenset({"bool"})
@@ -101,6 +100,22 @@ class Op:
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         if len(operands) != self.arity:
             raise TypeError(f"{self.name}: expected {self.arity} operands, got {len(operands)}")
+        state = STATE.get()
+        try:
+            plan = state.plans[self] if out is None else state.plans[self.into][out._signature]
+            for operand in operands:
+                plan = plan[operand._signature if isinstance(operand, ArrayBase) else operand.__class__]
+        except (KeyError, AttributeError):
+            plan = None
+        if plan is not None:
+            try:
+                return plan.call(state.stream, *operands) if out is None else plan.call(state.stream, out, *operands)
+            except ScalarOverflowError:  # the number fits another dtype, or is an error
+                plan = None
+        return execute(self, operands, out)
+
+    def execute(self, operands: Sequence[Any], out: Any = None) -> Any:
+        """Call with nothing looked up beforehand; see `execute`."""
         return execute(self, operands, out)
 
     def __reduce__(self) -> str:
@@ -113,35 +128,32 @@ def execute(op: Op, operands: Sequence[Any], out: Any = None) -> Any:
         check_target(op.name, out)
         operands = [_unaliased(operand, out) for operand in operands]
     keys: list[Key] = []
-    like: Any = out
+    without_array = out is None
     for operand in operands:
         if isinstance(operand, ArrayBase):
             keys.append(operand._signature)
-            like = operand
+            without_array = False
         elif (key := scalar_key(op, operand, operands)) is not None:
             keys.append(key)
         else:
             return execute(op, as_operands(op, operands, out), out)
-    if like is None:
+    if without_array:
         return execute(op, numbers_alone(op, operands), out)
     state = STATE.get()
-    plan = _planned(op, keys, out, state)
     if out is None:
-        out = empty_array(like.__class__, plan.signature, state.stream)
-    _launch(plan, operands, out, state.stream)
-    return out
+        return _planned(op, keys, None, state).call(state.stream, *operands)
+    return _planned(op, keys, out, state).call(state.stream, out, *operands)
 
 
 def _planned(op: Op, keys: list[Key], out: ArrayBase | None, state: State) -> Plan:
     """The plan of a call: looked up, or made on the first call of these signatures."""
     path = (op, *keys) if out is None else (op.into, out._signature, *keys)
     found: Any = state.plans
-    try:
-        for key in path:
-            found = found[key]
-    except KeyError:
-        found = None
-    return found or _new_plan(op, keys, out, state.semantics, path)
+    for key in path:
+        found = found.get(key)
+        if found is None:
+            return _new_plan(op, keys, out, state.semantics, path)
+    return found
 
 
 def _new_plan(op: Op, keys: list[Key], out: ArrayBase | None, semantics: Semantics, path: tuple[Any, ...]) -> Plan:
@@ -151,22 +163,10 @@ def _new_plan(op: Op, keys: list[Key], out: ArrayBase | None, semantics: Semanti
     if found is None:
         found = make_plan(op, semantics, tuple(keys), None if out is None else out._signature)
     PLANS.keep(root, path, found)
+    kind = class_that_decides(op, semantics, tuple(keys), None if out is None else out._signature.dtype, found.body)
+    if kind is not None:
+        PLANS.keep(root, tuple([kind if isinstance(key, ScalarClass) else key for key in path]), found)
     return found
-
-
-def _launch(plan: Plan, operands: Sequence[Any], out: ArrayBase, stream: Stream) -> None:
-    """Bind memory and numbers to a plan and run it."""
-    arguments: list[Any] = [stream, out._buffer, out._offset]
-    for position, dtype in enumerate(plan.body.scalar_dtypes):
-        operand = operands[position]
-        if dtype is None:
-            arguments += operand._buffer, operand._offset
-        else:
-            number = as_number(operand, dtype, plan.op.name)
-            if plan.op.refuse_scalar is not None:
-                plan.op.refuse_scalar(plan.op, position, number, dtype)
-            arguments += number, 0
-    plan.launch(*arguments)
 
 
 def new_array(cls: type[A], signature: Signature) -> A:
@@ -225,8 +225,7 @@ def fill(out: A, number: Number, function: str) -> A:
     dtype = out._signature.dtype
     state = STATE.get()
     plan = _planned(assign, [typed_scalar(dtype)], out, state)
-    plan.launch(state.stream, out._buffer, out._offset, as_number(number, dtype, function), 0)
-    return out
+    return plan.call(state.stream, out, as_number(number, dtype, function))
 
 
 def _signature(op: Op) -> CallSignature:

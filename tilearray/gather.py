@@ -86,7 +86,7 @@ def scatter(x: Any, key: Any, value: Any) -> None:
 
 
 def _imported(found: np.ndarray) -> Any:
-    from tilearray.creation import asarray
+    from tilearray.importing import asarray
 
     return asarray(found, device=CPU)
 

@@ -1,4 +1,4 @@
-"""Indexing: a selection by integers, slices, ``...`` and ``newaxis`` is a view, one by arrays is a new array."""
+"""Assignment to a selection: by integers, slices, ``...`` and ``newaxis``, which is a view, or by arrays."""
 
 from __future__ import annotations
 
@@ -10,19 +10,12 @@ from tilearray.base import A, ArrayBase, signature_of
 from tilearray.devices import common_device
 from tilearray.elementwise import check_target, copy_of, execute, fill, new_array, overlap
 from tilearray.errors import OperandError, ShapeError
-from tilearray.gather import gather, scatter
+from tilearray.gather import scatter
 from tilearray.layout import result_layout
 from tilearray.operands import scalar_array
 from tilearray.scalars import classify
 from tilearray.selection import has_arrays
-
-
-def get(x: A, key: Any) -> A:
-    """Return what `key` selects: a view, or, where arrays are in it, a new array."""
-    if has_arrays(key):
-        return gather(x, key)
-    layout, shift = x._signature.layout.index(key)
-    return x._view(layout, shift)
+from tilearray.views import get
 
 
 def set(x: ArrayBase, key: Any, value: Any) -> None:

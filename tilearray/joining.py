@@ -21,11 +21,12 @@ import numpy as np
 
 from tilearray.base import ArrayBase
 from tilearray.context import STATE
-from tilearray.creation import asarray, empty
+from tilearray.creation import empty
 from tilearray.devices import common_device
 from tilearray.elementwise import execute
 from tilearray.errors import DTypeError, OperandError, ShapeError
 from tilearray.hosted import on_host, values
+from tilearray.importing import asarray
 from tilearray.manipulation import _c_contiguous, _checked, expand_dims, reshape
 from tilearray.operands import type_name
 from tilearray.ops import assign, convert

@@ -26,7 +26,7 @@ from typing import Any, Final
 from tilearray.errors import BroadcastError, LayoutError, ShapeError
 from tilearray.shapes import as_ints, as_shape, broadcast_shapes, normalize_axes, normalize_axis, resolve_shape
 from tilearray.slicing import select
-from tilearray.strides import axis_order, dense_strides, overlaps, reshape_strides
+from tilearray.strides import dense_strides, overlaps, reshape_strides, result_strides
 
 __all__ = [
     "Layout",
@@ -394,6 +394,4 @@ def result_layout(shape: Ints, layouts: Sequence[Layout]) -> Layout:
         if layout.contiguous:  # One operand in C order settles it: the others agree, or they disagree.
             return Layout(shape, dense_strides(shape))
     operand_strides = [layout.strides for layout in layouts]
-    if 1 in shape:
-        operand_strides = [tuple([s if n != 1 else 0 for n, s in zip(shape, t)]) for t in operand_strides]
-    return Layout(shape, dense_strides(shape, axis_order(operand_strides)))
+    return Layout(shape, result_strides(shape, operand_strides))

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import cache
 from math import prod
 from typing import NamedTuple
 
@@ -88,7 +89,7 @@ class Loop(NamedTuple):
     """32, or 64 if an offset from the shifted origin, or the number of elements, reaches 2**31."""
 
 
-def make_loop(shape: Ints, operand_strides: Sequence[Ints]) -> Loop:
+def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = False) -> Loop:
     """Collapse the loop over `shape` that all operands share.
 
     Parameters
@@ -97,6 +98,8 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints]) -> Loop:
     operand_strides : sequence of tuple of int
         Strides of the output and then of each input, broadcast to `shape` (stride 0). An output whose stride is 0
         along an axis leaves the order and direction of that axis to the inputs.
+    small : bool
+        Whether it is known that neither the size nor the distance of two elements of an operand reaches 2**31.
 
     Examples
     --------
@@ -111,6 +114,10 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints]) -> Loop:
     if first == dense_strides(shape) and operand_strides.count(first) == count:
         size = prod(shape)  # All contiguous: what the general way below finds, too, at three times the cost.
         return Loop((size,), ((1,),) * count, shifts, LayoutCase.FLAT, 64 if size >= INT32_END else 32)
+    if len(shape) == 2 and _in_order(shape, operand_strides):  # The commonest of the rest, with nothing to collapse.
+        case, _ = _case(shape, operand_strides)
+        bits = 32 if small else _index_bits(shape, operand_strides)
+        return Loop(shape, tuple(operand_strides), shifts, case, bits)
     # An axis is (stride of out, strides of inputs..., extent): sorting by it sorts by the output's stride first.
     axes = [axis for axis in zip(*operand_strides, shape) if axis[-1] != 1]
     if not axes:  # One element; strides of 1 let it share the kernels of contiguous vectors.
@@ -129,7 +136,7 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints]) -> Loop:
     if second != len(axes) - 2:  # a tile lies over the last two axes
         axes.insert(-1, axes.pop(second))
         *strides, extents = zip(*axes)
-    return Loop(extents, tuple(strides), shifts, case, _index_bits(extents, strides))
+    return Loop(extents, tuple(strides), shifts, case, 32 if small else _index_bits(extents, strides))
 
 
 class LayoutClass(NamedTuple):
@@ -149,6 +156,8 @@ class LayoutClass(NamedTuple):
 
 NARROW = 512
 """Rows below this many elements are narrow: a block reaches over several of them."""
+_STEPS = {0: 0, 1: 1, -1: -1}
+
 LARGE = 1 << 20
 """From this many elements on, blocks are chosen by the extents; in smaller loops there is nothing to win."""
 
@@ -163,9 +172,11 @@ def layout_class(loop: Loop) -> LayoutClass:
     """
     case, shape, operands = loop.case, loop.shape, loop.strides
     if len(shape) == 1:
+        if operands.count((1,)) == len(operands):
+            return _contiguous_class(len(operands), loop.index_bits)
         classes = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
         return LayoutClass(case, 1, classes, loop.index_bits, 1, ())
-    classes = tuple([tuple([stride if -1 <= stride <= 1 else "other" for stride in s[-2:]]) for s in operands])
+    classes = tuple([(_STEPS.get(s[-2], "other"), _STEPS.get(s[-1], "other")) for s in operands])
     if case is LayoutCase.LOOKUP:
         dense = (shape[-1], 1)
         classes = tuple([("extent", 1) if s == dense else known for s, known in zip(operands, classes)])
@@ -201,6 +212,12 @@ def _filled(extent: int, block: int) -> int:
     return block
 
 
+@cache
+def _contiguous_class(count: int, index_bits: int) -> LayoutClass:
+    """The class of a loop over so many contiguous operands, by far the commonest."""
+    return LayoutClass(LayoutCase.FLAT, 1, ((1,),) * count, index_bits, 1, ())
+
+
 def _divisor(operands: tuple[Ints, ...]) -> int:
     """Only operands that lie densely along one of the last two axes are read in vectors, and must not be misaligned."""
     divisor = 16
@@ -216,6 +233,20 @@ def _divisor(operands: tuple[Ints, ...]) -> int:
         if divisor == 1:
             break
     return divisor
+
+
+def _in_order(shape: Ints, operand_strides: Sequence[Ints]) -> bool:
+    """Whether two axes are walked as they stand: forwards, the output's larger stride first, and not as one."""
+    rows, columns = shape
+    if rows == 1 or columns == 1 or not operand_strides[0][0] > operand_strides[0][1]:
+        return False
+    as_one = True
+    for outer, inner in operand_strides:
+        if outer < 0 or inner < 0:
+            return False
+        if outer != inner * columns:
+            as_one = False
+    return not as_one
 
 
 def _turn_around(axes: list[Ints], shifts: Ints) -> tuple[list[Ints], Ints]:
@@ -255,7 +286,7 @@ def _case(shape: Ints, operand_strides: Sequence[Ints]) -> tuple[LayoutCase, int
         return (LayoutCase.FLAT if plain else LayoutCase.STRIDED), -1
     out = operand_strides[0]
     is_dense = out == (shape[-1], 1)
-    if is_dense and all(strides == out or 0 in strides for strides in operand_strides):
+    if is_dense and all([strides == out or 0 in strides for strides in operand_strides]):  # noqa: C419 - faster
         return LayoutCase.LOOKUP, 0
     others = [axis for strides in operand_strides if (axis := _fastest_axis(strides)) != last]
     if not others:

@@ -14,16 +14,18 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.base import ArrayBase, signature_of
-from tilearray.body import Promotion, check_exponent, check_mask, typed_scalar
+from tilearray.body import Body, Promotion, Type, body_of, check_exponent, check_mask, typed_scalar
+from tilearray.caches import TwoGenerations
 from tilearray.context import STATE
 from tilearray.devices import Device, default_device
-from tilearray.errors import OperandError
+from tilearray.errors import OperandError, TileArrayError
 from tilearray.layout import Layout
-from tilearray.plan import Key
+from tilearray.plan import Key, types_of
 from tilearray.scalars import Number, ScalarClass, as_number, classify
 
 if TYPE_CHECKING:
     from tilearray.elementwise import Op
+    from tilearray.promotion import Semantics
 
 
 def scalar_key(op: Op, number: Any, operands: Sequence[Any]) -> Key | None:
@@ -41,6 +43,44 @@ def scalar_key(op: Op, number: Any, operands: Sequence[Any]) -> Key | None:
         return found
     rung = INTEGER_LADDER[found]
     return None if rung is None else typed_scalar(rung)
+
+
+_RUNGS: dict[type, tuple[ScalarClass, ...]] = {
+    bool: (ScalarClass.BOOL,),
+    int: (ScalarClass.INT32, ScalarClass.UINT32, ScalarClass.INT64, ScalarClass.UINT64, ScalarClass.HUGE),
+    float: (ScalarClass.FLOAT32, ScalarClass.FLOAT64),
+    complex: (ScalarClass.COMPLEX,),
+}
+_CLASS_OF = {rung: kind for kind, rungs in _RUNGS.items() for rung in rungs}
+_DECIDES: TwoGenerations[bool] = TwoGenerations(2048)
+
+
+def class_that_decides(
+    op: Op, semantics: Semantics, keys: tuple[Key, ...], out: np.dtype | None, body: Body
+) -> type | None:
+    """Return the class of the only Python number among operands, if every number of it asks for the same body.
+
+    So it is in ``float32 * 2.5``, not in ``int8 * 2.5``. A plan is found by that class then, with no look at the value.
+    """
+    numbers = [key for key in keys if isinstance(key, ScalarClass)]
+    if len(numbers) != 1:
+        return None
+    (number,) = numbers
+    kind = _CLASS_OF[number]
+    known = (body, semantics)  # semantics share bodies, and differ on the numbers that they take
+    decides = _DECIDES.get(known)
+    if decides is None:
+        types = types_of(keys, semantics)
+        others = [tuple([rung if key is number else key for key in types]) for rung in _RUNGS[kind]]
+        decides = _DECIDES.put(known, all(_asks_for(body, op, semantics, other, out) for other in others))
+    return kind if decides else None
+
+
+def _asks_for(body: Body, op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype | None) -> bool:
+    try:
+        return body_of(op, semantics, types, out) is body
+    except TileArrayError:
+        return False
 
 
 INTEGER_LADDER = {
@@ -123,10 +163,11 @@ def host_number(number: Number, dtype: np.dtype, function: str) -> np.ndarray:
 def scalar_array(value: Any, device: Device, function: str) -> Any:
     """Return a 0-d Array of a NumPy scalar: strongly typed, like any array."""
     from tilearray.array import Array
+    from tilearray.conversion import upload_stream
 
     array = np.asarray(value)
     dtype = dtypes.as_dtype(array.dtype, function)
-    buffer, offset = device.backend.from_numpy(array, copy=True)
+    buffer, offset = device.backend.from_numpy(array, copy=True, stream=upload_stream(device))
     return Array._make(buffer, offset, signature_of(Layout.of(()), dtype, device))
 
 

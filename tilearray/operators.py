@@ -1,8 +1,9 @@
 """The methods behind Python's operators, made from rows of the op table.
 
-The method of a binary operator *is* the plan-cache hit: three dictionary lookups, one buffer, one launch. Everything
-else goes the whole way through `tilearray.elementwise`. An operand of an unknown type gets ``NotImplemented``, so that
-its own reflected operator has its turn; an array of a library that we know is an error that says what to write.
+The method of an operator *is* the plan-cache hit: one dictionary lookup an operand, and the call of the plan, which
+does the rest. A Python number is looked up by its class. What is not found goes the whole way through
+`tilearray.elementwise`. An operand of an unknown type gets ``NotImplemented``, so that its own reflected operator has
+its turn; an array of a library that we know is an error that says what to write.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tilearray import products
-from tilearray.base import A, ArrayBase, empty_array
+from tilearray.base import ArrayBase
 from tilearray.context import STATE
 from tilearray.elementwise import Op, execute
-from tilearray.errors import OperandError
+from tilearray.errors import OperandError, ScalarOverflowError
 from tilearray.operands import type_name
 from tilearray.scalars import classify
 
@@ -24,46 +25,80 @@ _NUMBERS = frozenset({bool, int, float, complex})
 _KNOWN_ELSEWHERE = ("numpy", "torch", "cupy", "jax", "jaxlib", "numba", "pandas")
 
 
-def operator_of(op: Op, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """Return the method of a binary operator: the plan-cache hit for two arrays, else the whole way."""
+def operator_of(op: Op) -> Callable[[Any, Any], Any]:
+    """Return the method of a binary operator."""
+    state_in_force = STATE.get
 
     def method(self: Any, other: Any, /) -> Any:
-        if other.__class__ is self.__class__:
-            x, y = (other, self) if reflected else (self, other)
-            state = STATE.get()
+        kind = other.__class__
+        state = state_in_force()
+        try:
+            plan = state.plans[op][self._signature][other._signature if kind is self.__class__ else kind]
+        except KeyError:
+            plan = None
+        if plan is not None:
             try:
-                plan = state.plans[op][x._signature][y._signature]
-            except KeyError:
+                return plan.call(state.stream, self, other)
+            except ScalarOverflowError:  # the number fits another dtype, or is an error
                 plan = None
-            if plan is None:
-                return execute(op, (x, y))
-            stream = state.stream
-            out = empty_array(self.__class__, plan.signature, stream)
-            plan.launch(stream, out._buffer, 0, x._buffer, x._offset, y._buffer, y._offset)
-            return out
-        if not takes(op, other):
-            return NotImplemented
-        return execute(op, (other, self) if reflected else (self, other))
+        return execute(op, (self, other)) if takes(op, other) else NotImplemented
 
     return method
 
 
-def in_place_operator_of(op: Op) -> Callable[[A, Any], A]:
+def reflected_operator_of(op: Op) -> Callable[[Any, Any], Any]:
+    """Return the method of a binary operator whose first operand does not know Arrays."""
+    state_in_force = STATE.get
+
+    def method(self: Any, other: Any, /) -> Any:
+        state = state_in_force()
+        try:
+            plan = state.plans[op][other.__class__][self._signature]
+        except KeyError:
+            plan = None
+        if plan is not None:
+            try:
+                return plan.call(state.stream, other, self)
+            except ScalarOverflowError:
+                plan = None
+        return execute(op, (other, self)) if takes(op, other) else NotImplemented
+
+    return method
+
+
+def in_place_operator_of(op: Op) -> Callable[[Any, Any], Any]:
     """Return the method of an in-place operator: the result is written where `self` lies, its dtype unchanged."""
+    state_in_force, into = STATE.get, op.into
 
-    def method(self: A, other: Any, /) -> A:
-        if not takes(op, other):
-            return NotImplemented
-        return execute(op, (self, other), self)
+    def method(self: Any, other: Any, /) -> Any:
+        kind = other.__class__
+        state = state_in_force()
+        signature = self._signature
+        try:
+            plan = state.plans[into][signature][signature][other._signature if kind is self.__class__ else kind]
+        except KeyError:
+            plan = None
+        if plan is not None:
+            try:
+                return plan.call(state.stream, self, self, other)
+            except ScalarOverflowError:
+                plan = None
+        return execute(op, (self, other), self) if takes(op, other) else NotImplemented
 
     return method
 
 
-def unary_operator_of(op: Op) -> Callable[[A], A]:
+def unary_operator_of(op: Op) -> Callable[[Any], Any]:
     """Return the method of a unary operator."""
+    state_in_force = STATE.get
 
-    def method(self: A, /) -> A:
-        return execute(op, (self,))
+    def method(self: Any, /) -> Any:
+        state = state_in_force()
+        try:
+            plan = state.plans[op][self._signature]
+        except KeyError:
+            plan = None
+        return execute(op, (self,)) if plan is None else plan.call(state.stream, self)
 
     return method
 

@@ -114,6 +114,6 @@ def _filled(body: Body, count: int, numbers: list[Any], dtype: np.dtype, device:
 
 
 def _from_host(host: np.ndarray, dtype: np.dtype, device: Device) -> Array:
-    from tilearray.creation import asarray
+    from tilearray.importing import asarray
 
     return asarray(host, dtype=dtype, device=device)

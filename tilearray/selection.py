@@ -57,7 +57,7 @@ def as_index(part: Any, device: Device) -> Any:
     DeviceError
         If it is an Array on another device.
     """
-    from tilearray.creation import asarray
+    from tilearray.importing import asarray
 
     if isinstance(part, ArrayBase):
         if part._signature.device is not device:

@@ -35,7 +35,7 @@ def planned(compute: Callable[[], Any]) -> tuple[Any, list[Plan]]:
     """
     PLANS.clear()
     result = compute()
-    return result, [cast(Plan, plan) for plan in leaves(STATE.get().plans)]
+    return result, [cast(Plan, plan) for plan in dict.fromkeys(leaves(STATE.get().plans))]
 
 
 def stages(plan: Plan) -> list[str]:

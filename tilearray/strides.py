@@ -104,6 +104,33 @@ def overlaps(shape: Ints, strides: Ints) -> bool:
     return False
 
 
+def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
+    """Return the strides repeated, with stride 0, to a shape that `shape` is known to broadcast to.
+
+    Examples
+    --------
+    >>> broadcast_strides((4, 1), (1, 1), (2, 4, 3))
+    (0, 1, 0)
+    """
+    if shape == target:
+        return strides
+    spare = len(target) - len(shape)
+    return (0,) * spare + tuple([stride if n == m else 0 for stride, n, m in zip(strides, shape, target[spare:])])
+
+
+def result_strides(shape: Ints, operand_strides: Sequence[Ints]) -> Ints:
+    """Return the dense strides of a result whose axes lie in memory as those of the operands; see `axis_order`.
+
+    Examples
+    --------
+    >>> result_strides((2, 3), [(1, 2), (0, 1)])
+    (1, 2)
+    """
+    if 1 in shape:
+        operand_strides = [tuple([s if n != 1 else 0 for n, s in zip(shape, t)]) for t in operand_strides]
+    return dense_strides(shape, axis_order(operand_strides))
+
+
 def axis_order(operand_strides: Sequence[Ints]) -> list[int]:
     """Return the axes, outermost first, in the order in which operands of one shape lie in memory.
 

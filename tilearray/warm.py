@@ -122,7 +122,7 @@ class Request(NamedTuple):
 
 
 class _Planner:
-    """A backend that compiles nothing: a plan's launch is the request for its kernel."""
+    """A backend that compiles nothing: a plan's kernel is the request for it."""
 
     def compile(self, body: Body, layout_class: LayoutClass, aligned: tuple[bool, ...], /) -> Request:
         return Request(body, layout_class, aligned)
@@ -213,7 +213,7 @@ def _with_numbers(row: Row) -> Iterator[Call]:
 
 def request_of(call: Call, semantics: Semantics) -> Request:
     """What planning a call asks a device to compile."""
-    return cast(Request, make_plan(call.op, semantics, call.keys, call.out).launch)
+    return cast(Request, make_plan(call.op, semantics, call.keys, call.out).kernel)
 
 
 Job = tuple[Any, int]

@@ -15,7 +15,7 @@ from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilearray_cuda.device import CudaDevice
+    pass
 
 SMALLEST = 512
 LARGE = 32 << 20
@@ -108,20 +108,53 @@ class _Heir(Buffer):
     __slots__ = ()
 
 
-class ForeignBuffer(Buffer):
-    """Memory that something else owns, which stays alive as long as this buffer and the streams that use it need it."""
+class ForeignBuffer:
+    """Memory that something else owns, which stays alive as long as this buffer and the streams that use it need it.
 
-    __slots__ = ("owner", "readonly")
+    It has no ``__del__``, and what it needs for several streams is made when a second one comes: most imports are used
+    on the stream of their producer, and an import is to be as cheap as three objects. Then a `Buffer` guards the marks.
 
-    def __init__(
-        self, device: CudaDevice, pointer: int, nbytes: int, owner: object, readonly: bool = False, stream: int = 0
-    ) -> None:
-        self.pointer = pointer
-        self.nbytes = nbytes
-        self.owner = owner
-        self.readonly = readonly
-        self.stream = stream
-        self.free = Nowhere(device.index, owner, stream)
+    Attributes
+    ----------
+    owner : object
+        What is kept alive.
+    """
+
+    __slots__ = ("__weakref__", "_free", "_guard", "device_index", "nbytes", "owner", "pointer", "stream")
+    readonly = False
+
+    device_index: int
+    nbytes: int
+    owner: object
+    pointer: int
+    stream: int
+    _free: Any
+    _guard: Buffer
+
+    @property
+    def free(self) -> Any:
+        """What the marks of other streams' uses stand for: `Nowhere`, until `send_to` says otherwise."""
+        try:
+            return self._free
+        except AttributeError:
+            self._free = Nowhere(self.device_index, self.owner, self.stream)
+            return self._free
+
+    def send_to(self, free: Any) -> None:
+        """Let the memory go back elsewhere."""
+        self._free = free
+        guard = getattr(self, "_guard", None)
+        if guard is None:
+            self._guard = guard = Buffer()
+            guard.pointer = self.pointer
+        guard.send_to(free)
+
+
+class ReadOnlyBuffer(ForeignBuffer):
+    """Memory of something else that may not be written."""
+
+    __slots__ = ()
+    readonly = True
 
 
 class Nowhere:

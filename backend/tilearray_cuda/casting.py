@@ -20,7 +20,7 @@ def cast_text(value: Value, source: str, target: str) -> Value:
     >>> cast_text(("v",), "float32", "float16")
     ('v.to(tl.float16)',)
     >>> cast_text(("v",), "uint8", "complex64")
-    ('v.to(tl.float32)', '0.0')
+    ('v.to(tl.float32)', 'zeros_of(v.to(tl.float32))')
     """
     if source == target:
         return value
@@ -32,7 +32,8 @@ def cast_text(value: Value, source: str, target: str) -> Value:
         if before == "complex":
             other = "float32" if source == "complex64" else "float64"
             return _real(value[0], other, part), _real(value[1], other, part)
-        return _real(value[0], source, part), "0.0"
+        real = _real(value[0], source, part)
+        return real, f"zeros_of({real})"
     if before == "complex":
         raise UnsupportedCastError(f"{source} does not become {target}: the imaginary part would be lost")
     return (_real(value[0], source, target),)

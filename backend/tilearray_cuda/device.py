@@ -74,9 +74,11 @@ class CudaDevice:
 
     def bind(self, compiled: Any, loop: Any, /) -> Any:
         """Fix the loop of a kernel: the result takes a stream, then a buffer (or number) and an offset each."""
-        from tilearray_cuda import kernel
+        return compiled.bind(loop)
 
-        return kernel.bind(self, compiled, loop)
+    def bind_call(self, compiled: Any, loop: Any, rule: Any, signature: Any, gaps: Any, /) -> Any:
+        """Fix the loop of a kernel and the call: the result takes a stream and the operands; see `calls`."""
+        return compiled.bind_call(loop, rule, signature, gaps)
 
     # ------------------------------------------------------------------ copies
 
@@ -115,9 +117,14 @@ class CudaDevice:
         check_fork("cuMemcpyHtoDAsync")
         return upload_array(self.staging, array, self.allocate, stream)
 
-    def from_device(self, other: CudaDevice, buffer: Buffer, /, *, stream: int = 0) -> Buffer:
-        """Return a copy of another GPU's buffer on this one; `stream` is a stream of this device."""
-        target = self.allocate(buffer.nbytes, stream)
+    def from_device(
+        self, other: CudaDevice, buffer: Buffer, offset: int = 0, nbytes: int | None = None, /, *, stream: int = 0
+    ) -> Buffer:
+        """Return a copy of bytes of another GPU's buffer on this one; `stream` is a stream of this device."""
+        count = buffer.nbytes - offset if nbytes is None else nbytes
+        target = self.allocate(count, stream)
+        if not count:
+            return target
         source = home_of(buffer)
         with Current(other.context):
             ready = other.events.record(source)
@@ -125,7 +132,7 @@ class CudaDevice:
             call(api.cuStreamWaitEvent, STREAMS[stream], ready, 0)
             call(
                 api.cuMemcpyPeerAsync,
-                *(target.pointer, self.context, buffer.pointer, other.context, buffer.nbytes, STREAMS[stream]),
+                *(target.pointer, self.context, buffer.pointer + offset, other.context, count, STREAMS[stream]),
             )
             done = self.events.record(stream)
         with Current(other.context):  # the source is not overwritten, nor given back, before the copy is done

@@ -227,19 +227,19 @@ def load_pair_masked(place, index, mask):
     return tl.split(tl.load(pair_of(place, index), mask=tl.expand_dims(mask, -1)))
 
 
-def joined(real, imag):
-    """Both parts as one block; the imaginary one may be a constant."""
-    return tl.join(real, tl.where(real == real, imag, imag).to(real.dtype))
+def zeros_of(x):
+    """A zero for each element; of one number, one zero."""
+    return tl.where(x == x, 0.0, 0.0).to(x.dtype)
 
 
 def store_pair(place, index, real, imag):
     """Write real and imaginary parts."""
-    tl.store(pair_of(place, index), joined(real, imag))
+    tl.store(pair_of(place, index), tl.join(real, imag))
 
 
 def store_pair_masked(place, index, real, imag, mask):
     """Write real and imaginary parts where a mask is true."""
-    tl.store(pair_of(place, index), joined(real, imag), mask=tl.expand_dims(mask, -1))
+    tl.store(pair_of(place, index), tl.join(real, imag), mask=tl.expand_dims(mask, -1))
 
 
 # --- positions ------------------------------------------------------------------------------------------------------

@@ -223,10 +223,37 @@ def is_capturing(stream: int) -> bool:
     return mode is not _NO_CAPTURE
 
 
+class _Torch:
+    """What is asked of torch before every launch on the default stream, where torch is in use.
+
+    Attributes
+    ----------
+    captures : callable
+        Whether torch is capturing its current stream of this thread into a CUDA graph. Once torch has initialised CUDA,
+        its own function, without the Python around it.
+    """
+
+    __slots__ = ("captures",)
+
+    def __init__(self) -> None:
+        self.captures: Callable[[], bool] = self.look
+
+    def look(self) -> bool:
+        """Ask, and from now on directly if torch may capture at all."""
+        torch = sys.modules.get("torch")  # not `import`: it is only looked at
+        if torch is None or not torch.cuda.is_initialized():
+            return False
+        public = torch.cuda.is_current_stream_capturing
+        self.captures = getattr(getattr(torch, "_C", None), "_cuda_isCurrentStreamCapturing", public)
+        return self.captures()
+
+
+TORCH = _Torch()
+
+
 def torch_captures() -> bool:
     """Whether torch, where it is in use, is capturing its current stream of this thread into a CUDA graph."""
-    torch = sys.modules.get("torch")  # not `import`: it is only looked at
-    return torch is not None and torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    return TORCH.captures()
 
 
 def check_capture(stream: int) -> None:

@@ -1,23 +1,90 @@
-"""Memory of other libraries: which GPU it is on, and a buffer that keeps its owner alive."""
+"""Memory of other libraries, and ours in their hands: which GPU it is on, and which stream waits for which.
+
+Streams here are those of the exchange protocols: 1 is the legacy default stream, 2 the per-thread default stream, -1
+asks for nothing, and everything else is a driver's handle.
+"""
 
 from __future__ import annotations
 
-from tilearray_cuda.blocks import ForeignBuffer
-from tilearray_cuda.device import open_device
-from tilearray_cuda.driver import api, call
+import ctypes
+import functools
+from typing import Any
+
+from tilearray_cuda.blocks import ForeignBuffer, ReadOnlyBuffer
+from tilearray_cuda.device import CudaDevice, open_device
+from tilearray_cuda.driver import LEGACY_STREAM, SUCCESS, api, call, failure, is_capturing
+from tilearray_cuda.stream import home_of
+
+NO_WAIT = -1
+LEGACY = 1
+PER_THREAD = 2
+_CUDA_12 = 12000
 
 
-def borrow(pointer: int, nbytes: int, owner: object, readonly: bool, stream: int) -> tuple[int, ForeignBuffer]:
-    """Return the index of the GPU that memory is on, and a buffer over it; nothing is copied or waited for.
+def handle_of(stream: int) -> int:
+    """Return the handle of the stream that orders memory which a protocol says to be ordered by `stream`.
+
+    The per-thread default stream is another one in every thread. The legacy default stream waits for all of them, and
+    they for it, so it stands in for them.
+    """
+    return LEGACY_STREAM if stream in (LEGACY, PER_THREAD) else stream
+
+
+@functools.cache
+def _pointer_attribute() -> Any:
+    """The driver's own ``cuPointerGetAttribute``: cuda-bindings 13.3 answers 0 for the GPU of every address."""
+    address = call(api.cuGetProcAddress, b"cuPointerGetAttribute", _CUDA_12, 0)[0]
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_uint64)(int(address))
+
+
+def device_of(pointer: int) -> int:
+    """Return the index of the GPU that an address belongs to.
 
     Raises
     ------
     CudaError
-        If the address is not in a GPU's memory.
+        If it is in no GPU's memory.
     """
     open_device(0)  # the driver has to be in use before it can be asked
-    index = 0
-    if nbytes:
-        attribute = api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        index = int(call(api.cuPointerGetAttribute, attribute, pointer))
-    return index, ForeignBuffer(open_device(index), pointer, nbytes, owner, readonly, stream)
+    index = ctypes.c_int()
+    attribute = int(api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+    status = api.CUresult(_pointer_attribute()(ctypes.byref(index), attribute, pointer))
+    if status is not SUCCESS:
+        raise failure("cuPointerGetAttribute", status)
+    return index.value
+
+
+def borrow(index: int, pointer: int, nbytes: int, owner: object, readonly: bool, stream: int) -> ForeignBuffer:
+    """Return a buffer over memory on a GPU that keeps its owner alive; nothing is copied or waited for.
+
+    Raises
+    ------
+    NoDeviceError
+        If there is no such GPU.
+    """
+    open_device(index)
+    buffer = (ReadOnlyBuffer if readonly else ForeignBuffer)()
+    buffer.device_index = index
+    buffer.pointer = pointer
+    buffer.nbytes = nbytes
+    buffer.owner = owner
+    buffer.stream = handle_of(stream)
+    return buffer
+
+
+def lend(device: CudaDevice, buffer: Any, stream: int) -> int:
+    """Let a consumer use a buffer on its stream; return the stream that orders the memory for it.
+
+    The consumer's stream waits for ours, and the memory is not reused before it is done. Nothing waits where the
+    consumer asks for nothing, or where a wait would lead out of a capture: the answer is our stream then.
+    """
+    handle = handle_of(stream)
+    if buffer.stream == handle:
+        return stream
+    home = home_of(buffer)
+    if stream == NO_WAIT or (is_capturing(home) and not is_capturing(handle)):
+        return home or LEGACY
+    device.join(buffer, handle)
+    if stream == PER_THREAD and home != handle:
+        device.events.wait(PER_THREAD, home)
+    return stream

@@ -6,11 +6,12 @@ out the grid and the constant arguments; what is left of a launch are addresses 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
-from tilearray_cuda import launch
+from tilearray_cuda import calls, launch
 from tilearray_cuda.codegen import FLAT_CASES, Source, generate, open_strides
 from tilearray_cuda.compile import cubin_of
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
@@ -19,12 +20,95 @@ from tilearray_cuda.spec import KernelSpec, make_spec
 Launch = Callable[..., None]
 
 
-class Kernel(NamedTuple):
-    """A kernel, loaded on one device."""
+class Kernel:
+    """A kernel, loaded on one device, with all that binding it to a loop needs and no loop changes.
 
-    spec: KernelSpec
-    source: Source
-    function: Any
+    Attributes
+    ----------
+    spec, source, function
+        What it computes, its text, and what the driver launches.
+    arguments : launch.Arguments
+        How its arguments are packed: operands first, then extents and strides as constants.
+    strides : tuple of (int, int)
+        The strides that are arguments, as positions in ``loop.strides``.
+    converters : tuple of callable or None
+        For each operand, what turns a number into the values that are packed.
+    kinds : tuple of str
+        Of each operand, as `calls.written_out` takes them.
+    written : dict
+        What binds loops of the kernel to calls, by how they differ.
+    """
+
+    __slots__ = ("arguments", "converters", "function", "itemsizes", "kinds", "source", "spec", "strides", "written")
+
+    def __init__(self, spec: KernelSpec, source: Source, function: Any) -> None:
+        self.spec = spec
+        self.source = source
+        self.function = function
+        self.strides = tuple([(position, axis) for _, position, axis in open_strides(spec)])
+        operands = [_operand(operand.dtype, operand.strides is None) for operand in spec.operands]
+        formats = [part for format, _ in operands for part in format]
+        integer = "i4x" if spec.index_bits == 32 else "q"
+        self.arguments = launch.Arguments(function, formats, [integer] * (spec.rank + len(self.strides)))
+        self.converters = tuple([convert for _, convert in operands])
+        self.kinds = tuple([_kind(operand.dtype, operand.strides is None) for operand in spec.operands])
+        self.written: dict[Any, Callable[..., Launch]] = {}
+        self.itemsizes = tuple([None if o.strides is None else ITEMSIZE[o.dtype] for o in spec.operands])
+
+    def launcher(self, loop: Any) -> launch.Launcher:
+        """Fix the grid and the constants of a loop."""
+        strides = loop.strides
+        constants = (*loop.shape, *[strides[position][axis] for position, axis in self.strides])
+        return self.arguments.launcher((grid_of(self, loop.shape), 1, 1), constants)
+
+    def shifts(self, loop: Any) -> tuple[int | None, ...]:
+        """For each operand the bytes from its first element to where the loop begins; None for a number."""
+        if not any(loop.shifts):
+            return tuple([None if itemsize is None else 0 for itemsize in self.itemsizes])
+        shifts = iter(loop.shifts)
+        return tuple([None if itemsize is None else itemsize * next(shifts) for itemsize in self.itemsizes])
+
+    def bind(self, loop: Any) -> Launch:
+        """Fix the loop: the result is called with a stream and ``buffer, byte offset`` or ``number, 0`` an operand."""
+        return calls.bind_operands(self.launcher(loop), self.shifts(loop), self.converters, self.spec.outputs)
+
+    def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: tuple[Any, ...]) -> Launch:
+        """Fix the loop and the call: the result is called with a stream and the operands.
+
+        Parameters
+        ----------
+        loop : Loop
+        rule : Rule
+            Of the kernel's body, the same for all calls; `tilearray.calls` says what it has.
+        signature : Signature or None
+            Of the array to make; None where the first operand is written.
+        gaps : tuple
+            For the output and each operand None, or when an array shares memory with the target; () without a target.
+        """
+        shifts = self.shifts(loop)
+        shifted = tuple(map(bool, shifts)) if any(shifts) else ()
+        same = gaps and tuple([gap is not None and gap[2] for gap in gaps])
+        bind_loop = self.written.get((shifted, same))
+        if bind_loop is None:
+            form = "into" if signature is None else "new"
+            bind_loop = self.written[shifted, same] = self._written_out(form, rule, shifted, same)
+        return bind_loop(self.launcher(loop), shifts, signature, gaps)
+
+    def _written_out(
+        self, form: str, rule: Any, shifted: tuple[bool, ...], same: tuple[bool, ...]
+    ) -> Callable[..., Launch]:
+        """What binds loops of the kernel to calls that are alike."""
+        kinds, converters = list(self.kinds), list(self.converters)
+        for i, take in enumerate(rule.numbers):
+            if shifted and shifted[i]:
+                kinds[i] = "shifted"
+            if same and same[i]:
+                kinds[i] += " same"
+            convert = converters[i]
+            if take is not None and convert is not None:
+                converters[i] = _composed(convert, take)
+                kinds[i] = kinds[i] if rule.raw else "number"
+        return calls.written_out(form, tuple(kinds))(self.arguments, converters, rule)
 
 
 def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel:
@@ -34,20 +118,9 @@ def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[boo
     return Kernel(spec, source, launch.load_function(device, cubin_of(source, device.arch)))
 
 
-def bind(device: Any, kernel: Kernel, loop: Any) -> Launch:
-    """Fix the loop: the result is called with a stream and ``buffer, byte offset`` or ``number, 0`` an operand."""
-    spec = kernel.spec
-    strides = [loop.strides[position][axis] for _, position, axis in open_strides(spec)]
-    integer = "i4x" if spec.index_bits == 32 else "q"
-    operands = [_operand(operand.dtype, operand.strides is None) for operand in spec.operands]
-    formats = [part for format, _ in operands for part in format]
-    constants = (*loop.shape, *strides)
-    launcher = launch.make_launcher(
-        kernel.function, grid_of(kernel, loop.shape), formats, [integer] * len(constants), constants
-    )
-    shifts = iter(shift * ITEMSIZE[operand.dtype] for operand, shift in zip(spec.arrays, loop.shifts, strict=True))
-    parts = [None if operand.strides is None else next(shifts) for operand in spec.operands]
-    return launch.bind_operands(launcher, parts, [convert for _, convert in operands], spec.outputs)
+def _composed(convert: calls.Converter, take: Callable[[Any], Any]) -> calls.Converter:
+    """What checks a number, and then turns it into the values that are packed."""
+    return lambda number: convert(take(number))
 
 
 def grid_of(kernel: Kernel, shape: tuple[int, ...]) -> int:
@@ -58,6 +131,16 @@ def grid_of(kernel: Kernel, shape: tuple[int, ...]) -> int:
     return prod(shape[:-2]) * -(-shape[-2] // tile.rows) * -(-shape[-1] // tile.columns)
 
 
+def _kind(dtype: str, is_number: bool) -> str:
+    """How an operand is packed: an address, a number as it is if it is an int or a float, or what it converts to."""
+    if not is_number:
+        return "array"
+    if dtype in ("float32", "float64"):  # struct rounds once, as C does
+        return "float"
+    return "integer" if STORAGE[dtype].kind in ("int", "uint") else "number"
+
+
+@functools.cache
 def _operand(dtype: str, is_number: bool) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]] | None]:
     """The `struct` formats of an operand in slots of 8 bytes, and how a number becomes their values."""
     if not is_number:
@@ -76,7 +159,7 @@ _SIZES = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4
 def _rounded(dtype: str) -> Callable[[Any], tuple[Any, ...]]:
     """What a number of a dtype is passed as: itself, or the value or the bits of the narrow float it is rounded to."""
     storage = STORAGE[dtype]
-    if storage.kind in ("bool", "int", "uint") or dtype == "float64":
+    if storage.kind in ("bool", "int", "uint") or dtype in ("float32", "float64"):  # `struct` rounds as C does
         return lambda number: (number,)
     from tilearray_host.casts import dtype_named, scalar
 

@@ -12,18 +12,15 @@ time of planning and not a crash of the GPU).
 The context is tried, not set: a call to set it would cost a fifth of the launch. Where a thread has no context, or that
 of another device, the launch fails without harm, and is made again in the right one.
 
-`bind_operands` writes a launch function out for its operands, as `collections.namedtuple` does for its fields, since a
-loop over them would cost as much as the launch.
+`Arguments` checks once for a kernel what all of its launches share; a `Launcher` is one grid and its constants.
 """
 
 from __future__ import annotations
 
 import ctypes
-import functools
 import struct
-import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilearray_cuda.driver import (
@@ -50,6 +47,7 @@ GRID_LIMITS = (2**31 - 1, 65535, 65535)
 SLAB = 64 << 10
 MAX_PARAMETERS = 512  # 4 KB of arguments, which every driver takes
 _WORD = 8
+_SCRATCH = (0,) * SCRATCH_POINTERS
 
 Frame = tuple[ctypes.Array[Any], int, int]
 """The slab, where in it the arguments begin, and the address of their addresses."""
@@ -106,17 +104,21 @@ class _Slab:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        self._use_another()
+
+    def _use_another(self) -> None:
         self._slab: ctypes.Array[Any] = (ctypes.c_ubyte * SLAB)()
+        self._first = ctypes.addressof(self._slab)
         self._used = 0
 
-    def carve(self, nbytes: int) -> tuple[ctypes.Array[Any], int]:
-        """Return a slab, and where in it `nbytes` bytes are free."""
+    def carve(self, nbytes: int) -> tuple[ctypes.Array[Any], int, int]:
+        """Return a slab, where in it `nbytes` bytes are free, and their address."""
         with self._lock:
             if self._used + nbytes > SLAB:
-                self._slab, self._used = (ctypes.c_ubyte * SLAB)(), 0
+                self._use_another()
             start = self._used
             self._used += nbytes
-            return self._slab, start
+            return self._slab, start, self._first + start
 
 
 _slab = _Slab()
@@ -131,30 +133,23 @@ class Launcher:
         Those that no launch is using.
     """
 
-    __slots__ = ("constants", "frames", "function", "grid", "pack", "slots")
+    __slots__ = ("arguments", "constants", "frames", "function", "grid", "pack")
 
-    def __init__(
-        self,
-        function: Function,
-        grid: tuple[int, int, int],
-        values: struct.Struct,
-        constants: bytes,
-    ) -> None:
-        self.function = function
+    def __init__(self, arguments: Arguments, grid: tuple[int, int, int], constants: Sequence[int | float]) -> None:
+        self.arguments = arguments
+        self.function = arguments.function
         self.grid = grid
-        self.pack = values.pack_into
+        self.pack = arguments.values.pack_into
         self.constants = constants
-        self.slots = (values.size + len(constants)) // _WORD
         self.frames: list[Frame] = []
 
     def frame(self) -> Frame:
-        """Return a new frame, complete but for the values."""
-        size = self.slots * _WORD
-        slab, start = _slab.carve(2 * size)
-        first = ctypes.addressof(slab) + start
-        struct.pack_into(f"{self.slots}Q", slab, start + size, *range(first, first + size, _WORD))
-        memory = memoryview(slab).cast("B")
-        memory[start + size - len(self.constants) : start + size] = self.constants
+        """Return a new frame, complete but for the values: they stand first, then what is fixed, then the addresses."""
+        arguments = self.arguments
+        size = arguments.size
+        slab, start, first = _slab.carve(2 * size)
+        addresses = range(first, first + size, _WORD)
+        arguments.fixed.pack_into(slab, start + arguments.values.size, *self.constants, *_SCRATCH, *addresses)
         return slab, start, first + size
 
     def __call__(self, stream: int, *values: Any) -> None:
@@ -195,6 +190,55 @@ class Launcher:
             raise error
 
 
+class Arguments:
+    """How a function's arguments are packed: what all of its launchers share, checked once.
+
+    Parameters
+    ----------
+    function : Function
+    formats : sequence of str
+        A native `struct` format of 8 bytes for each value that a launch is given: "Q", "q", "d", "f4x", "b7x", ...
+    constant_formats : sequence of str
+        Formats of the arguments behind them, which a launcher fixes.
+
+    Raises
+    ------
+    CudaError
+        If the function takes another number of arguments.
+    """
+
+    __slots__ = ("fixed", "function", "size", "values")
+
+    def __init__(self, function: Function, formats: Sequence[str], constant_formats: Sequence[str]) -> None:
+        slots = [*formats, *constant_formats]
+        if any(struct.calcsize(slot) != _WORD for slot in slots):
+            raise CudaError(f"make_launcher: {function.name}: expected struct formats of 8 bytes, got {slots}")
+        count = len(slots) + SCRATCH_POINTERS
+        if function.parameters not in (None, count):
+            raise CudaError(
+                f"make_launcher: {function.name} takes {function.parameters} arguments, and {count} would be passed, "
+                f"{SCRATCH_POINTERS} of them scratch pointers; this version of triton passes arguments in another way"
+            )
+        self.function = function
+        self.values = struct.Struct("".join(formats))
+        self.fixed = struct.Struct("".join(constant_formats) + SCRATCH_POINTERS * "Q" + f"{count}Q")
+        self.size = count * _WORD
+
+    def launcher(self, grid: tuple[int, int, int], constants: Sequence[int | float]) -> Launcher:
+        """Fix the grid and the constant arguments.
+
+        Raises
+        ------
+        CudaError
+            If the grid is too large.
+        """
+        x, y, z = grid
+        most, most_y, most_z = GRID_LIMITS
+        if not (0 < x <= most and 0 < y <= most_y and 0 < z <= most_z):
+            raise CudaError(f"make_launcher: {self.function.name}: expected a grid within {GRID_LIMITS}, got {grid}")
+        return Launcher(self, grid, constants)
+
+
 def make_launcher(
     function: Function,
     grid: int | tuple[int, ...],
@@ -202,125 +246,9 @@ def make_launcher(
     constant_formats: Sequence[str],
     constants: Sequence[int | float],
 ) -> Launcher:
-    """Fix the grid and the constant arguments of a function.
-
-    Parameters
-    ----------
-    function : Function
-    grid : int or tuple of up to three int
-        Number of programs.
-    formats : sequence of str
-        A native `struct` format of 8 bytes for each value that a launch is given: "Q", "q", "d", "f4x", "b7x", ...
-    constant_formats, constants : sequences
-        Formats and values of the arguments behind them.
-
-    Raises
-    ------
-    CudaError
-        If the grid is too large, or the function takes another number of arguments.
-    """
+    """Fix the grid (a number of programs along up to three axes) and the constant arguments of a function."""
     dimensions = (grid,) if isinstance(grid, int) else grid
-    x, y, z = (*dimensions, 1, 1)[:3]
-    if len(dimensions) > 3 or any(not 0 < size <= limit for size, limit in zip((x, y, z), GRID_LIMITS)):
+    if len(dimensions) > len(GRID_LIMITS):
         raise CudaError(f"make_launcher: {function.name}: expected a grid within {GRID_LIMITS}, got {grid}")
-    slots = [*formats, *constant_formats]
-    if any(struct.calcsize(slot) != _WORD for slot in slots):
-        raise CudaError(f"make_launcher: {function.name}: expected struct formats of 8 bytes, got {slots}")
-    count = len(slots) + SCRATCH_POINTERS
-    if function.parameters not in (None, count):
-        raise CudaError(
-            f"make_launcher: {function.name} takes {function.parameters} arguments, and {count} would be passed, "
-            f"{SCRATCH_POINTERS} of them scratch pointers; this version of triton passes arguments in another way"
-        )
-    packed = struct.pack("".join(constant_formats) + SCRATCH_POINTERS * "Q", *constants, *SCRATCH_POINTERS * [0])
-    return Launcher(function, (x, y, z), struct.Struct("".join(formats)), packed)
-
-
-# ---------------------------------------------------------------------- launches of buffers and numbers
-
-
-def bind_operands(
-    launcher: Launcher,
-    shifts: Sequence[int | None],
-    converters: Sequence[Callable[[Any], tuple[Any, ...]] | None],
-    outputs: int = 1,
-) -> Callable[..., None]:
-    """Return ``launch(stream, buffer, byte offset, ...)``, with ``number, 0`` where an operand is a number.
-
-    Parameters
-    ----------
-    launcher : Launcher
-        Its formats are "Q" for a buffer, and those of the converter's values for a number.
-    shifts : sequence of int or None
-        Bytes from a buffer's offset to where the loop begins; None for a number.
-    converters : sequence of callable or None
-        What turns a number into the values that are packed; None for a buffer.
-    outputs : int
-        How many operands are written; they come first.
-    """
-    kinds = tuple("number" if shift is None else ("shifted" if shift else "buffer") for shift in shifts)
-    function = launcher.function
-    return _written_out(kinds, outputs)(
-        launcher=launcher,
-        join=function.device.join,
-        shifts=tuple(shifts),
-        converters=tuple(converters),
-    )
-
-
-_SOURCE = """\
-def bind(launcher, join, shifts, converters):
-    {fixed}
-    frames, frame_of, pack, relaunch = launcher.frames, launcher.frame, launcher.pack, launcher.relaunch
-    pop, append, function = frames.pop, frames.append, launcher.function
-    handle, (x, y, z), threads, shared = function.handle, launcher.grid, function.threads, function.shared
-
-    def launch(stream, {parameters}):
-        if not stream and "torch" in modules:
-            check_capture(stream)
-        {joins}
-        try:
-            frame = pop()
-        except IndexError:
-            frame = frame_of()
-        slab, start, addresses = frame
-        try:
-            pack(slab, start, {values})
-            status, = cuLaunchKernel(handle, x, y, z, threads, 1, 1, shared, STREAMS[stream], addresses, 0)
-            if status is not SUCCESS:
-                relaunch(status, stream, addresses)
-        finally:
-            append(frame)
-
-    return launch
-"""
-
-
-@functools.cache
-def _written_out(kinds: tuple[str, ...], outputs: int) -> Callable[..., Callable[..., None]]:
-    """What binds a launcher to operands of these kinds."""
-    joins: list[str] = []
-    values: list[str] = []
-    for i, kind in enumerate(kinds):
-        if kind == "number":
-            values.append(f"*convert{i}(x{i})")
-            continue
-        values.append(f"x{i}.pointer + offset{i}" + (f" + shift{i}" if kind == "shifted" else ""))
-        joins += [f"if x{i}.stream != stream:", f"    join(x{i}, stream, {i < outputs})"]
-    every = range(len(kinds))
-    fixed = [f"({' '.join(f'{name}{i},' for i in every)})" for name in ("shift", "convert")]
-    text = _SOURCE.format(
-        fixed=f"{', '.join(fixed)} = shifts, converters",
-        parameters=", ".join(f"x{i}, offset{i}" for i in every),
-        joins="\n        ".join(joins),
-        values=", ".join(values),
-    )
-    names: dict[str, Any] = {
-        "STREAMS": STREAMS,
-        "SUCCESS": SUCCESS,
-        "check_capture": check_capture,
-        "cuLaunchKernel": api.cuLaunchKernel,
-        "modules": sys.modules,
-    }
-    exec(compile(text, "<tilearray launch>", "exec"), names)
-    return names["bind"]
+    x, y, z = (*dimensions, 1, 1)[:3]
+    return Arguments(function, formats, constant_formats).launcher((x, y, z), constants)

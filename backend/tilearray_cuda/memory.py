@@ -75,7 +75,8 @@ class Allocator:
         self.source: Any = sources.current(device)
         self.returned: list[tuple[Shared, int]] = []  # marked blocks, from Buffer.__del__
         self.lock = threading.RLock()  # the collector may run finalizers that come here again
-        self._by_nbytes: dict[int, dict[int, FreeList]] = {}  # stream -> bytes -> free list: what a hit looks up
+        self.legacy: dict[int, FreeList] = {}  # block size -> free list of the default stream: what a hit looks up
+        self._by_nbytes: dict[int, dict[int, FreeList]] = {}  # stream -> bytes -> free list: the same for any stream
         self._pools: dict[int, StreamPool] = {}
         self._captures: dict[int, StreamPool] = {}
         self._owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # of streams
@@ -89,20 +90,24 @@ class Allocator:
 
     def allocate(self, nbytes: int, stream: int, /) -> Buffer:
         """Return uninitialised memory ordered by a stream, its address a multiple of 256."""
-        try:
-            if stream and is_capturing(stream):
-                free = self._captured(stream).list_of(block_size(nbytes))
-            else:
-                free = self._by_nbytes[stream][nbytes]
-            pointer = free.pop()
-        except LookupError:
-            free, pointer = self._obtain(nbytes, stream)
+        free, pointer = self.take(nbytes, stream)
         buffer = Buffer()
         buffer.pointer = pointer
         buffer.nbytes = nbytes
         buffer.stream = stream
         buffer.free = free
         return buffer
+
+    def take(self, nbytes: int, stream: int) -> tuple[FreeList, int]:
+        """Return the free list of a size, and a block; what is written out in `calls` makes the buffer itself."""
+        try:
+            if stream and is_capturing(stream):
+                free = self._captured(stream).list_of(block_size(nbytes))
+            else:
+                free = self._by_nbytes[stream][nbytes]
+            return free, free.pop()
+        except LookupError:
+            return self._obtain(nbytes, stream)
 
     def join(self, buffer: Buffer, stream: int, writes: bool = False) -> None:
         """Make a stream wait until it may read or write a buffer; see `tilearray_cuda.stream`."""
@@ -229,6 +234,8 @@ class Allocator:
         if len(known) >= KNOWN_SIZES:
             known.clear()
         known[nbytes] = free
+        if stream == LEGACY_STREAM:
+            self.legacy[free.size] = free
 
     def collect(self) -> None:
         """Move marked blocks that came back to their free lists, as far as the readers' events have passed."""
@@ -317,6 +324,7 @@ class Allocator:
             self._retired += self._pools.values()
             self._pools = {}
             self._by_nbytes = {}
+            self.legacy.clear()
             self.source = source
 
     def statistics(self) -> Statistics:
@@ -333,6 +341,7 @@ class Allocator:
         """In a forked child: serve nothing, so that the next call asks the driver and fails clearly."""
         self.lock = threading.RLock()
         self._by_nbytes = {}
+        self.legacy.clear()
 
 
 def _size(nbytes: int) -> str:

@@ -97,7 +97,7 @@ def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
     return np.asarray(span), -low
 
 
-def from_numpy(array: np.ndarray, /, *, copy: bool) -> tuple[Buffer, int]:
+def from_numpy(array: np.ndarray, /, *, copy: bool, stream: Any = None) -> tuple[Buffer, int]:
     """Return a buffer that holds an array's elements at the array's own strides, and the byte offset of element 0.
 
     Parameters
@@ -106,6 +106,8 @@ def from_numpy(array: np.ndarray, /, *, copy: bool) -> tuple[Buffer, int]:
         An array whose data pointer and strides are multiples of its itemsize.
     copy : bool
         False shares the array's memory, with its writability. True copies it, gaps included, into writable memory.
+    stream : None
+        The host has none.
 
     Examples
     --------

@@ -75,7 +75,7 @@ def test_kernels_say_how_many_arguments_they_take():
     original = launch.Launcher.__init__
 
     def spy(self, function, *arguments):
-        seen.append(function.parameters)
+        seen.append(function.function.parameters)
         original(self, function, *arguments)
 
     launch.Launcher.__init__ = spy

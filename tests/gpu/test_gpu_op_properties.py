@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import oracles
 import pytest
 from formats import ARITHMETIC
-from oracles import CUDA_PROMISES, CUDA_ULPS, ULPS
+from oracles import CUDA_PROMISES, CUDA_ULPS
 from promoting import SEMANTICS
 from properties import COUNTS, EXAMPLES, LEAST, check_astype, check_call, check_setitem, many
 from rules import RULES
@@ -15,11 +16,15 @@ from strategies import Case, cases, moves
 import tilearray as ta
 from tilearray_cuda.casting import UnsupportedCastError
 
-# Libdevice's bounds in the place of NumPy's.
-ULPS.clear()
-ULPS.update({(name, dtype): CUDA_PROMISES for name in RULES for dtype in ("float32", "float64")} | CUDA_ULPS)
 NOT_YET = (NotImplementedError, UnsupportedCastError)
 """Complex functions, and conversions of the floats that are for storage only."""
+
+
+@pytest.fixture(autouse=True)
+def bounds_of_libdevice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the place of NumPy's."""
+    bounds = {(name, dtype): CUDA_PROMISES for name in RULES for dtype in ("float32", "float64")} | CUDA_ULPS
+    monkeypatch.setattr(oracles, "ULPS", bounds)
 
 
 def supported(check: Callable[[], bool]) -> bool:

@@ -86,7 +86,9 @@ def test_numbers_of_one_class_share_a_plan(plans):
         assert (x + number).tolist() == [number, number + 1, number + 2]
     assert plans.calls == 1
     assert (x + 2**40).tolist() == [2**40, 2**40 + 1, 2**40 + 2]
-    assert plans.calls == 2
+    assert plans.calls == 1, "every int asks for the dtype of the array"
+    assert [(x * number).dtype.name for number in (2.5, -1e30, 1e300)] == ["float32", "float32", "float64"]
+    assert plans.calls == 3, "the value of a float beside integers decides the dtype"
 
 
 FAMILIES = [

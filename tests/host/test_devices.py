@@ -17,9 +17,9 @@ import pytest
 
 import tilearray as ta
 from tilearray import conversion
-from tilearray.creation import _converted
 from tilearray.devices import CPU, Device, as_device, using_device
 from tilearray.errors import DeviceError, DeviceUnavailableError, ImplicitTransferError, OperandError
+from tilearray.importing import converted
 
 devices: Any = sys.modules["tilearray.devices"]  # as an attribute it is the function of that name
 
@@ -32,7 +32,7 @@ class Elsewhere:
     def __getattr__(self, name: str) -> Any:
         return getattr(CPU.backend, name)
 
-    def from_numpy(self, array: np.ndarray, *, copy: bool) -> Any:
+    def from_numpy(self, array: np.ndarray, *, copy: bool, stream: Any = None) -> Any:
         return CPU.backend.from_numpy(array, copy=True)
 
     def to_numpy(self, *view: Any) -> np.ndarray:
@@ -207,8 +207,8 @@ def test_data_do_not_leave_a_device_by_accident(elsewhere):
 
 def test_a_conversion_that_needs_nothing_gives_the_array(elsewhere):
     x = ta.ones(2, device=elsewhere)
-    assert _converted(x, None, None, None) is x
-    assert _converted(x, ta.float32, elsewhere, False) is x
+    assert converted(x, None, None, None) is x
+    assert converted(x, ta.float32, elsewhere, False) is x
 
 
 def test_a_device_is_the_default_for_a_while():

@@ -188,15 +188,27 @@ def test_an_export_copies_only_if_asked(dtype):
 def test_an_export_is_for_the_host():
     view = sample(dtypes.float32)
     assert capsule_name(export(view, dl_device=(1, 0))) == b"dltensor_versioned"
-    with pytest.raises(InterchangeError, match=r"on the host.*asked for on \(2, 0\); write x\.to_device"):
+    with pytest.raises(InterchangeError, match=r"device \(1, 0\), and asked for on \(2, 0\); write x\.to_device"):
         export(view, dl_device=(2, 0))
     with pytest.raises(InterchangeError, match="expected stream=None for host memory, got 1"):
         export(view, stream=1)
 
 
-def test_float4_is_not_exported():
-    with pytest.raises(InterchangeError, match=r"float4_e2m1fn.*DLPack packs two; write x\.view\('uint8'\)"):
-        export(np.zeros(4, dtypes.float4_e2m1fn))
+@pytest.mark.parametrize("max_version", [None, (0, 8), (1, 0)])
+def test_float4_is_exported_only_where_the_consumer_learns_that_it_is_padded(max_version):
+    with pytest.raises(InterchangeError, match=r"float4_e2m1fn.*learns from DLPack 1\.1 on.*write x\.view\('uint8'\)"):
+        export(np.zeros(4, dtypes.float4_e2m1fn), max_version)
+
+
+def test_padded_float4_goes_and_comes():
+    view = np.arange(-3, 4, dtype=np.float32).astype(dtypes.float4_e2m1fn)
+    capsule = export(view, (1, 1))
+    assert (field(capsule, "code").value, field(capsule, "bits").value, flags_of(capsule)) == (17, 4, 4)
+    assert ctypes.c_uint32.from_address(capsule_pointer(capsule, b"dltensor_versioned") + 4).value == 1
+    taken = from_capsule_producer(Producer(lambda **_: capsule), copy=False)
+    assert taken.dtype is dtypes.float4_e2m1fn
+    assert address(taken) == address(view)
+    assert np.array_equal(bits(taken), bits(view))
 
 
 # --- DLPack: round trips, copies, lifetimes -------------------------------------------------------------------------
@@ -250,7 +262,7 @@ def test_a_producer_is_told_not_to_copy_and_may_refuse():
 
     with pytest.raises(InterchangeError, match=r"test_interchange\.Producer refused to export its data: I have to"):
         from_capsule_producer(Producer(refuse), copy=False)
-    assert seen == [{"max_version": (1, 0), "copy": False}]
+    assert seen == [{"max_version": (1, 1), "copy": False}]
 
 
 def test_a_producer_of_the_old_protocol_gets_no_keywords():
@@ -394,7 +406,6 @@ MALFORMED = {
     "float6": ({"code": 15, "bits": 6}, DTypeError, "float6_e2m3fn, 6 bits"),
     "float4": ({"code": 17, "bits": 4}, DTypeError, "float4_e2m1fn.*DLPack packs it.*as uint8"),
     "packed float4": ({"code": 17, "bits": 4, "lanes": 2}, DTypeError, "2 lanes.*DLPack packs it"),
-    "cuda": ({"device_type": 2}, InterchangeError, r"memory on cuda \(DLPack device type 2\): it needs the CUDA"),
     "device": ({"device_type": 77}, InterchangeError, r"an unknown device \(DLPack device type 77\): no backend"),
     "ndim": ({"ndim": -1}, InterchangeError, "malformed: expected 0 to 64 dimensions, got -1"),
     "many dimensions": ({"ndim": 65}, InterchangeError, "expected 0 to 64 dimensions, got 65"),
@@ -427,7 +438,7 @@ def test_malformed_capsules_are_refused(case, max_version):
         ("shape", (4, -6), r"negative extents in the shape \[4, -6\]"),
         ("shape", (2**40, 2**40), "exceeds any address space"),
         ("shape", (0, 2**62), "exceeds any address space"),
-        ("strides", (2**61, 1), r"with strides \[2305843009213693952, 1\] exceeds any address space"),
+        ("strides", (2**61, 1), r"with strides \[2305843009213693952, 1\] at 0x\w+ exceeds any address space"),
         ("strides", (-(2**63), 1), "exceeds any address space"),
     ],
 )
@@ -474,8 +485,6 @@ NO_PRODUCERS = {
     "a list": ([1, 2], "expected an object with __dlpack__ and __dlpack_device__, got builtins.list; write asarray"),
     "a capsule": (export(np.ones(2)), "got builtins.PyCapsule; .* pass the array itself"),
     "half a producer": (types.SimpleNamespace(__dlpack__=None), "expected an object with __dlpack__ and"),
-    "on cuda": (Producer(fail, lambda: (2, 0)), "memory on cuda .DLPack device type 2.: it needs the CUDA backend"),
-    "managed": (Producer(fail, lambda: (13, 0)), "memory on cuda managed .*: it needs the CUDA backend"),
     "on rocm": (Producer(fail, lambda: (10, 0)), "memory on rocm .*: no backend for it exists"),
     "device None": (Producer(fail, lambda: None), "does not say where its data are"),
     "device of text": (Producer(fail, lambda: ("cpu", 0)), "does not say where its data are"),

@@ -120,13 +120,16 @@ def test_numpys_function_of_an_array_is_the_row(word: str) -> None:
 
 
 def test_every_ufunc_of_a_public_name_reaches_its_row() -> None:
-    """Not what is made of rows, since it has two results, and not products of matrices."""
+    """Not what is made of rows: ``np.divmod`` and ``np.frexp`` have two results; nor products of matrices."""
     public = {name: getattr(ta, name) for name in ta.__all__ if isinstance(getattr(np, name, None), np.ufunc)}
     rows = {getattr(np, name).__name__: row for name, row in public.items() if isinstance(row, Op)}
     assert len(rows) > 60
     assert {word: BY_UFUNC.get(word) for word in rows} == rows
     assert sorted(name for name, row in public.items() if not isinstance(row, Op)) == [
-        *("divmod", "frexp", "matmul", "vecdot")
+        "divmod",
+        "frexp",
+        "matmul",
+        "vecdot",
     ]
 
 

@@ -119,7 +119,7 @@ class Gpu:
         pointer = next(_numbers) << 40
         return Memory(pointer=pointer, nbytes=nbytes, readonly=False, stream=0, device_index=0)
 
-    def from_numpy(self, array: np.ndarray, *, copy: bool) -> tuple[Memory, int]:
+    def from_numpy(self, array: np.ndarray, *, copy: bool, stream: object = None) -> tuple[Memory, int]:
         return self.allocate(array.nbytes, 0), 0
 
     def compile(self, *request: Any) -> Any:
@@ -169,7 +169,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Recorder:
         return kernel_of("anything")
 
     monkeypatch.setattr(cache, "load_or_compile", record)
-    monkeypatch.setattr(launch, "load_function", lambda device, cubin: None)
+    monkeypatch.setattr(launch, "load_function", lambda device, cubin: SimpleNamespace(parameters=None))
     return recorder
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tilearray_cuda import driver, launch
+from tilearray_cuda import calls, driver, launch
 from tilearray_cuda.errors import CaptureError, CudaError
 from tilearray_cuda.stream import Stream
 
@@ -32,7 +32,7 @@ def test_a_launch_computes(device, load):
     launcher = launch.make_launcher(load(), 1, ["Q", "Q", "Q"], ["q"], [3])
     launcher(0, out.pointer, x.pointer, y.pointer)
     assert read(device, out, 3) == [11, 22, 33]
-    bound = launch.bind_operands(launcher, [8, 0, 0], [None, None, None])  # the loop begins at the second element
+    bound = calls.bind_operands(launcher, [8, 0, 0], [None, None, None])  # the loop begins at the second element
     bound(0, out, 0, x, 0, out, 0)
     assert read(device, out, 3) == [11, 12, 14]
     bound(0, out, -8, x, 8, y, 8)
@@ -73,7 +73,7 @@ def test_frames_never_overlap(device, load):
 def test_numbers_are_converted(device, load, stub):
     launcher = launch.make_launcher(load("other"), 1, ["Q", "f4x", "f4x"], ["q"], [1])
     out = device.allocate(8, 0)
-    bound = launch.bind_operands(launcher, [0, None], [None, lambda number: (number.real, number.imag)])
+    bound = calls.bind_operands(launcher, [0, None], [None, lambda number: (number.real, number.imag)])
     stub.start_log()
     bound(0, out, 0, 1 + 2j, 0)
     low = [argument & 0xFFFFFFFF for argument in stub.log()[0].arguments]
@@ -186,7 +186,7 @@ class OneFrame(list):
 
 
 def wrong_launches(device, launcher, threads=8, launches=400):
-    bound = launch.bind_operands(launcher, [0, 0, 0], [None, None, None])
+    bound = calls.bind_operands(launcher, [0, 0, 0], [None, None, None])
     wrong = []
 
     def body(seed):
@@ -236,8 +236,10 @@ def test_a_launch_on_the_default_stream_under_a_capture_of_torch(device, add, lo
     x, out, stream = numbers(device, 3), device.allocate(8, 0), Stream(device).handle
     launcher = launch.make_launcher(load(), 1, ["Q", "Q", "Q"], ["q"], [1])
     for torch in (torch_with(False, False), torch_with(True, False)):
+        monkeypatch.setattr(driver.TORCH, "captures", driver.TORCH.look)
         monkeypatch.setitem(sys.modules, "torch", torch)
         add(0, out, 0, x, 0, x, 0)
+    monkeypatch.setattr(driver.TORCH, "captures", driver.TORCH.look)
     monkeypatch.setitem(sys.modules, "torch", torch_with(True, True))
     stub.start_log()
     with pytest.raises(CaptureError, match=r"write with ta\.cuda\.stream\(torch\.cuda\.current_stream\(\)\)"):

@@ -11,8 +11,9 @@ import pytest
 
 from tilearray_cuda import device as devices
 from tilearray_cuda import sources
-from tilearray_cuda.blocks import LARGE, Buffer, ForeignBuffer, block_size
+from tilearray_cuda.blocks import LARGE, Buffer, block_size
 from tilearray_cuda.errors import CudaError, OutOfMemoryError
+from tilearray_cuda.foreign import borrow
 from tilearray_cuda.stream import Stream
 
 MIB = 1 << 20
@@ -223,13 +224,13 @@ class Owner:
     """Somebody else's memory."""
 
 
-def foreign(device, **options):
+def foreign(device, readonly=False):
     owner = Owner()
-    return ForeignBuffer(device, 0x1000, 64, owner, **options), weakref.ref(owner)
+    return borrow(device.index, 0x1000, 64, owner, readonly, 1), weakref.ref(owner)
 
 
 def test_foreign_memory_lives_as_long_as_its_buffer(device):
-    buffer, owner = foreign(device, readonly=True, stream=0)
+    buffer, owner = foreign(device, readonly=True)
     assert (buffer.pointer, buffer.nbytes, buffer.readonly) == (4096, 64, True)
     assert (buffer.stream, buffer.device_index) == (0, 0)
     assert owner() is not None

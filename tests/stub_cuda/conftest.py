@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 if "TILEARRAY_STUB_CUDA" in os.environ:
-    from tilearray_cuda import driver, launch
+    from tilearray_cuda import calls, driver, launch
     from tilearray_cuda.cubin import Cubin
     from tilearray_cuda.device import CudaDevice
 else:
@@ -44,6 +44,7 @@ class Stub:
         self.library = ctypes.CDLL("libcuda.so.1")
         self.library.stub_log.restype = ctypes.c_uint64
         self.library.stub_used.restype = ctypes.c_uint64
+        self.library.stub_calls.restype = ctypes.c_uint64
 
     def fail(self, name: str, code: int, skip: int = 0, times: int = 1) -> None:
         self.library.stub_fail(name.encode(), code, skip, times)
@@ -69,6 +70,10 @@ class Stub:
     def give_way(self, on: bool) -> None:
         """Let launches yield the processor before and while they read their arguments."""
         self.library.stub_yield(int(on))
+
+    def calls(self) -> int:
+        """How many calls of the driver there have been."""
+        return self.library.stub_calls()
 
     def used(self, device: int = 0) -> int:
         return self.library.stub_used(device)
@@ -114,4 +119,4 @@ def load(device: CudaDevice) -> Callable[..., Any]:
 def add(load: Callable[..., Any]) -> Callable[..., None]:
     """``add(stream, out, 0, x, 0, y, 0)`` over one int64 element."""
     launcher = launch.make_launcher(load(), 1, ["Q", "Q", "Q"], ["q"], [1])
-    return launch.bind_operands(launcher, [0, 0, 0], [None, None, None])
+    return calls.bind_operands(launcher, [0, 0, 0], [None, None, None])

@@ -30,7 +30,7 @@ enum { MAX_DEVICES = 8, MAX_LOG = 1 << 20, MAX_FAILURES = 16 };
 
 struct stream { uint32_t magic; int device; u64 capture; int held; };
 struct event { uint32_t magic; int device; struct stream *stream; int recorded, captured; };
-struct block { uint32_t magic; u64 size; int device; };
+struct block { uint32_t magic; u64 size; int device; struct block *next; };
 struct module { int parameters; void *context; };
 struct function { struct module *module; char name[64]; int shared; };
 struct entry { const char *name; u64 stream, object, size, arguments[4]; };
@@ -41,6 +41,7 @@ static int initialised, device_count = -1, legacy_held[MAX_DEVICES], yielding;
 static int forked;
 static void after_fork(void) { forked = 1; }
 static u64 used[MAX_DEVICES], capacity;
+static struct block *live;
 static struct entry log_entries[MAX_LOG];
 static u64 log_size;
 static int logging;
@@ -55,7 +56,10 @@ static int contexts[MAX_DEVICES];
 static void *current(void) { return depth ? stack[depth - 1] : NULL; }
 static int device_of(void *context) { return (int)((int *)context - contexts); }
 
+static u64 calls;
+
 static CUresult enter(const char *name) {
+    __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
     if (!initialised || forked) return NOT_INITIALIZED;
     if (!failure_count) return OK;
     CUresult result = OK;
@@ -264,6 +268,10 @@ CUresult cuMemAllocFromPoolAsync(u64 *pointer, size_t size, void *pool, struct s
     if (posix_memalign((void **)&memory, 512, size + 512)) return OUT_OF_MEMORY;
     struct block *block = (struct block *)memory;
     block->magic = BLOCK; block->size = size; block->device = device;
+    pthread_mutex_lock(&lock);
+    block->next = live;
+    live = block;
+    pthread_mutex_unlock(&lock);
     *pointer = (u64)(memory + 512);
     LOG(stream, *pointer, size);
     return OK;
@@ -276,9 +284,24 @@ CUresult cuMemFreeAsync(u64 pointer, struct stream *stream) {
     block->magic = DEAD;
     pthread_mutex_lock(&lock);
     used[block->device] -= block->size;
+    struct block **place = &live;
+    while (*place != block) place = &(*place)->next;
+    *place = block->next;
     pthread_mutex_unlock(&lock);
     free(block);
     return OK;
+}
+CUresult cuPointerGetAttribute(void *value, int attribute, u64 pointer) {
+    ENTER;
+    CUresult result = INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    for (struct block *block = live; block; block = block->next)
+        if (attribute == 9 && pointer >= (u64)block + 512 && pointer < (u64)block + 512 + block->size) {
+            *(int *)value = block->device;
+            result = OK;
+        }
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 CUresult cuMemHostAlloc(void **pointer, size_t size, unsigned flags) { ENTER; NEEDS_CONTEXT; *pointer = malloc(size); return OK; }
 CUresult cuMemFreeHost(void *pointer) { ENTER; free(pointer); return OK; }
@@ -359,6 +382,7 @@ static void *lookup(const char *name) {
         if (!dladdr((void *)&cuInit, &info)) return NULL;
         self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     }
+    if (!strcmp(name, "cuGetProcAddress")) name = "cuGetProcAddress_v2";
     return self ? dlsym(self, name) : NULL;
 }
 CUresult cuGetProcAddress_v2(const char *name, void **function, int version, u64 flags, int *status) {
@@ -386,5 +410,6 @@ void stub_hold(struct stream *stream, int device, int held) {
     if (REAL(stream)) stream->held = held; else legacy_held[device] = held;
 }
 void stub_yield(int on) { yielding = on; }
+u64 stub_calls(void) { return calls; }
 u64 stub_used(int device) { return used[device]; }
 int stub_shared(struct function *function) { return function->shared; }

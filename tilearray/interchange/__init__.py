@@ -2,9 +2,12 @@
 
 In the order in which `asarray` asks an object:
 
-- `tilearray.interchange.dlpack`: capsules, both ways. The only module that looks into one.
 - `tilearray.interchange.numpy`: ndarrays, NumPy's array protocols and Python's buffer protocol.
+- `tilearray.interchange.dlpack`: DLPack, both ways; `capsules` is the only module that looks into one, and
+  `c_exchange` takes the way without a capsule where a producer offers it.
+- `tilearray.interchange.cuda_array_interface`: the CUDA Array Interface, both ways.
 
-They work on ``np.ndarray`` and ``np.dtype`` and do not know the class `Array`. No module here imports a framework: an
-object is asked by its protocols, and a framework's peculiarities are looked up only if its user has imported it.
+They work on ``np.ndarray`` and ``np.dtype`` and do not know the class `Array`; what lies on a GPU is described by
+`tilearray.interchange.gpu`. No module here imports a framework: an object is asked by its protocols, and a framework's
+peculiarities are looked up only if its user has imported it.
 """

@@ -1,0 +1,234 @@
+"""Launches written out: what is left of an operation once its plan is known, as one Python function.
+
+A function that takes any operands would spend as much time on loops over them as the driver does on the launch. So the
+text of a launch is written for its operands, as `collections.namedtuple` does for its fields, and compiled once for
+every combination of their kinds. There are three forms:
+
+========  ============================================  ========================================================
+form      called with                                   does
+========  ============================================  ========================================================
+launch    ``stream, buffer, offset, number, 0, ...``    launches; the caller has made sure that it may
+new       ``stream, x, number, ...``                    allocates, launches, and returns the new array
+into      ``stream, out, x, number, ...``               launches and returns `out`, unless `out` may not be written
+                                                        or shares memory with an operand: then goes the whole way
+========  ============================================  ========================================================
+
+An array is what has the attributes ``_buffer``, ``_offset`` (in bytes) and ``_signature``; a new one gets the class of
+the first operand. In the text, ``x0`` is the first operand (the output, but for the form "new"), ``b0`` its buffer and
+``p0`` its address.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilearray_cuda.blocks import Buffer, block_size
+from tilearray_cuda.driver import STREAMS, SUCCESS, TORCH, api, check_capture
+from tilearray_cuda.launch import Launcher
+
+Converter = Callable[[Any], tuple[Any, ...]]
+"""What turns a number into the values that are packed for it."""
+
+_TEXT = """\
+def bind(arguments, converters, rule):
+    function, pack = arguments.function, arguments.values.pack_into
+    handle, threads, shared, join = function.handle, function.threads, function.shared, function.device.join
+    {kernel}
+
+    def bind_loop(launcher, shifts, signature, gaps):
+        frames, x = launcher.frames, launcher.grid[0]
+        {loop}
+
+        def launch({parameters}):
+            if not stream and "torch" in modules and torch.captures():
+                check_capture(stream)
+            {before}
+            try:
+                frame = frames.pop()
+            except IndexError:
+                frame = launcher.frame()
+            slab, start, addresses = frame
+            try:
+                pack(slab, start, {values})
+                queue = STREAMS[stream] if stream else None
+                status, = cuLaunchKernel(handle, x, 1, 1, threads, 1, 1, shared, queue, addresses, 0)
+                if status is not SUCCESS:
+                    launcher.relaunch(status, stream, addresses)
+            {errors}finally:
+                frames.append(frame)
+            {after}
+
+        return launch
+
+    return bind_loop
+"""
+
+_ALLOCATE = """\
+if stream:
+    free, p0 = take(signature.nbytes, stream)
+else:
+    try:
+        free = lists[size]
+        p0 = free.pop()
+    except LookupError:
+        free, p0 = take(signature.nbytes, stream)
+b0 = Buffer()
+b0.pointer = p0
+b0.nbytes = signature.nbytes
+b0.stream = stream
+b0.free = free"""
+
+_RESULT = """\
+result = new({like}.__class__)
+result._buffer = b0
+result._offset = 0
+result._signature = signature
+return result"""
+
+_OUT_OF_RANGE = """\
+except struct_error:
+                {takes}
+                raise
+            """
+
+
+def bind_operands(
+    launcher: Launcher,
+    shifts: Sequence[int | None],
+    converters: Sequence[Converter | None],
+    outputs: int = 1,
+) -> Callable[..., None]:
+    """Return ``launch(stream, buffer, byte offset, ...)``, with ``number, 0`` where an operand is a number.
+
+    Parameters
+    ----------
+    launcher : Launcher
+        Of a grid of one axis; its formats are "Q" for a buffer, and those of the converter's values for a number.
+    shifts : sequence of int or None
+        Bytes from a buffer's offset to where the loop begins; None for a number.
+    converters : sequence of callable or None
+        What turns a number into the values that are packed; None for a buffer.
+    outputs : int
+        How many operands are written; they come first.
+    """
+    kinds = tuple(["number" if shift is None else "shifted" if shift else "array" for shift in shifts])
+    bind_loop = written_out("launch", kinds, outputs)(launcher.arguments, converters, None)
+    return bind_loop(launcher, shifts, None, None)
+
+
+@functools.cache
+def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable[..., Any]:
+    """Return what binds a kernel, and then its loops, to operands of these kinds.
+
+    Parameters
+    ----------
+    form : str
+        "launch", "new" or "into", as above.
+    kinds : tuple of str
+        Of each operand, the output first: "array", "shifted" (an array whose loop does not begin at its first
+        element), "integer" or "float" (a number that is packed as it is if it is of that class), or "number". Of an
+        array beside a target, "array same" says that it has the same elements if it begins where the target does.
+    outputs : int
+        How many operands are written; they come first.
+
+    Returns
+    -------
+    callable
+        ``bind(arguments, converters, rule)``: the kernel's `launch.Arguments`, what turns numbers into the values that
+        are packed, and the body's `tilearray.calls.Rule`. It returns ``bind_loop(launcher, shifts, signature, gaps)``:
+        the bytes to where the loop begins, the signature of a new result, and when operands share memory.
+    """
+    arrays = [i for i, kind in enumerate(kinds) if kind.startswith(("array", "shifted"))]
+    read = arrays if form == "launch" else arrays[1:]
+    kernel = [_unpacked("convert", "converters", len(kinds))]
+    loop = [_unpacked("shift", "shifts", len(kinds))] if any(kind.startswith("shifted") for kind in kinds) else []
+    before: list[str] = []
+    after: list[str] = []
+    takes: list[str] = []
+    parameters = ["stream"]
+    if form == "launch":
+        parameters += [f"x{i}, offset{i}" for i in range(len(kinds))]
+    else:
+        parameters += [f"x{i}" for i in range(form == "new", len(kinds))]
+        takes = [f"take{i}(x{i})" for i, kind in enumerate(kinds) if kind == "integer"]
+        kernel += [_unpacked("take", "rule.numbers", len(kinds))] if takes else []
+        before += [f"b{i} = x{i}._buffer" for i in (read if form == "new" else arrays)]
+    if form == "new":
+        kernel.append("take, lists = function.device.memory.take, function.device.memory.legacy")
+        loop.append("size = block_size(signature.nbytes)")
+        before += _ALLOCATE.splitlines()
+        after += _RESULT.format(like=f"x{read[0]}").splitlines()
+    elif form == "into":
+        kernel.append("whole = rule.whole")
+        loop += [f"near{i}, far{i}, _ = gaps[{i}]" for i in read]
+        before += _checks(kinds, arrays)
+        after.append("return x0")
+    for i in read if form == "new" else arrays:
+        name = f"x{i}" if form == "launch" else f"b{i}"
+        writes = form != "new" and i < outputs
+        before += [f"if {name}.stream != stream:", f"    join({name}, stream, {writes})"]
+    text = _TEXT.format(
+        kernel=_lines(kernel, 4),
+        loop=_lines(loop, 8),
+        parameters=", ".join(parameters),
+        before=_lines(before, 12),
+        values=", ".join([_packed(form, i, kind) for i, kind in enumerate(kinds)]),
+        errors=_OUT_OF_RANGE.format(takes=_lines(takes, 16)) if takes else "",
+        after=_lines(after, 12),
+    )
+    names: dict[str, Any] = {
+        "Buffer": Buffer,
+        "STREAMS": STREAMS,
+        "SUCCESS": SUCCESS,
+        "block_size": block_size,
+        "check_capture": check_capture,
+        "cuLaunchKernel": api.cuLaunchKernel,
+        "modules": sys.modules,
+        "new": object.__new__,
+        "struct_error": struct.error,
+        "torch": TORCH,
+    }
+    exec(compile(text, f"<tilearray {form} {' '.join(kinds)}>", "exec"), names)
+    return names["bind"]
+
+
+def _packed(form: str, i: int, kind: str) -> str:
+    """The values of an operand in its launch's frame."""
+    if kind in ("integer", "float"):
+        exact = "int" if kind == "integer" else kind
+        return f"x{i} if x{i}.__class__ is {exact} else convert{i}(x{i})[0]"
+    if kind == "number":
+        return f"*convert{i}(x{i})"
+    if form == "launch":
+        address = f"x{i}.pointer + offset{i}"
+    elif form == "into" or not i:
+        address = f"p{i}"
+    else:
+        address = f"b{i}.pointer + x{i}._offset"
+    return f"{address} + shift{i}" if kind.startswith("shifted") else address
+
+
+def _checks(kinds: tuple[str, ...], arrays: list[int]) -> list[str]:
+    """The addresses, and whether the output may be written: not read-only, nor in memory that an operand is in.
+
+    The distance between two arrays that share memory lies between bounds. It is 0 if they are the very same view.
+    """
+    lines = [f"p{i} = b{i}.pointer + x{i}._offset" for i in arrays]
+    shared = ["b0.readonly"]
+    for i in arrays[1:]:
+        same = kinds[i].endswith("same")
+        shared.append(f"near{i} < p{i} - p0 < far{i}" + (f" and p{i} != p0" if same else ""))
+    operands = ", ".join(f"x{i}" for i in range(1, len(kinds)))
+    return [*lines, f"if {' or '.join(shared)}:", f"    return whole(({operands},), x0)"]
+
+
+def _unpacked(name: str, values: str, count: int) -> str:
+    return f"({' '.join(f'{name}{i},' for i in range(count))}) = {values}"
+
+
+def _lines(lines: Sequence[str], indent: int) -> str:
+    return f"\n{' ' * indent}".join(lines)

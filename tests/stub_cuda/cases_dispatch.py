@@ -1,0 +1,196 @@
+"""What an operation that was planned before may do, counted: driver calls, Python frames, plans, kernels. No clocks.
+
+The numbers are upper bounds of the hit path as it is. Who raises one makes every small operation slower, and should know.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+import pytest
+
+import tilearray as ta
+from tilearray import caches, elementwise, plan, views
+from tilearray.layout import Layout
+from tilearray_cuda import kernel
+from tilearray_cuda.cache import Cubin
+
+
+class Counted:
+    """Calls of what an operation does only once: look the whole way, plan, compile, work out a layout."""
+
+    def __init__(self, monkeypatch):
+        self.calls = Counter()
+        for owner, name in (
+            (elementwise, "make_plan"),
+            (elementwise, "execute"),
+            (kernel, "cubin_of"),
+            (plan, "make_loop"),
+            (views, "_taken"),
+            (views, "_transposed"),
+            (Layout, "__init__"),
+        ):
+            monkeypatch.setattr(owner, name, self.counting(name, getattr(owner, name)))
+
+    def counting(self, name, function):
+        def counted(*args, **kwargs):
+            self.calls[name] += 1
+            return function(*args, **kwargs)
+
+        return counted
+
+
+@pytest.fixture
+def counted(monkeypatch, stub):
+    caches.PLANS.clear()
+    caches.KERNELS.clear()
+    monkeypatch.setattr(kernel, "cubin_of", lambda source, arch: Cubin(b"other", source.name, source.tile.warps, 0))
+    return Counted(monkeypatch)
+
+
+def vector(size=1000, dtype="float32"):
+    return ta.empty((size,), dtype=dtype, device="cuda:0")
+
+
+def frames_of(call):
+    """The Python functions that a call enters, by name, but for those of cuda-python."""
+    entered = []
+
+    def profile(frame, event, argument):
+        if event == "call" and "bindings" not in frame.f_code.co_filename:
+            entered.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return entered[1:]  # less the call itself
+
+
+HIT = ["method", "launch"]
+FREED = "__del__"
+
+CALLS = [
+    ("a + b", lambda a, b, m: a + b, [*HIT, FREED]),
+    ("a < b", lambda a, b, m: a < b, [*HIT, FREED]),
+    ("a * 2.0", lambda a, b, m: a * 2.0, [*HIT, FREED]),
+    ("2.0 * a", lambda a, b, m: 2.0 * a, [*HIT, FREED]),
+    ("-a", lambda a, b, m: -a, [*HIT, FREED]),
+    ("a += b", lambda a, b, m: a.__iadd__(b), HIT),
+    ("a += 2.0", lambda a, b, m: a.__iadd__(2.0), HIT),
+    ("add(a, b)", lambda a, b, m: ta.add(a, b), ["__call__", "launch", FREED]),
+    ("add(a, b, out=a)", lambda a, b, m: ta.add(a, b, out=a), ["__call__", "launch"]),
+    ("where(c, a, b)", lambda a, b, m: ta.where(a < b, a, b), [*HIT, "__call__", "launch", FREED, FREED]),
+    ("m + m.T", lambda a, b, m: m + m.T, ["transposed", *HIT, FREED]),
+]
+
+
+@pytest.mark.parametrize(("call", "frames"), [case[1:] for case in CALLS], ids=[case[0] for case in CALLS])
+def test_a_hit_is_a_lookup_and_a_launch(counted, stub, call, frames):
+    operands = vector(), vector(), ta.empty((32, 32), dtype="float32", device="cuda:0")
+
+    def again():
+        call(*operands)
+
+    again()
+    assert counted.calls["make_plan"] >= 1
+    assert counted.calls["cubin_of"] >= 1
+    again()
+    counted.calls.clear()
+    launches, before = frames.count("launch"), stub.calls()
+    again()
+    assert stub.calls() - before == launches
+    assert frames_of(again) == ["<lambda>", *frames]
+    assert counted.calls == {}
+
+
+VIEWS = [
+    ("a[1:]", lambda a, m: a[1:], ["get"]),
+    ("a[5]", lambda a, m: a[5], ["get"]),
+    ("a[::-2]", lambda a, m: a[::-2], ["get"]),
+    ("m[1:, ::2]", lambda a, m: m[1:, ::2], ["get", "_selected"]),
+    ("m[:, -1]", lambda a, m: m[:, -1], ["get", "_selected"]),
+    ("m.T", lambda a, m: m.T, ["transposed"]),
+]
+
+
+@pytest.mark.parametrize(("view", "frames"), [case[1:] for case in VIEWS], ids=[case[0] for case in VIEWS])
+def test_a_view_taken_before_asks_for_nothing(counted, stub, view, frames):
+    a, m = vector(), ta.empty((32, 32), dtype="float32", device="cuda:0")
+    first = view(a, m)
+    counted.calls.clear()
+    before = stub.calls()
+    assert frames_of(lambda: view(a, m)) == ["<lambda>", *frames]
+    second = view(a, m)
+    assert second._signature is first._signature
+    assert (second._buffer, second._offset) == (first._buffer, first._offset)
+    assert stub.calls() == before
+    assert counted.calls == {}
+
+
+def test_a_window_that_slides_is_one_view_of_two_alignments(counted):
+    a = vector()
+    signatures = {a[start : start + 100]._signature for start in range(500)}
+    assert len(signatures) == 2
+    assert {signature.aligned for signature in signatures} == {True, False}
+    assert counted.calls["_taken"] == 1
+    for start in range(0, 500, 7):
+        x = a[start : start + 100]
+        assert x._signature.aligned == (x._address % 16 == 0)
+        assert (x.shape, x.strides, x.offset) == ((100,), (1,), start)
+
+
+def test_numbers_make_one_plan_and_one_kernel(counted):
+    a, i = vector(), vector(dtype="int8")
+    for number in (2.0, -3.5, 1e300, float("nan"), 7, 2**80, True):
+        a * number
+    for number in (1, -128, 127):
+        i + number
+        i < number
+    assert counted.calls["cubin_of"] == 3
+    assert counted.calls["make_plan"] == 3 + 1 + 1  # float, int and bool beside float; int8 with int; the comparison
+    with pytest.raises(ta.ScalarOverflowError, match="128 does not fit int8"):
+        i + 128
+    assert (i < 128).dtype == "bool"  # compared as int32, in a kernel of its own
+
+
+def test_a_shape_never_seen_costs_a_plan_and_its_launch(counted, stub):
+    pool = vector(1 << 16)
+    shapes = [(pool[:size], pool[:size]) for size in range(1030, 1130)]  # in blocks of one size
+    for x, y in shapes[:20]:
+        x + y
+    counted.calls.clear()
+    before = stub.calls()
+    for x, y in shapes[20:]:
+        x + y
+    assert stub.calls() - before == 80
+    assert counted.calls["make_plan"] == 80
+    assert counted.calls["cubin_of"] == 0
+
+
+def test_a_number_that_does_not_fit_gives_its_frame_back(counted):
+    i = vector(dtype="int8")
+    i + 1
+    for _ in range(5):
+        with pytest.raises(ta.ScalarOverflowError):
+            i + 1000
+    planned = next(iter(caches.leaves(caches.PLANS._young[id(elementwise.plans_of(ta.get_semantics()))])))
+    launcher = dict(zip(planned.call.__code__.co_freevars, [cell.cell_contents for cell in planned.call.__closure__]))
+    assert len(launcher["frames"]) == 1
+
+
+def test_signatures_that_leave_the_table_let_go(counted, monkeypatch):
+    from tilearray import base
+
+    monkeypatch.setattr(base, "SIGNATURES", caches.TwoGenerations(8, base.Signature.forget))
+    x = ta.empty((200,), dtype="float32", device="cuda:0")
+    first = x._signature
+    y = x
+    for _ in range(100):
+        y = y[1:]
+    assert not first.interned
+    assert first.views == {}
+    assert (x[1:].shape, x._signature.interned) == ((199,), True)
+    assert x.T.shape == (200,)

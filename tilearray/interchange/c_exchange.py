@@ -1,0 +1,111 @@
+"""DLPack's C exchange API, as a consumer: a capsule on a producer's class that holds functions.
+
+They make nobody wait and ask for no stream; the consumer asks for the producer's current stream. The structures are
+those of dlpack.h 1.3.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import Any
+
+from tilearray.errors import InterchangeError
+from tilearray.interchange.capsules import MAJOR, ManagedVersioned, Taken, capsule_name, capsule_pointer, consume
+
+_ATTRIBUTE = "__dlpack_c_exchange_api__"
+_NAME = b"dlpack_exchange_api"
+_CAPSULE_NAME = b"dltensor_versioned"  # the capsule borrows it: it lives as long as the module
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p))
+
+
+class _Functions(ctypes.Structure):
+    _fields_ = (
+        ("header", _Header),
+        ("allocate", ctypes.c_void_p),
+        ("from_object", ctypes.c_void_p),
+        ("to_object", ctypes.c_void_p),
+        ("look_at_object", ctypes.c_void_p),
+        ("current_stream", ctypes.c_void_p),
+    )
+
+
+# They run with the GIL, and what Python exception they leave is raised.
+_FromObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
+_CurrentStream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+_Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+
+
+class ExchangeApi:
+    """The functions of one producer's class."""
+
+    __slots__ = ("_current_stream", "_from_object")
+
+    def __init__(self, functions: _Functions) -> None:
+        self._from_object = _FromObject(functions.from_object)
+        self._current_stream = _CurrentStream(functions.current_stream)
+
+    def take(self, producer: Any) -> Taken:
+        """Take an object's memory."""
+        managed = ctypes.c_void_p()
+        try:
+            status = self._from_object(producer, ctypes.byref(managed))
+        except Exception as error:
+            raise _refusal(producer, str(error)) from error
+        if status or not managed.value:
+            raise _refusal(producer, f"status {status}")
+        try:
+            return consume(_new_capsule(managed.value, _CAPSULE_NAME, None))
+        except Exception:
+            deleter = ManagedVersioned.from_address(managed.value).deleter
+            if deleter:
+                _Deleter(deleter)(managed.value)
+            raise
+
+    def current_stream(self, kind: int, index: int) -> int:
+        """Return the handle of the stream on which the producer works now."""
+        stream = ctypes.c_void_p()
+        if self._current_stream(kind, index, ctypes.byref(stream)):
+            raise InterchangeError("from_dlpack: the producer does not say which stream it uses")
+        return stream.value or 0
+
+
+_APIS: weakref.WeakKeyDictionary[type, ExchangeApi | None] = weakref.WeakKeyDictionary()
+
+
+def api_of(producer: type) -> ExchangeApi | None:
+    """Return the C exchange API of a class, in a version that we know; None where it has none."""
+    capsule: object = getattr(producer, _ATTRIBUTE, None)
+    if capsule is None:
+        return None
+    try:
+        return _APIS[producer]
+    except KeyError:
+        found = _APIS[producer] = _api_in(capsule)
+        return found
+
+
+def _api_in(capsule: object) -> ExchangeApi | None:
+    try:
+        if capsule_name(capsule) != _NAME:
+            return None
+    except ValueError:  # no capsule
+        return None
+    address: int | None = capsule_pointer(capsule, _NAME)
+    while address:
+        functions = _Functions.from_address(address)
+        if functions.header.major == MAJOR:
+            return ExchangeApi(functions) if functions.from_object and functions.current_stream else None
+        address = functions.header.previous
+    return None
+
+
+def _refusal(producer: object, why: str) -> InterchangeError:
+    kind = type(producer)
+    return InterchangeError(f"from_dlpack: {kind.__module__}.{kind.__qualname__} refused to export its data: {why}")
