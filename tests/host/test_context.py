@@ -14,8 +14,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilearray import dtypes
 import tilearray as ta
+from tilearray import dtypes
 from tilearray.context import (
     STATE,
     can_cast,
