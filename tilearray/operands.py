@@ -67,7 +67,7 @@ def class_that_decides(
         return None
     (number,) = numbers
     kind = _CLASS_OF[number]
-    known = (body, semantics)  # semantics share bodies, and differ on the numbers that they take
+    known = (body, semantics, kind)  # semantics share bodies, and so do kinds, with other numbers that they take
     decides = _DECIDES.get(known)
     if decides is None:
         types = types_of(keys, semantics)

@@ -320,6 +320,7 @@ def test_plans_found_by_the_class_of_a_number_are_of_one_semantics() -> None:
     x = ta.ones(2, dtype="float32", device="cpu")
     for name in ("array-api", "torch", "array-api", "torch"):
         with semantics(name):
+            assert (x * True).tolist() == [1, 1]
             assert (x * 3).tolist() == [3, 3]
             if name == "array-api":
                 assert (x * 2**70).tolist() == [2.0**70] * 2
