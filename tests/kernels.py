@@ -16,8 +16,8 @@ from rules import RULES
 from tilearray import ops
 from tilearray.body import Body, body_of
 from tilearray.loop import Loop, layout_class, make_loop
-from tilearray.promotion import SEMANTICS
 from tilearray.scalars import classify
+from tilearray.systems import SEMANTICS
 from tilearray_cuda.codegen import Source, generate
 from tilearray_cuda.spec import KernelSpec, make_spec
 

@@ -28,9 +28,12 @@ from formats import (
     step,
     width_of,
 )
-from rules import COMPARISONS, RULES, TRUNCATING, Rule, common, number_kind, same_kind
+from promoting import INTEGER, NOT_COMPUTED, WIDE_NUMBERS, common, float_of, stores
+from rules import COMPARISONS, RULES, TRUNCATING, Rule, number_kind
 
 from tilearray.errors import DTypeError, PromotionError, ScalarOverflowError
+
+SAME_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 # --- a call -------------------------------------------------------------------------------------------------------
 
@@ -72,6 +75,7 @@ class Operand(NamedTuple):
     dtype: str | None
     values: Values
     number: Number | None = None
+    point: bool = False  # a 0-d array
 
     @property
     def kind(self) -> str:
@@ -103,13 +107,13 @@ def predict(name: str, operands: Sequence[Operand], semantics: str, target: str 
         typed, columns = "int64", [operand.values for operand in rest]  # exact, and never an error
     else:
         try:
-            typed = typed_as(rule, rest, semantics)
+            typed = typed_as(name, rule, rest, semantics)
         except (PromotionError, ScalarOverflowError) as error:
             return Outcome(frozenset(errors | {type(error)}))
-        errors |= refusals(name, rule, rest, typed)
-        columns = [] if errors else [cast(o.values, o.dtype or number_dtype(o.number), typed) for o in rest]
+        errors |= refusals(name, rule, rest, typed, semantics)
+        columns = [] if errors else [rounded(name, operand, typed, semantics) for operand in rest]
     result = result_of(rule, typed)
-    if target is not None and not same_kind(result, target):
+    if target is not None and not stores(result, target, semantics):
         errors.add(DTypeError)
     if errors:
         return Outcome(frozenset(errors))
@@ -165,23 +169,34 @@ def number_dtype(value: Number) -> str:
     return {"bool": "bool", "int": "int64", "float": "float64", "complex": "complex128"}[number_kind(value)]
 
 
-def typed_as(rule: Rule, operands: Sequence[Operand], semantics: str) -> str:
+def typed_as(name: str, rule: Rule, operands: Sequence[Operand], semantics: str) -> str:
     """The dtype that operands are rounded to."""
-    names = {operand.dtype for operand in operands if operand.dtype is not None}
-    typed = common(names, [operand.number for operand in operands if operand.number is not None], semantics)
+    typed = common(operands, semantics)
     if rule.result == "float64" and typed not in STORAGE:
         return "complex128" if kind_of(typed) == "complex" else "float64"
     if "float" in rule.result and kind_of(typed) in ("bool", "int"):
-        return "float32"
+        return float_of(name, typed, semantics)
     if rule.result == "int" and typed == "bool":
-        return "int64" if semantics == "array-api" else "int32"
+        return INTEGER[semantics]
     return typed
 
 
-def refusals(name: str, rule: Rule, operands: Sequence[Operand], typed: str) -> set[type[Exception]]:
+def rounded(name: str, operand: Operand, typed: str, semantics: str) -> Values:
+    """An operand in the dtype that all are rounded to; torch keeps some numbers in the one that is computed in."""
+    wide = operand.dtype is None and name in WIDE_NUMBERS.get(semantics, ())
+    narrow = kind_of(typed) == "float" and width_of(typed) < 32
+    return cast(operand.values, operand.dtype or number_dtype(operand.number), "float32" if wide and narrow else typed)
+
+
+def refusals(name: str, rule: Rule, operands: Sequence[Operand], typed: str, semantics: str) -> set[type[Exception]]:
     """The errors of a call whose operands have a common dtype."""
     errors: set[type[Exception]] = set()
     if kind_of(typed) not in rule.kinds or (typed in STORAGE and not rule.moves):
+        errors.add(DTypeError)
+    bools_compared = typed == "bool" and rule.result == "bool"
+    if typed in NOT_COMPUTED.get(semantics, ()) and not rule.moves and not bools_compared:
+        errors.add(DTypeError)
+    if semantics == "cutile" and name in SAME_BITS and len({o.dtype for o in operands if o.dtype}) > 1:
         errors.add(DTypeError)
     for position, operand in enumerate(operands):
         if operand.dtype is None and kind_of(typed) == "int":

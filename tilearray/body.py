@@ -25,9 +25,13 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.caches import TwoGenerations
+from tilearray.casting import can_cast_same_kind
+from tilearray.deciding import ZeroDim
 from tilearray.errors import DTypeError
-from tilearray.promotion import ARRAY_API, Semantics, can_cast_same_kind
+from tilearray.lattice import names
+from tilearray.promotion import Semantics
 from tilearray.scalars import ScalarClass
+from tilearray.systems import ARRAY_API
 
 if TYPE_CHECKING:
     from tilearray.elementwise import Op
@@ -50,7 +54,7 @@ def typed_scalar(dtype: np.dtype) -> TypedScalar:
     return _TYPED[dtype]
 
 
-Type = np.dtype | ScalarClass | TypedScalar
+Type = np.dtype | ZeroDim | ScalarClass | TypedScalar
 
 
 class Promotion(enum.Enum):
@@ -58,12 +62,14 @@ class Promotion(enum.Enum):
 
     DEFAULT = "the common dtype; 8- and 16-bit floats compute in float32"
     NO_OPMATH = "the common dtype, and none wider in between"
-    INT_TO_FLOAT = "the common dtype; integers become the default float"
+    BITWISE = "the common dtype; semantics may ask for operands of one dtype"
+    INT_TO_FLOAT = "the common dtype; integers become a float"
+    TRUE_DIVISION = "the common dtype; integers become the float of true division"
     ALWAYS_BOOL = "bool; the common dtype decides, but integers are compared exactly"
     COMPLEX_TO_FLOAT = "the common dtype; complex becomes the float of its parts"
     BOOL_TO_LONG = "the common dtype; bool becomes the default integer"
     ALWAYS_FLOAT = "a float: the default one for integers, that of the parts for complex"
-    FLOAT_TO_BOOL = "bool; the common dtype decides, and integers count as the default float"
+    FLOAT_TO_BOOL = "bool; the common dtype decides, and integers count as the float of true division"
     FLOAT64 = "float64, complex128 for complex"
     ALWAYS_INT32 = "int32"
     TRUTH = "bool; every operand by itself is true where it is not 0"
@@ -115,7 +121,7 @@ def body_of(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype
 
 def _build(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype | None) -> Body:
     typing = typing_of(op, semantics, types)
-    stored = typing.result if out is None else _stored_as(op, typing.result, out)
+    stored = typing.result if out is None else _stored_as(op, semantics, typing.result, out)
     nodes: list[Node] = []
 
     def add(*node: object) -> int:
@@ -126,10 +132,8 @@ def _build(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype 
     scalars: list[np.dtype | None] = []
     arguments: list[int] = []
     for position, (given, casts) in enumerate(zip(types, typing.casts, strict=True)):
-        is_scalar = not isinstance(given, np.dtype)
-        current = (
-            casts[0] if isinstance(given, ScalarClass) else given.dtype if isinstance(given, TypedScalar) else given
-        )
+        is_scalar = isinstance(given, ScalarClass | TypedScalar)
+        current = casts[0] if isinstance(given, ScalarClass) else plain_dtype(given)
         inputs.append(("scalar" if is_scalar else "array", current.name))
         scalars.append(current if is_scalar else None)
         argument = add("input", position)
@@ -161,37 +165,61 @@ def typing_of(op: Op, semantics: Semantics, types: Sequence[Type]) -> Typing:
     """Decide the dtypes of one call of `op`, or say why the op does not take these operands."""
     if op.promotion is Promotion.TRUTH:
         return Typing(((dtypes.bool_,),) * op.arity, op.name, dtypes.bool_, dtypes.bool_)
-    plain = [given.dtype if isinstance(given, TypedScalar) else given for given in types]
+    plain = [plain_type(given) for given in types]
     end = op.arity - op.exponents
-    masks, rest, exponents = plain[: op.masks], plain[op.masks : end], plain[end:]
-    mask_casts = tuple((check_mask(op, given),) for given in masks)
-    exponent_casts = tuple((check_exponent(op, given),) for given in exponents)
+    mask_casts = tuple((check_mask(op, given),) for given in plain[: op.masks])
+    exponent_casts = tuple((check_exponent(op, given),) for given in plain[end:])
+    rest = plain[op.masks : end]
     if op.promotion is Promotion.ALWAYS_BOOL and len(rest) > 1 and _all_integers(rest):
-        return _exact_comparison(op, rest)
-    common = _computed_as(op.promotion, semantics, semantics.result_type(rest, op.name))
-    _check_kind(op, common)
-    compute = common if op.narrow or op.promotion is Promotion.NO_OPMATH else opmath(common)
+        return _exact_comparison(op, semantics, rest)
+    operands = [given.dtype if isinstance(given, TypedScalar) else given for given in types[op.masks : end]]
+    common = computed_as(op, semantics, semantics.result_type(operands, op.name))
+    _check_kind(op, semantics, common)
+    if op.promotion is Promotion.BITWISE and semantics.same_bits:
+        _check_same_bits(op, operands)
+    compute = common if op.narrow or op.promotion in _NEVER_WIDER else opmath(common)
     result = _returned_as(op.promotion, common)
     returns = compute if result == common else result
     truncates = semantics.integer_division == "trunc" and dtypes.info(common).kind in ("int", "uint")
     function = op.truncating if truncates and op.truncating is not None else op.name
-    casts = (*mask_casts, *((common, compute),) * len(rest), *exponent_casts)
-    return Typing(casts, function, returns, result)
+    wide = op.name in semantics.wide_numbers
+    casts = [(compute,) if wide and isinstance(given, ScalarClass) else (common, compute) for given in rest]
+    return Typing((*mask_casts, *casts, *exponent_casts), function, returns, result)
 
 
-_INTEGERS_AS_FLOAT = {
-    *(Promotion.INT_TO_FLOAT, Promotion.ALWAYS_FLOAT, Promotion.FLOAT_TO_BOOL, Promotion.ALWAYS_INT32)
-}
+def plain_dtype(given: np.dtype | ZeroDim | TypedScalar) -> np.dtype:
+    """Return the dtype of an operand that has one."""
+    return given if isinstance(given, np.dtype) else given.dtype
 
 
-def _computed_as(promotion: Promotion, semantics: Semantics, common: np.dtype) -> np.dtype:
-    """The dtype that the operands of a common dtype are rounded to."""
+def plain_type(given: Type) -> np.dtype | ScalarClass:
+    """Return an operand's dtype, or the class of a Python number."""
+    return given if isinstance(given, ScalarClass) else plain_dtype(given)
+
+
+_NEVER_WIDER = {Promotion.NO_OPMATH, Promotion.BITWISE}
+_BY_DIVISION = {Promotion.TRUE_DIVISION, Promotion.FLOAT_TO_BOOL}
+_BY_FUNCTION = {Promotion.INT_TO_FLOAT, Promotion.ALWAYS_FLOAT, Promotion.ALWAYS_INT32}
+
+
+def computed_as(op: Op, semantics: Semantics, common: np.dtype) -> np.dtype:
+    """Return what the operands are rounded to: the common dtype, or what an op takes in its place.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> computed_as(ta.sqrt, ta.get_semantics(), ta.int8)
+    dtype('float32')
+    """
     kind = dtypes.info(common).kind
-    if promotion in _INTEGERS_AS_FLOAT and kind in ("bool", "int", "uint"):
-        return semantics.true_division
-    if promotion is Promotion.BOOL_TO_LONG and kind == "bool":
+    if kind in ("bool", "int", "uint"):
+        if op.promotion in _BY_DIVISION:
+            return semantics.true_division
+        if op.promotion in _BY_FUNCTION:
+            return semantics.integer_functions.get(common, semantics.true_division)
+    if kind == "bool" and op.promotion is Promotion.BOOL_TO_LONG:
         return semantics.defaults["int"]
-    if promotion is Promotion.FLOAT64 and dtypes.info(common).arithmetic:
+    if op.promotion is Promotion.FLOAT64 and dtypes.info(common).arithmetic:
         return dtypes.complex128 if kind == "complex" else dtypes.float64
     return common
 
@@ -242,17 +270,35 @@ def check_exponent(op: Op, given: np.dtype | ScalarClass) -> np.dtype:
     return dtypes.int64
 
 
-def _check_kind(op: Op, common: np.dtype) -> None:
+def _check_kind(op: Op, semantics: Semantics, common: np.dtype) -> None:
     row = dtypes.info(common)
-    if op.promotion is Promotion.NO_OPMATH and row.kind in op.kinds:
+    if op.promotion in (Promotion.NO_OPMATH, Promotion.BITWISE) and row.kind in op.kinds:
         return
     if not row.arithmetic:
         raise DTypeError(
             f"{op.name}: {common.name} is a storage dtype, it is not computed with; write x.astype('float32') first"
         )
+    if common not in semantics.arithmetic and not (op.promotion is Promotion.ALWAYS_BOOL and row.kind == "bool"):
+        raise DTypeError(
+            f"{op.name}: semantics {semantics.name!r} do not compute with {common.name}; {_INSTEAD_OF[row.kind]} first"
+        )
     if row.kind not in op.kinds:
         accepted = ", ".join(_WORDS[kind] for kind in _WORDS if kind in op.kinds)
         raise DTypeError(f"{op.name}: expected dtypes of kind {accepted}, got {common.name}; {_instead(op, row.kind)}")
+
+
+_INSTEAD_OF = {"complex": "write x.real, x.imag", "float": "write x.astype('float32')"} | dict.fromkeys(
+    ("bool", "int", "uint"), "write x.astype('int32')"
+)
+
+
+def _check_same_bits(op: Op, operands: Sequence[np.dtype | ZeroDim | ScalarClass]) -> None:
+    """Raise unless all arrays have one dtype, for semantics whose bitwise operations convert nothing."""
+    found = {plain_dtype(given) for given in operands if not isinstance(given, ScalarClass)}
+    if len(found) > 1:
+        raise DTypeError(
+            f"{op.name}: expected operands of one dtype, got {names(found)}; write x.astype(...) for one of them"
+        )
 
 
 def _instead(op: Op, kind: str) -> str:
@@ -263,15 +309,18 @@ def _instead(op: Op, kind: str) -> str:
     return "write x.astype('int64') first" if "int" in op.kinds else "write `x != 0`"
 
 
-def _stored_as(op: Op, result: np.dtype, out: np.dtype) -> np.dtype:
-    """Return `out`, the dtype of an ``out=`` or in-place target, if the result may be stored so."""
+def _stored_as(op: Op, semantics: Semantics, result: np.dtype, out: np.dtype) -> np.dtype:
+    """Return `out`, the dtype of an ``out=`` or in-place target, if the result may be stored so.
+
+    Assignment, which computes nothing, has one rule in all semantics.
+    """
     if op.casts_freely:
         if dtypes.info(result).kind == "complex" and dtypes.info(out).kind not in ("complex", "bool"):
             raise DTypeError(
                 f"astype: {result.name} does not become {out.name}: the imaginary part would be lost; "
                 f"write x.real.astype({out.name!r})"
             )
-    elif not can_cast_same_kind(result, out):
+    elif not (can_cast_same_kind(result, out) if op.moves else semantics.stores(result, out)):
         raise DTypeError(
             f"{op.name}: the result is {result.name}, which is not cast to the {out.name} of the target; "
             f"write a target of dtype {result.name}, or target[...] = result.astype({out.name!r})"
@@ -292,7 +341,7 @@ def _all_integers(types: Sequence[np.dtype | ScalarClass]) -> bool:
     )
 
 
-def _exact_comparison(op: Op, types: Sequence[np.dtype | ScalarClass]) -> Typing:
+def _exact_comparison(op: Op, semantics: Semantics, types: Sequence[np.dtype | ScalarClass]) -> Typing:
     """Compare integers as numbers, whatever the semantics would promote them to, as NumPy 2 does.
 
     The operands meet in a dtype that holds both. uint64 and a signed integer have none: they reach the backend as
@@ -303,5 +352,5 @@ def _exact_comparison(op: Op, types: Sequence[np.dtype | ScalarClass]) -> Typing
         casts = tuple((dtypes.uint64 if given == dtypes.uint64 else dtypes.int64,) for given in types)
     else:
         casts = ((ARRAY_API.result_type(types, op.name),),) * len(types)
-    _check_kind(op, casts[0][0])
+    _check_kind(op, semantics, casts[0][0])
     return Typing(casts, op.name, dtypes.bool_, dtypes.bool_)

@@ -24,7 +24,7 @@ from tilearray.base import SIGNATURES
 from tilearray.body import BODIES
 from tilearray.cache_commands import add_cache_commands
 from tilearray.caches import KERNELS, PLANS
-from tilearray.promotion import SEMANTICS
+from tilearray.systems import SEMANTICS
 from tilearray.vocabulary import CONSTANTS, FUNCTIONS
 from tilearray.wording import listed
 
@@ -143,7 +143,7 @@ def info() -> str:
 
     Examples
     --------
-    >>> "semantics   array-api (in force), triton" in info().splitlines()
+    >>> "semantics   array-api (in force), triton, cutile, torch, numpy" in info().splitlines()
     True
     """
     lines = (

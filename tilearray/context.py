@@ -21,10 +21,12 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tilearray.deciding import Operand, zero_dim
 from tilearray.dtypes import as_dtype, dtype_of
 from tilearray.errors import OperandError, PromotionError
-from tilearray.promotion import SEMANTICS, Semantics, as_semantics
-from tilearray.scalars import ScalarClass, classify
+from tilearray.promotion import Semantics
+from tilearray.scalars import classify
+from tilearray.systems import SEMANTICS, as_semantics
 
 ENVIRONMENT_VARIABLE: Final = "TILEARRAY_SEMANTICS"
 
@@ -134,7 +136,7 @@ class semantics(Block):  # noqa: N801 - called like a function
     Parameters
     ----------
     name : str or Semantics
-        "array-api" or "triton".
+        "array-api", "triton", "cutile", "torch", "numpy", or what `Semantics.derive` made.
 
     Raises
     ------
@@ -223,7 +225,8 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     ----------
     *arrays_and_dtypes : array, dtype or number
         Arrays of any library and 0-d ones too, NumPy scalars and dtypes count by their dtype; Python numbers by value,
-        and only where their kind is above that of the arrays.
+        and only where their kind is above that of the arrays. Under semantics "torch" 0-d arrays and NumPy scalars
+        count for less than arrays with dimensions, and dtypes stand for the latter.
 
     Raises
     ------
@@ -241,13 +244,18 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """
     if not arrays_and_dtypes:
         raise OperandError("result_type: expected at least one array, dtype or number, got none")
-    operands = [_operand(operand) for operand in arrays_and_dtypes]
+    operands = [operand_of(operand, "result_type") for operand in arrays_and_dtypes]
     return STATE.get().semantics.result_type(operands, "result_type")
 
 
-def _operand(operand: object) -> np.dtype | ScalarClass:
+def operand_of(operand: object, function: str) -> Operand:
+    """Return what decides of an operand: a number's class, a dtype, or that it is one of a 0-d array."""
     scalar = classify(operand)
-    return dtype_of(operand, "result_type") if scalar is None else scalar
+    if scalar is not None:
+        return scalar
+    dtype = dtype_of(operand, function)
+    is_array = not isinstance(operand, np.dtype | str | type)
+    return zero_dim(dtype) if is_array and getattr(operand, "shape", None) == () else dtype
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:

@@ -82,7 +82,8 @@ def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
     semantics = STATE.get().semantics
     if isinstance(most, complex):
         parts = [class_of(part) for number in (least, most) for part in (number.real, number.imag)]
-        return dtypes.complex128 if ScalarClass.FLOAT64 in parts else semantics.defaults["complex"]
+        wide = ScalarClass.FLOAT64 in parts and semantics.result_type([ScalarClass.FLOAT64]) == dtypes.float64
+        return dtypes.complex128 if wide else semantics.defaults["complex"]
     if isinstance(most, float):
         return semantics.result_type([class_of(least), class_of(most)], function)
     # A negative number of the same size asks for the signed dtype.

@@ -67,10 +67,12 @@ def class_that_decides(
         return None
     (number,) = numbers
     kind = _CLASS_OF[number]
-    decides = _DECIDES.get(body)
+    known = (body, semantics)  # semantics share bodies, and differ on the numbers that they take
+    decides = _DECIDES.get(known)
     if decides is None:
-        others = [tuple([rung if key is number else key for key in types_of(keys)]) for rung in _RUNGS[kind]]
-        decides = _DECIDES.put(body, all(_asks_for(body, op, semantics, types, out) for types in others))
+        types = types_of(keys, semantics)
+        others = [tuple([rung if key is number else key for key in types]) for rung in _RUNGS[kind]]
+        decides = _DECIDES.put(known, all(_asks_for(body, op, semantics, other, out) for other in others))
     return kind if decides else None
 
 

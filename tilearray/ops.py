@@ -15,8 +15,8 @@ from tilearray.body import Promotion
 from tilearray.elementwise import ANY, NUMERIC, REAL, B, F, I, Op
 from tilearray.scalars import Number
 
-DEFAULT, NO_OPMATH = Promotion.DEFAULT, Promotion.NO_OPMATH
-INT_TO_FLOAT, ALWAYS_BOOL, TRUTH = Promotion.INT_TO_FLOAT, Promotion.ALWAYS_BOOL, Promotion.TRUTH
+DEFAULT, NO_OPMATH, BITWISE = Promotion.DEFAULT, Promotion.NO_OPMATH, Promotion.BITWISE
+TRUE_DIVISION, ALWAYS_BOOL, TRUTH = Promotion.TRUE_DIVISION, Promotion.ALWAYS_BOOL, Promotion.TRUTH
 COMPLEX_TO_FLOAT, BOOL_TO_LONG = Promotion.COMPLEX_TO_FLOAT, Promotion.BOOL_TO_LONG
 FLOAT_TO_BOOL, FLOAT64 = Promotion.FLOAT_TO_BOOL, Promotion.FLOAT64
 
@@ -43,7 +43,7 @@ subtract = Op("subtract", "Difference.", 2, NUMERIC, DEFAULT, "-",
 multiply = Op("multiply", "Product; for bool, logical and.", 2, ANY, DEFAULT, "*",
               triton={"any": "{x} * {y}", "bool": "{x} & {y}", "complex": "complex_multiply({x}, {y})"},
               example=("ta.multiply(ta.asarray([1, 2]), 10)", "Array([10, 20], dtype=int64, device='cpu')"))
-divide = Op("divide", "True quotient; integers give the default float.", 2, ANY, INT_TO_FLOAT, "/",
+divide = Op("divide", "True quotient; integers give the default float.", 2, ANY, TRUE_DIVISION, "/",
             triton={"float32": "tl.math.div_rn({x}, {y})", "float": "{x} / {y}", "complex": "complex_divide({x}, {y})"},
             example=("ta.divide(ta.asarray([1, 2]), 4)", "Array([0.25, 0.5 ], dtype=float32, device='cpu')"))
 floor_divide = Op("floor_divide", "Quotient rounded down (toward zero for the integers of C-like semantics).",
@@ -72,7 +72,7 @@ fmod = Op("fmod", "What division toward zero leaves, with the dividend's sign.",
 fma = Op("fma", "x1 * x2 + x3; for floats rounded once, to float32 at least.", 3, I | F, DEFAULT,
          triton={"any": "{x} * {y} + {z}", "float": "libdevice.fma({x}, {y}, {z})"},
          example=("ta.fma(ta.asarray([1.0, 2.0]), 3, 0.5)", "Array([3.5, 6.5], dtype=float32, device='cpu')"))
-reciprocal = Op("reciprocal", "1 / x; integers give the default float.", 1, ANY, INT_TO_FLOAT,
+reciprocal = Op("reciprocal", "1 / x; integers give the default float.", 1, ANY, TRUE_DIVISION,
                 triton={"float": "libdevice.rcp_rn({x})", "complex": "complex_reciprocal({x})"},
                 example=("ta.reciprocal(ta.asarray([2, 4]))", "Array([0.5 , 0.25], dtype=float32, device='cpu')"))
 negative = Op("negative", "Negation; unsigned integers wrap.", 1, NUMERIC, DEFAULT, "-x",
@@ -89,13 +89,13 @@ square = Op("square", "Product with itself; bool counts as integer.", 1, ANY, BO
             example=("ta.square(ta.asarray([True, False]))", "Array([1, 0], dtype=int64, device='cpu')"))
 
 # bits
-bitwise_and = Op("bitwise_and", "Bitwise and; for bool, logical and.", 2, B | I, NO_OPMATH, "&",
+bitwise_and = Op("bitwise_and", "Bitwise and; for bool, logical and.", 2, B | I, BITWISE, "&",
                  triton={"any": "{x} & {y}"},
                  example=("ta.bitwise_and(ta.asarray([6, 5]), 4)", "Array([4, 4], dtype=int64, device='cpu')"))
-bitwise_or = Op("bitwise_or", "Bitwise or; for bool, logical or.", 2, B | I, NO_OPMATH, "|",
+bitwise_or = Op("bitwise_or", "Bitwise or; for bool, logical or.", 2, B | I, BITWISE, "|",
                 triton={"any": "{x} | {y}"},
                 example=("ta.bitwise_or(ta.asarray([6, 5]), 1)", "Array([7, 5], dtype=int64, device='cpu')"))
-bitwise_xor = Op("bitwise_xor", "Bitwise exclusive or.", 2, B | I, NO_OPMATH, "^",
+bitwise_xor = Op("bitwise_xor", "Bitwise exclusive or.", 2, B | I, BITWISE, "^",
                  triton={"any": "{x} ^ {y}"},
                  example=("ta.bitwise_xor(ta.asarray([6, 5]), 1)", "Array([7, 4], dtype=int64, device='cpu')"))
 bitwise_invert = Op("bitwise_invert", "Every bit inverted; for bool, logical not.", 1, B | I, NO_OPMATH, "~x",

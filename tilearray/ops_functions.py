@@ -8,7 +8,7 @@ from __future__ import annotations
 from tilearray.body import Promotion
 from tilearray.elementwise import ANY, REAL, Op
 
-INT_TO_FLOAT = Promotion.INT_TO_FLOAT
+INT_TO_FLOAT, TRUE_DIVISION = Promotion.INT_TO_FLOAT, Promotion.TRUE_DIVISION
 
 # fmt: off
 # name, summary, arity, kinds, promotion, then what is special to the row
@@ -100,7 +100,7 @@ atanh = Op("atanh", "Inverse hyperbolic tangent.", 1, ANY, INT_TO_FLOAT,
            ufunc="arctanh", exact=False, domain=(-1.0, 1.0),
            triton={"float": "libdevice.atanh({x})"},
            example=("ta.atanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
-sinc = Op("sinc", "sin(pi x) / (pi x), which is 1 at 0.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
+sinc = Op("sinc", "sin(pi x) / (pi x), which is 1 at 0.", 1, REAL, TRUE_DIVISION, exact=False, domain=(-100.0, 100.0),
           triton={"float": "sinc({x})"},
           example=("ta.sinc(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 deg2rad = Op("deg2rad", "Degrees as radians.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-360.0, 360.0),

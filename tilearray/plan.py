@@ -15,6 +15,7 @@ from tilearray.base import Signature, signature_of
 from tilearray.body import Body, Type, TypedScalar, body_of
 from tilearray.caches import KERNELS
 from tilearray.calls import Call, call_of
+from tilearray.deciding import zero_dim
 from tilearray.devices import Device, common_device
 from tilearray.errors import BroadcastError
 from tilearray.layout import Layout, broadcast_shapes
@@ -60,7 +61,7 @@ def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signatur
     """Plan `op` for operands of these keys; `out` is the target's signature, if there is a target."""
     arrays = [key for key in keys if isinstance(key, Signature)]
     device = common_device(op.name, arrays if out is None else [*arrays, out])
-    body = body_of(op, semantics, types_of(keys), None if out is None else out.dtype)
+    body = body_of(op, semantics, types_of(keys, semantics), None if out is None else out.dtype)
     layouts = [array.layout for array in arrays]
     shape = _shape(op, layouts, None if out is None else out.layout.shape)
     strides = [broadcast_strides(layout.shape, layout.strides, shape) for layout in layouts]
@@ -74,9 +75,14 @@ def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signatur
     return Plan(op, body, loop, target, kernel, call)
 
 
-def types_of(keys: tuple[Key, ...]) -> tuple[Type, ...]:
-    """Return what decides dtypes of operands of these keys."""
-    return tuple([key.dtype if isinstance(key, Signature) else key for key in keys])
+def types_of(keys: tuple[Key, ...], semantics: Semantics) -> tuple[Type, ...]:
+    """Return what decides dtypes of operands of these keys, under semantics that may tell 0-d arrays from others."""
+    points = semantics.zero_dim
+    return tuple([_type_of(key, points) if isinstance(key, Signature) else key for key in keys])
+
+
+def _type_of(array: Signature, points: bool) -> Type:
+    return zero_dim(array.dtype) if points and not array.layout.shape else array.dtype
 
 
 ALIGNED = (True,) * 64

@@ -8,7 +8,8 @@ import oracles
 import pytest
 from formats import ARITHMETIC
 from oracles import CUDA_PROMISES, CUDA_ULPS
-from properties import EXAMPLES, SEMANTICS, check_astype, check_call, check_setitem, many
+from promoting import SEMANTICS
+from properties import COUNTS, EXAMPLES, LEAST, check_astype, check_call, check_setitem, many
 from rules import RULES
 from strategies import Case, cases, moves
 
@@ -40,7 +41,7 @@ def test_operation(name: str, semantics: str) -> None:
         with ta.semantics(semantics):
             return supported(lambda: check_call(name, semantics, case, "cuda"))
 
-    many(cases(name), check, f"{name} {semantics}", least=0.3)
+    many(cases(name), check, f"{name} {semantics}", COUNTS[semantics], min(LEAST.get(semantics, 0.3), 0.3))
 
 
 @pytest.mark.parametrize("dtype", ARITHMETIC)

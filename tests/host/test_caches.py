@@ -15,7 +15,7 @@ import tilearray as ta
 from tilearray import base, body, caches, elementwise, plan
 from tilearray.caches import PlanTree, TwoGenerations
 from tilearray.devices import CPU
-from tilearray.promotion import SEMANTICS
+from tilearray.systems import SEMANTICS
 
 
 class Counter:

@@ -70,7 +70,7 @@ def test_info_prints_every_fact(capsys: Output):
     assert found["tilearray"] == ta.__version__
     assert "cpu (default)" in found["devices"].split(", ")
     assert found["python"] == f"{platform.python_version()}, numpy {np.__version__}, ml_dtypes {ml_dtypes.__version__}"
-    assert found["semantics"] == "array-api (in force), triton"
+    assert found["semantics"] == "array-api (in force), triton, cutile, torch, numpy"
     assert found["dtypes"] == (
         "bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float8_e4m3fn, float8_e5m2, "
         "float16, bfloat16, float32, float64, complex64, complex128"
@@ -81,7 +81,7 @@ def test_info_prints_every_fact(capsys: Output):
 
 def test_info_names_the_semantics_in_force():
     with ta.semantics("triton"):
-        assert facts()["semantics"] == "array-api, triton (in force)"
+        assert facts()["semantics"] == "array-api, triton (in force), cutile, torch, numpy"
 
 
 def cached() -> dict[str, tuple[int, int]]:

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilearray as ta
 from tilearray import dtypes
 from tilearray.context import (
     STATE,
@@ -25,8 +26,8 @@ from tilearray.context import (
     semantics,
     set_semantics,
 )
-from tilearray.errors import DTypeError, OperandError, PromotionError, ScalarOverflowError
-from tilearray.promotion import ARRAY_API, TRITON, SemanticsError
+from tilearray.errors import DTypeError, OperandError, PromotionError, ScalarOverflowError, SemanticsError
+from tilearray.systems import ARRAY_API, TRITON
 
 
 @pytest.fixture(autouse=True)
@@ -312,3 +313,25 @@ def test_can_cast_is_promotion_that_changes_nothing() -> None:
     assert not can_cast("uint64", "int8")
     with semantics("triton"):
         assert can_cast("int8", "uint8")
+
+
+def test_plans_found_by_the_class_of_a_number_are_of_one_semantics() -> None:
+    """Semantics share the body of ``x * 3``; torch takes no number of more than 64 bits, planned before or not."""
+    x = ta.ones(2, dtype="float32", device="cpu")
+    for name in ("array-api", "torch", "array-api", "torch"):
+        with semantics(name):
+            assert (x * 3).tolist() == [3, 3]
+            if name == "array-api":
+                assert (x * 2**70).tolist() == [2.0**70] * 2
+            else:
+                with pytest.raises(ta.ScalarOverflowError):
+                    x * 2**70
+
+
+def test_plans_tell_0d_arrays_from_others_where_the_semantics_do() -> None:
+    x = ta.ones(2, dtype="float16", device="cpu")
+    point = ta.ones((), dtype="float64", device="cpu")
+    for _ in range(2):
+        for name, expected in (("array-api", "float64"), ("torch", "float16")):
+            with semantics(name):
+                assert (x * point).dtype.name == (x + 0 * point).dtype.name == expected

@@ -7,10 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tilearray import dtypes, promotion
+from tilearray import dtypes
 from tilearray.dtypes import ARITHMETIC
-from tilearray.errors import PromotionError
-from tilearray.promotion import ARRAY_API, TRITON, Joins, Lattice, Semantics, SemanticsError
+from tilearray.errors import PromotionError, SemanticsError
+from tilearray.lattice import Joins, Lattice
+from tilearray.promotion import Semantics
+from tilearray.systems import ARRAY_API, CUTILE, TORCH, TRITON
 
 A, B, C, D, E = dtypes.bool_, dtypes.uint8, dtypes.int8, dtypes.uint16, dtypes.int16
 DIAMOND = {A: (B, C), B: (D,), C: (D,), D: ()}
@@ -67,24 +69,27 @@ def test_a_broken_lattice_is_refused(edges: dict, exceptions: dict, complaint: s
     assert str(caught.value).startswith(complaint)
 
 
-@pytest.mark.parametrize("semantics", [ARRAY_API, TRITON], ids=str)
+@pytest.mark.parametrize("semantics", [ARRAY_API, TRITON, CUTILE, TORCH], ids=str)
 def test_taking_anything_from_the_real_lattices_is_noticed_or_changes_a_join(semantics: Semantics) -> None:
     """No edge and no exception stands there without need."""
-    edges = {"array-api": promotion._ARRAY_API_EDGES, "triton": promotion._TRITON_EDGES}[semantics.name]
-    exceptions = dict(promotion._TWO_FP8)
-    if semantics is ARRAY_API:
-        exceptions |= promotion._UINT64_AND_SIGNED
+    lattice = semantics.lattice
+    assert isinstance(lattice, Lattice)
+    edges, exceptions, forbidden = lattice.edges, lattice.exceptions, lattice.forbidden
     for key in exceptions:
         with pytest.raises(SemanticsError, match="no unique least upper bound"):
-            Lattice(edges, {other: exceptions[other] for other in exceptions if other != key})
+            Lattice(edges, {other: exceptions[other] for other in exceptions if other != key}, forbidden)
+    for key in forbidden:
+        rest = {other: forbidden[other] for other in forbidden if other != key}
+        assert not _joins_alike(semantics, edges, exceptions, rest)
     for dtype, above in edges.items():
         for step in above:
-            assert not _joins_alike(semantics, {**edges, dtype: tuple(s for s in above if s != step)}, exceptions)
+            less = {**edges, dtype: tuple(s for s in above if s != step)}
+            assert not _joins_alike(semantics, less, exceptions, forbidden)
 
 
-def _joins_alike(semantics: Semantics, edges: dict, exceptions: dict) -> bool:
+def _joins_alike(semantics: Semantics, edges: dict, exceptions: dict, forbidden: dict) -> bool:
     try:
-        lattice = Lattice(edges, exceptions)
+        lattice = Lattice(edges, exceptions, forbidden)
     except SemanticsError:
         return False
     return all(outcome(lattice, p) == outcome(semantics.lattice, p) for p in combinations(ARITHMETIC, 2))

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 import pytest
 from formats import ARITHMETIC, FORMATS, STORAGE, nearest
-from properties import EXAMPLES, SEMANTICS, check_astype, check_call, check_setitem, many
+from promoting import SEMANTICS
+from properties import COUNTS, EXAMPLES, LEAST, check_astype, check_call, check_setitem, many
 from rules import RULES
 from strategies import Case, cases, moves
 
@@ -29,13 +30,13 @@ def test_operation(name: str, semantics: str, monkeypatch: pytest.MonkeyPatch) -
         with ta.semantics(semantics):
             return check_call(name, semantics, case)
 
-    many(cases(name), check, f"{name} {semantics}")
+    many(cases(name), check, f"{name} {semantics}", COUNTS[semantics], LEAST.get(semantics, 0.5))
 
 
 def test_these_are_all_operations_and_20000_cases() -> None:
     """The counts that every test above asserts of itself, in sum."""
     assert set(RULES) - {"identity"} == set(PUBLIC)
-    assert (len(RULES) - 1) * len(SEMANTICS) * EXAMPLES >= 20_000
+    assert (len(RULES) - 1) * sum(COUNTS.values()) >= 20_000
 
 
 @pytest.mark.parametrize("dtype", [*ARITHMETIC, *STORAGE])

@@ -14,18 +14,12 @@ import numpy as np
 import pytest
 
 from tilearray import dtypes
+from tilearray.casting import can_cast_same_kind
 from tilearray.dtypes import ALL, ARITHMETIC, STORAGE_ONLY, as_dtype
-from tilearray.errors import PromotionError, ScalarOverflowError
-from tilearray.promotion import (
-    ARRAY_API,
-    SEMANTICS,
-    TRITON,
-    Semantics,
-    SemanticsError,
-    as_semantics,
-    can_cast_same_kind,
-)
+from tilearray.errors import PromotionError, ScalarOverflowError, SemanticsError
+from tilearray.promotion import Semantics
 from tilearray.scalars import ScalarClass
+from tilearray.systems import ARRAY_API, CUTILE, NUMPY, SEMANTICS, TORCH, TRITON, as_semantics
 
 ERROR = "error"
 BOTH = pytest.mark.parametrize("semantics", [ARRAY_API, TRITON], ids=str)
@@ -219,7 +213,23 @@ def test_the_order_of_four_does_not_matter(semantics: Semantics) -> None:
         assert orders == {many_rule(semantics, names)}
 
 
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+SIGNED, UNSIGNED = (["int8", "int16", "int32", "int64"], ["uint8", "uint16", "uint32", "uint64"])
+BARE = UNSIGNED[1:]
+
+
+def sets(*groups: list[str]) -> set[frozenset[str]]:
+    """All triples of one name from each group."""
+    return {frozenset(names) for names in product(*groups)}
+
+
+# Three where the order of joining by pairs matters. In `result_type` of many it never does.
 NOT_ASSOCIATIVE = {
+    # Two that are refused, or join in another way than through the third, which both can reach.
+    "cutile": sets(SIGNED, UNSIGNED, FLOATS) | sets(["float16"], ["bfloat16"], ["float32", "float64"]),
+    "torch": sets(BARE, ["bool", "uint8", *SIGNED], FLOATS)
+    | {names for names in sets(BARE, BARE, FLOATS) if len(names) == 3}
+    | sets(BARE, FLOATS, ["complex64", "complex128"]),
     "triton": {frozenset({"float8_e4m3fn", "float8_e5m2", "bfloat16"})},  # float16 first, then float32; else bfloat16
     "array-api": {frozenset({"float8_e4m3fn", "float8_e5m2", "bfloat16"})}
     # The integers alone are an error, with a higher kind they are not.
@@ -227,7 +237,19 @@ NOT_ASSOCIATIVE = {
 }
 
 
-@BOTH
+ALL_FIVE = pytest.mark.parametrize("semantics", SEMANTICS.values(), ids=str)
+
+
+@ALL_FIVE
+def test_no_order_matters_for_any_three(semantics: Semantics) -> None:
+    for names in combinations(NAMES, 3):
+        assert len({outcome(semantics, order) for order in permutations(names)}) == 1
+    for names in combinations(NAMES, 2):
+        for scalar in (ScalarClass.INT32, ScalarClass.UINT64, ScalarClass.FLOAT32, ScalarClass.COMPLEX):
+            assert len({outcome(semantics, order) for order in permutations((*names, scalar))}) == 1
+
+
+@pytest.mark.parametrize("semantics", [ARRAY_API, TRITON, CUTILE, TORCH], ids=str)
 def test_associativity_but_for_what_is_listed(semantics: Semantics) -> None:
     broken: set[frozenset[str]] = set()
     for a, b, c in product(NAMES, repeat=3):
@@ -291,6 +313,32 @@ def test_defaults_and_divisions() -> None:
     assert facts(TRITON) == ["bool", "int32", "float32", "complex64", "float32", "trunc"]
 
 
+def test_numpys_own_dtypes_are_not_associative_either() -> None:
+    """Integers that widen each other first give a wider float than those that meet the float one by one."""
+    own = [name for name in NAMES if name not in ("bfloat16", "float8_e4m3fn", "float8_e5m2")]
+    broken = {
+        frozenset((a, b, c))
+        for a, b, c in product(own, repeat=3)
+        if outcome(NUMPY, (outcome(NUMPY, (a, b)), c)) != outcome(NUMPY, (a, outcome(NUMPY, (b, c))))
+    }
+    assert broken == (
+        sets(["int8"], ["uint8"], ["float16"])
+        | sets(["int8", "int16"], ["uint16"], ["float16", "float32", "complex64"])
+    )
+
+
+def test_what_the_other_systems_decide() -> None:
+    def facts(semantics: Semantics) -> list[str]:
+        return [
+            *(semantics.defaults[kind].name for kind in ("int", "float")),
+            semantics.true_division.name, semantics.integer_division, semantics.inplace,
+        ]  # fmt: skip
+
+    assert facts(CUTILE) == ["int32", "float32", "float32", "floor", "promotion"]
+    assert facts(TORCH) == ["int64", "float32", "float32", "floor", "kind"]
+    assert facts(NUMPY) == ["int64", "float64", "float64", "floor", "numpy"]
+
+
 def test_same_kind_casts() -> None:
     allowed = {
         "bool": {"bool", "int", "uint", "float", "complex"},
@@ -340,7 +388,9 @@ def test_float32_holds_what_the_message_says(dtype: np.dtype) -> None:
 
 
 def test_as_semantics() -> None:
-    assert {name: as_semantics(name) for name in ("array-api", "triton")} == dict(SEMANTICS)
+    names = ["array-api", "triton", "cutile", "torch", "numpy"]
+    assert {name: as_semantics(name) for name in names} == dict(SEMANTICS)
+    assert list(SEMANTICS) == names
     assert as_semantics(TRITON) is TRITON
     assert str(TRITON) == "triton"
     with pytest.raises(SemanticsError, match=r"semantics: 'torhc' is no semantics; write 'array-api' or 'triton'"):

@@ -11,7 +11,7 @@ import pytest
 from tilearray.context import STATE, Block, plans_of, semantics, set_semantics
 from tilearray.cuda import stream
 from tilearray.errors import OperandError
-from tilearray.promotion import ARRAY_API, TRITON
+from tilearray.systems import ARRAY_API, TRITON
 
 
 class On(Block):

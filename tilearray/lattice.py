@@ -1,0 +1,193 @@
+"""Lattices of dtypes: edges are declared, joins are derived and checked.
+
+A lattice is declared as edges, "from here one may go up to there". The join of two dtypes is their least upper bound.
+It is derived, never written down, and a lattice is checked when it is made, at import: two dtypes have exactly one
+least upper bound, or the pair is listed as an exception that gives the dtype, or the reason why there is none. An
+exception without need is refused too, so that what is listed is what is exceptional. What has a least upper bound and
+is forbidden all the same is listed apart.
+
+Joining many dtypes first drops those that lie below others, and goes on with the joins of all pairs that remain. So
+the order of the operands cannot matter, though a join of joins can differ: ``float8_e4m3fn, float8_e5m2`` give float16
+and with bfloat16 as the third operand bfloat16, which both can reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import Final, Protocol
+
+import numpy as np
+
+from tilearray import dtypes as dt
+from tilearray.errors import PromotionError, SemanticsError
+
+DTypes = tuple[np.dtype, ...]
+Pair = frozenset[np.dtype]
+Exceptions = Mapping[Pair, np.dtype | str]
+_NOTHING: Final[Mapping[Pair, str]] = {}
+
+
+class Joins(Protocol):
+    """What `Semantics` asks of a lattice, or of a table in its place."""
+
+    def join(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
+        """Return the common dtype; the order of the dtypes must not matter."""
+        ...
+
+
+class Lattice:
+    """Joins of dtypes, derived from edges and checked.
+
+    Parameters
+    ----------
+    edges : mapping of dtype to tuple of dtypes
+        The dtypes directly above each; the top has none.
+    exceptions : mapping of frozenset of two dtypes to dtype or str
+        The join of a pair without a unique least upper bound, or the reason why it has none.
+    forbidden : mapping of frozenset of two dtypes to str
+        The reason why a pair has no join, though it has a least upper bound.
+
+    Raises
+    ------
+    SemanticsError
+        If the edges have a cycle, a pair has no unique least upper bound and is not listed, or what is listed is not
+        needed or is no upper bound of its pair.
+
+    Examples
+    --------
+    >>> from tilearray.dtypes import bool_, int8, uint8, int16
+    >>> lattice = Lattice({bool_: (int8, uint8), int8: (int16,), uint8: (int16,), int16: ()}, {})
+    >>> lattice.join([int8, uint8])
+    dtype('int16')
+    """
+
+    def __init__(
+        self, edges: Mapping[np.dtype, DTypes], exceptions: Exceptions, forbidden: Mapping[Pair, str] = _NOTHING
+    ) -> None:
+        self.edges, self.exceptions, self.forbidden = dict(edges), dict(exceptions), dict(forbidden)
+        self._above = _reach(edges)
+        self._joins: dict[Pair, np.dtype | str] = {}
+        for pair in map(frozenset, combinations(self._above, 2)):
+            self._joins[pair] = self._derive(pair, exceptions.get(pair))
+        unknown = [pair for pair in (*exceptions, *forbidden) if pair not in self._joins]
+        if unknown:
+            raise SemanticsError(f"the exception {names(unknown[0])} is no pair of the lattice's dtypes")
+        for pair, reason in forbidden.items():
+            if isinstance(self._joins[pair], str):
+                raise SemanticsError(f"what forbids {names(pair)} is not needed: {self._joins[pair]}")
+            self._joins[pair] = reason
+        self._covers = {
+            dtype: frozenset(other for other in above if frozenset((dtype, other)) not in forbidden)
+            for dtype, above in self._above.items()
+        }
+
+    def join(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
+        """Return the least upper bound of any number of dtypes, in whatever order.
+
+        Raises
+        ------
+        PromotionError
+            If there is none; the message says which cast to write.
+        """
+        found = frozenset(dtypes)
+        while len(found) > 1:
+            joined = self._joins.get(found)
+            if isinstance(joined, str):
+                raise PromotionError(f"{function}: {names(found)} have no common dtype: {joined}")
+            if joined is not None:
+                return joined
+            found = self._maximal(found, function)
+            if len(found) > 2:
+                found = frozenset([self.join(pair, function) for pair in _pairs(found)])
+        (joined,) = found
+        return joined
+
+    def _maximal(self, found: Pair, function: str) -> Pair:
+        for dtype in sorted(found, key=position):
+            if dtype not in self._above:
+                raise PromotionError(_outside(dtype, found - {dtype}, function))
+        return frozenset(dtype for dtype in found if self._covers[dtype].isdisjoint(found))
+
+    def _derive(self, pair: Pair, exception: np.dtype | str | None) -> np.dtype | str:
+        bounds, least = _bounds(self._above, pair)
+        if exception is None and least is None:
+            minimal = {dtype for dtype in bounds if not any(dtype in self._above[b] for b in bounds)}
+            raise SemanticsError(
+                f"{names(pair)} have no unique least upper bound (candidates: {names(minimal) or 'none'}): "
+                f"add an edge or list the pair as an exception"
+            )
+        if least is not None:
+            if exception is None:
+                return least
+            raise SemanticsError(f"the exception {names(pair)} is not needed: the edges give {least.name}")
+        if isinstance(exception, np.dtype) and exception not in bounds:
+            raise SemanticsError(f"the exception {names(pair)} gives {exception.name}, which is not above both")
+        assert exception is not None
+        return exception
+
+
+def joined_by(edges: Mapping[np.dtype, DTypes]) -> frozenset[Pair]:
+    """Return the pairs of dtypes that edges alone give a unique least upper bound.
+
+    Examples
+    --------
+    >>> from tilearray.dtypes import bool_, int8, uint8, int16
+    >>> pairs = joined_by({bool_: (int8, uint8), int8: (), uint8: ()})
+    >>> frozenset((bool_, int8)) in pairs, frozenset((int8, uint8)) in pairs
+    (True, False)
+    """
+    above = _reach(edges)
+    return frozenset(pair for pair in map(frozenset, combinations(above, 2)) if _bounds(above, pair)[1] is not None)
+
+
+def _bounds(above: Mapping[np.dtype, Pair], pair: Pair) -> tuple[Pair, np.dtype | None]:
+    """The upper bounds of a pair, and the least of them if there is one."""
+    one, other = pair
+    bounds = (above[one] | {one}) & (above[other] | {other})
+    least = [dtype for dtype in bounds if all(dtype is b or b in above[dtype] for b in bounds)]
+    return bounds, least[0] if least else None
+
+
+def _outside(dtype: np.dtype, others: Iterable[np.dtype], function: str) -> str:
+    """What to say of a dtype that the lattice does not have."""
+    row = dt.info(dtype)
+    what = "takes no part in promotion" if row.arithmetic else "is for storage only"
+    instead = "x.real or x.imag" if row.kind == "complex" else "x.astype('float32'), which holds all of its values"
+    return f"{function}: {dtype.name} {what} and has no common dtype with {names(others)}; write {instead}"
+
+
+def _reach(edges: Mapping[np.dtype, DTypes]) -> dict[np.dtype, Pair]:
+    """Return everything strictly above each dtype."""
+    above: dict[np.dtype, Pair] = {}
+
+    def visit(dtype: np.dtype, path: DTypes) -> Pair:
+        if dtype in path:
+            cycle = (*path[path.index(dtype) :], dtype)
+            raise SemanticsError(f"the edges have a cycle: {' -> '.join(step.name for step in cycle)}")
+        if dtype not in above:
+            direct = edges.get(dtype, ())
+            above[dtype] = frozenset(direct).union(*(visit(step, (*path, dtype)) for step in direct))
+        return above[dtype]
+
+    for dtype in edges:
+        visit(dtype, ())
+    return above
+
+
+def _pairs(dtypes: Iterable[np.dtype]) -> list[Pair]:
+    """Return all pairs, in the table's order: which error is raised must not depend on hashes."""
+    return [frozenset(pair) for pair in combinations(sorted(dtypes, key=position), 2)]
+
+
+_POSITIONS: Final = {dtype: position for position, dtype in enumerate(dt.ALL)}
+
+
+def position(dtype: np.dtype) -> int:
+    """Return the place of a dtype in the table of dtypes."""
+    return _POSITIONS[dtype]
+
+
+def names(dtypes: Iterable[np.dtype]) -> str:
+    """Return the names of dtypes for a message, in the table's order."""
+    return " and ".join(dtype.name for dtype in sorted(dtypes, key=position))
