@@ -119,9 +119,10 @@ def unique_values(x: Array, /) -> Array:
 
 def _unique(function: str, x: Any) -> UniqueAll:
     check_kind(function, on_host(function, x).dtype, ANY)
-    found, indices, inverse, counts = np.unique(
-        values(x).ravel(), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
-    )
+    with np.errstate(all="ignore"):  # NumPy warns of NaN among complex numbers, sometimes
+        found, indices, inverse, counts = np.unique(
+            values(x).ravel(), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+        )
     return UniqueAll(
         array_of(found, x.dtype, x),
         array_of(indices, INDEX, x),
@@ -174,7 +175,9 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
         return array_of(np.any(values(found)) != bool(invert), dtypes.bool_, found)
     first, second = on_host("isin", x1), on_host("isin", x2)
     elements, others = _comparable(first, second)
-    return array_of(np.isin(elements, others, invert=bool(invert)), dtypes.bool_, first)
+    with np.errstate(all="ignore"):
+        found = np.isin(elements, others, invert=bool(invert))
+    return array_of(found, dtypes.bool_, first)
 
 
 def _comparable(x1: Array, x2: Array) -> tuple[np.ndarray, np.ndarray]:

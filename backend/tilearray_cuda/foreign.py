@@ -7,18 +7,16 @@ asks for nothing, and everything else is a driver's handle.
 from __future__ import annotations
 
 import ctypes
-import functools
 from typing import Any
 
 from tilearray_cuda.blocks import ForeignBuffer, ReadOnlyBuffer
 from tilearray_cuda.device import CudaDevice, open_device
-from tilearray_cuda.driver import LEGACY_STREAM, SUCCESS, api, call, failure, is_capturing
+from tilearray_cuda.driver import LEGACY_STREAM, SUCCESS, api, c_function, failure, is_capturing
 from tilearray_cuda.stream import home_of
 
 NO_WAIT = -1
 LEGACY = 1
 PER_THREAD = 2
-_CUDA_12 = 12000
 
 
 def handle_of(stream: int) -> int:
@@ -30,15 +28,10 @@ def handle_of(stream: int) -> int:
     return LEGACY_STREAM if stream in (LEGACY, PER_THREAD) else stream
 
 
-@functools.cache
-def _pointer_attribute() -> Any:
-    """The driver's own ``cuPointerGetAttribute``: cuda-bindings 13.3 answers 0 for the GPU of every address."""
-    address = call(api.cuGetProcAddress, b"cuPointerGetAttribute", _CUDA_12, 0)[0]
-    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_uint64)(int(address))
-
-
 def device_of(pointer: int) -> int:
     """Return the index of the GPU that an address belongs to.
+
+    The driver is asked itself: cuda-bindings 13.3 answers 0 for every address.
 
     Raises
     ------
@@ -48,7 +41,8 @@ def device_of(pointer: int) -> int:
     open_device(0)  # the driver has to be in use before it can be asked
     index = ctypes.c_int()
     attribute = int(api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-    status = api.CUresult(_pointer_attribute()(ctypes.byref(index), attribute, pointer))
+    ask = c_function("cuPointerGetAttribute", ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_uint64)
+    status = api.CUresult(ask(ctypes.byref(index), attribute, pointer))
     if status is not SUCCESS:
         raise failure("cuPointerGetAttribute", status)
     return index.value

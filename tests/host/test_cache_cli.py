@@ -167,11 +167,12 @@ WARM = ["cache", "warm", "--arch", "sm_90", "--ops", "add", "--layouts", "contig
 # --- compiling ------------------------------------------------------------------------------------------------------
 
 USED_AFTERWARDS = """
+from types import SimpleNamespace
 import sys
 sys.path.insert(0, {tests!r})
 from test_warm import Recorder
 from tilearray_cuda import cache, launch
-launch.load_function = lambda device, cubin: sys.stdout.write(cubin.name)
+launch.load_function = lambda device, cubin: sys.stdout.write(cubin.name) and SimpleNamespace(parameters=None)
 gpu = Recorder()
 gpu.array(64, 64) + gpu.array(64, 64).T
 assert "triton" not in sys.modules

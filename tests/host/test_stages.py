@@ -9,6 +9,7 @@ import pytest
 import tilearray as ta
 from tilearray import warm
 from tilearray.devices import Device
+from tilearray.plan import Plan
 from tilearray.stages import architecture_of, kernel_source, planned, stages
 
 
@@ -68,11 +69,12 @@ def test_the_architecture_is_the_gpus_or_an_h200s():
     device = Device("gpu of another kind", 0)
     device._backend = type("Backend", (), {"arch": 120})()  # type: ignore[assignment]
     signature = warm.signature_of(plan.signature.layout, plan.signature.dtype, device)
-    assert architecture_of(plan._replace(signature=signature)) == 120
+    elsewhere = Plan(plan.op, plan.body, plan.loop, signature, None, plan.call)
+    assert architecture_of(elsewhere) == 120
 
 
 def test_nodes_that_move_elements_are_written_as_indices():
     _, (plan,) = planned(lambda: ta.asarray([1, 2], device="cpu").copy())
     nodes = (("index",), ("cast", 0, "int32"), ("gather", 0, 1))
-    moving = plan._replace(body=replace(plan.body, nodes=nodes, outputs=(2,)))
+    moving = Plan(plan.op, replace(plan.body, nodes=nodes, outputs=(2,)), plan.loop, plan.signature, None, plan.call)
     assert stages(moving)[1] == "body    out0: int64 = x0[int32(index)]"
