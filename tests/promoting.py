@@ -24,6 +24,8 @@ BARE = {"uint16", "uint32", "uint64"}
 # NumPy's answer for three dtypes depends on their order where some are of ml_dtypes: the table's order is asked for.
 ORDER = (*ARITHMETIC[:9], *ARITHMETIC[15:], *ARITHMETIC[9:15], *STORAGE)
 
+RUNGS = ("bool", "int32", "uint32", "int64", "uint64", "huge", "float32", "float64", "complex64")
+
 INTEGER = {"array-api": "int64", "triton": "int32", "cutile": "int32", "torch": "int64", "numpy": "int64"}
 NOT_COMPUTED = {"cutile": {"bool"} | FP8 | COMPLEX, "torch": FP8}
 QUOTIENTS = ("divide", "reciprocal", "sinc", "isclose")  # whose integers are those of ``/``
@@ -67,11 +69,20 @@ def ask_numpy(names: set[str], numbers: list[Any]) -> str:
     beyond = any(isinstance(value, int) and not -(2**63) <= value < 2**64 for value in numbers)
     if beyond and not names:
         raise ScalarOverflowError("beyond 64 bits")
-    stand_ins = [2**64 if isinstance(n, int) and not -(2**63) <= n < 2**64 else n for n in numbers]
+    one_of_each = {rung_of_numpy(n): n for n in numbers}
+    stand_ins = [2**64 if name == "huge" else one_of_each[name] for name in RUNGS if name in one_of_each]
     try:
         return np.result_type(*map(dtype_of, sorted(names, key=ORDER.index)), *stand_ins).name
     except TypeError as error:
         raise PromotionError("NumPy has none") from error
+
+
+def rung_of_numpy(value: Number) -> str:
+    """Which numbers are asked for once: NumPy's answer depends on how many there are where ml_dtypes' dtypes are."""
+    try:
+        return rules.rung(value)
+    except ScalarOverflowError:
+        return "huge"
 
 
 def taking_part(names: set[str], numbers: list[Any]) -> list[Any]:
