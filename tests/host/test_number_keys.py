@@ -1,4 +1,4 @@
-"""Numbers are looked up by their class where it decides alone: a call gives what it gives first, whatever was before."""
+"""Numbers are looked up by their class where it decides alone: no call depends on what was called before it."""
 
 from __future__ import annotations
 
