@@ -67,12 +67,12 @@ def class_that_decides(
         return None
     (number,) = numbers
     kind = _CLASS_OF[number]
-    known = (body, semantics, kind)  # semantics share bodies, and so do kinds, with other numbers that they take
-    decides = _DECIDES.get(known)
+    types = types_of(keys, semantics)
+    asked = (op, semantics, tuple([kind if key is number else key for key in types]), out)
+    decides = _DECIDES.get(asked)
     if decides is None:
-        types = types_of(keys, semantics)
         others = [tuple([rung if key is number else key for key in types]) for rung in _RUNGS[kind]]
-        decides = _DECIDES.put(known, all(_asks_for(body, op, semantics, other, out) for other in others))
+        decides = _DECIDES.put(asked, all(_asks_for(body, op, semantics, other, out) for other in others))
     return kind if decides else None
 
 

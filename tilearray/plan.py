@@ -9,6 +9,7 @@ A kernel serves every loop of its layout class, so a shape that was never seen c
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilearray.base import Signature, signature_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tilearray.promotion import Semantics
 
 
+@dataclass(slots=True, eq=False)
 class Plan:
     """One operation, ready to run on any memory of these signatures.
 
@@ -43,15 +45,12 @@ class Plan:
         ``call(stream, *operands)`` returns the result; ``call(stream, out, *operands)`` where there is a target.
     """
 
-    __slots__ = ("body", "call", "kernel", "loop", "op", "signature")
-
-    def __init__(self, op: Op, body: Body, loop: Loop, signature: Signature, kernel: Any, call: Call) -> None:
-        self.op = op
-        self.body = body
-        self.loop = loop
-        self.signature = signature
-        self.kernel = kernel
-        self.call = call
+    op: Op
+    body: Body
+    loop: Loop
+    signature: Signature
+    kernel: Any
+    call: Call
 
 
 Key = Signature | ScalarClass | TypedScalar

@@ -198,9 +198,11 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
 
 def _packed(form: str, i: int, kind: str) -> str:
     """The values of an operand in its launch's frame."""
-    if kind in ("integer", "float"):
-        exact = "int" if kind == "integer" else kind
-        return f"x{i} if x{i}.__class__ is {exact} else convert{i}(x{i})[0]"
+    if kind == "integer":
+        return f"x{i} if x{i}.__class__ is int else convert{i}(x{i})[0]"
+    if kind == "float":  # an int that is a float64 is rounded once, too
+        exact = f"x{i}.__class__ is float or (x{i}.__class__ is int and -(2**53) <= x{i} <= 2**53)"
+        return f"x{i} if {exact} else convert{i}(x{i})[0]"
     if kind == "number":
         return f"*convert{i}(x{i})"
     if form == "launch":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import oracles
+import properties
 import pytest
 from formats import ARITHMETIC
 from oracles import CUDA_PROMISES, CUDA_ULPS
@@ -22,9 +23,10 @@ NOT_YET = (NotImplementedError, UnsupportedCastError)
 
 @pytest.fixture(autouse=True)
 def bounds_of_libdevice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the place of NumPy's."""
+    """In the place of NumPy's; and what is not there yet."""
     bounds = {(name, dtype): CUDA_PROMISES for name in RULES for dtype in ("float32", "float64")} | CUDA_ULPS
     monkeypatch.setattr(oracles, "ULPS", bounds)
+    monkeypatch.setattr(properties, "NOT_YET", NOT_YET)
 
 
 def supported(check: Callable[[], bool]) -> bool:

@@ -1,6 +1,6 @@
 """What an operation that was planned before may do, counted: driver calls, Python frames, plans, kernels. No clocks.
 
-The numbers are upper bounds of the hit path as it is. Who raises one makes every small operation slower, and should know.
+The numbers are those of the hit path as it is. Who raises one makes every small operation slower, and should know.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 
 import tilearray as ta
+from benchmarks import dispatch
 from tilearray import caches, elementwise, plan, views
 from tilearray.layout import Layout
 from tilearray_cuda import kernel
@@ -147,8 +148,8 @@ def test_numbers_make_one_plan_and_one_kernel(counted):
     for number in (2.0, -3.5, 1e300, float("nan"), 7, 2**80, True):
         a * number
     for number in (1, -128, 127):
-        i + number
-        i < number
+        results = i + number, i < number
+        assert [result.dtype.name for result in results] == ["int8", "bool"]
     assert counted.calls["cubin_of"] == 3
     assert counted.calls["make_plan"] == 3 + 1 + 1  # float, int and bool beside float; int8 with int; the comparison
     with pytest.raises(ta.ScalarOverflowError, match="128 does not fit int8"):
@@ -194,3 +195,11 @@ def test_signatures_that_leave_the_table_let_go(counted, monkeypatch):
     assert first.views == {}
     assert (x[1:].shape, x._signature.interned) == ((199,), True)
     assert x.T.shape == (200,)
+
+
+def test_the_profile_names_every_part(counted, capsys):
+    assert dispatch.main(["--repeats", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("bare launch: ")
+    for name in (*dispatch.OPERATIONS, *dispatch.VIEWS, *dict(dispatch.PARTS), *dict(dispatch.NEVER_SEEN)):
+        assert f"| {name} |" in printed

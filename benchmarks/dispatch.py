@@ -1,0 +1,179 @@
+"""Where the host time of a small operation goes: ``python -m benchmarks.dispatch``.
+
+Nothing is computed that takes time: every operand has a thousand elements. Three tables are printed, in nanoseconds:
+operations beside the bare launch of the same run, the parts of ``a + b``, and what a shape costs that was never seen.
+Without a GPU, or with ``--stub``, the driver is the stub of the tests, whose calls return at once: then the numbers are
+those of Python alone. It is compiled with gcc.
+
+A part is timed on its own, in a loop that does nothing else. There it finds the processor's caches and branch
+predictors warm, so the parts are less than the whole; the difference is the last row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import subprocess
+import sys
+import tempfile
+import timeit
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+STUB = ROOT / "tests" / "stub_cuda" / "stub_cuda.c"
+FRESH = 2000
+"""Operations on shapes that were never seen."""
+
+OPERATIONS = (
+    "a + b",
+    "a < b",
+    "a * 2.0",
+    "a * 2",
+    "2.0 * a",
+    "-a",
+    "c += b",
+    "c += 2.0",
+    "add(a, b)",
+    "add(a, b, out=c)",
+    "m + m.T",
+    "a*b + a*2 - b",
+)
+VIEWS = ("a[1:]", "a[5]", "m[1:, ::2]", "m.T")
+
+PARTS = (
+    ("the driver's launch", "launch(handle, 1, 1, 1, threads, 1, 1, 0, None, addresses, 0)"),
+    ("what is in force, the plan", "state().plans[add][a._signature][b._signature].call"),
+    ("is torch capturing?", "if 'torch' in modules and torch.captures(): pass"),
+    ("a block of memory, its buffer, and back", "p = free.pop(); o = Buffer(); o.pointer = p; o.nbytes = 4000; "
+     "o.stream = 0; o.free = free; o = None"),
+    ("an argument frame, and back", "frame = frames.pop(); slab, start, addresses = frame; frames.append(frame)"),
+    ("the addresses, packed", "pack(slab, start, x, u.pointer + a._offset, v.pointer + b._offset)"),
+    ("the streams of the operands", "u = a._buffer; v = b._buffer; u.stream != 0; v.stream != 0"),
+    ("the new Array", "r = new(a.__class__); r._buffer = u; r._offset = 0; r._signature = signature"),
+)  # fmt: skip
+
+
+def load_stub() -> None:
+    """Compile the stub driver and load it, under the driver's own name, before anybody asks for that."""
+    folder = tempfile.mkdtemp(prefix="tilearray-stub-")
+    library = Path(folder) / "libcuda.so.1"
+    options = ["-O2", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"]
+    subprocess.run(["gcc", *options, str(STUB), "-o", str(library), "-ldl", "-lpthread"], check=True)
+    ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+
+
+def nanoseconds(statement: str, names: Mapping[str, Any], repeats: int) -> float:
+    """The fastest of many short runs: what is slower was interrupted."""
+    setup = "; ".join(f"{name} = given[{name!r}]" for name in names)
+    timer = timeit.Timer(statement, setup, globals={"given": names})
+    timer.timeit(100)
+    return min(timer.repeat(repeats, 300)) / 300 * 1e9
+
+
+def operands() -> dict[str, Any]:
+    """What the operations are written over."""
+    import tilearray as ta
+
+    def array(*shape: int) -> Any:
+        return ta.zeros(shape, dtype="float32", device="cuda:0")
+
+    return {"a": array(1000), "b": array(1000), "c": array(1000), "m": array(32, 32), "add": ta.add}
+
+
+def pieces(names: dict[str, Any]) -> dict[str, Any]:
+    """What the parts of ``a + b`` are written over: what its plan holds, and memory of its own."""
+    from tilearray.context import STATE
+    from tilearray_cuda.blocks import Buffer
+    from tilearray_cuda.driver import TORCH, api
+
+    a, b, add = names["a"], names["b"], names["add"]
+    a + b
+    call = STATE.get().plans[add][a._signature][b._signature].call
+    held = dict(zip(call.__code__.co_freevars, [cell.cell_contents for cell in call.__closure__], strict=True))
+    frame = held["launcher"].frame()
+    free = held["lists"][held["size"]]
+    return {
+        **{name: held[name] for name in ("frames", "pack", "handle", "threads", "signature")},
+        **dict(zip(("slab", "start", "addresses"), frame, strict=True)),
+        "a": a,
+        "b": b,
+        "u": a._buffer,
+        "v": b._buffer,
+        "x": free[-1],
+        "free": free,
+        "add": add,
+        "launch": api.cuLaunchKernel,
+        "state": STATE.get,
+        "new": object.__new__,
+        "Buffer": Buffer,
+        "torch": TORCH,
+        "modules": sys.modules,
+    }
+
+
+def fresh_lengths(pool: Any, start: int, count: int) -> list[tuple[Any, Any]]:
+    """Pairs of contiguous operands of different lengths."""
+    return [(pool[:size], pool[:size]) for size in range(start + 1000, start + 1000 + count)]
+
+
+def fresh_shapes(pool: Any, start: int, count: int) -> list[tuple[Any, Any]]:
+    """Pairs of a block of a matrix and a row, of different shapes."""
+    matrix = pool.reshape(128, 128)
+    extents = [divmod(position, 112) for position in range(start, start + count)]
+    return [(matrix[: rows + 2, : columns + 16], pool[: columns + 16]) for rows, columns in extents]
+
+
+def never_seen(make: Any, pool: Any, add: Any) -> tuple[float, float]:
+    """Nanoseconds of an addition of a shape that was never seen: the fastest run of twenty, and the middle one."""
+    runs: list[float] = []
+    for start in range(0, FRESH, 20):
+        pairs = iter(make(pool, start, 20))
+        runs.append(timeit.timeit(lambda: add(*next(pairs)), number=20) / 20 * 1e9)  # noqa: B023 - called at once
+    runs.sort()
+    return runs[0], runs[len(runs) // 2]
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A Markdown table; numbers are rounded to whole nanoseconds."""
+    shown = [[f"{cell:.0f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    lines = [[title, *columns], ["---", *["---:"] * len(columns)], *shown]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.dispatch", description=__doc__.partition("\n")[0])
+    parser.add_argument("--stub", action="store_true", help="over the stub driver, also where there is a GPU")
+    parser.add_argument("--repeats", type=int, default=1000, help="runs of 300 calls, of which the fastest counts")
+    options = parser.parse_args(arguments)
+    import tilearray_cuda
+
+    stub = options.stub or not tilearray_cuda.device_count()
+    if stub:
+        load_stub()
+    import tilearray as ta
+
+    names = operands()
+    parts = pieces(names)
+    measured = [(name, nanoseconds(statement, parts, options.repeats)) for name, statement in PARTS]
+    bare = measured[0][1]
+    whole = [(name, nanoseconds(name, names, options.repeats)) for name in (*OPERATIONS, *VIEWS)]
+    rows = [(name, time, "" if name in VIEWS else time - bare) for name, time in whole]
+    print(f"bare launch: {bare:.0f} ns on {'the stub driver' if stub else ta.devices()[0]}\n")
+    print(table("operation", ("ns", "beyond a bare launch"), rows), "\n")
+    rest = whole[0][1] - sum(time for _, time in measured)
+    rows = [*measured, ("in between: calls, caches, branches", rest)]
+    print(table("part of `a + b`", ("ns",), rows), "\n")
+    pool = ta.zeros(1 << 14, dtype="float32", device="cuda:0")
+    fresh = [(name, *never_seen(make, pool, ta.add)) for name, make in NEVER_SEEN]
+    print(table("never-seen shape", ("fastest", "median"), fresh))
+    return 0
+
+
+NEVER_SEEN = (("length: x + y", fresh_lengths), ("shape: x[:r, :c] + y[:c]", fresh_shapes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
