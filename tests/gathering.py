@@ -160,3 +160,23 @@ def check_errors(device: Any) -> None:
     with pytest.raises(ta.ScalarOverflowError):
         x[ta.asarray([0, 1], device=device)] = 2**63
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def check_wide_rows(device: Any) -> None:
+    """Rows that are longer than a block, so that a block reaches from one row into the next."""
+    rng = np.random.default_rng(3)
+    for dtype in ("float32", "bool", "complex64", "complex128", "uint8"):
+        host = cast(np.arange(7 * 90, dtype=np.int32).reshape(7, 90), dtype)
+        x = views_of(host, device)
+        for size in (512, 601, 1500):
+            columns = rng.integers(-90, 90, size)
+            assert bits(ta.to_numpy(x[:, ta.asarray(columns, device=device)])) == bits(host[:, columns]), (dtype, size)
+        long = cast(np.arange(9 * 700, dtype=np.int32).reshape(9, 700), dtype)
+        rows = rng.integers(-9, 9, 13)
+        found = views_of(long, device)[ta.asarray(rows, device=device)]
+        assert bits(ta.to_numpy(found)) == bits(long[rows]), dtype
+        y, wanted = views_of(long, device), long.copy()
+        places = rng.permutation(700)[:650]
+        y[:, ta.asarray(places, device=device)] = views_of(long[:, :650].copy(), device)
+        wanted[:, places] = long[:, :650]
+        assert bits(ta.to_numpy(y)) == bits(wanted), dtype

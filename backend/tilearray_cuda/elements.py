@@ -40,7 +40,7 @@ class Branch(NamedTuple):
 
 
 def body_text(spec: KernelSpec, branch: Branch) -> list[str]:
-    """Loads, the expression graph, stores; the same text in both branches but for the masks."""
+    """Loads, the expression graph, stores; the same text in every branch but for masks and names."""
     lines: list[str] = []
     values: list[Value] = []
     dtypes: list[str] = []
@@ -113,15 +113,16 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
     if operand.strides is None:
         return _number(operand)
     guard = _guard(spec, operand, branch, place)
-    if branch.two_rows and operand.strides[1:] == (0,) and operand.strides[0] != 0 and operand.dtype != "complex128":
-        load = _column(operand)
-    else:
-        load = f"tl.load({_address(spec, operand, branch, place)}{guard})"
     if operand.dtype == "complex128":
         parts = (f"{operand.name}_real{branch.tag}", f"{operand.name}_imag{branch.tag}")
         pair = _pair(spec, operand, branch, place)
         lines.append(f"{', '.join(parts)} = load_pair{_masked(guard)}({operand.name}, {pair}{guard})")
         return parts
+    is_column = operand.strides[1:] == (0,) and operand.strides[0] != 0
+    if branch.two_rows and is_column and not place:
+        load = _column(operand)
+    else:
+        load = f"tl.load({_address(spec, operand, branch, place)}{guard})"
     if operand.dtype == "complex64":
         word = f"{operand.name}_word{branch.tag}"
         lines.append(f"{word} = {load}")

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from gathering import PROPERTIES, check_errors, check_property, check_repeated_and_overlapping
+from gathering import PROPERTIES, check_errors, check_property, check_repeated_and_overlapping, check_wide_rows
 from hypothesis import HealthCheck, settings
 
 import tilearray as ta
@@ -23,6 +23,10 @@ def test_indexing_is_numpys(name):
 
 def test_overlap():
     check_repeated_and_overlapping("cuda:0")
+
+
+def test_wide_rows():
+    check_wide_rows("cuda:0")
 
 
 def test_errors():

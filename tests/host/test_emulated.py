@@ -29,7 +29,7 @@ def test_indexing_is_numpys(process, name):
     process.pool.submit(_indexing, name).result()
 
 
-@pytest.mark.parametrize("name", ["_errors", "_overlap", "_modes", "_ranges", "_launches"])
+@pytest.mark.parametrize("name", ["_errors", "_overlap", "_wide", "_modes", "_ranges", "_launches"])
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
 
@@ -53,6 +53,13 @@ def _overlap() -> None:
     from gathering import check_repeated_and_overlapping
 
     check_repeated_and_overlapping(emulated_device())
+
+
+def _wide() -> None:
+    from emulated import emulated_device
+    from gathering import check_wide_rows
+
+    check_wide_rows(emulated_device())
 
 
 def _modes() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gathering import PROPERTIES, check_errors, check_property, check_repeated_and_overlapping
+from gathering import PROPERTIES, check_errors, check_property, check_repeated_and_overlapping, check_wide_rows
 from hypothesis import settings
 
 import tilearray as ta
@@ -17,6 +17,10 @@ def test_indexing_is_numpys(name):
 
 def test_overlap():
     check_repeated_and_overlapping("cpu")
+
+
+def test_wide_rows():
+    check_wide_rows("cpu")
 
 
 def test_errors():
