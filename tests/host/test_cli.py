@@ -219,3 +219,11 @@ def test_demo_ends_with_the_pictures(tmp_path: Path, capsys: Output):
             rf"^{step.name} .*\d\.\d\d ms +\d+\.\d\d ms  (exact|\d of {step.ulps} ulp)$", printed.out, re.M
         )
     assert f"All {len(demo_pipeline.STEPS)} steps equal NumPy." in printed.out
+
+
+def test_the_package_is_the_command():
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "tilearray", "info"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("tilearray")

@@ -1,0 +1,8 @@
+"""``python -m tilearray`` is the command ``tilearray``."""
+
+import sys
+
+from tilearray.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
