@@ -263,4 +263,4 @@ def clamped_index(index, size):
 def report(place, condition, value):
     """Leave one of the values for which a condition is true."""
     block = tl.where(condition, value, 0)
-    tl.store(place + block * 0, block, mask=condition)
+    tl.store(place + block * 0, block, mask=condition != 0)
