@@ -10,7 +10,7 @@ import tilearray as ta
 from tilearray import cuda
 from tilearray.context import STATE
 from tilearray_cuda.device import open_device
-from tilearray_cuda.errors import CudaError
+from tilearray_cuda.errors import CudaError, DeferredIndexError
 
 
 def in_force():
@@ -140,3 +140,15 @@ def test_memory_statistics():
     assert statistics.live >= 1024
     assert statistics.held == statistics.live + statistics.cached <= statistics.peak
     del buffer
+
+
+@pytest.mark.parametrize("wait", [lambda stream: stream.synchronize(), lambda stream: cuda.synchronize("cuda:0")])
+def test_a_deferred_check_is_raised_by_what_waits(wait):
+    stream = cuda.Stream("cuda:0")
+    wait(stream)
+    (word,) = open_device(0).reports.deferred(1, stream.handle)
+    wait(stream)
+    word.cell.value = 77  # as a kernel would leave it
+    with pytest.raises(DeferredIndexError, match="an index array held"):
+        wait(stream)
+    wait(stream)  # told once
