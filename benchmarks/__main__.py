@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import peers, report, run, startup, timing  # noqa: E402
+from benchmarks import compare, peers, report, run, startup, timing  # noqa: E402
 from benchmarks.cases import CALLS, LAYOUTS, Call, Case  # noqa: E402
 
 PARTS = ("layouts", "calls", "startup")
@@ -27,22 +27,43 @@ PARTS = ("layouts", "calls", "startup")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with arguments, those of the process by default; return its exit status."""
-    chosen = parser().parse_args(arguments)
+    top = parser()
+    chosen = top.parse_args(arguments)
+    if len(chosen.compare) > 2:
+        top.error(f"argument --compare: expected OLD.json and at most a NEW.json, got {len(chosen.compare)} files")
+    try:
+        stored = [compare.load(path) for path in chosen.compare]
+    except compare.ReportError as error:
+        return refused(error)
+    if len(stored) == 2:
+        print(compare.moved(*stored))
+        return 0
+    return measure(chosen, stored)
+
+
+def measure(chosen: argparse.Namespace, stored: Sequence[dict[str, Any]]) -> int:
+    """Measure what was asked for, print and write the report, and what moved since the stored one if there is one."""
     if "startup" not in chosen.parts and not any(selected(chosen)):
-        print(f"benchmarks: no row of {','.join(chosen.parts)} has {chosen.only!r} in its name", file=sys.stderr)
-        return 2
+        return refused(f"no row of {','.join(chosen.parts)} has {chosen.only!r} in its name")
     device = chosen.device or default_device()
     chosen.out.mkdir(parents=True, exist_ok=True)  # now, not when everything has been measured
     try:
         session = open_session(device, chosen.size, chosen.libraries or peers.COMPARED[device])
     except (peers.NotHereError, timing.DriverError, ImportError) as error:
-        print(f"benchmarks: {error}", file=sys.stderr)
-        return 2
+        return refused(error)
     found = measured(session, device, chosen)
     print(report.markdown(found))
     for path in report.write(found, chosen.out):
         print(f"wrote {path}")
+    for old in stored:
+        print("\n" + compare.moved(old, found))
     return 0 if report.succeeded(found) else 1
+
+
+def refused(why: object) -> int:
+    """Say why nothing is done; the exit status for that."""
+    print(f"benchmarks: {why}", file=sys.stderr)
+    return 2
 
 
 def parser() -> argparse.ArgumentParser:
@@ -57,6 +78,14 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--parts", type=words(PARTS), default=PARTS, metavar=",".join(PARTS), help="what to measure: all")
     top.add_argument(
         "--libraries", type=words(tuple(peers.PEERS)), metavar=",".join(peers.PEERS), help="which to measure"
+    )
+    top.add_argument(
+        "--compare",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar=("OLD.json", "NEW.json"),
+        help="measure, and print what moved since OLD.json; with NEW.json: between the two, and measure nothing",
     )
     return top
 
