@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import compare, peers, report, run, startup, timing  # noqa: E402
+from benchmarks import compare, peers, plot, report, run, startup, timing  # noqa: E402
 from benchmarks.cases import CALLS, LAYOUTS, Call, Case  # noqa: E402
 
 PARTS = ("layouts", "calls", "startup")
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = top.parse_args(arguments)
     if len(chosen.compare) > 2:
         top.error(f"argument --compare: expected OLD.json and at most a NEW.json, got {len(chosen.compare)} files")
+    if chosen.plot:
+        return draw_again(chosen.plot, chosen.out)
     try:
         stored = [compare.load(path) for path in chosen.compare]
     except compare.ReportError as error:
@@ -55,9 +57,26 @@ def measure(chosen: argparse.Namespace, stored: Sequence[dict[str, Any]]) -> int
     print(report.markdown(found))
     for path in report.write(found, chosen.out):
         print(f"wrote {path}")
+    try:
+        for path in plot.draw(found, chosen.out):
+            print(f"wrote {path}")
+    except plot.NoPlotError as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
     for old in stored:
         print("\n" + compare.moved(old, found))
     return 0 if report.succeeded(found) else 1
+
+
+def draw_again(path: Path, folder: Path) -> int:
+    """Draw the pictures of a stored report."""
+    try:
+        found = compare.load(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        for drawn in plot.draw(found, folder):
+            print(f"wrote {drawn}")
+    except (compare.ReportError, plot.NoPlotError) as error:
+        return refused(error)
+    return 0
 
 
 def refused(why: object) -> int:
@@ -87,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
         metavar=("OLD.json", "NEW.json"),
         help="measure, and print what moved since OLD.json; with NEW.json: between the two, and measure nothing",
     )
+    top.add_argument("--plot", type=Path, metavar="RESULT.json", help="measure nothing; draw a stored result to --out")
     return top
 
 

@@ -273,11 +273,15 @@ def write(report: Row, folder: Path, text: str | None = None, part: str = "") ->
         f"{stem}.json": json.dumps(report, indent=1, allow_nan=False) + "\n",
         f"{stem}.md": markdown(report) if text is None else text,
     }
-    for name, text in contents.items():
-        unfinished = folder / f".{name}.{os.getpid()}.unfinished"
-        try:
-            unfinished.write_text(text, encoding="utf-8")
-            os.replace(unfinished, folder / name)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    return [folder / name for name in contents]
+    return [write_whole(folder / name, text) for name, text in contents.items()]
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """Write a text file, whole or not at all; return its path."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
+import html
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import compare
+from benchmarks import compare, plot
 
+ROOT = Path(__file__).parents[2]
 YARDSTICK = {"median": 4000.0, "lowest": 3990.0, "highest": 4010.0, "measured": 2}
 
 
@@ -143,7 +147,7 @@ def test_a_run_is_compared_with_a_stored_report(tmp_path: Path, capsys: pytest.C
         ('{"layouts": [], "calls": [], "launch_floor": null, "schema": 0}', "is of schema 0, expected 1"),
     ],
 )
-@pytest.mark.parametrize("option", ["--compare"])
+@pytest.mark.parametrize("option", ["--compare", "--plot"])
 def test_a_file_that_is_no_report_is_refused_at_once(
     option: str, content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -159,3 +163,123 @@ def test_a_third_file_to_compare_is_refused(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         command.main(["--compare", "x", "y", "z"])
     assert "expected OLD.json and at most a NEW.json, got 3 files" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------- pictures
+
+
+@pytest.fixture
+def figure() -> Any:
+    return pytest.importorskip("matplotlib.figure").Figure
+
+
+def bars(panel: Any) -> list[float]:
+    return [bar.get_width() for bar in panel.patches]
+
+
+def marks(panel: Any, label: str) -> list[tuple[float, float]]:
+    """Where the marks of a label are: value and row."""
+    lines = [line for line in panel.get_lines() if line.get_label() == label]
+    return [point for line in lines for point in zip(*line.get_data(), strict=True)]
+
+
+def test_a_picture_shows_every_figure_in_its_row(figure: Any):
+    report = stored()
+    report["layouts"][1].update(ideal_bytes=600)  # two thirds of its sectors
+    (panel,) = plot.layouts(figure, report).axes
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["a + b", "a + b.T"]
+    assert bars(panel) == [4000, 3920]
+    assert marks(panel, "torch") == [(4000, 0), (1600, 1)]
+    limits = marks(panel, "a copy (a fill: memset) in this run")
+    assert limits[::2] == [(4000, -0.45), (pytest.approx(4000 * 2 / 3), 0.55)]
+
+
+def test_a_picture_has_nothing_where_nothing_was_measured(figure: Any):
+    report = stored(libraries=["tilearray", "torch", "cupy"], launch_floor=None)
+    report["calls"][0]["results"].update(tilearray={"status": "error", "why": "x"}, cupy={"status": "not installed"})
+    (panel,) = plot.calls(figure, report).axes
+    assert bars(panel) == [4.8]
+    assert [bar.get_y() + bar.get_height() / 2 for bar in panel.patches] == [pytest.approx(1)]
+    assert marks(panel, "torch") == [(5.5, 0), (6.8, 1)]
+    assert marks(panel, "cupy") == []
+    assert marks(panel, "a bare launch in this run") == []
+
+
+def test_a_view_is_not_held_against_a_launch(figure: Any):
+    (panel,) = plot.calls(figure, stored(calls=[call("a + b", 5, 6), call("view m.T", 0.1, 1)])).axes
+    assert marks(panel, "a bare launch in this run") == [(3, -0.45), (3, 0.45)]
+
+
+def test_many_rows_are_two_columns_of_one_scale(figure: Any):
+    rows = [layout(f"row {number}", 0.1 * (number + 1), 0.1) for number in range(41)]
+    left, right = plot.layouts(figure, stored(layouts=rows)).axes
+    assert (len(bars(left)), len(bars(right))) == (21, 20)
+    assert left.get_xlim() == right.get_xlim()
+    assert left.get_xlim()[0] == 0
+    assert left.get_xlim()[1] > max(bars(right))
+
+
+def test_a_stored_report_is_drawn_again_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("matplotlib")
+    path = written(tmp_path / "old.json", stored())
+    texts = []
+    for folder in (tmp_path / "once", tmp_path / "twice"):
+        assert command.main(["--plot", path, "--out", str(folder)]) == 0
+        names = ["2026-11-21T1000-device-calls.svg", "2026-11-21T1000-device-layouts.svg"]
+        assert sorted(drawn.name for drawn in folder.iterdir()) == names
+        texts.append([(folder / name).read_text(encoding="utf-8") for name in names])
+    assert texts[0] == texts[1]
+    assert all(len(text) < 100_000 for text in texts[0])
+    assert capsys.readouterr().out.count("wrote ") == 4
+
+
+def test_the_pictures_of_a_result_are_those_of_its_json(tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    folder = ROOT / "benchmarks" / "results"
+    pictures = sorted(folder.glob("*-layouts.svg"))
+    assert pictures
+    for path in pictures:
+        report = json.loads(path.with_name(path.name.replace("-layouts.svg", ".json")).read_text(encoding="utf-8"))
+        names = set(re.findall("<!-- (.*?) -->", path.read_text(encoding="utf-8")))
+        assert {html.escape(row["name"], quote=False) for row in report["layouts"]} <= names
+
+
+def test_a_picture_of_nothing_is_none(tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    drawn = plot.draw(stored(layouts=[]), tmp_path)
+    assert [path.name for path in drawn] == ["2026-11-21T1000-device-calls.svg"]
+
+
+def test_without_matplotlib_there_is_a_report_and_no_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    chosen = ["--only", "a < b", "--parts", "calls", "--libraries", "numpy", "--out", str(tmp_path)]
+    assert command.main(["--device", "cpu", "--size", "small", *chosen]) == 0
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md"]
+    assert "no pictures without matplotlib; pip install 'tilearray[bench]'" in capsys.readouterr().err
+    assert command.main(["--plot", written(tmp_path / "old.json", stored()), "--out", str(tmp_path)]) == 2
+
+
+# ---------------------------------------------------------------------- the page that shows them
+
+
+def test_the_figures_of_the_readme_are_those_of_the_result_beside_its_pictures():
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("### Performance\n")[2].partition("\n## ")[0]
+    stems = {path.rpartition("-")[0] for path in re.findall(r"\((benchmarks/results/[^)]*)\.svg\)", text)}
+    assert len(stems) == 1
+    report = json.loads((ROOT / f"{stems.pop()}.json").read_text(encoding="utf-8"))
+    first, second = text.split("![")[1:]
+    tables = ((first, report["layouts"], "gb_per_s", 0), (second, report["calls"], "microseconds", 2))
+    for part, rows, key, digits in tables:
+        results = {row["name"]: row["results"] for row in rows}
+        shown = re.findall(r"^\| `(.*?)` \|(.*)\|$", part, re.MULTILINE)
+        assert len(shown) > 7
+        for name, cells in shown:
+            wanted = [f"{results[name][library][key]:.{digits}f}" for library in ("tilearray", "torch", "cupy")]
+            if part is first:
+                wanted.append(f"{results[name]['tilearray']['of_yardstick']:.3f}")
+            assert [cell.strip() for cell in cells.split("|")] == wanted, name
+    assert f"({report['yardsticks']['copy']['median']:.0f} GB/s)" in text
+    assert f"through the driver took {report['launch_floor']['microseconds']:.2f}." in text
+    assert report["date"][:10] in text
