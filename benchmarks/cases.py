@@ -78,7 +78,7 @@ class Case:
     operands : tuple of str
         What is read, as views of the arrays of `shapes`: ``x``, ``y`` ... in the expression.
     expression : str
-        Over the operands and ``o``, the target; functions are those of `peers.Library.names`.
+        Over the operands and ``o``, the target; functions are those of `libraries.Library.names`.
     dtypes : tuple of str
         Of the arrays as the operands first name them; the last one goes on.
     result : str
@@ -120,8 +120,8 @@ class Case:
         return made, eval(self.target, dict(scope)) if self.target else None
 
     def call(self, names: Mapping[str, Any]) -> Callable[..., Any]:
-        """The expression as a function of the operands and the target."""
-        parameters = ", ".join((*"xyzw"[: len(self.operands)], "o"))
+        """The expression as a function of the operands and the target, if there is one."""
+        parameters = ", ".join((*"xyzw"[: len(self.operands)], "o=None"))
         return eval(f"lambda {parameters}: {self.expression}", dict(names))
 
     def geometry(self, size: str, hollow: Mapping[str, np.ndarray] | None = None) -> tuple[list[np.ndarray], Shape]:

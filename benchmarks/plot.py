@@ -17,7 +17,15 @@ from benchmarks.report import file_stem, write_whole
 Row = Mapping[str, Any]
 
 OURS = "#9cc3e6"
-MARKS = (("o", "#c0392b"), ("D", "#2e7d32"), ("s", "#7b1fa2"), ("^", "#e67e22"), ("v", "#00838f"), ("P", "#5d4037"))
+MARKS = (
+    ("o", "#c0392b"),
+    ("D", "#2e7d32"),
+    ("s", "#7b1fa2"),
+    ("^", "#e67e22"),
+    ("v", "#00838f"),
+    ("P", "#5d4037"),
+    ("X", "#555555"),
+)
 LONGEST = 24  # rows of a column: forty would be a tower
 ROW, WIDTH = 0.19, 11.0  # inches
 SETTINGS = {"font.size": 8, "svg.hashsalt": "tilearray", "font.family": "DejaVu Sans", "axes.axisbelow": True}

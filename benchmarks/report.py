@@ -20,7 +20,8 @@ from typing import Any
 from benchmarks.timing import GpuClock
 
 SCHEMA = 1
-PACKAGES = ("numpy", "ml_dtypes", "triton", "cuda-bindings", "torch", "cupy-cuda13x", "cupy-cuda12x", "cupy", "jax")
+CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
+PACKAGES = ("numpy", "ml_dtypes", "triton", "cuda-bindings", "torch", *CUPY, "jax", "flag_gems")
 FAILURES = ("mismatch", "error")
 Row = Mapping[str, Any]
 

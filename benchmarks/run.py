@@ -5,7 +5,7 @@ Everything here returns plain dictionaries, the rows of the report. An outcome's
     ok              timed; the result was right
     mismatch        the result was wrong, and was not timed
     error           the library raised; ``why`` says what
-    not supported   known beforehand: the library has no such view or operation
+    not supported, arrays are immutable, ...   known beforehand: the library cannot do this row's work
     not installed, ...   the library does not run here
 """
 
@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
@@ -22,7 +21,7 @@ import numpy as np
 
 from benchmarks import cases, check
 from benchmarks.cases import Call, Case
-from benchmarks.peers import Library
+from benchmarks.libraries import Library
 from benchmarks.timing import LAUNCH, DriverError, Effort, host_timing, kernel_timing
 
 Outcome = dict[str, Any]
@@ -100,18 +99,24 @@ def run_case(session: Session, case: Case) -> dict[str, Any]:
 
 def time_case(session: Session, case: Case, library: Library, arrays: Mapping[str, Any]) -> Outcome:
     """One kernel by one library: check, then time."""
-    if library.name in case.without:
-        return {"status": "not supported"}
+    refused = library.refuses(case)
+    if refused:
+        return {"status": refused}
     wanted = check.expected(case, session.size, session.owner, arrays)
-    operands, target = case.views({name: library.adopt(x) for name, x in arrays.items()}, library.names)
-    call = partial(case.call(library.names), *operands, target)
+    call = library.prepared(case, {name: library.adopt(x) for name, x in arrays.items()})
     if not case.mutates:
-        library.spoil(call())
-    result = call()
+        with library.active():
+            before = call()
+        library.spoil(before)
+        del before
+    with library.active():
+        result = call()
+    library.wait(result)
     session.clock.synchronize()
     check.compare(case, library, result, wanted, case.geometry(session.size)[1])
     del result
-    timing = kernel_timing(session.clock, call, session.effort, library.ordered)
+    with library.active():
+        timing = kernel_timing(session.clock, call, session.effort, None if library.ordered else library.wait)
     gigabytes = case.ideal_bytes(session.size) / timing.seconds / 1e9
     return {"status": "ok", **timing.as_dict(), "gb_per_s": gigabytes}
 
@@ -166,6 +171,9 @@ def run_call(session: Session, call: Call) -> dict[str, Any]:
 
 def time_call(session: Session, call: Call, library: Library) -> Outcome:
     """The host time of one small operation by one library: check, then time."""
+    refused = library.refuses(call)
+    if refused:
+        return {"status": refused}
     data = small_data()
 
     def adopted(shape: cases.Shape) -> Any:
@@ -173,9 +181,11 @@ def time_call(session: Session, call: Call, library: Library) -> Outcome:
 
     operands = {name: library.adopt(session.owner.array(x.copy())) for name, x in data.items()}
     operands["add"] = library.names["add"]
-    batches = itertools.repeat(operands) if not call.fresh else fresh_batches(call, adopted, session.effort, operands)
-    check_call(call, library, operands if not call.fresh else next(batches), data)
-    timing = host_timing(session.clock, call.statement, batches, session.effort)
+    statement, names = library.statement(call, operands)
+    batches = itertools.repeat(names) if not call.fresh else fresh_batches(call, adopted, session.effort, names)
+    with library.active():
+        check_call(replace(call, statement=statement), call, library, next(batches), data)
+        timing = host_timing(session.clock, statement, batches, session.effort)
     return {"status": "ok", **timing.as_dict(), "microseconds": timing.seconds * 1e6}
 
 
@@ -193,14 +203,16 @@ def fresh_batches(
         yield {**operands, "xs": iter(xs), "ys": iter(ys)}
 
 
-def check_call(call: Call, library: Library, operands: Mapping[str, Any], data: Mapping[str, np.ndarray]) -> None:
-    """Raise MismatchError unless the statement gives what NumPy gives."""
+def check_call(
+    timed: Call, call: Call, library: Library, operands: Mapping[str, Any], data: Mapping[str, np.ndarray]
+) -> None:
+    """Raise MismatchError unless what is timed gives what NumPy gives of the row as it stands in the table."""
     if call.fresh:
         x, y = next(operands["xs"]), next(operands["ys"])
         wanted, got = library.to_numpy(x) + library.to_numpy(y), operands["add"](x, y)
     else:
         wanted = evaluated(call, {**{name: x.copy() for name, x in data.items()}, "add": np.add})
-        got = evaluated(call, dict(operands))
+        got = evaluated(timed, dict(operands))
     values = np.asarray(library.to_numpy(got))
     if values.shape != wanted.shape or not np.allclose(values, wanted, rtol=1e-6, atol=0):
         raise check.MismatchError(f"{call.statement} is not what NumPy gives")

@@ -160,12 +160,12 @@ def open_clock(device: str) -> Any:
     return GpuClock() if device == "cuda" else HostClock()
 
 
-def kernel_timing(clock: Any, call: Call, effort: Effort, ordered: bool = True) -> Timing:
+def kernel_timing(clock: Any, call: Call, effort: Effort, wait: Callable[[Any], None] | None = None) -> Timing:
     """Seconds of a call on the device, of as many calls as `effort` has time for.
 
-    What the default stream does not order is timed by the host, every batch to its end.
+    What the default stream does not order has a `wait` for its last result, and is timed by the host to its end.
     """
-    once = clock.seconds if ordered else partial(seconds_to_the_end, clock)
+    once = partial(seconds_to_the_end, clock, wait=wait) if wait else clock.seconds
     once(call, 2)  # memory and kernels are there now
     longest = max(once(call, 1), 1e-7)
     count = min(max(int(effort.seconds / effort.batches / longest), 1), 100)
@@ -176,11 +176,14 @@ def kernel_timing(clock: Any, call: Call, effort: Effort, ordered: bool = True) 
     return Timing.of(batches, count)
 
 
-def seconds_to_the_end(clock: Any, call: Call, count: int) -> float:
+def seconds_to_the_end(clock: Any, call: Call, count: int, wait: Callable[[Any], None] | None = None) -> float:
     """Seconds of `count` calls until the device has done them, by the host's clock."""
     started = time.perf_counter()
+    result = None
     for _ in range(count):
-        call()
+        result = call()
+    if wait:
+        wait(result)
     clock.synchronize()
     return time.perf_counter() - started
 

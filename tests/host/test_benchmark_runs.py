@@ -57,9 +57,11 @@ def test_a_kernel_is_timed_in_batches_after_a_warm_up():
 
 
 def test_what_no_stream_orders_is_timed_to_its_end():
-    clock = Ticking()
-    timing.kernel_timing(clock, lambda: None, timing.Effort(0, 3, 0, 0, 0), ordered=False)
+    clock, results = Ticking(), itertools.count()
+    ready: list[int] = []
+    timing.kernel_timing(clock, lambda: next(results), timing.Effort(0, 3, 0, 0, 0), ready.append)
     assert clock.asked == []
+    assert ready == [1, 2, 3, 4, 5]  # the last of two to warm up, one to see how long it takes, three batches
     assert clock.waited >= 2 + 3
 
 

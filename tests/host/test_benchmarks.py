@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import cases, check, peers, run, timing
+from benchmarks import cases, check, libraries, peers, run, timing
 from benchmarks.cases import CALLS, LAYOUTS, Case
 
 ROOT = Path(__file__).parents[2]
@@ -209,10 +209,8 @@ def test_memory_is_shared(library: str, dtype: str):
 @pytest.mark.parametrize("case", LAYOUTS, ids=lambda case: case.name)
 def test_arrays_may_be_torchs(case: Case):
     pytest.importorskip("torch")
-    libraries, missing = peers.open_libraries("cpu", ("tilearray", "torch"))
-    session = run.Session(
-        "small", libraries, missing, peers.Torch("cpu"), timing.HostClock(), timing.Effort(0, 1, 1, 1, 1)
-    )
+    here, missing = peers.open_libraries("cpu", ("tilearray", "torch"))
+    session = run.Session("small", here, missing, peers.Torch("cpu"), timing.HostClock(), timing.Effort(0, 1, 1, 1, 1))
     statuses = {name: found["status"] for name, found in run.run_case(session, case)["results"].items()}
     assert statuses == {"tilearray": "ok", "torch": "not supported" if "torch" in case.without else "ok"}
 
@@ -225,8 +223,8 @@ def test_memory_that_cannot_be_shared_is_copied_and_told(monkeypatch: pytest.Mon
 
     library = peers.TileArray("cuda")
     library.xp = SimpleNamespace(asarray=asarray)
-    monkeypatch.setattr(peers, "_through_cupy", lambda x: x)
-    monkeypatch.setattr(peers, "host_copy", lambda x: "copy")
+    monkeypatch.setattr(libraries, "_through_cupy", lambda x: x)
+    monkeypatch.setattr(libraries, "host_copy", lambda x: "copy")
     assert library.adopt(np.zeros(2)) == ("copy", "cuda")
     assert library.copied == "ValueError: no way in"
 
