@@ -145,6 +145,8 @@ def check_errors(device: Any) -> None:
     for bad, message in [
         (index, r"index 7 is out of bounds|expected -2 <= index < 2 for axis 0 .* got 7"),
         (ta.asarray([0, -3], device=device), r"index -3 is out of bounds|got -3"),
+        (ta.asarray([0, -(2**63)], device=device), f"index -{2**63} is out of bounds|got -{2**63}"),
+        (ta.asarray([0, 2**63 - 1], device=device), f"index {2**63 - 1} is out of bounds|got {2**63 - 1}"),
         (ta.asarray([0.5], device=device), r"expected arrays of integers or bools as indices, got float32"),
         ((0, 0, index), r"at most 2 indices|too many indices"),
         ((ta.asarray([0, 1], device=device), ta.asarray([0, 1, 2], device=device)), "broadcast|expected equal sizes"),

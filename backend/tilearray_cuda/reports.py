@@ -17,7 +17,8 @@ from tilearray_cuda.errors import CaptureError, DeferredIndexError
 if TYPE_CHECKING:
     from tilearray_cuda.device import CudaDevice
 
-NOTHING = -(2**63)
+NOTHING = 0
+"""No index outside of its axis: every axis that is looked into has an element 0."""
 PITCH = 16
 """Bytes from word to word: a kernel counts on operands at multiples of 16."""
 PAGE = 4096
