@@ -136,6 +136,8 @@ def check_repeated_and_overlapping(device: Any) -> None:
     y = ta.zeros((2, 3), dtype="float32", device=device)
     y[:, ta.asarray([2, 0], device=device)] = ta.asarray([[1], [2]], dtype="int8", device=device)
     assert y.tolist() == [[1, 0, 1], [2, 0, 2]]
+    y[0, ta.asarray([2, 0], device=device)] = ta.asarray([[[3, 4]]], dtype="int8", device=device)
+    assert y.tolist() == [[4, 0, 3], [2, 0, 2]]
 
 
 def check_errors(device: Any) -> None:

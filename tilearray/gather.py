@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.base import ArrayBase, empty_array, signature_of
+from tilearray.base import A, ArrayBase, empty_array, signature_of
 from tilearray.bodies import BodyMaker, Operand, run
 from tilearray.body import Body
 from tilearray.context import STATE
@@ -80,6 +80,13 @@ def scatter(x: Any, key: Any, value: Any) -> None:
         _set_on_host(x, key, value)
     else:
         _scatter(select(x, key), value)
+
+
+def without_leading_axes(value: A, ndim: int) -> A:
+    """Return what is assigned to `ndim` axes: leading axes of size 1 beyond them are dropped, as NumPy does."""
+    layout = value._signature.layout
+    spare = max(layout.ndim - ndim, 0)
+    return value._view(layout.squeeze(range(spare))) if spare and layout.shape[:spare] == (1,) * spare else value
 
 
 # --- the host -------------------------------------------------------------------------------------------------------
@@ -211,7 +218,8 @@ def _scatter(selection: Selection, value: Any) -> None:
     if is_number:
         given = as_number(value, view.dtype, "setitem")
     else:
-        given = Operand.of(value, value._signature.layout.broadcast_to(shape, "setitem").strides)
+        spread = without_leading_axes(value, len(shape))._signature.layout.broadcast_to(shape, "setitem")
+        given = Operand.of(value, spread.strides)
     run(
         _scattering(view.dtype.name, is_number),
         shape,

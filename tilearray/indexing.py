@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.base import A, ArrayBase, signature_of
+from tilearray.base import ArrayBase, signature_of
 from tilearray.devices import common_device
 from tilearray.elementwise import check_target, copy_of, execute, fill, new_array, overlap
 from tilearray.errors import OperandError, ShapeError
-from tilearray.gather import scatter
+from tilearray.gather import scatter, without_leading_axes
 from tilearray.layout import result_layout
 from tilearray.operands import scalar_array
-from tilearray.scalars import classify
+from tilearray.scalars import as_number, classify
 from tilearray.selection import has_arrays
 from tilearray.views import get
 
@@ -46,7 +46,7 @@ def _set_view(target: ArrayBase, value: Any) -> None:
         return  # what `x[key] += y` comes to in the end: it is there already
     from tilearray.ops import assign
 
-    execute(assign, (_without_leading_axes(value, target._signature.layout.ndim),), target)
+    execute(assign, (without_leading_axes(value, target._signature.layout.ndim),), target)
 
 
 def _one_by_one(x: ArrayBase, mask: ArrayBase, value: Any) -> bool:
@@ -57,18 +57,23 @@ def _one_by_one(x: ArrayBase, mask: ArrayBase, value: Any) -> bool:
 
 def _set_at(x: ArrayBase, key: Any, value: Any) -> None:
     """Assign where arrays point: a number, or an array in the dtype of `x` and in memory of its own."""
-    from tilearray.ops import assign
-
     check_target("setitem", x)
     if isinstance(value, ArrayBase):
-        common_device("setitem", [x._signature, value._signature])
-        dtype = x._signature.dtype
-        if value._signature.dtype != dtype:
-            layout = result_layout(value._signature.layout.shape, [value._signature.layout])
-            value = execute(assign, (value,), new_array(x.__class__, signature_of(layout, dtype, x._signature.device)))
-        elif overlap(x, value):
-            value = copy_of(value)
+        found = _in_dtype_of(x, value)
+        value = copy_of(value) if found is value and overlap(x, value) else found
     scatter(x, key, value)
+
+
+def _in_dtype_of(x: ArrayBase, value: ArrayBase) -> ArrayBase:
+    """The value in the dtype of the target, cast as any assignment casts it."""
+    from tilearray.ops import assign
+
+    common_device("setitem", [x._signature, value._signature])
+    dtype, layout = x._signature.dtype, value._signature.layout
+    if value._signature.dtype == dtype:
+        return value
+    signature = signature_of(result_layout(layout.shape, [layout]), dtype, x._signature.device)
+    return execute(assign, (value,), new_array(x.__class__, signature))
 
 
 def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
@@ -81,12 +86,9 @@ def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
             f"setitem: expected a mask over the leading axes of shape {shape}, got shape {masked.shape}; "
             f"write ta.broadcast_to(mask, {shape})"
         )
+    check_target("setitem", x)
+    is_array, dtype = isinstance(value, ArrayBase), x._signature.dtype
+    value = _in_dtype_of(x, value) if is_array else as_number(value, dtype, "setitem")
     rest = len(shape) - masked.ndim
     spread = mask._view(masked.expand_dims(range(masked.ndim, len(shape)))) if rest else mask
     execute(where, (spread, value, x), x)
-
-
-def _without_leading_axes(value: A, ndim: int) -> A:
-    layout = value._signature.layout
-    spare = max(layout.ndim - ndim, 0)
-    return value._view(layout.squeeze(range(spare))) if spare and layout.shape[:spare] == (1,) * spare else value

@@ -34,6 +34,35 @@ def test_through_views_and_from_the_array_itself():
     np.testing.assert_array_equal(ta.to_numpy(ours), host)
 
 
+CASTS = [
+    ("bool", 2),
+    ("int64", np.array([1, 2], dtype="uint64")),
+    ("float32", np.array([2**40 + 2**16 + 1, 3])),
+    ("int16", np.array([True, False])),
+    ("uint64", np.array([1, 2])),
+    ("float32", 1j),
+]
+
+
+@pytest.mark.parametrize("semantics", ["array-api", "numpy", "torch", "triton", "cutile"])
+@pytest.mark.parametrize(("dtype", "value"), CASTS, ids=str)
+def test_a_mask_casts_as_any_assignment_does(semantics, dtype, value):
+    """A value is cast to the target's dtype, whatever the two would be promoted to."""
+    found = []
+    for key in (ta.asarray([True, False, True]), slice(0, 3, 2)):
+        x = ta.zeros((3, 2), dtype=dtype, device="cpu")
+        with ta.semantics(semantics):
+            try:
+                x[key] = ta.asarray(value, device="cpu") if isinstance(value, np.ndarray) else value
+            except ta.DTypeError as error:
+                found.append(str(error))
+            else:
+                found.append(x.tolist())
+    assert found[0] == found[1]
+    same_kind = not isinstance(value, complex) and dtype != "uint64"
+    assert same_kind == isinstance(found[0], list)
+
+
 @pytest.mark.parametrize(
     ("act", "error", "message"),
     [
@@ -45,7 +74,7 @@ def test_through_views_and_from_the_array_itself():
         ),
         (lambda x: x.__setitem__(x > 0, ta.zeros(5, dtype="int8")), ta.IndexingError, "12|values that broadcast"),
         (lambda x: x.__setitem__(x > 1, 300), ta.ScalarOverflowError, "300 does not fit int8"),
-        (lambda x: x.__setitem__(x > 1, 1.5), ta.DTypeError, "float32"),
+        (lambda x: x.__setitem__(x > 1, 1.5), ta.DTypeError, "1.5 is no number of int8"),
     ],
 )
 def test_errors_write_nothing(act, error, message):
