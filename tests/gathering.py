@@ -149,6 +149,7 @@ def check_errors(device: Any) -> None:
         (ta.asarray([0, -3], device=device), r"index -3 is out of bounds|got -3"),
         (ta.asarray([0, -(2**63)], device=device), f"index -{2**63} is out of bounds|got -{2**63}"),
         (ta.asarray([0, 2**63 - 1], device=device), f"index {2**63 - 1} is out of bounds|got {2**63 - 1}"),
+        (ta.asarray([0, 2**64 - 1], dtype="uint64", device=device), f"index {2**63 - 1} is out|got {2**63 - 1}"),
         (ta.asarray([0.5], device=device), r"expected arrays of integers or bools as indices, got float32"),
         ((0, 0, index), r"at most 2 indices|too many indices"),
         ((ta.asarray([0, 1], device=device), ta.asarray([0, 1, 2], device=device)), "broadcast|expected equal sizes"),
@@ -163,6 +164,8 @@ def check_errors(device: Any) -> None:
         x[ta.asarray([0, 1], device=device)] = ta.ones((3,), device=device)
     with pytest.raises(ta.ScalarOverflowError):
         x[ta.asarray([0, 1], device=device)] = 2**63
+    with pytest.raises(ta.IndexingError):
+        ta.take_along_axis(x, ta.asarray([[0, 2**64 - 1]], dtype="uint64", device=device))
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 

@@ -28,6 +28,8 @@ from tilearray.selection import Selection, as_index, is_array, is_integer, parts
 
 MODES = ("raise", "deferred", "clip")
 _mode = "raise"
+_LAST = 2**63 - 1
+"""What stands for an index beyond int64: it is beyond every axis, too."""
 
 
 def set_index_check(mode: str, /) -> None:
@@ -104,8 +106,19 @@ def _numpy_key(key: Any) -> tuple[Any, ...]:
 
 def _numpy_part(part: Any) -> Any:
     if is_array(part):
-        return np.asarray(as_index(part, CPU))
+        return positions_of(as_index(part, CPU))
     return int(part) if is_integer(part) else part
+
+
+def positions_of(index: Any) -> np.ndarray:
+    """Return an index on the host as NumPy takes it, which would wrap a uint64 that int64 does not hold.
+
+    >>> import tilearray as ta
+    >>> positions_of(ta.asarray([1, 2**64 - 1], dtype="uint64"))
+    array([                  1, 9223372036854775807])
+    """
+    found = np.asarray(index)
+    return np.minimum(found, np.uint64(_LAST)).astype(np.int64) if found.dtype == np.uint64 else found
 
 
 def _memory(x: Any) -> np.ndarray:
@@ -257,7 +270,7 @@ class _Check:
         for position, (axis, index) in enumerate(zip(self.selection.axes, self.selection.indices, strict=True)):
             found.append(Operand.of(index, strides[position]))
             if self.dtypes[position] == "uint64":
-                found.append(2**63 - 1)
+                found.append(_LAST)
             found += [self.sizes[position], view.strides[axis]]
             if self.reports is not None:
                 found.append(Operand(self.reports[position], 0, (0,) * len(strides[position]), 8))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilearray.base import ArrayBase
 from tilearray.errors import IndexingError, OperandError, ShapeError
-from tilearray.gather import gather, gather_selected
+from tilearray.gather import gather, gather_selected, positions_of
 from tilearray.layout import broadcast_shapes
 from tilearray.selection import Ints, Selection, as_index
 from tilearray.shapes import normalize_axis
@@ -119,7 +119,7 @@ class AlongAxis(Selection):
     def key(self) -> tuple[np.ndarray, ...]:
         """The same selection as NumPy's key: positions along every axis."""
         positions: list[np.ndarray] = list(np.ix_(*[np.arange(size) for size in self.shape]))
-        positions[self.axes[0]] = np.broadcast_to(self.indices[0], self.shape)
+        positions[self.axes[0]] = np.broadcast_to(positions_of(self.indices[0]), self.shape)
         return tuple(positions)
 
     def over_rest(self, strides: Ints) -> Ints:
