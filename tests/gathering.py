@@ -151,6 +151,7 @@ def check_errors(device: Any) -> None:
         (ta.asarray([0, 2**63 - 1], device=device), f"index {2**63 - 1} is out of bounds|got {2**63 - 1}"),
         (ta.asarray([0, 2**64 - 1], dtype="uint64", device=device), f"index {2**63 - 1} is out|got {2**63 - 1}"),
         (ta.asarray([0.5], device=device), r"expected arrays of integers or bools as indices, got float32"),
+        ((index, slice(0, 0)), r"index 7 is out of bounds|got 7"),
         ((0, 0, index), r"at most 2 indices|too many indices"),
         ((ta.asarray([0, 1], device=device), ta.asarray([0, 1, 2], device=device)), "broadcast|expected equal sizes"),
     ]:

@@ -203,6 +203,9 @@ def _gather(selection: Selection) -> Any:
     view, stream = selection.view, STATE.get().stream
     shape = selection.result_shape
     out: ArrayBase = empty_array(view.__class__, signature_of(Layout.of(shape), view.dtype, view.device), stream)
+    if 0 in shape and 0 not in selection.shape:  # there is nothing to read, and a wrong index is an error still
+        _places(selection, stream)
+        return out
     with _Check(selection, stream) as check:
         source = Operand.of(view, selection.over_rest(view.strides))
         body = _gathering(view.dtype.name, check.dtypes, check.reports is not None)
@@ -219,12 +222,7 @@ def _gather(selection: Selection) -> Any:
 
 def _scatter(selection: Selection, value: Any) -> None:
     view, stream = selection.view, STATE.get().stream
-    layout = Layout.of(selection.shape)
-    places: ArrayBase = empty_array(view.__class__, signature_of(layout, np.dtype("int64"), view.device), stream)
-    with _Check(selection, stream) as check:
-        strides = [index._signature.layout.broadcast_to(selection.shape).strides for index in selection.indices]
-        body = _placing(check.dtypes, check.reports is not None)
-        run(body, selection.shape, [Operand.of(places, layout.strides), *check.operands(strides)], view.device, stream)
+    places = _places(selection, stream)
     shape = selection.result_shape
     is_number = not isinstance(value, ArrayBase)
     given: Any = value
@@ -244,6 +242,17 @@ def _scatter(selection: Selection, value: Any) -> None:
         view.device,
         stream,
     )
+
+
+def _places(selection: Selection, stream: Any) -> ArrayBase:
+    """The distances that a selection's indices amount to, in their common shape; the indices are checked."""
+    view, layout = selection.view, Layout.of(selection.shape)
+    places: ArrayBase = empty_array(view.__class__, signature_of(layout, np.dtype("int64"), view.device), stream)
+    with _Check(selection, stream) as check:
+        strides = [index._signature.layout.broadcast_to(selection.shape).strides for index in selection.indices]
+        body = _placing(check.dtypes, check.reports is not None)
+        run(body, selection.shape, [Operand.of(places, layout.strides), *check.operands(strides)], view.device, stream)
+    return places
 
 
 class _Check:
