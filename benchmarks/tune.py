@@ -205,7 +205,7 @@ def timed(device: Any, given: Sum, source: Source, cubin: cache.Cubin) -> float:
         made = kernel.Kernel(given.spec, source, launch.load_function(device, cubin))
     except RuntimeError:
         return 0.0
-    run = kernel.bind(device, made, given.loop)
+    run = made.bind(given.loop)
     operands = [part for each in given.arrays for part in (each._buffer, each._offset)]
     return given.nbytes / seconds(lambda: run(0, *operands))
 
