@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.base import ArrayBase, placed, signature_of
+from tilearray.base import ArrayBase, placed
 from tilearray.context import STATE
 from tilearray.devices import CPU, Device, Stream, as_device
-from tilearray.elementwise import copy_of, execute, new_array
+from tilearray.elementwise import copy_of, stored_as
 from tilearray.errors import (
     DeviceError,
     DTypeError,
@@ -27,7 +27,7 @@ from tilearray.errors import (
 )
 from tilearray.interchange import dlpack, gpu
 from tilearray.interchange.capsules import stand_in
-from tilearray.layout import Layout, result_layout
+from tilearray.layout import Layout
 
 if TYPE_CHECKING:
     from tilearray.array import Array
@@ -86,8 +86,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     x = x if device is None else to_device(x, device)
     if target == x.dtype:
         return copy_of(x) if copy else x
-    layout = result_layout(x.shape, [x._signature.layout])
-    return execute(convert, (x,), new_array(type(x), signature_of(layout, target, x.device)))
+    return stored_as(convert, x, target)
 
 
 def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
@@ -164,7 +163,7 @@ def to_numpy(x: Array, /) -> np.ndarray:
 
 def is_dense(layout: Layout) -> bool:
     """Whether the elements lie without gaps, in whatever order of axes."""
-    return layout.strides == result_layout(layout.shape, [layout]).strides
+    return layout.strides == layout.dense().strides
 
 
 def as_ndarray(x: Array, dtype: Any, copy: bool | None) -> np.ndarray:

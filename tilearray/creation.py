@@ -18,7 +18,7 @@ from tilearray.context import STATE
 from tilearray.devices import Device, as_device
 from tilearray.elementwise import fill, new_array
 from tilearray.errors import OperandError, ShapeError
-from tilearray.layout import Layout, as_shape, result_layout
+from tilearray.layout import Layout, as_shape
 from tilearray.nested import number_dtype
 from tilearray.operands import type_name
 from tilearray.scalars import Number, as_number, classify
@@ -107,9 +107,8 @@ def _like(x: Any, dtype: Any, device: Any, function: str) -> Array:
         raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
     signature: Signature = x._signature
     target: Device = signature.device if device is None else as_device(device, function)
-    layout = result_layout(signature.layout.shape, [signature.layout])
     chosen = signature.dtype if dtype is None else dtypes.as_dtype(dtype, function)
-    return new_array(Array, signature_of(layout, chosen, target))
+    return new_array(Array, signature_of(signature.layout.dense(), chosen, target))
 
 
 def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.base import A, ArrayBase, Signature, empty_array
+from tilearray.base import A, ArrayBase, Signature, empty_array, signature_of
 from tilearray.body import Promotion, typed_scalar
 from tilearray.caches import PLANS
 from tilearray.context import STATE, State, plans_of
@@ -172,6 +172,12 @@ def _new_plan(op: Op, keys: list[Key], out: ArrayBase | None, semantics: Semanti
 def new_array(cls: type[A], signature: Signature) -> A:
     """Return uninitialised memory of a signature whose layout is dense, ordered by the stream in force."""
     return empty_array(cls, signature, STATE.get().stream)
+
+
+def stored_as(op: Op, x: A, dtype: np.dtype) -> A:
+    """Return a new array of the values of `x` in another dtype, cast as `op` casts: a row that moves."""
+    signature = x._signature
+    return execute(op, (x,), new_array(x.__class__, signature_of(signature.layout.dense(), dtype, signature.device)))
 
 
 def check_target(function: str, out: Any) -> None:

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.base import ArrayBase, signature_of
+from tilearray.base import ArrayBase
 from tilearray.devices import common_device
-from tilearray.elementwise import check_target, copy_of, execute, fill, new_array, overlap
+from tilearray.elementwise import check_target, copy_of, execute, fill, overlap, stored_as
 from tilearray.errors import OperandError, ShapeError
 from tilearray.gather import scatter, without_leading_axes
-from tilearray.layout import result_layout
 from tilearray.operands import scalar_array
 from tilearray.scalars import as_number, classify
 from tilearray.selection import has_arrays
@@ -69,11 +68,8 @@ def _in_dtype_of(x: ArrayBase, value: ArrayBase) -> ArrayBase:
     from tilearray.ops import assign
 
     common_device("setitem", [x._signature, value._signature])
-    dtype, layout = x._signature.dtype, value._signature.layout
-    if value._signature.dtype == dtype:
-        return value
-    signature = signature_of(result_layout(layout.shape, [layout]), dtype, x._signature.device)
-    return execute(assign, (value,), new_array(x.__class__, signature))
+    dtype = x._signature.dtype
+    return value if value._signature.dtype == dtype else stored_as(assign, value, dtype)
 
 
 def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:

@@ -351,6 +351,10 @@ class Layout:
             )
         return layout
 
+    def dense(self) -> Layout:
+        """Return the layout of a copy without gaps, its axes in the same order of strides."""
+        return result_layout(self.shape, [self])
+
     def _select_axes(self, axes: Sequence[int]) -> Layout:
         shape, strides = self.shape, self.strides
         return Layout(tuple([shape[axis] for axis in axes]), tuple([strides[axis] for axis in axes]))
@@ -390,8 +394,6 @@ def result_layout(shape: Ints, layouts: Sequence[Layout]) -> Layout:
     >>> result_layout((2, 3), [t, Layout.of((2, 3))])
     Layout(shape=(2, 3), strides=(3, 1))
     """
-    for layout in layouts:
-        if layout.contiguous:  # One operand in C order settles it: the others agree, or they disagree.
-            return Layout(shape, dense_strides(shape))
-    operand_strides = [layout.strides for layout in layouts]
-    return Layout(shape, result_strides(shape, operand_strides))
+    if any(layout.contiguous for layout in layouts):  # One in C order settles it: the others agree, or they disagree.
+        return Layout(shape, dense_strides(shape))
+    return Layout(shape, result_strides(shape, [layout.strides for layout in layouts]))

@@ -36,7 +36,7 @@ from tilearray.body import Body, typed_scalar
 from tilearray.devices import Backend, Device
 from tilearray.elementwise import Op
 from tilearray.errors import BroadcastError, TileArrayError
-from tilearray.layout import Layout, result_layout
+from tilearray.layout import Layout
 from tilearray.loop import LayoutClass, Loop
 from tilearray.ops import OPS
 from tilearray.plan import Key, make_plan
@@ -187,9 +187,8 @@ def _moves(row: Row, views: tuple[View, ...], layout: str) -> Iterator[Call]:
     op, (source, target) = row
     for value in views:
         given = _signature(value, source)
-        shape = value.layout.shape
         if op.casts_freely:
-            yield Call(op, (given,), signature_of(result_layout(shape, [value.layout]), target, PLANNER))
+            yield Call(op, (given,), signature_of(value.layout.dense(), target, PLANNER))
             continue
         if source == target:
             yield Call(op, (given,), None)

@@ -125,11 +125,6 @@ class Export:
             )
 
 
-def copied_capsule(export: Export, max_version: tuple[int, int] | None) -> object:
-    """Return a capsule of an array on a GPU that is a copy, made for the consumer."""
-    return export.capsule(max_version, None, None, COPIED)
-
-
 def to_capsule(
     view: np.ndarray,
     *,
