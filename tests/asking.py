@@ -8,6 +8,7 @@ lists, with its reason, and every question that a listed reason is about must be
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -62,10 +63,43 @@ FLOATS = (0.0, 0.5, 1e300, _FLOAT32_MAX, math.nextafter(_FLOAT32_MAX, math.inf),
 SCALARS: tuple[Any, ...] = (True, False, *INTEGERS, *FLOATS, math.nan, 1j, 1e300j)
 
 
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "pow": operator.pow,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "bitwise_left_shift": operator.lshift,
+    "bitwise_right_shift": operator.rshift,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+"""Python's own operators, by the names of the ops: what a system's arrays answer to."""
+
+
 def fits(number: int, dtype: str) -> bool:
     """Whether an integer dtype holds a number."""
     bits, signed = width_of(dtype), dtype[0] != "u"
     return -(2 ** (bits - 1)) * signed <= number < 2 ** (bits - signed)
+
+
+def number_of(question: Question) -> Any:
+    """The Python number of a question, if it has one."""
+    return question.numbers[0] if question.numbers else None
+
+
+def integer(question: Question) -> bool:
+    """Whether a question has a Python int, which a bool is not."""
+    return type(number_of(question)) is int
 
 
 def array_of(operand: Operand) -> Any:

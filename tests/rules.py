@@ -309,4 +309,12 @@ TRUNCATING = {
     "floor_divide": lambda x, y, bits: truncated(x, y),
     "remainder": lambda x, y, bits: x - y * truncated(x, y) if y else 0,
 }
-COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+COMPARISONS = tuple(COMPARE)

@@ -12,7 +12,20 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from asking import COMPARISONS, ERROR, SCALARS, Listed, Question, check, fits, pairs, stored_by_us, with_numbers
+from asking import (
+    COMPARISONS,
+    ERROR,
+    SCALARS,
+    Listed,
+    Question,
+    check,
+    fits,
+    integer,
+    number_of,
+    pairs,
+    stored_by_us,
+    with_numbers,
+)
 
 import tilearray as ta
 
@@ -183,14 +196,6 @@ BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 SHIFTS = ("bitwise_left_shift", "bitwise_right_shift")
 
 
-def number(question: Question) -> Any:
-    return question.numbers[0] if question.numbers else None
-
-
-def integer(question: Question) -> bool:
-    return type(number(question)) is int
-
-
 LISTED = [
     Listed(
         "comparisons of integers are exact and never an error here, whatever their signs and sizes",
@@ -199,8 +204,8 @@ LISTED = [
             and q.kinds <= {"bool", "int"}
             and (
                 (len(q.dtypes) == 2 and "bool" not in q.dtypes and q.dtypes[0][0] != q.dtypes[1][0])
-                or (q.dtypes != ["bool"] and integer(q) and not fits(number(q), q.dtypes[0]))
-                or (q.dtypes == ["bool"] and integer(q) and not -(2**63) <= number(q) < 2**64)
+                or (q.dtypes != ["bool"] and integer(q) and not fits(number_of(q), q.dtypes[0]))
+                or (q.dtypes == ["bool"] and integer(q) and not -(2**63) <= number_of(q) < 2**64)
             )
         ),
     ),
@@ -210,7 +215,7 @@ LISTED = [
             q.op in (*COMPARISONS, "remainder", "negative", "abs", "floor", "sqrt", "exp")
             and len(set(q.dtypes)) == 1
             and q.dtypes[0] in FP8
-            and not (integer(q) and not -(2**63) <= number(q) < 2**64)
+            and not (integer(q) and not -(2**63) <= number_of(q) < 2**64)
         ),
     ),
     Listed(
@@ -219,14 +224,14 @@ LISTED = [
             q.op == "pow"
             and integer(q)
             and q.kinds <= {"bool", "int"}
-            and number(q) == q.operands[1]
-            and -(2**63) <= number(q) < 0
-            and (q.dtypes == ["bool"] or fits(number(q), q.dtypes[0]))
+            and number_of(q) == q.operands[1]
+            and -(2**63) <= number_of(q) < 0
+            and (q.dtypes == ["bool"] or fits(number_of(q), q.dtypes[0]))
         ),
     ),
     Listed(
         "an int8 and True are refused by & | ^, and every other integer is not",
-        lambda q: q.op in BITWISE and q.dtypes == ["int8"] and isinstance(number(q), bool),
+        lambda q: q.op in BITWISE and q.dtypes == ["int8"] and isinstance(number_of(q), bool),
     ),
     Listed("-x of bools is int32, and abs a bool", lambda q: q.op in ("negative", "abs") and q.dtypes == ["bool"]),
     Listed("floor takes floats only", lambda q: q.op == "floor" and q.kinds == {"int"}),
@@ -237,8 +242,8 @@ LISTED = [
             and q.kinds <= {"bool", "int"}
             and q.kinds | {"bool" if isinstance(n, bool) else "int" for n in q.numbers if not isinstance(n, float)}
             == {"bool", "int"}
-            and not isinstance(number(q), float)
-            and not (integer(q) and not -(2**63) <= number(q) < 2**64)
+            and not isinstance(number_of(q), float)
+            and not (integer(q) and not -(2**63) <= number_of(q) < 2**64)
         ),
     ),
 ]

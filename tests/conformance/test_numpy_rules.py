@@ -18,12 +18,15 @@ from asking import (
     BINARY,
     COMPARISONS,
     ERROR,
+    OPERATORS,
     SCALARS,
     UNARY,
     Listed,
     Question,
     check,
     fits,
+    integer,
+    number_of,
     ours,
     pairs,
     stored_by_us,
@@ -79,26 +82,9 @@ def test_numbers_alone() -> None:
 # --- the operations -------------------------------------------------------------------------------------------------
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "pow": operator.pow,
+    **OPERATORS,
     "minimum": np.minimum,
     "maximum": np.maximum,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "bitwise_left_shift": operator.lshift,
-    "bitwise_right_shift": operator.rshift,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
     "where": lambda x, y: np.where([True, False], x, y),
     "negative": operator.neg,
     "positive": operator.pos,
@@ -117,20 +103,12 @@ def theirs(question: Question) -> str:
     return answer(lambda: CALLS[question.op](*operands).dtype)
 
 
-def number(question: Question) -> Any:
-    return question.numbers[0] if question.numbers else None
-
-
-def integer(question: Question) -> bool:
-    return type(number(question)) is int
-
-
 LISTED = [
     Listed(
         "complex numbers have no order here: not for < and the like, not for minimum and maximum",
         lambda q: (
             q.op in ("minimum", "maximum", "less", "less_equal", "greater", "greater_equal")
-            and ("complex" in q.kinds or isinstance(number(q), complex))
+            and ("complex" in q.kinds or isinstance(number_of(q), complex))
         ),
     ),
     Listed(
@@ -149,7 +127,7 @@ LISTED = [
     ),
     Listed(
         "comparisons of integers are exact and never an error here; NumPy's of bools know int64",
-        lambda q: q.op in COMPARISONS and q.dtypes == ["bool"] and integer(q) and not fits(number(q), "int64"),
+        lambda q: q.op in COMPARISONS and q.dtypes == ["bool"] and integer(q) and not fits(number_of(q), "int64"),
     ),
     Listed(
         "numpy.where wraps an integer that the array does not hold; here it is an OverflowError",
@@ -157,8 +135,8 @@ LISTED = [
             q.op == "where"
             and q.kinds <= {"bool", "int"}
             and integer(q)
-            and -(2**63) <= number(q) < 2**64
-            and not fits(number(q), "int64" if q.dtypes == ["bool"] else q.dtypes[0])
+            and -(2**63) <= number_of(q) < 2**64
+            and not fits(number_of(q), "int64" if q.dtypes == ["bool"] else q.dtypes[0])
         ),
     ),
 ]

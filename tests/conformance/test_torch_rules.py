@@ -7,7 +7,6 @@ places where this library has one rule in all semantics.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from asking import (
     BINARY,
     COMPARISONS,
     ERROR,
+    OPERATORS,
     SCALARS,
     UNARY,
     Listed,
@@ -25,6 +25,8 @@ from asking import (
     Question,
     check,
     fits,
+    integer,
+    number_of,
     pairs,
     stored_by_us,
     with_numbers,
@@ -132,26 +134,9 @@ def test_result_type_with_every_number(first: Any) -> None:
 # --- the operations -------------------------------------------------------------------------------------------------
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "pow": operator.pow,
+    **OPERATORS,
     "minimum": torch.minimum,
     "maximum": torch.maximum,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "bitwise_left_shift": operator.lshift,
-    "bitwise_right_shift": operator.rshift,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
     "where": lambda x, y: torch.where(torch.tensor([True, False]), x, y),
     "negative": torch.neg,
     "positive": torch.positive,
@@ -179,17 +164,9 @@ ORDERED = ("less", "less_equal", "greater", "greater_equal")
 LIMIT = (-(2**63), 2**64)
 
 
-def number(question: Question) -> Any:
-    return question.numbers[0] if question.numbers else None
-
-
-def integer(question: Question) -> bool:
-    return type(number(question)) is int
-
-
 def only(question: Question, kind: str) -> bool:
     """All operands are of integer kind and nothing else, bools included; or all arrays are of a kind."""
-    return question.kinds <= {kind, "bool"} and not isinstance(number(question), float | complex)
+    return question.kinds <= {kind, "bool"} and not isinstance(number_of(question), float | complex)
 
 
 def copied(question: Question) -> bool:
@@ -198,7 +175,7 @@ def copied(question: Question) -> bool:
 
 def promoted(question: Question) -> bool:
     """The call has a common dtype, and is no error here for a number that the dtype does not hold."""
-    return not (integer(question) and question.dtypes[0] in BARE and not fits(number(question), question.dtypes[0]))
+    return not (integer(question) and question.dtypes[0] in BARE and not fits(number_of(question), question.dtypes[0]))
 
 
 LISTED = [
@@ -219,8 +196,8 @@ LISTED = [
             q.op in COMPARISONS
             and only(q, "int")
             and (
-                (integer(q) and not LIMIT[0] <= number(q) < LIMIT[1])
-                or (integer(q) and number(q) >= 2**63 and q.dtypes == ["bool"])
+                (integer(q) and not LIMIT[0] <= number_of(q) < LIMIT[1])
+                or (integer(q) and number_of(q) >= 2**63 and q.dtypes == ["bool"])
                 or (q.op in ORDERED and bool(set(q.dtypes) & set(BARE)))
                 or (len(set(q.dtypes)) == 2 and bool(set(q.dtypes) & set(BARE)))
             )
@@ -232,8 +209,8 @@ LISTED = [
             q.op not in (*COMPARISONS, "divide", "where")
             and q.kinds == {"int"}
             and integer(q)
-            and LIMIT[0] <= number(q) < LIMIT[1]
-            and not fits(number(q), q.dtypes[0])
+            and LIMIT[0] <= number_of(q) < LIMIT[1]
+            and not fits(number_of(q), q.dtypes[0])
             and not (q.op in GAPS and q.dtypes[0] in BARE)
         ),
     ),
@@ -242,19 +219,19 @@ LISTED = [
         lambda q: (
             q.op == "divide"
             and q.dtypes == ["bool"]
-            and q.operands[0] == number(q)
+            and q.operands[0] == number_of(q)
             and integer(q)
-            and 2**63 <= number(q) < 2**64
+            and 2**63 <= number_of(q) < 2**64
         ),
     ),
     Listed(
         "torch refuses - with a bool operand, whatever the other is",
         lambda q: (
             q.op == "subtract"
-            and ("bool" in q.dtypes or isinstance(number(q), bool))
+            and ("bool" in q.dtypes or isinstance(number_of(q), bool))
             and not set(q.dtypes) & {*FP8, *BARE}
-            and (set(q.dtypes) != {"bool"} or (bool(q.numbers) and not isinstance(number(q), bool)))
-            and not (integer(q) and number(q) >= 2**63)
+            and (set(q.dtypes) != {"bool"} or (bool(q.numbers) and not isinstance(number_of(q), bool)))
+            and not (integer(q) and number_of(q) >= 2**63)
         ),
     ),
     Listed(
@@ -263,8 +240,8 @@ LISTED = [
             q.op in ("equal", "not_equal", "isnan", "abs", "positive")
             and len(set(q.dtypes)) == 1
             and q.dtypes[0] in FP8
-            and not isinstance(number(q), complex)
-            and not (integer(q) and not LIMIT[0] <= number(q) < LIMIT[1])
+            and not isinstance(number_of(q), complex)
+            and not (integer(q) and not LIMIT[0] <= number_of(q) < LIMIT[1])
         ),
     ),
     Listed(
@@ -280,7 +257,7 @@ LISTED = [
         lambda q: (
             q.op in ("equal", "not_equal")
             and q.operands[q.operands[0] != "float16"] == "float16"
-            and (isinstance(number(q), complex) or Point("complex64") in q.operands)
+            and (isinstance(number_of(q), complex) or Point("complex64") in q.operands)
         ),
     ),
 ]

@@ -10,7 +10,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asking import BINARY, COMPARISONS, ERROR, Listed, Question, check, fits, pairs, with_numbers
+from asking import (
+    BINARY,
+    COMPARISONS,
+    ERROR,
+    Listed,
+    Question,
+    check,
+    fits,
+    integer,
+    number_of,
+    pairs,
+    with_numbers,
+)
 
 triton = pytest.importorskip("triton", reason="Triton is made for Linux only")
 tl = pytest.importorskip("triton.language")
@@ -99,10 +111,6 @@ def computes(question: Question) -> bool:
     return question.op not in (*DIVISIONS, *BITS, *COMPARISONS)
 
 
-def number(question: Question) -> Any:
-    return question.numbers[0] if question.numbers else None
-
-
 EXACT = ("bool", *INTEGERS)
 NEWER = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
 
@@ -146,11 +154,11 @@ LISTED = [
     ),
     Listed(
         "a bool counts as unsigned there too, and an integer beside it by its sign",
-        lambda q: q.op in DIVISIONS and q.kinds == {"bool"} and integer(q) and to_triton(number(q)) == "signed",
+        lambda q: q.op in DIVISIONS and q.kinds == {"bool"} and integer(q) and to_triton(number_of(q)) == "signed",
     ),
     Listed(
         "// of floats is refused",
-        lambda q: q.op == "floor_divide" and ("float" in q.kinds or isinstance(number(q), float)),
+        lambda q: q.op == "floor_divide" and ("float" in q.kinds or isinstance(number_of(q), float)),
     ),
     Listed(
         "- // % << >> of bools are computed",
@@ -165,29 +173,28 @@ LISTED = [
         lambda q: (
             q.op not in (*COMPARISONS, *BITS, "floor_divide")
             and q.kinds <= {"bool", "int"}
-            and isinstance(number(q), float)
-            and 0 < abs(number(q)) < 2.0**-126
+            and isinstance(number_of(q), float)
+            and 0 < abs(number_of(q)) < 2.0**-126
         ),
     ),
     Listed(
         "an integer beyond 64 bits is refused, whatever it stands beside",
         lambda q: (
             integer(q)
-            and to_triton(number(q)) == "none"
+            and to_triton(number_of(q)) == "none"
             and (q.op in COMPARISONS or (q.kinds == {"float"} and q.op not in BITS))
         ),
     ),
     Listed(
         "an integer that the array does not hold is refused, in comparisons and / too",
         lambda q: (
-            q.op in (*COMPARISONS, "divide") and q.kinds == {"int"} and integer(q) and not fits(number(q), q.dtypes[0])
+            q.op in (*COMPARISONS, "divide")
+            and q.kinds == {"int"}
+            and integer(q)
+            and not fits(number_of(q), q.dtypes[0])
         ),
     ),
 ]
-
-
-def integer(question: Question) -> bool:
-    return type(number(question)) is int
 
 
 def to_triton(value: int) -> str:
@@ -205,7 +212,7 @@ def test_every_pair_of_dtypes(op: str) -> None:
 
 @pytest.mark.parametrize("op", list(CALLS))
 def test_every_dtype_with_every_number(op: str) -> None:
-    questions = [q for q in with_numbers(op, list(TYPES)) if not isinstance(number(q), complex)]
+    questions = [q for q in with_numbers(op, list(TYPES)) if not isinstance(number_of(q), complex)]
     check("triton", theirs, questions, [row for row in LISTED if any(map(row.about, questions))])
 
 

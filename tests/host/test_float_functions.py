@@ -9,13 +9,13 @@ import itertools
 import math
 import operator
 import random
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
+from rules import COMPARE
 
 from tilearray_host.functions import FUNCTIONS
 
@@ -36,15 +36,6 @@ def pairs(values: list[float], dtype: str) -> tuple[np.ndarray, np.ndarray]:
     both = list(itertools.product(values, values))
     return np.array([x for x, _ in both], dtype), np.array([y for _, y in both], dtype)
 
-
-COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-}
 
 # --- floats: exact operations -------------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import random
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from formats import kind_of
-from rules import RULES, Rule
+from rules import COMPARE, RULES, Rule
 
 from tilearray_host.functions import FUNCTIONS
 
@@ -77,14 +76,6 @@ UNARY: dict[str, Callable[[int], int]] = {
     "square": lambda x: x * x,
     "floor": lambda x: x,
     "bitwise_invert": lambda x: ~x,
-}
-COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
 }
 
 
