@@ -208,14 +208,14 @@ class stream(Block):  # noqa: N801 - called like a function
     <stream block 0x0>
     """
 
-    __slots__ = ("_handle", "_owner")
+    __slots__ = ("__weakref__", "_handle", "_owner")
     _field = "stream"
 
     def __init__(self, s: object, /) -> None:
         self._handle = handle_of(s, "stream")
         self._owner = s
         if self._handle and not isinstance(s, int):
-            self._backend().memory.retain(self._handle, s)
+            self._backend().memory.retain(self._handle, self)
 
     def _backend(self) -> CudaDevice:
         default = _backend(None, "stream")  # initialises the driver

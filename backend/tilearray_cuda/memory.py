@@ -80,7 +80,6 @@ class Allocator:
         self._pools: dict[int, StreamPool] = {}
         self._captures: dict[int, StreamPool] = {}
         self._owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # of streams
-        self._kept: dict[int, object] = {}
         self._retired: list[StreamPool] = []  # of sources that were replaced, or emptied while blocks were in use
         self._waiting: deque[tuple[list[Any], Shared, int]] = deque()
         self._held = self._peak = self._allocations = self._retries = 0
@@ -139,12 +138,12 @@ class Allocator:
         buffer.stream = stream
 
     def retain(self, stream: int, owner: object) -> None:
-        """Keep a stream's object from now on as long as memory is ordered by it; the caller keeps it until then."""
+        """Keep a stream's owner as long as memory is ordered by it, and until then as long as the caller does.
+
+        The owner is an object of ours, not the stream itself: torch's streams break where weak references lead to them.
+        """
         with self.lock:
-            try:
-                self._owners[stream] = owner
-            except TypeError:  # takes no weak references: it is kept for good
-                self._kept[stream] = owner
+            self._owners[stream] = owner
             if stream in self._pools:
                 self._pools[stream].owner = owner
 

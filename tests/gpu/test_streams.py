@@ -7,6 +7,8 @@ does not wait would go wrong. Each rule is tested both ways: with it nothing goe
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -251,7 +253,7 @@ def test_a_graph_of_torch_on_its_stream():
     assert all_equal(out, 27)
 
 
-def test_a_launch_outside_of_the_graph_is_refused():
+def test_a_launch_outside_of_a_graph_of_torch_is_refused():
     torch = pytest.importorskip("torch")
     x = ints(1)
     x + x
@@ -269,3 +271,11 @@ def test_a_launch_outside_of_the_graph_is_refused():
     graph.replay()
     torch.cuda.synchronize()
     assert all_equal(x + x, 2)
+
+
+def test_a_process_that_used_streams_of_torch_ends_well():
+    """No weak reference is left to a stream object of torch, which would lead to freed memory at exit."""
+    pytest.importorskip("torch")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "torch and not process"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

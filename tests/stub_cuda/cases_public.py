@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+import weakref
 
 import pytest
 
@@ -64,6 +65,21 @@ def test_a_stream_in_a_block_is_kept_alive(stub):
     del x
     cuda.empty_cache("cuda:0")
     assert ("cuStreamDestroy", handle) in [(call.name, call.stream) for call in stub.log()]
+
+
+def test_no_weak_reference_leads_to_a_stream_of_others(stub):
+    """torch's objects of a stream do not clear theirs: what is left behind reads freed memory."""
+    own = cuda.Stream("cuda:0")
+    foreign = Speaks(own.handle)
+    with cuda.stream(foreign):
+        x = open_device(0).allocate(8, in_force())
+        assert weakref.getweakrefcount(foreign) == 0
+    kept = weakref.ref(foreign)
+    del foreign
+    assert kept() is not None  # as long as there is memory of the stream
+    del x
+    cuda.empty_cache("cuda:0")
+    assert kept() is None
 
 
 def test_events_and_waiting(stub):
