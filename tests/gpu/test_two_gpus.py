@@ -1,0 +1,151 @@
+"""Two GPUs: each has its own arrays, kernels, memory and streams; a thread uses both; nothing is mixed by accident."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from tilearray import cuda
+
+pytest.importorskip("tilearray_cuda.driver", reason="cuda-python is not installed")
+
+pytestmark = pytest.mark.skipif("cuda.device_count() < 2", reason="needs two GPUs")
+
+DEVICES = ("cuda:0", "cuda:1")
+
+
+def on(device, shape=(300, 400), dtype="float32", seed=0):
+    """Random numbers on the host and on a GPU."""
+    host = (
+        np.random.default_rng(seed).integers(-100, 100, shape).astype(ta.asarray([0], dtype=dtype, device="cpu").dtype)
+    )
+    return host, ta.asarray(host, device=device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_expressions_stay_where_their_operands_are(device):
+    host, x = on(device)
+    results = {
+        "transposed": (x[:, :300] + x[:, :300].T, host[:, :300] + host[:, :300].T),
+        "row": (x * 2 + x[0], host * 2 + host[0]),
+        "reversed": (x[::-1, ::2] - 1.5, host[::-1, ::2] - 1.5),
+        "gather": (x[ta.asarray([3, -1, 7], device=device)], host[[3, -1, 7]]),
+        "joined": (ta.concat([x, x[:10]]), np.concatenate([host, host[:10]])),
+        "range": (ta.arange(10, device=device), np.arange(10)),
+        "cast": (x.astype("int8"), host.astype("int8")),
+    }
+    for name, (found, expected) in results.items():
+        assert str(found.device) == device, name
+        np.testing.assert_array_equal(ta.to_numpy(found), expected, err_msg=name)
+    x[x > 0] = 0
+    assert ta.to_numpy(x).max() == min(host.max(), 0)
+    with pytest.raises(IndexError):
+        x[ta.asarray([300], device=device)]
+
+
+def test_operands_of_two_gpus_are_refused_by_name():
+    x, y = on("cuda:0")[1], on("cuda:1")[1]
+    for call in (lambda: x + y, lambda: x.__iadd__(y), lambda: ta.add(x, x, out=y), lambda: ta.concat([x, y])):
+        with pytest.raises(ta.DeviceError, match=r"cuda:0.*cuda:1|cuda:1.*cuda:0"):
+            call()
+    assert (ta.to_numpy(x + x.to_device(x.device)) == 2 * ta.to_numpy(x)).all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "bfloat16", "float32", "complex128"])
+@pytest.mark.parametrize(
+    "view", [lambda x: x, lambda x: x.T, lambda x: x[::-1, 3::7], lambda x: x[5, 6], lambda x: x[:0]], ids="dtsoe"
+)
+def test_arrays_move_between_gpus(dtype, view):
+    host, x = on("cuda:0", dtype=dtype)
+    there = view(x).to_device("cuda:1")
+    back = there.to_device("cuda:0")
+    assert (str(there.device), str(back.device)) == ("cuda:1", "cuda:0")
+    for found in (there, back):
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(ta.to_numpy(found), view(host))
+
+
+def test_a_move_waits_for_the_work_before_it_and_what_follows_for_the_move():
+    ballast = ta.ones(1 << 28, dtype="float32", device="cuda:0")
+    for round_ in range(3):
+        x = ta.zeros(1 << 20, dtype="int64", device="cuda:0")
+        side = cuda.Stream("cuda:0")
+        with cuda.stream(side):
+            for _ in range(50):
+                ballast *= 1.0
+            x += round_ + 1
+        there = x.to_device("cuda:1") * 2
+        del x
+        gc.collect()
+        ta.full(1 << 20, -1, dtype="int64", device="cuda:0")  # may take the memory that is being copied
+        assert (ta.to_numpy(there) == 2 * (round_ + 1)).all()
+
+
+def test_a_strided_array_moves_while_a_stream_of_the_target_is_in_force():
+    host, x = on("cuda:0")
+    with cuda.stream(cuda.Stream("cuda:1")):
+        there = x[:, ::3].to_device("cuda:1") + 1
+    np.testing.assert_array_equal(ta.to_numpy(there), host[:, ::3] + 1)
+
+
+def test_threads_use_both():
+    wrong = []
+
+    def body(seed):
+        x, y = (ta.full(1000, seed, dtype="int64", device=device) for device in DEVICES)
+        for _ in range(500):
+            x, y = x + 1, y + 2
+        if (ta.to_numpy(x) != seed + 500).any() or (ta.to_numpy(y) != seed + 1000).any():
+            wrong.append(seed)
+
+    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_memory_is_counted_per_gpu():
+    cuda.empty_cache("cuda:1")
+    before = [cuda.memory_statistics(device).live for device in DEVICES]
+    x = ta.empty(1 << 22, dtype="uint8", device="cuda:1")
+    after = [cuda.memory_statistics(device).live for device in DEVICES]
+    assert [b - a for a, b in zip(before, after, strict=True)] == [0, 1 << 22]
+    del x
+
+
+def test_the_default_device_may_be_the_second_one():
+    previous = ta.default_device()
+    ta.set_default_device("cuda:1")
+    try:
+        assert str((ta.asarray([1, 2]) + 1).device) == "cuda:1"
+        assert str(ta.zeros(3).device) == "cuda:1"
+    finally:
+        ta.set_default_device(previous)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("current", [0, 1])
+def test_torch_and_cupy_exchange_where_they_are(index, current):
+    """Whatever GPU torch and CuPy have made the current one."""
+    torch, cp = pytest.importorskip("torch"), pytest.importorskip("cupy")
+    with cp.cuda.Device(index):
+        theirs = cp.arange(10, dtype="float32")
+    tensor = torch.arange(10, dtype=torch.float32, device=f"cuda:{index}")
+    with cp.cuda.Device(current), torch.cuda.device(current):
+        for given, pointer in ((tensor, tensor.data_ptr()), (theirs, theirs.data.ptr)):
+            x = ta.asarray(given)
+            assert str(x.device) == f"cuda:{index}"
+            assert x.__cuda_array_interface__["data"][0] == pointer
+            assert ta.to_numpy(x + 1).tolist() == list(range(1, 11))
+            back = torch.from_dlpack(x)
+            assert (back.device.index, back.data_ptr()) == (index, pointer)
+            assert cp.from_dlpack(x).data.ptr == pointer
+            y = x * 2
+            assert torch.from_dlpack(y).tolist() == [2 * value for value in range(10)]
+        assert torch.cuda.current_device() == cp.cuda.Device().id == current
