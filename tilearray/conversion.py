@@ -117,7 +117,7 @@ def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
     if target is x.device:
         return x
     handle = upload_stream(target, stream)
-    dense = x if is_dense(x._signature.layout) else copy_of(x)
+    dense = _as_dense(x)
     layout, backend = dense._signature.layout, target.backend
     if x.device.type == target.type:
         first = dense._offset + layout.low * dense.itemsize
@@ -151,14 +151,26 @@ def to_numpy(x: Array, /) -> np.ndarray:
     """
     if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OperandError(f"to_numpy: expected a tilearray Array, got {type(x).__name__}; write np.asarray(x)")
-    if x._signature.device is not CPU and not is_dense(x._signature.layout):
-        x = copy_of(x)
+    if x._signature.device is not CPU:
+        x = _as_dense(x)
     signature = x._signature
     layout = signature.layout
     array = signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
     if 0 in layout.strides and layout.overlaps_itself:
         array.flags.writeable = False  # a write to one element would be a write to several
     return array
+
+
+def _as_dense(x: Array) -> Array:
+    """Return an array without gaps: itself, or a copy, made on its own GPU whatever stream is in force."""
+    if is_dense(x._signature.layout):
+        return x
+    if x.device is CPU:
+        return copy_of(x)
+    from tilearray import cuda
+
+    with cuda.stream(cuda.stream_on(STATE.get().stream, x.device)):
+        return copy_of(x)
 
 
 def is_dense(layout: Layout) -> bool:
