@@ -217,7 +217,8 @@ def test_threads_do_not_share_frames(device, load, stub):
     assert wrong_launches(device, launcher) == 0
     assert 1 <= len(launcher.frames) <= 8
     launcher.frames = OneFrame([launcher.frame()])
-    assert wrong_launches(device, launcher) > 0, "a shared frame does no harm: the test shows nothing"
+    harm = any(wrong_launches(device, launcher) for _ in range(20))  # threads of a busy machine may take turns
+    assert harm, "a shared frame does no harm: the test shows nothing"
 
 
 # --- captures by torch ----------------------------------------------------------------------------------------------
