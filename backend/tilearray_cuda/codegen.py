@@ -8,10 +8,9 @@ that its loads and stores are whole vectors; only the last ones are masked.
 
 from __future__ import annotations
 
-import ast
+import pkgutil
 import re
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from tilearray_cuda.dtypes import STORAGE
@@ -216,15 +215,14 @@ def _indented(lines: list[str]) -> list[str]:
 # --- helper functions -----------------------------------------------------------------------------------------------
 
 
+_FUNCTION = re.compile(r"^def (\w+)\(.*\n(?:[ \t)].*\n|\n)*", re.MULTILINE)
+
+
 @cache
 def _device_functions() -> dict[str, str]:
     """The text of every device function, by name."""
-    found: dict[str, str] = {}
-    for name in DEVICE_FILES:
-        text = (files("tilearray_cuda") / name).read_text()
-        nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-        found |= {node.name: ast.get_source_segment(text, node) or "" for node in nodes}
-    return found
+    texts = [(pkgutil.get_data("tilearray_cuda", name) or b"").decode() for name in DEVICE_FILES]
+    return {found[1]: found[0].rstrip() for text in texts for found in _FUNCTION.finditer(text)}
 
 
 def _helpers(kernel: str) -> list[str]:

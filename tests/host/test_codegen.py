@@ -8,6 +8,7 @@ import math
 import random
 import re
 from dataclasses import FrozenInstanceError, replace
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from tilearray.errors import TileArrayError
 from tilearray.gather import _gathering
 from tilearray.loop import NARROW, layout_class, make_loop
 from tilearray_cuda.casting import UnsupportedCastError
-from tilearray_cuda.codegen import _device_functions, generate, open_strides
+from tilearray_cuda.codegen import DEVICE_FILES, _device_functions, generate, open_strides
 from tilearray_cuda.spec import make_spec
 from tilearray_cuda.tiles import tile_of
 
@@ -174,6 +175,15 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
             assert len(set(defined)) == len(defined)
             used |= set(defined)
     assert _device_functions().keys() - used == set()
+
+
+def test_device_functions_are_read_whole() -> None:
+    found: dict[str, str | None] = {}
+    for name in DEVICE_FILES:
+        text = (files("tilearray_cuda") / name).read_text()
+        functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+        found |= {node.name: ast.get_source_segment(text, node) for node in functions}
+    assert _device_functions() == found
 
 
 def test_only_the_functions_that_are_called_are_copied() -> None:
