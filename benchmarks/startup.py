@@ -42,6 +42,7 @@ def child(device: str, cache: str) -> dict[str, float]:
     """One start in a process of its own."""
     paths = [str(ROOT), str(ROOT / "backend"), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TILEARRAY_CACHE_DIR": cache}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled
     command = [sys.executable, "-m", "benchmarks.startup", device]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=True)
     return json.loads(done.stdout)
