@@ -21,7 +21,7 @@ from tilearray.bodies import BodyMaker, Operand, run
 from tilearray.body import Body
 from tilearray.context import STATE
 from tilearray.devices import CPU
-from tilearray.errors import DeviceError, IndexingError
+from tilearray.errors import BroadcastError, DeviceError, IndexingError
 from tilearray.layout import Layout
 from tilearray.scalars import as_number
 from tilearray.selection import Selection, as_index, is_array, is_integer, parts_of, select
@@ -143,7 +143,9 @@ def _set_on_host(x: Any, key: Any, value: Any) -> None:
         value = scalar(as_number(value, x.dtype, "setitem"), x.dtype)
     try:
         _memory(x)[_numpy_key(key)] = value
-    except (IndexError, ValueError, TypeError) as error:
+    except ValueError as error:
+        raise BroadcastError(f"setitem: {error}; write a value that broadcasts to what is selected") from error
+    except (IndexError, TypeError) as error:
         raise _told(error) from error
 
 
