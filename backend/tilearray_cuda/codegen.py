@@ -18,7 +18,7 @@ from tilearray_cuda.elements import FLAT_CASES, Branch, body_text
 from tilearray_cuda.spec import KernelSpec, Operand
 from tilearray_cuda.tiles import Tile, tile_of
 
-DEVICE_FILES = ("device_functions.py", "device_bits.py", "device_complex.py")
+DEVICE_FILES = ("device_functions.py", "device_bits.py", "device_rounding.py", "device_complex.py")
 
 
 class Argument(NamedTuple):

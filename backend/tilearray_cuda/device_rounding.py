@@ -1,0 +1,166 @@
+"""Functions that generated kernels call, in Triton: rounding modes, approximations, flushing, minima without NaN.
+
+Read as text like device_functions.py, which tells how. Directed roundings of + * / sqrt and fma are libdevice's
+``add_rz``, ``mul_rd`` and so on; PTX's rz rm rp are its rz rd ru, and ``x - y`` is ``add(x, y * -1.0)``.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: F821
+# pyright: reportUndefinedVariable=false, reportMissingParameterType=false, reportUnknownParameterType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+# --- operands and results of float32 ----------------------------------------------------------------------------------
+
+
+def flush_f32(x):
+    """float32, its denormals as zeros of their sign."""
+    bits = x.to(tl.int32, bitcast=True)
+    magnitude = bits & 0x7FFFFFFF
+    return tl.where(magnitude < 0x00800000, bits ^ magnitude, bits).to(tl.float32, bitcast=True)
+
+
+# --- approximations of float32: errors by the PTX manual, of ``exp_approx`` by the CUDA programming guide -------------
+
+
+def divide_full(x, y):
+    """The quotient within 2 ulp."""
+    return tl.inline_asm_elementwise("div.full.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32, is_pure=True, pack=1)
+
+
+def divide_full_ftz(x, y):
+    """The quotient within 2 ulp; denormals are zeros."""
+    return tl.inline_asm_elementwise("div.full.ftz.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32, is_pure=True, pack=1)
+
+
+def divide_approx(x, y):
+    """The quotient within 2 ulp for y in 2**-126 to 2**126; beyond that 0, or NaN for an infinite x."""
+    return tl.inline_asm_elementwise("div.approx.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32, is_pure=True, pack=1)
+
+
+def divide_approx_ftz(x, y):
+    """As `divide_approx`; denormals are zeros."""
+    return tl.inline_asm_elementwise(
+        "div.approx.ftz.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32, is_pure=True, pack=1
+    )
+
+
+def sqrt_approx(x):
+    """The root within a relative error of 2**-23."""
+    return tl.inline_asm_elementwise("sqrt.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+def sqrt_approx_ftz(x):
+    """As `sqrt_approx`; denormals are zeros."""
+    return tl.inline_asm_elementwise("sqrt.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+def exp_approx(x):
+    """exp within 2 + floor(abs(1.173 * x)) ulp, as a power of 2."""
+    power = x * 1.4426950408889634
+    return tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [power], tl.float32, is_pure=True, pack=1)
+
+
+def exp_approx_ftz(x):
+    """As `exp_approx`; denormals are zeros."""
+    power = flush_f32(x) * 1.4426950408889634
+    return tl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=f,f", [power], tl.float32, is_pure=True, pack=1)
+
+
+def tanh_approx(x):
+    """tanh within a relative error of 2**-10.987."""
+    return tl.inline_asm_elementwise("tanh.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+# --- minima and maxima that ignore NaN (IEEE 754-2019, 9.6), of float32 and float64 -----------------------------------
+
+
+def is_negative(x):
+    """Whether the sign bit is set."""
+    integer: tl.constexpr = tl.int64 if x.dtype == tl.float64 else tl.int32
+    return x.to(integer, bitcast=True) < 0
+
+
+def minimum_number(x, y):
+    """The smaller, -0.0 being below 0.0; the other one of a NaN, and NaN where both are."""
+    return tl.where((x < y) | (y != y) | ((x == y) & is_negative(x)), x, y)
+
+
+def maximum_number(x, y):
+    """The larger, 0.0 being above -0.0; the other one of a NaN, and NaN where both are."""
+    return tl.where((x > y) | (y != y) | ((x == y) & is_negative(y)), x, y)
+
+
+# --- casts ------------------------------------------------------------------------------------------------------------
+
+
+def clamp_int(x, low: tl.constexpr, high: tl.constexpr):
+    """The nearest integer in ``[low, high]``, which the dtype of x holds."""
+    return tl.where(x < low, low, tl.where(x > high, high, x)).to(x.dtype)
+
+
+def clamp_float(x, largest: tl.constexpr):
+    """The nearest number within a magnitude; NaN stays."""
+    return tl.where(x > largest, largest, tl.where(x < -largest, -largest, x)).to(x.dtype)
+
+
+def float64_to_float32_away(x):
+    """float64 -> float32, rounded to nearest, ties away from zero: a tie that went toward zero moves on by one step."""
+    near = x.to(tl.float32)
+    bits = near.to(tl.int32, bitcast=True)
+    further = (bits + 1).to(tl.float32, bitcast=True).to(tl.float64)
+    short = tl.abs(x) - tl.abs(near.to(tl.float64))
+    tie = (short > 0) & (short == tl.abs(further) - tl.abs(x))
+    return tl.where(tie, bits + 1, bits).to(tl.float32, bitcast=True)
+
+
+def float32_to_float16(x, mode: tl.constexpr):
+    """float32 -> float16 in a mode that PTX has: "rz", "rm" or "rp"."""
+    asm: tl.constexpr = "{ .reg .b16 h; cvt." + mode + ".f16.f32 h, $1; cvt.u32.u16 $0, h; }"
+    bits = tl.inline_asm_elementwise(asm, "=r,f", [x], tl.uint32, is_pure=True, pack=1)
+    return bits.to(tl.uint16).to(tl.float16, bitcast=True)
+
+
+def float32_to_bits(
+    x,
+    mode: tl.constexpr,
+    width: tl.constexpr,
+    mantissa: tl.constexpr,
+    bias: tl.constexpr,
+    largest: tl.constexpr,
+    beyond: tl.constexpr,
+    nan: tl.constexpr,
+):
+    """float32 -> the bits of a narrower float of some width, rounded once: toward zero, down, up, or ties away.
+
+    `mode` is "rz", "rm", "rp" or "ra"; `largest` is the greatest finite magnitude's code, `beyond` what overflows and
+    infinity become where they do not become `largest`, `nan` what NaN becomes.
+    """
+    bits = x.to(tl.int32, bitcast=True)
+    negative = bits < 0
+    magnitude = bits & 0x7FFFFFFF
+    if bias == 127:  # the exponents are those of float32, and so are the places of the bits
+        lost = 23 - mantissa
+        code = magnitude >> lost
+        rest = magnitude - (code << lost)
+    else:
+        # Below the least normal result one more bit is lost with each power of two: 25 are all, and more than half.
+        level = tl.maximum(magnitude >> 23, 1) - (127 - bias)
+        lost = tl.minimum(23 - mantissa + tl.maximum(1 - level, 0), 25)
+        significand = (magnitude & 0x7FFFFF) | tl.where(magnitude >= 0x800000, 0x800000, 0)
+        kept = significand >> lost
+        rest = significand - (kept << lost)
+        code = kept + ((tl.maximum(level, 1) - 1) << mantissa)
+    if mode == "ra":
+        code += ((rest << 1) >> lost != 0).to(tl.int32)
+        past = beyond
+    elif mode == "rz":
+        past = largest
+    else:
+        outward = negative if mode == "rm" else bits >= 0
+        code += ((rest != 0) & outward).to(tl.int32)
+        past = tl.where(outward, beyond, largest)
+    code = tl.where(code > largest, past, code)
+    code = tl.where(magnitude == 0x7F800000, beyond, code)
+    code = tl.where(magnitude > 0x7F800000, nan, code)
+    return code | tl.where(negative, 1 << (width - 1), 0)
