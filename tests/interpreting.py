@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import Any, NamedTuple
 
+import interpreted_rounding
 import ml_dtypes
 import numpy as np
 from formats import Number, dtype_of
@@ -361,6 +362,7 @@ def _mend(interpreter: Any, tl: Any) -> None:
     libdevice.mended = True
     for name, function in _FUNCTIONS.items():
         setattr(libdevice, name, _on_tensors(function, interpreter, tl))
+    interpreted_rounding.mend(interpreter, tl, libdevice)
     original, to_tensor = interpreter.InterpreterBuilder.cast_impl, interpreter.interpreter_semantic.to_tensor
 
     def cast_impl(self: Any, src: Any, dst_type: Any) -> Any:

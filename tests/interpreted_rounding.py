@@ -1,0 +1,67 @@
+"""What stands for libdevice's directed roundings and for PTX in Triton's interpreter: tests/exactly_rounded.py."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import exactly_rounded as exact
+import numpy as np
+
+SUFFIXES = {"rz": "rz", "rm": "rd", "rp": "ru"}
+OPERATIONS = {"add": exact.add, "mul": exact.multiply, "div": exact.divide, "sqrt": exact.sqrt, "fma": exact.fma}
+PTX: dict[str, Any] = {
+    "div": lambda x, y: np.divide(x, y),
+    "sqrt": lambda x: np.sqrt(x),
+    "ex2": lambda x: np.exp2(x),
+    "tanh": lambda x: np.tanh(x),
+}
+
+
+def functions() -> dict[str, Any]:
+    """libdevice's functions by name, on NumPy arrays."""
+    found: dict[str, Any] = {}
+    for mode, suffix in SUFFIXES.items():
+        for name, operation in OPERATIONS.items():
+            found[f"{name}_{suffix}"] = lambda *xs, f=operation, mode=mode: f(*xs, mode)
+        found[f"double2float_{suffix}"] = lambda x, mode=mode: exact.cast(x, "float32", mode)
+        for name in ("ll2double", "ull2double"):
+            found[f"{name}_{suffix}"] = lambda x, mode=mode: exact.cast(x, "float64", mode)
+    return found
+
+
+def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
+    """Give the interpreter what it has not."""
+
+    def on_tensors(function: Any) -> Any:
+        def apply(*tensors: Any) -> Any:
+            found = np.asarray(function(*np.broadcast_arrays(*(tensor.handle.data for tensor in tensors))))
+            like = max(tensors, key=lambda tensor: tensor.handle.data.size).type
+            scalar = {"float32": tl.float32, "float64": tl.float64, "uint32": tl.uint32}[found.dtype.name]
+            return tl.tensor(
+                interpreter.TensorHandle(found, scalar),
+                tl.block_type(scalar, like.shape) if like.is_block() else scalar,
+            )
+
+        return apply
+
+    def inline_asm_elementwise(
+        asm: str, constraints: str, args: Any, dtype: Any, is_pure: bool = True, pack: int = 1
+    ) -> Any:
+        converts = re.fullmatch(r"\{ \.reg \.b16 h; cvt\.(\w+)\.f16\.f32 h, \$1; cvt\.u32\.u16 \$0, h; \}", asm)
+        if converts:
+            assert (constraints, len(args), dtype) == ("=r,f", 1, tl.uint32)
+            return on_tensors(lambda x: exact.cast(x, "float16", converts[1]).view(np.uint16).astype(np.uint32))(*args)
+        name, flushes = re.fullmatch(r"(\w+)(?:\.full|\.approx)(\.ftz)?\.f32 \$0(?:, \$\d)+;", asm).groups()  # type: ignore[union-attr]
+        assert (constraints, dtype) == (",".join(["=f", *["f"] * len(args)]), tl.float32)
+        assert asm.count("$") == len(args) + 1
+
+        def computed(*xs: Any) -> Any:
+            found = PTX[name](*map(exact.flushed, xs) if flushes else xs)
+            return exact.flushed(found) if flushes else found
+
+        return on_tensors(computed)(*args)
+
+    for name, function in functions().items():
+        setattr(libdevice, name, on_tensors(function))
+    tl.inline_asm_elementwise = inline_asm_elementwise

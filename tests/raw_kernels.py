@@ -1,0 +1,73 @@
+"""Kernels of one expression over flat arrays, with none of the library above code generation.
+
+An expression reads its operands as ``x``, ``y`` and ``z``, in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tilearray_cuda.casting import cast_text
+from tilearray_cuda.codegen import Argument, Source, _helpers
+from tilearray_cuda.dtypes import STORAGE
+from tilearray_cuda.tiles import Tile
+
+NAMES = "xyz"
+
+
+def raw_source(expression: str, inputs: Sequence[str], out: str, block: int = 1024) -> Source:
+    """The kernel that computes an expression of dtype `out`; elements past the end are neither read nor written."""
+    loads = [f"    {name} = {_loaded(name, dtype)}" for name, dtype in zip(NAMES, inputs, strict=False)]
+    names = [f"{name}_place" for name in NAMES[: len(inputs)]]
+    kernel = [
+        "@triton.jit",
+        f"def raw({', '.join(['out_place', *names, 'n0', 'BLOCK: tl.constexpr'])}):",
+        "    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+        "    inside = index < n0",
+        *loads,
+        f"    tl.store(out_place + index, {expression}, mask=inside)",
+        "",
+    ]
+    text = "\n".join(kernel)
+    pointers = [
+        (name, STORAGE[dtype].pointer) for name, dtype in zip(["out_place", *names], [out, *inputs], strict=True)
+    ]
+    arguments = (*(Argument(name, pointer, 16) for name, pointer in pointers), Argument("n0", "i32", 1))
+    return Source(
+        "raw", "\n".join([*_helpers(text), text]), arguments, (("BLOCK", block),), Tile(1, block, 4), expression
+    )
+
+
+def cast_source(source: str, target: str, mode: str = "rn", saturate: bool = False, block: int = 1024) -> Source:
+    """The kernel of a cast."""
+    return raw_source(cast_text(("x",), source, target, mode, saturate)[0], [source], target, block)
+
+
+def _loaded(name: str, dtype: str) -> str:
+    loaded = f"tl.load({name}_place + index, mask=inside)"
+    return f"({loaded} != 0)" if dtype == "bool" else loaded
+
+
+def interpret(source: Source, operands: Sequence[np.ndarray], out: np.dtype[Any]) -> np.ndarray:
+    """Run a kernel; in a process where Triton interprets (`interpreting.Interpreter`)."""
+    import triton.language as tl
+    from interpreting import _mend
+    from triton.runtime import interpreter
+
+    from tilearray_cuda.compile import jit_function
+
+    _mend(interpreter, tl)
+    size, block = operands[0].size, dict(source.constants)["BLOCK"]
+    result = np.zeros(size, out)
+    values = [*(array.ctypes.data for array in (result, *operands)), size]
+    types = [tl.str_to_ty(argument.type, None) for argument in source.arguments]
+    arrays = [np.array([value], interpreter._get_np_dtype(given)) for value, given in zip(values, types, strict=True)]
+    tensors = [
+        tl.tensor(interpreter.TensorHandle(array, given), given) for array, given in zip(arrays, types, strict=True)
+    ]
+    with np.errstate(all="ignore"):
+        jit_function(source)[(-(-size // block),)](*tensors, **dict(source.constants))
+    return result
