@@ -52,9 +52,9 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
         if converts:
             assert (constraints, len(args), dtype) == ("=r,f", 1, tl.uint32)
             return on_tensors(lambda x: exact.cast(x, "float16", converts[1]).view(np.uint16).astype(np.uint32))(*args)
-        name, flushes = re.fullmatch(r"(\w+)(?:\.full|\.approx)(\.ftz)?\.f32 \$0(?:, \$\d)+;", asm).groups()  # type: ignore[union-attr]
+        registers = ", ".join(f"${k}" for k in range(len(args) + 1))
+        name, flushes = re.fullmatch(rf"(\w+)\.(?:full|approx)(\.ftz)?\.f32 {re.escape(registers)};", asm).groups()  # type: ignore[union-attr]
         assert (constraints, dtype) == (",".join(["=f", *["f"] * len(args)]), tl.float32)
-        assert asm.count("$") == len(args) + 1
 
         def computed(*xs: Any) -> Any:
             found = PTX[name](*map(exact.flushed, xs) if flushes else xs)

@@ -95,7 +95,10 @@ def _real(value: str, source: str, target: str, how: Rounding) -> str:
     if source == target:
         return value
     if STORAGE[source].kind == "bits":
-        return _real(_decode(value, source), "float32", target, how)
+        decoded = _decode(value, source)
+        if target == "float32":
+            return _clamped(decoded, target) if how.saturate else decoded
+        return _real(decoded, "float32", target, how)
     if STORAGE[target].kind in ("int", "uint"):
         return _to_integer(value, source, target, how)
     if how.mode not in MODES:

@@ -110,8 +110,7 @@ def float64_to_float32_away(x):
     bits = near.to(tl.int32, bitcast=True)
     further = (bits + 1).to(tl.float32, bitcast=True).to(tl.float64)
     short = tl.abs(x) - tl.abs(near.to(tl.float64))
-    tie = (short > 0) & (short == tl.abs(further) - tl.abs(x))
-    return tl.where(tie, bits + 1, bits).to(tl.float32, bitcast=True)
+    return tl.where(short == tl.abs(further) - tl.abs(x), bits + 1, bits).to(tl.float32, bitcast=True)
 
 
 def float32_to_float16(x, mode: tl.constexpr):
