@@ -5,12 +5,16 @@ An expression reads its operands as ``x``, ``y`` and ``z``, in registers.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from formats import ARITHMETIC
 
-from tilearray_cuda.casting import cast_text
+from tilearray_cuda.casting import MODES, UnsupportedCastError, cast_text
 from tilearray_cuda.codegen import Argument, Source, _helpers
 from tilearray_cuda.dtypes import STORAGE
 from tilearray_cuda.tiles import Tile
@@ -44,6 +48,24 @@ def raw_source(expression: str, inputs: Sequence[str], out: str, block: int = 10
 def cast_source(source: str, target: str, mode: str = "rn", saturate: bool = False, block: int = 1024) -> Source:
     """The kernel of a cast."""
     return raw_source(cast_text(("x",), source, target, mode, saturate)[0], [source], target, block)
+
+
+def rounding_sources() -> list[Source]:
+    """Kernels of all approximations and selections, and of casts in every mode between all dtypes that have it."""
+    approximations = [
+        f"{name}{ftz}" for name in ("divide_full", "divide_approx", "sqrt_approx", "exp_approx") for ftz in ("", "_ftz")
+    ]
+    names = [*approximations, "tanh_approx", "minimum_number", "maximum_number", "flush_f32"]
+    binary = re.compile("divide|_number")
+    found = [
+        raw_source(f"{name}(x, y)" if binary.search(name) else f"{name}(x)", ["float32"] * 2, "float32")
+        for name in names
+    ]
+    for source, target, mode in itertools.product(ARITHMETIC, ARITHMETIC, MODES):
+        if "complex" not in source + target and source != target:
+            with contextlib.suppress(UnsupportedCastError):
+                found.append(cast_source(source, target, mode, saturate=True))
+    return found
 
 
 def _loaded(name: str, dtype: str) -> str:

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from interpreting import planned
 from kernels import Kernel, body_for, flat_kernel, kernel_for, operands_of
+from raw_kernels import rounding_sources
 from rules import RULES, TRUNCATING
 from strategies import accepted, shapes, views
 from test_import import in_fresh_python
@@ -167,13 +168,12 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     kernels.append(flat_kernel("less", "int64", "uint64"))
     kernels.append(kernel_for(_gathering("float32", ("int64",), True), (1000,), [(1,), (0,), (1,), (0,)]))
     used: set[str] = set()
-    for kernel in kernels:
-        if kernel is not None:
-            assert undefined_names(kernel.source.text) == set()
-            defined = re.findall(r"^def (\w+)", kernel.source.text, re.MULTILINE)
-            assert defined[-1] == kernel.source.name
-            assert len(set(defined)) == len(defined)
-            used |= set(defined)
+    for source in [*(kernel.source for kernel in kernels if kernel is not None), *rounding_sources()]:
+        assert undefined_names(source.text) == set()
+        defined = re.findall(r"^def (\w+)", source.text, re.MULTILINE)
+        assert defined[-1] == source.name
+        assert len(set(defined)) == len(defined)
+        used |= set(defined)
     assert _device_functions().keys() - used == set()
 
 

@@ -273,12 +273,3 @@ def test_casts_compile_for_every_architecture(cast: tuple[str, str, str], arch: 
 def device_functions() -> set[str]:
     tree = ast.parse((files("tilearray_cuda") / "device_rounding.py").read_text())
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-
-
-def test_every_device_function_is_tested() -> None:
-    calls = [*APPROXIMATE, "flush_f32(x)", "minimum_number(x, y)", "maximum_number(x, y)", "is_negative(x)"]
-    modes = [(s, t, m) for s in [*FLOATS, *INTEGERS] for t in FLOATS for m in exact.MODES if rounds(s, t, m) and s != t]
-    calls += [cast_text(("x",), *cast, True)[0] for cast in modes] + [
-        cast_text(("x",), "int64", "int8", saturate=True)[0]
-    ]
-    assert set(re.findall(r"\w+(?=\()", " ".join(calls))) >= device_functions()
