@@ -159,9 +159,11 @@ class Array(ArrayBase):
         """Return a dense copy on the same device."""
         return copy_of(self)
 
-    def astype(self, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+    def astype(
+        self, dtype: Any, /, *, copy: bool = True, device: Any = None, rounding: Any = None, saturate: bool = False
+    ) -> Array:
         """Return the values in another dtype, each rounded once; floats saturate in integers, and NaN becomes 0."""
-        return conversion.astype(self, dtype, copy=copy, device=device)
+        return conversion.astype(self, dtype, copy=copy, device=device, rounding=rounding, saturate=saturate)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
         """Return the array on another device: itself where it is there already, else a copy."""

@@ -30,6 +30,7 @@ from tilearray.deciding import ZeroDim
 from tilearray.errors import DTypeError
 from tilearray.lattice import names
 from tilearray.promotion import Semantics
+from tilearray.rounding import check_dtype
 from tilearray.scalars import ScalarClass
 from tilearray.systems import ARRAY_API
 
@@ -79,11 +80,12 @@ class Promotion(enum.Enum):
 class Body:
     """An expression over typed inputs; hashed by identity, so keep it in the cache that made it.
 
-    Nodes of an op are inputs, casts and calls. Kernels that move elements have three more, which cuda alone knows:
-    ``("index",)`` is the position of the element in a dense result, an int64; ``("gather", input, node)`` is the
-    element of an input that lies as many elements further as the node says; ``("report", condition, value, input)``
-    leaves a value in the first word of an input where a condition is true. `places` has for each output the node that
-    says how far from its own place an element is stored.
+    Nodes of an op are inputs, casts and calls; a cast that does not round to nearest even, or that saturates, says so:
+    ``("cast", node, dtype, mode, saturate)``, the mode as in `tilearray.rounding`. Kernels that move elements have
+    three more, which cuda alone knows: ``("index",)`` is the position of the element in a dense result, an int64;
+    ``("gather", input, node)`` is the element of an input that lies as many elements further as the node says;
+    ``("report", condition, value, input)`` leaves a value in the first word of an input where a condition is true.
+    `places` has for each output the node that says how far from its own place an element is stored.
     """
 
     inputs: tuple[tuple[str, str], ...]
@@ -144,9 +146,10 @@ def _build(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype 
     last = arguments[0]
     if not op.moves:
         last = add("call", typing.function, tuple(arguments), typing.returns.name, _triton(op, typing))
+    how = () if op.choice is None else op.choice.cast
     for before, after in ((typing.returns, typing.result), (typing.result, stored)):
         if before != after:
-            last = add("cast", last, after.name)
+            last = add("cast", last, after.name, *how)
     return Body(tuple(inputs), tuple(nodes), (last,), (stored.name,), tuple(scalars), stored)
 
 
@@ -175,13 +178,14 @@ def typing_of(op: Op, semantics: Semantics, types: Sequence[Type]) -> Typing:
     operands = [given.dtype if isinstance(given, TypedScalar) else given for given in types[op.masks : end]]
     common = computed_as(op, semantics, semantics.result_type(operands, op.name))
     _check_kind(op, semantics, common)
+    check_dtype(op, common)
     if op.promotion is Promotion.BITWISE and semantics.same_bits:
         _check_same_bits(op, operands)
     compute = common if op.narrow or op.promotion in _NEVER_WIDER else opmath(common)
     result = _returned_as(op.promotion, common)
     returns = compute if result == common else result
     truncates = semantics.integer_division == "trunc" and dtypes.info(common).kind in ("int", "uint")
-    function = op.truncating if truncates and op.truncating is not None else op.name
+    function = op.truncating if truncates and op.truncating is not None else op.function or op.name
     wide = op.name in semantics.wide_numbers
     casts = [(compute,) if wide and isinstance(given, ScalarClass) else (common, compute) for given in rest]
     return Typing((*mask_casts, *casts, *exponent_casts), function, returns, result)

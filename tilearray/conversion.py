@@ -28,6 +28,7 @@ from tilearray.errors import (
 from tilearray.interchange import dlpack, gpu
 from tilearray.interchange.capsules import stand_in
 from tilearray.layout import Layout
+from tilearray.rounding import cast_choice, derived
 
 if TYPE_CHECKING:
     from tilearray.array import Array
@@ -54,7 +55,9 @@ def set_transfer_guard(policy: str, /) -> None:
     _guard = policy
 
 
-def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+def astype(
+    x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None, rounding: Any = None, saturate: bool = False
+) -> Array:
     """Return the values of `x` in another dtype.
 
     Each value is rounded once, to nearest even. A float becomes an integer by truncation; what does not fit saturates,
@@ -68,25 +71,40 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         False returns `x` itself where its dtype is `dtype` already.
     device : Device or str, optional
         Where the result is to be.
+    rounding : str, optional
+        How a float becomes another float: "rn" to nearest even, "rz" toward zero, "rm" toward -infinity, "rp" toward
+        +infinity, "ra" to nearest with ties away from zero. A float becomes an integer by "rzi".
+    saturate : bool
+        Whether integers that an integer dtype does not hold are clamped instead of wrapped, and floats that a float
+        does not hold, infinities among them, become its largest value; NaN stays NaN.
 
     Raises
     ------
     DTypeError
-        From complex to a real dtype: write ``x.real``.
+        From complex to a real dtype: write ``x.real``. If these dtypes are not cast by that mode, or do not saturate.
+    OperandError
+        If there is no such rounding mode.
 
     Examples
     --------
     >>> import tilearray as ta
     >>> ta.astype(ta.asarray([1.7, -300.0, float("nan")]), "int8")
     Array([   1, -128,    0], dtype=int8, device='cpu')
+    >>> ta.astype(ta.asarray([1.0001, -1.0001]), "float16", rounding="rp")
+    Array([ 1.001, -1.   ], dtype=float16, device='cpu')
+    >>> ta.astype(ta.asarray([300, -300]), "int8", saturate=True)
+    Array([ 127, -128], dtype=int8, device='cpu')
     """
     from tilearray.ops import convert
 
     target = dtypes.as_dtype(dtype, "astype")
     x = x if device is None else to_device(x, device)
+    row = convert
+    if rounding is not None or saturate:
+        row = derived(convert, cast_choice(x.dtype, target, rounding, saturate))
     if target == x.dtype:
         return copy_of(x) if copy else x
-    return stored_as(convert, x, target)
+    return stored_as(row, x, target)
 
 
 def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:

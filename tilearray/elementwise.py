@@ -27,6 +27,7 @@ from tilearray.errors import OperandError, ScalarOverflowError, WriteError
 from tilearray.operands import as_operands, class_that_decides, numbers_alone, scalar_key, type_name
 from tilearray.plan import Key, Plan, make_plan
 from tilearray.promotion import Semantics
+from tilearray.rounding import NONE, Choice, Options, parameters, variant
 from tilearray.scalars import Number, ScalarClass, as_number
 
 # Kinds that rows accept.
@@ -64,6 +65,9 @@ class Op:
     refuse_scalar : a check of Python-number operands by position and common dtype
     example : the documented example: a call, and what it prints
     triton : the expression in Triton over ``{x} {y} {z} {w}``, by dtype or kind; "any" is the rest, "trunc int" C's
+    options : what a call may ask for by keyword: rounding, flush_to_zero, propagate_nan
+    choice : what this row was derived for, where it is a variant of a row; see `tilearray.rounding`
+    function : the backends' name of a variant
     """
 
     name: str
@@ -85,6 +89,9 @@ class Op:
     refuse_scalar: Callable[[Op, int, Number, np.dtype], None] | None = None
     example: tuple[str, str] = ("", "")
     triton: Mapping[str, str] = field(default_factory=dict[str, str])
+    options: Options = NONE
+    choice: Choice | None = None
+    function: str = ""
     into: object = field(default_factory=object, repr=False)
     __module__ = "tilearray"
 
@@ -97,21 +104,30 @@ class Op:
     def __repr__(self) -> str:
         return f"<elementwise op tilearray.{self.name}>"
 
-    def __call__(self, *operands: Any, out: Any = None) -> Any:
-        if len(operands) != self.arity:
-            raise TypeError(f"{self.name}: expected {self.arity} operands, got {len(operands)}")
+    def __call__(
+        self,
+        *operands: Any,
+        out: Any = None,
+        rounding: Any = None,
+        flush_to_zero: bool = False,
+        propagate_nan: bool = True,
+    ) -> Any:
         state = STATE.get()
         try:
             plan = state.plans[self] if out is None else state.plans[self.into][out._signature]
             for operand in operands:
                 plan = plan[operand._signature if isinstance(operand, ArrayBase) else operand.__class__]
-        except (KeyError, AttributeError):
-            plan = None
-        if plan is not None:
+            call = plan.call
+        except (KeyError, AttributeError, TypeError):  # no such plan yet, or another number of operands
+            call = None
+        if rounding is not None or flush_to_zero or not propagate_nan:
+            chosen = variant(self, rounding, flush_to_zero, propagate_nan)
+            return execute(self, operands, out) if chosen is self else chosen(*operands, out=out)
+        if call is not None:
             try:
-                return plan.call(state.stream, *operands) if out is None else plan.call(state.stream, out, *operands)
+                return call(state.stream, *operands) if out is None else call(state.stream, out, *operands)
             except ScalarOverflowError:  # the number fits another dtype, or is an error
-                plan = None
+                pass
         return execute(self, operands, out)
 
     def execute(self, operands: Sequence[Any], out: Any = None) -> Any:
@@ -124,6 +140,8 @@ class Op:
 
 def execute(op: Op, operands: Sequence[Any], out: Any = None) -> Any:
     """Run `op` on any mixture of Arrays and numbers; write into `out` where it is given, else make the result."""
+    if len(operands) != op.arity:
+        raise TypeError(f"{op.name}: expected {op.arity} operands, got {len(operands)}")
     if out is not None:
         check_target(op.name, out)
         operands = [_unaliased(operand, out) for operand in operands]
@@ -235,9 +253,12 @@ def fill(out: A, number: Number, function: str) -> A:
 
 
 def _signature(op: Op) -> CallSignature:
-    """What `inspect.signature` says: operands by position, ``out`` by name."""
+    """What `inspect.signature` says: operands by position, ``out`` and options by name."""
     names = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in _names(op)]
-    return CallSignature([*names, Parameter("out", Parameter.KEYWORD_ONLY, default=None)])
+    keywords = {"out": None, **op.options.names}
+    return CallSignature(
+        [*names, *[Parameter(name, Parameter.KEYWORD_ONLY, default=usual) for name, usual in keywords.items()]]
+    )
 
 
 def _names(op: Op) -> list[str]:
@@ -252,7 +273,8 @@ def _documentation(op: Op) -> str:
         f"{op.summary}\n\n"
         f"Parameters\n----------\n"
         f"{', '.join(names)} : Array or number\n    Operands of kind {kinds}; they broadcast against each other.\n"
-        f"out : Array, optional\n    Where to write the result; its dtype may be narrower within the same kind.\n\n"
+        f"out : Array, optional\n    Where to write the result; its dtype may be narrower within the same kind.\n"
+        f"{parameters(op.options)}\n"
         f"Returns\n-------\nArray\n    Dtype: {op.promotion.value}.\n\n"
         f"Raises\n------\n"
         f"PromotionError, DTypeError\n    If the dtypes have no common one, or the op does not take it.\n"

@@ -13,6 +13,7 @@ import numpy as np
 from tilearray import dtypes, ops_functions, ops_parts
 from tilearray.body import Promotion
 from tilearray.elementwise import ANY, NUMERIC, REAL, B, F, I, Op
+from tilearray.rounding import Options, directed
 from tilearray.scalars import Number
 
 DEFAULT, NO_OPMATH, BITWISE = Promotion.DEFAULT, Promotion.NO_OPMATH, Promotion.BITWISE
@@ -36,15 +37,22 @@ def _refuse_negative_exponent(op: Op, position: int, number: Number, dtype: np.d
 # arithmetic
 add = Op("add", "Sum; for bool, logical or.", 2, ANY, DEFAULT, "+",
          triton={"any": "{x} + {y}", "bool": "{x} | {y}", "complex": "complex_add({x}, {y})"},
+         options=Options(directed("libdevice.add_{mode}({x}, {y})"), flush_to_zero=True),
          example=("ta.add(ta.asarray([1, 2]), 10)", "Array([11, 12], dtype=int64, device='cpu')"))
 subtract = Op("subtract", "Difference.", 2, NUMERIC, DEFAULT, "-",
               triton={"any": "{x} - {y}", "complex": "complex_subtract({x}, {y})"},
+              options=Options(directed("libdevice.add_{mode}({x}, {y} * -1.0)"), flush_to_zero=True),
               example=("ta.subtract(ta.asarray([1, 2]), 10)", "Array([-9, -8], dtype=int64, device='cpu')"))
 multiply = Op("multiply", "Product; for bool, logical and.", 2, ANY, DEFAULT, "*",
               triton={"any": "{x} * {y}", "bool": "{x} & {y}", "complex": "complex_multiply({x}, {y})"},
+              options=Options(directed("libdevice.mul_{mode}({x}, {y})"), flush_to_zero=True),
               example=("ta.multiply(ta.asarray([1, 2]), 10)", "Array([10, 20], dtype=int64, device='cpu')"))
 divide = Op("divide", "True quotient; integers give the default float.", 2, ANY, TRUE_DIVISION, "/",
             triton={"float32": "tl.math.div_rn({x}, {y})", "float": "{x} / {y}", "complex": "complex_divide({x}, {y})"},
+            options=Options(directed("libdevice.div_{mode}({x}, {y})")
+                            | {"full": "divide_full({x}, {y})", "approx": "divide_approx({x}, {y})"},
+                            {"full": "2 ulp", "approx": "2 ulp where abs(x2) is in [2**-126, 2**126]"},
+                            flush_to_zero=True),
             example=("ta.divide(ta.asarray([1, 2]), 4)", "Array([0.25, 0.5 ], dtype=float32, device='cpu')"))
 floor_divide = Op("floor_divide", "Quotient rounded down (toward zero for the integers of C-like semantics).",
                   2, I | F, DEFAULT, "//", truncating="floor_divide_trunc",
@@ -71,6 +79,7 @@ fmod = Op("fmod", "What division toward zero leaves, with the dividend's sign.",
           example=("ta.fmod(ta.asarray([7, -7]), 2)", "Array([ 1, -1], dtype=int64, device='cpu')"))
 fma = Op("fma", "x1 * x2 + x3; for floats rounded once, to float32 at least.", 3, I | F, DEFAULT,
          triton={"any": "{x} * {y} + {z}", "float": "libdevice.fma({x}, {y}, {z})"},
+         options=Options(directed("libdevice.fma_{mode}({x}, {y}, {z})"), flush_to_zero=True),
          example=("ta.fma(ta.asarray([1.0, 2.0]), 3, 0.5)", "Array([3.5, 6.5], dtype=float32, device='cpu')"))
 reciprocal = Op("reciprocal", "1 / x; integers give the default float.", 1, ANY, TRUE_DIVISION,
                 triton={"float": "libdevice.rcp_rn({x})", "complex": "complex_reciprocal({x})"},
@@ -154,9 +163,11 @@ logical_not = Op("logical_not", "Whether the operand is 0.", 1, ANY, TRUTH,
 # selection
 minimum = Op("minimum", "The smaller operand; NaN where either is NaN.", 2, REAL, DEFAULT,
              triton={"any": "lesser({x}, {y})", "bool": "{x} & {y}"},
+             options=Options(flush_to_zero=True, ignoring_nan="minimum_number({x}, {y})"),
              example=("ta.minimum(ta.asarray([1, 5]), 3)", "Array([1, 3], dtype=int64, device='cpu')"))
 maximum = Op("maximum", "The larger operand; NaN where either is NaN.", 2, REAL, DEFAULT,
              triton={"any": "greater({x}, {y})", "bool": "{x} | {y}"},
+             options=Options(flush_to_zero=True, ignoring_nan="maximum_number({x}, {y})"),
              example=("ta.maximum(ta.asarray([1, 5]), 3)", "Array([3, 5], dtype=int64, device='cpu')"))
 where = Op("where", "x2 where the bool x1 is true, else x3.", 3, ANY, NO_OPMATH, masks=1,
            triton={"any": "tl.where({x}, {y}, {z})", "complex": "complex_where({x}, {y}, {z})"},

@@ -21,6 +21,7 @@ from tilearray.devices import Device, common_device
 from tilearray.errors import BroadcastError
 from tilearray.layout import Layout, broadcast_shapes
 from tilearray.loop import INT32_END, LayoutCase, Loop, layout_class, make_loop
+from tilearray.rounding import check_device
 from tilearray.scalars import ScalarClass
 from tilearray.strides import broadcast_strides, dense_strides, result_strides
 
@@ -61,6 +62,7 @@ def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signatur
     arrays = [key for key in keys if isinstance(key, Signature)]
     device = common_device(op.name, arrays if out is None else [*arrays, out])
     body = body_of(op, semantics, types_of(keys, semantics), None if out is None else out.dtype)
+    check_device(op, device)
     layouts = [array.layout for array in arrays]
     shape = _shape(op, layouts, None if out is None else out.layout.shape)
     strides = [broadcast_strides(layout.shape, layout.strides, shape) for layout in layouts]

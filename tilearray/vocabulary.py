@@ -15,6 +15,7 @@ import tilearray as ta
 from tilearray import dtypes
 from tilearray.elementwise import Op
 from tilearray.errors import ExpressionError
+from tilearray.rounding import MODES
 
 WIDEST = 128
 """Bits of an integer: more than any dtype has."""
@@ -44,14 +45,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 """What an expression may call, by name."""
 KEYWORDS = frozenset({
     "append", "atol", "axes", "axis", "axis1", "axis2", "copy", "correction", "descending", "dtype", "endpoint",
-    "equal_nan", "fill_value", "include_initial", "indexing", "invert", "k", "keepdims", "max", "min", "n", "nan",
-    "neginf", "num", "offset", "posinf", "prepend", "repetitions", "rtol", "shape", "shift", "side", "sorter", "stable",
-    "start", "step", "stop", "strides", "window_shape",
+    "equal_nan", "fill_value", "flush_to_zero", "include_initial", "indexing", "invert", "k", "keepdims", "max", "min",
+    "n", "nan", "neginf", "num", "offset", "posinf", "prepend", "propagate_nan", "repetitions", "rounding", "rtol",
+    "saturate", "shape", "shift", "side", "sorter", "stable", "start", "step", "stop", "strides", "window_shape",
 })  # fmt: skip
 """No ``out``, ``device`` or ``stream``: an expression says what is computed, and not where."""
 DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
-WORDS = frozenset(DTYPES) | {"xy", "ij", "left", "right"}
-"""What a text may be: the name of a dtype, or the value of ``indexing`` or ``side``."""
+WORDS = frozenset(DTYPES) | {"xy", "ij", "left", "right"} | frozenset(MODES)
+"""What a text may be: the name of a dtype, or the value of ``indexing``, ``side`` or ``rounding``."""
 CONSTANTS = {name: getattr(ta, name) for name in ("pi", "e", "inf", "nan")}
 
 

@@ -81,8 +81,8 @@ def _evaluate(
     """What a node computes, and its dtype; nothing for a node that only reports."""
     inputs = spec.operands[spec.outputs :]
     match node:
-        case ("cast", argument, dtype):
-            return cast_text(values[argument], dtypes[argument], dtype), dtype
+        case ("cast", argument, dtype, *how):
+            return cast_text(values[argument], dtypes[argument], dtype, *how), dtype
         case ("call", called, arguments, dtype, template):
             operand_dtypes = [dtypes[argument] for argument in arguments]
             return (call_text(called, template, [values[argument] for argument in arguments], operand_dtypes),), dtype

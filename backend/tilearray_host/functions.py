@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_host import fused, parts, special, transcendental
+from tilearray_host import fused, parts, rounding, special, transcendental
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -223,3 +223,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "isclose": parts.isclose,
     "nan_to_num": parts.nan_to_num,
 }
+FUNCTIONS |= rounding.variants(FUNCTIONS)

@@ -11,6 +11,7 @@ could overflow or vanish, single elements are computed in exact fractions.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -36,9 +37,9 @@ def fma(x: Array, y: Array, z: Array, *, out: Array) -> None:
         np.add(x * y, z, out=out)
     elif x.dtype.itemsize == 4:
         wide = np.float64
-        np.copyto(out, _add_to_odd(np.multiply(x, y, dtype=wide), z.astype(wide)), casting="same_kind")
+        np.copyto(out, add_to_odd(np.multiply(x, y, dtype=wide), z.astype(wide)), casting="same_kind")
     else:
-        np.copyto(out, _fma64(x, y, z))
+        np.copyto(out, fma64(x, y, z))
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -62,7 +63,7 @@ def _split(a: Array) -> tuple[Array, Array]:
     return high, a - high
 
 
-def _add_to_odd(a: Array, b: Array) -> Array:
+def add_to_odd(a: Array, b: Array) -> Array:
     """The sum rounded to odd: if it is inexact, the one of its two neighbours whose last bit is set."""
     total, error = _two_sum(a, b)
     bits = total.view(np.int64)
@@ -71,12 +72,22 @@ def _add_to_odd(a: Array, b: Array) -> Array:
     return np.where(inexact, bits + toward, bits).view(np.float64)
 
 
-def _fma64(x: Array, y: Array, z: Array) -> Array:
+def fma64(
+    x: Array,
+    y: Array,
+    z: Array,
+    add: Callable[[Array, Array], Array] = np.add,
+    step: Callable[[float, int], float] = lambda nearest, left: nearest,
+) -> Array:
+    """``x * y + z`` of float64.
+
+    Rounded as `add` rounds sums; `step` takes a number that is rounded to nearest and the sign of what is left.
+    """
     product, error = two_product(x, y)
     total, tail = _two_sum(z, error)
     result, rest = _two_sum(product, total)
-    result = np.asarray(result + _add_to_odd(tail, rest))
-    naive = x * y + z
+    result = np.asarray(add(result, add_to_odd(tail, rest)))
+    naive = add(x * y, z)
     # An exact zero keeps the sign that IEEE 754 gives the naive sum, and z counts alone where nothing else is infinite.
     result = np.where((result == 0) & (naive == 0), naive, result)
     finite = np.isfinite(x) & np.isfinite(y)
@@ -85,8 +96,8 @@ def _fma64(x: Array, y: Array, z: Array) -> Array:
     if not far.any():
         return result
     far = np.broadcast_to(far, result.shape)
-    columns = (np.broadcast_to(operand, result.shape)[far].tolist() for operand in (x, y, z))
-    result[far] = [fma_exactly(*row) for row in zip(*columns)]
+    columns = (np.broadcast_to(operand, result.shape)[far].tolist() for operand in (x, y, z, naive))
+    result[far] = [step(*fma_exactly(*row)) for row in zip(*columns)]
     return result
 
 
@@ -96,18 +107,20 @@ def _near(x: Array, zero: Any = True) -> Array:
     return ((size >= _LEAST) & (size <= _GREATEST)) | ((size == 0) & zero)
 
 
-def fma_exactly(x: float, y: float, z: float) -> float:
-    """``x * y + z`` of finite numbers, in fractions.
+def fma_exactly(x: float, y: float, z: float, zero: float = 0.0) -> tuple[float, int]:
+    """``x * y + z`` of finite numbers in fractions, rounded to nearest, and the sign of what is left; or a given zero.
 
     Examples
     --------
-    >>> fma_exactly(1e300, 1e10, -1e308), fma_exactly(5e-324, 0.5, 0.0)
-    (inf, 0.0)
+    >>> fma_exactly(1e300, 1e10, -1e308), fma_exactly(5e-324, 0.5, 0.0), fma_exactly(1.0, 2.0, 0.5)
+    ((inf, -1), (0.0, 1), (2.5, 0))
     """
     exact = Fraction(x) * Fraction(y) + Fraction(z)
     if not exact:
-        return x * y + z
+        return zero, 0
+    sign = 1 if exact > 0 else -1
     try:
-        return exact.numerator / exact.denominator
+        nearest = exact.numerator / exact.denominator
     except OverflowError:
-        return math.inf if exact > 0 else -math.inf
+        return sign * math.inf, -sign
+    return nearest or sign * 0.0, (exact > Fraction(nearest)) - (exact < Fraction(nearest))

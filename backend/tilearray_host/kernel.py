@@ -18,6 +18,7 @@ import numpy as np
 from tilearray_host.casts import caster, dtype_named, scalar
 from tilearray_host.functions import FUNCTIONS
 from tilearray_host.memory import Buffer
+from tilearray_host.rounded_casts import rounded_caster
 
 BLOCK = 65536
 """Elements a block: with three float64 temporaries about 1.5 MB, the size of a second-level cache."""
@@ -74,15 +75,15 @@ def _steps(body: Any) -> list[int | Step]:
             steps.append(what)
         elif kind == "cast":
             dtypes.append(dtype_named(rest[0]))
-            steps.append((_cast(dtypes[what], dtypes[-1]), dtypes[-1], (what,)))
+            steps.append((_cast(dtypes[what], dtypes[-1], *rest[1:]), dtypes[-1], (what,)))
         else:
             dtypes.append(dtype_named(rest[1]))
             steps.append((FUNCTIONS[what], dtypes[-1], rest[0]))
     return steps
 
 
-def _cast(source: np.dtype, target: np.dtype) -> Callable[..., Any]:
-    convert = caster(source, target)
+def _cast(source: np.dtype, target: np.dtype, *how: Any) -> Callable[..., Any]:
+    convert = rounded_caster(source, target, *how) if how else caster(source, target)
 
     def function(x: np.ndarray, *, out: np.ndarray) -> None:
         convert(x, target, out)

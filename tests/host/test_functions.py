@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -177,7 +178,7 @@ def test_unary_on_bool(name: str, expected: list[bool]) -> None:
 
 
 def rule_of(name: str) -> Rule:
-    return RULES[name.removesuffix("_trunc")]
+    return RULES[re.sub(r"(_trunc|_r[zmp]|_number|_ftz)*$", "", name)]
 
 
 def operands_of(name: str, dtype: str) -> list[np.ndarray]:
@@ -192,6 +193,8 @@ def operands_of(name: str, dtype: str) -> list[np.ndarray]:
 def defined(name: str, dtype: str) -> bool:
     """Whether a function takes a dtype, and gives it back."""
     rule, kind = rule_of(name), kind_of(dtype)
+    if re.search(r"_r[zmp]$|_ftz$", name):
+        return dtype == "float32" or (dtype == "float64" and not name.endswith("_ftz"))
     if rule.result == "truth":
         return kind == "bool"
     if "bool" in rule.result or "int32" in rule.result or (rule.result, kind) == ("int", "bool"):

@@ -1,0 +1,175 @@
+"""Arithmetic in every rounding mode, and with denormals flushed: the variants of functions of the op table.
+
+Each function computes the result that is rounded to nearest, and the sign of what is left to the exact result; where
+the mode asks for the other neighbour, the result takes one step. What is left is exact: a sum's by T. Dekker's fast
+two-sum; that of float32 products, quotients and roots in float64, which holds the products; of float64 by Dekker's
+product of significands, whose exponents are taken off so that nothing overflows or vanishes. The processor's own mode
+is left alone: it is the thread's, and whatever else ran in that thread would round with it.
+
+Modes are ``"rz"``, ``"rm"`` and ``"rp"``: toward zero, -infinity and +infinity. Casts are in
+`tilearray_host.rounded_casts`. Floating-point warnings are left to the caller's ``np.errstate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tilearray_host import fused
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+MODES = ("rz", "rm", "rp")
+
+
+def stepped(nearest: Array, left: Array, mode: str) -> Array:
+    """The neighbour that a mode asks for: `nearest` is as IEEE 754 rounds, `left` has the sign of what it lacks.
+
+    Examples
+    --------
+    >>> bool(stepped(np.array([1.0]), np.array([-1e-30]), "rm")[0] == 1 - 2**-53)
+    True
+    """
+    if mode == "rm":
+        return np.where(left < 0, np.nextafter(nearest, -np.inf), nearest)
+    if mode == "rp":
+        return np.where(left > 0, np.nextafter(nearest, np.inf), nearest)
+    beyond = np.where(nearest < 0, left > 0, (nearest > 0) & (left < 0))
+    return np.where(beyond, np.nextafter(nearest, 0), nearest)
+
+
+def _signed_zero(total: Array, x: Array, y: Array, mode: str) -> Array:
+    """A sum of which the exact zeros have the sign of the mode: -0.0 toward -infinity, unless both are +0.0."""
+    if mode != "rm":
+        return total
+    return np.where((total == 0) & (np.signbit(x) | np.signbit(y)), total.dtype.type(-0.0), total)
+
+
+def add(x: Array, y: Array, mode: str) -> Array:
+    """``x + y``."""
+    total = np.asarray(x + y)
+    swapped = np.abs(x) < np.abs(y)
+    large, small = np.where(swapped, y, x), np.where(swapped, x, y)
+    return stepped(_signed_zero(total, x, y, mode), small - (total - large), mode)
+
+
+def subtract(x: Array, y: Array, mode: str) -> Array:
+    """``x - y``."""
+    return add(x, np.negative(y), mode)
+
+
+def multiply(x: Array, y: Array, mode: str) -> Array:
+    """``x * y``."""
+    if x.dtype.itemsize == 4:
+        return _narrowed(np.multiply(x, y, dtype=np.float64), mode)
+    nearest = np.asarray(x * y)
+    (x, x_exponent), (y, y_exponent) = np.frexp(x), np.frexp(y)
+    product, error = fused.two_product(x, y)
+    return stepped(nearest, (product - np.ldexp(nearest, -(x_exponent + y_exponent))) + error, mode)
+
+
+def _narrowed(wide: Array, mode: str) -> Array:
+    """float64 to float32."""
+    nearest = np.asarray(wide).astype(np.float32)
+    return stepped(nearest, wide - nearest, mode)
+
+
+def divide(x: Array, y: Array, mode: str) -> Array:
+    """``x / y``."""
+    nearest = np.asarray(x / y)
+    overflown = np.isinf(nearest) & np.isfinite(x) & (y != 0)
+    return stepped(nearest, np.where(overflown, -nearest, _left_of_quotient(x, y, nearest)), mode)
+
+
+def _left_of_quotient(x: Array, y: Array, nearest: Array) -> Array:
+    """The sign of ``x / y - nearest``, which is that of ``(x - nearest * y) / y``."""
+    if x.dtype.itemsize == 4:
+        return (x - np.multiply(nearest, y, dtype=np.float64)) * np.sign(y)
+    sign = np.sign(y)
+    (x, x_exponent), (y, y_exponent), (nearest, exponent) = np.frexp(x), np.frexp(y), np.frexp(nearest)
+    product, error = fused.two_product(nearest, y)
+    scaled = np.ldexp(x, np.maximum(x_exponent - y_exponent - exponent, -1000))  # of a quotient that vanished: any
+    return ((scaled - product) - error) * sign
+
+
+def sqrt(x: Array, mode: str) -> Array:
+    """The square root."""
+    nearest = np.asarray(np.sqrt(x))
+    if x.dtype.itemsize == 4:
+        return stepped(nearest, x - np.multiply(nearest, nearest, dtype=np.float64), mode)
+    x, exponent = np.frexp(x)
+    odd = exponent & 1
+    root = np.ldexp(nearest, -((exponent - odd) >> 1))
+    square, error = fused.two_product(root, root)
+    return stepped(nearest, (np.ldexp(x, odd) - square) - error, mode)
+
+
+def fma(x: Array, y: Array, z: Array, mode: str) -> Array:
+    """``x * y + z``, rounded once."""
+    if x.dtype.itemsize == 8:
+        return fused.fma64(x, y, z, partial(add, mode=mode), partial(_step_of_number, mode=mode))
+    product = np.multiply(x, y, dtype=np.float64)
+    total = fused.add_to_odd(product, z.astype(np.float64))
+    return _narrowed(_signed_zero(total, product, z, mode), mode)
+
+
+def _step_of_number(nearest: float, left: int, mode: str) -> float:
+    return float(stepped(np.float64(nearest), np.float64(left), mode))  # type: ignore[arg-type]
+
+
+def flush(x: Array) -> Array:
+    """Denormal float32 as zeros of their sign.
+
+    Examples
+    --------
+    >>> flush(np.array([1e-40, -1e-40, 1.0], np.float32))
+    array([ 0., -0.,  1.], dtype=float32)
+    """
+    return np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), x), x)
+
+
+def minimum_number(x: Array, y: Array, *, out: Array) -> None:
+    """The smaller operand, and the other one where one is NaN; -0.0 is smaller than 0.0."""
+    found = np.fmin(x, y)
+    if found.dtype.kind == "f":
+        found = np.where((x == 0) & (y == 0) & (np.signbit(x) | np.signbit(y)), np.negative(np.abs(found)), found)
+    np.copyto(out, found)
+
+
+def maximum_number(x: Array, y: Array, *, out: Array) -> None:
+    """The larger operand, and the other one where one is NaN; 0.0 is larger than -0.0."""
+    found = np.fmax(x, y)
+    if found.dtype.kind == "f":
+        found = np.where((x == 0) & (y == 0) & ~(np.signbit(x) & np.signbit(y)), np.abs(found), found)
+    np.copyto(out, found)
+
+
+# --- the variants, by name ------------------------------------------------------------------------------------------
+
+ROUNDED: dict[str, Function] = {
+    "add": add, "subtract": subtract, "multiply": multiply, "divide": divide, "sqrt": sqrt, "fma": fma,
+}  # fmt: skip
+FLUSHED = (*ROUNDED, "rsqrt", "exp2", "minimum", "maximum")
+
+
+def variants(functions: Mapping[str, Function]) -> dict[str, Function]:
+    """Return every variant of functions of the op table: ``add_rz``, ``minimum_number``, ``add_rz_ftz``, ..."""
+    found: dict[str, Function] = {"minimum_number": minimum_number, "maximum_number": maximum_number}
+    found |= {
+        f"{name}_{mode}": partial(_rounded, function, mode) for name, function in ROUNDED.items() for mode in MODES
+    }
+    plain = found | {name: functions[name] for name in FLUSHED}
+    return found | {f"{name}_ftz": partial(_flushed, function) for name, function in plain.items()}
+
+
+def _rounded(function: Function, mode: str, *operands: Array, out: Array) -> None:
+    np.copyto(out, function(*operands, mode))
+
+
+def _flushed(function: Function, *operands: Array, out: Array) -> None:
+    function(*map(flush, operands), out=out)
+    np.copyto(out, flush(out))

@@ -1,0 +1,127 @@
+"""Options that an op, a dtype, a cast or the host does not have: errors that say what to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tilearray as ta
+
+INTEGER, FLOAT, DOUBLE = ta.asarray([1, 2]), ta.asarray([1.0, 2.0]), ta.asarray([1.0], dtype="float64")
+ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
+    "no such mode": (
+        lambda: ta.add(FLOAT, 1, rounding="up"),
+        ta.errors.OperandError,
+        "add: expected a rounding mode, one of 'rn', 'rz', 'rm', 'rp', got 'up'; leave it out",
+    ),
+    "not of this op": (
+        lambda: ta.sqrt(FLOAT, rounding="full"),
+        ta.errors.OperandError,
+        "sqrt: expected a rounding mode, one of 'rn', 'rz', 'rm', 'rp', 'approx', got 'full'",
+    ),
+    "not a name": (
+        lambda: ta.add(FLOAT, 1, rounding=3),
+        ta.errors.OperandError,
+        "add: expected a rounding mode, .* got 3;",
+    ),
+    "no options": (
+        lambda: ta.sin(FLOAT, rounding="rz"),
+        ta.errors.OperandError,
+        "sin: there is no rounding= for it, it takes no options but out; leave it out",
+    ),
+    "another option": (
+        lambda: ta.add(FLOAT, 1, propagate_nan=False),
+        ta.errors.OperandError,
+        "add: there is no propagate_nan= for it, it takes rounding and flush_to_zero; leave it out",
+    ),
+    "flush": (
+        lambda: ta.exp(FLOAT, flush_to_zero=True),
+        ta.errors.OperandError,
+        "exp: there is no flush_to_zero= for it, it takes rounding; leave it out",
+    ),
+    "integers": (
+        lambda: ta.add(INTEGER, 1, rounding="rz"),
+        ta.errors.DTypeError,
+        r"add: rounding='rz' applies to float results, got int64; leave it out, or write x.astype\(...\)",
+    ),
+    "complex": (
+        lambda: ta.sqrt(FLOAT + 1j, rounding="rp"),
+        ta.errors.DTypeError,
+        "sqrt: rounding='rp' applies to float results, got complex64; leave it out, or write x.real, x.imag",
+    ),
+    "flushed float64": (
+        lambda: ta.add(DOUBLE, 1, flush_to_zero=True),
+        ta.errors.DTypeError,
+        "add: flush_to_zero=True is for float32 alone, got float64; leave it out, or write x.astype",
+    ),
+    "flushed float16": (
+        lambda: ta.minimum(FLOAT.astype("float16"), 1, flush_to_zero=True),
+        ta.errors.DTypeError,
+        "minimum: flush_to_zero=True is for float32 alone, got float16",
+    ),
+    "approximate float64": (
+        lambda: ta.divide(DOUBLE, 3, rounding="approx"),
+        ta.errors.DTypeError,
+        "divide: rounding='approx' is for float32 alone, got float64",
+    ),
+    "approximate on the host": (
+        lambda: ta.divide(FLOAT, 3, rounding="approx"),
+        ta.errors.DeviceError,
+        r"divide: rounding='approx' is what a GPU's instruction gives \(2 ulp .*\), which the host does not have; "
+        r"write rounding='rn' for a result that is at least as exact, or x.to_device\('cuda'\)",
+    ),
+    "full on the host": (
+        lambda: ta.exp(FLOAT, rounding="full"),
+        ta.errors.DeviceError,
+        r"exp: rounding='full' is what a GPU's instruction gives \(.*\), .*; write no rounding= for",
+    ),
+    "a cast of integers": (
+        lambda: INTEGER.astype("float32", rounding="rz"),
+        ta.errors.DTypeError,
+        "astype: rounding='rz' is for a float that becomes a float, got int64 to float32; leave it out$",
+    ),
+    "a cast to integers": (
+        lambda: FLOAT.astype("int32", rounding="rp"),
+        ta.errors.DTypeError,
+        "astype: rounding='rp' is .* got float32 to int32; leave it out; write ta.floor, ta.ceil or ta.round first",
+    ),
+    "rzi": (
+        lambda: FLOAT.astype("float16", rounding="rzi"),
+        ta.errors.DTypeError,
+        "astype: rounding='rzi' is for a float that becomes an integer, got float32 to float16; leave it out",
+    ),
+    "no mode of casts": (
+        lambda: FLOAT.astype("float16", rounding="approx"),
+        ta.errors.OperandError,
+        "astype: expected a rounding mode, one of 'rn', 'rz', 'rm', 'rp', 'ra', 'rzi', got 'approx'",
+    ),
+    "saturating integers to a float": (
+        lambda: INTEGER.astype("float16", saturate=True),
+        ta.errors.DTypeError,
+        "astype: saturate=True is for floats that become floats, and for what becomes an integer, got int64 to float16",
+    ),
+    "complex to real": (
+        lambda: (FLOAT + 1j).astype("int32", saturate=True),
+        ta.errors.DTypeError,
+        "astype: saturate=True is for floats .* got complex64 to int32; leave it out, or write ta.clip first",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(case: str) -> None:
+    call, kind, message = ERRORS[case]
+    with pytest.raises(kind, match=f"^{message}"):
+        call()
+
+
+def test_a_mode_may_be_an_enumerations_member() -> None:
+    """As cuTile's RoundingMode, whose names these are."""
+
+    class Mode:
+        name = "RP"
+
+    assert ta.divide(FLOAT, 3, rounding=Mode()).tolist() == ta.divide(FLOAT, 3, rounding="rp").tolist()
+    with pytest.raises(TypeError, match=r"^add: expected 2 operands, got 1$"):
+        ta.add(FLOAT, rounding="rz")
