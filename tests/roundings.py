@@ -79,4 +79,5 @@ def _chosen(name: str, x: float, y: float) -> float:
 
 def casts() -> list[tuple[str, str]]:
     """Every pair of floats that is cast with a mode."""
-    return [(source, target) for source in COMPUTED for target in FORMATS if source != target]
+    targets = (*FORMATS, exact.SCALE)
+    return [(source, target) for source in COMPUTED for target in targets if source != target]

@@ -81,7 +81,8 @@ class Choice:
     @property
     def suffix(self) -> str:
         """What the backends' name of a function ends in."""
-        words = (self.rounding, "" if self.propagate_nan else "number", "ftz" if self.flush_to_zero else "")
+        mode = None if self.rounding == "rn" else self.rounding
+        words = (mode, "" if self.propagate_nan else "number", "ftz" if self.flush_to_zero else "")
         return "".join(f"_{word}" for word in words if word)
 
     @property
@@ -131,7 +132,7 @@ _VARIANTS: dict[tuple[Op, Choice], Op] = {}
 
 
 def variant(op: Op, rounding: Any = None, flush_to_zero: bool = False, propagate_nan: bool = True) -> Op:
-    """Return the row that an op is with these options: the op itself where they are its own.
+    """Return the row that an op is with these options: the op itself where they ask for nothing.
 
     Raises
     ------
@@ -143,7 +144,7 @@ def variant(op: Op, rounding: Any = None, flush_to_zero: bool = False, propagate
     >>> import tilearray as ta
     >>> variant(ta.add, "rz").triton
     {'float': 'libdevice.add_rz({x}, {y})'}
-    >>> variant(ta.add, "rn") is ta.add
+    >>> variant(ta.add) is ta.add
     True
     """
     options = op.options
@@ -151,7 +152,7 @@ def variant(op: Op, rounding: Any = None, flush_to_zero: bool = False, propagate
     _check_taken(op, "flush_to_zero", not flush_to_zero or options.flush_to_zero)
     _check_taken(op, "propagate_nan", propagate_nan or options.ignoring_nan)
     mode = mode_named(rounding, op.name, options.rounding)
-    return derived(op, Choice(None if mode == "rn" else mode, bool(flush_to_zero), bool(propagate_nan)))
+    return derived(op, Choice(mode, bool(flush_to_zero), bool(propagate_nan)))
 
 
 def derived(op: Op, choice: Choice) -> Op:
@@ -171,7 +172,7 @@ def _check_taken(op: Op, option: str, taken: object) -> None:
 
 def _derive(op: Op, choice: Choice) -> Op:
     mode = choice.rounding
-    if mode is not None and not op.moves:
+    if mode is not None and op.options.rounding.get(mode):
         triton = {"float": op.options.rounding[mode]}
     elif not choice.propagate_nan:
         triton = {**op.triton, "float": op.options.ignoring_nan}

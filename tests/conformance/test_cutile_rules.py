@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,28 +31,17 @@ import tilearray as ta
 pytest.importorskip("cuda.tile", reason="cuda-tile is made for Linux only: the extra `semantics` has it")
 
 from cuda.tile import _datatype as datatype
-from cuda.tile._exception import TileTypeError, TileValueError
 from cuda.tile._ir import arithmetic_ops as arithmetic
 from cuda.tile._ir import cast_ops
 from cuda.tile._ir.ops_utils import promote_dtypes
 from cuda.tile._ir.type import LooselyTypedScalar, TileTy
+from cutiles import DTYPES, FP8, Tile, answer, emit_nothing, tile_of
 
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-FLOATS, FP8 = ("float16", "bfloat16", "float32", "float64"), ("float8_e4m3fn", "float8_e5m2")
-DTYPES = {name: getattr(datatype, name.replace("bool", "bool_")) for name in ("bool", *INTEGERS, *FLOATS, *FP8)}
-NAMES = {dtype: name for name, dtype in DTYPES.items()}
 NUMBERS = [number for number in SCALARS if not isinstance(number, complex)]
 
 
 def typed(operand: Any) -> Any:
     return DTYPES[operand] if isinstance(operand, str) else LooselyTypedScalar(operand)
-
-
-def answer(ask: Callable[[], Any]) -> str:
-    try:
-        return NAMES[ask()]
-    except (TileTypeError, TileValueError):
-        return ERROR
 
 
 # --- the promotion function -----------------------------------------------------------------------------------------
@@ -91,24 +79,6 @@ def _constant(number: Any) -> Any:
 
 
 # --- the operations, up to where they emit --------------------------------------------------------------------------
-
-
-class Tile:
-    """A variable of a type, as much of it as deciding dtypes needs."""
-
-    ctx = SimpleNamespace(typing_hooks=SimpleNamespace(get_tensor_like_type=TileTy))
-
-    def __init__(self, type_: Any) -> None:
-        self.type = type_
-
-    def get_type(self) -> Any:
-        return self.type
-
-    def get_loose_type(self) -> Any:
-        return self.type
-
-    def is_constant(self) -> bool:
-        return False
 
 
 def binary(function: str) -> Callable[[Any, Any], Any]:
@@ -170,22 +140,9 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
-def tile_of(operand: Any) -> Tile:
-    return Tile(TileTy(DTYPES[operand], (2,)) if isinstance(operand, str) else LooselyTypedScalar(operand))
-
-
 @pytest.fixture(autouse=True)
 def _nothing_is_emitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_ins: dict[str, Any] = {
-        "Builder": SimpleNamespace(get_current=lambda: SimpleNamespace(ir_ctx=Tile.ctx)),
-        "promote_and_broadcast_to": lambda x, type_: Tile(type_),
-        "astype": lambda x, dtype: Tile(TileTy(dtype, (2,))),
-        "add_operation": lambda operation, type_, **rest: Tile(type_),
-        "ensure_tensorlike": lambda x, accepts: x,
-        "mod_tensorlike_raw": lambda x, y: x,
-    }
-    for name, stand_in in stand_ins.items():
-        monkeypatch.setattr(arithmetic, name, stand_in)
+    emit_nothing(monkeypatch)
 
 
 def theirs(question: Question) -> str:

@@ -45,6 +45,11 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
         ta.errors.DTypeError,
         r"add: rounding='rz' applies to float results, got int64; leave it out, or write x.astype\(...\)",
     ),
+    "integers, to nearest": (
+        lambda: ta.multiply(INTEGER, 2, rounding="rn"),
+        ta.errors.DTypeError,
+        "multiply: rounding='rn' applies to float results, got int64",
+    ),
     "complex": (
         lambda: ta.sqrt(FLOAT + 1j, rounding="rp"),
         ta.errors.DTypeError,

@@ -11,7 +11,7 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "tables"
 SYSTEMS = ["array-api", "triton", "cutile", "torch", "numpy"]
-NAMES = [*(f"lattice-{name}" for name in SYSTEMS), "semantics", "systems", "ops", "dtypes"]
+NAMES = [*(f"lattice-{name}" for name in SYSTEMS), "semantics", "systems", "ops", "rounding", "casts", "dtypes"]
 
 
 def tables(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -47,6 +47,8 @@ def test_what_is_written_is_up_to_date_and_true(document: Path) -> None:
         "| *no array* | bool | int64 | int64 | int64 | ✗ | float32 | float32 | complex64 |",
     ):
         assert text.count(line + "\n") == 1
+    assert "| `fma` | every float | every float | every float | every float | - | - | f32 | - |" in text
+    assert "| float | integer | - | - | - | - | - | yes | yes |" in text
     assert "| `bitwise_or` | `\\|` | bool, int |" in text
     assert "(ta.asarray(-7.0) // 2)" not in text  # the semantics agree
     document.write_text(text.replace("| -4 | -3 | -4 |", "| -4 | -4 | -4 |", 1))
