@@ -21,7 +21,6 @@ from roundings import (
     CHECKED,
     COMPUTED,
     COUNT,
-    DIRECTED,
     INTEGERS,
     MODES,
     NARROW,
@@ -54,11 +53,13 @@ def test_flushed_arithmetic(name: str, mode: str) -> None:
     assert arithmetic(name, "float32", mode, True, COUNT) == []
 
 
-@pytest.mark.parametrize("mode", DIRECTED)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("name", OPS)
 def test_narrow_floats_are_rounded_in_the_mode_twice_and_that_is_once(name: str, dtype: str, mode: str) -> None:
-    """To float32 and to the narrow dtype: a directed rounding of one is that of the exact value."""
+    """To float32 and to the narrow dtype; but for ``fma`` to nearest, which the documentation names."""
+    if (name, mode) == ("fma", "rn"):
+        return
     assert arithmetic(name, dtype, mode, False, NARROW_COUNT) == []
 
 

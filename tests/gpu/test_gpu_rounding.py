@@ -1,0 +1,176 @@
+"""Rounding modes, flushing and NaN on the GPU: the operands and the oracle of the host's tests, bit for bit.
+
+What the instructions behind "full" and "approx" give is held to the bounds that the documentation states.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import exactly_rounded as exact
+import hard_to_round as hard
+import numpy as np
+import pytest
+from formats import dtype_of
+from roundings import (
+    CAST_COUNT,
+    CAST_MODES,
+    CHECKED,
+    COMPUTED,
+    COUNT,
+    DIRECTED,
+    INTEGERS,
+    MODES,
+    NARROW,
+    NARROW_COUNT,
+    OPS,
+    WIDE,
+    arithmetic,
+    cast,
+    selection,
+    shown,
+)
+
+import tilearray as ta
+
+RANDOM = 60_000
+"""Random operands of an operation, beside the hard ones."""
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("name", OPS)
+def test_arithmetic(name: str, dtype: str, mode: str) -> None:
+    assert arithmetic(name, dtype, mode, False, COUNT, "cuda") == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", OPS)
+def test_flushed_arithmetic(name: str, mode: str) -> None:
+    assert arithmetic(name, "float32", mode, True, COUNT, "cuda") == []
+
+
+@pytest.mark.parametrize("mode", DIRECTED)
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("name", OPS)
+def test_narrow_floats(name: str, dtype: str, mode: str) -> None:
+    assert arithmetic(name, dtype, mode, False, NARROW_COUNT, "cuda") == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("name", OPS)
+def test_the_host_and_the_gpu_agree_on_random_operands(name: str, dtype: str, mode: str) -> None:
+    rng = np.random.default_rng([*name.encode(), *dtype.encode(), *mode.encode()])
+    half = RANDOM // 2
+    columns = []
+    for _ in range(hard.ARITY[name]):
+        near = rng.normal(size=half).astype(dtype)
+        columns.append(np.concatenate([hard.patterns(dtype, half, rng), near]))
+    function: Any = getattr(ta, name)
+    results = [
+        ta.to_numpy(function(*(ta.asarray(x, device=device, copy=True) for x in columns), rounding=mode))
+        for device in ("cuda", "cpu")
+    ]
+    assert shown(*results, *columns) == []
+
+
+def test_millions_of_operations_are_checked() -> None:
+    assert CHECKED >= 1_000_000
+    assert len(OPS) * len(WIDE) * len(MODES) * RANDOM >= 2_000_000
+
+
+@pytest.mark.parametrize("name", ["minimum", "maximum"])
+def test_nan_as_no_number(name: str) -> None:
+    for dtype in COMPUTED:
+        assert selection(name, dtype, 4000, device="cuda") == []
+    assert selection(name, "float32", 4000, flush=True, device="cuda") == []
+
+
+@pytest.mark.parametrize("name", ["rsqrt", "exp2"])
+def test_functions_flush_operands_and_results(name: str) -> None:
+    x = hard.special("float32")
+    function: Any = getattr(ta, name)
+    got = ta.to_numpy(function(ta.asarray(x, device="cuda", copy=True), flush_to_zero=True))
+    plain = ta.to_numpy(function(ta.asarray(exact.flushed(x), device="cuda", copy=True)))
+    assert shown(got, exact.flushed(plain), x) == []
+
+
+@pytest.mark.parametrize("source", COMPUTED)
+@pytest.mark.parametrize("target", COMPUTED)
+def test_casts(source: str, target: str) -> None:
+    for mode in CAST_MODES if source != target else ():
+        assert cast(source, target, mode, False, CAST_COUNT, "cuda") == []
+        if mode in ("rn", "rp"):
+            assert cast(source, target, mode, True, 1000, "cuda") == []
+
+
+@pytest.mark.parametrize("target", INTEGERS)
+def test_integers_that_saturate(target: str) -> None:
+    for source in ("int64", "uint64", "int16", "uint8", "bool", "float32"):
+        if source != target:
+            assert cast(source, target, None, True, 1000, "cuda") == []
+
+
+# --- within their bounds ----------------------------------------------------------------------------------------------
+
+
+def spacing(x: np.ndarray) -> np.ndarray:
+    """A float32's unit in the last place, at values in float64."""
+    _, exponent = np.frexp(x)
+    return np.ldexp(1.0, np.maximum(exponent - 24, -149))
+
+
+def in_ulps(name: str, mode: str, operands: list[np.ndarray], want: np.ndarray, **options: Any) -> np.ndarray:
+    function: Any = getattr(ta, name)
+    got = ta.to_numpy(function(*(ta.asarray(x, device="cuda", copy=True) for x in operands), rounding=mode, **options))
+    return np.abs(got.astype(np.float64) - want) / spacing(want)
+
+
+def floats(rng: np.random.Generator, exponents: int) -> np.ndarray:
+    size = 200_000
+    significands = rng.uniform(1, 2, size) * rng.choice([-1.0, 1.0], size)
+    return np.ldexp(significands, rng.integers(-exponents, exponents, size)).astype(np.float32)
+
+
+@pytest.mark.parametrize("flush", [False, True])
+@pytest.mark.parametrize("mode", ["full", "approx"])
+def test_divide(mode: str, flush: bool) -> None:
+    rng = np.random.default_rng(1)
+    x, y = floats(rng, 60), floats(rng, 60)
+    ulps = in_ulps("divide", mode, [x, y], x.astype(np.float64) / y, flush_to_zero=flush)
+    assert ulps.max() <= 2
+    assert ulps.max() > 0.5  # it is not the exact one
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_sqrt(flush: bool) -> None:
+    x = np.abs(floats(np.random.default_rng(2), 126))
+    want = np.sqrt(x.astype(np.float64))
+    ulps = in_ulps("sqrt", "approx", [x], want, flush_to_zero=flush)
+    assert (ulps * spacing(want) / want).max() <= 2.0**-23
+
+
+@pytest.mark.parametrize("mode", ["full", "approx"])
+def test_exp(mode: str) -> None:
+    x = np.random.default_rng(3).uniform(-80, 80, 400_000).astype(np.float32)
+    ulps = in_ulps("exp", mode, [x], np.exp(x.astype(np.float64)))
+    assert (ulps <= (2 if mode == "full" else 2 + np.floor(np.abs(1.173 * x)))).all()
+
+
+@pytest.mark.parametrize("mode", ["full", "approx"])
+def test_tanh(mode: str) -> None:
+    x = np.concatenate([np.random.default_rng(4).uniform(-10, 10, 400_000), floats(np.random.default_rng(5), 30)])
+    x = x.astype(np.float32)
+    want = np.tanh(x.astype(np.float64))
+    ulps = in_ulps("tanh", mode, [x], want)
+    bound = 2 if mode == "full" else 2.0**-10.987 * np.abs(want) / spacing(want) + 0.5
+    assert (ulps <= bound).all()
+
+
+def test_a_mode_of_the_gpu_alone_takes_every_layout_and_a_target() -> None:
+    x = ta.asarray(floats(np.random.default_rng(6), 9), device="cuda", copy=True)[:9000].reshape(90, 100)
+    out = ta.empty((100, 90), device="cuda", dtype="float32")
+    assert ta.divide(x.T[::-1], 3, rounding="approx", out=out) is out
+    np.testing.assert_allclose(ta.to_numpy(out), ta.to_numpy(x).T[::-1] / 3, rtol=1e-6)
+    assert dtype_of("float32") == out.dtype
