@@ -125,7 +125,14 @@ class Op:
             return execute(self, operands, out) if chosen is self else chosen(*operands, out=out)
         if call is not None:
             try:
-                return call(state.stream, *operands) if out is None else call(state.stream, out, *operands)
+                if out is not None:
+                    return call(state.stream, out, *operands)
+                if self.arity == 2:  # written out: a call with * takes longer than the options do
+                    x, y = operands
+                    return call(state.stream, x, y)
+                if self.arity == 1:
+                    return call(state.stream, operands[0])
+                return call(state.stream, *operands)
             except ScalarOverflowError:  # the number fits another dtype, or is an error
                 pass
         return execute(self, operands, out)

@@ -90,7 +90,7 @@ def _operand(name: str, given: tuple[str, str]) -> str:
 
 
 def _expression(body: Body, position: int) -> str:
-    """A node of the body with all that it is computed from; a cast is written as a call of the dtype."""
+    """A node of the body with all that it is computed from; a cast is written as a call of the dtype, with its mode."""
     kind, *rest = body.nodes[position]
     if kind == "input":
         return f"x{rest[0]}"
@@ -99,6 +99,7 @@ def _expression(body: Body, position: int) -> str:
     if kind == "gather":
         return f"x{rest[0]}[{_expression(body, cast(int, rest[1]))}]"
     if kind == "cast":
-        return f"{rest[1]}({_expression(body, cast(int, rest[0]))})"
+        how = [str(rest[2]), *(["saturate"] if rest[3] else [])] if len(rest) > 2 else []
+        return f"{rest[1]}({', '.join([_expression(body, cast(int, rest[0])), *how])})"
     arguments = cast(Sequence[int], rest[1])
     return f"{rest[0]}({', '.join(_expression(body, argument) for argument in arguments)})"

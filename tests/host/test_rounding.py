@@ -35,6 +35,7 @@ from roundings import (
 
 import tilearray as ta
 import tilearray_host.kernel
+from tilearray.expressions import read
 from tilearray.rounding import Choice, derived, variant
 
 # --- arithmetic -----------------------------------------------------------------------------------------------------
@@ -277,3 +278,12 @@ def test_signature_and_documentation_name_options_where_there_are_any() -> None:
         for mode, bound in row.options.bounds.items():
             assert f"``{mode!r}``" in row.__doc__
             assert bound in row.__doc__
+
+
+def test_an_expression_as_text_takes_them() -> None:
+    """As ``tilearray eval`` reads it."""
+    text = 'ta.astype(ta.divide(x, 3, rounding="rp", flush_to_zero=True), "float8_e5m2", rounding="rz", saturate=True)'
+    x = ta.asarray([1.0, 1e9, -1e-40])
+    expected = ta.divide(x, 3, rounding="rp", flush_to_zero=True).astype("float8_e5m2", rounding="rz", saturate=True)
+    found = read(text, ["x"]).evaluate({"x": x}, lambda part, operands, compute: compute())
+    assert repr(found.tolist()) == repr(expected.tolist()) == "[0.3125, 57344.0, -0.0]"

@@ -39,6 +39,17 @@ def test_plans_are_those_of_the_call_and_made_anew():
             ["dtypes  x0: bool, x1: float32, x2: float32 (a number)", "body    out0: float32 = where(x0, x1, x2)"],
         ),
         (lambda: x(2, 3).astype("int8"), ["dtypes  x0: float32", "body    out0: int8 = int8(x0)"]),
+        (
+            lambda: ta.divide(x(8, dtype="float16"), 3, rounding="rm"),
+            [
+                "dtypes  x0: float16, x1: float16 (a number)",
+                "body    out0: float16 = float16(divide_rm(float32(x0), float32(x1)), rm)",
+            ],
+        ),
+        (
+            lambda: x(8).astype("float8_e5m2", saturate=True),
+            ["dtypes  x0: float32", "body    out0: float8_e5m2 = float8_e5m2(x0, rn, saturate)"],
+        ),
         (lambda: x(2, 3).copy(), ["dtypes  x0: float32", "body    out0: float32 = x0"]),
     ],
 )
