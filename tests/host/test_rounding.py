@@ -202,6 +202,14 @@ def test_a_target_may_be_an_operand() -> None:
     assert exact.differences(ta.to_numpy(target), exact.multiply(x, y, "rp")).size == 0
 
 
+def test_modes_that_write_to_one_target_are_kept_apart() -> None:
+    target, x = ta.zeros(2), ta.asarray([1.0, -1.0])
+    wanted = {mode: exact.divide(ta.to_numpy(x), np.float32([3, 3]), mode).tolist() for mode in MODES}
+    for mode in (*MODES, *reversed(MODES), None):
+        ta.divide(x, ta.asarray([3.0, 3.0]), rounding=mode, out=target)
+        assert target.tolist() == wanted[mode or "rn"]
+
+
 def test_a_narrower_target_is_rounded_in_the_mode() -> None:
     x, y = hard.operands("multiply", "float32", 4000)
     out = ta.empty(4000, dtype="float16")
