@@ -14,7 +14,11 @@ from __future__ import annotations
 
 
 def flush_f32(x):
-    """float32, its denormals as zeros of their sign."""
+    """float32, its denormals as zeros of their sign.
+
+    Of a result this is not quite PTX's ``.ftz``, which flushes what is denormal before it is rounded: a product that
+    rounds up to 2**-126 stays here.
+    """
     bits = x.to(tl.int32, bitcast=True)
     magnitude = bits & 0x7FFFFFFF
     return tl.where(magnitude < 0x00800000, bits ^ magnitude, bits).to(tl.float32, bitcast=True)
@@ -24,12 +28,12 @@ def flush_f32(x):
 
 
 def divide_full(x, y):
-    """The quotient within 2 ulp."""
+    """The quotient within 2 ulp of the correctly rounded one."""
     return tl.inline_asm_elementwise("div.full.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32, is_pure=True, pack=1)
 
 
 def divide_full_ftz(x, y):
-    """The quotient within 2 ulp; denormals are zeros."""
+    """As `divide_full`; denormals are zeros."""
     return tl.inline_asm_elementwise("div.full.ftz.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32, is_pure=True, pack=1)
 
 
