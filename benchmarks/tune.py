@@ -61,14 +61,25 @@ SQUARES = [
     for warps in (1, 2, 4, 8, 16)
     if 8 <= rows * columns // (32 * warps) <= 64
 ]
+SMALL_SQUARES = [
+    Tile(rows, columns, warps)
+    for rows in (16, 32, 64)
+    for columns in (16, 32, 64)
+    for warps in (1, 2, 4, 8)
+    if 4 <= rows * columns // (32 * warps) <= 16
+]
 CASES = {
     "flat": Case((SQUARE, SQUARE), plain, ("uint8", "float16", "complex128"), BLOCKS),
     "row": Case((SQUARE, (N,)), plain, ("uint8", "float16", "float32", "complex64"), LOOKED),
-    "column": Case((ODD, (N - 1, 1)), plain, ("uint8", "float32"), LOOKED),
+    "column": Case((ODD, (N - 1, 1)), plain, ("uint8", "float16", "float32"), LOOKED),
+    "odd row": Case((ODD, (N + 1,)), plain, ("uint8", "float16"), LOOKED),
     "outer": Case(((N, 1), (N,)), plain, ("uint8", "float16", "float32", "float64"), LOOKED),
     "sliced": Case((SQUARE, SQUARE), lambda x, y: (x[:, 1:], y[:, 1:]), ("uint8", "float16", "float32"), ROWS),
+    "shifted": Case(((N * N,), (N * N,)), lambda x, y: (x[1:], y[1:]), ("uint8", "float16"), BLOCKS),
     "cube": Case(((512, 1, 512), (1, 512, 1)), plain, ("float32",), [*LOOKED[3:], Tile(2, 512, 4), Tile(4, 256, 4)]),
-    "transposed": Case((SQUARE, SQUARE), turned, ("uint8", "float16", "float32", "complex64", "complex128"), SQUARES),
+    "transposed": Case((SQUARE, SQUARE), turned, ("float16", "float32", "complex64"), SQUARES),
+    "transposed bytes": Case((SQUARE, SQUARE), turned, ("uint8",), SQUARES),
+    "transposed pairs": Case((SQUARE, SQUARE), turned, ("complex128",), SMALL_SQUARES),
     "odd": Case((ODD, TURNED), turned, ("uint8", "float16", "float32", "complex64"), SQUARES),
     "box": Case(
         ((800, 400, 900), (900, 400, 800)), lambda x, y: (x, y.permute_dims(2, 1, 0)), ("float32", "float16"), SQUARES

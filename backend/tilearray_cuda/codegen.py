@@ -14,11 +14,13 @@ from functools import cache
 from typing import NamedTuple
 
 from tilearray_cuda.dtypes import STORAGE
-from tilearray_cuda.elements import FLAT_CASES, Branch, body_text
+from tilearray_cuda.elements import FLAT_CASES, Branch, body_text, is_turned
 from tilearray_cuda.spec import KernelSpec, Operand
 from tilearray_cuda.tiles import Tile, tile_of
 
-DEVICE_FILES = ("device_functions.py", "device_bits.py", "device_rounding.py", "device_complex.py")
+PIECE = 8
+"""Elements that a thread takes at once where each has a mask and an address of its own."""
+DEVICE_FILES = ("device_functions.py", "device_bits.py", "device_rounding.py", "device_complex.py", "device_words.py")
 
 
 class Argument(NamedTuple):
@@ -44,7 +46,7 @@ def generate(spec: KernelSpec, arch: int) -> Source:
     """Return the Triton source of a kernel for an architecture such as 90."""
     tile = tile_of(spec, arch)
     flat = spec.case in FLAT_CASES
-    lines = _flat_kernel(spec) if flat else _tile_kernel(spec)
+    lines = _flat_kernel(spec, tile) if flat else _tile_kernel(spec)
     arguments = _arguments(spec)
     constants = (("BLOCK", tile.columns),) if flat else (("ROWS", tile.rows), ("COLUMNS", tile.columns))
     parameters = [argument.name for argument in arguments] + [f"{name}: tl.constexpr" for name, _ in constants]
@@ -110,21 +112,28 @@ def open_strides(spec: KernelSpec) -> list[tuple[str, int, int]]:
 # --- one axis, or a flat output -------------------------------------------------------------------------------------
 
 
-def _flat_kernel(spec: KernelSpec) -> list[str]:
+def _flat_kernel(spec: KernelSpec, tile: Tile) -> list[str]:
     if spec.case == "lookup":
-        return _lookup_kernel(spec)
+        return _lookup_kernel(spec, tile)
+    end = ["inside = index < n0", *body_text(spec, Branch("inside"))]
+    if spec.ragged and tile.of_a_thread > PIECE:
+        end = [
+            "for piece in range(0, BLOCK, BLOCK // 8):",
+            "    index_of_piece = start + piece + tl.arange(0, BLOCK // 8)",
+            "    inside = index_of_piece < n0",
+            *_indented(body_text(spec, Branch("inside", index="index_of_piece", tag="_of_piece"))),
+        ]
     return [
         f"start = {_program(spec)} * BLOCK",
         "index = start + tl.arange(0, BLOCK)",
         "if start <= n0 - BLOCK:",  # start + BLOCK may be 2**31, which no int32 holds
         *_indented(body_text(spec, Branch(None))),
         "else:",
-        "    inside = index < n0",
-        *_indented(body_text(spec, Branch("inside"))),
+        *_indented(end),
     ]
 
 
-def _lookup_kernel(spec: KernelSpec) -> list[str]:
+def _lookup_kernel(spec: KernelSpec, tile: Tile) -> list[str]:
     """Flat over a dense output; a block that lies in one row reads its column once, and its row in vectors."""
     lines = ["size = n0 * n1", f"start = {_program(spec)} * BLOCK", "index = start + tl.arange(0, BLOCK)"]
     if spec.fits == (1,):
@@ -138,27 +147,41 @@ def _lookup_kernel(spec: KernelSpec) -> list[str]:
             "    inside = index < size",
             *_indented(body_text(spec, Branch("inside"))),
         ]
+    in_pieces = spec.ragged and tile.of_a_thread > PIECE
     return [
         *lines,
         "first_row = start // n1",
         "first_column = start - first_row * n1",
         "if first_column <= n1 - BLOCK:",
         "    in_row = first_column + tl.arange(0, BLOCK)",
-        *_indented(body_text(spec, Branch(None, "first_row", "in_row", "_of_row"))),
+        *_indented(body_text(spec, Branch(None, "first_row", "in_row", tag="_of_row"))),
         "elif start <= size - BLOCK:",
         *_indented([*_two_rows(), *body_text(spec, Branch(None, two_rows=True))]),
         "else:",
-        "    inside = index < size",
-        *_indented([*_two_rows(), *body_text(spec, Branch("inside", two_rows=True))]),
+        *_indented(_end(spec, in_pieces)),
     ]
 
 
-def _two_rows() -> list[str]:
+def _end(spec: KernelSpec, in_pieces: bool) -> list[str]:
+    """The masked branch. Each element has an address and a mask of its own: of many they would fill the registers."""
+    if not in_pieces:
+        return ["inside = index < size", *_two_rows(), *body_text(spec, Branch("inside", two_rows=True))]
+    branch = Branch("inside", "row_of_piece", "column_of_piece", "index_of_piece", "_of_piece", two_rows=True)
     return [
-        "column = first_column + tl.arange(0, BLOCK)",
-        "wraps = column >= n1  # a block is no longer than a row, so it reaches into the next one at most",
-        "row = first_row + wraps",
-        "column = tl.where(wraps, column - n1, column)",
+        "for piece in range(0, BLOCK, BLOCK // 8):",
+        "    index_of_piece = start + piece + tl.arange(0, BLOCK // 8)",
+        "    inside = index_of_piece < size",
+        *_indented([*_two_rows("_of_piece", "piece + tl.arange(0, BLOCK // 8)"), *body_text(spec, branch)]),
+    ]
+
+
+def _two_rows(tag: str = "", elements: str = "tl.arange(0, BLOCK)") -> list[str]:
+    row, column, wraps = f"row{tag}", f"column{tag}", f"wraps{tag}"
+    return [
+        f"{column} = first_column + {elements}",
+        f"{wraps} = {column} >= n1  # a block is no longer than a row, so it reaches into the next one at most",
+        f"{row} = first_row + {wraps}",
+        f"{column} = tl.where({wraps}, {column} - n1, {column})",
     ]
 
 
@@ -195,9 +218,21 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
         f"if (first_row + ROWS <= n{row}) & (first_column + COLUMNS <= n{column}):",
         *_indented(body_text(spec, Branch(None))),
         "else:",
-        f"    in_rows = row < n{row}",
-        f"    in_columns = column < n{column}",
-        *_indented(body_text(spec, Branch("tile"))),
+        *_indented(_edge(spec, in_pieces=any(is_turned(spec, operand) for operand in spec.arrays))),
+    ]
+
+
+def _edge(spec: KernelSpec, in_pieces: bool) -> list[str]:
+    """The masked branch; `_end` says why in pieces."""
+    rows, columns = f"n{spec.rank - 2}", f"n{spec.rank - 1}"
+    if not in_pieces:
+        return [f"in_rows = row < {rows}", f"in_columns = column < {columns}", *body_text(spec, Branch("tile"))]
+    return [
+        f"in_columns = column < {columns}",
+        "for piece in range(0, ROWS, ROWS // 8):",
+        "    row_of_piece = (first_row + piece + tl.arange(0, ROWS // 8))[:, None]",
+        f"    in_rows = row_of_piece < {rows}",
+        *_indented(body_text(spec, Branch("tile", "row_of_piece", tag="_of_piece"))),
     ]
 
 

@@ -7,7 +7,7 @@ This file is read as text, never imported: `codegen` copies the functions that a
 
 from __future__ import annotations
 
-# ruff: noqa: F821
+# ruff: noqa: F821, N803, N806
 # pyright: reportUndefinedVariable=false, reportMissingParameterType=false, reportUnknownParameterType=false
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
@@ -240,6 +240,46 @@ def store_pair(place, index, real, imag):
 def store_pair_masked(place, index, real, imag, mask):
     """Write real and imaginary parts where a mask is true."""
     tl.store(pair_of(place, index), tl.join(real, imag), mask=tl.expand_dims(mask, -1))
+
+
+def pairs_at(place, row, first, COUNT: tl.constexpr):
+    """The addresses of both parts of complex128 that are neighbours in each row."""
+    return place + (2 * row.to(tl.int64) + tl.expand_dims(2 * first.to(tl.int64) + tl.arange(0, 2 * COUNT), 0))
+
+
+def pairs_inside(mask, first, COUNT: tl.constexpr, end):
+    """Which of both parts are to be read or written: rows by a mask, and in a row those before an end."""
+    return mask & tl.expand_dims(first + tl.arange(0, 2 * COUNT) // 2 < end, 0)
+
+
+def load_pairs(place, row, first, COUNT: tl.constexpr):
+    """Real and imaginary parts of a tile, whose rows are dense."""
+    pairs = tl.load(pairs_at(place, row, first, COUNT))
+    return tl.split(tl.reshape(pairs, (pairs.shape[0], COUNT, 2)))
+
+
+def load_pairs_masked(place, row, first, COUNT: tl.constexpr, mask, end):
+    """Real and imaginary parts of what lies inside of a tile, whose rows are dense."""
+    pairs = tl.load(pairs_at(place, row, first, COUNT), mask=pairs_inside(mask, first, COUNT, end))
+    return tl.split(tl.reshape(pairs, (pairs.shape[0], COUNT, 2)))
+
+
+def pairs_of(row, COUNT: tl.constexpr, real, imag):
+    """Parts of a tile, alternating in its rows."""
+    ROWS: tl.constexpr = row.shape[0]
+    real, imag = tl.broadcast_to(real, (ROWS, COUNT)), tl.broadcast_to(imag, (ROWS, COUNT))
+    return tl.reshape(tl.join(real, imag), (ROWS, 2 * COUNT))
+
+
+def store_pairs(place, row, first, COUNT: tl.constexpr, real, imag):
+    """Write a tile, whose rows are dense."""
+    tl.store(pairs_at(place, row, first, COUNT), pairs_of(row, COUNT, real, imag))
+
+
+def store_pairs_masked(place, row, first, COUNT: tl.constexpr, mask, end, real, imag):
+    """Write what lies inside of a tile, whose rows are dense."""
+    inside = pairs_inside(mask, first, COUNT, end)
+    tl.store(pairs_at(place, row, first, COUNT), pairs_of(row, COUNT, real, imag), mask=inside)
 
 
 # --- positions ------------------------------------------------------------------------------------------------------

@@ -10,10 +10,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tilearray_cuda.casting import Value, cast_text
-from tilearray_cuda.dtypes import STORAGE
-from tilearray_cuda.spec import KernelSpec, Operand
+from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
+from tilearray_cuda.spec import VECTOR, KernelSpec, Operand
 
 FLAT_CASES = ("flat", "strided", "lookup")
+TILE_CASES = ("tile", "mixed")
+SMALL = 2
+"""Bytes of the elements that are read one by one at a cost: of larger ones a warp has enough in flight."""
 
 
 class Branch(NamedTuple):
@@ -22,7 +25,7 @@ class Branch(NamedTuple):
     Attributes
     ----------
     mask : what is inside, by name; "tile" for the masks of a tile; None where all is
-    row, column : the names of the place in a flat kernel
+    row, column, index : the names of the place
     tag : what the names of values end in; two branches of one name must agree in type
     two_rows : whether the block reaches from one row into the next
     """
@@ -30,6 +33,7 @@ class Branch(NamedTuple):
     mask: str | None
     row: str = "row"
     column: str = "column"
+    index: str = "index"
     tag: str = ""
     two_rows: bool = False
 
@@ -87,7 +91,7 @@ def _evaluate(
             operand_dtypes = [dtypes[argument] for argument in arguments]
             return (call_text(called, template, [values[argument] for argument in arguments], operand_dtypes),), dtype
         case ("index",):
-            return ("index.to(tl.int64)",), "int64"
+            return (f"{branch.index}.to(tl.int64)",), "int64"
         case ("gather", position, place):
             return _load(spec, inputs[position], branch, lines, values[place][0]), inputs[position].dtype
         case ("report", condition, value, position):
@@ -114,13 +118,14 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
         return _number(operand)
     guard = _guard(spec, operand, branch, place)
     if operand.dtype == "complex128":
-        parts = (f"{operand.name}_real{branch.tag}", f"{operand.name}_imag{branch.tag}")
-        pair = _pair(spec, operand, branch, place)
-        lines.append(f"{', '.join(parts)} = load_pair{_masked(guard)}({operand.name}, {pair}{guard})")
-        return parts
+        return _load_pair(spec, operand, branch, lines, place, guard)
     is_column = operand.strides[1:] == (0,) and operand.strides[0] != 0
     if branch.two_rows and is_column and not place:
-        load = _column(operand)
+        load = _column(operand, branch)
+    elif not place and (first := _run(spec, operand, branch)):
+        load = f"load_run({operand.name} + {first}, BLOCK)"
+    elif not place and branch.mask is None and is_turned(spec, operand):
+        load = f"load_turned({operand.name}, row, first_column, {operand.name}_s{spec.rank - 1}, ROWS, COLUMNS)"
     else:
         load = f"tl.load({_address(spec, operand, branch, place)}{guard})"
     if operand.dtype == "complex64":
@@ -131,13 +136,66 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
     return (f"{load} != 0",) if operand.dtype == "bool" else (load,)
 
 
-def _column(operand: Operand) -> str:
+def _run(spec: KernelSpec, operand: Operand, branch: Branch) -> str | None:
+    """Where the elements of a block begin if they lie in a run, small, and at no address that vectors may have."""
+    strides = operand.strides or ()
+    whole = branch.mask is None and not branch.two_rows and spec.fits != (1,)
+    if not whole or spec.case not in FLAT_CASES or strides[-1:] != (1,) or ITEMSIZE[operand.dtype] > SMALL:
+        return None
+    if len(strides) == 1 or strides[0] == "extent":
+        return None if operand.aligned else "start"
+    if operand.aligned and spec.divisible > 1:
+        return None
+    row = _term(branch.row, strides[0], f"{operand.name}_s0")
+    return f"{row} + first_column" if row else "first_column"
+
+
+def is_turned(spec: KernelSpec, operand: Operand) -> bool:
+    """Whether an operand is bytes that lie along the other axis of a tile, and are read in vectors."""
+    in_vectors = operand.aligned and spec.divisible >= VECTOR
+    return spec.case in TILE_CASES and operand.strides == (1, "other") and ITEMSIZE[operand.dtype] == 1 and in_vectors
+
+
+def _load_pair(
+    spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], place: str, guard: str
+) -> tuple[str, str]:
+    """The parts of a complex128, by name. In a tile they are read along the axis in which they are dense."""
+    parts = (f"{operand.name}_real{branch.tag}", f"{operand.name}_imag{branch.tag}")
+    axis = None if place else _dense_axis(spec, operand)
+    if axis is None:
+        pair = _pair(spec, operand, branch, place)
+        lines.append(f"{', '.join(parts)} = load_pair{_masked(guard)}({operand.name}, {pair}{guard})")
+        return parts
+    lines.append(f"{', '.join(parts)} = load_pairs{_masked(guard)}({_dense_pairs(spec, operand, branch, axis)})")
+    return parts if axis else (f"tl.trans({parts[0]})", f"tl.trans({parts[1]})")
+
+
+def _dense_axis(spec: KernelSpec, operand: Operand) -> int | None:
+    """The axis of a tile in which an operand's elements are neighbours, if it has two axes of its own."""
+    strides = operand.strides or ()
+    if spec.case not in TILE_CASES or 0 in strides or 1 not in strides:
+        return None
+    return 1 if strides[1] == 1 else 0
+
+
+def _dense_pairs(spec: KernelSpec, operand: Operand, branch: Branch, axis: int) -> str:
+    """Arguments of the functions on pairs that are neighbours: rows, or columns turned into rows."""
+    strides = operand.strides or ()
+    other = spec.rank - 2 + 1 - axis
+    term = _term(("column", "row")[axis], strides[1 - axis], f"{operand.name}_s{other}")
+    rows, mask = (term, "in_rows") if axis else (f"tl.trans({term})", "tl.trans(in_columns)")
+    first, count = (("first_row", "ROWS"), ("first_column", "COLUMNS"))[axis]
+    masks = f", {mask}, n{spec.rank - 2 + axis}" if branch.mask else ""
+    return f"{operand.name}, {rows}, {first}, {count}{masks}"
+
+
+def _column(operand: Operand, branch: Branch) -> str:
     """An element for each of the two rows that a block reaches, where there is a second."""
     first, second = (
         _term(row, (operand.strides or (0,))[0], f"{operand.name}_s0") for row in ("first_row", "(first_row + 1)")
     )
     other = f"tl.load({operand.name} + {second}, mask=first_row + 1 < n0)"
-    return f"tl.where(wraps, {other}, tl.load({operand.name} + {first}))"
+    return f"tl.where(wraps{branch.tag}, {other}, tl.load({operand.name} + {first}))"
 
 
 def _number(operand: Operand) -> Value:
@@ -154,6 +212,9 @@ def _number(operand: Operand) -> Value:
 def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, place: str) -> list[str]:
     guard = _guard(spec, operand, branch, place)
     if operand.dtype == "complex128":
+        if not place and _dense_axis(spec, operand) == 1:
+            arguments = _dense_pairs(spec, operand, branch, 1)
+            return [f"store_pairs{_masked(guard)}({arguments}, {', '.join(value)})"]
         pair = _pair(spec, operand, branch, place)
         return [f"store_pair{_masked(guard)}({operand.name}, {pair}, {', '.join(value)}{guard})"]
     if operand.dtype == "complex64":
@@ -173,13 +234,13 @@ def _index(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> st
 
     Where a value says how far from its place an element lies, there is one index for each element of the block.
     """
-    index = _flat_index(spec, operand, branch) if spec.case in FLAT_CASES else _tile_index(spec, operand)
-    return " + ".join(part for part in (index, place, _block(spec)) if part) if place else index
+    index = _flat_index(spec, operand, branch) if spec.case in FLAT_CASES else _tile_index(spec, operand, branch)
+    return " + ".join(part for part in (index, place, _block(spec, branch)) if part) if place else index
 
 
-def _block(spec: KernelSpec) -> str:
+def _block(spec: KernelSpec, branch: Branch) -> str:
     """A zero for each element of a block."""
-    return "index * 0" if spec.case in FLAT_CASES else "row * 0 + column * 0"
+    return f"{branch.index} * 0" if spec.case in FLAT_CASES else f"{branch.row} * 0 + column * 0"
 
 
 def _address(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str:
@@ -191,7 +252,7 @@ def _pair(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str
     """The index of a complex128, of a block in every case: two float64 in memory, read and written as one vector."""
     index = _index(spec, operand, branch, place)
     scalar = spec.case == "lookup" and "index" not in index and branch.column not in index
-    return f"{index} + {_block(spec)}" if index and scalar else index or _block(spec)
+    return f"{index} + {_block(spec, branch)}" if index and scalar else index or _block(spec, branch)
 
 
 def _guard(spec: KernelSpec, operand: Operand, branch: Branch, place: str = "") -> str:
@@ -223,17 +284,17 @@ def call_text(called: str, template: str | None, arguments: list[Value], dtypes:
 def _flat_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
     strides: tuple[int | str, ...] = operand.strides or (0, 0)
     if spec.case != "lookup":
-        return _term("index", strides[0], f"{operand.name}_s0")
+        return _term(branch.index, strides[0], f"{operand.name}_s0")
     if strides[0] == "extent":
-        return "index"
+        return branch.index
     row = _term(branch.row, strides[0], f"{operand.name}_s0")
     return " + ".join(part for part in (row, _term(branch.column, strides[1], f"{operand.name}_s1")) if part)
 
 
-def _tile_index(spec: KernelSpec, operand: Operand) -> str:
+def _tile_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
     row, column = _last_two(operand)
     axis = spec.rank - 2
-    terms = [_term("row", row, f"{operand.name}_s{axis}"), _term("column", column, f"{operand.name}_s{axis + 1}")]
+    terms = [_term(branch.row, row, f"{operand.name}_s{axis}"), _term("column", column, f"{operand.name}_s{axis + 1}")]
     return " + ".join(term for term in terms if term)
 
 

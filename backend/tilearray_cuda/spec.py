@@ -81,6 +81,13 @@ class KernelSpec:
         """The operands that are in memory."""
         return tuple(operand for operand in self.operands if operand.strides is not None)
 
+    @property
+    def ragged(self) -> bool:
+        """Whether a row of some operand in memory may begin where no vector does."""
+        least = min(ITEMSIZE[operand.dtype] for operand in self.arrays)
+        pitches = self.rank == 1 or self.divisible * least >= VECTOR
+        return not (pitches and all(operand.aligned for operand in self.arrays))
+
 
 def make_spec(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> KernelSpec:
     """Join a body, a layout class and the alignment of the operands in memory."""
