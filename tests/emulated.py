@@ -1,7 +1,8 @@
 """A CUDA device of NumPy memory: the whole library above the driver, its kernels run by Triton's interpreter.
 
 It serves in a process where Triton interprets (`interpreting.Interpreter`), as ``cuda:0``. Every address that a kernel
-reads or writes must lie in memory that was allocated, or in a word for reports.
+reads or writes must lie in memory that was allocated, or in a word for reports; what is read may end in the last vector
+of 16 bytes of which a byte was allocated.
 """
 
 from __future__ import annotations
@@ -61,16 +62,17 @@ class _Watch:
     def __init__(self, memory: list[Memory]) -> None:
         spans = sorted((each.pointer, each.pointer + each.nbytes) for each in memory if each.nbytes)
         self.starts, self.ends = (np.array(column, np.uint64) for column in zip(*spans, strict=True))
+        self.readable = (self.ends + np.uint64(15)) // np.uint64(16) * np.uint64(16)
 
     def load(self, pointers: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-        self._check(pointers, mask, dtype.itemsize)
+        self._check(pointers, mask, dtype.itemsize, self.readable)
         return self.module.load(pointers, mask, other, dtype)
 
     def store(self, pointers: np.ndarray, value: np.ndarray, mask: np.ndarray) -> None:
-        self._check(pointers, mask, value.dtype.itemsize)
+        self._check(pointers, mask, value.dtype.itemsize, self.ends)
         self.module.store(pointers, value, mask)
 
-    def _check(self, pointers: np.ndarray, mask: np.ndarray, size: int) -> None:
+    def _check(self, pointers: np.ndarray, mask: np.ndarray, size: int, ends: np.ndarray) -> None:
         touched = pointers[np.broadcast_to(mask, pointers.shape)]
         place = np.maximum(np.searchsorted(self.starts, touched, "right"), 1) - 1
         if not ((touched >= self.starts[place]) & (touched + np.uint64(size) <= self.ends[place])).all():

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from formats import dtype_of
 from hypothesis import HealthCheck, Phase, settings
 from interpreting import Interpreter, interpreting
 from kernels import needs_triton
@@ -29,7 +30,7 @@ def test_indexing_is_numpys(process, name):
     process.pool.submit(_indexing, name).result()
 
 
-@pytest.mark.parametrize("name", ["_errors", "_overlap", "_wide", "_modes", "_ranges", "_launches"])
+@pytest.mark.parametrize("name", ["_errors", "_overlap", "_wide", "_modes", "_ranges", "_launches", "_misaligned"])
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
 
@@ -151,3 +152,22 @@ def _launches() -> None:
         before = backend.launches
         act()
         assert backend.launches - before == launches
+
+
+def _misaligned() -> None:
+    """Runs from every address within a vector on, which end where the memory ends, or go on in the next row."""
+    from emulated import emulated_device
+
+    import tilearray as ta
+
+    device, rng = emulated_device(), np.random.default_rng(5)
+    for name in ("uint8", "bool", "float8_e5m2", "float16", "bfloat16"):
+        dtype, size = dtype_of(name), 2 * 2048
+        bits = rng.integers(0, 2 if name == "bool" else 90, (3, size + 16), np.uint8)
+        x = bits.astype(dtype) if name == "float16" else np.repeat(bits, dtype.itemsize, axis=1).view(dtype)
+        ours = ta.asarray(x, device=device)
+        for skipped in (1, 2, 3, 4, 7, 8, 9, 12, 15):
+            flat, rows, row = np.index_exp[2, skipped:], np.index_exp[:, skipped:], np.index_exp[0, skipped:]
+            for key, other in ((flat, row), (rows, rows), (rows, row)):
+                found = ta.to_numpy(ta.where(ours[key] == ours[other], ours[key], ours[other]))
+                assert found.tobytes() == np.where(x[key] == x[other], x[key], x[other]).tobytes(), (name, key, other)

@@ -104,6 +104,35 @@ def test_the_layouts_are_what_they_are_called() -> None:
     }
 
 
+# strides of x and of y over (96, 160): bytes that are turned in words, pairs that are read as they lie
+TURNED: dict[str, tuple[Strides, Strides]] = {
+    "turned": ((160, 1), (1, 96)),
+    "turned, wide pitches": ((176, 1), (1, 112)),
+    "turned, the other one backwards": ((-160, -1), (1, 96)),
+    "turned, and a row": ((0, 1), (1, 96)),
+    "turned, and a column": ((1, 0), (1, 96)),
+    "both turned": ((1, 96), (1, 128)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float8_e4m3fn", "complex128"])
+@pytest.mark.parametrize("name", TURNED)
+def test_turned(name: str, dtype: str, interpreter: Interpreter) -> None:
+    """In whole tiles, and at the edges of both axes."""
+    shape, op = (96, 160), "bitwise_or" if dtype == "bool" else "equal" if "float8" in dtype else "add"
+    x, y = (strided(dtype, shape, strides, seed) for seed, strides in enumerate(TURNED[name]))
+    out = np.empty(shape, "bool" if op == "equal" else dtype)
+    call = planned(op, x, y, out=out)
+    assert call.kernel.spec.case == "tile"
+    assert ("load_turned(" in call.kernel.source.text) == (dtype != "complex128")
+    assert ("load_pairs_masked(" in call.kernel.source.text) == (dtype == "complex128")
+    expected = getattr(np, op)(x, y)
+    for tile in (None, {"ROWS": 32, "COLUMNS": 64}, {"ROWS": 64, "COLUMNS": 64}):
+        for index_bits in (32, 64):
+            found = interpreter.call(op, x, y, out=out, index_bits=index_bits, tile=tile)
+            assert found.tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize("form", ["int32", "int64", "small blocks"])
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_layout(name: str, form: str, interpreter: Interpreter) -> None:

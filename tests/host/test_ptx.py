@@ -121,22 +121,25 @@ def touching(name: str, dtype: str, **options: Any) -> Kernel:
 
 
 def check_vectors(kernel: Kernel, arch: int, vectors: int, elements: int, once: int) -> None:
-    """Without masks in vectors of 16 bytes, or of all that a thread has; with masks the same, element by element."""
+    """Without masks in vectors of 16 bytes, or of all that a thread has; with masks the same, element by element.
+
+    Bytes that are turned are read in four parts of a tile, and with masks in a loop over eight.
+    """
     code, tile = compiled(kernel, arch), kernel.source.tile
     size = ITEMSIZE[kernel.spec.operands[0].dtype]
     each = tile.rows * tile.columns // (32 * tile.warps)
-    wide = min(16, each * size)
-    assert (
-        code.accesses("ld", masked=False)
-        == Counter(
-            {wide: vectors * each * size // wide} | ({size: elements * each + 2 * once} if elements or once else {})
-        )
-        + Counter()
-    )
-    at_once = each // 8 if "for piece in" in kernel.source.text else each
-    assert code.accesses("ld", masked=True) == +Counter({size: (vectors + elements) * at_once})
+    wide, turned = min(16, each * size), "load_turned(" in kernel.source.text
+    read = Counter({wide: vectors * each * size // wide}) + Counter({size: elements * each + 2 * once})
+    if turned:
+        in_parts = min(16, each // 4)
+        read += Counter({in_parts: each // in_parts})
+        read -= Counter({wide: each // wide})
+    assert code.accesses("ld", masked=False) == read
     assert code.accesses("st", masked=False) == {wide: each * size // wide}
+    at_once = code.accesses("st", masked=True)[size]
+    assert at_once in ((each // 8, each) if turned else (each,))  # a short loop may be unrolled
     assert code.accesses("st", masked=True) == {size: at_once}
+    assert code.accesses("ld", masked=True) == +Counter({size: (vectors + elements) * at_once})
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -194,6 +197,43 @@ def test_an_unaligned_operand_is_read_by_elements_alone(name: str) -> None:
     unaligned_out = compiled(touching(name, "float32", aligned=(False, True, True)))
     assert unaligned_out.accesses("ld", masked=False) == {16: wide}
     assert set(unaligned_out.accesses("st", masked=False)) == {4}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "bfloat16"])
+def test_misaligned_runs_of_small_elements_are_read_in_vectors(dtype: str) -> None:
+    """In two for each of the result's, without shared memory; in a lookup where a block lies in one row."""
+    name, size = "bitwise_or" if dtype == "bool" else "add", ITEMSIZE[dtype]
+    flat = flat_kernel(name, dtype, dtype, aligned=(True, False, False))
+    code, each = compiled(flat), flat.source.tile.of_a_thread
+    assert code.accesses("ld", masked=False) == {16: 2 * 2 * each * size // 16}
+    assert code.accesses("st", masked=False) == {16: each * size // 16}
+    assert code.shared == 0
+    rows = kernel_for(body_for(name, [dtype] * 2), (4096, 4095), [(4095, 1), (4096, 1), (0, 1)])
+    code, each = compiled(rows), rows.source.tile.of_a_thread
+    assert code.accesses("ld", masked=False) == {16: 2 * 2 * each * size // 16, size: 2 * each}
+    assert code.accesses("ld", masked=True)[size] <= 2 * each
+    assert code.shared == 0
+
+
+def test_larger_elements_of_misaligned_rows_are_read_one_by_one() -> None:
+    assert "load_run" not in flat_kernel("add", "float32", "float32", aligned=False).source.text
+
+
+def test_bytes_are_turned_in_words() -> None:
+    """Single bytes pass through shared memory in the masked branch alone, an eighth of a tile at a time."""
+    kernel = touching("transposed", "int8")
+    code, each = compiled(kernel), kernel.source.tile.of_a_thread
+    assert code.count(r"st\.shared\S*32") >= each // 4
+    assert code.count(r"(st|ld)\.shared\S*8") <= 2 * (each // 8)
+
+
+def test_pairs_are_read_along_the_axis_in_which_they_are_dense() -> None:
+    """Every operand in its own layout, so that they meet in shared memory."""
+    for name in ("transposed", "three fastest axes"):
+        code = compiled(touching(name, "complex128"))
+        assert set(code.accesses("ld", masked=False)) == {16}
+        assert set(code.accesses("st", masked=False)) == {16}
+        assert code.shared > 0
 
 
 def test_odd_pitches_are_read_by_elements() -> None:
