@@ -121,7 +121,7 @@ def _flat_kernel(spec: KernelSpec, tile: Tile) -> list[str]:
             "for piece in range(0, BLOCK, BLOCK // 8):",
             "    index_of_piece = start + piece + tl.arange(0, BLOCK // 8)",
             "    inside = index_of_piece < n0",
-            *_indented(body_text(spec, Branch("inside", index="index_of_piece", tag="_of_piece"))),
+            *_indented(body_text(spec, Branch("inside", position="index_of_piece", tag="_of_piece"))),
         ]
     return [
         f"start = {_program(spec)} * BLOCK",

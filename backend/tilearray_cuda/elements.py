@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tilearray_cuda.casting import Value, cast_text
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.spec import VECTOR, KernelSpec, Operand
+from tilearray_cuda.spec import VECTOR, KernelSpec, Operand, Strides
 
 FLAT_CASES = ("flat", "strided", "lookup")
 TILE_CASES = ("tile", "mixed")
@@ -25,7 +25,7 @@ class Branch(NamedTuple):
     Attributes
     ----------
     mask : what is inside, by name; "tile" for the masks of a tile; None where all is
-    row, column, index : the names of the place
+    row, column, position : the names of the place; a flat kernel counts positions
     tag : what the names of values end in; two branches of one name must agree in type
     two_rows : whether the block reaches from one row into the next
     """
@@ -33,7 +33,7 @@ class Branch(NamedTuple):
     mask: str | None
     row: str = "row"
     column: str = "column"
-    index: str = "index"
+    position: str = "index"
     tag: str = ""
     two_rows: bool = False
 
@@ -91,7 +91,7 @@ def _evaluate(
             operand_dtypes = [dtypes[argument] for argument in arguments]
             return (call_text(called, template, [values[argument] for argument in arguments], operand_dtypes),), dtype
         case ("index",):
-            return (f"{branch.index}.to(tl.int64)",), "int64"
+            return (f"{branch.position}.to(tl.int64)",), "int64"
         case ("gather", position, place):
             return _load(spec, inputs[position], branch, lines, values[place][0]), inputs[position].dtype
         case ("report", condition, value, position):
@@ -138,7 +138,7 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
 
 def _run(spec: KernelSpec, operand: Operand, branch: Branch) -> str | None:
     """Where the elements of a block begin if they lie in a run, small, and at no address that vectors may have."""
-    strides = operand.strides or ()
+    strides: Strides = operand.strides or (0,)
     whole = branch.mask is None and not branch.two_rows and spec.fits != (1,)
     if not whole or spec.case not in FLAT_CASES or strides[-1:] != (1,) or ITEMSIZE[operand.dtype] > SMALL:
         return None
@@ -172,17 +172,16 @@ def _load_pair(
 
 def _dense_axis(spec: KernelSpec, operand: Operand) -> int | None:
     """The axis of a tile in which an operand's elements are neighbours, if it has two axes of its own."""
-    strides = operand.strides or ()
-    if spec.case not in TILE_CASES or 0 in strides or 1 not in strides:
+    strides = _last_two(operand) if spec.case in TILE_CASES else (0, 0)
+    if 0 in strides or 1 not in strides:
         return None
     return 1 if strides[1] == 1 else 0
 
 
 def _dense_pairs(spec: KernelSpec, operand: Operand, branch: Branch, axis: int) -> str:
     """Arguments of the functions on pairs that are neighbours: rows, or columns turned into rows."""
-    strides = operand.strides or ()
-    other = spec.rank - 2 + 1 - axis
-    term = _term(("column", "row")[axis], strides[1 - axis], f"{operand.name}_s{other}")
+    name = f"{operand.name}_s{spec.rank - 1 - axis}"
+    term = _term(("column", "row")[axis], _last_two(operand)[1 - axis], name)
     rows, mask = (term, "in_rows") if axis else (f"tl.trans({term})", "tl.trans(in_columns)")
     first, count = (("first_row", "ROWS"), ("first_column", "COLUMNS"))[axis]
     masks = f", {mask}, n{spec.rank - 2 + axis}" if branch.mask else ""
@@ -240,7 +239,7 @@ def _index(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> st
 
 def _block(spec: KernelSpec, branch: Branch) -> str:
     """A zero for each element of a block."""
-    return f"{branch.index} * 0" if spec.case in FLAT_CASES else f"{branch.row} * 0 + column * 0"
+    return f"{branch.position} * 0" if spec.case in FLAT_CASES else f"{branch.row} * 0 + column * 0"
 
 
 def _address(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str:
@@ -284,9 +283,9 @@ def call_text(called: str, template: str | None, arguments: list[Value], dtypes:
 def _flat_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
     strides: tuple[int | str, ...] = operand.strides or (0, 0)
     if spec.case != "lookup":
-        return _term(branch.index, strides[0], f"{operand.name}_s0")
+        return _term(branch.position, strides[0], f"{operand.name}_s0")
     if strides[0] == "extent":
-        return branch.index
+        return branch.position
     row = _term(branch.row, strides[0], f"{operand.name}_s0")
     return " + ".join(part for part in (row, _term(branch.column, strides[1], f"{operand.name}_s1")) if part)
 
