@@ -315,7 +315,7 @@ def programs_of(kernel: Kernel) -> int:
     """How many programs cover the loop."""
     shape, tile = kernel.loop.shape, dict(kernel.source.constants)
     if "BLOCK" in tile:
-        return -(-math.prod(shape) // tile["BLOCK"])
+        return -(-(math.prod(shape) + kernel.spec.lead) // tile["BLOCK"])
     return -(-shape[-2] // tile["ROWS"]) * -(-shape[-1] // tile["COLUMNS"]) * math.prod(shape[:-2])
 
 

@@ -13,9 +13,9 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from tilearray_cuda.dtypes import STORAGE
+from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
 from tilearray_cuda.elements import FLAT_CASES, Branch, body_text, is_turned
-from tilearray_cuda.spec import KernelSpec, Operand
+from tilearray_cuda.spec import VECTOR, KernelSpec, Operand
 from tilearray_cuda.tiles import Tile, tile_of
 
 PIECE = 8
@@ -115,21 +115,34 @@ def open_strides(spec: KernelSpec) -> list[tuple[str, int, int]]:
 def _flat_kernel(spec: KernelSpec, tile: Tile) -> list[str]:
     if spec.case == "lookup":
         return _lookup_kernel(spec, tile)
-    end = ["inside = index < n0", *body_text(spec, Branch("inside"))]
+    inside = "({0} >= 0) & ({0} < n0)" if spec.lead else "{0} < n0"
+    end = [f"inside = {inside.format('index')}", *body_text(spec, Branch("inside"))]
     if spec.ragged and tile.of_a_thread > PIECE:
         end = [
             "for piece in range(0, BLOCK, BLOCK // 8):",
             "    index_of_piece = start + piece + tl.arange(0, BLOCK // 8)",
-            "    inside = index_of_piece < n0",
+            f"    inside = {inside.format('index_of_piece')}",
             *_indented(body_text(spec, Branch("inside", position="index_of_piece", tag="_of_piece"))),
         ]
+    whole = "start <= n0 - BLOCK"  # start + BLOCK may be 2**31, which no int32 holds
+    whole = f"(start >= 0) & ({whole})" if spec.lead else whole
     return [
-        f"start = {_program(spec)} * BLOCK",
+        *_start(spec),
         "index = start + tl.arange(0, BLOCK)",
-        "if start <= n0 - BLOCK:",  # start + BLOCK may be 2**31, which no int32 holds
+        f"if {whole}:",
         *_indented(body_text(spec, Branch(None))),
         "else:",
         *_indented(end),
+    ]
+
+
+def _start(spec: KernelSpec) -> list[str]:
+    if not spec.lead:
+        return [f"start = {_program(spec)} * BLOCK"]
+    out, size = spec.operands[0], ITEMSIZE[spec.operands[0].dtype]
+    return [
+        f"lead = (({out.name}.to(tl.int64) & {VECTOR - 1}) // {size}).to(tl.int32)",
+        f"start = {_program(spec)} * BLOCK - lead  # where a vector of {out.name} begins",
     ]
 
 

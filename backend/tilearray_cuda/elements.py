@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 
 from tilearray_cuda.casting import Value, cast_text
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.spec import VECTOR, KernelSpec, Operand, Strides
+from tilearray_cuda.spec import SMALL, VECTOR, KernelSpec, Operand, Strides
 
 FLAT_CASES = ("flat", "strided", "lookup")
 TILE_CASES = ("tile", "mixed")
-SMALL = 2
-"""Bytes of the elements that are read one by one at a cost: of larger ones a warp has enough in flight."""
 
 
 class Branch(NamedTuple):
@@ -143,7 +141,7 @@ def _run(spec: KernelSpec, operand: Operand, branch: Branch) -> str | None:
     if not whole or spec.case not in FLAT_CASES or strides[-1:] != (1,) or ITEMSIZE[operand.dtype] > SMALL:
         return None
     if len(strides) == 1 or strides[0] == "extent":
-        return None if operand.aligned else "start"
+        return None if operand.aligned and not spec.lead else "start"
     if operand.aligned and spec.divisible > 1:
         return None
     row = _term(branch.row, strides[0], f"{operand.name}_s0")
@@ -221,7 +219,10 @@ def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, pla
         value = (f"{low} | ({high} << 32)",)
     elif operand.dtype == "bool":
         value = (f"{value[0]}.to(tl.int8)",)
-    return [f"tl.store({_address(spec, operand, branch, place)}, {value[0]}{guard})"]
+    address = _address(spec, operand, branch, place)
+    if spec.lead and branch.mask is None:
+        address = f"tl.multiple_of({operand.name} + start, {VECTOR}) + tl.arange(0, BLOCK)"
+    return [f"tl.store({address}, {value[0]}{guard})"]
 
 
 def _masked(guard: str) -> str:

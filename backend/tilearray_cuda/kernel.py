@@ -127,7 +127,7 @@ def grid_of(kernel: Kernel, shape: tuple[int, ...]) -> int:
     """Return the number of programs that cover a loop."""
     tile = kernel.source.tile
     if kernel.spec.case in FLAT_CASES:
-        return -(-prod(shape) // tile.columns)
+        return -(-(prod(shape) + kernel.spec.lead) // tile.columns)
     return prod(shape[:-2]) * -(-shape[-2] // tile.rows) * -(-shape[-1] // tile.columns)
 
 

@@ -13,6 +13,8 @@ from tilearray_cuda.dtypes import ITEMSIZE
 
 VECTOR = 16
 """Bytes that a thread reads or writes at once."""
+SMALL = 2
+"""Bytes of the elements that are costly one by one; of larger ones a warp has enough in flight."""
 Strides = tuple[int | str, ...]
 
 
@@ -80,6 +82,14 @@ class KernelSpec:
     def arrays(self) -> tuple[Operand, ...]:
         """The operands that are in memory."""
         return tuple(operand for operand in self.operands if operand.strides is not None)
+
+    @property
+    def lead(self) -> int:
+        """By how many elements the first block of a flat kernel may begin too early, so that stores are vectors."""
+        out = self.operands[0]
+        is_run = self.case in ("flat", "strided") and out.strides == (1,) and not self.places
+        small = is_run and self.outputs == 1 and ITEMSIZE[out.dtype] <= SMALL
+        return VECTOR // ITEMSIZE[out.dtype] - 1 if small and not out.aligned else 0
 
     @property
     def ragged(self) -> bool:

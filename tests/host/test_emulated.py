@@ -155,7 +155,7 @@ def _launches() -> None:
 
 
 def _misaligned() -> None:
-    """Runs from every address within a vector on, which end where the memory ends, or go on in the next row."""
+    """Runs from every address within a vector on, read and written: to the end of memory, or into the next row."""
     from emulated import emulated_device
 
     import tilearray as ta
@@ -171,3 +171,8 @@ def _misaligned() -> None:
             for key, other in ((flat, row), (rows, rows), (rows, row)):
                 found = ta.to_numpy(ta.where(ours[key] == ours[other], ours[key], ours[other]))
                 assert found.tobytes() == np.where(x[key] == x[other], x[key], x[other]).tobytes(), (name, key, other)
+            for end in (None, 2000, -2000):
+                target, expected = ta.asarray(x, device=device, copy=True), x.copy()
+                count = len(x[1, skipped:end])
+                target[1, skipped:end], expected[1, skipped:end] = ours[2, :count], x[2, :count]
+                assert ta.to_numpy(target).tobytes() == expected.tobytes(), (name, skipped, end)

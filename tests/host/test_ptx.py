@@ -215,6 +215,15 @@ def test_misaligned_runs_of_small_elements_are_read_in_vectors(dtype: str) -> No
     assert code.shared == 0
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float16"])
+def test_blocks_of_a_misaligned_target_begin_where_its_vectors_do(dtype: str) -> None:
+    kernel = flat_kernel("add", dtype, dtype, aligned=(False, True, False))
+    code, vectors = compiled(kernel), kernel.source.tile.of_a_thread * ITEMSIZE[dtype] // 16
+    assert kernel.spec.lead == 16 // ITEMSIZE[dtype] - 1
+    assert code.accesses("st", masked=False) == {16: vectors}
+    assert code.accesses("ld", masked=False) == {16: 2 * 2 * vectors}
+
+
 def test_larger_elements_of_misaligned_rows_are_read_one_by_one() -> None:
     assert "load_run" not in flat_kernel("add", "float32", "float32", aligned=False).source.text
 
