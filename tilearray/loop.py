@@ -193,21 +193,22 @@ _SMALL = {
 
 
 def _fits(case: LayoutCase, shape: Ints) -> Ints:
-    """The blocks of which the last axes leave no more than an eighth idle; looked-up rows are no shorter than a block.
+    """The blocks of which the last axes leave little idle: an eighth, in tiles a seventh. A looked-up row is no shorter.
 
     >>> _fits(LayoutCase.LOOKUP, (9, 1500)), _fits(LayoutCase.ROWS, (9, 640)), _fits(LayoutCase.TILE, (800, 900))
-    ((1024,), (128,), (128, 64))
+    ((1024,), (128,), (128, 128))
     """
     last = shape[-1]
     if case is LayoutCase.LOOKUP:
         return (min(1 << (last.bit_length() - 1), 8192),) if last >= NARROW else (1,)
     if case is LayoutCase.ROWS:
-        return (_filled(last, 2048),)
-    return _filled(shape[-2], 128), _filled(last, 128)
+        return (_filled(last, 2048, 8),)
+    return _filled(shape[-2], 128, 7), _filled(last, 128, 7)
 
 
-def _filled(extent: int, block: int) -> int:
-    while block > 16 and -extent % block * 8 > extent:
+def _filled(extent: int, block: int, parts: int) -> int:
+    """The block, halved until no more than one of so many parts is idle."""
+    while block > 16 and -extent % block * parts > extent:
         block >>= 1
     return block
 

@@ -162,11 +162,11 @@ def _misaligned() -> None:
 
     device, rng = emulated_device(), np.random.default_rng(5)
     for name in ("uint8", "bool", "float8_e5m2", "float16", "bfloat16"):
-        dtype, size = dtype_of(name), 2 * 2048
+        dtype, size = dtype_of(name), 2048
         bits = rng.integers(0, 2 if name == "bool" else 90, (3, size + 16), np.uint8)
         x = bits.astype(dtype) if name == "float16" else np.repeat(bits, dtype.itemsize, axis=1).view(dtype)
         ours = ta.asarray(x, device=device)
-        for skipped in (1, 2, 3, 4, 7, 8, 9, 12, 15):
+        for skipped in (1, 6, 8, 15) if dtype.itemsize == 1 else (1, 4, 7):
             flat, rows, row = np.index_exp[2, skipped:], np.index_exp[:, skipped:], np.index_exp[0, skipped:]
             for key, other in ((flat, row), (rows, rows), (rows, row)):
                 found = ta.to_numpy(ta.where(ours[key] == ours[other], ours[key], ours[other]))
