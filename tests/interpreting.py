@@ -4,7 +4,8 @@
 would, one program after the other. What the interpreter is known to get wrong is replaced by what the hardware does:
 the functions of libdevice that IEEE 754 or C defines exactly, the conversions of bfloat16, and ``~`` of unsigned
 integers. And it is stricter than hardware: a kernel may read the elements of its inputs and nothing else, must write
-each element of its output once, and may not shift, divide or convert where LLVM leaves the result undefined.
+each element of its output once, may not shift, divide or convert where LLVM leaves the result undefined, and must be
+right in what it says a value is a multiple of.
 """
 
 from __future__ import annotations
@@ -386,6 +387,10 @@ def _mend(interpreter: Any, tl: Any) -> None:
         """Without preparing Triton's whole language again, which the launch has done."""
         return self.rewrite()(*args, **kwargs)
 
+    def set_attr(self: Any, key: str, values: Any) -> None:
+        if key == "tt.divisibility" and (self.data % np.array(values, self.data.dtype)).any():
+            raise FaultError("the kernel says of a value that it is a multiple of what it is no multiple of")
+
     for name, undefined in _UNDEFINED.items():
         setattr(
             interpreter.InterpreterBuilder, name, _defined(getattr(interpreter.InterpreterBuilder, name), undefined)
@@ -395,6 +400,7 @@ def _mend(interpreter: Any, tl: Any) -> None:
     builder = interpreter.interpreter_builder
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)  # an assertion that is never made
     interpreter.InterpretedFunction.__call__ = call_device_function
+    interpreter.TensorHandle.set_attr = set_attr
     interpreter.InterpreterBuilder.cast_impl = cast_impl
     interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
     interpreter.interpreter_semantic.to_tensor = of_any

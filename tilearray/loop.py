@@ -193,7 +193,7 @@ _SMALL = {
 
 
 def _fits(case: LayoutCase, shape: Ints) -> Ints:
-    """The blocks of which the last axes leave little idle: an eighth, in tiles a seventh. A looked-up row is no shorter.
+    """The blocks of which the last axes leave little idle: an eighth, tiles a seventh. Looked-up rows are no shorter.
 
     >>> _fits(LayoutCase.LOOKUP, (9, 1500)), _fits(LayoutCase.ROWS, (9, 640)), _fits(LayoutCase.TILE, (800, 900))
     ((1024,), (128,), (128, 128))
