@@ -1,0 +1,214 @@
+"""How kernels touch memory, read in their PTX, with no GPU: in whole vectors, with scalar index arithmetic.
+
+Every layout case has its promise; small elements keep it at any address, and so do bytes and pairs that are turned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from kernels import Kernel, Strides, body_for, compiled, flat_kernel, kernel_for, needs_triton
+
+from tilearray_cuda.dtypes import ITEMSIZE
+
+pytestmark = needs_triton
+SQUARE, TRANSPOSED = (4096, 1), (1, 4096)
+
+# --- how memory is touched ------------------------------------------------------------------------------------------
+
+# name -> shape, strides (of out, x and y), how many inputs are read in vectors, element by element, and once a branch
+TOUCHES: dict[str, tuple[tuple[int, ...], list[Strides], int, int, int]] = {
+    "flat": ((100_000,), [(1,), (1,), (1,)], 2, 0, 0),
+    "flat, one element repeated": ((100_000,), [(1,), (1,), (0,)], 1, 0, 1),
+    "strided": ((100_000,), [(1,), (2,), (-1,)], 0, 2, 0),
+    "pitches of 4 axes": (
+        *((4, 5, 6, 2048), [(61440, 12288, 2048, 1), (80000, 16000, 2064, 1), (61440, 12288, 2048, 1)], 2, 0, 0),
+    ),
+    "transposed": ((4096, 4096), [SQUARE, SQUARE, TRANSPOSED], 2, 0, 0),
+    "transposed, one backwards": ((4096, 4096), [SQUARE, (-4096, -1), TRANSPOSED], 1, 1, 0),
+    "reversed, of 4 axes": (
+        *((16, 32, 64, 48), [(98304, 3072, 48, 1), (98304, 3072, 48, 1), (1, 16, 512, 32768)], 2, 0, 0),
+    ),
+    "three fastest axes": ((64, 64, 64), [(4096, 64, 1), (1, 64, 4096), (64, 1, 4096)], 1, 1, 0),
+}  # fmt: skip
+DTYPES = ["float32", "int8", "bfloat16", "float64", "complex64"]
+
+# name -> shape, strides, how many inputs are read in vectors, element by element, and as one element a row
+LOOKS: dict[str, tuple[tuple[int, ...], list[Strides], int, int, int]] = {
+    "row": ((4096, 4096), [SQUARE, SQUARE, (0, 1)], 2, 0, 0),
+    "column": ((4096, 4096), [SQUARE, SQUARE, (1, 0)], 1, 0, 1),
+    "row and column": ((4096, 4096), [SQUARE, (1, 0), (0, 1)], 1, 0, 1),
+    "pitches": ((4096, 4096), [SQUARE, (5008, 1), (4112, 1)], 2, 0, 0),
+    "pitch and gaps": ((4096, 4096), [SQUARE, (5008, 1), (8200, 2)], 1, 1, 0),
+}
+NARROW_ROW = ((4096, 40), [(40, 1), (40, 1), (0, 1)])
+
+
+def touching(name: str, dtype: str, **options: Any) -> Kernel:
+    shape, strides, *_ = NARROW_ROW if name == "narrow row" else (TOUCHES | LOOKS)[name]
+    return kernel_for(body_for("add", [dtype, dtype]), shape, strides, **options)
+
+
+def check_vectors(kernel: Kernel, arch: int, vectors: int, elements: int, once: int) -> None:
+    """Without masks in vectors of 16 bytes, or of all that a thread has; with masks the same, element by element.
+
+    Bytes that are turned are read in four parts of a tile, and with masks in a loop over eight.
+    """
+    code, tile = compiled(kernel, arch), kernel.source.tile
+    size = ITEMSIZE[kernel.spec.operands[0].dtype]
+    each = tile.rows * tile.columns // (32 * tile.warps)
+    wide, turned = min(16, each * size), "load_turned(" in kernel.source.text
+    read = Counter({wide: vectors * each * size // wide}) + Counter({size: elements * each + 2 * once})
+    if turned:
+        in_parts = min(16, each // 4)
+        read += Counter({in_parts: each // in_parts})
+        read -= Counter({wide: each // wide})
+    assert code.accesses("ld", masked=False) == read
+    assert code.accesses("st", masked=False) == {wide: each * size // wide}
+    at_once = code.accesses("st", masked=True)[size]
+    assert at_once in ((each // 8, each) if turned else (each,))  # a short loop may be unrolled
+    assert code.accesses("st", masked=True) == {size: at_once}
+    assert code.accesses("ld", masked=True) == +Counter({size: (vectors + elements) * at_once})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", TOUCHES)
+def test_loads_and_stores_are_vectors(name: str, dtype: str) -> None:
+    kernel = touching(name, dtype)
+    check_vectors(kernel, 90, *TOUCHES[name][2:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LOOKS)
+def test_rows_are_looked_up_in_vectors(name: str, dtype: str) -> None:
+    """In all three branches: within a row, over two rows, and with masks. A column is one element, or one of two."""
+    kernel = touching(name, dtype)
+    _, _, vectors, elements, columns = LOOKS[name]
+    code, tile, size = compiled(kernel), kernel.source.tile, ITEMSIZE[dtype]
+    each = tile.columns // (32 * tile.warps)
+    count = each * size // 16
+    assert code.accesses("ld", masked=False) == +Counter(
+        {16: 2 * vectors * count, size: 2 * elements * each + 3 * columns}
+    )
+    assert code.accesses("ld", masked=True) == +Counter({16: vectors * count, size: elements * each + 2 * columns})
+    assert code.accesses("st", masked=False) == {16: 2 * count}
+    assert code.accesses("st", masked=True) == {16: count}
+
+
+@pytest.mark.parametrize("arch", [80, 100])
+@pytest.mark.parametrize("name", ["flat", "transposed"])
+def test_loads_and_stores_are_vectors_on_other_architectures(name: str, arch: int) -> None:
+    check_vectors(touching(name, "bfloat16", arch=arch), arch, *TOUCHES[name][2:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["flat", "pitches", "transposed"])
+def test_vectors_have_16_bytes(name: str, dtype: str) -> None:
+    """A program has enough elements for that, of every size."""
+    tile = touching(name, dtype).source.tile
+    assert tile.rows * tile.columns * ITEMSIZE[dtype] // (32 * tile.warps) >= 16
+
+
+def test_dtypes_of_two_widths() -> None:
+    """The narrower operand is read in vectors as well."""
+    code = compiled(flat_kernel("add", "float16", "float32"))
+    assert set(code.accesses("ld", masked=False)) == {8, 16} or set(code.accesses("ld", masked=False)) == {16}
+    assert set(code.accesses("st", masked=False)) == {16}
+
+
+@pytest.mark.parametrize("name", ["flat", "transposed"])
+def test_an_unaligned_operand_is_read_by_elements_alone(name: str) -> None:
+    code = compiled(touching(name, "float32", aligned=(True, True, False)))
+    aligned = compiled(touching(name, "float32"))
+    wide = aligned.accesses("ld", masked=False)[16]
+    assert code.accesses("ld", masked=False) == {16: wide // 2, 4: 2 * wide}
+    assert code.accesses("st", masked=False) == aligned.accesses("st", masked=False)
+    unaligned_out = compiled(touching(name, "float32", aligned=(False, True, True)))
+    assert unaligned_out.accesses("ld", masked=False) == {16: wide}
+    assert set(unaligned_out.accesses("st", masked=False)) == {4}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "bfloat16"])
+def test_misaligned_runs_of_small_elements_are_read_in_vectors(dtype: str) -> None:
+    """In two for each of the result's, without shared memory; in a lookup where a block lies in one row."""
+    name, size = "bitwise_or" if dtype == "bool" else "add", ITEMSIZE[dtype]
+    flat = flat_kernel(name, dtype, dtype, aligned=(True, False, False))
+    code, each = compiled(flat), flat.source.tile.of_a_thread
+    assert code.accesses("ld", masked=False) == {16: 2 * 2 * each * size // 16}
+    assert code.accesses("st", masked=False) == {16: each * size // 16}
+    assert code.shared == 0
+    rows = kernel_for(body_for(name, [dtype] * 2), (4096, 4095), [(4095, 1), (4096, 1), (0, 1)])
+    code, each = compiled(rows), rows.source.tile.of_a_thread
+    assert code.accesses("ld", masked=False) == {16: 2 * 2 * each * size // 16, size: 2 * each}
+    assert code.accesses("ld", masked=True)[size] <= 2 * each
+    assert code.shared == 0
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16"])
+def test_blocks_of_a_misaligned_target_begin_where_its_vectors_do(dtype: str) -> None:
+    kernel = flat_kernel("add", dtype, dtype, aligned=(False, True, False))
+    code, vectors = compiled(kernel), kernel.source.tile.of_a_thread * ITEMSIZE[dtype] // 16
+    assert kernel.spec.lead == 16 // ITEMSIZE[dtype] - 1
+    assert code.accesses("st", masked=False) == {16: vectors}
+    assert code.accesses("ld", masked=False) == {16: 2 * 2 * vectors}
+
+
+def test_larger_elements_of_misaligned_rows_are_read_one_by_one() -> None:
+    assert "load_run" not in flat_kernel("add", "float32", "float32", aligned=False).source.text
+
+
+def test_bytes_are_turned_in_words() -> None:
+    """Single bytes pass through shared memory in the masked branch alone, an eighth of a tile at a time."""
+    kernel = touching("transposed", "int8")
+    code, each = compiled(kernel), kernel.source.tile.of_a_thread
+    assert code.count(r"st\.shared\S*32") >= each // 4
+    assert code.count(r"(st|ld)\.shared\S*8") <= 2 * (each // 8)
+
+
+def test_pairs_are_read_along_the_axis_in_which_they_are_dense() -> None:
+    """Every operand in its own layout, so that they meet in shared memory."""
+    for name in ("transposed", "three fastest axes"):
+        code = compiled(touching(name, "complex128"))
+        assert set(code.accesses("ld", masked=False)) == {16}
+        assert set(code.accesses("st", masked=False)) == {16}
+        assert code.shared > 0
+
+
+def test_odd_pitches_are_read_by_elements() -> None:
+    """A vector would be misaligned in every other row, which is a fault."""
+    odd = kernel_for(body_for("add", ["float32"] * 2), (4095, 4095), [(4095, 1), (4095, 1), (1, 4095)])
+    windows = kernel_for(
+        body_for("add", ["float32"] * 2), (16, 64, 2048), [(131072, 2048, 1), (1, 5008, 1), (131072, 2048, 1)]
+    )
+    for kernel in (odd, windows):
+        assert set(compiled(kernel).accesses("ld", masked=False)) == {4}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex64", "complex128"])
+def test_tiles_fit_the_shared_memory_that_needs_no_asking(dtype: str) -> None:
+    for name in ("transposed", "three fastest axes"):
+        assert compiled(touching(name, dtype)).shared <= 48 * 1024
+
+
+# --- index arithmetic -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*TOUCHES, *LOOKS, "narrow row"])
+def test_int32_indices_are_never_divided_in_64_bits(name: str) -> None:
+    """And a block divides once for each of its axes but the first; in narrow rows every element does."""
+    kernel = touching(name, "float32")
+    assert kernel.spec.index_bits == 32
+    code = compiled(kernel)
+    assert not code.count(r"(div|rem)\.[su]64")
+    tile = kernel.source.tile
+    elements = tile.columns // (32 * tile.warps) if name == "narrow row" else 0
+    divisions = elements or {"flat": 0, "strided": 0, "lookup": 1}.get(kernel.spec.case, kernel.spec.rank)
+    assert code.count(r"(div|rem)\.[su]32") <= divisions
+
+
+def test_int64_indices_are() -> None:
+    """What the test above looks for is there, where it is needed."""
+    code = compiled(touching("transposed", "float32", index_bits=64))
+    assert code.count(r"(div|rem)\.[su]64")
