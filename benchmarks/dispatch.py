@@ -90,15 +90,22 @@ def pieces(names: dict[str, Any]) -> dict[str, Any]:
 
     a, b, add = names["a"], names["b"], names["add"]
     a + b
-    call = STATE.get().plans[add][a._signature][b._signature].call
+    plan = STATE.get().plans[add][a._signature][b._signature]
+    call = plan.call
     held = dict(zip(call.__code__.co_freevars, [cell.cell_contents for cell in call.__closure__], strict=True))
-    frame = held["launcher"].frame()
+    slab, start, addresses = held["launcher"].frame()
     free = held["lists"][held["size"]]
+    held["pack"](slab, start, free[-1], a._buffer.pointer, b._buffer.pointer)
     return {
         **{name: held[name] for name in ("frames", "pack", "handle", "threads", "signature")},
-        **dict(zip(("slab", "start", "addresses"), frame, strict=True)),
+        "slab": slab,
+        "start": start,
+        "addresses": addresses,
+        "plan": plan,
+        "function": plan.kernel.function,
         "a": a,
         "b": b,
+        "c": names["c"],
         "u": a._buffer,
         "v": b._buffer,
         "x": free[-1],

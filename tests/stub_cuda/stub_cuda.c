@@ -374,6 +374,16 @@ CUresult cuLaunchKernel(struct function *function, unsigned gx, unsigned gy, uns
     return OK;
 }
 
+struct launch_config {
+    unsigned gx, gy, gz, bx, by, bz, shared;
+    struct stream *stream;
+    void *attributes;
+    unsigned attribute_count;
+};
+CUresult cuLaunchKernelEx(const struct launch_config *c, struct function *function, void **parameters, void **extra) {
+    return cuLaunchKernel(function, c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->shared, c->stream, parameters, extra);
+}
+
 /* what cuda-bindings looks functions up with */
 static void *lookup(const char *name) {
     static void *self;
