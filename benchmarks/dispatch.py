@@ -43,13 +43,13 @@ OPERATIONS = (
 VIEWS = ("a[1:]", "a[5]", "m[1:, ::2]", "m.T")
 
 PARTS = (
-    ("the driver's launch", "launch(handle, 1, 1, 1, threads, 1, 1, 0, None, addresses, 0)"),
+    ("the driver's launch", "launch(configuration, function, addresses, None)"),
     ("what is in force, the plan", "state().plans[add][a._signature][b._signature].call"),
-    ("is torch capturing?", "if 'torch' in modules and torch.captures(): pass"),
+    ("is torch capturing?", "if 'torch' in modules and torch.may_capture(0): pass"),
     ("a block of memory, its buffer, and back", "p = free.pop(); o = Buffer(); o.pointer = p; o.nbytes = 4000; "
      "o.stream = 0; o.free = free; o = None"),
-    ("an argument frame, and back", "frame = frames.pop(); slab, start, addresses = frame; frames.append(frame)"),
-    ("the addresses, packed", "pack(slab, start, x, u.pointer + a._offset, v.pointer + b._offset)"),
+    ("an argument frame, and back", "frame = frames.pop(); slab, start, x, y = frame; frames.append(frame)"),
+    ("the addresses, packed", "pack(slab, start, x, u.pointer + a._offset, v.pointer + b._offset, fixed, 0)"),
     ("the streams of the operands", "u = a._buffer; v = b._buffer; u.stream != 0; v.stream != 0"),
     ("the new Array", "r = new(a.__class__); r._buffer = u; r._offset = 0; r._signature = signature"),
 )  # fmt: skip
@@ -86,23 +86,24 @@ def pieces(names: dict[str, Any]) -> dict[str, Any]:
     """What the parts of ``a + b`` are written over: what its plan holds, and memory of its own."""
     from tilearray.context import STATE
     from tilearray_cuda.blocks import Buffer
-    from tilearray_cuda.driver import TORCH, api
+    from tilearray_cuda.driver import TORCH
+    from tilearray_cuda.launch import launch_function
 
     a, b, add = names["a"], names["b"], names["add"]
     a + b
     plan = STATE.get().plans[add][a._signature][b._signature]
     call = plan.call
     held = dict(zip(call.__code__.co_freevars, [cell.cell_contents for cell in call.__closure__], strict=True))
-    slab, start, addresses = held["launcher"].frame()
+    slab, start, configuration, addresses = held["arguments"].frame()
     free = held["lists"][held["size"]]
-    held["pack"](slab, start, free[-1], a._buffer.pointer, b._buffer.pointer)
+    held["pack"](slab, start, free[-1], a._buffer.pointer, b._buffer.pointer, held["fixed"], 0)
     return {
-        **{name: held[name] for name in ("frames", "pack", "handle", "threads", "signature")},
+        **{name: held[name] for name in ("frames", "pack", "function", "fixed", "signature")},
         "slab": slab,
         "start": start,
+        "configuration": configuration,
         "addresses": addresses,
         "plan": plan,
-        "function": plan.kernel.function,
         "a": a,
         "b": b,
         "c": names["c"],
@@ -111,7 +112,7 @@ def pieces(names: dict[str, Any]) -> dict[str, Any]:
         "x": free[-1],
         "free": free,
         "add": add,
-        "launch": api.cuLaunchKernel,
+        "launch": launch_function(),
         "state": STATE.get,
         "new": object.__new__,
         "Buffer": Buffer,

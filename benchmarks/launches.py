@@ -23,6 +23,8 @@ from typing import Any
 from benchmarks.dispatch import load_stub, operands, pieces, table
 
 BATCH = 300
+CONFIG = 56
+"""Bytes of the configuration, which lies between a frame's arguments and their addresses."""
 
 FORMS = (
     ("a Python function of as many arguments", "noop(f, 1, 1, 1, n, 1, 1, s, o, p, 0)"),
@@ -54,40 +56,36 @@ class Config(ctypes.Structure):
     )
 
 
-def ready(address: int) -> Any:
-    """An address as ctypes passes it without looking at it."""
-    return ctypes.byref(ctypes.c_char.from_address(address)) if address else None
-
-
 def launching(parts: Mapping[str, Any], stream: int) -> dict[str, Any]:
     """What the forms are written over: the kernel of ``a + b`` on a stream, by every name that it has."""
     from tilearray_cuda.driver import STREAMS, api
+    from tilearray_cuda.launch import reference
 
-    slab, start, function = parts["slab"], parts["start"], parts["function"]
-    parts["pack"](slab, start, parts["x"], *[each._buffer.pointer for each in (parts["a"], parts["b"])])
+    function, slab, start = parts["plan"].kernel.function, parts["slab"], parts["start"]
     values = ctypes.addressof(slab) + start
-    count = (parts["addresses"] - values) // 8
+    p = ctypes.cast(parts["addresses"], ctypes.c_void_p).value
+    count = (p - values - CONFIG) // 8
     size = ctypes.c_size_t(8 * count)
     extra = (ctypes.c_void_p * 5)(1, values, 2, ctypes.addressof(size), None)
     config = Config(1, 1, 1, function.threads, 1, 1, function.shared, stream, None, 0)
-    p, handle = parts["addresses"], int(function.handle)
+    handle = int(function.handle)
     found = {
         "kept": (slab, size, extra, config),
         "noop": lambda f, gx, gy, gz, bx, by, bz, s, o, p, e: None,
         "launch": api.cuLaunchKernel,
         "f": function.handle,
         "fi": handle,
-        "fr": ready(handle),
+        "fr": reference(handle),
         "n": function.threads,
         "s": function.shared,
         "p": p,
-        "pr": ready(p),
+        "pr": reference(p),
         "e": ctypes.addressof(extra),
         "er": ctypes.byref(extra),
         "cr": ctypes.byref(config),
         "o": STREAMS[stream],
         "oi": stream,
-        "orr": ready(stream),
+        "orr": reference(stream) if stream else None,
         "values": tuple((ctypes.c_uint64 * count).from_address(values)),
         "types": (ctypes.c_uint64,) * count,
         **of_ctypes(),
@@ -97,7 +95,7 @@ def launching(parts: Mapping[str, Any], stream: int) -> dict[str, Any]:
     found.update(optional("config", lambda: bindings_config(api, config, STREAMS[stream])))
     found.update(optional("launch_v2", lambda: importlib.import_module("cuda.bindings._v2.driver").launch_kernel))
     if "k" in found:
-        found["kr"] = ready(int(found["k"]))
+        found["kr"] = reference(int(found["k"]))
     return found
 
 
@@ -125,8 +123,8 @@ def kernel_of(parts: Mapping[str, Any]) -> Any:
     from tilearray_cuda.compile import cubin_of
     from tilearray_cuda.driver import api, call
 
-    plan, device = parts["plan"], parts["function"].device
-    cubin = cubin_of(plan.kernel.source, device.arch)
+    kernel = parts["plan"].kernel
+    cubin = cubin_of(kernel.source, kernel.function.device.arch)
     library = call(api.cuLibraryLoadData, cubin.code, [], [], 0, [], [], 0)
     return call(api.cuLibraryGetKernel, library, cubin.name.encode())
 
@@ -201,15 +199,13 @@ def torch_checks() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 def with_no_launch(parts: Mapping[str, Any], measure: Callable[[], Any]) -> Any:
     """Measure while the launch of ``a + b`` does nothing."""
-    from tilearray_cuda.driver import SUCCESS
-
     names = parts["plan"].call.__globals__
-    answer, launch = (SUCCESS,), names["cuLaunchKernel"]
-    names["cuLaunchKernel"] = lambda f, gx, gy, gz, bx, by, bz, s, o, p, e: answer
+    launch = names["cuLaunchKernelEx"]
+    names["cuLaunchKernelEx"] = lambda configuration, function, addresses, extra: 0
     try:
         return measure()
     finally:
-        names["cuLaunchKernel"] = launch
+        names["cuLaunchKernelEx"] = launch
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

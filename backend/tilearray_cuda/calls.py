@@ -27,37 +27,36 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilearray_cuda.blocks import Buffer, block_size
-from tilearray_cuda.driver import STREAMS, SUCCESS, TORCH, api, check_capture
-from tilearray_cuda.launch import Launcher
+from tilearray_cuda.driver import TORCH, check_capture
+from tilearray_cuda.launch import Arguments, launch_function
 
 Converter = Callable[[Any], tuple[Any, ...]]
 """What turns a number into the values that are packed for it."""
 
 _TEXT = """\
 def bind(arguments, converters, rule):
-    function, pack = arguments.function, arguments.values.pack_into
-    handle, threads, shared, join = function.handle, function.threads, function.shared, function.device.join
+    frames, pack, function = arguments.frames, arguments.pack, arguments.function.reference
+    device = arguments.function.device
+    index = device.index
     {kernel}
 
-    def bind_loop(launcher, shifts, signature, gaps):
-        frames, x = launcher.frames, launcher.grid[0]
+    def bind_loop(fixed, shifts, signature, gaps):
         {loop}
 
         def launch({parameters}):
-            if not stream and "torch" in modules and torch.captures():
+            if not stream and "torch" in modules and torch.may_capture(index):
                 check_capture(stream)
             {before}
             try:
                 frame = frames.pop()
             except IndexError:
-                frame = launcher.frame()
-            slab, start, addresses = frame
+                frame = arguments.frame()
+            slab, start, configuration, addresses = frame
             try:
-                pack(slab, start, {values})
-                queue = STREAMS[stream] if stream else None
-                status, = cuLaunchKernel(handle, x, 1, 1, threads, 1, 1, shared, queue, addresses, 0)
-                if status is not SUCCESS:
-                    launcher.relaunch(status, stream, addresses)
+                pack(slab, start, {values}, fixed, stream)
+                status = cuLaunchKernelEx(configuration, function, addresses, None)
+                if status:
+                    arguments.relaunch(status, frame, fixed, stream)
             {errors}finally:
                 frames.append(frame)
             {after}
@@ -97,7 +96,8 @@ except struct_error:
 
 
 def bind_operands(
-    launcher: Launcher,
+    arguments: Arguments,
+    fixed: bytes,
     shifts: Sequence[int | None],
     converters: Sequence[Converter | None],
     outputs: int = 1,
@@ -106,8 +106,10 @@ def bind_operands(
 
     Parameters
     ----------
-    launcher : Launcher
-        Of a grid of one axis; its formats are "Q" for a buffer, and those of the converter's values for a number.
+    arguments : Arguments
+        Of the kernel; the formats are "P" for a buffer, and those of the converter's values for a number.
+    fixed : bytes
+        What `Arguments.fix` packed for the loop.
     shifts : sequence of int or None
         Bytes from a buffer's offset to where the loop begins; None for a number.
     converters : sequence of callable or None
@@ -116,8 +118,8 @@ def bind_operands(
         How many operands are written; they come first.
     """
     kinds = tuple(["number" if shift is None else "shifted" if shift else "array" for shift in shifts])
-    bind_loop = written_out("launch", kinds, outputs)(launcher.arguments, converters, None)
-    return bind_loop(launcher, shifts, None, None)
+    bind_loop = written_out("launch", kinds, outputs)(arguments, converters, None)
+    return bind_loop(fixed, shifts, None, None)
 
 
 @functools.cache
@@ -139,8 +141,9 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
     -------
     callable
         ``bind(arguments, converters, rule)``: the kernel's `launch.Arguments`, what turns numbers into the values that
-        are packed, and the body's `tilearray.calls.Rule`. It returns ``bind_loop(launcher, shifts, signature, gaps)``:
-        the bytes to where the loop begins, the signature of a new result, and when operands share memory.
+        are packed, and the body's `tilearray.calls.Rule`. It returns ``bind_loop(fixed, shifts, signature, gaps)``:
+        what `launch.Arguments.fix` packed, the bytes to where the loop begins, the signature of a new result, and when
+        operands share memory.
     """
     arrays = [i for i, kind in enumerate(kinds) if kind.startswith(("array", "shifted"))]
     read = arrays if form == "launch" else arrays[1:]
@@ -158,7 +161,7 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
         kernel += [_unpacked("take", "rule.numbers", len(kinds))] if takes else []
         before += [f"b{i} = x{i}._buffer" for i in (read if form == "new" else arrays)]
     if form == "new":
-        kernel.append("take, lists = function.device.memory.take, function.device.memory.legacy")
+        kernel.append("take, lists = device.memory.take, device.memory.legacy")
         loop.append("size = block_size(signature.nbytes)")
         before += _ALLOCATE.splitlines()
         after += _RESULT.format(like=f"x{read[0]}").splitlines()
@@ -170,7 +173,7 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
     for i in read if form == "new" else arrays:
         name = f"x{i}" if form == "launch" else f"b{i}"
         writes = form != "new" and i < outputs
-        before += [f"if {name}.stream != stream:", f"    join({name}, stream, {writes})"]
+        before += [f"if {name}.stream != stream:", f"    device.join({name}, stream, {writes})"]
     text = _TEXT.format(
         kernel=_lines(kernel, 4),
         loop=_lines(loop, 8),
@@ -182,11 +185,9 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
     )
     names: dict[str, Any] = {
         "Buffer": Buffer,
-        "STREAMS": STREAMS,
-        "SUCCESS": SUCCESS,
         "block_size": block_size,
         "check_capture": check_capture,
-        "cuLaunchKernel": api.cuLaunchKernel,
+        "cuLaunchKernelEx": launch_function(),
         "modules": sys.modules,
         "new": object.__new__,
         "struct_error": struct.error,

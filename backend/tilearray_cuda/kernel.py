@@ -55,11 +55,11 @@ class Kernel:
         self.written: dict[Any, Callable[..., Launch]] = {}
         self.itemsizes = tuple([None if o.strides is None else ITEMSIZE[o.dtype] for o in spec.operands])
 
-    def launcher(self, loop: Any) -> launch.Launcher:
-        """Fix the grid and the constants of a loop."""
+    def fixed(self, loop: Any) -> bytes:
+        """What a loop fixes of its launches: extents, strides and the number of programs."""
         strides = loop.strides
         constants = (*loop.shape, *[strides[position][axis] for position, axis in self.strides])
-        return self.arguments.launcher((grid_of(self, loop.shape), 1, 1), constants)
+        return self.arguments.fix(grid_of(self, loop.shape), constants)
 
     def shifts(self, loop: Any) -> tuple[int | None, ...]:
         """For each operand the bytes from its first element to where the loop begins; None for a number."""
@@ -70,7 +70,9 @@ class Kernel:
 
     def bind(self, loop: Any) -> Launch:
         """Fix the loop: the result is called with a stream and ``buffer, byte offset`` or ``number, 0`` an operand."""
-        return calls.bind_operands(self.launcher(loop), self.shifts(loop), self.converters, self.spec.outputs)
+        return calls.bind_operands(
+            self.arguments, self.fixed(loop), self.shifts(loop), self.converters, self.spec.outputs
+        )
 
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: tuple[Any, ...]) -> Launch:
         """Fix the loop and the call: the result is called with a stream and the operands.
@@ -92,7 +94,7 @@ class Kernel:
         if bind_loop is None:
             form = "into" if signature is None else "new"
             bind_loop = self.written[shifted, same] = self._written_out(form, rule, shifted, same)
-        return bind_loop(self.launcher(loop), shifts, signature, gaps)
+        return bind_loop(self.fixed(loop), shifts, signature, gaps)
 
     def _written_out(
         self, form: str, rule: Any, shifted: tuple[bool, ...], same: tuple[bool, ...]
@@ -144,7 +146,7 @@ def _kind(dtype: str, is_number: bool) -> str:
 def _operand(dtype: str, is_number: bool) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]] | None]:
     """The `struct` formats of an operand in slots of 8 bytes, and how a number becomes their values."""
     if not is_number:
-        return ("Q",), None
+        return ("P",), None
     storage = STORAGE[dtype]
     letter = storage.argument[1]
     slot = letter + {1: "7x", 2: "6x", 4: "4x", 8: ""}[_SIZES[letter]]

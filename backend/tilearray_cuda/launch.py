@@ -1,18 +1,31 @@
-"""Functions loaded from cubins, and launches of them: pop an argument frame, pack it, launch, put it back.
+"""Functions loaded from cubins, and how a launch passes their arguments: pop a frame, pack it, launch, put it back.
 
-A kernel takes addresses of its arguments, so a launch needs memory for the arguments and for their addresses. A frame
-has both; its addresses and the arguments that a plan does not change are written once. **A frame is popped, never
-shared**: the driver call releases the GIL, and a second thread would overwrite arguments that the first one has not yet
-handed over. Frames are carved from slabs, which they keep alive.
+The driver takes the addresses of a kernel's arguments and a configuration: grid, block, shared memory, stream. A frame
+is memory for all of it, of which one ``pack_into`` writes what a launch changes:
 
-Every argument has 8 bytes. Behind those that the caller knows stand two null pointers, Triton's scratch memory (Triton
-3.5 and later; `Function.parameters` says how many the kernel really takes, so that a wrong count is an error at the
-time of planning and not a crash of the GPU).
+=============  =======================================================================================  ===========
+part           holds                                                                                    written
+=============  =======================================================================================  ===========
+values         addresses of operands, numbers                                                           by a launch
+what is fixed  extents and strides, two null pointers, then the configuration's grid, block and shared   by a launch
+               memory: `Arguments.fix` packs them when a loop is planned, and a launch copies the bytes
+the stream     of the configuration                                                                     by a launch
+the rest       no launch attributes; where each argument lies                                            once
+=============  =======================================================================================  ===========
+
+So the frames of a kernel serve all of its loops and streams. **A frame is popped, never shared**: the driver call
+releases the GIL, and a second thread would overwrite arguments that the first one has not yet handed over. Frames are
+carved from slabs, which they keep alive.
+
+Every argument has 8 bytes. The null pointers are Triton's scratch memory (Triton 3.5 and later; `Function.parameters`
+says how many the kernel really takes, so that a wrong count is an error at the time of planning and not a crash of the
+GPU).
+
+The launch is called by ctypes with objects made beforehand, at half the cost of cuda-bindings' function, which makes
+objects of its arguments and of the status: see `python -m benchmarks.launches`.
 
 The context is tried, not set: a call to set it would cost a fifth of the launch. Where a thread has no context, or that
 of another device, the launch fails without harm, and is made again in the right one.
-
-`Arguments` checks once for a kernel what all of its launches share; a `Launcher` is one grid and its constants.
 """
 
 from __future__ import annotations
@@ -23,17 +36,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilearray_cuda.driver import (
-    STREAMS,
-    SUCCESS,
-    WRONG_CONTEXT,
-    AnyCapture,
-    Current,
-    api,
-    call,
-    check_capture,
-    failure,
-)
+from tilearray_cuda.driver import SUCCESS, WRONG_CONTEXT, AnyCapture, Current, api, c_function, call, failure
 from tilearray_cuda.errors import CudaError
 
 if TYPE_CHECKING:
@@ -43,25 +46,42 @@ if TYPE_CHECKING:
 WARP = 32
 SCRATCH_POINTERS = 2
 SHARED_WITHOUT_ASKING = 48 << 10
-GRID_LIMITS = (2**31 - 1, 65535, 65535)
+MOST_PROGRAMS = 2**31 - 1
 SLAB = 64 << 10
+SPARE_FRAMES = 3
+"""Frames that a kernel starts with: a list that is never emptied keeps its memory."""
 MAX_PARAMETERS = 512  # 4 KB of arguments, which every driver takes
 _WORD = 8
-_SCRATCH = (0,) * SCRATCH_POINTERS
 
-Frame = tuple[ctypes.Array[Any], int, int]
-"""The slab, where in it the arguments begin, and the address of their addresses."""
+# CUlaunchConfig: grid and block along three axes, bytes of shared memory; the stream; attributes and how many there are
+_GRID_TO_SHARED = "7I4x"
+_STREAM = "P"
+_ATTRIBUTES = "16x"
+
+Frame = tuple[ctypes.Array[Any], int, Any, Any]
+"""The slab, where in it the arguments begin, and references to the configuration and to the arguments' addresses."""
+
+
+def reference(address: int) -> Any:
+    """Return an address as what ctypes passes on without a look at it."""
+    return ctypes.byref(ctypes.c_char.from_address(address))
+
+
+def launch_function() -> Any:
+    """Return the driver's launch: called with references to a configuration, a function and addresses, and None."""
+    return c_function("cuLaunchKernelEx")
 
 
 class Function:
     """A kernel on one device, bound to its context. It stays loaded: unloading would wait for the device."""
 
-    __slots__ = ("device", "handle", "module", "name", "parameters", "shared", "threads")
+    __slots__ = ("device", "handle", "module", "name", "parameters", "reference", "shared", "threads")
 
     def __init__(self, device: CudaDevice, module: Any, handle: Any, cubin: Cubin) -> None:
         self.device = device
         self.module = module
         self.handle = handle
+        self.reference = reference(int(handle))
         self.name = cubin.name
         self.shared = cubin.shared
         self.threads = WARP * cubin.num_warps
@@ -124,82 +144,23 @@ class _Slab:
 _slab = _Slab()
 
 
-class Launcher:
-    """A function with its grid and constant arguments; called with a stream and the values that are left.
-
-    Attributes
-    ----------
-    frames : list of Frame
-        Those that no launch is using.
-    """
-
-    __slots__ = ("arguments", "constants", "frames", "function", "grid", "pack")
-
-    def __init__(self, arguments: Arguments, grid: tuple[int, int, int], constants: Sequence[int | float]) -> None:
-        self.arguments = arguments
-        self.function = arguments.function
-        self.grid = grid
-        self.pack = arguments.values.pack_into
-        self.constants = constants
-        self.frames: list[Frame] = []
-
-    def frame(self) -> Frame:
-        """Return a new frame, complete but for the values: they stand first, then what is fixed, then the addresses."""
-        arguments = self.arguments
-        size = arguments.size
-        slab, start, first = _slab.carve(2 * size)
-        addresses = range(first, first + size, _WORD)
-        arguments.fixed.pack_into(slab, start + arguments.values.size, *self.constants, *_SCRATCH, *addresses)
-        return slab, start, first + size
-
-    def __call__(self, stream: int, *values: Any) -> None:
-        """Launch on a stream with the values, in the order of their formats."""
-        check_capture(stream)
-        frames = self.frames
-        frame = frames.pop() if frames else self.frame()
-        try:
-            self.pack(frame[0], frame[1], *values)
-            self.launch(stream, frame[2])
-        finally:
-            frames.append(frame)
-
-    def launch(self, stream: int, parameters: int) -> None:
-        """Launch with the arguments at the addresses at `parameters`."""
-        function = self.function
-        status = api.cuLaunchKernel(
-            *(function.handle, *self.grid, function.threads, 1, 1, function.shared, STREAMS[stream], parameters, 0)
-        )[0]
-        if status is not SUCCESS:
-            self.relaunch(status, stream, parameters)
-
-    def relaunch(self, status: Any, stream: int, parameters: int) -> None:
-        """Launch once more in the right context, if that may have been the matter; else raise."""
-        function = self.function
-        if status in WRONG_CONTEXT:
-            error = failure("cuLaunchKernel", status)
-            if type(error) is not CudaError:  # a forked child
-                raise error
-            with Current(function.device.context):
-                status = api.cuLaunchKernel(
-                    *(function.handle, *self.grid, function.threads, 1, 1),
-                    *(function.shared, STREAMS[stream], parameters, 0),
-                )[0]
-        if status is not SUCCESS:
-            error = failure("cuLaunchKernel", status)
-            error.args = (f"{error.args[0]} (kernel {function.name}, grid {self.grid}, stream {stream:#x})",)
-            raise error
-
-
 class Arguments:
-    """How a function's arguments are packed: what all of its launchers share, checked once.
+    """How a function's arguments are packed: what all of its launches share, checked once.
 
     Parameters
     ----------
     function : Function
     formats : sequence of str
-        A native `struct` format of 8 bytes for each value that a launch is given: "Q", "q", "d", "f4x", "b7x", ...
+        A native `struct` format of 8 bytes for each value that a launch is given: "P", "q", "d", "f4x", "b7x", ...
     constant_formats : sequence of str
-        Formats of the arguments behind them, which a launcher fixes.
+        Formats of the arguments behind them, which a loop fixes.
+
+    Attributes
+    ----------
+    frames : list of Frame
+        Those that no launch is using.
+    pack : callable
+        ``pack(slab, start, *values, fixed, stream)``.
 
     Raises
     ------
@@ -207,48 +168,58 @@ class Arguments:
         If the function takes another number of arguments.
     """
 
-    __slots__ = ("fixed", "function", "size", "values")
+    __slots__ = ("_count", "_fixed", "_values", "frames", "function", "pack")
 
     def __init__(self, function: Function, formats: Sequence[str], constant_formats: Sequence[str]) -> None:
         slots = [*formats, *constant_formats]
         if any(struct.calcsize(slot) != _WORD for slot in slots):
-            raise CudaError(f"make_launcher: {function.name}: expected struct formats of 8 bytes, got {slots}")
+            raise CudaError(f"Arguments: {function.name}: expected struct formats of 8 bytes, got {slots}")
         count = len(slots) + SCRATCH_POINTERS
         if function.parameters not in (None, count):
             raise CudaError(
-                f"make_launcher: {function.name} takes {function.parameters} arguments, and {count} would be passed, "
+                f"Arguments: {function.name} takes {function.parameters} arguments, and {count} would be passed, "
                 f"{SCRATCH_POINTERS} of them scratch pointers; this version of triton passes arguments in another way"
             )
         self.function = function
-        self.values = struct.Struct("".join(formats))
-        self.fixed = struct.Struct("".join(constant_formats) + SCRATCH_POINTERS * "Q" + f"{count}Q")
-        self.size = count * _WORD
+        self._count = count
+        self._fixed = struct.Struct("".join(constant_formats) + SCRATCH_POINTERS * "8x" + _GRID_TO_SHARED)
+        self._values = struct.Struct("".join(formats) + f"{self._fixed.size}s" + _STREAM)
+        self.pack = self._values.pack_into
+        self.frames: list[Frame] = [self.frame() for _ in range(SPARE_FRAMES)]
 
-    def launcher(self, grid: tuple[int, int, int], constants: Sequence[int | float]) -> Launcher:
-        """Fix the grid and the constant arguments.
+    def fix(self, programs: int, constants: Sequence[int | float]) -> bytes:
+        """Return what a loop fixes: its constant arguments and the configuration of its launches.
 
         Raises
         ------
         CudaError
-            If the grid is too large.
+            If there are too many programs.
         """
-        x, y, z = grid
-        most, most_y, most_z = GRID_LIMITS
-        if not (0 < x <= most and 0 < y <= most_y and 0 < z <= most_z):
-            raise CudaError(f"make_launcher: {self.function.name}: expected a grid within {GRID_LIMITS}, got {grid}")
-        return Launcher(self, grid, constants)
+        function = self.function
+        if not 0 < programs <= MOST_PROGRAMS:
+            raise CudaError(f"Arguments: {function.name}: expected 1 to {MOST_PROGRAMS} programs, got {programs}")
+        return self._fixed.pack(*constants, programs, 1, 1, function.threads, 1, 1, function.shared)
 
+    def frame(self) -> Frame:
+        """Return a new frame, complete but for what `pack` writes."""
+        count, packed = self._count, self._values.size
+        rest = struct.Struct(f"{_ATTRIBUTES}{count}P")
+        slab, start, first = _slab.carve(packed + rest.size)
+        rest.pack_into(slab, start + packed, *range(first, first + count * _WORD, _WORD))
+        addresses = first + packed + struct.calcsize(_ATTRIBUTES)
+        return slab, start, reference(first + count * _WORD), reference(addresses)
 
-def make_launcher(
-    function: Function,
-    grid: int | tuple[int, ...],
-    formats: Sequence[str],
-    constant_formats: Sequence[str],
-    constants: Sequence[int | float],
-) -> Launcher:
-    """Fix the grid (a number of programs along up to three axes) and the constant arguments of a function."""
-    dimensions = (grid,) if isinstance(grid, int) else grid
-    if len(dimensions) > len(GRID_LIMITS):
-        raise CudaError(f"make_launcher: {function.name}: expected a grid within {GRID_LIMITS}, got {grid}")
-    x, y, z = (*dimensions, 1, 1)[:3]
-    return Arguments(function, formats, constant_formats).launcher((x, y, z), constants)
+    def relaunch(self, code: int, frame: Frame, fixed: bytes, stream: int) -> None:
+        """Launch once more in the right context, if that may have been the matter; else raise."""
+        function, status = self.function, api.CUresult(code)
+        if status in WRONG_CONTEXT:
+            error = failure("cuLaunchKernelEx", status)
+            if type(error) is not CudaError:  # a forked child
+                raise error
+            with Current(function.device.context):
+                status = api.CUresult(launch_function()(frame[2], function.reference, frame[3], None))
+        if status is not SUCCESS:
+            error = failure("cuLaunchKernelEx", status)
+            programs = self._fixed.unpack(fixed)[-7]
+            error.args = (f"{error.args[0]} (kernel {function.name}, {programs} programs, stream {stream:#x})",)
+            raise error

@@ -72,18 +72,18 @@ def test_kernels_say_how_many_arguments_they_take():
     from tilearray_cuda import launch
 
     seen = []
-    original = launch.Launcher.__init__
+    original = launch.Arguments.__init__
 
     def spy(self, function, *arguments):
-        seen.append(function.function.parameters)
+        seen.append(function.parameters)
         original(self, function, *arguments)
 
-    launch.Launcher.__init__ = spy
+    launch.Arguments.__init__ = spy
     try:
         x = ta.asarray(np.arange(77, dtype="int16"), device="cuda:0")
         assert ta.to_numpy(x + x)[1] == 2
     finally:
-        launch.Launcher.__init__ = original
+        launch.Arguments.__init__ = original
     assert seen
     assert None not in seen
 

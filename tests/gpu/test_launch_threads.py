@@ -109,11 +109,11 @@ def test_one_shared_argument_block_gives_wrong_results():
 import pytest, sys
 sys.path.insert(0, "tests/gpu")
 import test_launch_threads as tests
-original = tests.launch.Launcher.__init__
+original = tests.launch.Arguments.__init__
 def shared(self, *arguments):
     original(self, *arguments)
     self.frames = tests.OneFrame([self.frame()])
-tests.launch.Launcher.__init__ = shared
+tests.launch.Arguments.__init__ = shared
 try:
     print("wrong", sum(tests.wrong_threads(63, 20000) for _ in range(3)))
 except BaseException as error:

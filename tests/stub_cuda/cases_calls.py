@@ -6,7 +6,6 @@ import ctypes
 import gc
 import sys
 import threading
-import types
 from collections import Counter
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 
 import tilearray as ta
 from tilearray import caches, cuda, elementwise, operators
-from tilearray_cuda import driver, kernel
+from tilearray_cuda import kernel
 from tilearray_cuda.cache import Cubin
 from tilearray_cuda.errors import CaptureError, CudaError
 from tilearray_cuda.foreign import borrow
@@ -154,14 +153,11 @@ def test_operands_of_other_streams_are_waited_for(stub):
     assert memory(z) == [4, 6]
 
 
-def test_a_capture_of_torch_is_not_spoiled(stub, monkeypatch):
+def test_a_capture_of_torch_is_not_spoiled(stub, use_torch):
     x, y = array(1, 2), array(3, 4)
     x += y
     x + y
-    torch = types.ModuleType("torch")
-    torch.cuda = types.SimpleNamespace(is_initialized=lambda: True, is_current_stream_capturing=lambda: True)
-    monkeypatch.setattr(driver.TORCH, "captures", driver.TORCH.look)
-    monkeypatch.setitem(sys.modules, "torch", torch)
+    use_torch(capturing=True)
     stub.start_log()
     with pytest.raises(CaptureError, match=r"write with ta\.cuda\.stream\(torch\.cuda\.current_stream\(\)\)"):
         x + y

@@ -14,7 +14,7 @@ import tilearray as ta
 from benchmarks import dispatch
 from tilearray import caches, elementwise, plan, views
 from tilearray.layout import Layout
-from tilearray_cuda import kernel
+from tilearray_cuda import kernel, launch
 from tilearray_cuda.cache import Cubin
 
 
@@ -178,8 +178,7 @@ def test_a_number_that_does_not_fit_gives_its_frame_back(counted):
         with pytest.raises(ta.ScalarOverflowError):
             i + 1000
     planned = next(iter(caches.leaves(caches.PLANS._young[id(elementwise.plans_of(ta.get_semantics()))])))
-    launcher = dict(zip(planned.call.__code__.co_freevars, [cell.cell_contents for cell in planned.call.__closure__]))
-    assert len(launcher["frames"]) == 1
+    assert len(planned.kernel.arguments.frames) == launch.SPARE_FRAMES
 
 
 def test_signatures_that_leave_the_table_let_go(counted, monkeypatch):

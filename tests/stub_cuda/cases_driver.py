@@ -211,8 +211,8 @@ from tilearray_cuda.errors import ForkedError
 from tilearray_cuda.stream import Stream
 device = tilearray_cuda.open_device(0)
 function = launch.load_function(device, Cubin(b"STUB 6", "stub_add", 4, 0))
-launcher = launch.make_launcher(function, 1, ["Q"] * 3, ["q"], [1])
-add = calls.bind_operands(launcher, [0] * 3, [None] * 3)
+arguments = launch.Arguments(function, ["P"] * 3, ["q"])
+add = calls.bind_operands(arguments, arguments.fix(1, [1]), [0] * 3, [None] * 3)
 x, y, stream = device.allocate(8, 0), device.allocate(4000, 0), Stream(device)
 z = device.allocate(4000, stream.handle)
 del y, z

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -118,5 +120,24 @@ def load(device: CudaDevice) -> Callable[..., Any]:
 @pytest.fixture
 def add(load: Callable[..., Any]) -> Callable[..., None]:
     """``add(stream, out, 0, x, 0, y, 0)`` over one int64 element."""
-    launcher = launch.make_launcher(load(), 1, ["Q", "Q", "Q"], ["q"], [1])
-    return calls.bind_operands(launcher, [0, 0, 0], [None, None, None])
+    arguments = launch.Arguments(load(), ["P", "P", "P"], ["q"])
+    return calls.bind_operands(arguments, arguments.fix(1, [1]), [0, 0, 0], [None, None, None])
+
+
+@pytest.fixture
+def use_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Let a torch be in use that is capturing or not, with or without functions of its own that say so."""
+
+    def use(initialised: bool = True, capturing: bool = False, native: Any = None, devices: int = 1) -> None:
+        torch = types.ModuleType("torch")
+        torch.cuda = types.SimpleNamespace(
+            is_initialized=lambda: initialised,
+            is_current_stream_capturing=lambda: capturing if initialised else pytest.fail("asked a torch without CUDA"),
+            device_count=lambda: devices,
+        )
+        torch._C = native
+        driver.TORCH.forget()
+        monkeypatch.setitem(sys.modules, "torch", torch)
+
+    yield use
+    driver.TORCH.forget()
