@@ -10,12 +10,10 @@ A KeyboardInterrupt that arrives within ``__del__`` is swallowed by Python and l
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 SMALLEST = 512
 LARGE = 32 << 20
@@ -171,8 +169,8 @@ class Nowhere:
         """Take the memory back, which means to forget it."""
 
 
-class FreeList(list[int]):
-    """Addresses of free blocks of one size on one stream."""
+class FreeList(deque[int]):
+    """Addresses of free blocks of one size on one stream; a deque keeps its memory when the last block is taken."""
 
     __slots__ = ("blocks", "pool", "size")
 
