@@ -117,10 +117,14 @@ class PlanTree:
                 self._age()
             self._young[id(root)] = root
             node = root
-            for key in path[:-1]:
-                node = node.setdefault(key, {})
-            self._count += path[-1] not in node
-            node[path[-1]] = leaf
+            *branches, last = path
+            for key in branches:
+                branch: Nested | None = node.get(key)
+                if branch is None:
+                    branch = node[key] = {}
+                node = branch
+            self._count += last not in node
+            node[last] = leaf
 
     def _age(self) -> None:
         """Let the young generation be the old one. The roots stay the same objects: contexts hold them."""

@@ -125,14 +125,12 @@ class Op:
             return execute(self, operands, out) if chosen is self else chosen(*operands, out=out)
         if call is not None:
             try:
-                if out is not None:
-                    return call(state.stream, out, *operands)
                 if self.arity == 2:  # written out: a call with * takes longer than the options do
                     x, y = operands
-                    return call(state.stream, x, y)
-                if self.arity == 1:
-                    return call(state.stream, operands[0])
-                return call(state.stream, *operands)
+                    return call(state.stream, x, y) if out is None else call(state.stream, out, x, y)
+                if out is not None:
+                    return call(state.stream, out, *operands)
+                return call(state.stream, operands[0]) if self.arity == 1 else call(state.stream, *operands)
             except ScalarOverflowError:  # the number fits another dtype, or is an error
                 pass
         return execute(self, operands, out)

@@ -26,7 +26,7 @@ from typing import Any, Final
 from tilearray.errors import BroadcastError, LayoutError, ShapeError
 from tilearray.shapes import as_ints, as_shape, broadcast_shapes, normalize_axes, normalize_axis, resolve_shape
 from tilearray.slicing import select
-from tilearray.strides import dense_strides, overlaps, reshape_strides, result_strides
+from tilearray.strides import dense_strides, extent, overlaps, reshape_strides, result_strides
 
 __all__ = [
     "Layout",
@@ -48,6 +48,8 @@ class Layout:
     ----------
     shape, strides : tuple of int
         Of equal length, taken as they are: `as_shape` and the methods below check what a user writes.
+    dense : int
+        The size, if it is not 0 and the strides are known to be `dense_strides`: then nothing is worked out.
 
     Attributes
     ----------
@@ -56,6 +58,8 @@ class Layout:
         The lowest and the highest element offset that an index reaches, from the origin; 0 and 0 if size is 0.
     contiguous : bool
         Whether the elements lie gapless in C order. Axes of size 1 do not matter; size 0 counts as contiguous.
+    canonical : bool
+        Whether the strides are `dense_strides` of the shape, those of axes of size 1 as well.
 
     Examples
     --------
@@ -70,30 +74,20 @@ class Layout:
     low: Final[int]
     high: Final[int]
     contiguous: Final[bool]
+    canonical: Final[bool]
 
-    __slots__ = ("_overlaps", "contiguous", "high", "low", "ndim", "shape", "size", "strides")
+    __slots__ = ("_overlaps", "canonical", "contiguous", "high", "low", "ndim", "shape", "size", "strides")
 
-    def __init__(self, shape: Ints, strides: Ints) -> None:
-        ndim, size, low, high, contiguous = len(shape), 1, 0, 0, True
-        for axis in range(ndim - 1, -1, -1):
-            n, stride = shape[axis], strides[axis]
-            if n != 1:
-                if stride != size:
-                    contiguous = False
-                if stride > 0:
-                    high += (n - 1) * stride
-                else:
-                    low += (n - 1) * stride
-                size *= n
-        if not size:
-            low, high, contiguous = 0, 0, True
+    def __init__(self, shape: Ints, strides: Ints, dense: int = 0) -> None:
+        size, low, high, contiguous, canonical = (dense, 0, dense - 1, True, True) if dense else extent(shape, strides)
         self.shape = shape
         self.strides = strides
-        self.ndim = ndim
+        self.ndim = len(shape)
         self.size = size
         self.low = low
         self.high = high
         self.contiguous = contiguous
+        self.canonical = canonical
         self._overlaps: bool | None = None
 
     @classmethod

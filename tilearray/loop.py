@@ -33,11 +33,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from functools import cache
 from math import prod
-from typing import NamedTuple
-
-from tilearray.strides import dense_strides
+from typing import Any, NamedTuple
 
 Ints = tuple[int, ...]
 
@@ -70,6 +67,9 @@ class LayoutCase(Enum):
     """The operands have three different fastest axes or more."""
 
     __hash__ = object.__hash__  # Members are compared by identity; Enum's own hash is a slow Python function.
+
+
+_FLAT, _LOOKUP, _ROWS, _TILE = LayoutCase.FLAT, LayoutCase.LOOKUP, LayoutCase.ROWS, LayoutCase.TILE  # for speed
 
 
 class Loop(NamedTuple):
@@ -110,24 +110,19 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = Fal
     shifts: Ints = (0,) * count
     if 0 in shape:
         return Loop((0,), ((1,),) * count, shifts, LayoutCase.EMPTY, 32)
-    first = operand_strides[0]
-    if first == dense_strides(shape) and operand_strides.count(first) == count:
-        size = prod(shape)  # All contiguous: what the general way below finds, too, at three times the cost.
-        return Loop((size,), ((1,),) * count, shifts, LayoutCase.FLAT, 64 if size >= INT32_END else 32)
-    if len(shape) == 2 and _in_order(shape, operand_strides):  # The commonest of the rest, with nothing to collapse.
-        case, _ = _case(shape, operand_strides)
-        bits = 32 if small else _index_bits(shape, operand_strides)
-        return Loop(shape, tuple(operand_strides), shifts, case, bits)
+    if len(shape) == 2:  # The commonest, where there is nothing to collapse.
+        case = _case_as_it_stands(shape, operand_strides)
+        if case is not None:
+            bits = 32 if small else _index_bits(shape, operand_strides)
+            return Loop(shape, tuple(operand_strides), shifts, case, bits)
     # An axis is (stride of out, strides of inputs..., extent): sorting by it sorts by the output's stride first.
     axes = [axis for axis in zip(*operand_strides, shape) if axis[-1] != 1]
     if not axes:  # One element; strides of 1 let it share the kernels of contiguous vectors.
-        return Loop((1,), ((1,),) * count, shifts, LayoutCase.FLAT, 32)
+        return Loop((1,), ((1,),) * count, shifts, _FLAT, 32)
     key = None
-    for axis in axes:
-        if min(axis) < 0:
-            axes, shifts = _turn_around(axes, shifts)
-            key = _magnitudes
-            break
+    if min(map(min, axes)) < 0:
+        axes, shifts = _turn_around(axes, shifts)
+        key = _magnitudes
     if len(axes) > 1:
         axes.sort(key=key, reverse=True)
         axes = _merge(axes)
@@ -137,6 +132,19 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = Fal
         axes.insert(-1, axes.pop(second))
         *strides, extents = zip(*axes)
     return Loop(extents, tuple(strides), shifts, case, 32 if small else _index_bits(extents, strides))
+
+
+def flat_loop(size: int, count: int) -> Loop:
+    """Return the loop over so many operands that are all contiguous, at a tenth of the cost of `make_loop`.
+
+    Examples
+    --------
+    >>> flat_loop(6, 2) == make_loop((2, 3), [(3, 1), (3, 1)])
+    True
+    """
+    if not size:
+        return Loop((0,), ((1,),) * count, (0,) * count, LayoutCase.EMPTY, 32)
+    return Loop((size,), ((1,),) * count, (0,) * count, _FLAT, 64 if size >= INT32_END else 32)
 
 
 class LayoutClass(NamedTuple):
@@ -170,24 +178,41 @@ def layout_class(loop: Loop) -> LayoutClass:
     >>> layout_class(make_loop((80, 300), [(300, 1), (1, 80)]))[2:]
     ((('other', 1), (1, 'other')), 32, 4, (64, 64))
     """
-    case, shape, operands = loop.case, loop.shape, loop.strides
+    return LayoutClass(*class_key(loop))
+
+
+def class_key(loop: Loop) -> tuple[Any, ...]:
+    """Return a plain tuple that equals the class of a loop, and costs less: only a new kernel needs the class."""
+    shape, operands, _, case, index_bits = loop
     if len(shape) == 1:
         if operands.count((1,)) == len(operands):
-            return _contiguous_class(len(operands), loop.index_bits)
-        classes = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
-        return LayoutClass(case, 1, classes, loop.index_bits, 1, ())
-    classes = tuple([(_STEPS.get(s[-2], "other"), _STEPS.get(s[-1], "other")) for s in operands])
-    if case is LayoutCase.LOOKUP:
+            return case, 1, operands, index_bits, 1, ()
+        steps = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
+        return case, 1, steps, index_bits, 1, ()
+    step = _STEPS.get
+    classes: list[tuple[int | str, int | str]] = []
+    pitches = 0  # the bits of all: what divides their lowest one divides them all
+    for strides in operands:
+        outer, inner = strides[-2:]
+        classes.append((step(outer, "other"), step(inner, "other")))
+        if inner == 1 or outer == 1:  # read in vectors, which a pitch may misalign
+            pitch = outer if inner == 1 else inner
+            if pitch > 1 or pitch < -1:  # 0, 1 and -1 are part of the class
+                pitches |= pitch
+            for stride in strides[:-2]:  # further out they are arguments as well
+                pitches |= stride
+    if case is _LOOKUP:
         dense = (shape[-1], 1)
-        classes = tuple([("extent", 1) if s == dense else known for s, known in zip(operands, classes)])
+        classes = [("extent", 1) if strides == dense else known for strides, known in zip(operands, classes)]
     fits = _fits(case, shape) if prod(shape) >= LARGE else _SMALL[case][shape[-1] >= NARROW]
-    return LayoutClass(case, len(shape), classes, loop.index_bits, _divisor(operands), fits)
+    divisible = 16 if not pitches % 16 else 1 if pitches % 4 else 4
+    return case, len(shape), tuple(classes), index_bits, divisible, fits
 
 
 _SMALL = {
-    LayoutCase.LOOKUP: ((1,), (NARROW,)),
-    LayoutCase.ROWS: ((32,), (NARROW,)),
-    LayoutCase.TILE: ((64, 64), (64, 64)),
+    _LOOKUP: ((1,), (NARROW,)),
+    _ROWS: ((32,), (NARROW,)),
+    _TILE: ((64, 64), (64, 64)),
     LayoutCase.MIXED: ((64, 64), (64, 64)),
 }
 
@@ -199,9 +224,9 @@ def _fits(case: LayoutCase, shape: Ints) -> Ints:
     ((1024,), (128,), (128, 128))
     """
     last = shape[-1]
-    if case is LayoutCase.LOOKUP:
+    if case is _LOOKUP:
         return (min(1 << (last.bit_length() - 1), 8192),) if last >= NARROW else (1,)
-    if case is LayoutCase.ROWS:
+    if case is _ROWS:
         return (_filled(last, 2048, 8),)
     return _filled(shape[-2], 128, 7), _filled(last, 128, 7)
 
@@ -213,41 +238,30 @@ def _filled(extent: int, block: int, parts: int) -> int:
     return block
 
 
-@cache
-def _contiguous_class(count: int, index_bits: int) -> LayoutClass:
-    """The class of a loop over so many contiguous operands, by far the commonest."""
-    return LayoutClass(LayoutCase.FLAT, 1, ((1,),) * count, index_bits, 1, ())
-
-
-def _divisor(operands: tuple[Ints, ...]) -> int:
-    """Only operands that lie densely along one of the last two axes are read in vectors, and must not be misaligned."""
-    divisor = 16
-    for strides in operands:
-        if strides[-1] != 1 and strides[-2] != 1:
-            continue
-        for stride in strides[-2:]:  # 0, 1 and -1 are part of the class; further out they are arguments as well
-            if stride % divisor and not -1 <= stride <= 1:
-                divisor = 1 if stride % 4 else 4
-        for stride in strides[:-2]:
-            if stride % divisor:
-                divisor = 1 if stride % 4 else 4
-        if divisor == 1:
-            break
-    return divisor
-
-
-def _in_order(shape: Ints, operand_strides: Sequence[Ints]) -> bool:
-    """Whether two axes are walked as they stand: forwards, the output's larger stride first, and not as one."""
+def _case_as_it_stands(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase | None:
+    """The case of two axes that need not be turned around, sorted or merged: what `_case` says; None for others."""
     rows, columns = shape
-    if rows == 1 or columns == 1 or not operand_strides[0][0] > operand_strides[0][1]:
-        return False
-    as_one = True
-    for outer, inner in operand_strides:
+    out = operand_strides[0]
+    if rows == 1 or columns == 1 or out[0] <= out[1]:
+        return None
+    is_dense = out == (columns, 1)
+    looked_up, as_one, turned = is_dense, True, False
+    for strides in operand_strides:
+        outer, inner = strides
         if outer < 0 or inner < 0:
-            return False
+            return None
         if outer != inner * columns:
             as_one = False
-    return not as_one
+        if outer and inner:
+            if outer < inner:
+                turned = True
+            if looked_up and strides != out:
+                looked_up = False
+    if as_one:
+        return None
+    if looked_up or (is_dense and not turned and columns >= NARROW):
+        return _LOOKUP
+    return _TILE if turned else _ROWS
 
 
 def _turn_around(axes: list[Ints], shifts: Ints) -> tuple[list[Ints], Ints]:
@@ -272,7 +286,8 @@ def _merge(axes: list[Ints]) -> list[Ints]:
     merged = [axes[0]]
     for inner in axes[1:]:
         outer, extent = merged[-1], inner[-1]
-        if outer[0] == inner[0] * extent and outer[:-1] == tuple([stride * extent for stride in inner[:-1]]):
+        as_one = outer[-2] == inner[-2] * extent and outer[0] == inner[0] * extent  # mostly no, and an input says so
+        if as_one and outer[:-1] == tuple([stride * extent for stride in inner[:-1]]):
             merged[-1] = (*inner[:-1], outer[-1] * extent)
         else:
             merged.append(inner)
@@ -284,22 +299,24 @@ def _case(shape: Ints, operand_strides: Sequence[Ints]) -> tuple[LayoutCase, int
     last = len(shape) - 1
     if last == 0:
         plain = all(-1 < strides[0] < 2 for strides in operand_strides)
-        return (LayoutCase.FLAT if plain else LayoutCase.STRIDED), -1
+        return (_FLAT if plain else LayoutCase.STRIDED), -1
     out = operand_strides[0]
     is_dense = out == (shape[-1], 1)
     if is_dense and all([strides == out or 0 in strides for strides in operand_strides]):  # noqa: C419 - faster
-        return LayoutCase.LOOKUP, 0
+        return _LOOKUP, 0
     others = [axis for strides in operand_strides if (axis := _fastest_axis(strides)) != last]
     if not others:
-        return (LayoutCase.LOOKUP if is_dense and shape[-1] >= NARROW else LayoutCase.ROWS), last - 1
+        return (_LOOKUP if is_dense and shape[-1] >= NARROW else _ROWS), last - 1
     first = others[0]
-    return (LayoutCase.TILE if others.count(first) == len(others) else LayoutCase.MIXED), first
+    return (_TILE if others.count(first) == len(others) else LayoutCase.MIXED), first
 
 
 def _fastest_axis(strides: Ints) -> int:
     """The axis of the smallest stride, unless the last one is as small, or repeats the operand."""
     last = len(strides) - 1
     best, fastest = abs(strides[last]), last
+    if best < 2:
+        return last
     for axis in range(last - 1, -1, -1):
         if 0 < abs(strides[axis]) < best:
             best, fastest = abs(strides[axis]), axis

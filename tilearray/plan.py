@@ -12,18 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilearray.base import Signature, signature_of
 from tilearray.body import Body, Type, TypedScalar, body_of
 from tilearray.caches import KERNELS
 from tilearray.calls import Call, call_of
 from tilearray.deciding import zero_dim
 from tilearray.devices import Device, common_device
-from tilearray.errors import BroadcastError
-from tilearray.layout import Layout, broadcast_shapes
-from tilearray.loop import INT32_END, LayoutCase, Loop, layout_class, make_loop
+from tilearray.geometry import geometry_of
+from tilearray.layout import Layout
+from tilearray.loop import LayoutCase, LayoutClass, Loop, class_key
 from tilearray.rounding import check_device
 from tilearray.scalars import ScalarClass
-from tilearray.strides import broadcast_strides, dense_strides, result_strides
 
 if TYPE_CHECKING:
     from tilearray.elementwise import Op
@@ -63,11 +64,8 @@ def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signatur
     device = common_device(op.name, arrays if out is None else [*arrays, out])
     body = body_of(op, semantics, types_of(keys, semantics), None if out is None else out.dtype)
     check_device(op, device)
-    layouts = [array.layout for array in arrays]
-    shape = _shape(op, layouts, None if out is None else out.layout.shape)
-    strides = [broadcast_strides(layout.shape, layout.strides, shape) for layout in layouts]
-    target = signature_of(_result(shape, layouts, strides), body.result, device) if out is None else out
-    loop = make_loop(shape, [target.layout.strides, *strides], small=_small(target.layout, layouts))
+    layout, loop = geometry_of(op.name, [array.layout for array in arrays], None if out is None else out.layout)
+    target = _new_signature(layout, body.result, device, arrays) if out is None else out
     kernel = None
     if loop.case is not LayoutCase.EMPTY:
         aligned = _aligned([target, *arrays], loop) if device.wants_alignment else ALIGNED[: len(arrays) + 1]
@@ -78,12 +76,21 @@ def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signatur
 
 def types_of(keys: tuple[Key, ...], semantics: Semantics) -> tuple[Type, ...]:
     """Return what decides dtypes of operands of these keys, under semantics that may tell 0-d arrays from others."""
-    points = semantics.zero_dim
-    return tuple([_type_of(key, points) if isinstance(key, Signature) else key for key in keys])
+    if semantics.zero_dim:
+        return tuple([_type_of(key) if isinstance(key, Signature) else key for key in keys])
+    return tuple([key.dtype if isinstance(key, Signature) else key for key in keys])
 
 
-def _type_of(array: Signature, points: bool) -> Type:
-    return zero_dim(array.dtype) if points and not array.layout.shape else array.dtype
+def _type_of(array: Signature) -> Type:
+    return array.dtype if array.layout.shape else zero_dim(array.dtype)
+
+
+def _new_signature(layout: Layout, dtype: np.dtype, device: Device, operands: list[Signature]) -> Signature:
+    """The signature of a new array: mostly that of an operand."""
+    for operand in operands:
+        if operand.layout is layout and operand.dtype is dtype and operand.aligned and operand.interned:
+            return operand
+    return signature_of(layout, dtype, device)
 
 
 ALIGNED = (True,) * 64
@@ -92,26 +99,12 @@ ALIGNED = (True,) * 64
 
 def kernel_of(body: Body, loop: Loop, aligned: tuple[bool, ...], device: Device) -> Any:
     """Return the kernel of a body for the loop's layout class, compiled on the first call."""
-    shape_free = layout_class(loop)
+    shape_free = class_key(loop)
     key = (body, shape_free, aligned, device.name)
     kernel = KERNELS.get(key)
-    return kernel if kernel is not None else KERNELS.put(key, device.backend.compile(body, shape_free, aligned))
-
-
-def _result(shape: tuple[int, ...], layouts: list[Layout], strides: list[tuple[int, ...]]) -> Layout:
-    """What `result_layout` returns, of layouts whose strides in `shape` are known: an operand's own, if that is it."""
-    for layout in layouts:
-        if layout.contiguous and layout.shape == shape:
-            dense = dense_strides(shape)
-            return layout if layout.strides == dense else Layout(shape, dense)
-    return Layout(shape, result_strides(shape, strides))
-
-
-def _small(target: Layout, operands: list[Layout]) -> bool:
-    """Whether no offset within the target or an operand needs 64 bits."""
-    if target.size >= INT32_END:
-        return False
-    return all([layout.high - layout.low < INT32_END for layout in (target, *operands)])  # noqa: C419 - a list is faster
+    if kernel is None:
+        kernel = KERNELS.put(key, device.backend.compile(body, LayoutClass(*shape_free), aligned))
+    return kernel
 
 
 def _aligned(operands: list[Signature], loop: Loop) -> tuple[bool, ...]:
@@ -124,18 +117,3 @@ def _aligned(operands: list[Signature], loop: Loop) -> tuple[bool, ...]:
             for operand, shift in zip(operands, loop.shifts, strict=True)
         ]
     )
-
-
-def _shape(op: Op, layouts: list[Layout], target: tuple[int, ...] | None) -> tuple[int, ...]:
-    """The shape that the operands broadcast to, and which a target must have or be broadcast to from."""
-    shape = layouts[0].shape if layouts else ()
-    if any([layout.shape != shape for layout in layouts]):  # noqa: C419 - faster
-        shape = broadcast_shapes(*[layout.shape for layout in layouts], function=op.name)
-    if target is None or target == shape:
-        return shape
-    if broadcast_shapes(shape, target, function=op.name) != target:
-        raise BroadcastError(
-            f"{op.name}: the operands broadcast to shape {shape}, which does not fit the target's {target}; "
-            f"write a target of shape {shape}"
-        )
-    return target

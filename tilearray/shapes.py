@@ -204,8 +204,10 @@ def broadcast_shapes(*shapes: Any, function: str | None = None) -> Shape:
 def _broadcast_two(a: Shape, b: Shape, function: str, shapes: tuple[Shape, ...]) -> Shape:
     if len(a) < len(b):
         a, b = b, a
-    result = list(a)
     axis = len(a) - len(b)
+    if a[axis:] == b:
+        return a
+    result = list(a)
     for n in b:
         m = result[axis]
         if m == 1:

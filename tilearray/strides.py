@@ -34,12 +34,40 @@ def dense_strides(shape: Ints, order: Sequence[int] | None = None) -> Ints:
     >>> dense_strides((2, 3, 4), (2, 0, 1))
     (3, 1, 6)
     """
+    if order is None and len(shape) == 2:  # the commonest
+        return shape[1] or 1, 1
     strides = [1] * len(shape)
     step = 1
     for axis in range(len(shape) - 1, -1, -1) if order is None else reversed(order):
         strides[axis] = step
         step *= shape[axis] or 1
     return tuple(strides)
+
+
+def extent(shape: Ints, strides: Ints) -> tuple[int, int, int, bool, bool]:
+    """Return what `layout.Layout` knows of a view: size, low, high, contiguous and canonical.
+
+    Examples
+    --------
+    >>> extent((2, 3), (3, 1)), extent((2, 3), (-4, 1)), extent((1, 3), (7, 1))
+    ((6, 0, 5, True, True), (6, -4, 2, False, False), (3, 0, 2, True, False))
+    """
+    size, low, high, contiguous, canonical = 1, 0, 0, True, True
+    for axis in range(len(shape) - 1, -1, -1):
+        n, stride = shape[axis], strides[axis]
+        if stride != size:
+            canonical = False
+        if n != 1:
+            if stride != size:
+                contiguous = False
+            if stride > 0:
+                high += (n - 1) * stride
+            else:
+                low += (n - 1) * stride
+            size *= n
+    if not size:
+        return 0, 0, 0, True, strides == dense_strides(shape)
+    return size, low, high, contiguous, canonical
 
 
 def reshape_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
@@ -115,6 +143,8 @@ def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
     if shape == target:
         return strides
     spare = len(target) - len(shape)
+    if shape == target[spare:]:
+        return (0,) * spare + strides
     return (0,) * spare + tuple([stride if n == m else 0 for stride, n, m in zip(strides, shape, target[spare:])])
 
 

@@ -35,11 +35,27 @@ class Kernel:
         For each operand, what turns a number into the values that are packed.
     kinds : tuple of str
         Of each operand, as `calls.written_out` takes them.
+    itemsizes, unshifted : tuple of int or None
+        For each operand, bytes of an element, and 0; None for a number.
+    block : int or (int, int)
+        Elements of a program: of the whole loop, or along its last two axes.
     written : dict
         What binds loops of the kernel to calls, by how they differ.
     """
 
-    __slots__ = ("arguments", "converters", "function", "itemsizes", "kinds", "source", "spec", "strides", "written")
+    __slots__ = (
+        "arguments",
+        "block",
+        "converters",
+        "function",
+        "itemsizes",
+        "kinds",
+        "source",
+        "spec",
+        "strides",
+        "unshifted",
+        "written",
+    )
 
     def __init__(self, spec: KernelSpec, source: Source, function: Any) -> None:
         self.spec = spec
@@ -54,17 +70,28 @@ class Kernel:
         self.kinds = tuple([_kind(operand.dtype, operand.strides is None) for operand in spec.operands])
         self.written: dict[Any, Callable[..., Launch]] = {}
         self.itemsizes = tuple([None if o.strides is None else ITEMSIZE[o.dtype] for o in spec.operands])
+        self.unshifted = tuple([None if itemsize is None else 0 for itemsize in self.itemsizes])
+        self.block = source.tile.columns if spec.case in FLAT_CASES else (source.tile.rows, source.tile.columns)
 
     def fixed(self, loop: Any) -> bytes:
         """What a loop fixes of its launches: extents, strides and the number of programs."""
-        strides = loop.strides
-        constants = (*loop.shape, *[strides[position][axis] for position, axis in self.strides])
-        return self.arguments.fix(grid_of(self, loop.shape), constants)
+        shape, strides = loop.shape, loop.strides
+        constants = [*shape]
+        for position, axis in self.strides:
+            constants.append(strides[position][axis])
+        return self.arguments.fix(self.programs(shape), constants)
+
+    def programs(self, shape: tuple[int, ...]) -> int:
+        """The number of programs that cover a loop."""
+        if isinstance(self.block, int):
+            return -(-(prod(shape) + self.spec.lead) // self.block)
+        rows, columns = self.block
+        return prod(shape[:-2]) * -(-shape[-2] // rows) * -(-shape[-1] // columns)
 
     def shifts(self, loop: Any) -> tuple[int | None, ...]:
         """For each operand the bytes from its first element to where the loop begins; None for a number."""
         if not any(loop.shifts):
-            return tuple([None if itemsize is None else 0 for itemsize in self.itemsizes])
+            return self.unshifted
         shifts = iter(loop.shifts)
         return tuple([None if itemsize is None else itemsize * next(shifts) for itemsize in self.itemsizes])
 
@@ -88,7 +115,7 @@ class Kernel:
             For the output and each operand None, or when an array shares memory with the target; () without a target.
         """
         shifts = self.shifts(loop)
-        shifted = tuple(map(bool, shifts)) if any(shifts) else ()
+        shifted = () if shifts is self.unshifted else tuple(map(bool, shifts))
         same = gaps and tuple([gap is not None and gap[2] for gap in gaps])
         bind_loop = self.written.get((shifted, same))
         if bind_loop is None:
@@ -123,14 +150,6 @@ def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[boo
 def _composed(convert: calls.Converter, take: Callable[[Any], Any]) -> calls.Converter:
     """What checks a number, and then turns it into the values that are packed."""
     return lambda number: convert(take(number))
-
-
-def grid_of(kernel: Kernel, shape: tuple[int, ...]) -> int:
-    """Return the number of programs that cover a loop."""
-    tile = kernel.source.tile
-    if kernel.spec.case in FLAT_CASES:
-        return -(-(prod(shape) + kernel.spec.lead) // tile.columns)
-    return prod(shape[:-2]) * -(-shape[-2] // tile.rows) * -(-shape[-1] // tile.columns)
 
 
 def _kind(dtype: str, is_number: bool) -> str:

@@ -54,7 +54,8 @@ MAX_PARAMETERS = 512  # 4 KB of arguments, which every driver takes
 _WORD = 8
 
 # CUlaunchConfig: grid and block along three axes, bytes of shared memory; the stream; attributes and how many there are
-_GRID_TO_SHARED = "7I4x"
+_PROGRAMS = "I"
+_GRID_TO_SHARED = "=6I4x"
 _STREAM = "P"
 _ATTRIBUTES = "16x"
 
@@ -168,7 +169,7 @@ class Arguments:
         If the function takes another number of arguments.
     """
 
-    __slots__ = ("_count", "_fixed", "_values", "frames", "function", "pack")
+    __slots__ = ("_count", "_fixed", "_rest", "_values", "frames", "function", "pack")
 
     def __init__(self, function: Function, formats: Sequence[str], constant_formats: Sequence[str]) -> None:
         slots = [*formats, *constant_formats]
@@ -182,8 +183,9 @@ class Arguments:
             )
         self.function = function
         self._count = count
-        self._fixed = struct.Struct("".join(constant_formats) + SCRATCH_POINTERS * "8x" + _GRID_TO_SHARED)
-        self._values = struct.Struct("".join(formats) + f"{self._fixed.size}s" + _STREAM)
+        self._fixed = struct.Struct("".join(constant_formats) + SCRATCH_POINTERS * "8x" + _PROGRAMS)
+        self._rest = struct.pack(_GRID_TO_SHARED, 1, 1, function.threads, 1, 1, function.shared)
+        self._values = struct.Struct("".join(formats) + f"{self._fixed.size + len(self._rest)}s" + _STREAM)
         self.pack = self._values.pack_into
         self.frames: list[Frame] = [self.frame() for _ in range(SPARE_FRAMES)]
 
@@ -195,10 +197,9 @@ class Arguments:
         CudaError
             If there are too many programs.
         """
-        function = self.function
         if not 0 < programs <= MOST_PROGRAMS:
-            raise CudaError(f"Arguments: {function.name}: expected 1 to {MOST_PROGRAMS} programs, got {programs}")
-        return self._fixed.pack(*constants, programs, 1, 1, function.threads, 1, 1, function.shared)
+            raise CudaError(f"Arguments: {self.function.name}: expected 1 to {MOST_PROGRAMS} programs, got {programs}")
+        return self._fixed.pack(*constants, programs) + self._rest
 
     def frame(self) -> Frame:
         """Return a new frame, complete but for what `pack` writes."""
@@ -220,6 +221,6 @@ class Arguments:
                 status = api.CUresult(launch_function()(frame[2], function.reference, frame[3], None))
         if status is not SUCCESS:
             error = failure("cuLaunchKernelEx", status)
-            programs = self._fixed.unpack(fixed)[-7]
+            programs = self._fixed.unpack_from(fixed)[-1]
             error.args = (f"{error.args[0]} (kernel {function.name}, {programs} programs, stream {stream:#x})",)
             raise error
