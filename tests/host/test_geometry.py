@@ -13,7 +13,7 @@ from tilearray.geometry import geometry_of
 from tilearray.layout import Layout, result_layout
 from tilearray.loop import make_loop
 
-SIZES = st.sampled_from([0, 1, 1, 2, 3, 5, 600])
+SIZES = st.sampled_from([0, 1, 1, 2, 3, 5])
 STEPS = st.sampled_from([slice(None), slice(None), slice(1, None), slice(None, None, 2), slice(None, None, -1)])
 
 
@@ -33,7 +33,8 @@ def views(draw, shape):
 
 @st.composite
 def operands(draw):
-    shape = tuple(draw(st.lists(SIZES, max_size=4)))
+    rows = draw(st.sampled_from([[], [7], [600]]))
+    shape = (*draw(st.lists(SIZES, max_size=3)), *rows)
     found = [draw(views(shape)) for _ in range(draw(st.integers(1, 3)))]
     return [found[0]] * draw(st.integers(1, 2)) + found[1:]
 
