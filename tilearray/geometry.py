@@ -87,7 +87,7 @@ def _result(shape: Ints, layouts: Sequence[Layout], strides: Sequence[Ints]) -> 
             steps
         ):  # One such operand settles it: axes keep C order unless all that stride agree on another.
             return Layout(shape, dense_strides(shape), prod(shape))
-    return Layout(shape, result_strides(shape, strides))
+    return Layout(shape, dense_strides(shape) if 0 in shape else result_strides(shape, strides))
 
 
 def _steps_down(strides: Ints) -> bool:

@@ -169,7 +169,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Recorder:
         return kernel_of("anything")
 
     monkeypatch.setattr(cache, "load_or_compile", record)
-    monkeypatch.setattr(launch, "load_function", lambda device, cubin: SimpleNamespace(parameters=None))
+    function = SimpleNamespace(parameters=None, threads=128, shared=0)
+    monkeypatch.setattr(launch, "load_function", lambda device, cubin: function)
     return recorder
 
 
