@@ -27,7 +27,7 @@ class Counted:
             (elementwise, "make_plan"),
             (elementwise, "execute"),
             (kernel, "cubin_of"),
-            (plan, "make_loop"),
+            (plan, "geometry_of"),
             (views, "_taken"),
             (views, "_transposed"),
             (Layout, "__init__"),
