@@ -94,6 +94,8 @@ def pieces(names: dict[str, Any]) -> dict[str, Any]:
     plan = STATE.get().plans[add][a._signature][b._signature]
     call = plan.call
     held = dict(zip(call.__code__.co_freevars, [cell.cell_contents for cell in call.__closure__], strict=True))
+    arguments = call.__code__.co_varnames[: call.__code__.co_argcount]
+    held.update(zip(arguments[-len(call.__defaults__) :], call.__defaults__, strict=True))
     slab, start, configuration, addresses = held["arguments"].frame()
     free = held["lists"][held["size"]]
     held["pack"](slab, start, free[-1], a._buffer.pointer, b._buffer.pointer, held["fixed"], 0)

@@ -150,17 +150,13 @@ def execute(op: Op, operands: Sequence[Any], out: Any = None) -> Any:
     if out is not None:
         check_target(op.name, out)
         operands = [_unaliased(operand, out) for operand in operands]
-    keys: list[Key] = []
-    without_array = out is None
-    for operand in operands:
-        if isinstance(operand, ArrayBase):
-            keys.append(operand._signature)
-            without_array = False
-        elif (key := scalar_key(op, operand, operands)) is not None:
-            keys.append(key)
-        else:
-            return execute(op, as_operands(op, operands, out), out)
-    if without_array:
+    keys: list[Any] = [
+        operand._signature if isinstance(operand, ArrayBase) else scalar_key(op, operand, operands)
+        for operand in operands
+    ]
+    if None in keys:
+        return execute(op, as_operands(op, operands, out), out)
+    if out is None and not isinstance(keys[0], Signature) and not any(isinstance(key, Signature) for key in keys):
         return execute(op, numbers_alone(op, operands), out)
     state = STATE.get()
     if out is None:

@@ -111,7 +111,7 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = Fal
     if 0 in shape:
         return Loop((0,), ((1,),) * count, shifts, LayoutCase.EMPTY, 32)
     if len(shape) == 2:  # The commonest, where there is nothing to collapse.
-        case = _case_as_it_stands(shape, operand_strides)
+        case = case_as_it_stands(shape, operand_strides)
         if case is not None:
             bits = 32 if small else _index_bits(shape, operand_strides)
             return Loop(shape, tuple(operand_strides), shifts, case, bits)
@@ -129,7 +129,8 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = Fal
     *strides, extents = zip(*axes)
     case, second = _case(extents, strides)
     if second != len(axes) - 2:  # a tile lies over the last two axes
-        axes.insert(-1, axes.pop(second))
+        tile = axes.pop(second), axes.pop()
+        axes = [*_merge(axes), *tile] if axes else [*tile]  # those beside the gap may be one now
         *strides, extents = zip(*axes)
     return Loop(extents, tuple(strides), shifts, case, 32 if small else _index_bits(extents, strides))
 
@@ -164,7 +165,6 @@ class LayoutClass(NamedTuple):
 
 NARROW = 512
 """Rows below this many elements are narrow: a block reaches over several of them."""
-_STEPS = {0: 0, 1: 1, -1: -1}
 
 LARGE = 1 << 20
 """From this many elements on, blocks are chosen by the extents; in smaller loops there is nothing to win."""
@@ -189,12 +189,11 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
             return case, 1, operands, index_bits, 1, ()
         steps = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
         return case, 1, steps, index_bits, 1, ()
-    step = _STEPS.get
     classes: list[tuple[int | str, int | str]] = []
     pitches = 0  # the bits of all: what divides their lowest one divides them all
     for strides in operands:
         outer, inner = strides[-2:]
-        classes.append((step(outer, "other"), step(inner, "other")))
+        classes.append((outer if -1 <= outer <= 1 else "other", inner if -1 <= inner <= 1 else "other"))
         if inner == 1 or outer == 1:  # read in vectors, which a pitch may misalign
             pitch = outer if inner == 1 else inner
             if pitch > 1 or pitch < -1:  # 0, 1 and -1 are part of the class
@@ -238,7 +237,7 @@ def _filled(extent: int, block: int, parts: int) -> int:
     return block
 
 
-def _case_as_it_stands(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase | None:
+def case_as_it_stands(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase | None:
     """The case of two axes that need not be turned around, sorted or merged: what `_case` says; None for others."""
     rows, columns = shape
     out = operand_strides[0]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -79,7 +80,7 @@ class Semantics:
     def __repr__(self) -> str:
         return f"<Semantics {self.name!r}>"
 
-    @property
+    @cached_property
     def zero_dim(self) -> bool:
         """Whether 0-d arrays are told from others."""
         return self.rule == "categories"

@@ -32,7 +32,7 @@ def block_size(nbytes: int) -> int:
         return SMALLEST
     if nbytes > LARGE:
         return -(-nbytes // GRANULE) * GRANULE
-    step = max(SMALLEST, 1 << ((nbytes - 1).bit_length() - 3))
+    step = SMALLEST if nbytes <= 8 * SMALLEST else 1 << ((nbytes - 1).bit_length() - 3)
     return -(-nbytes // step) * step
 
 

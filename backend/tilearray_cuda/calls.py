@@ -43,7 +43,7 @@ def bind(arguments, converters, rule):
     def bind_loop(fixed, shifts, signature, gaps):
         {loop}
 
-        def launch({parameters}):
+        def launch({parameters}, fixed=fixed{kept}):
             if not stream and "torch" in modules and torch.may_capture(index):
                 check_capture(stream)
             {before}
@@ -152,6 +152,7 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
     before: list[str] = []
     after: list[str] = []
     takes: list[str] = []
+    kept: list[str] = []
     parameters = ["stream"]
     if form == "launch":
         parameters += [f"x{i}, offset{i}" for i in range(len(kinds))]
@@ -163,6 +164,7 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
     if form == "new":
         kernel.append("take, lists = device.memory.take, device.memory.legacy")
         loop.append("size = block_size(signature.nbytes)")
+        kept += ["signature", "size"]
         before += _ALLOCATE.splitlines()
         after += _RESULT.format(like=f"x{read[0]}").splitlines()
     elif form == "into":
@@ -178,6 +180,7 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
         kernel=_lines(kernel, 4),
         loop=_lines(loop, 8),
         parameters=", ".join(parameters),
+        kept="".join([f", {name}={name}" for name in kept]),
         before=_lines(before, 12),
         values=", ".join([_packed(form, i, kind) for i, kind in enumerate(kinds)]),
         errors=_OUT_OF_RANGE.format(takes=_lines(takes, 16)) if takes else "",

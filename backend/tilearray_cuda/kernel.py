@@ -37,19 +37,23 @@ class Kernel:
         Of each operand, as `calls.written_out` takes them.
     itemsizes, unshifted : tuple of int or None
         For each operand, bytes of an element, and 0; None for a number.
-    block : int or (int, int)
-        Elements of a program: of the whole loop, or along its last two axes.
+    rows, columns : int
+        Elements of a program along the loop's last two axes; rows are None where a program has `columns` of them all.
+    lead : int
+        See `KernelSpec.lead`.
     written : dict
         What binds loops of the kernel to calls, by how they differ.
     """
 
     __slots__ = (
         "arguments",
-        "block",
+        "columns",
         "converters",
         "function",
         "itemsizes",
         "kinds",
+        "lead",
+        "rows",
         "source",
         "spec",
         "strides",
@@ -71,22 +75,21 @@ class Kernel:
         self.written: dict[Any, Callable[..., Launch]] = {}
         self.itemsizes = tuple([None if o.strides is None else ITEMSIZE[o.dtype] for o in spec.operands])
         self.unshifted = tuple([None if itemsize is None else 0 for itemsize in self.itemsizes])
-        self.block = source.tile.columns if spec.case in FLAT_CASES else (source.tile.rows, source.tile.columns)
+        self.rows = None if spec.case in FLAT_CASES else source.tile.rows
+        self.columns = source.tile.columns
+        self.lead = spec.lead
 
     def fixed(self, loop: Any) -> bytes:
         """What a loop fixes of its launches: extents, strides and the number of programs."""
         shape, strides = loop.shape, loop.strides
+        if self.rows is None:
+            programs = -(-(prod(shape) + self.lead) // self.columns)
+        else:
+            programs = prod(shape[:-2]) * -(-shape[-2] // self.rows) * -(-shape[-1] // self.columns)
         constants = [*shape]
         for position, axis in self.strides:
             constants.append(strides[position][axis])
-        return self.arguments.fix(self.programs(shape), constants)
-
-    def programs(self, shape: tuple[int, ...]) -> int:
-        """The number of programs that cover a loop."""
-        if isinstance(self.block, int):
-            return -(-(prod(shape) + self.spec.lead) // self.block)
-        rows, columns = self.block
-        return prod(shape[:-2]) * -(-shape[-2] // rows) * -(-shape[-1] // columns)
+        return self.arguments.fix(programs, constants)
 
     def shifts(self, loop: Any) -> tuple[int | None, ...]:
         """For each operand the bytes from its first element to where the loop begins; None for a number."""

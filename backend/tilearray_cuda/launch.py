@@ -169,7 +169,7 @@ class Arguments:
         If the function takes another number of arguments.
     """
 
-    __slots__ = ("_count", "_fixed", "_rest", "_values", "frames", "function", "pack")
+    __slots__ = ("_block", "_count", "_fixed", "_values", "frames", "function", "pack")
 
     def __init__(self, function: Function, formats: Sequence[str], constant_formats: Sequence[str]) -> None:
         slots = [*formats, *constant_formats]
@@ -183,9 +183,10 @@ class Arguments:
             )
         self.function = function
         self._count = count
-        self._fixed = struct.Struct("".join(constant_formats) + SCRATCH_POINTERS * "8x" + _PROGRAMS)
-        self._rest = struct.pack(_GRID_TO_SHARED, 1, 1, function.threads, 1, 1, function.shared)
-        self._values = struct.Struct("".join(formats) + f"{self._fixed.size + len(self._rest)}s" + _STREAM)
+        self._block = struct.pack(_GRID_TO_SHARED, 1, 1, function.threads, 1, 1, function.shared)
+        block = f"{len(self._block)}s"
+        self._fixed = struct.Struct("".join(constant_formats) + SCRATCH_POINTERS * "8x" + _PROGRAMS + block)
+        self._values = struct.Struct("".join(formats) + f"{self._fixed.size}s" + _STREAM)
         self.pack = self._values.pack_into
         self.frames: list[Frame] = [self.frame() for _ in range(SPARE_FRAMES)]
 
@@ -199,7 +200,7 @@ class Arguments:
         """
         if not 0 < programs <= MOST_PROGRAMS:
             raise CudaError(f"Arguments: {self.function.name}: expected 1 to {MOST_PROGRAMS} programs, got {programs}")
-        return self._fixed.pack(*constants, programs) + self._rest
+        return self._fixed.pack(*constants, programs, self._block)
 
     def frame(self) -> Frame:
         """Return a new frame, complete but for what `pack` writes."""
@@ -221,6 +222,6 @@ class Arguments:
                 status = api.CUresult(launch_function()(frame[2], function.reference, frame[3], None))
         if status is not SUCCESS:
             error = failure("cuLaunchKernelEx", status)
-            programs = self._fixed.unpack_from(fixed)[-1]
+            programs = self._fixed.unpack(fixed)[-2]
             error.args = (f"{error.args[0]} (kernel {function.name}, {programs} programs, stream {stream:#x})",)
             raise error

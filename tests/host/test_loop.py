@@ -7,7 +7,7 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tilearray.layout import Layout, result_layout
@@ -54,6 +54,7 @@ def test_loop_touches_the_same_offset_tuples(problem):
 
 
 @given(problems())
+@example(((2, 2, 2, 2), [(0, -4, 2, -2), (0, 2, 4, 1), (2, 8, 1, 4)]))
 def test_loop_is_minimal_and_ordered(problem):
     loop = make_loop(*problem)
     assert loop.shape

@@ -171,6 +171,29 @@ def test_a_shape_never_seen_costs_a_plan_and_its_launch(counted, stub):
     assert counted.calls["cubin_of"] == 0
 
 
+MISSES = [
+    ("length", lambda pool, size: (pool[:size], pool[:size]), 33),
+    ("matrix and row", lambda pool, size: (pool.reshape(128, 128)[: size - 1000], pool[:128]), 34),
+    ("matrix and transpose", lambda pool, size: transposed_pair(pool.reshape(128, 128), size - 1000), 39),
+]
+
+
+def transposed_pair(matrix, size):
+    return matrix[:size, :100], matrix.T[:size, :100]
+
+
+@pytest.mark.parametrize(("make", "functions"), [case[1:] for case in MISSES], ids=[case[0] for case in MISSES])
+def test_a_shape_never_seen_enters_few_functions(counted, make, functions):
+    pool = vector(1 << 14)
+    for size in (1090, 1091):
+        add = ta.add(*make(pool, size))
+    x, y = make(pool, 1092)
+    del add
+    entered = [name for name in frames_of(lambda: ta.add(x, y)) if name not in ("counted", "<listcomp>")]
+    assert "make_plan" in entered
+    assert len(entered) <= functions, " ".join(entered)
+
+
 def test_a_number_that_does_not_fit_gives_its_frame_back(counted):
     i = vector(dtype="int8")
     i + 1
