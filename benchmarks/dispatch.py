@@ -87,7 +87,6 @@ def pieces(names: dict[str, Any]) -> dict[str, Any]:
     from tilearray.context import STATE
     from tilearray_cuda.blocks import Buffer
     from tilearray_cuda.driver import TORCH
-    from tilearray_cuda.launch import launch_function
 
     a, b, add = names["a"], names["b"], names["add"]
     a + b
@@ -114,7 +113,7 @@ def pieces(names: dict[str, Any]) -> dict[str, Any]:
         "x": free[-1],
         "free": free,
         "add": add,
-        "launch": launch_function(),
+        "launch": held["cuLaunchKernelEx"],
         "state": STATE.get,
         "new": object.__new__,
         "Buffer": Buffer,

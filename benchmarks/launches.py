@@ -199,13 +199,14 @@ def torch_checks() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 def with_no_launch(parts: Mapping[str, Any], measure: Callable[[], Any]) -> Any:
     """Measure while the launch of ``a + b`` does nothing."""
-    names = parts["plan"].call.__globals__
-    launch = names["cuLaunchKernelEx"]
-    names["cuLaunchKernelEx"] = lambda configuration, function, addresses, extra: 0
+    call = parts["plan"].call
+    cell = call.__closure__[call.__code__.co_freevars.index("cuLaunchKernelEx")]
+    launch = cell.cell_contents
+    cell.cell_contents = lambda configuration, function, addresses, extra: 0
     try:
         return measure()
     finally:
-        names["cuLaunchKernelEx"] = launch
+        cell.cell_contents = launch
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """Plans -> calls: a function of a stream and operands that checks what depends on memory, launches, returns the result.
 
 Whether a target may be written and whether it shares memory with an operand, and whether a Python number fits, is all
-that a plan cannot know. A kernel may write the whole call out (`bind_call`), which saves half the host time of a small
+that a plan cannot know. A backend may write the whole call out (`bind_call`), which saves half the host time of a small
 operation; `_through` does the same for one that only launches.
 """
 
@@ -57,10 +57,11 @@ def call_of(op: Op, body: Body, loop: Loop, kernel: Any, keys: Sequence[Any], ta
     if kernel is None:
         return _through(_nothing, rule, signature, (None,) * len(rule.numbers))
     gaps = () if new else (None, *[_gap(target, key) if isinstance(key, Signature) else None for key in keys])
-    bind_call = getattr(kernel, "bind_call", None)
+    backend = target.device.backend
+    bind_call = getattr(backend, "bind_call", None)
     if bind_call is None:
-        return _through(target.device.backend.bind(kernel, loop), rule, signature, gaps)
-    return bind_call(loop, rule, signature, gaps)
+        return _through(backend.bind(kernel, loop), rule, signature, gaps)
+    return bind_call(kernel, loop, rule, signature, gaps)
 
 
 def _rule(op: Op, body: Body) -> Rule:

@@ -28,23 +28,22 @@ from typing import Any
 
 from tilearray_cuda.blocks import Buffer, block_size
 from tilearray_cuda.driver import TORCH, check_capture
-from tilearray_cuda.launch import Arguments, launch_function
+from tilearray_cuda.launch import Arguments
 
 Converter = Callable[[Any], tuple[Any, ...]]
 """What turns a number into the values that are packed for it."""
 
 _TEXT = """\
 def bind(arguments, converters, rule):
-    frames, pack, function = arguments.frames, arguments.pack, arguments.function.reference
-    device = arguments.function.device
-    index = device.index
+    frames, pack, device = arguments.frames, arguments.pack, arguments.function.device
+    function, cuLaunchKernelEx = arguments.function.reference, arguments.function.launch
     {kernel}
 
     def bind_loop(fixed, shifts, signature, gaps):
         {loop}
 
         def launch({parameters}, fixed=fixed{kept}):
-            if not stream and "torch" in modules and torch.may_capture(index):
+            if not stream and "torch" in modules and torch.may_capture(device.index):
                 check_capture(stream)
             {before}
             try:
@@ -190,7 +189,6 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
         "Buffer": Buffer,
         "block_size": block_size,
         "check_capture": check_capture,
-        "cuLaunchKernelEx": launch_function(),
         "modules": sys.modules,
         "new": object.__new__,
         "struct_error": struct.error,

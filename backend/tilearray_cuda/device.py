@@ -76,6 +76,10 @@ class CudaDevice:
         """Fix the loop of a kernel: the result takes a stream, then a buffer (or number) and an offset each."""
         return compiled.bind(loop)
 
+    def bind_call(self, compiled: Any, loop: Any, rule: Any, signature: Any, gaps: Any, /) -> Any:
+        """Fix the loop of a kernel and the call: the result takes a stream and the operands; see `calls`."""
+        return compiled.bind_call(loop, rule, signature, gaps)
+
     # ------------------------------------------------------------------ copies
 
     def to_numpy(

@@ -16,6 +16,7 @@ from tilearray_cuda.codegen import FLAT_CASES, Source, generate, open_strides
 from tilearray_cuda.compile import cubin_of
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
 from tilearray_cuda.spec import KernelSpec, make_spec
+from tilearray_cuda.tiles import Tile
 
 Launch = Callable[..., None]
 
@@ -37,23 +38,19 @@ class Kernel:
         Of each operand, as `calls.written_out` takes them.
     itemsizes, unshifted : tuple of int or None
         For each operand, bytes of an element, and 0; None for a number.
-    rows, columns : int
-        Elements of a program along the loop's last two axes; rows are None where a program has `columns` of them all.
-    lead : int
-        See `KernelSpec.lead`.
+    block : (int, int, int)
+        What a program has of a loop; see `block_of`.
     written : dict
         What binds loops of the kernel to calls, by how they differ.
     """
 
     __slots__ = (
         "arguments",
-        "columns",
+        "block",
         "converters",
         "function",
         "itemsizes",
         "kinds",
-        "lead",
-        "rows",
         "source",
         "spec",
         "strides",
@@ -75,21 +72,15 @@ class Kernel:
         self.written: dict[Any, Callable[..., Launch]] = {}
         self.itemsizes = tuple([None if o.strides is None else ITEMSIZE[o.dtype] for o in spec.operands])
         self.unshifted = tuple([None if itemsize is None else 0 for itemsize in self.itemsizes])
-        self.rows = None if spec.case in FLAT_CASES else source.tile.rows
-        self.columns = source.tile.columns
-        self.lead = spec.lead
+        self.block = block_of(spec, source.tile)
 
     def fixed(self, loop: Any) -> bytes:
         """What a loop fixes of its launches: extents, strides and the number of programs."""
         shape, strides = loop.shape, loop.strides
-        if self.rows is None:
-            programs = -(-(prod(shape) + self.lead) // self.columns)
-        else:
-            programs = prod(shape[:-2]) * -(-shape[-2] // self.rows) * -(-shape[-1] // self.columns)
         constants = [*shape]
         for position, axis in self.strides:
             constants.append(strides[position][axis])
-        return self.arguments.fix(programs, constants)
+        return self.arguments.fix(programs_over(shape, *self.block), constants)
 
     def shifts(self, loop: Any) -> tuple[int | None, ...]:
         """For each operand the bytes from its first element to where the loop begins; None for a number."""
@@ -148,6 +139,21 @@ def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[boo
     spec = make_spec(body, layout_class, aligned)
     source = generate(spec, device.arch)
     return Kernel(spec, source, launch.load_function(device, cubin_of(source, device.arch)))
+
+
+def block_of(spec: KernelSpec, tile: Tile) -> tuple[int, int, int]:
+    """Return the rows and columns of a program along a loop's last two axes, and how far ahead the first one begins.
+
+    There are 0 rows where a program has so many columns of all elements, whatever their axes.
+    """
+    return 0 if spec.case in FLAT_CASES else tile.rows, tile.columns, spec.lead
+
+
+def programs_over(shape: tuple[int, ...], rows: int, columns: int, lead: int) -> int:
+    """Return the number of programs that cover a loop."""
+    if not rows:
+        return -(-(prod(shape) + lead) // columns)
+    return prod(shape[:-2]) * -(-shape[-2] // rows) * -(-shape[-1] // columns)
 
 
 def _composed(convert: calls.Converter, take: Callable[[Any], Any]) -> calls.Converter:

@@ -68,21 +68,21 @@ def reference(address: int) -> Any:
     return ctypes.byref(ctypes.c_char.from_address(address))
 
 
-def launch_function() -> Any:
-    """Return the driver's launch: called with references to a configuration, a function and addresses, and None."""
-    return c_function("cuLaunchKernelEx")
-
-
 class Function:
-    """A kernel on one device, bound to its context. It stays loaded: unloading would wait for the device."""
+    """A kernel on one device, bound to its context. It stays loaded: unloading would wait for the device.
 
-    __slots__ = ("device", "handle", "module", "name", "parameters", "reference", "shared", "threads")
+    `launch` is the driver's ``cuLaunchKernelEx``, called with references to a configuration, to the function and to the
+    addresses of its arguments, and None.
+    """
+
+    __slots__ = ("device", "handle", "launch", "module", "name", "parameters", "reference", "shared", "threads")
 
     def __init__(self, device: CudaDevice, module: Any, handle: Any, cubin: Cubin) -> None:
         self.device = device
         self.module = module
         self.handle = handle
         self.reference = reference(int(handle))
+        self.launch = c_function("cuLaunchKernelEx")
         self.name = cubin.name
         self.shared = cubin.shared
         self.threads = WARP * cubin.num_warps
@@ -219,7 +219,7 @@ class Arguments:
             if type(error) is not CudaError:  # a forked child
                 raise error
             with Current(function.device.context):
-                status = api.CUresult(launch_function()(frame[2], function.reference, frame[3], None))
+                status = api.CUresult(function.launch(frame[2], function.reference, frame[3], None))
         if status is not SUCCESS:
             error = failure("cuLaunchKernelEx", status)
             programs = self._fixed.unpack(fixed)[-2]

@@ -32,7 +32,8 @@ def test_a_source_has_the_tile_that_is_tried():
 
 def test_a_candidate_is_bound_and_timed(monkeypatch):
     bound = []
-    function = SimpleNamespace(parameters=None, device=SimpleNamespace(join=None), handle=None, threads=64, shared=0)
+    given_by_the_driver = {"parameters": None, "device": None, "reference": None, "launch": None}
+    function = SimpleNamespace(**given_by_the_driver, threads=64, shared=0)
     monkeypatch.setattr(tune.launch, "load_function", lambda device, cubin: function)
     monkeypatch.setattr(tune, "seconds", lambda call: bound.append(call) or 0.5)
     source = tune.source_with(given().spec, Tile(1, 256, 2), 90)

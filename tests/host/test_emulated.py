@@ -40,12 +40,13 @@ def test_on_the_device(process, name):
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
 def test_the_emulated_device_launches_as_many_programs(dtype, strides, aligned):
     """As the launcher does: from lengths at which a target that is misaligned needs one more to others."""
-    grid_of = pytest.importorskip("tilearray_cuda.kernel").grid_of
+    found = pytest.importorskip("tilearray_cuda.kernel")
     body = body_for("add", [dtype] * 2)
     kernels = [kernel_for(body, (40, 600), strides, aligned=aligned)]
     kernels += [kernel_for(body, (size,), [(1,)] * 3, aligned=aligned) for size in (1, 1023, 1024, 1025, 2047, 2048)]
     for kernel in kernels:
-        assert grid_of(kernel, kernel.loop.shape) == programs_of(kernel)
+        block = found.block_of(kernel.spec, kernel.source.tile)
+        assert found.programs_over(kernel.loop.shape, *block) == programs_of(kernel)
 
 
 def _indexing(name: str) -> None:
