@@ -24,6 +24,7 @@ from keyword import iskeyword
 from typing import Any
 
 from tilearray.errors import ExpressionError, TileArrayError
+from tilearray.rounding import MODES
 from tilearray.vocabulary import (
     BINARY,
     COMPARISONS,
@@ -343,7 +344,8 @@ class _Reader:
             case ast.Attribute():
                 return self.error(node, "attributes are not read, but for .T; leave it out")
             case ast.Constant(value=str()):
-                return self.error(node, "a text may be the name of a dtype, as an argument; leave it out")
+                what = f"the name of a dtype or, as rounding=, one of {', '.join(map(repr, MODES))}"
+                return self.error(node, f"a text may be an argument: {what}; leave it out")
             case _:
                 what = INSTEAD.get(type(node), f"{type(node).__name__} is not part of expressions; leave it out")
                 return self.error(node, what)

@@ -51,7 +51,7 @@ KEYWORDS = frozenset({
 })  # fmt: skip
 """No ``out``, ``device`` or ``stream``: an expression says what is computed, and not where."""
 DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
-WORDS = frozenset(DTYPES) | {"xy", "ij", "left", "right"} | frozenset(MODES)
+WORDS = frozenset(DTYPES) | {"xy", "ij", "left", "right"} | {*MODES, *map(str.upper, MODES)}
 """What a text may be: the name of a dtype, or the value of ``indexing``, ``side`` or ``rounding``."""
 CONSTANTS = {name: getattr(ta, name) for name in ("pi", "e", "inf", "nan")}
 
