@@ -120,7 +120,7 @@ class Op:
             call = plan.call
         except (KeyError, AttributeError, TypeError):  # no such plan yet, or another number of operands
             call = None
-        if rounding is not None or flush_to_zero or not propagate_nan:
+        if rounding is not None or flush_to_zero is not False or propagate_nan is not True:
             chosen = variant(self, rounding, flush_to_zero, propagate_nan)
             return execute(self, operands, out) if chosen is self else chosen(*operands, out=out)
         if call is not None:

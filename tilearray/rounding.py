@@ -128,6 +128,13 @@ def mode_named(rounding: Any, function: str, modes: Mapping[str, Any] | tuple[st
     )
 
 
+def checked_flag(function: str, option: str, value: Any) -> bool:
+    """Return an option that is on or off, or raise: a word like "no" counts as true in Python."""
+    if value.__class__ in (bool, np.bool_):
+        return bool(value)
+    raise OperandError(f"{function}: expected True or False as {option}, got {value!r}; write {option}=True, or False")
+
+
 _VARIANTS: dict[tuple[Op, Choice], Op] = {}
 
 
@@ -137,7 +144,7 @@ def variant(op: Op, rounding: Any = None, flush_to_zero: bool = False, propagate
     Raises
     ------
     OperandError
-        If the op does not take them.
+        If the op does not take them, or one that is True or False is neither.
 
     Examples
     --------
@@ -148,11 +155,12 @@ def variant(op: Op, rounding: Any = None, flush_to_zero: bool = False, propagate
     True
     """
     options = op.options
+    flushes = checked_flag(op.name, "flush_to_zero", flush_to_zero)
+    propagates = checked_flag(op.name, "propagate_nan", propagate_nan)
     _check_taken(op, "rounding", rounding is None or options.rounding)
-    _check_taken(op, "flush_to_zero", not flush_to_zero or options.flush_to_zero)
-    _check_taken(op, "propagate_nan", propagate_nan or options.ignoring_nan)
-    mode = mode_named(rounding, op.name, options.rounding)
-    return derived(op, Choice(mode, bool(flush_to_zero), bool(propagate_nan)))
+    _check_taken(op, "flush_to_zero", not flushes or options.flush_to_zero)
+    _check_taken(op, "propagate_nan", propagates or options.ignoring_nan)
+    return derived(op, Choice(mode_named(rounding, op.name, options.rounding), flushes, propagates))
 
 
 def derived(op: Op, choice: Choice) -> Op:
@@ -212,8 +220,9 @@ def check_dtype(op: Op, computed: np.dtype) -> None:
 
 
 def _only_float32(op: Op, option: str, computed: np.dtype) -> DTypeError:
+    instead = "x.real, x.imag" if dtypes.info(computed).kind == "complex" else "x.astype('float32')"
     return DTypeError(
-        f"{op.name}: {option} is for float32 alone, got {computed.name}; leave it out, or write x.astype('float32')"
+        f"{op.name}: {option} is for float32 alone, got {computed.name}; leave it out, or write {instead}"
     )
 
 
@@ -247,22 +256,26 @@ def cast_choice(source: np.dtype, target: np.dtype, rounding: Any, saturate: boo
             f"leave it out"
         )
     if mode in CAST_MODES and (before, after) != ("float", "float"):
-        instead = "; write ta.floor, ta.ceil or ta.round first" if before == "float" else ""
+        rounds = before == "float" and after in ("int", "uint")
+        instead = "; write ta.floor, ta.ceil or ta.round first" if rounds else ""
         raise DTypeError(
             f"astype: rounding={mode!r} is for a float that becomes a float, got {source.name} to {target.name}; "
             f"leave it out{instead}"
         )
-    if saturate and not _may_saturate(source, target):
+    clamps = checked_flag("astype", "saturate", saturate)
+    if clamps and not _may_saturate(before, after):
+        instead = ", or write ta.clip first" if before != "complex" and after == "float" else ""
         raise DTypeError(
             f"astype: saturate=True is for floats that become floats, and for what becomes an integer, got "
-            f"{source.name} to {target.name}; leave it out, or write ta.clip first"
+            f"{source.name} to {target.name}; leave it out{instead}"
         )
-    saturates = saturate and before != "bool" and not (before == "float" and after != "float")
+    if source == target:
+        return Choice(saturate=clamps and after == "float")
+    saturates = clamps and before != "bool" and not (before == "float" and after != "float")
     return Choice(None if mode in ("rn", "rzi") else mode, saturate=saturates)
 
 
-def _may_saturate(source: np.dtype, target: np.dtype) -> bool:
-    before, after = dtypes.info(source).kind, dtypes.info(target).kind
+def _may_saturate(before: str, after: str) -> bool:
     if after in ("int", "uint"):
         return before != "complex"
     return before == after == "float"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tilearray as ta
@@ -91,6 +92,11 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
         ta.errors.DTypeError,
         "astype: rounding='rp' is .* got float32 to int32; leave it out; write ta.floor, ta.ceil or ta.round first",
     ),
+    "a cast to complex": (
+        lambda: FLOAT.astype("complex64", rounding="rz"),
+        ta.errors.DTypeError,
+        "astype: rounding='rz' is for a float that becomes a float, got float32 to complex64; leave it out$",
+    ),
     "rzi": (
         lambda: FLOAT.astype("float16", rounding="rzi"),
         ta.errors.DTypeError,
@@ -109,7 +115,27 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "complex to real": (
         lambda: (FLOAT + 1j).astype("int32", saturate=True),
         ta.errors.DTypeError,
-        "astype: saturate=True is for floats .* got complex64 to int32; leave it out, or write ta.clip first",
+        "astype: saturate=True is for floats .* got complex64 to int32; leave it out$",
+    ),
+    "flushed complex": (
+        lambda: ta.add(FLOAT + 1j, 1, flush_to_zero=True),
+        ta.errors.DTypeError,
+        "add: flush_to_zero=True is for float32 alone, got complex64; leave it out, or write x.real, x.imag",
+    ),
+    "neither true nor false": (
+        lambda: ta.add(FLOAT, 1, flush_to_zero="no"),
+        ta.errors.OperandError,
+        "add: expected True or False as flush_to_zero, got 'no'; write flush_to_zero=True, or False",
+    ),
+    "none": (
+        lambda: ta.minimum(FLOAT, 1, propagate_nan=None),
+        ta.errors.OperandError,
+        "minimum: expected True or False as propagate_nan, got None",
+    ),
+    "an array": (
+        lambda: FLOAT.astype("int8", saturate=FLOAT),
+        ta.errors.OperandError,
+        "astype: expected True or False as saturate, got Array",
     ),
 }
 
@@ -119,6 +145,12 @@ def test_errors(case: str) -> None:
     call, kind, message = ERRORS[case]
     with pytest.raises(kind, match=f"^{message}"):
         call()
+
+
+def test_a_numpy_bool_is_true_or_false() -> None:
+    assert ta.minimum(FLOAT, ta.nan, propagate_nan=np.False_).tolist() == FLOAT.tolist()
+    assert ta.add(FLOAT, 1e-40, flush_to_zero=np.False_).tolist() == FLOAT.tolist()
+    assert FLOAT.astype("int8", saturate=np.True_).tolist() == [1, 2]
 
 
 def test_a_mode_may_be_an_enumerations_member() -> None:
