@@ -62,6 +62,11 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
 
         return on_tensors(computed)(*args)
 
+    def create_splat(self: Any, block: Any, value: Any) -> Any:
+        """What two scalars compare to is bool; the interpreter takes it for a number of their dtype."""
+        return interpreter.TensorHandle(np.full(block.shape, value.data, value.data.dtype), value.dtype.scalar)
+
+    interpreter.InterpreterBuilder.create_splat = create_splat
     for name, function in functions().items():
         setattr(libdevice, name, on_tensors(function))
     tl.inline_asm_elementwise = inline_asm_elementwise

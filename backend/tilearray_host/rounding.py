@@ -134,18 +134,18 @@ def flush(x: Array) -> Array:
 
 def minimum_number(x: Array, y: Array, *, out: Array) -> None:
     """The smaller operand, and the other one where one is NaN; -0.0 is smaller than 0.0."""
-    found = np.fmin(x, y)
-    if found.dtype.kind == "f":
-        found = np.where((x == 0) & (y == 0) & (np.signbit(x) | np.signbit(y)), np.negative(np.abs(found)), found)
-    np.copyto(out, found)
+    if x.dtype.kind == "f":  # not np.fmin, which takes some signalling NaN for an operand and some for none
+        np.copyto(out, np.where((x < y) | (y != y) | ((x == y) & np.signbit(x)), x, y))
+    else:
+        np.minimum(x, y, out=out)
 
 
 def maximum_number(x: Array, y: Array, *, out: Array) -> None:
     """The larger operand, and the other one where one is NaN; 0.0 is larger than -0.0."""
-    found = np.fmax(x, y)
-    if found.dtype.kind == "f":
-        found = np.where((x == 0) & (y == 0) & ~(np.signbit(x) & np.signbit(y)), np.abs(found), found)
-    np.copyto(out, found)
+    if x.dtype.kind == "f":
+        np.copyto(out, np.where((x > y) | (y != y) | ((x == y) & np.signbit(y)), x, y))
+    else:
+        np.maximum(x, y, out=out)
 
 
 # --- the variants, by name ------------------------------------------------------------------------------------------

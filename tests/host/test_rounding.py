@@ -175,6 +175,17 @@ def test_a_cast_to_the_same_dtype() -> None:
     x = ta.asarray([0.1])
     assert x.astype("float32", rounding="rz", copy=False) is x
     assert x.astype("float32", rounding="rz") is not x
+    assert ta.asarray([7]).astype("int64", saturate=True, copy=False).tolist() == [7]
+
+
+@pytest.mark.parametrize("dtype", [name for name in FORMATS if np.isinf(np.array(np.inf).astype(dtype_of(name)))])
+def test_infinities_saturate_in_their_own_dtype(dtype: str) -> None:
+    x = ta.asarray(np.array([np.inf, -np.inf, np.nan, 1.0, -0.0]).astype(dtype_of(dtype)))
+    largest = float(ml_dtypes.finfo(dtype_of(dtype)).max)
+    for found in (x.astype(dtype, saturate=True), x.astype(dtype, saturate=True, rounding="rz", copy=False)):
+        assert found.dtype == x.dtype
+        assert repr(found.astype("float64").tolist()) == repr([largest, -largest, math.nan, 1.0, -0.0])
+    assert math.isinf(float(x.astype(dtype)[0]))
 
 
 # --- layouts, targets, operands -------------------------------------------------------------------------------------

@@ -59,14 +59,36 @@ def _arithmetic(name: str) -> list[str]:
 def _selection() -> list[str]:
     device, names = _device(), ("minimum", "maximum")
     flushed = [row for name in names for row in selection(name, "float32", 500, True, device)]
-    return flushed + [row for name in names for dtype in COMPUTED for row in selection(name, dtype, 500, device=device)]
+    wide = [row for name in names for dtype in COMPUTED for row in selection(name, dtype, 500, device=device)]
+    return flushed + wide + _selected_of_numbers(device)
+
+
+def _selected_of_numbers(device: str) -> list[str]:
+    """A number and a 0-d array are no blocks in a kernel."""
+    wrong = []
+    x = [1.0, -1.0, 0.0, -0.0, ta.nan]
+    for number in (0.0, -0.0, ta.nan, 0.5):
+        for name in ("minimum", "maximum"):
+            function = getattr(ta, name)
+            array, point = ta.asarray(x, device=device), ta.asarray(number, device=device)
+            want = repr(function(ta.asarray(x, device="cpu"), number, propagate_nan=False).tolist())
+            found = [
+                function(*given, propagate_nan=False) for given in ((array, number), (number, array), (array, point))
+            ]
+            wrong += [f"{name} {number}" for result in found if repr(result.tolist()) != want]
+    return wrong
 
 
 def _casts() -> list[str]:
     device = _device()
     pairs = [(source, target) for source in COMPUTED for target in COMPUTED if source != target]
     ways = [(mode, saturate) for mode in (None, *MODES, "ra") for saturate in (False, True)]
-    return [row for pair in pairs for way in ways for row in cast(*pair, *way, 200, device)]
+    x = ta.asarray([ta.inf, -ta.inf, ta.nan, 1.0, -0.0], device="cpu")
+    wrong = []
+    for own in (x.astype(dtype) for dtype in COMPUTED):
+        found, want = (array.astype(own.dtype, saturate=True) for array in (own.to_device(device), own))
+        wrong += [f"{own.dtype} to itself"] if repr(found.tolist()) != repr(want.tolist()) else []
+    return wrong + [row for pair in pairs for way in ways for row in cast(*pair, *way, 200, device)]
 
 
 def _integers() -> list[str]:
