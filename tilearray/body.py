@@ -147,8 +147,9 @@ def _build(op: Op, semantics: Semantics, types: tuple[Type, ...], out: np.dtype 
     if not op.moves:
         last = add("call", typing.function, tuple(arguments), typing.returns.name, _triton(op, typing))
     how = () if op.choice is None else op.choice.cast
-    for before, after in ((typing.returns, typing.result), (typing.result, stored)):
-        if before != after:
+    clamps = op.choice is not None and op.choice.saturate  # what has the dtype already, too: infinities
+    for before, after, needed in ((typing.returns, typing.result, False), (typing.result, stored, clamps)):
+        if needed or before != after:
             last = add("cast", last, after.name, *how)
     return Body(tuple(inputs), tuple(nodes), (last,), (stored.name,), tuple(scalars), stored)
 

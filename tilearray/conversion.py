@@ -68,7 +68,7 @@ def astype(
     x : Array
     dtype : dtype or name
     copy : bool
-        False returns `x` itself where its dtype is `dtype` already.
+        False returns `x` itself where its dtype is `dtype` already, and no float is to saturate.
     device : Device or str, optional
         Where the result is to be.
     rounding : str, optional
@@ -76,7 +76,7 @@ def astype(
         +infinity, "ra" to nearest with ties away from zero. A float becomes an integer by "rzi".
     saturate : bool
         Whether integers that an integer dtype does not hold are clamped instead of wrapped, and floats that a float
-        does not hold, infinities among them, become its largest value; NaN stays NaN.
+        does not hold, infinities among them, become its largest value, also where `x` has the dtype; NaN stays NaN.
 
     Raises
     ------
@@ -100,9 +100,9 @@ def astype(
     target = dtypes.as_dtype(dtype, "astype")
     x = x if device is None else to_device(x, device)
     row = convert
-    if rounding is not None or saturate:
+    if rounding is not None or saturate is not False:
         row = derived(convert, cast_choice(x.dtype, target, rounding, saturate))
-    if target == x.dtype:
+    if target == x.dtype and row is convert:
         return copy_of(x) if copy else x
     return stored_as(row, x, target)
 

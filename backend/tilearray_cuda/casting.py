@@ -64,7 +64,7 @@ def cast_text(value: Value, source: str, target: str, mode: str = "rn", saturate
     >>> cast_text(("v",), "float64", "float32", "rm")
     ('libdevice.double2float_rd(v)',)
     """
-    if source == target:
+    if source == target and not saturate:
         return value
     how = Rounding(mode, saturate)
     before, after = STORAGE[source].kind, STORAGE[target].kind
@@ -92,7 +92,7 @@ def _truth(value: Value, source: str) -> str:
 
 
 def _real(value: str, source: str, target: str, how: Rounding) -> str:
-    if source == target:
+    if source == target and not how.saturate:
         return value
     if STORAGE[source].kind == "bits":
         decoded = _decode(value, source)
@@ -141,6 +141,8 @@ def _to_wide(value: str, source: str, target: str, how: Rounding) -> str:
     """float32 or float64. Only float64 and integers are rounded, and only floats may lie beyond the largest one."""
     register, kind, itemsize = STORAGE[target].register, STORAGE[source].kind, STORAGE[source].itemsize
     clamps = how.saturate and kind == "float"
+    if source == target:
+        return _clamped(value, target)
     if source == "float64":
         return _double_to_float(_clamped(value, target) if clamps else value, how)
     if kind == "float" or itemsize < 4 or how.mode == "rn" or (itemsize == 4 and target == "float64"):
