@@ -98,10 +98,10 @@ def astype(
     from tilearray.ops import convert
 
     target = dtypes.as_dtype(dtype, "astype")
-    x = x if device is None else to_device(x, device)
     row = convert
     if rounding is not None or saturate is not False:
         row = derived(convert, cast_choice(x.dtype, target, rounding, saturate))
+    x = x if device is None else to_device(x, device)
     if target == x.dtype and row is convert:
         return copy_of(x) if copy else x
     return stored_as(row, x, target)

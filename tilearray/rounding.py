@@ -295,7 +295,7 @@ def parameters(options: Options) -> str:
         text += "flush_to_zero : bool\n    float32 only: denormal operands and results become zeros of their sign.\n"
     if options.ignoring_nan:
         text += "propagate_nan : bool\n    False gives the other operand where one is NaN, and -0.0 < 0.0.\n"
-    return text
+    return text.rstrip("\n") + "\n" if text else ""
 
 
 def _described(mode: str, options: Options) -> str:

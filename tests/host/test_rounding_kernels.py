@@ -175,7 +175,8 @@ def test_casts_compile_for_every_architecture(source: str, target: str, arch: in
 
 def test_the_source_of_each_variant_is_another() -> None:
     """Compiled kernels are kept by their source."""
-    ways = [{"rounding": mode, "flush_to_zero": flush} for mode in (*MODES, "full", "approx") for flush in (0, 1)]
+    modes = (*MODES, "full", "approx")
+    ways = [{"rounding": mode, "flush_to_zero": flush} for mode in modes for flush in (False, True)]
     texts = {kernel_of("divide", "float32", **way).source.text for way in ways}
     assert len(texts) == len(ways)
     narrow = {kernel_of("divide", "float16", rounding=mode).source.text for mode in MODES}
