@@ -92,6 +92,9 @@ class Choice:
         return () if mode == "rn" and not self.saturate else (mode, self.saturate)
 
 
+USUAL: Final = Choice()
+
+
 def directed(expression: str) -> dict[str, str]:
     """Return the expressions of RN, which is the row's own, RZ, RM and RP; ``{mode}`` is CUDA's name of the mode.
 
@@ -165,7 +168,7 @@ def variant(op: Op, rounding: Any = None, flush_to_zero: bool = False, propagate
 
 def derived(op: Op, choice: Choice) -> Op:
     """Return the row derived for a choice, the same object for every call."""
-    if choice == Choice():
+    if choice == USUAL:
         return op
     found = _VARIANTS.get((op, choice))
     return found if found is not None else _VARIANTS.setdefault((op, choice), _derive(op, choice))
