@@ -172,7 +172,8 @@ import sys
 sys.path.insert(0, {tests!r})
 from test_warm import Recorder
 from tilearray_cuda import cache, launch
-launch.load_function = lambda device, cubin: sys.stdout.write(cubin.name) and SimpleNamespace(parameters=None)
+function = SimpleNamespace(parameters=None, threads=128, shared=0)
+launch.load_function = lambda device, cubin: sys.stdout.write(cubin.name) and function
 gpu = Recorder()
 gpu.array(64, 64) + gpu.array(64, 64).T
 assert "triton" not in sys.modules
