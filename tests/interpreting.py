@@ -317,7 +317,8 @@ def programs_of(kernel: Kernel) -> int:
     shape, tile = kernel.loop.shape, dict(kernel.source.constants)
     if "BLOCK" in tile:
         return -(-(math.prod(shape) + kernel.spec.lead) // tile["BLOCK"])
-    return -(-shape[-2] // tile["ROWS"]) * -(-shape[-1] // tile["COLUMNS"]) * math.prod(shape[:-2])
+    merged = shape[-3] if kernel.spec.merged else 1
+    return -(-shape[-2] // tile["ROWS"]) * -(-shape[-1] * merged // tile["COLUMNS"]) * math.prod(shape[:-2]) // merged
 
 
 def of_the_host(name: str) -> Any:

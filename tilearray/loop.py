@@ -161,6 +161,8 @@ class LayoutClass(NamedTuple):
     """16, 4 or 1: what divides the strides that are arguments, of operands with a stride of 1 beside them."""
     fits: Ints
     """Block sizes that the last two axes, or the last one, fill well; () where one axis is all there is."""
+    merges: bool
+    """Whether the columns of tiles are the last axis and the last but two, as one; the last alone fills them badly."""
 
 
 NARROW = 512
@@ -175,7 +177,7 @@ def layout_class(loop: Loop) -> LayoutClass:
 
     Examples
     --------
-    >>> layout_class(make_loop((80, 300), [(300, 1), (1, 80)]))[2:]
+    >>> layout_class(make_loop((80, 300), [(300, 1), (1, 80)]))[2:6]
     ((('other', 1), (1, 'other')), 32, 4, (64, 64))
     """
     return LayoutClass(*class_key(loop))
@@ -186,9 +188,9 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
     shape, operands, _, case, index_bits = loop
     if len(shape) == 1:
         if operands.count((1,)) == len(operands):
-            return case, 1, operands, index_bits, 1, ()
+            return case, 1, operands, index_bits, 1, (), False
         steps = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
-        return case, 1, steps, index_bits, 1, ()
+        return case, 1, steps, index_bits, 1, (), False
     classes: list[tuple[int | str, int | str]] = []
     pitches = 0  # the bits of all: what divides their lowest one divides them all
     for strides in operands:
@@ -203,9 +205,11 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
     if case is _LOOKUP:
         dense = (shape[-1], 1)
         classes = [("extent", 1) if strides == dense else known for strides, known in zip(operands, classes)]
-    fits = _fits(case, shape) if prod(shape) >= LARGE else _SMALL[case][shape[-1] >= NARROW]
+    large = prod(shape) >= LARGE
+    fits = _fits(case, shape) if large else _SMALL[case][shape[-1] >= NARROW]
+    merges = large and len(shape) > 2 and len(fits) == 2 and _merges(shape[-1], operands)
     divisible = 16 if not pitches % 16 else 1 if pitches % 4 else 4
-    return case, len(shape), tuple(classes), index_bits, divisible, fits
+    return case, len(shape), tuple(classes), index_bits, divisible, fits, merges
 
 
 _SMALL = {
@@ -235,6 +239,19 @@ def _filled(extent: int, block: int, parts: int) -> int:
     while block > 16 and -extent % block * parts > extent:
         block >>= 1
     return block
+
+
+def _merges(columns: int, operands: tuple[Ints, ...]) -> bool:
+    """Whether so few columns are in no whole blocks of 64, and the result's go on in the last axis but two.
+
+    So must those of each operand that is dense in them; of other operands, tiles look both indices up.
+
+    >>> _merges(900, ((900, 360000, 1), (800, 1, 320000)))
+    True
+    """
+    if columns % 64 == 0 or columns >= 1024 or operands[0][-1] != 1:
+        return False
+    return all(strides[-3] == columns for strides in operands if strides[-1] == 1)
 
 
 def case_as_it_stands(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase | None:

@@ -202,33 +202,34 @@ def _two_rows(tag: str = "", elements: str = "tl.arange(0, BLOCK)") -> list[str]
 
 
 def _tile_kernel(spec: KernelSpec) -> list[str]:
-    row, column = spec.rank - 2, spec.rank - 1
-    lines = [
-        f"column_tiles = tl.cdiv(n{column}, COLUMNS)",
-        f"row_tiles = tl.cdiv(n{row}, ROWS)",
-        f"program = {_program(spec)}",
-        "first_column = (program % column_tiles) * COLUMNS",
-        "program = program // column_tiles",
-        "first_row = (program % row_tiles) * ROWS",
-        "program = program // row_tiles" if spec.rank > 2 else "",
-    ]
-    for axis in range(spec.rank - 3, 0, -1):
+    """Programs go along the output's rows; along the columns of what is turned, where those are two axes in one."""
+    row, column, merged = spec.rank - 2, spec.rank - 1, spec.rank - 3
+    outer = list(range(merged if spec.merged else row))
+    tiles = [("column", spec.columns), ("row", f"n{row}")]
+    lines = [f"columns = n{merged} * n{column}  # as one axis"] if spec.merged else []
+    lines += [f"{name}_tiles = tl.cdiv({extent}, {name.upper()}S)" for name, extent in tiles]
+    lines += [f"program = {_program(spec)}"]
+    for name, _ in reversed(tiles) if spec.merged else tiles:
+        lines += [
+            f"first_{name} = (program % {name}_tiles) * {name.upper()}S",
+            f"program = program // {name}_tiles",
+        ]
+    for axis in outer[:0:-1]:
         lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
-    lines += ["i0 = program"] if spec.rank > 2 else []
+    lines += ["i0 = program"] if outer else []
+    lines = lines if outer else lines[:-1]
     lines += [
         "row = (first_row + tl.arange(0, ROWS))[:, None]",
         "column = (first_column + tl.arange(0, COLUMNS))[None, :]",
     ]
-    for operand in spec.arrays:
-        outer = [f"i{axis} * {operand.name}_s{axis}" for axis in range(spec.rank - 2)]
-        if outer:
-            offset = f"({' + '.join(outer)})"
-            lines.append(
-                f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if operand.dtype == 'complex128' else offset}"
-            )
+    if spec.merged:
+        lines += [f"i{merged} = column // n{column}", f"inner = column - i{merged} * n{column}"]
+    for operand in spec.arrays if outer else ():
+        offset = f"({' + '.join(f'i{axis} * {operand.name}_s{axis}' for axis in outer)})"
+        lines.append(f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if operand.dtype == 'complex128' else offset}")
     return [
-        *[line for line in lines if line],
-        f"if (first_row + ROWS <= n{row}) & (first_column + COLUMNS <= n{column}):",
+        *lines,
+        f"if (first_row + ROWS <= n{row}) & (first_column + COLUMNS <= {spec.columns}):",
         *_indented(body_text(spec, Branch(None))),
         "else:",
         *_indented(_edge(spec, in_pieces=any(is_turned(spec, operand) for operand in spec.arrays))),
@@ -237,7 +238,7 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
 
 def _edge(spec: KernelSpec, in_pieces: bool) -> list[str]:
     """The masked branch; `_end` says why in pieces."""
-    rows, columns = f"n{spec.rank - 2}", f"n{spec.rank - 1}"
+    rows, columns = f"n{spec.rank - 2}", spec.columns
     if not in_pieces:
         return [f"in_rows = row < {rows}", f"in_columns = column < {columns}", *body_text(spec, Branch("tile"))]
     return [

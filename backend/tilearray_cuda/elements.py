@@ -179,10 +179,10 @@ def _dense_axis(spec: KernelSpec, operand: Operand) -> int | None:
 def _dense_pairs(spec: KernelSpec, operand: Operand, branch: Branch, axis: int) -> str:
     """Arguments of the functions on pairs that are neighbours: rows, or columns turned into rows."""
     name = f"{operand.name}_s{spec.rank - 1 - axis}"
-    term = _term(("column", "row")[axis], _last_two(operand)[1 - axis], name)
+    term = _term("row", _last_two(operand)[0], name) if axis else _column_term(spec, operand)
     rows, mask = (term, "in_rows") if axis else (f"tl.trans({term})", "tl.trans(in_columns)")
     first, count = (("first_row", "ROWS"), ("first_column", "COLUMNS"))[axis]
-    masks = f", {mask}, n{spec.rank - 2 + axis}" if branch.mask else ""
+    masks = f", {mask}, {spec.columns if axis else f'n{spec.rank - 2}'}" if branch.mask else ""
     return f"{operand.name}, {rows}, {first}, {count}{masks}"
 
 
@@ -259,7 +259,7 @@ def _guard(spec: KernelSpec, operand: Operand, branch: Branch, place: str = "") 
     if place:
         mask = branch.everywhere
     elif branch.mask == "tile":
-        mask = _tile_mask(operand)
+        mask = _tile_mask(spec, operand)
     else:
         mask = branch.mask if any(operand.strides or ()) else None
     return f", mask={mask}" if mask else ""
@@ -292,10 +292,20 @@ def _flat_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
 
 
 def _tile_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
-    row, column = _last_two(operand)
-    axis = spec.rank - 2
-    terms = [_term(branch.row, row, f"{operand.name}_s{axis}"), _term("column", column, f"{operand.name}_s{axis + 1}")]
+    terms = [
+        _term(branch.row, _last_two(operand)[0], f"{operand.name}_s{spec.rank - 2}"),
+        _column_term(spec, operand),
+    ]
     return " + ".join(term for term in terms if term)
+
+
+def _column_term(spec: KernelSpec, operand: Operand) -> str:
+    """How far a column of a tile lies from the first."""
+    column, name, axis = _last_two(operand)[1], operand.name, spec.rank - 1
+    if not spec.merged or column == 1:
+        return _term("column", column, f"{name}_s{axis}")
+    inner = _term("inner", column, f"{name}_s{axis}")
+    return f"(i{axis - 2} * {name}_s{axis - 2}{f' + {inner}' if inner else ''})"
 
 
 def _last_two(operand: Operand) -> tuple[int | str, int | str]:
@@ -303,9 +313,9 @@ def _last_two(operand: Operand) -> tuple[int | str, int | str]:
     return row, column
 
 
-def _tile_mask(operand: Operand) -> str | None:
+def _tile_mask(spec: KernelSpec, operand: Operand) -> str | None:
     row, column = _last_two(operand)
-    parts = (["in_rows"] if row != 0 else []) + (["in_columns"] if column != 0 else [])
+    parts = (["in_rows"] if row != 0 else []) + (["in_columns"] if column != 0 or spec.merged else [])
     return " & ".join(parts) or None
 
 

@@ -38,7 +38,7 @@ class Kernel:
         Of each operand, as `calls.written_out` takes them.
     itemsizes, unshifted : tuple of int or None
         For each operand, bytes of an element, and 0; None for a number.
-    block : (int, int, int)
+    block : (int, int, int, bool)
         What a program has of a loop; see `block_of`.
     written : dict
         What binds loops of the kernel to calls, by how they differ.
@@ -141,18 +141,20 @@ def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[boo
     return Kernel(spec, source, launch.load_function(device, cubin_of(source, device.arch)))
 
 
-def block_of(spec: KernelSpec, tile: Tile) -> tuple[int, int, int]:
-    """Return the rows and columns of a program along a loop's last two axes, and how far ahead the first one begins.
+def block_of(spec: KernelSpec, tile: Tile) -> tuple[int, int, int, bool]:
+    """Return the rows and columns of a program, how far ahead the first one begins, and if columns are of two axes.
 
     There are 0 rows where a program has so many columns of all elements, whatever their axes.
     """
-    return 0 if spec.case in FLAT_CASES else tile.rows, tile.columns, spec.lead
+    return 0 if spec.case in FLAT_CASES else tile.rows, tile.columns, spec.lead, spec.merged
 
 
-def programs_over(shape: tuple[int, ...], rows: int, columns: int, lead: int) -> int:
+def programs_over(shape: tuple[int, ...], rows: int, columns: int, lead: int, merged: bool) -> int:
     """Return the number of programs that cover a loop."""
     if not rows:
         return -(-(prod(shape) + lead) // columns)
+    if merged:
+        shape = (*shape[:-3], shape[-2], shape[-3] * shape[-1])
     return prod(shape[:-2]) * -(-shape[-2] // rows) * -(-shape[-1] // columns)
 
 

@@ -52,6 +52,7 @@ class KernelSpec:
     index_bits : 32 or 64
     divisible : what divides every stride argument of an operand that also has a stride of 1, as far as vectors need it
     fits : block sizes that the last axes fill well
+    merged : whether the columns of tiles are the last axis and the last but two, which are one for what is dense there
     """
 
     operands: tuple[Operand, ...]
@@ -64,6 +65,7 @@ class KernelSpec:
     index_bits: int
     divisible: int
     fits: tuple[int, ...]
+    merged: bool = False
 
     @property
     def name(self) -> str:
@@ -82,6 +84,11 @@ class KernelSpec:
     def arrays(self) -> tuple[Operand, ...]:
         """The operands that are in memory."""
         return tuple(operand for operand in self.operands if operand.strides is not None)
+
+    @property
+    def columns(self) -> str:
+        """The extent of a tile's columns, by name."""
+        return "columns" if self.merged else f"n{self.rank - 1}"
 
     @property
     def lead(self) -> int:
@@ -123,4 +130,5 @@ def make_spec(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel
         layout_class.index_bits,
         min(layout_class.divisible, max(VECTOR // min(ITEMSIZE[operand.dtype] for operand in operands), 1)),
         layout_class.fits,
+        layout_class.merges and min(ITEMSIZE[operand.dtype] for operand in operands) > 1,  # bytes are turned by fours
     )

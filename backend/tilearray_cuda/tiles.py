@@ -60,7 +60,8 @@ def tile_of(spec: KernelSpec, arch: int) -> Tile:
     if spec.case == "rows":
         return _in_rows(tables["rows"][itemsize], spec.fits[0])
     least = min(ITEMSIZE[operand.dtype] for operand in spec.arrays)
-    return _over_axes(tables["tile" if spec.divisible * least >= VECTOR else "odd"][itemsize], spec.fits)
+    tile = tables["tile" if spec.divisible * least >= VECTOR else "odd"][itemsize]
+    return _over_axes(tile, (spec.fits[0], tile.columns) if spec.merged else spec.fits)
 
 
 def _looked_up(tile: Tile, row: int) -> Tile:

@@ -43,6 +43,9 @@ def test_the_emulated_device_launches_as_many_programs(dtype, strides, aligned):
     found = pytest.importorskip("tilearray_cuda.kernel")
     body = body_for("add", [dtype] * 2)
     kernels = [kernel_for(body, (40, 600), strides, aligned=aligned)]
+    boxes = [[(each * 40, each, 1)] * 2 + [(1, 64, 64 * 40)] for each in (900, 901, 1024)]
+    kernels += [kernel_for(body, (64, 40, box[0][1]), box, aligned=aligned) for box in boxes]
+    assert [kernel.spec.merged for kernel in kernels[1:]] == [dtype != "uint8", dtype != "uint8", False]
     kernels += [kernel_for(body, (size,), [(1,)] * 3, aligned=aligned) for size in (1, 1023, 1024, 1025, 2047, 2048)]
     for kernel in kernels:
         block = found.block_of(kernel.spec, kernel.source.tile)

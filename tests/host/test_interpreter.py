@@ -16,6 +16,7 @@ from interpreting import FaultError, Interpreter, interpreting, planned, program
 from kernels import Strides, body_for, kernel_for, needs_triton
 from strategies import shapes, views
 
+from tilearray import loop
 from tilearray.loop import LayoutCase
 
 pytestmark = needs_triton
@@ -131,6 +132,42 @@ def test_turned(name: str, dtype: str, interpreter: Interpreter) -> None:
         for index_bits in (32, 64):
             found = interpreter.call(op, x, y, out=out, index_bits=index_bits, tile=tile)
             assert found.tobytes() == expected.tobytes()
+
+
+# shape, strides of x and of y; the result is in C order, its columns and the axis before them are one
+MERGED: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
+    "first and last swapped of 3": ((70, 5, 90), (450, 90, 1), (1, 70, 350)),
+    "odd": ((67, 7, 93), (651, 93, 1), (1, 67, 469)),
+    "columns that fill no block": ((40, 33, 3), (99, 3, 1), (1, 40, 1320)),
+    "repeated in the rows": ((70, 5, 90), (0, 90, 1), (1, 70, 350)),
+    "repeated in an axis of the columns": ((70, 5, 90), (450, 90, 1), (1, 0, 70)),
+    "repeated in the columns": ((70, 5, 90), (5, 1, 0), (1, 70, 350)),
+    "one element": ((70, 5, 90), (0, 0, 0), (1, 70, 350)),
+    "backwards": ((70, 5, 90), (-450, -90, -1), (1, -70, -350)),
+    "pitches": ((70, 5, 90), (512, 90, 1), (1, 80, 480)),
+    "of 4 axes": ((3, 40, 5, 90), (18000, 450, 90, 1), (18000, 1, 40, 200)),
+    "three fastest axes": ((70, 5, 90), (1, 70, 350), (5, 1, 350)),
+}  # fmt: skip
+APART: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
+    "a row": ((70, 5, 90), (0, 0, 1), (1, 70, 350)),
+    "a pitch before the columns": ((70, 5, 90), (480, 96, 1), (1, 70, 350)),
+    "columns that fill blocks": ((70, 5, 256), (1280, 256, 1), (1, 70, 350)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MERGED | APART)
+def test_columns_of_two_axes(name: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in large loops; bytes have columns of one axis. Dtypes, and whole or small tiles, take turns."""
+    monkeypatch.setattr(loop, "LARGE", 1)
+    shape, *strides = (MERGED | APART)[name]
+    first = list(MERGED | APART).index(name)
+    for turn, dtype in enumerate(("float32", "bfloat16", "complex64", "complex128", "uint8"), first):
+        x, y = (strided(dtype, shape, each, seed) for seed, each in enumerate(strides))
+        options = {"out": np.empty(shape, dtype_of(dtype)), "index_bits": 64 if turn % 2 else 32}
+        call = planned("add", x, y, **options)
+        assert call.kernel.spec.case in ("tile", "mixed")
+        assert call.kernel.spec.merged == (name in MERGED and dtype != "uint8")
+        assert interpreter.run(call, SMALL if turn % 3 else None).tobytes() == (x + y).tobytes()
 
 
 @pytest.mark.parametrize("form", ["int32", "int64", "small blocks"])

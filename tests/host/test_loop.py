@@ -215,6 +215,30 @@ def test_layout_class_depends_on_no_size():
     assert layout_class(make_loop((2**31,), [(1,)])) != layout_class(make_loop((2**31 - 1,), [(1,)]))
 
 
+@pytest.mark.parametrize(
+    ("columns", "merges"),
+    [(900, True), (901, True), (300, True), (48, True), (4, True), (1023, True), (1024, False), (1025, False),
+     (960, False), (448, False), (64, False)],
+)  # fmt: skip
+def test_columns_merge_where_they_fill_no_whole_tiles(columns, merges):
+    """And where every operand that is dense in them goes on in the axis before, as the result does."""
+    shape, turned = (400, 800, columns), (800, 1, 320_000)
+
+    def found(*operands, shape=shape):
+        return layout_class(make_loop(shape, operands))
+
+    dense = (columns, 400 * columns, 1)
+    assert found(dense, dense, turned).merges is merges
+    assert found(dense, (columns, 0, 1), turned).merges is merges
+    assert found(dense, (1, 0, 0), turned).merges is merges
+    assert found(dense, dense, turned, shape=(2, 3, columns)).merges is False, "small"
+    for apart in ((0, 0, 1), (0, 400 * columns, 1), (columns + 4, 400 * columns, 1)):
+        assert found(dense, apart, turned).merges is False
+    spaced = tuple(2 * stride for stride in dense)
+    assert found(spaced, turned).merges is False
+    assert found((800 * columns, columns, 1), (800 * columns, 1, 800)).merges is False, "rows come before the columns"
+
+
 def test_fields_in_order():
     """Backends unpack a Loop, and cache it by value."""
     loop = make_loop((3,), [(1,), (2,)])

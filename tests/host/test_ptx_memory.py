@@ -31,6 +31,9 @@ TOUCHES: dict[str, tuple[tuple[int, ...], list[Strides], int, int, int]] = {
     "reversed, of 4 axes": (
         *((16, 32, 64, 48), [(98304, 3072, 48, 1), (98304, 3072, 48, 1), (1, 16, 512, 32768)], 2, 0, 0),
     ),
+    "columns of two axes": (
+        *((800, 400, 912), [(364800, 912, 1), (364800, 912, 1), (1, 800, 320000)], 2, 0, 0),
+    ),
     "three fastest axes": ((64, 64, 64), [(4096, 64, 1), (1, 64, 4096), (64, 1, 4096)], 1, 1, 0),
 }  # fmt: skip
 DTYPES = ["float32", "int8", "bfloat16", "float64", "complex64"]
@@ -197,14 +200,18 @@ def test_tiles_fit_the_shared_memory_that_needs_no_asking(dtype: str) -> None:
 
 @pytest.mark.parametrize("name", [*TOUCHES, *LOOKS, "narrow row"])
 def test_int32_indices_are_never_divided_in_64_bits(name: str) -> None:
-    """And a block divides once for each of its axes but the first; in narrow rows every element does."""
+    """And a block divides once for each of its axes but the first; in narrow rows every element does.
+
+    So does every vector that is turned, where columns are of two axes.
+    """
     kernel = touching(name, "float32")
     assert kernel.spec.index_bits == 32
     code = compiled(kernel)
     assert not code.count(r"(div|rem)\.[su]64")
     tile = kernel.source.tile
-    elements = tile.columns // (32 * tile.warps) if name == "narrow row" else 0
-    divisions = elements or {"flat": 0, "strided": 0, "lookup": 1}.get(kernel.spec.case, kernel.spec.rank)
+    elements = tile.of_a_thread if name == "narrow row" else 0
+    vectors = tile.of_a_thread // 4 if kernel.spec.merged else 0
+    divisions = elements or vectors + {"flat": 0, "strided": 0, "lookup": 1}.get(kernel.spec.case, kernel.spec.rank)
     assert code.count(r"(div|rem)\.[su]32") <= divisions
 
 
