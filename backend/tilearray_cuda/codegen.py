@@ -147,7 +147,10 @@ def _start(spec: KernelSpec) -> list[str]:
 
 
 def _lookup_kernel(spec: KernelSpec, tile: Tile) -> list[str]:
-    """Flat over a dense output; a block that lies in one row reads its column once, and its row in vectors."""
+    """Flat over a dense output; a block that lies in one row reads its column once, and its row in vectors.
+
+    Loads wait for the division, so it is the faster one, of unsigned integers.
+    """
     lines = ["size = n0 * n1", f"start = {_program(spec)} * BLOCK", "index = start + tl.arange(0, BLOCK)"]
     if spec.fits == (1,):
         return [
@@ -160,10 +163,10 @@ def _lookup_kernel(spec: KernelSpec, tile: Tile) -> list[str]:
             "    inside = index < size",
             *_indented(body_text(spec, Branch("inside"))),
         ]
-    in_pieces = spec.ragged and tile.of_a_thread > PIECE
+    in_pieces, unsigned = spec.ragged and tile.of_a_thread > PIECE, f"tl.uint{spec.index_bits}"
     return [
         *lines,
-        "first_row = start // n1",
+        f"first_row = (start.to({unsigned}) // n1.to({unsigned})).to(tl.int{spec.index_bits})",
         "first_column = start - first_row * n1",
         "if first_column <= n1 - BLOCK:",
         "    in_row = first_column + tl.arange(0, BLOCK)",
