@@ -63,7 +63,7 @@ def many(
 
     run()
     assert ran >= count
-    assert computed >= least * count or count < 20, f"{computed} of {count} calls gave a result"
+    assert computed + math.sqrt(count) >= least * count, f"{computed} of {count} calls gave a result"
 
 
 # --- memory: what a call may write --------------------------------------------------------------------------------
