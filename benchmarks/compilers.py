@@ -93,6 +93,7 @@ class FusedCuPy(Compiler, CuPy):
         return super().refuses(row)
 
     def transformed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__name__ = "fused"  # that of the kernel in C++, where "<lambda>" is none
         return self.xp.fuse(function)
 
 

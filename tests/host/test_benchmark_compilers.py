@@ -146,7 +146,7 @@ def test_torch_compile_traces_every_row_whole(compiled_torch: Any):
 
 
 class FusedNumPy(compilers.FusedCuPy):
-    """cupy.fuse over NumPy: it takes arrays only."""
+    """cupy.fuse over NumPy: it takes arrays only, and functions whose name is one in C++."""
 
     adopt = libraries.Library.adopt
     to_numpy = libraries.Library.to_numpy
@@ -157,6 +157,8 @@ class FusedNumPy(compilers.FusedCuPy):
         self.fused = 0
 
     def fuse(self, function: Any) -> Any:
+        assert function.__name__.isidentifier()
+
         def fused(*given: Any) -> Any:
             assert all(isinstance(x, np.ndarray) for x in given)
             self.fused += 1
