@@ -132,6 +132,7 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = Fal
         tile = axes.pop(second), axes.pop()
         axes = [*_merge(axes), *tile] if axes else [*tile]  # those beside the gap may be one now
         *strides, extents = zip(*axes)
+        case, _ = _case(extents, strides)  # of two axes that are as fast, the nearer one counts: it may be another now
     return Loop(extents, tuple(strides), shifts, case, 32 if small else _index_bits(extents, strides))
 
 

@@ -90,6 +90,7 @@ def test_still_outputs_walk_inputs_forwards(problem):
 
 
 @given(problems())
+@example(((2, 2, 2), [(1, 2, 0), (0, 0, 0), (0, 1, 2), (1, 1, 2)]))
 def test_index_bits_and_case_from_their_definitions(problem):
     shape, strides = problem
     scale = 2**28  # All strides scaled up, so that the border is crossed often.
