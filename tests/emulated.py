@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from interpreting import FaultError, _arguments, _launch, programs_of
+from interpreting import _arguments, _launch, programs_of
 from kernels import Kernel
+from mended_interpreter import FaultError
 
 from tilearray.devices import _DEVICES, Device
 from tilearray_cuda.codegen import generate

@@ -76,12 +76,12 @@ def _loaded(name: str, dtype: str) -> str:
 def interpret(source: Source, operands: Sequence[np.ndarray], out: np.dtype[Any]) -> np.ndarray:
     """Run a kernel; in a process where Triton interprets (`interpreting.Interpreter`)."""
     import triton.language as tl
-    from interpreting import _mend
+    from mended_interpreter import mend
     from triton.runtime import interpreter
 
     from tilearray_cuda.compile import jit_function
 
-    _mend(interpreter, tl)
+    mend(interpreter, tl)
     size, block = operands[0].size, dict(source.constants)["BLOCK"]
     result = np.zeros(size, out)
     values = [*(array.ctypes.data for array in (result, *operands)), size]

@@ -12,8 +12,9 @@ import pytest
 from formats import dtype_of
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from interpreting import FaultError, Interpreter, interpreting, planned, programs_of, view
+from interpreting import Interpreter, interpreting, planned, programs_of, view
 from kernels import Strides, body_for, kernel_for, needs_triton
+from mended_interpreter import FaultError
 from strategies import shapes, views
 
 from tilearray import loop

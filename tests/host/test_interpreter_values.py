@@ -1,8 +1,8 @@
 """The values that CUDA kernels compute, in Triton's interpreter: every operation, every cast, every device function.
 
 The oracle is the one of the host's tests: tests/rules.py and tests/formats.py. In the place of libdevice's functions
-tests/interpreting.py puts NumPy's, so what is seen here is how kernels call them, and not how exact they are: that is
-left to the tests on a GPU.
+tests/mended_interpreter.py puts NumPy's, so what is seen here is how kernels call them, and not how exact they are:
+that is left to the tests on a GPU.
 """
 
 from __future__ import annotations
