@@ -1,33 +1,18 @@
-"""The allocator: what is reused, what goes back, who may use what when, and what happens when there is no more."""
+"""The allocator: what is reused, what goes back, and who may use what when."""
 
 from __future__ import annotations
 
 import gc
 import threading
-import types
 import weakref
 
 import pytest
 
-from tilearray_cuda import device as devices
-from tilearray_cuda import sources
 from tilearray_cuda.blocks import LARGE, Buffer, block_size
-from tilearray_cuda.errors import CudaError, OutOfMemoryError
+from tilearray_cuda.errors import OutOfMemoryError
 from tilearray_cuda.foreign import borrow
-from tilearray_cuda.stream import Stream
 
 MIB = 1 << 20
-
-
-def names(stub):
-    return [call.name for call in stub.log()]
-
-
-@pytest.fixture
-def side(device):
-    stream = Stream(device)
-    yield stream.handle
-    del stream
 
 
 def test_block_sizes_waste_little_and_grow():
@@ -57,7 +42,7 @@ def test_memory_is_reused_without_the_driver(device, stub):
     stub.start_log()
     for _ in range(100):
         assert device.allocate(4000, 0).pointer == pointer
-    assert names(stub) == []
+    assert [call.name for call in stub.log()] == []
 
 
 def test_streams_do_not_share_free_blocks(device, side):
@@ -84,7 +69,7 @@ def test_large_blocks_of_other_sizes_go_back(device, stub):
     del small
     stub.start_log()
     second = device.allocate(200 * MIB, 0)
-    assert names(stub) == ["cuMemFreeAsync", "cuMemAllocFromPoolAsync"]
+    assert [call.name for call in stub.log()] == ["cuMemFreeAsync", "cuMemAllocFromPoolAsync"]
     assert device.statistics().held == second.nbytes + 1024
     del second
 
@@ -262,85 +247,6 @@ def test_foreign_owners_do_not_pile_up(device, side):
     assert sum(owner() is not None for owner in owners) < 50
 
 
-# --- out of memory --------------------------------------------------------------------------------------------------
-
-
-def test_out_of_memory_flushes_and_tries_again(device, stub, side):
-    held = [device.allocate(300 * MIB, stream) for stream in (0, side)]
-    marked = device.allocate(200 * MIB, 0)
-    device.join(marked, side)
-    del held, marked
-    assert stub.used() >= 800 * MIB
-    big = device.allocate(1000 * MIB, 0)
-    assert device.statistics()[:3] == (1000 * MIB, 0, 1000 * MIB)
-    assert device.statistics().retries in (0, 1)
-    del big
-
-
-def test_small_blocks_are_flushed_too(device, stub):
-    small = [device.allocate(30 * MIB, 0) for _ in range(30)]
-    del small
-    assert device.allocate(900 * MIB, 0).nbytes == 900 * MIB
-    assert device.statistics().retries == 1
-
-
-def test_cyclic_garbage_is_collected_before_giving_up(device):
-    cycle = [device.allocate(900 * MIB, 0)]
-    cycle.append(cycle)
-    gc.disable()
-    try:
-        del cycle
-        assert device.allocate(800 * MIB, 0).nbytes == 800 * MIB
-    finally:
-        gc.enable()
-
-
-def test_out_of_memory_says_how_much_there_is(device, stub):
-    live = device.allocate(600 * MIB, 0)
-    cached = [device.allocate(20 * MIB, 0) for _ in range(5)]
-    del cached
-    with pytest.raises(OutOfMemoryError) as caught:
-        device.allocate(600 * MIB + 5, 0)
-    message = str(caught.value)
-    assert "allocate: cuda:0 (Stub 0) has no 600.0 MiB left: 42" in message
-    assert "MiB of 1.0 GiB are free, arrays of this process hold 600.0 MiB, and 100.0 MiB that were cached" in message
-    assert "cuMemAllocFromPoolAsync: CUDA_ERROR_OUT_OF_MEMORY" in message
-    assert "torch.cuda.empty_cache()" in message
-    assert caught.value.name == "CUDA_ERROR_OUT_OF_MEMORY"
-    assert isinstance(caught.value, MemoryError)
-    assert device.statistics().retries == 1
-    del live
-    assert device.allocate(600 * MIB + 5, 0).nbytes == 600 * MIB + 5
-
-
-def test_memory_taken_after_a_flush_on_a_side_stream_is_not_lost(device, stub, side):
-    """The flush forgets streams that order no memory, but not the one that asks."""
-    before = stub.used()
-    cached = [device.allocate(500 * MIB, 0), device.allocate(200 * MIB, 0)]
-    del cached
-    big = device.allocate(900 * MIB, side)
-    assert device.statistics().retries == 0  # other large blocks went back before
-    del big
-    device.empty_cache()
-    small = [device.allocate(30 * MIB, 0) for _ in range(30)]
-    del small
-    big = device.allocate(850 * MIB, side)
-    assert device.statistics().retries == 1
-    pointer = big.pointer
-    del big
-    assert device.allocate(850 * MIB, side).pointer == pointer
-    device.empty_cache()
-    assert stub.used() == before
-
-
-def test_other_errors_are_not_retried(device, stub):
-    stub.fail("cuMemAllocFromPoolAsync", 700)
-    with pytest.raises(CudaError, match="cuMemAllocFromPoolAsync: CUDA_ERROR_ILLEGAL_ADDRESS"):
-        device.allocate(12345, 0)
-    assert device.statistics().retries == 0
-    device.allocate(12345, 0)
-
-
 # --- captures -------------------------------------------------------------------------------------------------------
 
 
@@ -380,115 +286,5 @@ def test_out_of_memory_in_a_capture_does_not_synchronize(device, stub, side):
     stub.start_log()
     with pytest.raises(OutOfMemoryError):
         device.allocate(2000 * MIB, side)
-    assert "cuCtxSynchronize" not in names(stub)
+    assert "cuCtxSynchronize" not in [call.name for call in stub.log()]
     stub.capture(side, 0)
-
-
-# --- other libraries' allocators ------------------------------------------------------------------------------------
-
-
-class Counting:
-    """An allocator with its books."""
-
-    def __init__(self):
-        self.next = 1 << 40
-        self.held = {}
-        self.streams = []
-
-    def allocate(self, nbytes, stream):
-        self.next += 1 << 32
-        self.held[self.next] = nbytes
-        self.streams.append(stream)
-        return self.next
-
-    def release(self, pointer, nbytes, stream):
-        assert self.held.pop(pointer) == nbytes
-
-
-@pytest.fixture(autouse=True)
-def _driver_again():
-    yield
-    devices.set_allocator(None)
-
-
-def with_source(device, allocator):
-    sources.choose(allocator)
-    device.memory.use(sources.current(device))
-
-
-@pytest.mark.parametrize("form", ["object", "functions", "deallocate"])
-def test_an_allocator_that_is_set(device, side, stub, form):
-    counting = Counting()
-    before = device.allocate(1000, 0)
-    with_source(
-        device,
-        {
-            "object": counting,
-            "functions": (counting.allocate, counting.release),
-            "deallocate": types.SimpleNamespace(allocate=counting.allocate, deallocate=counting.release),
-        }[form],
-    )
-    first = device.allocate(1000, side)
-    assert counting.held == {first.pointer: 1024}
-    assert counting.streams == [side]
-    pointer = first.pointer
-    del first
-    assert device.allocate(1000, side).pointer == pointer  # kept for the very next one
-    second = device.allocate(5000, 0)
-    assert counting.held == {second.pointer: block_size(5000)}  # the first went back
-    stub.start_log()
-    del before
-    device.allocate(20000, 0)
-    assert "cuMemFreeAsync" in names(stub)  # to where it came from
-    with_source(device, None)
-    assert list(counting.held) == [second.pointer]
-    device.join(second, side, True)
-    stub.hold(side, True)
-    del second
-    device.allocate(777, 0)
-    assert len(counting.held) == 1
-    stub.hold(side, False)
-    device.allocate(7777, 0)
-    device.empty_cache()
-    assert counting.held == {}
-    assert device.statistics().live == 0
-
-
-def test_out_of_memory_of_an_allocator_that_is_set(device):
-    class OutOfMemoryError(RuntimeError):  # as torch's and CuPy's
-        pass
-
-    calls = []
-
-    def allocate(nbytes, stream):
-        calls.append(nbytes)
-        raise OutOfMemoryError("no more")
-
-    with_source(device, (allocate, lambda pointer, nbytes, stream: None))
-    with pytest.raises(MemoryError, match="the driver says: the allocator that was set: OutOfMemoryError: no more"):
-        device.allocate(1000, 0)
-    assert calls == [1024, 1024]
-
-
-def test_an_allocator_that_returns_no_address(device):
-    with_source(device, (lambda nbytes, stream: 1001, lambda pointer, nbytes, stream: None))
-    with pytest.raises(CudaError, match=r"set_allocator: allocate\(1024, 0\) returned 0x3e9; expected an address"):
-        device.allocate(1000, 0)
-
-
-@pytest.mark.parametrize("bad", [3, "torch", (len,), (len, 3), object(), types.SimpleNamespace(allocate=len)])
-def test_something_that_is_no_allocator(device, bad):
-    with pytest.raises(TypeError, match=r"set_allocator: expected functions allocate\(nbytes, stream\)"):
-        devices.set_allocator(bad)
-
-
-def test_torchs_allocator(device, side):
-    calls = []
-    cuda = types.SimpleNamespace(
-        caching_allocator_alloc=lambda size, index, stream: calls.append((size, index, stream)) or 1 << 40,
-        caching_allocator_delete=calls.append,
-    )
-    with_source(device, types.SimpleNamespace(cuda=cuda))
-    device.allocate(1000, side)
-    device.empty_cache()
-    assert calls == [(1024, 0, side), 1 << 40]

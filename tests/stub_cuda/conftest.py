@@ -15,6 +15,7 @@ if "TILEARRAY_STUB_CUDA" in os.environ:
     from tilearray_cuda import calls, driver, launch
     from tilearray_cuda.cubin import Cubin
     from tilearray_cuda.device import CudaDevice
+    from tilearray_cuda.stream import Stream
 else:
     collect_ignore_glob = ["*.py"]
 
@@ -104,6 +105,14 @@ def device(stub: Stub) -> Iterator[CudaDevice]:
     yield device
     stub.reset()
     device.empty_cache()
+
+
+@pytest.fixture
+def side(device: CudaDevice) -> Iterator[int]:
+    """A stream beside the default one."""
+    stream = Stream(device)
+    yield stream.handle
+    del stream
 
 
 @pytest.fixture
