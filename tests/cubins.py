@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tilearray_cuda import cubin
+import pytest
+
+from tilearray_cuda import cache, cubin
 from tilearray_cuda.cache import Cubin, CubinCache, key_of
 
 OPTIONS: tuple[tuple[str, object], ...] = (("num_warps", 4), ("enable_fp_fusion", False))
@@ -55,6 +57,14 @@ def age(kept: CubinCache, source: str, seconds: float) -> None:
 
 def file_size(size: int) -> int:
     return len(cubin.pack(key("a"), 90, kernel_of("a", size)))
+
+
+def empty_cache(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the shared cache, of this process and of those that it starts, be in a directory that is not there yet."""
+    monkeypatch.setenv("TILEARRAY_CACHE_DIR", str(directory))
+    monkeypatch.delenv("TILEARRAY_CACHE_SIZE", raising=False)
+    monkeypatch.setattr(cache, "_shared", [])
+    return directory
 
 
 def start(code: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
