@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 
 import ml_dtypes
 import numpy as np
 import pytest
+from capsules import field
 
 from tilearray import dtypes
 from tilearray.dtypes import as_dtype, dtype_of, finfo, iinfo, info, isdtype
@@ -67,12 +67,9 @@ def test_the_tuples_list_every_row_once() -> None:
 
 
 def dlpack_code(tensor: object) -> tuple[int, int]:
-    """Read type code and bits out of a DLManagedTensor: a pointer, a device (8 bytes), ndim (4), then the dtype."""
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    """Type code and bits that an array exports."""
     capsule = tensor.__dlpack__()
-    code, bits = (ctypes.c_uint8 * 2).from_address(get_pointer(capsule, b"dltensor") + 20)
-    return code, bits
+    return field(capsule, "code").value, field(capsule, "bits").value
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith(("bfloat", "float8", "float4"))])

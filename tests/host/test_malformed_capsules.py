@@ -7,6 +7,7 @@ import math
 import random
 
 import pytest
+from capsules import DLManagedTensor, DLManagedTensorVersioned, capsule_name, new_capsule
 
 from tilearray import dtypes
 from tilearray.errors import TileArrayError
@@ -17,42 +18,6 @@ NAMES = [b"dltensor", b"dltensor_versioned"]
 OTHER_NAMES = [None, b"", b"used_dltensor", b"used_dltensor_versioned", b"dltensor2", b"DLTENSOR", b"arrow_array"]
 CODES = {dtypes.info(dtype).dlpack for dtype in dtypes.ALL}
 EXTREMES = [-(2**63), -(2**62), -(2**31), -7, -1, 0, 1, 2, 3, 2**31, 2**32, 2**40, 2**59, 2**62, 2**63 - 1]
-
-new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
-    ("PyCapsule_New", ctypes.pythonapi)
-)
-capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
-
-
-class Tensor(ctypes.Structure):
-    """DLTensor as dlpack.h lays it out."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device", ctypes.c_int32 * 2),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-class Unversioned(ctypes.Structure):
-    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
-
-
-class Versioned(ctypes.Structure):
-    _fields_ = (
-        ("version", ctypes.c_uint32 * 2),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    )
-
 
 MEMORY = ctypes.create_string_buffer(4096)
 ADDRESS = (ctypes.addressof(MEMORY) + 255) // 256 * 256
@@ -65,14 +30,14 @@ class Forged:
 
     def __init__(self, draw: random.Random) -> None:
         versioned = draw.random() < 0.5
-        self.managed = Versioned() if versioned else Unversioned()
+        self.managed = DLManagedTensorVersioned() if versioned else DLManagedTensor()
         self.managed.deleter = ctypes.cast(DELETER, ctypes.c_void_p)
         self.name = NAMES[versioned]
         if versioned:
             self.managed.version[:] = (1, 3)
         tensor = self.managed.tensor
         self.extents, self.steps = [3, 2], [2, 1]
-        tensor.data, tensor.device[:], tensor.ndim = ADDRESS, (1, 0), 2
+        tensor.data, tensor.device_type, tensor.ndim = ADDRESS, 1, 2
         tensor.code, tensor.bits = draw.choice([(0, 8), (2, 32), (4, 16), (10, 8), (6, 8), (5, 128)])
         tensor.lanes = 1
         self.keep: list[object] = []
@@ -93,11 +58,11 @@ class Forged:
 
 
 def name(forged, draw):
-    forged.name = draw.choice([*OTHER_NAMES, *NAMES[type(forged.managed) is Versioned :][:1]])
+    forged.name = draw.choice([*OTHER_NAMES, *NAMES[type(forged.managed) is DLManagedTensorVersioned :][:1]])
 
 
 def version(forged, draw):
-    if type(forged.managed) is Versioned:
+    if type(forged.managed) is DLManagedTensorVersioned:
         forged.managed.version[0] = draw.choice([0, 2, 99, 2**32 - 1])
 
 
@@ -112,7 +77,8 @@ def lanes(forged, draw):
 
 def device(forged, draw):
     kinds = [-1, 0, 2, 3, 4, 5, 7, 8, 9, 10, 12, 13, 14, 77, 2**31 - 1]
-    forged.managed.tensor.device[:] = (draw.choice(kinds), draw.randrange(9))
+    tensor = forged.managed.tensor
+    tensor.device_type, tensor.device_id = draw.choice(kinds), draw.randrange(9)
 
 
 def dimensions(forged, draw):
@@ -142,13 +108,13 @@ CHANGES = [name, version, kind, lanes, device, dimensions, no_data, offset, no_s
 def is_right(forged: Forged) -> bool:
     """Whether there can be such an array, by dlpack.h; extents and addresses in exact integers."""
     managed, tensor, shape = forged.managed, forged.managed.tensor, forged.extents
-    versioned = type(managed) is Versioned
+    versioned = type(managed) is DLManagedTensorVersioned
     if forged.name != NAMES[versioned] or (versioned and managed.version[0] != 1) or tensor.ndim != 2 or not shape:
         return False
     if (
         (tensor.code, tensor.bits) not in CODES - {(17, 4)}
         or tensor.lanes != 1
-        or tensor.device[0] not in (1, 2, 3, 13)
+        or tensor.device_type not in (1, 2, 3, 13)
     ):
         return False
     if 0 in shape or min(shape) < 0:
