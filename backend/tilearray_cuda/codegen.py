@@ -235,14 +235,15 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
         f"if (first_row + ROWS <= n{row}) & (first_column + COLUMNS <= {spec.columns}):",
         *_indented(body_text(spec, Branch(None))),
         "else:",
-        *_indented(_edge(spec, in_pieces=any(is_turned(spec, operand) for operand in spec.arrays))),
+        *_indented(_edge(spec)),
     ]
 
 
-def _edge(spec: KernelSpec, in_pieces: bool) -> list[str]:
-    """The masked branch; `_end` says why in pieces."""
+def _edge(spec: KernelSpec) -> list[str]:
+    """The masked branch, in pieces as in `_end` where bytes are turned; pairs of complex128 are of a whole tile."""
     rows, columns = f"n{spec.rank - 2}", spec.columns
-    if not in_pieces:
+    turned = any(is_turned(spec, operand) for operand in spec.arrays)
+    if not turned or any(operand.dtype == "complex128" for operand in spec.arrays):
         return [f"in_rows = row < {rows}", f"in_columns = column < {columns}", *body_text(spec, Branch("tile"))]
     return [
         f"in_columns = column < {columns}",

@@ -135,6 +135,18 @@ def test_turned(name: str, dtype: str, interpreter: Interpreter) -> None:
             assert found.tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "complex128"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_condition_is_turned_beside_any_dtype(dtype: str, order: str, interpreter: Interpreter) -> None:
+    """In whole tiles, and at the edges of both axes: those are masked, and bytes that are turned come in pieces."""
+    x, y = (np.array(strided(dtype, (112, 144), (144, 1), seed), order=order) for seed in range(2))
+    condition = strided("bool", x.shape, (1, 112), 2)
+    call = planned("where", condition, x, y, out=np.empty(x.shape, x.dtype))
+    assert "load_turned(" in call.kernel.source.text
+    for tile in (None, {"ROWS": 32, "COLUMNS": 32}):
+        assert interpreter.run(call, tile).tobytes() == np.where(condition, x, y).tobytes()
+
+
 # shape, strides of x and of y; the result is in C order, its columns and the axis before them are one
 MERGED: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
     "first and last swapped of 3": ((70, 5, 90), (450, 90, 1), (1, 70, 350)),
