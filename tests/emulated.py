@@ -76,7 +76,7 @@ class _Watch:
     def _check(self, pointers: np.ndarray, mask: np.ndarray, size: int, ends: np.ndarray) -> None:
         touched = pointers[np.broadcast_to(mask, pointers.shape)]
         place = np.maximum(np.searchsorted(self.starts, touched, "right"), 1) - 1
-        if not ((touched >= self.starts[place]) & (touched + np.uint64(size) <= self.ends[place])).all():
+        if not ((touched >= self.starts[place]) & (touched + np.uint64(size) <= ends[place])).all():
             raise FaultError("the kernel accesses memory that was not allocated")
 
 

@@ -197,3 +197,10 @@ def _misaligned() -> None:
         target = ta.zeros(whole.shape, dtype=name, device=device)
         target[1:] = whole[1:]
         assert ta.to_numpy(target).tobytes() == bytes(dtype.itemsize) + ta.to_numpy(whole).tobytes()[dtype.itemsize :]
+        count = 2048 // dtype.itemsize  # one block, to the middle of a vector
+        partly, target = (
+            ta.asarray(x[0, : count + 1], device=device, copy=True),
+            ta.zeros(count, dtype=name, device=device),
+        )
+        target[:] = partly[1:]
+        assert ta.to_numpy(target).tobytes() == x[0, 1 : count + 1].tobytes()
