@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import types
 import weakref
 
 import numpy as np
@@ -84,6 +86,12 @@ def test_memory_lives_as_long_as_torch_or_we_need_it(torch, dtype):
     del taken
     gc.collect()
     assert alive() is None
+
+
+def test_capsules_are_taken_while_torch_is_being_imported(monkeypatch):
+    """Another thread's `import torch` is seen in sys.modules long before it is done."""
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    assert from_capsule_producer(Exporter(np.arange(3)), copy=False).tolist() == [0, 1, 2]
 
 
 def test_negative_strides_are_refused_before_torch_ends_the_process(torch):

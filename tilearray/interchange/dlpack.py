@@ -315,7 +315,7 @@ _TORCH_OBSTACLES: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
 def _check_torch(producer: Any) -> None:
     """Refuse tensors of torch that are more than their memory. torch is not imported: who has a tensor has torch."""
     torch: Any = sys.modules.get("torch")
-    if torch is None or not isinstance(producer, torch.Tensor):
+    if not isinstance(producer, getattr(torch, "Tensor", ())):  # another thread may be importing it
         return
     for applies, what, instead in _TORCH_OBSTACLES:
         if applies(producer):
