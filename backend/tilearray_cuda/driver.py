@@ -84,6 +84,14 @@ def failure(function: str, status: Any) -> CudaError:
     return kind(f"{function}: {name}: {meaning}" + (f"; {advice}" if advice else ""), function, name)
 
 
+def status_of(code: int) -> Any:
+    """Return the status that a function of the driver itself returned; the number, where the bindings know none."""
+    try:
+        return api.CUresult(code)
+    except ValueError:
+        return code
+
+
 def _describe(status: Any) -> tuple[str, str]:
     """The driver's name and meaning of a status."""
     fallback = getattr(status, "name", f"CUDA_ERROR {status}")
@@ -247,7 +255,7 @@ def capture_of(stream: int) -> int:
     """
     status, number = ctypes.c_int(), ctypes.c_uint64()
     arguments = (stream, ctypes.byref(status), ctypes.byref(number), None, None, None, None)
-    result = api.CUresult(c_function("cuStreamGetCaptureInfo", *_CAPTURE_INFO)(*arguments))
+    result = status_of(c_function("cuStreamGetCaptureInfo", *_CAPTURE_INFO)(*arguments))
     if result is not SUCCESS:
         raise failure("cuStreamGetCaptureInfo", result)
     return number.value
@@ -279,8 +287,9 @@ class _Torch:
 
     def _look(self) -> bool:
         """Whether torch may capture at all; it is asked directly from then on."""
-        torch = sys.modules.get("torch")  # not `import`: it is only looked at
-        if torch is None or not torch.cuda.is_initialized():
+        torch = sys.modules.get("torch")  # not `import`: it is only looked at, and another thread may be importing it
+        is_initialized = getattr(getattr(torch, "cuda", None), "is_initialized", None)
+        if is_initialized is None or not is_initialized():
             return False
         native = getattr(torch, "_C", None)
         captures = getattr(native, "_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tilearray_cuda.blocks import ForeignBuffer, ReadOnlyBuffer
 from tilearray_cuda.device import CudaDevice, open_device
-from tilearray_cuda.driver import LEGACY_STREAM, SUCCESS, api, c_function, failure, is_capturing
+from tilearray_cuda.driver import LEGACY_STREAM, SUCCESS, api, c_function, failure, is_capturing, status_of
 from tilearray_cuda.stream import home_of
 
 NO_WAIT = -1
@@ -42,7 +42,7 @@ def device_of(pointer: int) -> int:
     index = ctypes.c_int()
     attribute = int(api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
     ask = c_function("cuPointerGetAttribute", ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_uint64)
-    status = api.CUresult(ask(ctypes.byref(index), attribute, pointer))
+    status = status_of(ask(ctypes.byref(index), attribute, pointer))
     if status is not SUCCESS:
         raise failure("cuPointerGetAttribute", status)
     return index.value

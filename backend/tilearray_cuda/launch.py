@@ -36,7 +36,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilearray_cuda.driver import SUCCESS, WRONG_CONTEXT, AnyCapture, Current, api, c_function, call, failure
+from tilearray_cuda.driver import SUCCESS, WRONG_CONTEXT, AnyCapture, Current, api, c_function, call, failure, status_of
 from tilearray_cuda.errors import CudaError
 
 if TYPE_CHECKING:
@@ -213,13 +213,13 @@ class Arguments:
 
     def relaunch(self, code: int, frame: Frame, fixed: bytes, stream: int) -> None:
         """Launch once more in the right context, if that may have been the matter; else raise."""
-        function, status = self.function, api.CUresult(code)
+        function, status = self.function, status_of(code)
         if status in WRONG_CONTEXT:
             error = failure("cuLaunchKernelEx", status)
             if type(error) is not CudaError:  # a forked child
                 raise error
             with Current(function.device.context):
-                status = api.CUresult(function.launch(frame[2], function.reference, frame[3], None))
+                status = status_of(function.launch(frame[2], function.reference, frame[3], None))
         if status is not SUCCESS:
             error = failure("cuLaunchKernelEx", status)
             programs = self._fixed.unpack(fixed)[-2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 import threading
+import types
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from tilearray_cuda import calls, driver, launch
 from tilearray_cuda.errors import CaptureError, CudaError
+from tilearray_cuda.foreign import device_of
 from tilearray_cuda.stream import Stream
 
 api = driver.api
@@ -198,6 +200,16 @@ def test_a_wrong_context_is_retried_once(device, add, stub):
         add(0, out, 0, x, 0, x, 0)
 
 
+def test_a_status_that_the_bindings_do_not_know_is_an_error_like_others(device, add, stub):
+    x, out = numbers(device, 3), device.allocate(8, 0)
+    stub.fail("cuLaunchKernel", 12345)
+    with pytest.raises(CudaError, match=r"cuLaunchKernelEx: CUDA_ERROR 12345: .* \(kernel stub_add, 1 programs"):
+        add(0, out, 0, x, 0, x, 0)
+    stub.fail("cuPointerGetAttribute", 12345)
+    with pytest.raises(CudaError, match="cuPointerGetAttribute: CUDA_ERROR 12345: "):
+        device_of(out.pointer)
+
+
 def test_a_stream_of_another_device_is_named(device, add):
     from tilearray_cuda.device import CudaDevice
 
@@ -283,6 +295,18 @@ def test_a_launch_on_the_default_stream_under_a_capture_of_torch(device, add, st
     assert stub.log() == []
     add(stream, out, 0, x, 0, x, 0)
     assert stub.log()[-1].name == "cuLaunchKernel"
+
+
+def test_a_torch_that_is_being_imported_captures_nothing(device, add, monkeypatch):
+    """Another thread's `import torch` is seen in sys.modules long before it is done."""
+    x, out, partial = numbers(device, 3), device.allocate(8, 0), types.ModuleType("torch")
+    driver.TORCH.forget()
+    monkeypatch.setitem(sys.modules, "torch", partial)
+    for made in (None, types.ModuleType("torch.cuda")):
+        if made is not None:
+            partial.cuda = made
+        add(0, out, 0, x, 0, x, 0)
+        assert read(device, out) == [6]
 
 
 class Native:
