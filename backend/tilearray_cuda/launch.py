@@ -36,7 +36,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilearray_cuda.driver import SUCCESS, WRONG_CONTEXT, AnyCapture, Current, api, c_function, call, failure, status_of
+from tilearray_cuda.driver import SUCCESS, WRONG_CONTEXT, AnyCapture, Current, after_fork, api, c_function, call, failure, status_of
 from tilearray_cuda.errors import CudaError
 
 if TYPE_CHECKING:
@@ -124,6 +124,10 @@ class _Slab:
     """Memory that frames are carved from."""
 
     def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew, with a lock of its own: in a forked child the old one may be a thread's that is not there."""
         self._lock = threading.RLock()
         self._use_another()
 
@@ -143,6 +147,7 @@ class _Slab:
 
 
 _slab = _Slab()
+after_fork.append(_slab.renew)
 
 
 class Arguments:

@@ -232,6 +232,33 @@ else:
     assert "multiprocessing.get_context('spawn')" in done.stdout
 
 
+def test_a_fork_while_a_thread_makes_a_frame():
+    """All frames are in use, and the lock that guards new ones is held by a thread that the child does not have."""
+    code = """
+import os, signal, sys, threading, tilearray_cuda
+from tilearray_cuda import calls, launch
+from tilearray_cuda.cubin import Cubin
+from tilearray_cuda.errors import ForkedError
+device = tilearray_cuda.open_device(0)
+function = launch.load_function(device, Cubin(b"STUB 6", "stub_add", 4, 0))
+arguments = launch.Arguments(function, ["P"] * 3, ["q"])
+add = calls.bind_operands(arguments, arguments.fix(1, [1]), [0] * 3, [None] * 3)
+x = device.allocate(8, 0)
+arguments.frames.clear()
+thread = threading.Thread(target=launch._slab._lock.acquire)
+thread.start()
+thread.join()
+if pid := os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+signal.alarm(10)
+try:
+    add(0, x, 0, x, 0, x, 0)
+except ForkedError:
+    print("refused")
+"""
+    assert run(code).stdout == "refused\n"
+
+
 def test_a_child_forked_before_cuda_was_used_is_free_to_use_it():
     code = """
 import os, sys, tilearray_cuda.driver
