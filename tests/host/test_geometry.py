@@ -75,6 +75,9 @@ def test_64_bits_are_asked_for_where_a_distance_needs_them():
     assert geometry_of("add", [Layout((2, 3), (0, 1)), far], None)[1].index_bits == 64
     assert geometry_of("negative", [Layout.of(loop.INT32_END)], None)[1].index_bits == 64
     assert geometry_of("negative", [Layout((loop.INT32_END,), (0,))], None)[1].index_bits == 64
+    windows = Layout((2**16, 2**15), (1, 1))  # near each other, and as many as need 64 bits
+    assert geometry_of("negative", [windows], None)[1].index_bits == 64
+    assert [geometry_of("negative", [Layout.of((2, 3))], x)[1].index_bits for x in (near, far)] == [32, 64]
 
 
 def test_shapes_that_do_not_fit():
