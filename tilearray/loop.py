@@ -222,7 +222,7 @@ _SMALL = {
 
 
 def _fits(case: LayoutCase, shape: Ints) -> Ints:
-    """The blocks of which the last axes leave little idle: an eighth, tiles a seventh. Looked-up rows are no shorter.
+    """Blocks that reach beyond the last axes by an eighth of them at most, tiles a seventh; lookups' are within a row.
 
     >>> _fits(LayoutCase.LOOKUP, (9, 1500)), _fits(LayoutCase.ROWS, (9, 640)), _fits(LayoutCase.TILE, (800, 900))
     ((1024,), (128,), (128, 128))
@@ -236,7 +236,7 @@ def _fits(case: LayoutCase, shape: Ints) -> Ints:
 
 
 def _filled(extent: int, block: int, parts: int) -> int:
-    """The block, halved until no more than one of so many parts is idle."""
+    """The block, halved until it reaches beyond the extent by no more than one of so many parts of it, or is of 16."""
     while block > 16 and -extent % block * parts > extent:
         block >>= 1
     return block

@@ -5,7 +5,8 @@ stream and size, `stream.Shared` where other streams use it, or `Nowhere` for me
 collector runs ``__del__`` while other finalizers can still reach the array; that shows in the reference count, and then
 the buffer leaves its block to an heir, which dies when the buffer really does.
 
-A KeyboardInterrupt that arrives within ``__del__`` is swallowed by Python and loses one block.
+A KeyboardInterrupt that arrives within ``__del__`` is swallowed by Python and loses one block; so does one that arrives
+between the taking of a block and its becoming a buffer's.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ the rest       no launch attributes; where each argument lies                   
 
 So the frames of a kernel serve all of its loops and streams. **A frame is popped, never shared**: the driver call
 releases the GIL, and a second thread would overwrite arguments that the first one has not yet handed over. Frames are
-carved from slabs, which they keep alive.
+carved from slabs, which they keep alive. A KeyboardInterrupt that arrives just after the pop loses one.
 
 Every argument has 8 bytes. The null pointers are Triton's scratch memory (Triton 3.5 and later; `Function.parameters`
 says how many the kernel really takes, so that a wrong count is an error at the time of planning and not a crash of the

@@ -2,8 +2,8 @@
 
 The figures for sm_90 were measured on an H200 (`benchmarks/tune.py`); other architectures use them until they have rows
 of their own. The cost model is short: a program moves enough bytes to hide their latency, a thread reads and writes
-vectors of 16 bytes, and of an axis that is shorter than a block, or not a multiple of it, no more than an eighth of the
-last block stays idle, of tiles a seventh (`fits`, a part of the layout class).
+vectors of 16 bytes, and the last block reaches beyond the end of an axis by no more than an eighth of the axis, tiles
+by a seventh (`fits`, a part of the layout class).
 """
 
 from __future__ import annotations
