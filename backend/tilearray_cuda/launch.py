@@ -36,7 +36,18 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilearray_cuda.driver import SUCCESS, WRONG_CONTEXT, AnyCapture, Current, after_fork, api, c_function, call, failure, status_of
+from tilearray_cuda.driver import (
+    SUCCESS,
+    WRONG_CONTEXT,
+    AnyCapture,
+    Current,
+    after_fork,
+    api,
+    c_function,
+    call,
+    failure,
+    status_of,
+)
 from tilearray_cuda.errors import CudaError
 
 if TYPE_CHECKING:
