@@ -2,7 +2,7 @@
 
 It serves in a process where Triton interprets (`interpreting.Interpreter`), as ``cuda:0``. Every address that a kernel
 reads or writes must lie in memory that was allocated, or in a word for reports; what is read may end in the last vector
-of 16 bytes of which a byte was allocated.
+of 16 bytes of which a byte was allocated. Arguments must be multiples of what they are said to be.
 """
 
 from __future__ import annotations
@@ -110,8 +110,12 @@ class Emulated:
             kinds = [operand.strides is None for operand in kernel.spec.operands]
             origins = [at.pointer + offset for (at, offset), number in zip(pairs, kinds, strict=True) if not number]
             numbers = [given for (given, _), number in zip(pairs, kinds, strict=True) if number]
+            arguments = _arguments(kernel, origins, numbers)
+            for (name, _, divisor), given in zip(kernel.source.arguments, arguments, strict=True):
+                if divisor > 1 and int(given.handle.data[0]) % divisor:
+                    raise FaultError(f"{name} is said to be a multiple of {divisor}")
             self.launches += 1
-            _launch(kernel, _arguments(kernel, origins, numbers), range(programs_of(kernel)), _Watch(self.memory))
+            _launch(kernel, arguments, range(programs_of(kernel)), _Watch(self.memory))
 
         return launch
 

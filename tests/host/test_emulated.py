@@ -30,7 +30,9 @@ def test_indexing_is_numpys(process, name):
     process.pool.submit(_indexing, name).result()
 
 
-@pytest.mark.parametrize("name", ["_errors", "_overlap", "_wide", "_modes", "_ranges", "_launches", "_misaligned"])
+@pytest.mark.parametrize(
+    "name", ["_errors", "_overlap", "_wide", "_modes", "_ranges", "_launches", "_misaligned", "_turned"]
+)
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
 
@@ -204,3 +206,18 @@ def _misaligned() -> None:
         )
         target[:] = partly[1:]
         assert ta.to_numpy(target).tobytes() == x[0, 1 : count + 1].tobytes()
+
+
+def _turned() -> None:
+    """A loop that begins at the other end of an axis, at any address; what is said of the address is checked."""
+    from emulated import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    for size in (1024, 1027):
+        x, target = np.arange(size, dtype=np.float32), ta.zeros(size, dtype="float32", device=device)
+        target[::-1] = ta.asarray(x, device=device)
+        assert target.tolist() == x[::-1].tolist()
+        flipped = ta.asarray(x, device=device)[::-1]
+        assert ta.to_numpy(ta.add(flipped, flipped, out=target[::-1])).tolist() == (x[::-1] + x[::-1]).tolist()
