@@ -287,7 +287,7 @@ class _Torch:
 
     def _look(self) -> bool:
         """Whether torch may capture at all; it is asked directly from then on."""
-        torch = sys.modules.get("torch")  # not `import`: it is only looked at, and another thread may be importing it
+        torch: Any = sys.modules.get("torch")  # only looked at; another thread may be importing it
         is_initialized = getattr(getattr(torch, "cuda", None), "is_initialized", None)
         if is_initialized is None or not is_initialized():
             return False
