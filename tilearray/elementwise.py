@@ -112,6 +112,8 @@ class Op:
         flush_to_zero: bool = False,
         propagate_nan: bool = True,
     ) -> Any:
+        if rounding is not None or flush_to_zero is not False or propagate_nan is not True:
+            return variant(self, rounding, flush_to_zero, propagate_nan)(*operands, out=out)
         state = STATE.get()
         try:
             plan = state.plans[self] if out is None else state.plans[self.into][out._signature]
@@ -120,9 +122,6 @@ class Op:
             call = plan.call
         except (KeyError, AttributeError, TypeError):  # no such plan yet, or another number of operands
             call = None
-        if rounding is not None or flush_to_zero is not False or propagate_nan is not True:
-            chosen = variant(self, rounding, flush_to_zero, propagate_nan)
-            return execute(self, operands, out) if chosen is self else chosen(*operands, out=out)
         if call is not None:
             try:
                 if self.arity == 2:  # written out: a call with * takes longer than the options do
