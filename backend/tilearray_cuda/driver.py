@@ -238,27 +238,9 @@ _CUDA_12 = 12000
 
 @functools.cache
 def c_function(name: str, *types: Any) -> Callable[..., int]:
-    """Return a function of the driver itself, as CUDA 12.0 has it, where the bindings' own is at fault."""
+    """Return a function of the driver itself, as CUDA 12.0 has it, where the bindings' own is at fault or slow."""
     address = call(api.cuGetProcAddress, name.encode(), _CUDA_12, 0)[0]
     return ctypes.CFUNCTYPE(ctypes.c_int, *types)(int(address))
-
-
-_CAPTURE_INFO = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_uint64)) + 4 * (
-    ctypes.c_void_p,
-)
-
-
-def capture_of(stream: int) -> int:
-    """Return the number of the capture that is under way on a stream.
-
-    The bindings' function (13.3) also makes objects of the graph's nodes, and leaves the heap corrupt.
-    """
-    status, number = ctypes.c_int(), ctypes.c_uint64()
-    arguments = (stream, ctypes.byref(status), ctypes.byref(number), None, None, None, None)
-    result = status_of(c_function("cuStreamGetCaptureInfo", *_CAPTURE_INFO)(*arguments))
-    if result is not SUCCESS:
-        raise failure("cuStreamGetCaptureInfo", result)
-    return number.value
 
 
 class _Torch:

@@ -25,11 +25,11 @@ from tilearray_cuda import sources
 from tilearray_cuda.blocks import LARGE, Buffer, FreeList, Nowhere, StreamPool, block_size
 from tilearray_cuda.driver import (
     LEGACY_STREAM,
+    STREAMS,
     Current,
     after_fork,
     api,
     call,
-    capture_of,
     check_capture,
     check_fork,
     is_capturing,
@@ -221,7 +221,7 @@ class Allocator:
     def _captured(self, stream: int) -> StreamPool:
         """The pool of the capture that is under way on a stream."""
         with Current(self.device.context):
-            capture = capture_of(stream)
+            capture = int(call(api.cuStreamGetCaptureInfo, STREAMS[stream])[1])
         pool = self._captures.get(stream)
         if pool is None or pool.capture != capture:
             source = sources.driver_source(self.device)
