@@ -1,4 +1,4 @@
-"""Kernels of one expression over flat arrays, with none of the library above code generation.
+"""Kernels of one expression over flat arrays, with nothing planned.
 
 An expression reads its operands as ``x``, ``y`` and ``z``, in registers.
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from formats import ARITHMETIC
 
+from tilearray.errors import OperandError
+from tilearray.ops import PUBLIC
+from tilearray.rounding import variant
 from tilearray_cuda.casting import MODES, UnsupportedCastError, cast_text
 from tilearray_cuda.codegen import Argument, Source, _helpers
 from tilearray_cuda.dtypes import STORAGE
@@ -51,20 +53,26 @@ def cast_source(source: str, target: str, mode: str = "rn", saturate: bool = Fal
 
 
 def rounding_sources() -> list[Source]:
-    """Kernels of all approximations and selections, and of casts in every mode between all dtypes that have it."""
-    approximations = [
-        f"{name}{ftz}" for name in ("divide_full", "divide_approx", "sqrt_approx", "exp_approx") for ftz in ("", "_ftz")
-    ]
-    names = [*approximations, "tanh_approx", "minimum_number", "maximum_number", "flush_f32"]
-    binary = re.compile("divide|_number")
-    found = [
-        raw_source(f"{name}(x, y)" if binary.search(name) else f"{name}(x)", ["float32"] * 2, "float32")
-        for name in names
-    ]
+    """Kernels of all variants of float32, and of casts in every mode between dtypes that have it."""
+    found = [raw_source(expression, ["float32"] * len(NAMES), "float32") for expression in sorted(_variants())]
     for source, target, mode in itertools.product(ARITHMETIC, ARITHMETIC, MODES):
         if "complex" not in source + target and source != target:
             with contextlib.suppress(UnsupportedCastError):
                 found.append(cast_source(source, target, mode, saturate=True))
+    return found
+
+
+def _variants() -> set[str]:
+    """What rows compute of float32 with options, over ``x``, ``y`` and ``z``."""
+    found: set[str] = set()
+    flags = (False, True)
+    for op in PUBLIC.values():
+        for mode, flushes, ignores in itertools.product(op.options.rounding or [None], flags, flags):
+            with contextlib.suppress(OperandError):  # it has no such option
+                triton = variant(op, mode, flushes, not ignores).triton
+                if op.options.names:
+                    expression = next(triton[kind] for kind in ("float32", "float", "any") if kind in triton)
+                    found.add(expression.format(**{name: name for name in NAMES}))
     return found
 
 

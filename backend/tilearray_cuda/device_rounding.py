@@ -65,12 +65,6 @@ def exp_approx(x):
     return tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [power], tl.float32, is_pure=True, pack=1)
 
 
-def exp_approx_ftz(x):
-    """As `exp_approx`; denormals are zeros."""
-    power = flush_f32(x) * 1.4426950408889634
-    return tl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=f,f", [power], tl.float32, is_pure=True, pack=1)
-
-
 def tanh_approx(x):
     """tanh within a relative error of about 2**-11."""
     return tl.inline_asm_elementwise("tanh.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
