@@ -6,11 +6,8 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -78,24 +75,3 @@ def output(process: subprocess.Popen[str]) -> str:
     assert process.returncode == 0, err
     assert err == ""
     return out
-
-
-def in_threads(count: int, work: Callable[[int], object]) -> list[Any]:
-    """Results of `work(0)`, `work(1)`, ... which start together; what one raises is its result."""
-    results: list[Any] = [None] * count
-    together = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        together.wait(30)
-        try:
-            results[number] = work(number)
-        except Exception as error:
-            results[number] = error
-
-    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not any(thread.is_alive() for thread in threads)
-    return results

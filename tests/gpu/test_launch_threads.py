@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 
 import numpy as np
 import pytest
+from together import in_threads
 
 import tilearray as ta
 from tilearray import cuda
@@ -32,29 +32,13 @@ def wrong_threads(size, launches):
     """How many of the threads, each adding its own number to its own array, do not end with the right sum."""
     arrays = [ta.zeros(size, dtype="int64", device="cuda:0") for _ in range(THREADS)]
     steps = [ta.full(size, seed + 1, dtype="int64", device="cuda:0") for seed in range(THREADS)]
-    start = threading.Barrier(THREADS)
-    errors = []
 
     def body(seed):
         x, y = arrays[seed], steps[seed]
-        start.wait()
-        try:
-            for _ in range(launches):
-                x += y
-        except BaseException as error:
-            errors.append(error)
+        for _ in range(launches):
+            x += y
 
-    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(THREADS)]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
-    assert errors == []
+    assert in_threads(THREADS, body, interval=1e-4, patience=600) == [None] * THREADS
     return sum((ta.to_numpy(x) != launches * (seed + 1)).any() for seed, x in enumerate(arrays))
 
 
@@ -73,11 +57,7 @@ def test_threads_make_results():
             if step % 100 == 0 and (ta.to_numpy(y) != 2 * seed).any():
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(THREADS, body) == [None] * THREADS
     assert wrong == []
 
 
@@ -93,11 +73,7 @@ def test_threads_on_streams_of_their_own():
             if (ta.to_numpy(x) != seed + 6000).any():
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(THREADS, body) == [None] * THREADS
     assert wrong == []
 
 
@@ -107,7 +83,7 @@ def test_one_shared_argument_block_gives_wrong_results():
 
     code = """
 import pytest, sys
-sys.path.insert(0, "tests/gpu")
+sys.path[:0] = ["tests/gpu", "tests"]
 import test_launch_threads as tests
 original = tests.launch.Arguments.__init__
 def shared(self, *arguments):
@@ -133,16 +109,11 @@ import os; os._exit(0)
 def test_numbers_of_threads_do_not_mix():
     """The number is part of the argument block too."""
     x = ta.zeros(64, dtype="float64", device="cuda:0")
-    results = {}
 
     def body(seed):
         for _ in range(3000):
             y = x + float(seed)
-        results[seed] = ta.to_numpy(y)
+        return ta.to_numpy(y)
 
-    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(np.array_equal(result, np.full(64, float(seed))) for seed, result in results.items())
+    results = in_threads(8, body)
+    assert all(np.array_equal(result, np.full(64, float(seed))) for seed, result in enumerate(results))

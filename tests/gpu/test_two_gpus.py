@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-import threading
 
 import numpy as np
 import pytest
+from together import in_threads
 
 import tilearray as ta
 from tilearray import cuda
@@ -102,11 +102,7 @@ def test_threads_use_both():
         if (ta.to_numpy(x) != seed + 500).any() or (ta.to_numpy(y) != seed + 1000).any():
             wrong.append(seed)
 
-    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(8, body) == [None] * 8
     assert wrong == []
 
 

@@ -16,12 +16,12 @@ from cubins import (
     ask,
     bytes_in,
     file_size,
-    in_threads,
     kernel_of,
     key,
     never,
     path_of,
 )
+from together import in_threads
 
 from tilearray_cuda import cache
 from tilearray_cuda.cache import Cubin, CubinCache, Entry, Statistics

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import sys
-import threading
 from collections import Counter
 
 import numpy as np
 import pytest
+from together import in_threads
 
 import tilearray as ta
 from tilearray import caches, cuda, elementwise, operators
@@ -90,16 +89,7 @@ def test_threads_share_plans_and_not_arguments(stub):
             if memory(total) != [seed * (step + 1)]:
                 wrong.append(("into", seed, step))
 
-    running = [threading.Thread(target=body, args=(seed + 1,)) for seed in range(8)]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for thread in running:
-            thread.start()
-        for thread in running:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    assert in_threads(8, lambda number: body(number + 1), interval=1e-5) == [None] * 8
     assert wrong == []
 
 

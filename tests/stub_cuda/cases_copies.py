@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import threading
 
 import ml_dtypes
 import numpy as np
 import pytest
+from together import in_threads
 
 from tilearray_cuda import staging
 from tilearray_cuda.device import CudaDevice
@@ -129,11 +129,7 @@ def test_threads_do_not_share_chunks(device):
             if not same(round_trip(device, array), array):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(4, body) == [None] * 4
     assert wrong == []
     assert len(device.staging._chunks[staging.CHUNK]) <= staging.KEPT[staging.CHUNK]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
+from together import in_thread, in_threads
 
 import tilearray_cuda
 from tilearray_cuda import driver
@@ -30,24 +30,6 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def current() -> int:
     return int(driver.call(api.cuCtxGetCurrent))
-
-
-def in_thread(function):
-    """What a function returns or raises in a thread of its own, which has no context."""
-    outcome = []
-
-    def body():
-        try:
-            outcome.append(function())
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=body)
-    thread.start()
-    thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
 
 
 def test_a_call_returns_what_follows_the_status(device):
@@ -120,13 +102,7 @@ def test_devices_are_opened_once():
     assert open_device(0) is first
     assert tilearray_cuda.open_device(1) is open_device(1) is not first
     assert (first.index, first.arch, first.name, repr(first)) == (0, 90, "Stub 0", "<cuda:0 Stub 0>")
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(open_device(1))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert set(found) == {open_device(1)}
+    assert set(in_threads(8, lambda _: open_device(1))) == {open_device(1)}
 
 
 @pytest.mark.parametrize("index", [2, 17, -1])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import threading
 import types
 import weakref
 
 import numpy as np
 import pytest
+from together import in_threads
 
 import tilearray as ta
 from tilearray import cuda, dtypes
@@ -255,22 +255,17 @@ def test_a_capsule_is_consumed_once(max_version):
 def test_round_trips_leave_no_memory_behind(stub):
     x = on_gpu(np.arange(10.0))
 
-    def work():
+    def work(_):
         for step in range(2500):
             if step % 2:
                 ta.from_dlpack(Forwards(x))
             else:
                 x[step % 3 :].__dlpack__(max_version=(1, 0) if step % 4 else None)
 
-    work()
+    work(0)
     gc.collect()
     objects, used = len(gc.get_objects()), stub.used()
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    del threads
+    assert in_threads(4, work) == [None] * 4
     gc.collect()
     assert stub.used() == used
     assert len(gc.get_objects()) < objects + 200

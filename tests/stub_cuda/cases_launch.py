@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 import sys
-import threading
 import types
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from together import in_thread, in_threads
 
 from tilearray_cuda import calls, driver, launch
 from tilearray_cuda.errors import CaptureError, CudaError
@@ -171,20 +171,16 @@ def test_a_launch_finds_its_context(device, add, stub, elsewhere):
     """In a thread without a context, and in one where another library made another device current."""
     x, y, out = numbers(device, 3), numbers(device, 4), device.allocate(8, 0)
     other = driver.call(api.cuDevicePrimaryCtxRetain, driver.call(api.cuDeviceGet, 1))
-    after = []
 
     def body():
         if elsewhere:
             driver.call(api.cuCtxSetCurrent, other)
         add(0, out, 0, x, 0, y, 0)
         add(0, out, 0, x, 0, out, 0)
-        after.append(int(driver.call(api.cuCtxGetCurrent)))
+        return int(driver.call(api.cuCtxGetCurrent))
 
-    thread = threading.Thread(target=body)
-    thread.start()
-    thread.join()
+    assert in_thread(body) == int(other if elsewhere else device.context)
     assert read(device, out) == [10]
-    assert after == [int(other if elsewhere else device.context)]
 
 
 def test_a_wrong_context_is_retried_once(device, add, stub):
@@ -255,16 +251,7 @@ def wrong_launches(device, arguments, fixed, threads=8, launches=400):
             if memory.value != 1001 * seed:
                 wrong.append(seed)
 
-    running = [threading.Thread(target=body, args=(seed + 1,)) for seed in range(threads)]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for thread in running:
-            thread.start()
-        for thread in running:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    assert in_threads(threads, lambda number: body(number + 1), interval=1e-5) == [None] * threads
     return len(wrong)
 
 

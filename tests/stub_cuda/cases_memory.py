@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
 
 import pytest
+from together import in_threads
 
 from tilearray_cuda.blocks import LARGE, Buffer, block_size
 from tilearray_cuda.errors import OutOfMemoryError
@@ -191,11 +191,7 @@ def test_threads_allocate_and_free(device, side):
         for buffer in mine:
             live.discard(buffer.pointer)
 
-    threads = [threading.Thread(target=body, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(6, body) == [None] * 6
     assert clashes == []
     statistics = device.statistics()
     assert statistics.live == 0
