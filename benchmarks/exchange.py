@@ -190,12 +190,8 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def markdown(found: Mapping[str, Any]) -> str:
     """The report for people."""
-    device, versions = found["device"], found["versions"]
     lines = [
-        f"# Exchange: {device['name']}, {found['date']}",
-        "",
-        f"Driver {device['driver']}; " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
-        f"Commit {found['commit']}; size {found['size']}; `{' '.join(found['command'])}`.",
+        *report.provenance(found, "Exchange: "),
         f"Arrays of {COUNT} elements, float32 where no dtype is named: `t` of torch, `c` of CuPy, `x` of tilearray.",
         "",
     ]

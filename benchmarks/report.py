@@ -143,14 +143,19 @@ def markdown(report: Row) -> str:
     return "\n".join(parts)
 
 
-def heading(report: Row) -> str:
+def provenance(report: Row, title: str = "") -> list[str]:
+    """The lines that a report begins with: where, when and with what it was measured."""
     device, versions = report["device"], report["versions"]
-    lines = [
-        f"# {device['name']}, {report['date']}",
+    return [
+        f"# {title}{device['name']}, {report['date']}",
         "",
         f"Driver {device['driver']}; " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
         f"Commit {report['commit']}; size {report['size']}; `{' '.join(report['command'])}`.",
     ]
+
+
+def heading(report: Row) -> str:
+    lines = provenance(report)
     for name, found in report["yardsticks"].items():
         lines.append(
             f"Yardstick {name}: {found['median']:.0f} GB/s, from {found['lowest']:.0f} to {found['highest']:.0f} "

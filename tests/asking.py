@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from formats import dtype_of, kind_of, width_of
+from rules import COMPARE
 
 import tilearray as ta
 
@@ -76,12 +77,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "bitwise_xor": operator.xor,
     "bitwise_left_shift": operator.lshift,
     "bitwise_right_shift": operator.rshift,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
+    **COMPARE,
 }
 """Python's own operators, by the names of the ops: what a system's arrays answer to."""
 

@@ -26,7 +26,8 @@ import tilearray as ta
 from tilearray.errors import BroadcastError, WriteError
 from tilearray.ops import PUBLIC
 
-EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", 150))
+USUAL = 150
+EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", USUAL))
 SEED = int(os.environ.get("TILEARRAY_SEED", 0))
 COUNTS = dict(zip(SEMANTICS, (EXAMPLES, max(EXAMPLES // 2, 1), *(max(EXAMPLES // 3, 1),) * 3), strict=True))
 LEAST = {
@@ -63,7 +64,8 @@ def many(
 
     run()
     assert ran >= count
-    assert computed + math.sqrt(count) >= least * count, f"{computed} of {count} calls gave a result"
+    room = math.sqrt(count) if EXAMPLES < USUAL else 0  # for chance, where few are drawn
+    assert computed + room >= least * count, f"{computed} of {count} calls gave a result"
 
 
 # --- memory: what a call may write --------------------------------------------------------------------------------

@@ -5,30 +5,11 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from exchanging import VIEWS, on_gpu, waits
 
 import tilearray as ta
 from tilearray import cuda
 from tilearray_cuda.device import open_device
-
-WAITS = ("cuEventRecord", "cuStreamWaitEvent")
-
-
-def waits(stub):
-    return [(call.name, call.stream) for call in stub.log() if call.name in WAITS]
-
-
-def on_gpu(array, device="cuda:0"):
-    return ta.asarray(np.asarray(array), device=device)
-
-
-VIEWS = {
-    "contiguous": lambda x: x,
-    "transposed": lambda x: x.T,
-    "sliced": lambda x: x[1:, ::2],
-    "reversed": lambda x: x[::-1, ::-2],
-    "0-d": lambda x: x[2, 3, ...],
-    "size 0": lambda x: x[:, 2:2],
-}
 
 # --- the CUDA Array Interface ---------------------------------------------------------------------------------------
 
