@@ -85,7 +85,7 @@ def left_toward_zero(x: float, y: float) -> float:
 
 def close(x: Any, y: Any, relative: Any, absolute: Any) -> bool:
     near = abs(x - y) <= absolute.real + relative.real * abs(y)
-    return x == y or (near and abs(y) < math.inf)
+    return x == y or (near and abs(x) < math.inf and abs(y) < math.inf)
 
 
 def at_the_limit(x: Any, y: Any, relative: Any, absolute: Any) -> bool:

@@ -69,7 +69,10 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Any
 def isclose(
     x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, *, equal_nan: bool = False, out: Any = None
 ) -> Any:
-    """Return whether elements are equal, or within ``atol + rtol * abs(x2)`` of each other.
+    """Return whether elements are equal, or both finite and within ``atol + rtol * abs(x2)`` of each other.
+
+    So an infinity is close to itself alone, as in `math.isclose`; `numpy.isclose` finds it close to every number where
+    the tolerance overflows.
 
     Parameters
     ----------

@@ -129,10 +129,10 @@ def complex_sign(a, b):
 
 
 def complex_close(a, b, c, d, relative, unused, absolute, ignored):
-    """Whether x is y, or near a finite y; of the tolerances the real parts count."""
+    """Whether x is y, or both are finite and near; of the tolerances the real parts count."""
     size = libdevice.hypot(c, d)
     near = libdevice.hypot(a - c, b - d) <= absolute + relative * size
-    return complex_equal(a, b, c, d) | (near & is_finite(size))
+    return complex_equal(a, b, c, d) | (near & is_finite(libdevice.hypot(a, b)) & is_finite(size))
 
 
 def complex_replace_nan(a, b, nan, unused, positive, ignored, negative, dropped):

@@ -182,9 +182,9 @@ def sinc(x):
 
 
 def close(x, y, relative, absolute):
-    """Whether x is y, or near a finite y."""
+    """Whether x is y, or both are finite and near."""
     near = tl.abs(x - y) <= absolute + relative * tl.abs(y)
-    return (x == y) | (near & is_finite(y))
+    return (x == y) | (near & is_finite(x) & is_finite(y))
 
 
 def replace_nan(x, nan, positive, negative):

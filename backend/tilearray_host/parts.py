@@ -161,7 +161,7 @@ def angle(x: Array, *, out: Array) -> None:
 
 
 def isclose(x: Array, y: Array, relative: Array, absolute: Array, *, out: Array) -> None:
-    """Whether x is y, or within ``absolute + relative * abs(y)`` of a finite y.
+    """Whether x is y, or both are finite and x is within ``absolute + relative * abs(y)`` of y.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def isclose(x: Array, y: Array, relative: Array, absolute: Array, *, out: Array)
     """
     size = np.abs(y)
     near = np.abs(x - y) <= absolute.real + relative.real * size
-    np.logical_or(x == y, near & (size < np.inf), out=out)
+    np.logical_or(x == y, near & (size < np.inf) & (np.abs(x) < np.inf), out=out)
 
 
 def nan_to_num(x: Array, nan: Array, positive: Array, negative: Array, *, out: Array) -> None:

@@ -42,6 +42,15 @@ def test_isclose_is_numpys(dtype: str, equal_nan: bool) -> None:
         np.testing.assert_array_equal(ta.to_numpy(got), expected)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_an_infinity_is_close_to_itself_alone_whatever_the_tolerance(dtype: str) -> None:
+    largest = float(np.finfo(dtype).max)
+    x = ta.asarray([math.inf, -math.inf, largest, math.inf], dtype=dtype)
+    y = ta.asarray([largest, largest, math.inf, math.inf], dtype=dtype)
+    for rtol, atol in [(4.0, 0.0), (math.inf, 0.0), (0.0, math.inf)]:
+        assert ta.isclose(x, y, rtol, atol).tolist() == [False, False, False, True]
+
+
 def test_isclose_writes_into_out() -> None:
     out = ta.empty(2, dtype="bool")
     assert ta.isclose(ta.asarray([1.0, math.nan]), 1.0, rtol=0, equal_nan=True, out=out) is out
