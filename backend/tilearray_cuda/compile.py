@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import linecache
 import os
-import tempfile
 import threading
 from typing import Any, NamedTuple
 
@@ -55,6 +54,8 @@ def compile_source(source: Source, arch: int) -> Compiled:
     RuntimeError
         If the kernel would need scratch memory in global memory, which the launcher does not give it.
     """
+    import tempfile  # not where the disk has the machine code
+
     with _LOCK, tempfile.TemporaryDirectory(prefix="tilearray-triton-") as scratch:
         os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
         kernel = _compile(source, arch, scratch)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -115,6 +114,8 @@ def fma_exactly(x: float, y: float, z: float, zero: float = 0.0) -> tuple[float,
     >>> fma_exactly(1e300, 1e10, -1e308), fma_exactly(5e-324, 0.5, 0.0), fma_exactly(1.0, 2.0, 0.5)
     ((inf, -1), (0.0, 1), (2.5, 0))
     """
+    from fractions import Fraction  # rarely needed, and with decimal behind it slow to import
+
     exact = Fraction(x) * Fraction(y) + Fraction(z)
     if not exact:
         return zero, 0

@@ -46,6 +46,16 @@ class Kernel:
         last = len(self.steps) - 1
         self.writes_in_place = self.stores == (last,) and not isinstance(self.steps[last], int)
 
+    def bind(self, loop: Any) -> Launch:
+        """Fix the loop: the result launches the kernel on given memory."""
+        shape: tuple[int, ...] = loop.shape
+        slots = _slots(self, loop)
+        if self.direct is None:
+            return _bind_blocks(self, shape, slots)
+        if len(slots) == 3 and slots[1][2] is not None and slots[2][2] is not None:
+            return _bind_binary(self.direct, shape, *slots)
+        return _bind_direct(self.direct, shape, slots)
+
     def evaluate(self, outs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
         """Compute every node and store the outputs; a last node that is the only output writes in place."""
         values: list[np.ndarray] = []
@@ -99,23 +109,6 @@ def _single_call(body: Any) -> Callable[..., Any] | None:
     in_order = tuple(range(len(inputs)))
     plain = last[0] == "call" and last[2] == in_order and body.outputs == (len(inputs),)
     return FUNCTIONS[last[1]] if plain and all(node[0] == "input" for node in inputs) else None
-
-
-def compile(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel:
-    """Return the kernel of a body; NumPy needs no other for another layout class or alignment."""
-    del layout_class, aligned
-    return Kernel(body)
-
-
-def bind(kernel: Kernel, loop: Any) -> Launch:
-    """Fix the loop: the result launches the kernel on given memory."""
-    shape: tuple[int, ...] = loop.shape
-    slots = _slots(kernel, loop)
-    if kernel.direct is None:
-        return _bind_blocks(kernel, shape, slots)
-    if len(slots) == 3 and slots[1][2] is not None and slots[2][2] is not None:
-        return _bind_binary(kernel.direct, shape, *slots)
-    return _bind_direct(kernel.direct, shape, slots)
 
 
 def _slots(kernel: Kernel, loop: Any) -> list[Slot]:

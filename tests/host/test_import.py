@@ -34,6 +34,13 @@ def test_a_host_expression_brings_no_framework():
     assert imported.isdisjoint(LAZY)
 
 
+def test_memory_on_its_way_to_a_gpu_loads_no_host_kernels():
+    code = "import sys, numpy, tilearray_host as host; host.from_numpy(numpy.ones(3), copy=True); print(*sys.modules)"
+    imported = set(in_fresh_python(code).split())
+    assert "tilearray_host.memory" in imported
+    assert imported.isdisjoint({"tilearray_host.kernel", "tilearray_host.functions", "fractions"})
+
+
 def test_import_takes_under_a_fifth_of_a_second_beyond_numpy():
     code = "from time import perf_counter as now; import numpy; start = now(); import tilearray; print(now() - start)"
     assert min(float(in_fresh_python(code)) for _ in range(5)) < 0.2
