@@ -11,7 +11,7 @@ import ctypes
 import threading
 from typing import TYPE_CHECKING, Any
 
-from tilearray_cuda.driver import STREAMS, Current, api, call, is_capturing, torch_captures
+from tilearray_cuda.driver import STREAMS, Current, after_fork, api, call, is_capturing, torch_captures
 from tilearray_cuda.errors import CaptureError, DeferredIndexError
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ class Reports:
         self._device = device
         self._unused: list[Word] = []
         self._deferred: Word | None = None
+        self._renew_lock()
+        after_fork.append(self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        """A lock that no thread holds: in a forked child the old one may be a thread's that is not there."""
         self._lock = threading.Lock()
 
     def take(self, count: int, stream: int) -> list[Word]:

@@ -6,8 +6,6 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from cubins import (
@@ -24,14 +22,7 @@ from cubins import (
 from together import in_threads
 
 from tilearray_cuda import cache
-from tilearray_cuda.cache import Cubin, CubinCache, Entry, Statistics
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Callable[..., CubinCache]:
-    """Each call is a process of its own, as far as the cache can tell: the directory is shared, memory is not."""
-    return lambda limit=cache.DEFAULT_LIMIT: CubinCache(tmp_path / "cubins", limit)
-
+from tilearray_cuda.cache import Cubin, Entry, Statistics
 
 # Memory, disk, compiler
 

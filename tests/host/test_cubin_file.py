@@ -27,15 +27,8 @@ from cubins import OPTIONS, ask, kernel_of, key, never, output, path_of, start, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilearray_cuda import cache, cubin
+from tilearray_cuda import cubin
 from tilearray_cuda.cache import CacheWarning, Cubin, CubinCache, Statistics, key_of
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Callable[..., CubinCache]:
-    """Each call is a process of its own, as far as the cache can tell: the directory is shared, memory is not."""
-    return lambda limit=cache.DEFAULT_LIMIT: CubinCache(tmp_path / "cubins", limit)
-
 
 # The key
 

@@ -7,7 +7,6 @@ import importlib.metadata
 import importlib.util
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +15,6 @@ from cubins import OPTIONS, ask, bytes_in, kernel_of, key, never, output, path_o
 
 from tilearray_cuda import cache, cubin
 from tilearray_cuda.cache import CacheWarning, CubinCache, Statistics
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Callable[..., CubinCache]:
-    """Each call is a process of its own, as far as the cache can tell: the directory is shared, memory is not."""
-    return lambda limit=cache.DEFAULT_LIMIT: CubinCache(tmp_path / "cubins", limit)
-
 
 # Many processes
 

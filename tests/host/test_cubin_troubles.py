@@ -6,8 +6,6 @@ import errno
 import os
 import shutil
 import warnings
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,14 +23,8 @@ from cubins import (
     temporary_files,
 )
 
-from tilearray_cuda import cache, cubin
-from tilearray_cuda.cache import CacheWarning, CubinCache, Statistics, key_of
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Callable[..., CubinCache]:
-    """Each call is a process of its own, as far as the cache can tell: the directory is shared, memory is not."""
-    return lambda limit=cache.DEFAULT_LIMIT: CubinCache(tmp_path / "cubins", limit)
+from tilearray_cuda import cubin
+from tilearray_cuda.cache import CacheWarning, Statistics, key_of
 
 
 class FullDisk:

@@ -208,9 +208,16 @@ else:
     assert "multiprocessing.get_context('spawn')" in done.stdout
 
 
-def test_a_fork_while_a_thread_makes_a_frame():
-    """All frames are in use, and the lock that guards new ones is held by a thread that the child does not have."""
-    code = """
+LOCKED = {
+    "a frame": ("launch._slab._lock", "add(0, x, 0, x, 0, x, 0)"),
+    "a deferred report": ("device.reports._lock", "device.reports.deferred(1, 0)"),
+}
+
+
+@pytest.mark.parametrize(("lock", "call"), LOCKED.values(), ids=LOCKED)
+def test_a_fork_while_a_thread_holds_a_lock(lock, call):
+    """All frames are in use, and the child does not have the thread that holds the lock."""
+    code = f"""
 import os, signal, sys, threading, tilearray_cuda
 from tilearray_cuda import calls, launch
 from tilearray_cuda.cubin import Cubin
@@ -221,14 +228,14 @@ arguments = launch.Arguments(function, ["P"] * 3, ["q"])
 add = calls.bind_operands(arguments, arguments.fix(1, [1]), [0] * 3, [None] * 3)
 x = device.allocate(8, 0)
 arguments.frames.clear()
-thread = threading.Thread(target=launch._slab._lock.acquire)
+thread = threading.Thread(target={lock}.acquire)
 thread.start()
 thread.join()
 if pid := os.fork():
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 signal.alarm(10)
 try:
-    add(0, x, 0, x, 0, x, 0)
+    {call}
 except ForkedError:
     print("refused")
 """
