@@ -20,9 +20,11 @@ if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
 from benchmarks import compare, peers, plot, report, run, startup, timing  # noqa: E402
+from benchmarks.bar import BAR  # noqa: E402
 from benchmarks.cases import CALLS, LAYOUTS, Call, Case  # noqa: E402
 
-PARTS = ("layouts", "calls", "startup")
+USUAL = ("layouts", "calls", "startup")
+PARTS = (*USUAL, "bar")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,7 +96,13 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR", help="for the reports")
     top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains TEXT")
-    top.add_argument("--parts", type=words(PARTS), default=PARTS, metavar=",".join(PARTS), help="what to measure: all")
+    top.add_argument(
+        "--parts",
+        type=words(PARTS),
+        default=USUAL,
+        metavar=",".join(PARTS),
+        help="what to measure: all but bar, which is every layout at every itemsize",
+    )
     top.add_argument(
         "--libraries", type=words(tuple(peers.PEERS)), metavar=",".join(peers.PEERS), help="which to measure"
     )
@@ -139,7 +147,10 @@ def open_session(device: str, size: str, libraries: Sequence[str]) -> run.Sessio
 
 def selected(chosen: argparse.Namespace) -> tuple[list[Case], list[Call]]:
     """The rows of the tables that are asked for."""
-    layouts = [case for case in LAYOUTS if "layouts" in chosen.parts and chosen.only in case.name]
+    tables = {"layouts": LAYOUTS, "bar": BAR}
+    layouts = [
+        case for part, table in tables.items() if part in chosen.parts for case in table if chosen.only in case.name
+    ]
     return layouts, [call for call in CALLS if "calls" in chosen.parts and chosen.only in call.name]
 
 

@@ -47,6 +47,7 @@ def shapes(size: str) -> dict[str, Shape]:
     return {
         **dict.fromkeys(("a", "b", "o"), (n, n)),
         "big": (2 * n, n),
+        "odd_big": (2 * (n - 1), n + 1),
         "row": (n,),
         "col": (n, 1),
         "p": p,

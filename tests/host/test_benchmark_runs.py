@@ -19,7 +19,8 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import peers, report, startup, timing
-from benchmarks.cases import CALLS, LAYOUTS
+from benchmarks.bar import BAR
+from benchmarks.cases import CALLS, LAYOUTS, dtype_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -206,6 +207,16 @@ def test_sectors_are_what_a_copy_is_compared_with(tmp_path: Path):
     assert row["results"]["numpy"]["of_yardstick"] == pytest.approx(speed / found["yardsticks"]["copy"]["median"])
 
 
+def test_the_bar_has_every_layout_at_every_itemsize(tmp_path: Path):
+    sizes = [dtype_of(row.result_dtype).itemsize for row in BAR]
+    assert {size: sizes.count(size) for size in sizes} == dict.fromkeys((1, 2, 4, 8, 16), 22)
+    assert len({row.name for row in BAR}) == len(BAR)
+    status, found, _ = bench(tmp_path, "--parts", "bar", "--only", "uint8", "--libraries", "numpy,tilearray")
+    assert status == 0
+    assert [row["name"] for row in found["layouts"]] == [row.name for row in BAR if row.result_dtype == "uint8"]
+    assert {result["status"] for row in found["layouts"] for result in row["results"].values()} == {"ok"}
+
+
 class StaleNumPy(peers.NumPy):
     """Computes once, and hands the same memory out from then on."""
 
@@ -272,7 +283,7 @@ def test_arguments_that_make_no_sense(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "benchmarks: no row of calls has 'nonsense' in its name\n"
     with pytest.raises(SystemExit):
         command.main(["--parts", "layouts,x"])
-    assert "expected some of layouts,calls,startup, got 'layouts,x'" in capsys.readouterr().err
+    assert "expected some of layouts,calls,startup,bar, got 'layouts,x'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
