@@ -28,7 +28,7 @@ MARKS = (
 )
 LONGEST = 24  # rows of a column: forty would be a tower
 SHORTEST = 0.1  # microseconds: where the bars of calls begin
-ROW, WIDTH = 0.19, 11.0  # inches
+ROW, COLUMN = 0.19, 5.5  # inches
 SETTINGS = {"font.size": 8, "svg.hashsalt": "tilearray", "font.family": "DejaVu Sans", "axes.axisbelow": True}
 
 
@@ -96,7 +96,7 @@ def picture(
     """The rows in columns beside each other, one scale and one legend for all of them."""
     columns = -(-len(rows) // LONGEST)
     height = -(-len(rows) // columns)
-    drawn = figure(figsize=(WIDTH, ROW * height + 1.3), layout="constrained", facecolor="white")
+    drawn = figure(figsize=(COLUMN * max(columns, 2), ROW * height + 1.3), layout="constrained", facecolor="white")
     panels = drawn.subplots(1, columns, sharex=True, squeeze=False)[0]
     peers = [library for library in report["libraries"] if library != "tilearray"]
     for number, panel in enumerate(panels):
