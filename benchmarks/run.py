@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -22,10 +23,11 @@ import numpy as np
 from benchmarks import cases, check
 from benchmarks.cases import Call, Case
 from benchmarks.libraries import Library
-from benchmarks.timing import LAUNCH, DriverError, Effort, host_timing, kernel_timing
+from benchmarks.timing import LAUNCH, DriverError, Effort, HostTimer, host_timing, kernel_timing
 
 Outcome = dict[str, Any]
 SEED = 20_000
+TURNS = 5
 
 
 @dataclass
@@ -62,16 +64,19 @@ class Session:
 
 def attempted(session: Session, measure: Callable[[Library], Outcome]) -> dict[str, Outcome]:
     """An outcome of every library, whatever it raises."""
-    outcomes: dict[str, Outcome] = {name: {"status": why} for name, why in session.missing.items()}
-    for name, library in session.libraries.items():
-        try:
-            outcomes[name] = measure(library)
-        except check.MismatchError as error:
-            outcomes[name] = {"status": "mismatch", "why": str(error)}
-        except Exception as error:  # a library's own; the run goes on, and the report says so
-            text = (str(error).strip() or "no message").splitlines()[0]
-            outcomes[name] = {"status": "error", "why": f"{type(error).__name__}: {text}"}
-    return outcomes
+    missing: dict[str, Outcome] = {name: {"status": why} for name, why in session.missing.items()}
+    return missing | {name: outcome_of(measure, library) for name, library in session.libraries.items()}
+
+
+def outcome_of(measure: Callable[[Library], Outcome], library: Library) -> Outcome:
+    """The outcome of one library."""
+    try:
+        return measure(library)
+    except check.MismatchError as error:
+        return {"status": "mismatch", "why": str(error)}
+    except Exception as error:  # a library's own; the run goes on, and the report says so
+        text = (str(error).strip() or "no message").splitlines()[0]
+        return {"status": "error", "why": f"{type(error).__name__}: {text}"}
 
 
 # ---------------------------------------------------------------------- kernels
@@ -162,15 +167,32 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def run_call(session: Session, call: Call) -> dict[str, Any]:
-    """The host time of one small operation by every library."""
-    row: dict[str, Any] = {"name": call.name, "statement": call.statement}
-    row["results"] = attempted(session, lambda library: time_call(session, call, library))
+    """The host time of one small operation by every library.
+
+    They take turns, so that what slows the machine for a moment slows more than one of them.
+    """
+    timers: dict[Library, HostTimer] = {}
+    results = attempted(session, lambda library: check_and_prepare(session, call, library, timers))
+    turns = min(TURNS, session.effort.call_batches)
+    for _ in range(turns):
+        for name, library in session.libraries.items():
+            if results[name]["status"] == "ok":
+                measure = partial(time_call, timers[library], session.effort.call_batches // turns)
+                results[name] = outcome_of(measure, library)
+    row = {"name": call.name, "statement": call.statement, "results": results}
     rank(row)
     return row
 
 
-def time_call(session: Session, call: Call, library: Library) -> Outcome:
-    """The host time of one small operation by one library: check, then time."""
+def time_call(timer: HostTimer, batches: int, library: Library) -> Outcome:
+    """The host time of one small operation by one library, after one more turn."""
+    with library.active():
+        timing = timer.measure(batches)
+    return {"status": "ok", **timing.as_dict(), "microseconds": timing.seconds * 1e6}
+
+
+def check_and_prepare(session: Session, call: Call, library: Library, timers: dict[Library, HostTimer]) -> Outcome:
+    """See that a small operation of one library gives what it should, and add its timer."""
     refused = library.refuses(call)
     if refused:
         return {"status": refused}
@@ -185,8 +207,8 @@ def time_call(session: Session, call: Call, library: Library) -> Outcome:
     batches = itertools.repeat(names) if not call.fresh else fresh_batches(call, adopted, session.effort, names)
     with library.active():
         check_call(replace(call, statement=statement), call, library, next(batches), data)
-        timing = host_timing(session.clock, statement, batches, session.effort)
-    return {"status": "ok", **timing.as_dict(), "microseconds": timing.seconds * 1e6}
+    timers[library] = HostTimer(session.clock, statement, batches, session.effort.calls)
+    return {"status": "ok"}
 
 
 def small_data() -> dict[str, np.ndarray]:

@@ -51,6 +51,7 @@ class Effort:
     starts: int
 
 
+LONGEST = 2.0  # seconds that a statement is measured for: some libraries take milliseconds for a new shape
 EFFORTS = {"full": Effort(0.15, 11, 50, 200, 3), "host": Effort(0.1, 5, 50, 200, 3), "small": Effort(0.0, 2, 2, 10, 1)}
 
 
@@ -188,15 +189,32 @@ def seconds_to_the_end(clock: Any, call: Call, count: int, wait: Callable[[Any],
     return time.perf_counter() - started
 
 
-def host_timing(clock: Any, statement: str, names: Iterator[Mapping[str, Any]], effort: Effort) -> Timing:
-    """Seconds of host time of a statement, submission only: the device is waited for between batches.
+class HostTimer:
+    """The host time of a statement, submission only: the device is waited for between batches.
 
-    Every batch takes its names from `names` anew, as local variables of `timeit`'s loop; the first batch is a warm-up.
+    Every batch of `calls` calls takes its names from `names` anew, as local variables of `timeit`'s loop.
     """
-    batches = []
-    for _, given in zip(range(effort.call_batches + 1), names):
-        setup = "; ".join(f"{name} = given[{name!r}]" for name in given)
-        timer = timeit.Timer(statement, setup, globals={"given": given})
-        batches.append(timer.timeit(effort.calls) / effort.calls)
-        clock.synchronize()
-    return Timing.of(batches[1:], effort.calls)
+
+    def __init__(self, clock: Any, statement: str, names: Iterator[Mapping[str, Any]], calls: int) -> None:
+        self.clock, self.statement, self.names, self.calls = clock, statement, names, calls
+        self.batches: list[float] = []
+        self.spent = 0.0
+
+    def measure(self, count: int) -> Timing:
+        """Run one batch to warm up and `count` others; fewer if the statement has had its time. All are counted."""
+        for number in range(count + 1):
+            if self.batches and self.spent > LONGEST:
+                break
+            given = next(self.names)
+            setup = "; ".join(f"{name} = given[{name!r}]" for name in given)
+            seconds = timeit.Timer(self.statement, setup, globals={"given": given}).timeit(self.calls)
+            self.clock.synchronize()
+            self.spent += seconds
+            if number:
+                self.batches.append(seconds / self.calls)
+        return Timing.of(self.batches, self.calls)
+
+
+def host_timing(clock: Any, statement: str, names: Iterator[Mapping[str, Any]], effort: Effort) -> Timing:
+    """Seconds of host time of a statement that is measured by itself."""
+    return HostTimer(clock, statement, names, effort.calls).measure(effort.call_batches)

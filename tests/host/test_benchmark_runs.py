@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import peers, report, startup, timing
+from benchmarks import peers, report, run, startup, timing
 from benchmarks.bar import BAR
 from benchmarks.cases import CALLS, LAYOUTS, dtype_of
 
@@ -74,6 +74,29 @@ def test_a_call_is_timed_between_waits_with_names_of_its_own():
     assert clock.waited == 4
     assert (found.batches, found.calls) == (3, 5)
     assert 0 < found.best <= found.seconds <= found.worst < 1e-2
+
+
+def test_a_statement_that_takes_long_is_measured_once_more_and_no_further(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(timing, "LONGEST", 0.0)
+    log: list[int] = []
+    timer = timing.HostTimer(Ticking(), "f()", itertools.repeat({"f": lambda: log.append(0)}), 5)
+    assert timer.measure(3).batches == 1
+    assert timer.measure(3).batches == 1
+    assert len(log) == 2 * 5  # to warm up, and measured
+
+
+def test_libraries_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    order: list[str] = []
+
+    def time_call(timer: timing.HostTimer, batches: int, library: Any) -> dict[str, Any]:
+        order.append(library.name)
+        return real(timer, batches, library)
+
+    real = run.time_call
+    monkeypatch.setattr(run, "time_call", time_call)
+    _, found, _ = bench(tmp_path, "--parts", "calls", "--only", "a < b", "--libraries", "numpy,tilearray")
+    assert order == ["numpy", "tilearray"] * 2
+    assert found["calls"][0]["results"]["numpy"]["batches"] == timing.EFFORTS["small"].call_batches
 
 
 class FakeDriver:
