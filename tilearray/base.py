@@ -18,11 +18,32 @@ from tilearray.errors import LayoutError
 from tilearray.layout import Layout
 
 
-class Signature:
-    """Everything about an array that a plan depends on: its layout, dtype and device, and whether it is aligned.
+class Kind:
+    """All of a signature but its layout, one object for all arrays of a kind; `is_0d` is whether there are no axes.
 
     Aligned means that the address of element 0 is a multiple of 16, so that a device may move whole vectors. The host
     does not care, and counts every array as aligned: only where it is `watched` it can change from view to view.
+    """
+
+    __slots__ = ("aligned", "device", "dtype", "is_0d", "itemsize", "watched")
+
+    def __init__(self, dtype: np.dtype, device: Device, aligned: bool, is_0d: bool) -> None:
+        self.dtype = dtype
+        self.device = device
+        self.aligned = aligned
+        self.is_0d = is_0d
+        self.itemsize: int = dtype.itemsize
+        self.watched = device.wants_alignment
+
+
+def kind_of(dtype: np.dtype, device: Device, aligned: bool, is_0d: bool) -> Kind:
+    """Return the kind of arrays on a device."""
+    key = (dtype, aligned, is_0d)
+    return device.kinds.get(key) or device.kinds.setdefault(key, Kind(dtype, device, aligned, is_0d))
+
+
+class Signature:
+    """Everything about an array that a plan depends on: its layout, and its kind, whose attributes are here as well.
 
     `views`, `transposed` and `twin` are what `tilearray.views` remembers of other signatures, while this one is
     `interned`.
@@ -34,6 +55,7 @@ class Signature:
         "dtype",
         "interned",
         "itemsize",
+        "kind",
         "layout",
         "nbytes",
         "transposed",
@@ -42,13 +64,14 @@ class Signature:
         "watched",
     )
 
-    def __init__(self, layout: Layout, dtype: np.dtype, device: Device, aligned: bool) -> None:
+    def __init__(self, layout: Layout, kind: Kind) -> None:
         self.layout = layout
-        self.dtype = dtype
-        self.device = device
-        self.aligned = aligned
-        self.watched = device.wants_alignment
-        self.itemsize = itemsize = dtype.itemsize
+        self.kind = kind
+        self.dtype = kind.dtype
+        self.device = kind.device
+        self.aligned = kind.aligned
+        self.watched = kind.watched
+        self.itemsize = itemsize = kind.itemsize
         self.nbytes = layout.size * itemsize
         self.interned = True
         self.views: dict[Any, Signature] = {}
@@ -72,9 +95,13 @@ SIGNATURES: TwoGenerations[Signature] = TwoGenerations(8192, Signature.forget)
 
 def signature_of(layout: Layout, dtype: np.dtype, device: Device, aligned: bool = True) -> Signature:
     """Return the interned signature of a layout, dtype, device and alignment."""
-    key = (layout.shape, layout.strides, dtype, device.name, aligned)
-    found = SIGNATURES.get(key)
-    return found if found is not None else SIGNATURES.put(key, Signature(layout, dtype, device, aligned))
+    return interned(layout, kind_of(dtype, device, aligned, not layout.shape))
+
+
+def interned(layout: Layout, kind: Kind) -> Signature:
+    """Return the interned signature of a layout and a kind."""
+    key = (layout.shape, layout.strides, kind)
+    return SIGNATURES.get(key) or SIGNATURES.put(key, Signature(layout, kind))
 
 
 class ArrayBase:

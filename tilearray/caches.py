@@ -49,17 +49,20 @@ class TwoGenerations(Generic[V]):
 
     def put(self, key: Hashable, value: V) -> V:
         """Keep `value` under `key`, unless another thread was first; return what is kept."""
-        with self._lock:
-            if len(self._young) >= self.capacity:
-                self._age()
-            return self._young.setdefault(key, value)
+        young = self._young
+        if len(young) >= self.capacity:
+            with self._lock:
+                if len(self._young) >= self.capacity:
+                    self._age()
+            young = self._young
+        return young.setdefault(key, value)
 
     def _age(self) -> None:
         last = self._old
         self._old = self._young
         self._young = {}
         if self._dropped is not None:
-            for key, value in last.items():
+            for key, value in list(last.items()):
                 if self._old.get(key) is not value:  # it was not young again
                     self._dropped(value)
 
@@ -112,19 +115,18 @@ class PlanTree:
 
     def keep(self, root: Nested, path: tuple[Hashable, ...], leaf: Any) -> None:
         """Put `leaf` at `path`, ageing everything first where the young generation is full."""
-        with self._lock:
-            if self._count >= self.capacity:
-                self._age()
-            self._young[id(root)] = root
-            node = root
-            *branches, last = path
-            for key in branches:
-                branch: Nested | None = node.get(key)
-                if branch is None:
-                    branch = node[key] = {}
-                node = branch
-            self._count += last not in node
-            node[last] = leaf
+        if self._count >= self.capacity:
+            with self._lock:
+                if self._count >= self.capacity:
+                    self._age()
+        self._young[id(root)] = root
+        *branches, last = path
+        node = root
+        for key in branches:
+            branch: Nested | None = node.get(key)
+            node = node.setdefault(key, {}) if branch is None else branch
+        self._count += last not in node
+        node[last] = leaf
 
     def _age(self) -> None:
         """Let the young generation be the old one. The roots stay the same objects: contexts hold them."""
@@ -145,4 +147,5 @@ class PlanTree:
 
 
 PLANS = PlanTree(4096)
+RECIPES: TwoGenerations[Any] = TwoGenerations(512)
 KERNELS: TwoGenerations[Any] = TwoGenerations(1024)

@@ -48,11 +48,20 @@ class Rule(NamedTuple):
 
 
 RULES: TwoGenerations[Rule] = TwoGenerations(2048)
+BindNew = Callable[[Any, Signature], Call]
 
 
-def call_of(op: Op, body: Body, loop: Loop, kernel: Any, keys: Sequence[Any], target: Signature, *, new: bool) -> Call:
+def rule_of(op: Op, body: Body) -> Rule:
+    """Return the rule of a body, the same object for all of its calls."""
+    found = RULES.get(body)
+    if found is None:
+        takes = [dtype and _take(op, position, dtype) for position, dtype in enumerate(body.scalar_dtypes)]
+        found = RULES.put(body, Rule((None, *takes), op.refuse_scalar is None, op.execute))
+    return found
+
+
+def call_of(rule: Rule, loop: Loop, kernel: Any, keys: Sequence[Any], target: Signature, *, new: bool) -> Call:
     """Return the call of a kernel over a loop; without a kernel there is nothing to launch."""
-    rule = RULES.get(body) or RULES.put(body, _rule(op, body))
     signature = target if new else None
     if kernel is None:
         return _through(_nothing, rule, signature, (None,) * len(rule.numbers))
@@ -64,9 +73,12 @@ def call_of(op: Op, body: Body, loop: Loop, kernel: Any, keys: Sequence[Any], ta
     return bind_call(kernel, loop, rule, signature, gaps)
 
 
-def _rule(op: Op, body: Body) -> Rule:
-    takes = [dtype and _take(op, position, dtype) for position, dtype in enumerate(body.scalar_dtypes)]
-    return Rule((None, *takes), op.refuse_scalar is None, op.execute)
+def bind_new(backend: Any, kernel: Any, rule: Rule) -> BindNew:
+    """Return what makes a call of a kernel, a loop that begins where its operands do, and the signature to make."""
+    written_out = getattr(backend, "bind_new", None)
+    if written_out is not None:
+        return written_out(kernel, rule)
+    return lambda loop, signature: _through(backend.bind(kernel, loop), rule, signature, ())
 
 
 def _take(op: Op, position: int, dtype: np.dtype) -> Take:

@@ -23,12 +23,18 @@ from tilearray import dtypes, evaluate
 from tilearray.base import SIGNATURES
 from tilearray.body import BODIES
 from tilearray.cache_commands import add_cache_commands
-from tilearray.caches import KERNELS, PLANS
+from tilearray.caches import KERNELS, PLANS, RECIPES
 from tilearray.systems import SEMANTICS
 from tilearray.vocabulary import CONSTANTS, FUNCTIONS
 from tilearray.wording import listed
 
-CACHES = {"plans": PLANS, "signatures": SIGNATURES, "bodies": BODIES, "kernels": KERNELS}  # two generations each
+CACHES = {  # two generations each
+    "plans": PLANS,
+    "recipes": RECIPES,
+    "signatures": SIGNATURES,
+    "bodies": BODIES,
+    "kernels": KERNELS,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

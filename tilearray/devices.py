@@ -85,13 +85,14 @@ class Device:
     Device('cpu')
     """
 
-    __slots__ = ("_backend", "index", "name", "type", "wants_alignment")
+    __slots__ = ("_backend", "index", "kinds", "name", "type", "wants_alignment")
 
     def __init__(self, type_: str, index: int) -> None:
         self.type = type_
         self.index = index
         self.name = type_ if type_ == "cpu" else f"{type_}:{index}"
         self.wants_alignment = type_ != "cpu"
+        self.kinds: dict[Any, Any] = {}  # of the arrays on it: see `tilearray.base.Kind`
         self._backend: Backend | None = None
 
     @property

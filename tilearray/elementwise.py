@@ -26,7 +26,6 @@ from tilearray.context import STATE, State, plans_of
 from tilearray.errors import OperandError, ScalarOverflowError, WriteError
 from tilearray.operands import as_operands, class_that_decides, numbers_alone, scalar_key, type_name
 from tilearray.plan import Key, Plan, make_plan
-from tilearray.promotion import Semantics
 from tilearray.rounding import NONE, Choice, Options, parameters, variant
 from tilearray.scalars import Number, ScalarClass, as_number
 
@@ -149,13 +148,18 @@ def execute(op: Op, operands: Sequence[Any], out: Any = None) -> Any:
     if out is not None:
         check_target(op.name, out)
         operands = [_unaliased(operand, out) for operand in operands]
-    keys: list[Any] = [
-        operand._signature if isinstance(operand, ArrayBase) else scalar_key(op, operand, operands)
-        for operand in operands
-    ]
-    if None in keys:
-        return execute(op, as_operands(op, operands, out), out)
-    if out is None and not isinstance(keys[0], Signature) and not any(isinstance(key, Signature) for key in keys):
+    keys: list[Key] = []
+    numbers = 0
+    for operand in operands:
+        if isinstance(operand, ArrayBase):
+            keys.append(operand._signature)
+            continue
+        key = scalar_key(op, operand, operands)
+        if key is None:
+            return execute(op, as_operands(op, operands, out), out)
+        keys.append(key)
+        numbers += 1
+    if numbers == op.arity and out is None:
         return execute(op, numbers_alone(op, operands), out)
     state = STATE.get()
     if out is None:
@@ -164,26 +168,28 @@ def execute(op: Op, operands: Sequence[Any], out: Any = None) -> Any:
 
 
 def _planned(op: Op, keys: list[Key], out: ArrayBase | None, state: State) -> Plan:
-    """The plan of a call: looked up, or made on the first call of these signatures."""
+    """The plan of a call: looked up, or made on the first call of these signatures.
+
+    The root is that of the semantics planned for: another thread may set others meanwhile.
+    """
+    semantics = state.semantics
+    root = plans_of(semantics)
     path = (op, *keys) if out is None else (op.into, out._signature, *keys)
-    found: Any = state.plans
+    found: Any = root
     for key in path:
         found = found.get(key)
         if found is None:
-            return _new_plan(op, keys, out, state.semantics, path)
-    return found
-
-
-def _new_plan(op: Op, keys: list[Key], out: ArrayBase | None, semantics: Semantics, path: tuple[Any, ...]) -> Plan:
-    """A plan of the old generation, or a new one. The root is that of the semantics planned for: others may be set."""
-    root = plans_of(semantics)
-    found: Plan | None = PLANS.find_old(root, path)
+            break
+    else:
+        return found
+    found = PLANS.find_old(root, path)
     if found is None:
-        found = make_plan(op, semantics, tuple(keys), None if out is None else out._signature)
+        found = make_plan(op, semantics, keys, None if out is None else out._signature)
     PLANS.keep(root, path, found)
-    kind = class_that_decides(op, semantics, tuple(keys), None if out is None else out._signature.dtype, found.body)
-    if kind is not None:
-        PLANS.keep(root, tuple([kind if isinstance(key, ScalarClass) else key for key in path]), found)
+    if ScalarClass in [key.__class__ for key in keys]:
+        kind = class_that_decides(op, semantics, tuple(keys), None if out is None else out._signature.dtype, found.body)
+        if kind is not None:
+            PLANS.keep(root, tuple([kind if isinstance(key, ScalarClass) else key for key in path]), found)
     return found
 
 

@@ -11,7 +11,7 @@ from math import prod
 
 from tilearray.errors import BroadcastError
 from tilearray.layout import Layout
-from tilearray.loop import INT32_END, Loop, case_as_it_stands, flat_loop, make_loop
+from tilearray.loop import INT32_END, Loop, flat_loop, make_loop
 from tilearray.shapes import broadcast_shapes
 from tilearray.strides import broadcast_strides, dense_strides, result_strides
 
@@ -43,9 +43,6 @@ def geometry_of(function: str, layouts: Sequence[Layout], target: Layout | None)
     first = layouts[0] if target is None else target
     if _all_alike(first, layouts):
         return first, flat_loop(first.size, len(layouts) + 1)
-    found = _of_a_matrix(layouts) if target is None else None
-    if found is not None:
-        return found
     shape = _shape(function, layouts, target)
     strides = [broadcast_strides(layout.shape, layout.strides, shape) for layout in layouts]
     written = _result(shape, layouts, strides) if target is None else target
@@ -61,37 +58,6 @@ def _all_alike(first: Layout, layouts: Sequence[Layout]) -> bool:
         if not layout.canonical or layout.shape != shape:
             return False
     return True
-
-
-def _of_a_matrix(layouts: Sequence[Layout]) -> tuple[Layout, Loop] | None:
-    """The same for a matrix that steps down beside others, transposed ones, rows and columns; None for what is else."""
-    shape = layouts[0].shape if layouts[0].ndim == 2 else layouts[-1].shape
-    if len(shape) != 2:
-        return None
-    rows, columns = shape
-    written, settled = None, False
-    strides: list[Ints] = [(columns, 1)]
-    for layout in layouts:
-        steps = layout.strides
-        if layout.shape == shape:
-            if layout.canonical:
-                written = layout
-            if steps[0] >= steps[1] > 0:  # axes leave C order only where all operands agree
-                settled = True
-        elif layout.shape == (columns,):
-            steps = (0, *steps)
-        elif layout.shape == (rows, 1):
-            steps = (steps[0], 0)
-        else:
-            return None
-        if layout.high >= INT32_END:
-            return None
-        strides.append(steps)
-    size = rows * columns
-    case = case_as_it_stands(shape, strides) if settled and 0 < size < INT32_END else None
-    if case is None:
-        return None
-    return written or Layout(shape, strides[0], size), Loop(shape, tuple(strides), (0,) * len(strides), case, 32)
 
 
 def _shape(function: str, layouts: Sequence[Layout], target: Layout | None) -> Ints:
@@ -117,9 +83,8 @@ def _result(shape: Ints, layouts: Sequence[Layout], strides: Sequence[Ints]) -> 
         if layout.canonical and layout.shape == shape:
             return layout
     for steps in strides:
-        if _steps_down(
-            steps
-        ):  # One such operand settles it: axes keep C order unless all that stride agree on another.
+        # One such operand settles it: axes keep C order unless all that stride agree on another.
+        if _steps_down(steps):
             return Layout(shape, dense_strides(shape), prod(shape))
     return Layout(shape, dense_strides(shape) if 0 in shape else result_strides(shape, strides))
 

@@ -5,8 +5,8 @@ counted in elements. It knows no buffer, dtype or device. So every view of an ar
 every device, and tested against NumPy without one. Where a view moves the origin, the method returns the new layout
 and the distance, in elements, that the origin moved.
 
-A layout is never changed once made (its attributes are `Final`; `__slots__` without a guard keeps reading them
-cheap), so it can be a key and be shared. What every call asks for (size, lowest and highest element, contiguity) is
+A layout is never changed once made (what it says is `Final`; `__slots__` without a guard keeps reading it cheap), so
+it can be a key and be shared. What every call asks for (size, lowest and highest element, contiguity) is
 computed when it is made.
 
 >>> x = Layout.of((4, 6))
@@ -60,6 +60,8 @@ class Layout:
         Whether the elements lie gapless in C order. Axes of size 1 do not matter; size 0 counts as contiguous.
     canonical : bool
         Whether the strides are `dense_strides` of the shape, those of axes of size 1 as well.
+    pattern : int
+        What `tilearray.patterns` knows of it; 0 before it was asked.
 
     Examples
     --------
@@ -75,8 +77,9 @@ class Layout:
     high: Final[int]
     contiguous: Final[bool]
     canonical: Final[bool]
+    pattern: int
 
-    __slots__ = ("_overlaps", "canonical", "contiguous", "high", "low", "ndim", "shape", "size", "strides")
+    __slots__ = ("_overlaps", "canonical", "contiguous", "high", "low", "ndim", "pattern", "shape", "size", "strides")
 
     def __init__(self, shape: Ints, strides: Ints, dense: int = 0) -> None:
         size, low, high, contiguous, canonical = (dense, 0, dense - 1, True, True) if dense else extent(shape, strides)
@@ -88,6 +91,7 @@ class Layout:
         self.high = high
         self.contiguous = contiguous
         self.canonical = canonical
+        self.pattern = 0
         self._overlaps: bool | None = None
 
     @classmethod

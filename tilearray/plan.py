@@ -9,20 +9,20 @@ A kernel serves every loop of its layout class, so a shape that was never seen c
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from tilearray.base import Signature, signature_of
+from tilearray.base import Kind, Signature, interned, kind_of
 from tilearray.body import Body, Type, TypedScalar, body_of
-from tilearray.caches import KERNELS
-from tilearray.calls import Call, call_of
+from tilearray.caches import KERNELS, RECIPES
+from tilearray.calls import BindNew, Call, bind_new, call_of, rule_of
 from tilearray.deciding import zero_dim
 from tilearray.devices import Device, common_device
 from tilearray.geometry import geometry_of
 from tilearray.layout import Layout
 from tilearray.loop import LayoutCase, LayoutClass, Loop, class_key
+from tilearray.patterns import pattern_of
 from tilearray.rounding import check_device
 from tilearray.scalars import ScalarClass
 
@@ -57,40 +57,120 @@ class Plan:
 
 Key = Signature | ScalarClass | TypedScalar
 
+PATTERNS = 64
+"""Patterns that a recipe knows."""
 
-def make_plan(op: Op, semantics: Semantics, keys: tuple[Key, ...], out: Signature | None) -> Plan:
+_new_loop = cast(Callable[..., Loop], tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
+"""In half the time of the class itself."""
+
+
+class Recipe:
+    """What all calls of an op on operands of the same kinds have in common.
+
+    Attributes
+    ----------
+    op, body, device
+        What is computed, and where.
+    rule : Rule
+        What the calls check.
+    result : Kind or None
+        Of the new array; None where there is a target.
+    known : dict
+        For a pattern of the operands' layouts the case of its loops, their kernel, and what makes calls of it.
+    """
+
+    __slots__ = ("body", "device", "known", "op", "result", "rule")
+
+    def __init__(self, op: Op, body: Body, device: Device, result: Kind | None) -> None:
+        self.op = op
+        self.body = body
+        self.device = device
+        self.rule = rule_of(op, body)
+        self.result = result
+        self.known: dict[int, tuple[LayoutCase, Any, BindNew]] = {}
+
+    def plan_new(self, arrays: list[Signature], layouts: list[Layout], keys: Sequence[Key]) -> Plan:
+        """Plan a call that makes a new array: from its pattern, if that is known."""
+        found = pattern_of(layouts)
+        if found is None:
+            return self.plan(arrays, layouts, keys, None)
+        pattern, shape, strides, written = found
+        known = self.known.get(pattern)
+        if known is None:
+            plan = self.plan(arrays, layouts, keys, None)
+            if plan.loop[:2] == (shape, strides):
+                self._learn(pattern, plan)
+            return plan
+        case, kernel, bind_loop = known
+        signature = self._new_signature(written or Layout(shape, strides[0], shape[0] * shape[1]), arrays)
+        loop = _new_loop(Loop, (shape, strides, (0,) * len(strides), case, 32))
+        return Plan(self.op, self.body, loop, signature, kernel, bind_loop(loop, signature))
+
+    def plan(self, arrays: list[Signature], layouts: list[Layout], keys: Sequence[Key], out: Signature | None) -> Plan:
+        """Plan any call: all that depends on the layouts is decided here."""
+        device = self.device
+        layout, loop = geometry_of(self.op.name, layouts, None if out is None else out.layout)
+        target = self._new_signature(layout, arrays) if out is None else out
+        kernel = None
+        if loop.case is not LayoutCase.EMPTY:
+            aligned = _aligned([target, *arrays], loop) if device.wants_alignment else ALIGNED[: len(arrays) + 1]
+            kernel = kernel_of(self.body, loop, aligned, device)
+        call = call_of(self.rule, loop, kernel, keys, target, new=out is None)
+        return Plan(self.op, self.body, loop, target, kernel, call)
+
+    def _learn(self, pattern: int, plan: Plan) -> None:
+        """Remember a plan for the loops of its pattern."""
+        if len(self.known) >= PATTERNS:
+            self.known.clear()
+        self.known[pattern] = plan.loop.case, plan.kernel, bind_new(self.device.backend, plan.kernel, self.rule)
+
+    def _new_signature(self, layout: Layout, operands: list[Signature]) -> Signature:
+        """The signature of a new array: mostly that of an operand."""
+        kind = self.result
+        assert kind is not None
+        for operand in operands:
+            if operand.layout is layout and operand.kind is kind and operand.interned:
+                return operand
+        return interned(layout, kind)
+
+
+def make_plan(op: Op, semantics: Semantics, keys: Sequence[Key], out: Signature | None) -> Plan:
     """Plan `op` for operands of these keys; `out` is the target's signature, if there is a target."""
-    arrays = [key for key in keys if isinstance(key, Signature)]
+    kinds: list[Kind | ScalarClass | TypedScalar] = []
+    arrays: list[Signature] = []
+    layouts: list[Layout] = []
+    for key in keys:
+        if isinstance(key, Signature):
+            kinds.append(key.kind)
+            arrays.append(key)
+            layouts.append(key.layout)
+        else:
+            kinds.append(key)
+    path = (op, semantics, tuple(kinds), None if out is None else out.kind)
+    recipe: Recipe = RECIPES.get(path) or RECIPES.put(path, _recipe(*path))
+    return recipe.plan_new(arrays, layouts, keys) if out is None else recipe.plan(arrays, layouts, keys, out)
+
+
+def _recipe(
+    op: Op, semantics: Semantics, kinds: tuple[Kind | ScalarClass | TypedScalar, ...], out: Kind | None
+) -> Recipe:
+    """Decide all that kinds decide, or say why there is no such call."""
+    arrays = [kind for kind in kinds if isinstance(kind, Kind)]
     device = common_device(op.name, arrays if out is None else [*arrays, out])
-    body = body_of(op, semantics, types_of(keys, semantics), None if out is None else out.dtype)
+    body = body_of(op, semantics, types_of(kinds, semantics), None if out is None else out.dtype)
     check_device(op, device)
-    layout, loop = geometry_of(op.name, [array.layout for array in arrays], None if out is None else out.layout)
-    target = _new_signature(layout, body.result, device, arrays) if out is None else out
-    kernel = None
-    if loop.case is not LayoutCase.EMPTY:
-        aligned = _aligned([target, *arrays], loop) if device.wants_alignment else ALIGNED[: len(arrays) + 1]
-        kernel = kernel_of(body, loop, aligned, device)
-    call = call_of(op, body, loop, kernel, keys, target, new=out is None)
-    return Plan(op, body, loop, target, kernel, call)
+    result = kind_of(body.result, device, True, all(kind.is_0d for kind in arrays)) if out is None else None
+    return Recipe(op, body, device, result)
 
 
-def types_of(keys: tuple[Key, ...], semantics: Semantics) -> tuple[Type, ...]:
+def types_of(keys: tuple[Key | Kind, ...], semantics: Semantics) -> tuple[Type, ...]:
     """Return what decides dtypes of operands of these keys, under semantics that may tell 0-d arrays from others."""
-    if semantics.zero_dim:
-        return tuple([_type_of(key) if isinstance(key, Signature) else key for key in keys])
-    return tuple([key.dtype if isinstance(key, Signature) else key for key in keys])
+    kinds = [key.kind if isinstance(key, Signature) else key for key in keys]
+    return tuple([_type_of(kind, semantics.zero_dim) if isinstance(kind, Kind) else kind for kind in kinds])
 
 
-def _type_of(array: Signature) -> Type:
-    return array.dtype if array.layout.shape else zero_dim(array.dtype)
-
-
-def _new_signature(layout: Layout, dtype: np.dtype, device: Device, operands: list[Signature]) -> Signature:
-    """The signature of a new array: mostly that of an operand."""
-    for operand in operands:
-        if operand.layout is layout and operand.dtype is dtype and operand.aligned and operand.interned:
-            return operand
-    return signature_of(layout, dtype, device)
+def _type_of(array: Kind, apart: bool) -> Type:
+    return zero_dim(array.dtype) if apart and array.is_0d else array.dtype
 
 
 ALIGNED = (True,) * 64

@@ -28,21 +28,21 @@ from typing import Any
 
 from tilearray_cuda.blocks import Buffer, block_size
 from tilearray_cuda.driver import TORCH, check_capture
-from tilearray_cuda.launch import Arguments
+from tilearray_cuda.launch import MOST_PROGRAMS, Arguments
 
 Converter = Callable[[Any], tuple[Any, ...]]
 """What turns a number into the values that are packed for it."""
 
 _TEXT = """\
-def bind(arguments, converters, rule):
+def bind(arguments, converters, rule, fixed_by, unshifted):
     frames, pack, device = arguments.frames, arguments.pack, arguments.function.device
     function, cuLaunchKernelEx = arguments.function.reference, arguments.function.launch
     {kernel}
 
-    def bind_loop(fixed, shifts, signature, gaps):
+    def bind_loop(loop, signature=None, shifts=unshifted, gaps=()):
         {loop}
 
-        def launch({parameters}, fixed=fixed{kept}):
+        def launch({parameters}, fixed=fixed_by(loop){kept}):
             if not stream and "torch" in modules and torch.may_capture(device.index):
                 check_capture(stream)
             {before}
@@ -117,8 +117,7 @@ def bind_operands(
         How many operands are written; they come first.
     """
     kinds = tuple(["number" if shift is None else "shifted" if shift else "array" for shift in shifts])
-    bind_loop = written_out("launch", kinds, outputs)(arguments, converters, None)
-    return bind_loop(fixed, shifts, None, None)
+    return written_out("launch", kinds, outputs)(arguments, converters, None, lambda _: fixed, shifts)(None)
 
 
 @functools.cache
@@ -139,10 +138,10 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
     Returns
     -------
     callable
-        ``bind(arguments, converters, rule)``: the kernel's `launch.Arguments`, what turns numbers into the values that
-        are packed, and the body's `tilearray.calls.Rule`. It returns ``bind_loop(fixed, shifts, signature, gaps)``:
-        what `launch.Arguments.fix` packed, the bytes to where the loop begins, the signature of a new result, and when
-        operands share memory.
+        ``bind(arguments, converters, rule, fixed_by, unshifted)``: the kernel's `launch.Arguments`, what turns numbers
+        into the values that are packed, the body's `tilearray.calls.Rule`, and what packs all that a loop fixes. It
+        returns ``bind_loop(loop, signature, shifts=unshifted, gaps=())``: the signature of a new result, for each
+        operand the bytes to where the loop begins, and when operands share memory.
     """
     arrays = [i for i, kind in enumerate(kinds) if kind.startswith(("array", "shifted"))]
     read = arrays if form == "launch" else arrays[1:]
@@ -195,6 +194,54 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
         "torch": TORCH,
     }
     exec(compile(text, f"<tilearray {form} {' '.join(kinds)}>", "exec"), names)
+    return names["bind"]
+
+
+_FIXED = """\
+def bind(pack, block, fix, rows, columns, lead):
+    def fixed(loop):
+        ({extents},), strides, _, _, _ = loop
+        programs = {programs}
+        if programs > {most}:
+            return fix(programs, ({constants},))
+        return pack({constants}, programs, block)
+
+    return fixed
+"""
+
+
+@functools.cache
+def fixed_written_out(
+    rank: int, strides: tuple[tuple[int, int], ...], flat: bool, merged: bool
+) -> Callable[..., Callable[[Any], bytes]]:
+    """Return what binds a kernel to a function of a loop: it packs what the loop fixes, as `Arguments.fix` does.
+
+    Parameters
+    ----------
+    rank : int
+        The number of extents.
+    strides : tuple of (int, int)
+        The strides that are arguments, as positions in ``loop.strides``.
+    flat, merged : bool
+        Whether a program has a run of elements, whatever their axes, and whether a tile's columns are of two axes.
+
+    Returns
+    -------
+    callable
+        ``bind(pack, block, fix, rows, columns, lead)``: the three of `launch.Arguments`, and what a program has.
+    """
+    extents = [f"n{axis}" for axis in range(rank)]
+    if flat:
+        programs = f"-(-({' * '.join(extents)} + lead) // columns)"
+    else:
+        *outer, down, along = [*extents[:-3], extents[-2], f"({extents[-3]} * {extents[-1]})"] if merged else extents
+        programs = " * ".join([*outer, f"-(-{down} // rows)", f"-(-{along} // columns)"])
+    constants = [*extents, *[f"strides[{position}][{axis}]" for position, axis in strides]]
+    text = _FIXED.format(
+        extents=", ".join(extents), programs=programs, most=MOST_PROGRAMS, constants=", ".join(constants)
+    )
+    names: dict[str, Any] = {}
+    exec(compile(text, f"<tilearray loops of {rank} axes>", "exec"), names)
     return names["bind"]
 
 

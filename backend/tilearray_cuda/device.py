@@ -80,6 +80,10 @@ class CudaDevice:
         """Fix the loop of a kernel and the call: the result takes a stream and the operands; see `calls`."""
         return compiled.bind_call(loop, rule, signature, gaps)
 
+    def bind_new(self, compiled: Any, rule: Any, /) -> Any:
+        """Return what makes a call of a kernel, a loop that begins where its operands do, and a new signature."""
+        return compiled.written_out(rule)
+
     # ------------------------------------------------------------------ copies
 
     def to_numpy(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 from tilearray_cuda import calls, launch
@@ -30,30 +29,27 @@ class Kernel:
         What it computes, its text, and what the driver launches.
     arguments : launch.Arguments
         How its arguments are packed: operands first, then extents and strides as constants.
-    strides : tuple of (int, int)
-        The strides that are arguments, as positions in ``loop.strides``.
+    fixed : callable
+        ``fixed(loop) -> bytes``: what a loop fixes of its launches: extents, strides and the number of programs.
     converters : tuple of callable or None
         For each operand, what turns a number into the values that are packed.
     kinds : tuple of str
         Of each operand, as `calls.written_out` takes them.
     itemsizes, unshifted : tuple of int or None
         For each operand, bytes of an element, and 0; None for a number.
-    block : (int, int, int, bool)
-        What a program has of a loop; see `block_of`.
     written : dict
         What binds loops of the kernel to calls, by how they differ.
     """
 
     __slots__ = (
         "arguments",
-        "block",
         "converters",
+        "fixed",
         "function",
         "itemsizes",
         "kinds",
         "source",
         "spec",
-        "strides",
         "unshifted",
         "written",
     )
@@ -62,25 +58,17 @@ class Kernel:
         self.spec = spec
         self.source = source
         self.function = function
-        self.strides = tuple([(position, axis) for _, position, axis in open_strides(spec)])
         operands = [_operand(operand.dtype, operand.strides is None) for operand in spec.operands]
         formats = [part for format, _ in operands for part in format]
         integer = "i4x" if spec.index_bits == 32 else "q"
-        self.arguments = launch.Arguments(function, formats, [integer] * (spec.rank + len(self.strides)))
+        constants = spec.rank + len(open_strides(spec))
+        self.arguments = launch.Arguments(function, formats, [integer] * constants)
+        self.fixed = fixed_by_loop(spec, source.tile, self.arguments)
         self.converters = tuple([convert for _, convert in operands])
         self.kinds = tuple([_kind(operand.dtype, operand.strides is None) for operand in spec.operands])
         self.written: dict[Any, Callable[..., Launch]] = {}
         self.itemsizes = tuple([None if o.strides is None else ITEMSIZE[o.dtype] for o in spec.operands])
         self.unshifted = tuple([None if itemsize is None else 0 for itemsize in self.itemsizes])
-        self.block = block_of(spec, source.tile)
-
-    def fixed(self, loop: Any) -> bytes:
-        """What a loop fixes of its launches: extents, strides and the number of programs."""
-        shape, strides = loop.shape, loop.strides
-        constants = [*shape]
-        for position, axis in self.strides:
-            constants.append(strides[position][axis])
-        return self.arguments.fix(programs_over(shape, *self.block), constants)
 
     def shifts(self, loop: Any) -> tuple[int | None, ...]:
         """For each operand the bytes from its first element to where the loop begins; None for a number."""
@@ -111,16 +99,24 @@ class Kernel:
         shifts = self.shifts(loop)
         shifted = () if shifts is self.unshifted else tuple(map(bool, shifts))
         same = gaps and tuple([gap is not None and gap[2] for gap in gaps])
-        bind_loop = self.written.get((shifted, same))
-        if bind_loop is None:
-            form = "into" if signature is None else "new"
-            bind_loop = self.written[shifted, same] = self._written_out(form, rule, shifted, same)
-        return bind_loop(self.fixed(loop), shifts, signature, gaps)
+        return self.written_out(rule, shifted, same)(loop, signature, shifts, gaps)
 
-    def _written_out(
-        self, form: str, rule: Any, shifted: tuple[bool, ...], same: tuple[bool, ...]
+    def written_out(
+        self, rule: Any, shifted: tuple[bool, ...] = (), same: tuple[bool, ...] = ()
     ) -> Callable[..., Launch]:
-        """What binds loops of the kernel to calls that are alike."""
+        """Return what makes calls of loops: ``bind_loop(loop, signature)``, where they make arrays and nothing shifts.
+
+        Parameters
+        ----------
+        rule : Rule
+        shifted : tuple of bool
+            For each operand whether the loop begins elsewhere than its first element; () if none does.
+        same : tuple of bool
+            For each operand whether it has the target's elements if it begins where that does; () without a target.
+        """
+        found = self.written.get((shifted, same))
+        if found is not None:
+            return found
         kinds, converters = list(self.kinds), list(self.converters)
         for i, take in enumerate(rule.numbers):
             if shifted and shifted[i]:
@@ -131,7 +127,9 @@ class Kernel:
             if take is not None and convert is not None:
                 converters[i] = _composed(convert, take)
                 kinds[i] = kinds[i] if rule.raw else "number"
-        return calls.written_out(form, tuple(kinds))(self.arguments, converters, rule)
+        bind = calls.written_out("into" if same else "new", tuple(kinds))
+        bind_loop = bind(self.arguments, converters, rule, self.fixed, self.unshifted)
+        return self.written.setdefault((shifted, same), bind_loop)
 
 
 def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel:
@@ -141,21 +139,11 @@ def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[boo
     return Kernel(spec, source, launch.load_function(device, cubin_of(source, device.arch)))
 
 
-def block_of(spec: KernelSpec, tile: Tile) -> tuple[int, int, int, bool]:
-    """Return the rows and columns of a program, how far ahead the first one begins, and if columns are of two axes.
-
-    There are 0 rows where a program has so many columns of all elements, whatever their axes.
-    """
-    return 0 if spec.case in FLAT_CASES else tile.rows, tile.columns, spec.lead, spec.merged
-
-
-def programs_over(shape: tuple[int, ...], rows: int, columns: int, lead: int, merged: bool) -> int:
-    """Return the number of programs that cover a loop."""
-    if not rows:
-        return -(-(prod(shape) + lead) // columns)
-    if merged:
-        shape = (*shape[:-3], shape[-2], shape[-3] * shape[-1])
-    return prod(shape[:-2]) * -(-shape[-2] // rows) * -(-shape[-1] // columns)
+def fixed_by_loop(spec: KernelSpec, tile: Tile, arguments: Any) -> Callable[[Any], bytes]:
+    """Return the function of a loop that packs what it fixes: extents, strides and the number of programs."""
+    strides = tuple([(position, axis) for _, position, axis in open_strides(spec)])
+    bind = calls.fixed_written_out(spec.rank, strides, spec.case in FLAT_CASES, spec.merged)
+    return bind(arguments.pack_fixed, arguments.block, arguments.fix, tile.rows, tile.columns, spec.lead)
 
 
 def _composed(convert: calls.Converter, take: Callable[[Any], Any]) -> calls.Converter:

@@ -178,6 +178,10 @@ class Arguments:
         Those that no launch is using.
     pack : callable
         ``pack(slab, start, *values, fixed, stream)``.
+    pack_fixed : callable
+        ``pack_fixed(*constants, programs, block) -> fixed``: what `fix` does, which checks the number of programs.
+    block : bytes
+        The configuration's part that no loop changes.
 
     Raises
     ------
@@ -185,7 +189,7 @@ class Arguments:
         If the function takes another number of arguments.
     """
 
-    __slots__ = ("_block", "_count", "_fixed", "_values", "frames", "function", "pack")
+    __slots__ = ("_count", "_fixed", "_values", "block", "frames", "function", "pack", "pack_fixed")
 
     def __init__(self, function: Function, formats: Sequence[str], constant_formats: Sequence[str]) -> None:
         slots = [*formats, *constant_formats]
@@ -199,11 +203,12 @@ class Arguments:
             )
         self.function = function
         self._count = count
-        self._block = struct.pack(_GRID_TO_SHARED, 1, 1, function.threads, 1, 1, function.shared)
-        block = f"{len(self._block)}s"
+        self.block = struct.pack(_GRID_TO_SHARED, 1, 1, function.threads, 1, 1, function.shared)
+        block = f"{len(self.block)}s"
         self._fixed = struct.Struct("".join(constant_formats) + SCRATCH_POINTERS * "8x" + _PROGRAMS + block)
         self._values = struct.Struct("".join(formats) + f"{self._fixed.size}s" + _STREAM)
         self.pack = self._values.pack_into
+        self.pack_fixed = self._fixed.pack
         self.frames: list[Frame] = [self.frame() for _ in range(SPARE_FRAMES)]
 
     def fix(self, programs: int, constants: Sequence[int | float]) -> bytes:
@@ -216,7 +221,7 @@ class Arguments:
         """
         if not 0 < programs <= MOST_PROGRAMS:
             raise CudaError(f"Arguments: {self.function.name}: expected 1 to {MOST_PROGRAMS} programs, got {programs}")
-        return self._fixed.pack(*constants, programs, self._block)
+        return self.pack_fixed(*constants, programs, self.block)
 
     def frame(self) -> Frame:
         """Return a new frame, complete but for what `pack` writes."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilearray as ta
-from tilearray.caches import KERNELS
+from tilearray.caches import KERNELS, RECIPES
 from tilearray.loop import layout_class, make_loop
 
 N = 2**31
@@ -71,6 +71,7 @@ def test_outer_broadcast_of_two_small_operands():
 
 def test_1000_shapes_compile_a_kernel_a_layout_class():
     rng = np.random.default_rng(5)
+    RECIPES.clear()
     KERNELS.clear()
     classes = set()
     for _ in range(1000):

@@ -44,6 +44,7 @@ def kernels(monkeypatch) -> Counter:
 @pytest.fixture(autouse=True)
 def empty_caches() -> Iterator[None]:
     caches.PLANS.clear()
+    caches.RECIPES.clear()
     caches.KERNELS.clear()
     yield
     caches.PLANS.clear()

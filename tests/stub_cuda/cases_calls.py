@@ -27,10 +27,12 @@ def adding(monkeypatch, stub):
         return Cubin(b"STUB 6", "stub_add", 4, 0) if adds else Cubin(b"other", source.name, 4, 0)
 
     caches.PLANS.clear()
+    caches.RECIPES.clear()
     caches.KERNELS.clear()
     monkeypatch.setattr(kernel, "cubin_of", cubin_of)
     yield
     caches.PLANS.clear()
+    caches.RECIPES.clear()
     caches.KERNELS.clear()
 
 

@@ -45,6 +45,7 @@ class Counted:
 @pytest.fixture
 def counted(monkeypatch, stub):
     caches.PLANS.clear()
+    caches.RECIPES.clear()
     caches.KERNELS.clear()
     monkeypatch.setattr(kernel, "cubin_of", lambda source, arch: Cubin(b"other", source.name, source.tile.warps, 0))
     return Counted(monkeypatch)
