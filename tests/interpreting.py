@@ -65,7 +65,7 @@ def result_strides(arrays: Sequence[np.ndarray], shape: Sequence[int]) -> Stride
         Layout(array.shape, tuple(stride // array.itemsize for stride in array.strides)).broadcast_to(tuple(shape))
         for array in arrays
     ]
-    return result_layout(tuple(shape), layouts).strides
+    return result_layout(tuple(shape), [layout.strides for layout in layouts]).strides
 
 
 class Call(NamedTuple):

@@ -1,19 +1,18 @@
 """Layouts of operands -> the layout of the result, and the loop over all of them. No dtype enters.
 
-Every shape that was never seen comes here, so what most calls are is asked first: are all operands contiguous, do the
-strides of one step down? What is general stands in `shapes`, `strides` and `loop`, and finds the same.
+Every shape that was never seen comes here, unless its pattern is known, so what most calls are is asked first: are all
+operands contiguous? What is general stands in `shapes`, `strides` and `loop`, and finds the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from tilearray.errors import BroadcastError
-from tilearray.layout import Layout
+from tilearray.layout import Layout, result_layout
 from tilearray.loop import INT32_END, Loop, flat_loop, make_loop
 from tilearray.shapes import broadcast_shapes
-from tilearray.strides import broadcast_strides, dense_strides, result_strides
+from tilearray.strides import broadcast_strides
 
 Ints = tuple[int, ...]
 
@@ -45,7 +44,7 @@ def geometry_of(function: str, layouts: Sequence[Layout], target: Layout | None)
         return first, flat_loop(first.size, len(layouts) + 1)
     shape = _shape(function, layouts, target)
     strides = [broadcast_strides(layout.shape, layout.strides, shape) for layout in layouts]
-    written = _result(shape, layouts, strides) if target is None else target
+    written = target or _operand_in_c_order(shape, layouts) or result_layout(shape, strides)
     return written, make_loop(shape, [written.strides, *strides], small=_small(written, layouts))
 
 
@@ -77,32 +76,12 @@ def _shape(function: str, layouts: Sequence[Layout], target: Layout | None) -> I
     return target.shape
 
 
-def _result(shape: Ints, layouts: Sequence[Layout], strides: Sequence[Ints]) -> Layout:
-    """What `layout.result_layout` returns, given the operands' strides in `shape`: mostly an operand's."""
+def _operand_in_c_order(shape: Ints, layouts: Sequence[Layout]) -> Layout | None:
+    """The layout of an operand that has the shape and the strides of a new array in C order, and so settles it."""
     for layout in layouts:
         if layout.canonical and layout.shape == shape:
             return layout
-    for steps in strides:
-        # One such operand settles it: axes keep C order unless all that stride agree on another.
-        if _steps_down(steps):
-            return Layout(shape, dense_strides(shape), prod(shape))
-    return Layout(shape, dense_strides(shape) if 0 in shape else result_strides(shape, strides))
-
-
-def _steps_down(strides: Ints) -> bool:
-    """Whether no stride is larger than the one before, and none is 0 or negative.
-
-    >>> _steps_down((20, 4, 1)), _steps_down((1, 4)), _steps_down((4, 0)), _steps_down(())
-    (True, False, False, False)
-    """
-    if not strides or strides[-1] <= 0:
-        return False
-    before = strides[0]
-    for stride in strides:
-        if stride > before:
-            return False
-        before = stride
-    return True
+    return None
 
 
 def _small(written: Layout, operands: Sequence[Layout]) -> bool:

@@ -21,12 +21,13 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any, Final
 
 from tilearray.errors import BroadcastError, LayoutError, ShapeError
 from tilearray.shapes import as_ints, as_shape, broadcast_shapes, normalize_axes, normalize_axis, resolve_shape
 from tilearray.slicing import select
-from tilearray.strides import dense_strides, extent, overlaps, reshape_strides, result_strides
+from tilearray.strides import dense_strides, extent, overlaps, reshape_strides, result_strides, steps_down
 
 __all__ = [
     "Layout",
@@ -351,7 +352,7 @@ class Layout:
 
     def dense(self) -> Layout:
         """Return the layout of a copy without gaps, its axes in the same order of strides."""
-        return result_layout(self.shape, [self])
+        return result_layout(self.shape, [self.strides])
 
     def _select_axes(self, axes: Sequence[int]) -> Layout:
         shape, strides = self.shape, self.strides
@@ -372,8 +373,8 @@ class Layout:
         return f"Layout(shape={self.shape}, strides={self.strides})"
 
 
-def result_layout(shape: Ints, layouts: Sequence[Layout]) -> Layout:
-    """Return the layout of the new array that an operation over operands of these layouts makes.
+def result_layout(shape: Ints, operand_strides: Sequence[Ints]) -> Layout:
+    """Return the layout of the new array that an operation over operands of these strides makes.
 
     It is dense, and its axes lie in memory as those of the operands do: NumPy's ``order='K'``, C order where
     operands disagree, but without NumPy's negative strides.
@@ -381,17 +382,17 @@ def result_layout(shape: Ints, layouts: Sequence[Layout]) -> Layout:
     Parameters
     ----------
     shape : tuple of int
-    layouts : sequence of Layout
-        Already broadcast to `shape`.
+    operand_strides : sequence of tuple of int
+        Of operands broadcast to `shape`.
 
     Examples
     --------
-    >>> t = Layout.of((3, 2)).permute((1, 0))
-    >>> result_layout((2, 3), [t, Layout.of(3).broadcast_to((2, 3))])
+    >>> result_layout((2, 3), [(1, 2), (0, 1)])
     Layout(shape=(2, 3), strides=(1, 2))
-    >>> result_layout((2, 3), [t, Layout.of((2, 3))])
+    >>> result_layout((2, 3), [(1, 2), (3, 1)])
     Layout(shape=(2, 3), strides=(3, 1))
     """
-    if any(layout.contiguous for layout in layouts):  # One in C order settles it: the others agree, or they disagree.
-        return Layout(shape, dense_strides(shape))
-    return Layout(shape, result_strides(shape, [layout.strides for layout in layouts]))
+    for strides in operand_strides:
+        if steps_down(strides):  # One settles it: axes keep C order unless all that stride agree on another.
+            return Layout(shape, dense_strides(shape), prod(shape))
+    return Layout(shape, dense_strides(shape) if 0 in shape else result_strides(shape, operand_strides))

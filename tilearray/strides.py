@@ -148,6 +148,24 @@ def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
     return (0,) * spare + tuple([stride if n == m else 0 for stride, n, m in zip(strides, shape, target[spare:])])
 
 
+def steps_down(strides: Ints) -> bool:
+    """Return whether no stride is larger than the one before, and none is 0 or negative.
+
+    Examples
+    --------
+    >>> steps_down((20, 4, 1)), steps_down((1, 4)), steps_down((4, 0)), steps_down(())
+    (True, False, False, False)
+    """
+    if not strides or strides[-1] <= 0:
+        return False
+    before = strides[0]
+    for stride in strides:
+        if stride > before:
+            return False
+        before = stride
+    return True
+
+
 def result_strides(shape: Ints, operand_strides: Sequence[Ints]) -> Ints:
     """Return the dense strides of a result whose axes lie in memory as those of the operands; see `axis_order`.
 

@@ -121,8 +121,8 @@ def defined_case(shape, operand_strides):
 
 def of(shape, *layouts):
     """The loop of an elementwise expression of `shape` over layouts, as the planner makes it."""
-    expanded = [layout.broadcast_to(shape) for layout in layouts]
-    return make_loop(shape, [result_layout(shape, expanded).strides, *[layout.strides for layout in expanded]])
+    strides = [layout.broadcast_to(shape).strides for layout in layouts]
+    return make_loop(shape, [result_layout(shape, strides).strides, *strides])
 
 
 A = Layout.of((6, 8))
