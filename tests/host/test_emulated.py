@@ -6,6 +6,7 @@ What has no row in the table of ops is seen here without a GPU: gathers, assignm
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -43,15 +44,19 @@ def test_on_the_device(process, name):
 def test_the_emulated_device_launches_as_many_programs(dtype, strides, aligned):
     """As the launcher does: from lengths at which a target that is misaligned needs one more to others."""
     found = pytest.importorskip("tilearray_cuda.kernel")
+    from tilearray_cuda.codegen import open_strides
+
     body = body_for("add", [dtype] * 2)
     kernels = [kernel_for(body, (40, 600), strides, aligned=aligned)]
     boxes = [[(each * 40, each, 1)] * 2 + [(1, 64, 64 * 40)] for each in (900, 901, 1024)]
     kernels += [kernel_for(body, (64, 40, box[0][1]), box, aligned=aligned) for box in boxes]
     assert [kernel.spec.merged for kernel in kernels[1:]] == [dtype != "uint8", dtype != "uint8", False]
     kernels += [kernel_for(body, (size,), [(1,)] * 3, aligned=aligned) for size in (1, 1023, 1024, 1025, 2047, 2048)]
+    arguments = SimpleNamespace(pack_fixed=lambda *values: values, block=b"block", fix=None)
     for kernel in kernels:
-        block = found.block_of(kernel.spec, kernel.source.tile)
-        assert found.programs_over(kernel.loop.shape, *block) == programs_of(kernel)
+        fixed = found.fixed_by_loop(kernel.spec, kernel.source.tile, arguments)(kernel.loop)
+        strides = [kernel.loop.strides[position][axis] for _, position, axis in open_strides(kernel.spec)]
+        assert fixed == (*kernel.loop.shape, *strides, programs_of(kernel), b"block")
 
 
 def _indexing(name: str) -> None:

@@ -1,0 +1,118 @@
+"""Shapes never seen: what is launched from a known pattern is what planning the call would have launched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from tilearray import caches, plan
+from tilearray.base import Signature
+from tilearray.context import STATE
+from tilearray.plan import make_plan
+from tilearray.scalars import ScalarClass
+from tilearray_cuda import kernel
+from tilearray_cuda.cache import Cubin
+from tilearray_cuda.codegen import open_strides
+
+
+@pytest.fixture(autouse=True)
+def compiling_nothing(monkeypatch, stub):
+    caches.PLANS.clear()
+    caches.RECIPES.clear()
+    caches.KERNELS.clear()
+    monkeypatch.setattr(kernel, "cubin_of", lambda source, arch: Cubin(b"other", source.name, source.tile.warps, 0))
+    yield
+    caches.PLANS.clear()
+    caches.RECIPES.clear()
+    caches.KERNELS.clear()
+
+
+STEPS = [slice(None)] * 6 + [slice(1, None), slice(2, None), slice(None, None, 2), slice(None, None, -1)]
+SIZES = [0, 1, 2, 3, 16, 20, 33, 48, 64, 65, 511, 512, 600]
+
+
+def draw(rng, dtype):
+    """Two or three views that broadcast: of matrices mostly, from anywhere in memory, turned, sliced and repeated."""
+    rank = rng.choice([1, 2, 2, 2, 2, 3])
+    shape = tuple(rng.choice(SIZES, rank).tolist()) if rank < 3 else tuple(rng.choice(SIZES[:8], rank).tolist())
+    return [view(rng, shape, dtype) for _ in range(2)]
+
+
+def view(rng, shape, dtype):
+    """A view of a shape, or of one that broadcasts to it."""
+    form = rng.integers(0, 8)
+    if form == 0:
+        shape = shape[rng.integers(0, len(shape) + 1) :]
+    elif form == 1:
+        shape = tuple(n if rng.integers(0, 2) else 1 for n in shape)
+    turned = len(shape) > 1 and rng.integers(0, 4) == 0
+    key = [STEPS[rng.integers(0, len(STEPS))] for _ in shape]
+    spare = rng.choice([0, 0, 1, 4, 16])
+    wide = [n * (2 if step.step == 2 else 1) + spare + 2 for n, step in zip(shape, key)]
+    x = ta.empty(tuple(wide[::-1] if turned else wide), dtype=dtype, device="cuda:0")
+    if rng.integers(0, 3) == 0 and shape:
+        return ta.empty(shape[::-1] if turned else shape, dtype=dtype, device="cuda:0").permute_dims(
+            range(len(shape))[:: -1 if turned else 1]
+        )
+    x = x.permute_dims(range(x.ndim)[::-1]) if turned else x
+    x = x[tuple(key)][tuple(slice(n) for n in shape)] if shape else x
+    return ta.broadcast_to(x[:1], shape) if shape and shape[0] and rng.integers(0, 12) == 0 else x
+
+
+def launched(found):
+    """What a plan launches, and what it makes."""
+    held = dict(zip(found.call.__code__.co_varnames[::-1], []))
+    names = found.call.__code__.co_varnames[: found.call.__code__.co_argcount]
+    held.update(zip(names[::-1], (found.call.__defaults__ or ())[::-1]))
+    return found.call.__code__, held.get("fixed"), held.get("signature"), held.get("size")
+
+
+def way(op, keys, monkeypatch, general):
+    """A plan made from a known pattern where there is one, or with none known."""
+    with monkeypatch.context() as patched:
+        if general:
+            patched.setattr(plan, "pattern_of", lambda layouts: None)
+        return make_plan(op, STATE.get().semantics, keys, None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "float64"])
+def test_the_fast_way_launches_what_the_general_way_does(monkeypatch, seed, dtype):
+    rng = np.random.default_rng([seed, *dtype.encode()])
+    general_plans, known = 0, 0
+    planned = plan.Recipe.plan
+
+    def counted(*args):
+        nonlocal general_plans
+        general_plans += 1
+        return planned(*args)
+
+    monkeypatch.setattr(plan.Recipe, "plan", counted)
+    for _ in range(1500):
+        x, y = draw(rng, dtype)
+        try:
+            shape = np.broadcast_shapes(x.shape, y.shape)
+        except ValueError:
+            continue
+        calls = [(ta.add, (x, y)), (ta.less, (y, x)), (ta.negative, (x,)), (ta.multiply, (y, 2))]
+        op, operands = calls[rng.integers(0, len(calls))]
+        keys = tuple(z if isinstance(z, int) else z._signature for z in operands)
+        keys = tuple(key if isinstance(key, Signature) else ScalarClass.INT32 for key in keys)
+        before = general_plans
+        fast = way(op, keys, monkeypatch, general=False)
+        known += general_plans == before
+        wanted = way(op, keys, monkeypatch, general=True)
+        assert fast.kernel is wanted.kernel
+        assert fast.loop == wanted.loop
+        assert fast.signature is wanted.signature
+        assert launched(fast) == launched(wanted)
+        if fast.kernel is None:
+            continue
+        spec, fixed = fast.kernel.spec, launched(fast)[1]
+        constants = [*fast.loop.shape, *[fast.loop.strides[at][axis] for _, at, axis in open_strides(spec)]]
+        programs = fast.kernel.arguments._fixed.unpack(fixed)[-2]
+        assert fixed == fast.kernel.arguments.fix(programs, constants)
+        result = op(*operands)
+        assert result.shape == (shape if len(keys) == 2 and isinstance(keys[1], Signature) else operands[0].shape)
+    assert known > 300
