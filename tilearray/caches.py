@@ -119,12 +119,13 @@ class PlanTree:
             with self._lock:
                 if self._count >= self.capacity:
                     self._age()
-        self._young[id(root)] = root
-        *branches, last = path
+        if not root:
+            self._young[id(root)] = root
         node = root
-        for key in branches:
+        for key in path[:-1]:
             branch: Nested | None = node.get(key)
             node = node.setdefault(key, {}) if branch is None else branch
+        last = path[-1]
         self._count += last not in node
         node[last] = leaf
 

@@ -186,10 +186,13 @@ def _planned(op: Op, keys: list[Key], out: ArrayBase | None, state: State) -> Pl
     if found is None:
         found = make_plan(op, semantics, keys, None if out is None else out._signature)
     PLANS.keep(root, path, found)
-    if ScalarClass in [key.__class__ for key in keys]:
-        kind = class_that_decides(op, semantics, tuple(keys), None if out is None else out._signature.dtype, found.body)
-        if kind is not None:
-            PLANS.keep(root, tuple([kind if isinstance(key, ScalarClass) else key for key in path]), found)
+    for key in keys:
+        if key.__class__ is ScalarClass:
+            target = None if out is None else out._signature.dtype
+            kind = class_that_decides(op, semantics, tuple(keys), target, found.body)
+            if kind is not None:
+                PLANS.keep(root, tuple([kind if isinstance(key, ScalarClass) else key for key in path]), found)
+            break
     return found
 
 

@@ -73,15 +73,15 @@ class Recipe:
         What is computed, and where.
     rule : Rule
         What the calls check.
-    result : Kind or None
-        Of the new array; None where there is a target.
+    result : Kind
+        Of the new array, or of the target.
     known : dict
         For a pattern of the operands' layouts the case of its loops, their kernel, and what makes calls of it.
     """
 
     __slots__ = ("body", "device", "known", "op", "result", "rule")
 
-    def __init__(self, op: Op, body: Body, device: Device, result: Kind | None) -> None:
+    def __init__(self, op: Op, body: Body, device: Device, result: Kind) -> None:
         self.op = op
         self.body = body
         self.device = device
@@ -89,31 +89,35 @@ class Recipe:
         self.result = result
         self.known: dict[int, tuple[LayoutCase, Any, BindNew]] = {}
 
-    def plan_new(self, arrays: list[Signature], layouts: list[Layout], keys: Sequence[Key]) -> Plan:
+    def plan_new(self, keys: Sequence[Key], layouts: list[Layout]) -> Plan:
         """Plan a call that makes a new array: from its pattern, if that is known."""
         found = pattern_of(layouts)
         if found is None:
-            return self.plan(arrays, layouts, keys, None)
+            return self.plan(keys, layouts, None)
         pattern, shape, strides, written = found
         known = self.known.get(pattern)
         if known is None:
-            plan = self.plan(arrays, layouts, keys, None)
+            plan = self.plan(keys, layouts, None)
             if plan.loop[:2] == (shape, strides):
                 self._learn(pattern, plan)
             return plan
         case, kernel, bind_loop = known
-        signature = self._new_signature(written or Layout(shape, strides[0], shape[0] * shape[1]), arrays)
+        if written is None:
+            signature = interned(Layout(shape, strides[0], shape[0] * shape[1]), self.result)
+        else:
+            signature = self._new_signature(written, keys)
         loop = _new_loop(Loop, (shape, strides, (0,) * len(strides), case, 32))
         return Plan(self.op, self.body, loop, signature, kernel, bind_loop(loop, signature))
 
-    def plan(self, arrays: list[Signature], layouts: list[Layout], keys: Sequence[Key], out: Signature | None) -> Plan:
+    def plan(self, keys: Sequence[Key], layouts: list[Layout], out: Signature | None) -> Plan:
         """Plan any call: all that depends on the layouts is decided here."""
         device = self.device
         layout, loop = geometry_of(self.op.name, layouts, None if out is None else out.layout)
-        target = self._new_signature(layout, arrays) if out is None else out
+        target = self._new_signature(layout, keys) if out is None else out
         kernel = None
         if loop.case is not LayoutCase.EMPTY:
-            aligned = _aligned([target, *arrays], loop) if device.wants_alignment else ALIGNED[: len(arrays) + 1]
+            arrays = [target, *[key for key in keys if isinstance(key, Signature)]]
+            aligned = _aligned(arrays, loop) if device.wants_alignment else ALIGNED[: len(arrays)]
             kernel = kernel_of(self.body, loop, aligned, device)
         call = call_of(self.rule, loop, kernel, keys, target, new=out is None)
         return Plan(self.op, self.body, loop, target, kernel, call)
@@ -124,43 +128,37 @@ class Recipe:
             self.known.clear()
         self.known[pattern] = plan.loop.case, plan.kernel, bind_new(self.device.backend, plan.kernel, self.rule)
 
-    def _new_signature(self, layout: Layout, operands: list[Signature]) -> Signature:
+    def _new_signature(self, layout: Layout, keys: Sequence[Key]) -> Signature:
         """The signature of a new array: mostly that of an operand."""
         kind = self.result
-        assert kind is not None
-        for operand in operands:
-            if operand.layout is layout and operand.kind is kind and operand.interned:
-                return operand
+        for key in keys:
+            if isinstance(key, Signature) and key.layout is layout and key.kind is kind and key.interned:
+                return key
         return interned(layout, kind)
 
 
 def make_plan(op: Op, semantics: Semantics, keys: Sequence[Key], out: Signature | None) -> Plan:
     """Plan `op` for operands of these keys; `out` is the target's signature, if there is a target."""
-    kinds: list[Kind | ScalarClass | TypedScalar] = []
-    arrays: list[Signature] = []
+    path: list[Any] = [op, semantics, None if out is None else out.kind]
     layouts: list[Layout] = []
     for key in keys:
         if isinstance(key, Signature):
-            kinds.append(key.kind)
-            arrays.append(key)
+            path.append(key.kind)
             layouts.append(key.layout)
         else:
-            kinds.append(key)
-    path = (op, semantics, tuple(kinds), None if out is None else out.kind)
-    recipe: Recipe = RECIPES.get(path) or RECIPES.put(path, _recipe(*path))
-    return recipe.plan_new(arrays, layouts, keys) if out is None else recipe.plan(arrays, layouts, keys, out)
+            path.append(key)
+    known = tuple(path)
+    recipe: Recipe = RECIPES.get(known) or RECIPES.put(known, _recipe(*known))
+    return recipe.plan_new(keys, layouts) if out is None else recipe.plan(keys, layouts, out)
 
 
-def _recipe(
-    op: Op, semantics: Semantics, kinds: tuple[Kind | ScalarClass | TypedScalar, ...], out: Kind | None
-) -> Recipe:
+def _recipe(op: Op, semantics: Semantics, out: Kind | None, *kinds: Kind | ScalarClass | TypedScalar) -> Recipe:
     """Decide all that kinds decide, or say why there is no such call."""
     arrays = [kind for kind in kinds if isinstance(kind, Kind)]
     device = common_device(op.name, arrays if out is None else [*arrays, out])
     body = body_of(op, semantics, types_of(kinds, semantics), None if out is None else out.dtype)
     check_device(op, device)
-    result = kind_of(body.result, device, True, all(kind.is_0d for kind in arrays)) if out is None else None
-    return Recipe(op, body, device, result)
+    return Recipe(op, body, device, out or kind_of(body.result, device, True, all(kind.is_0d for kind in arrays)))
 
 
 def types_of(keys: tuple[Key | Kind, ...], semantics: Semantics) -> tuple[Type, ...]:

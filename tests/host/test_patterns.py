@@ -53,7 +53,7 @@ class Planned:
 
 
 def matrices(rows, columns):
-    """Layouts of a matrix: dense, with pitches that 16, 4 or nothing divides, transposed, strided, repeated, windows."""
+    """Layouts of a matrix: dense, with pitches that 16 or 4 or nothing divides, transposed, repeated, windows."""
     pitches = {columns, columns + 1, columns + 2, -(-columns // 4) * 4, -(-columns // 16) * 16, 1024 + 16}
     downs = {rows, rows + 1, rows + 2, -(-rows // 4) * 4, -(-rows // 16) * 16, 2}
     steps = [(pitch, 1) for pitch in pitches] + [(1, down) for down in downs]

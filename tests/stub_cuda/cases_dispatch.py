@@ -158,41 +158,52 @@ def test_numbers_make_one_plan_and_one_kernel(counted):
     assert (i < 128).dtype == "bool"  # compared as int32, in a kernel of its own
 
 
-def test_a_shape_never_seen_costs_a_plan_and_its_launch(counted, stub):
-    pool = vector(1 << 16)
-    shapes = [(pool[:size], pool[:size]) for size in range(1030, 1130)]  # in blocks of one size
-    for x, y in shapes[:20]:
-        x + y
-    counted.calls.clear()
-    before = stub.calls()
-    for x, y in shapes[20:]:
-        x + y
-    assert stub.calls() - before == 80
-    assert counted.calls["make_plan"] == 80
-    assert counted.calls["cubin_of"] == 0
+def block_and_row(pool, size):
+    matrix = pool.reshape(128, 128)
+    return matrix[: size - 1000, : size - 1010], pool[: size - 1010]
 
 
 MISSES = [
-    ("length", lambda pool, size: (pool[:size], pool[:size]), 37),
-    ("matrix and row", lambda pool, size: (pool.reshape(128, 128)[: size - 1000], pool[:128]), 38),
-    ("matrix and transpose", lambda pool, size: transposed_pair(pool.reshape(128, 128), size - 1000), 43),
+    ("length", lambda pool, size: (pool[:size], pool[:size]), 0, 17),
+    ("matrix and row", lambda pool, size: (pool.reshape(128, 128)[: size - 1000], pool[:128]), 0, 18),
+    ("block and row", block_and_row, 1, 24),
+    ("matrix and transpose", lambda pool, size: transposed_pair(pool.reshape(128, 128), size - 1000), 1, 23),
+    ("block and number", lambda pool, size: (block_and_row(pool, size)[0], 2.0), 1, 28),
 ]
+KINDS = [case[0] for case in MISSES]
 
 
-def transposed_pair(matrix, size):
-    return matrix[:size, :100], matrix.T[:size, :100]
+@pytest.mark.parametrize(("make", "layouts"), [case[1:3] for case in MISSES], ids=KINDS)
+def test_a_shape_never_seen_of_a_known_pattern_is_not_planned(counted, stub, make, layouts):
+    """It costs its launch, the layout of its result, and nothing that was done for a shape before."""
+    pool = vector(1 << 14)
+    operands = [make(pool, size) for size in range(1030, 1126)]
+    for x, y in operands[:16]:
+        ta.add(x, y)
+    for x, _ in operands:
+        vector(x.size)  # there are free blocks of all sizes now
+    counted.calls.clear()
+    before = stub.calls()
+    for x, y in operands[16:]:
+        ta.add(x, y)
+    assert stub.calls() - before == 80
+    assert counted.calls == {"execute": 80, "make_plan": 80, **({"__init__": 80} if layouts else {})}
 
 
-@pytest.mark.parametrize(("make", "functions"), [case[1:] for case in MISSES], ids=[case[0] for case in MISSES])
+@pytest.mark.parametrize(("make", "functions"), [(case[1], case[3]) for case in MISSES], ids=KINDS)
 def test_a_shape_never_seen_enters_few_functions(counted, make, functions):
     pool = vector(1 << 14)
-    for size in (1090, 1091):
+    for size in range(1070, 1086):
         add = ta.add(*make(pool, size))
-    x, y = make(pool, 1092)
+    x, y = make(pool, 1086)
     del add
     entered = [name for name in frames_of(lambda: ta.add(x, y)) if name not in ("counted", "<listcomp>")]
     assert "make_plan" in entered
     assert len(entered) <= functions, " ".join(entered)
+
+
+def transposed_pair(matrix, size):
+    return matrix[:size, :100], matrix.T[:size, :100]
 
 
 def test_a_number_that_does_not_fit_gives_its_frame_back(counted):

@@ -33,7 +33,7 @@ SIZES = [0, 1, 2, 3, 16, 20, 33, 48, 64, 65, 511, 512, 600]
 
 
 def draw(rng, dtype):
-    """Two or three views that broadcast: of matrices mostly, from anywhere in memory, turned, sliced and repeated."""
+    """Two views of one shape, mostly a matrix, or that broadcast to it: from anywhere in memory, turned, repeated."""
     rank = rng.choice([1, 2, 2, 2, 2, 3])
     shape = tuple(rng.choice(SIZES, rank).tolist()) if rank < 3 else tuple(rng.choice(SIZES[:8], rank).tolist())
     return [view(rng, shape, dtype) for _ in range(2)]
@@ -61,11 +61,10 @@ def view(rng, shape, dtype):
 
 
 def launched(found):
-    """What a plan launches, and what it makes."""
-    held = dict(zip(found.call.__code__.co_varnames[::-1], []))
-    names = found.call.__code__.co_varnames[: found.call.__code__.co_argcount]
-    held.update(zip(names[::-1], (found.call.__defaults__ or ())[::-1]))
-    return found.call.__code__, held.get("fixed"), held.get("signature"), held.get("size")
+    """What a plan launches and makes: the text of its call, and what was fixed for it."""
+    code = found.call.__code__
+    kept = zip(code.co_varnames[: code.co_argcount][::-1], (found.call.__defaults__ or ())[::-1])
+    return code, dict(kept)
 
 
 def way(op, keys, monkeypatch, general):
@@ -89,7 +88,7 @@ def test_the_fast_way_launches_what_the_general_way_does(monkeypatch, seed, dtyp
         return planned(*args)
 
     monkeypatch.setattr(plan.Recipe, "plan", counted)
-    for _ in range(1500):
+    for _ in range(1000):
         x, y = draw(rng, dtype)
         try:
             shape = np.broadcast_shapes(x.shape, y.shape)
@@ -109,10 +108,10 @@ def test_the_fast_way_launches_what_the_general_way_does(monkeypatch, seed, dtyp
         assert launched(fast) == launched(wanted)
         if fast.kernel is None:
             continue
-        spec, fixed = fast.kernel.spec, launched(fast)[1]
+        spec, fixed = fast.kernel.spec, launched(fast)[1]["fixed"]
         constants = [*fast.loop.shape, *[fast.loop.strides[at][axis] for _, at, axis in open_strides(spec)]]
         programs = fast.kernel.arguments._fixed.unpack(fixed)[-2]
         assert fixed == fast.kernel.arguments.fix(programs, constants)
         result = op(*operands)
-        assert result.shape == (shape if len(keys) == 2 and isinstance(keys[1], Signature) else operands[0].shape)
-    assert known > 300
+        assert result.shape == (shape if op in (ta.add, ta.less) else operands[0].shape)
+    assert known > 200
