@@ -5,6 +5,9 @@ A kernel serves every loop of its layout class, so a shape that was never seen c
 
     shapes, strides -> broadcast -> result layout -> collapsed loop -> layout class ─┐
     dtypes, scalars -> result_type -> body ──────────────────────────────────────────┴-> kernel -> bound to the loop
+
+A `Recipe` keeps what the lower line has found, for all operands of the same kinds, and the kernels of the patterns that
+it has met: most shapes never seen have the pattern of another one, and are bound to its kernel at once.
 """
 
 from __future__ import annotations

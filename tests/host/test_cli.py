@@ -92,7 +92,7 @@ def cached() -> dict[str, tuple[int, int]]:
 def test_info_counts_what_the_caches_hold():
     ta.zeros(3) + ta.zeros(3)
     before = cached()
-    assert list(before) == ["plans", "signatures", "bodies", "kernels"]
+    assert list(before) == ["plans", "recipes", "signatures", "bodies", "kernels"]
     x = ta.zeros((1, 4999))  # a shape that nothing else uses
     x * x
     after = cached()
