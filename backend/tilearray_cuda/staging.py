@@ -34,7 +34,8 @@ WORTH = 4
 
 def host_bytes(address: int, nbytes: int) -> np.ndarray:
     """Return the bytes at a host address as an ndarray, which does not keep them alive."""
-    return np.frombuffer((ctypes.c_ubyte * nbytes).from_address(address), np.uint8)
+    memory: Any = (ctypes.c_ubyte * nbytes).from_address(address)
+    return np.frombuffer(memory, np.uint8)
 
 
 class Chunk:
