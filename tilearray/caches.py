@@ -10,11 +10,25 @@ time of a tuple key. They are counted over all ops together, since a plan holds 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 V = TypeVar("V")
+
+_ageing = threading.RLock()
+"""Held while a generation ends. What is dropped then may run finalizers, and they may come here again."""
+
+
+def _renew_lock() -> None:
+    """In a forked child, the thread that holds the lock may not be there."""
+    global _ageing
+    _ageing = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 class TwoGenerations(Generic[V]):
@@ -29,14 +43,13 @@ class TwoGenerations(Generic[V]):
     (3, '4', None)
     """
 
-    __slots__ = ("_dropped", "_lock", "_old", "_young", "capacity")
+    __slots__ = ("_dropped", "_old", "_young", "capacity")
 
     def __init__(self, capacity: int, dropped: Callable[[V], None] | None = None) -> None:
         self.capacity = capacity
         self._dropped = dropped
         self._young: dict[Hashable, V] = {}
         self._old: dict[Hashable, V] = {}
-        self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> V | None:
         """Return the entry of `key`, or None."""
@@ -51,7 +64,7 @@ class TwoGenerations(Generic[V]):
         """Keep `value` under `key`, unless another thread was first; return what is kept."""
         young = self._young
         if len(young) >= self.capacity:
-            with self._lock:
+            with _ageing:
                 if len(self._young) >= self.capacity:
                     self._age()
             young = self._young
@@ -68,7 +81,7 @@ class TwoGenerations(Generic[V]):
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._lock:
+        with _ageing:
             self._age()
             self._age()
 
@@ -99,7 +112,6 @@ class PlanTree:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._lock = threading.Lock()
         self._count = 0
         self._young: dict[int, Nested] = {}
         self._old: dict[int, Nested] = {}
@@ -116,7 +128,7 @@ class PlanTree:
     def keep(self, root: Nested, path: tuple[Hashable, ...], leaf: Any) -> None:
         """Put `leaf` at `path`, ageing everything first where the young generation is full."""
         if self._count >= self.capacity:
-            with self._lock:
+            with _ageing:
                 if self._count >= self.capacity:
                     self._age()
         if not root:
@@ -131,14 +143,15 @@ class PlanTree:
 
     def _age(self) -> None:
         """Let the young generation be the old one. The roots stay the same objects: contexts hold them."""
-        self._old = {key: dict(root) for key, root in self._young.items()}
-        for root in self._young.values():
+        roots = list(self._young.values())  # another thread may add one meanwhile
+        self._old = {id(root): dict(root) for root in roots}
+        for root in roots:
             root.clear()
         self._count = 0
 
     def clear(self) -> None:
         """Forget every plan."""
-        with self._lock:
+        with _ageing:
             self._age()
             self._old = {}
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -213,7 +217,7 @@ def test_the_plan_cache_is_bounded(monkeypatch):
 
 def test_the_real_caches_are_bounded():
     assert caches.PLANS.capacity <= 10_000
-    for cache in (caches.KERNELS, base.SIGNATURES, body.BODIES):
+    for cache in (caches.KERNELS, caches.RECIPES, base.SIGNATURES, body.BODIES):
         assert 0 < cache.capacity <= 10_000
 
 
@@ -255,3 +259,102 @@ def test_a_plan_tree_finds_what_is_there_or_nothing(capacity, paths):
             tree.keep(root, path, (which, *path))
         assert root[first][second] == (which, *path)
         assert sum(map(leaves, roots)) == len(tree) <= capacity
+
+
+# --- while a generation ends ----------------------------------------------------------------------------------------
+
+
+class Finalized:
+    """Runs a function when it is forgotten."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.function = function
+
+    def __del__(self) -> None:
+        self.function()
+
+
+def within(seconds: float, function: Callable[[], object]) -> bool:
+    """Whether a function, run in a thread of its own, has returned in time."""
+    thread = threading.Thread(target=function, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()
+
+
+def test_what_is_dropped_may_make_plans():
+    """Its finalizer runs while the generation ends, in the thread that ends it."""
+    tree, root, numbers = PlanTree(2), {}, itertools.count()
+
+    def keep(leaf):
+        tree.keep(root, ("op", next(numbers)), leaf)
+
+    def fill():
+        for _ in range(8):
+            keep(Finalized(lambda: keep(None)))
+
+    assert within(10, fill)
+    assert next(numbers) > 8
+    assert len(tree) <= 2
+    tree.clear()
+
+
+def test_what_is_told_of_a_drop_may_keep_more():
+    def dropped(number):
+        if number < 10:
+            cache.put(number + 100, number + 100)
+            cache.put(number + 200, number + 200)
+
+    cache = TwoGenerations(2, dropped)
+    assert within(10, lambda: [cache.put(number, number) for number in range(10)])
+    assert len(cache) <= 4
+
+
+def test_semantics_that_are_new_while_a_generation_ends():
+    """Threads that put their first plan under new semantics, while others end the generation."""
+    tree, errors = PlanTree(2), []
+
+    def work():
+        try:
+            for root in [{} for _ in range(600)]:
+                tree.keep(root, ("op", 1), 1)
+        except RuntimeError as error:
+            errors.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []
+
+
+FORKED = """
+import os, sys, threading
+from tilearray.caches import TwoGenerations
+
+busy, go = threading.Event(), threading.Event()
+cache = TwoGenerations(1, lambda value: (busy.set(), go.wait()))
+thread = threading.Thread(target=lambda: [cache.put(number, number) for number in range(3)])
+thread.start()
+busy.wait()  # a thread ends a generation
+if child := os.fork():
+    go.set()
+    thread.join()
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+cache._dropped = None
+for number in range(5):
+    cache.put(number, number)
+os._exit(len(cache) > 2)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_child_that_is_forked_while_a_generation_ends():
+    """It has the caches, and not the thread that was at it."""
+    assert subprocess.run([sys.executable, "-c", FORKED], timeout=60, check=False).returncode == 0
