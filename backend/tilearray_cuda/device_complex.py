@@ -130,9 +130,9 @@ def complex_sign(a, b):
 
 def complex_close(a, b, c, d, relative, unused, absolute, ignored):
     """Whether x is y, or both are finite and near; of the tolerances the real parts count."""
-    size = libdevice.hypot(c, d)
-    near = libdevice.hypot(a - c, b - d) <= absolute + relative * size
-    return complex_equal(a, b, c, d) | (near & is_finite(libdevice.hypot(a, b)) & is_finite(size))
+    near = libdevice.hypot(a - c, b - d) <= absolute + relative * libdevice.hypot(c, d)
+    finite = is_finite(a) & is_finite(b) & is_finite(c) & is_finite(d)
+    return complex_equal(a, b, c, d) | (near & finite)
 
 
 def complex_replace_nan(a, b, nan, unused, positive, ignored, negative, dropped):

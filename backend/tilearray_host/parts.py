@@ -170,9 +170,8 @@ def isclose(x: Array, y: Array, relative: Array, absolute: Array, *, out: Array)
     >>> out
     array([ True, False])
     """
-    size = np.abs(y)
-    near = np.abs(x - y) <= absolute.real + relative.real * size
-    np.logical_or(x == y, near & (size < np.inf) & (np.abs(x) < np.inf), out=out)
+    near = np.abs(x - y) <= absolute.real + relative.real * np.abs(y)
+    np.logical_or(x == y, near & np.isfinite(x) & np.isfinite(y), out=out)
 
 
 def nan_to_num(x: Array, nan: Array, positive: Array, negative: Array, *, out: Array) -> None:

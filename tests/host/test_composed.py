@@ -51,6 +51,18 @@ def test_an_infinity_is_close_to_itself_alone_whatever_the_tolerance(dtype: str)
         assert ta.isclose(x, y, rtol, atol).tolist() == [False, False, False, True]
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_finite_numbers_whose_modulus_overflows_may_be_close(dtype: str) -> None:
+    big = float(np.finfo(dtype).max) * 0.8
+    x = np.array([complex(big, big), complex(big, 0.76 * big), complex(math.nan, big), complex(math.inf, big)], dtype)
+    y = np.array([complex(big * 0.99, big), complex(big, 0.74 * big), complex(big, big), complex(big, big)], dtype)
+    with np.errstate(all="ignore"):
+        assert np.isinf(np.abs(x)).tolist() == [True, True, False, True]
+        expected = np.isclose(x[:3], y[:3], 0.1)  # of the infinity NumPy says something else
+    assert expected.tolist() == [True, True, False]
+    assert ta.isclose(ta.asarray(x), ta.asarray(y), 0.1).tolist() == [*expected, False]
+
+
 def test_isclose_writes_into_out() -> None:
     out = ta.empty(2, dtype="bool")
     assert ta.isclose(ta.asarray([1.0, math.nan]), 1.0, rtol=0, equal_nan=True, out=out) is out

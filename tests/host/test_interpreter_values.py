@@ -85,6 +85,17 @@ def test_operation(name: str, dtype: str, semantics: str, interpreter: Interpret
     assert disagreements(exact(got), outcome) == []
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_finite_numbers_whose_modulus_overflows_may_be_close(dtype: str, interpreter: Interpreter) -> None:
+    big = float(np.finfo(dtype).max) * 0.9
+    x = np.array([complex(big, big), complex(math.inf, big), complex(big, math.inf), complex(math.nan, big)], dtype)
+    y = np.array([complex(big * 0.999999, big)] * 4, dtype)
+    got = interpreter.call("isclose", x, y, np.full_like(x, 1e-5), np.full_like(x, 1e-8))
+    assert got.tolist() == [True, False, False, False]
+    got = interpreter.call("isclose", y, x, np.full_like(x, 1e-5), np.full_like(x, 1e-8))
+    assert got.tolist() == [True, False, False, False]
+
+
 def test_every_row_of_the_table_is_tested_but_complex_functions() -> None:
     left_out = {(name, dtype) for name in RULES for dtype in accepted(name)} - {(name, d) for name, d, _ in OPERATIONS}
     assert {dtype for _, dtype in left_out} == {"complex64", "complex128"}
