@@ -19,7 +19,7 @@ from tilearray.layout import Layout
 from tilearray.loop import LARGE, NARROW, class_key
 from tilearray.patterns import FLAT, pattern_of
 
-SIZES = (0, 1, 2, 3, 4, 16, 48, NARROW - 1, NARROW, 1023, 1024)
+SIZES = (0, 1, 2, 3, 4, 16, 24, 48, NARROW - 1, NARROW, 1023, 1024)
 HUGE = (2**31 - 1, 2**31, 2**31 + 16)
 
 
