@@ -122,6 +122,7 @@ def test_contiguous_operands_of_one_shape(shape, count):
     [
         pytest.param([Layout((LARGE // 64, 64), (65, 1))], id="large"),
         pytest.param([Layout((2, 3), (2**31, 1))], id="far"),
+        pytest.param([Layout.of(2**31)], id="so many"),
         pytest.param([Layout((4, 5), (5, 1)), Layout((5,), (-1,))], id="backwards"),
         pytest.param([Layout((2, 3, 4), (24, 4, 1))], id="three axes"),
         pytest.param([Layout((4, 1), (1, 1)), Layout((5,), (1,))], id="outer"),
