@@ -43,7 +43,7 @@ def kind_of(dtype: np.dtype, device: Device, aligned: bool, is_0d: bool) -> Kind
 
 
 class Signature:
-    """Everything about an array that a plan depends on: its layout, and its kind, whose attributes are here as well.
+    """Everything about an array that a plan depends on: its layout, and its kind: most of what that says is here, too.
 
     `views`, `transposed` and `twin` are what `tilearray.views` remembers of other signatures, while this one is
     `interned`.

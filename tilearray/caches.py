@@ -2,7 +2,8 @@
 
 A new entry goes to the young generation. When that is full it becomes the old one, and what was old is dropped; an
 entry found among the old is young again. No order is kept and no hit is written down, so looking up needs no lock.
-Eviction may only ever cause a miss: two threads may each make an entry, one of which is kept.
+Eviction may only ever cause a miss: two threads may each make an entry, one of which is kept. Threads that are here at
+once may pass a bound by an entry each.
 
 Plans are found by walking nested dictionaries, ``plans[op][signature][signature]``, which hash by identity: half the
 time of a tuple key. They are counted over all ops together, since a plan holds a kernel's launch arguments.
