@@ -1,8 +1,8 @@
 """Plans -> calls: a function of a stream and operands that checks what depends on memory, launches, returns the result.
 
 Whether a target may be written and whether it shares memory with an operand, and whether a Python number fits, is all
-that a plan cannot know. A backend may write the whole call out (`bind_call`), which saves half the host time of a small
-operation; `_through` does the same for one that only launches.
+that a plan cannot know. A backend may write the whole call out (`bind_call`; `bind_new`, for any loop of a kernel),
+which saves half the host time of a small operation; `_through` does the same for one that only launches.
 """
 
 from __future__ import annotations
