@@ -17,6 +17,13 @@ PTX: dict[str, Any] = {
     "tanh": lambda x: np.tanh(x),
 }
 
+BYTES: dict[str, Any] = {
+    "prmt": lambda word, place: (word >> np.uint32(8) * place).astype(np.uint8),
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+}
+"""What is computed for four bytes at once, by the instruction that nothing else has."""
+
 
 def functions() -> dict[str, Any]:
     """libdevice's functions by name, on NumPy arrays."""
@@ -36,11 +43,11 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
     def on_tensors(function: Any) -> Any:
         def apply(*tensors: Any) -> Any:
             found = np.asarray(function(*np.broadcast_arrays(*(tensor.handle.data for tensor in tensors))))
-            like = max(tensors, key=lambda tensor: tensor.handle.data.size).type
-            scalar = {"float32": tl.float32, "float64": tl.float64, "uint32": tl.uint32}[found.dtype.name]
+            is_block = any(tensor.type.is_block() for tensor in tensors)
+            scalar = getattr(tl, found.dtype.name)
             return tl.tensor(
                 interpreter.TensorHandle(found, scalar),
-                tl.block_type(scalar, like.shape) if like.is_block() else scalar,
+                tl.block_type(scalar, list(found.shape)) if is_block else scalar,
             )
 
         return apply
@@ -52,6 +59,10 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
         if converts:
             assert (constraints, len(args), dtype) == ("=r,f", 1, tl.uint32)
             return on_tensors(lambda x: exact.cast(x, "float16", converts[1]).view(np.uint16).astype(np.uint32))(*args)
+        if pack == 4:
+            assert constraints.count("r") == 1 + sum(arg.dtype.primitive_bitwidth // 8 for arg in args)
+            (name,) = [name for name in BYTES if f"{name}." in asm]
+            return on_tensors(BYTES[name])(*args)
         registers = ", ".join(f"${k}" for k in range(len(args) + 1))
         name, flushes = re.fullmatch(rf"(\w+)\.(?:full|approx)(\.ftz)?\.f32 {re.escape(registers)};", asm).groups()  # type: ignore[union-attr]
         assert (constraints, dtype) == (",".join(["=f", *["f"] * len(args)]), tl.float32)

@@ -36,11 +36,13 @@ def _refuse_negative_exponent(op: Op, position: int, number: Number, dtype: np.d
 
 # arithmetic
 add = Op("add", "Sum; for bool, logical or.", 2, ANY, DEFAULT, "+",
-         triton={"any": "{x} + {y}", "bool": "{x} | {y}", "complex": "complex_add({x}, {y})"},
+         triton={"any": "{x} + {y}", "bool": "{x} | {y}", "complex": "complex_add({x}, {y})",
+                 **dict.fromkeys(("int8", "uint8"), "add_bytes({x}, {y})")},
          options=Options(directed("libdevice.add_{mode}({x}, {y})"), flush_to_zero=True),
          example=("ta.add(ta.asarray([1, 2]), 10)", "Array([11, 12], dtype=int64, device='cpu')"))
 subtract = Op("subtract", "Difference.", 2, NUMERIC, DEFAULT, "-",
-              triton={"any": "{x} - {y}", "complex": "complex_subtract({x}, {y})"},
+              triton={"any": "{x} - {y}", "complex": "complex_subtract({x}, {y})",
+                      **dict.fromkeys(("int8", "uint8"), "subtract_bytes({x}, {y})")},
               options=Options(directed("libdevice.add_{mode}({x}, {y} * -1.0)"), flush_to_zero=True),
               example=("ta.subtract(ta.asarray([1, 2]), 10)", "Array([-9, -8], dtype=int64, device='cpu')"))
 multiply = Op("multiply", "Product; for bool, logical and.", 2, ANY, DEFAULT, "*",

@@ -14,8 +14,8 @@ from functools import cache
 from typing import NamedTuple
 
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.elements import FLAT_CASES, Branch, body_text, is_turned
-from tilearray_cuda.spec import VECTOR, KernelSpec, Operand
+from tilearray_cuda.elements import FLAT_CASES, STRADDLED, Branch, body_text, is_turned
+from tilearray_cuda.spec import SMALL, VECTOR, KernelSpec, Operand
 from tilearray_cuda.tiles import Tile, tile_of
 
 PIECE = 8
@@ -172,9 +172,30 @@ def _lookup_kernel(spec: KernelSpec, tile: Tile) -> list[str]:
         "    in_row = first_column + tl.arange(0, BLOCK)",
         *_indented(body_text(spec, Branch(None, "first_row", "in_row", tag="_of_row"))),
         "elif start <= size - BLOCK:",
-        *_indented([*_two_rows(), *body_text(spec, Branch(None, two_rows=True))]),
+        *_indented(_over_rows(spec)),
         "else:",
         *_indented(_end(spec, in_pieces)),
+    ]
+
+
+def _over_rows(spec: KernelSpec) -> list[str]:
+    """The branch of a block that reaches into the next row.
+
+    Vectors of small elements that lie in one row are read and stored as such, and the one that does not in a piece.
+    """
+    if not spec.ragged or ITEMSIZE[spec.operands[0].dtype] > SMALL:
+        return [*_two_rows(), *body_text(spec, Branch(None, two_rows=True))]
+    return [
+        f"vector = first_column + tl.arange(0, BLOCK) // {VECTOR} * {VECTOR}",
+        f"wraps = vector > n1 - {VECTOR}",
+        f"{STRADDLED} = (vector >= n1) | (vector <= n1 - {VECTOR})",
+        "row = first_row + wraps",
+        "column = first_column + tl.arange(0, BLOCK)",
+        "column = tl.where(wraps, tl.maximum(column - n1, 0), column)",
+        *body_text(spec, Branch(STRADDLED, two_rows=True)),
+        f"piece = (n1 - first_column) // {VECTOR} * {VECTOR}",
+        "if first_column + piece < n1:",
+        *_indented(_piece(spec, str(VECTOR))),
     ]
 
 
@@ -182,12 +203,17 @@ def _end(spec: KernelSpec, in_pieces: bool) -> list[str]:
     """The masked branch. Each element has an address and a mask of its own: of many they would fill the registers."""
     if not in_pieces:
         return ["inside = index < size", *_two_rows(), *body_text(spec, Branch("inside", two_rows=True))]
+    return ["for piece in range(0, BLOCK, BLOCK // 8):", *_indented(_piece(spec, "BLOCK // 8"))]
+
+
+def _piece(spec: KernelSpec, count: str) -> list[str]:
+    """So many elements of a block, each with a mask."""
     branch = Branch("inside", "row_of_piece", "column_of_piece", "index_of_piece", "_of_piece", two_rows=True)
     return [
-        "for piece in range(0, BLOCK, BLOCK // 8):",
-        "    index_of_piece = start + piece + tl.arange(0, BLOCK // 8)",
-        "    inside = index_of_piece < size",
-        *_indented([*_two_rows("_of_piece", "piece + tl.arange(0, BLOCK // 8)"), *body_text(spec, branch)]),
+        f"index_of_piece = start + piece + tl.arange(0, {count})",
+        "inside = index_of_piece < size",
+        *_two_rows("_of_piece", f"piece + tl.arange(0, {count})"),
+        *body_text(spec, branch),
     ]
 
 

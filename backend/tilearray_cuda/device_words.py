@@ -10,27 +10,61 @@ from __future__ import annotations
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 
-def load_run(place, COUNT: tl.constexpr):
-    """Elements of 1 or 2 bytes from any address on, shifted out of aligned vectors of 16 bytes.
+def load_run(place, STEP: tl.constexpr, COUNT: tl.constexpr):
+    """Elements of 1 or 2 bytes from any address on, each a STEP of 1 or -1 further; see `load_vectors`."""
+    EACH: tl.constexpr = 128 // place.dtype.element_ty.primitive_bitwidth
+    return load_vectors(place + STEP * EACH * tl.arange(0, COUNT // EACH), STEP, COUNT)
 
-    Every vector that is read has a byte of the run, and memory is given in units of more than 16 bytes.
+
+def load_rows(first, second, column, extent, STEP: tl.constexpr, COUNT: tl.constexpr):
+    """A run in one row, from a column to the row's end, and on in a second row from its beginning.
+
+    A vector that would have elements of both has others, of the second.
     """
-    VECTORS: tl.constexpr = COUNT * place.dtype.element_ty.primitive_bitwidth // 128
-    address = place.to(tl.int64)
-    here = tl.multiple_of((address & -16).to(tl.pointer_type(tl.uint64)), 16) + tl.arange(0, 2 * VECTORS)
-    there = here + 2 * ((address & 15) != 0).to(tl.int32)
-    a, b = tl.split(tl.reshape(tl.load(here), (VECTORS, 2)))
-    c, d = tl.split(tl.reshape(tl.load(there), (VECTORS, 2)))
-    in_second = (address & 8) != 0
-    a, b, c = tl.where(in_second, b, a), tl.where(in_second, c, b), tl.where(in_second, d, c)
-    bits = ((address & 7) * 8).to(tl.uint64)
-    words = tl.join(joined_at(a, b, bits), joined_at(b, c, bits))
-    return tl.reshape(elements_of(words, place.dtype.element_ty), (COUNT,))
+    EACH: tl.constexpr = 128 // first.dtype.element_ty.primitive_bitwidth
+    column = column + EACH * tl.arange(0, COUNT // EACH)
+    wraps = column > extent - EACH
+    column = tl.where(wraps, tl.maximum(column - extent, 0), column)
+    return load_vectors(tl.where(wraps, second, first) + STEP * column, STEP, COUNT)
+
+
+def load_vectors(place, STEP: tl.constexpr, COUNT: tl.constexpr):
+    """Runs of 16 bytes from any addresses on, or from there back, shifted out of aligned vectors.
+
+    Every vector that is read has a byte of a run, and memory is given in units of more than 16 bytes.
+    """
+    kind: tl.constexpr = place.dtype.scalar.element_ty
+    address = place.to(tl.int64) if STEP == 1 else place.to(tl.int64) - (16 - kind.primitive_bitwidth // 8)
+    here = tl.multiple_of((address & -16).to(tl.pointer_type(tl.uint32)), 16)
+    there = here + 4 * ((address & 15) != 0).to(tl.int32)
+    a, b, c, d = four_words(here)
+    e, f, g, h = four_words(there)
+    far = (address & 8) != 0
+    a, b, c, d = tl.where(far, c, a), tl.where(far, d, b), tl.where(far, e, c), tl.where(far, f, d)
+    e, f = tl.where(far, g, e), tl.where(far, h, f)
+    far = (address & 4) != 0
+    a, b, c, d, e = tl.where(far, b, a), tl.where(far, c, b), tl.where(far, d, c), tl.where(far, e, d), tl.where(far, f, e)
+    bits = ((address & 3) * 8).to(tl.uint64)
+    a, b, c, d = joined_at(a, b, bits), joined_at(b, c, bits), joined_at(c, d, bits), joined_at(d, e, bits)
+    if STEP == 1:
+        words = tl.join(tl.join(a, c), tl.join(b, d))
+    else:
+        words = tl.join(tl.join(d, b), tl.join(c, a))
+    return tl.reshape(elements_of(words, kind, STEP), (COUNT,))
+
+
+def four_words(place):
+    """The words of vectors."""
+    words = tl.load(tl.expand_dims(place, 1) + tl.expand_dims(tl.arange(0, 4), 0))
+    even, odd = tl.split(tl.reshape(words, (words.shape[0], 2, 2)))
+    first, third = tl.split(even)
+    second, fourth = tl.split(odd)
+    return first, second, third, fourth
 
 
 def joined_at(low, high, bits):
-    """The 64 bits from one of the lower word's on."""
-    return (low >> bits) | (high << 1 << (63 - bits))
+    """The 32 bits of two words from one of the lower's on."""
+    return (((high.to(tl.uint64) << 32) | low.to(tl.uint64)) >> bits).to(tl.uint32)
 
 
 def load_turned(place, row, first, pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
@@ -47,9 +81,42 @@ def word_of(element):
     return element.to(tl.uint8, bitcast=True).to(tl.uint32)
 
 
-def elements_of(words, kind: tl.constexpr):
-    """The elements of words, along one more axis."""
-    BITS: tl.constexpr = kind.primitive_bitwidth
-    shifts = (BITS * tl.arange(0, words.dtype.primitive_bitwidth // BITS)).to(words.dtype)
-    elements = (tl.expand_dims(words, -1) >> shifts).to(tl.uint8 if BITS == 8 else tl.uint16)
-    return elements.to(kind, bitcast=True)
+def elements_of(words, kind: tl.constexpr, STEP: tl.constexpr = 1):
+    """The elements of words, along one more axis; backwards with a STEP of -1."""
+    COUNT: tl.constexpr = words.dtype.primitive_bitwidth // kind.primitive_bitwidth
+    place = tl.arange(0, COUNT) if STEP == 1 else COUNT - 1 - tl.arange(0, COUNT)
+    if COUNT == 4:
+        return bytes_at(tl.expand_dims(words, -1), place.to(tl.uint32)).to(kind, bitcast=True)
+    else:
+        shifts = (kind.primitive_bitwidth * place).to(words.dtype)
+        return (tl.expand_dims(words, -1) >> shifts).to(tl.uint16).to(kind, bitcast=True)
+
+
+# --- four bytes at once: elementwise, whatever four a thread has together -------------------------------------------
+
+
+def bytes_at(words, place):
+    """The byte of each word that is in a place."""
+    asm: tl.constexpr = (
+        "{ .reg .b32 s, t; shl.b32 s, $6, 4; or.b32 s, s, $5; or.b32 s, s, 0x40; prmt.b32 s, $1, $2, s; "
+        "shl.b32 t, $8, 4; or.b32 t, t, $7; or.b32 t, t, 0x40; prmt.b32 t, $3, $4, t; prmt.b32 $0, s, t, 0x5410; }"
+    )
+    return tl.inline_asm_elementwise(asm, "=r,r,r,r,r,r,r,r,r", [words, place], tl.uint8, is_pure=True, pack=4)
+
+
+def add_bytes(x, y):
+    """Sums that wrap: of the lower 7 bits, and the highest bit without a carry."""
+    asm: tl.constexpr = (
+        "{ .reg .b32 s, t; and.b32 s, $1, 0x7F7F7F7F; and.b32 t, $2, 0x7F7F7F7F; add.u32 s, s, t; "
+        "lop3.b32 t, $1, $2, 0x80808080, 0x28; xor.b32 $0, s, t; }"
+    )
+    return tl.inline_asm_elementwise(asm, "=r,r,r", [x, y], x.dtype, is_pure=True, pack=4)
+
+
+def subtract_bytes(x, y):
+    """Differences that wrap: of the lower 7 bits with a bit to borrow from, and the highest bit."""
+    asm: tl.constexpr = (
+        "{ .reg .b32 s, t; or.b32 s, $1, 0x80808080; and.b32 t, $2, 0x7F7F7F7F; sub.u32 s, s, t; "
+        "lop3.b32 t, $1, $2, 0x80808080, 0x82; xor.b32 $0, s, t; }"
+    )
+    return tl.inline_asm_elementwise(asm, "=r,r,r", [x, y], x.dtype, is_pure=True, pack=4)

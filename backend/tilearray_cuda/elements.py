@@ -15,6 +15,8 @@ from tilearray_cuda.spec import SMALL, VECTOR, KernelSpec, Operand, Strides
 
 FLAT_CASES = ("flat", "strided", "lookup")
 TILE_CASES = ("tile", "mixed")
+STRADDLED = "in_one_row"
+"""The mask of what is stored of a block of two rows: all but the vector with elements of both."""
 
 
 class Branch(NamedTuple):
@@ -114,14 +116,14 @@ def _named(name: str, value: Value, dtype: str, lines: list[str]) -> Value:
 def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], place: str = "") -> Value:
     if operand.strides is None:
         return _number(operand)
-    guard = _guard(spec, operand, branch, place)
+    guard = "" if branch.mask == STRADDLED and not place else _guard(spec, operand, branch, place)
     if operand.dtype == "complex128":
         return _load_pair(spec, operand, branch, lines, place, guard)
     is_column = operand.strides[1:] == (0,) and operand.strides[0] != 0
     if branch.two_rows and is_column and not place:
         load = _column(operand, branch)
-    elif not place and (first := _run(spec, operand, branch)):
-        load = f"load_run({operand.name} + {first}, BLOCK)"
+    elif not place and (run := _run(spec, operand, branch)):
+        load = run
     elif not place and branch.mask is None and is_turned(spec, operand):
         load = f"load_turned({operand.name}, row, first_column, {operand.name}_s{spec.rank - 1}, ROWS, COLUMNS)"
     else:
@@ -135,17 +137,26 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
 
 
 def _run(spec: KernelSpec, operand: Operand, branch: Branch) -> str | None:
-    """Where the elements of a block begin if they lie in a run, small, and at no address that vectors may have."""
-    strides: Strides = operand.strides or (0,)
-    whole = branch.mask is None and not branch.two_rows and spec.fits != (1,)
-    if not whole or spec.case not in FLAT_CASES or strides[-1:] != (1,) or ITEMSIZE[operand.dtype] > SMALL:
+    """What reads the elements of a block if they lie in a run, small, and at no address that vectors may have."""
+    strides, name = operand.strides or (0,), operand.name
+    whole = branch.mask in (None, STRADDLED) and spec.fits != (1,) and spec.case in FLAT_CASES
+    if not whole or strides[-1] not in (1, -1) or ITEMSIZE[operand.dtype] > SMALL:
         return None
+    step, backwards = strides[-1], strides[-1] == -1
     if len(strides) == 1 or strides[0] == "extent":
-        return None if operand.aligned and not spec.lead else "start"
-    if operand.aligned and spec.divisible > 1:
+        aligned = operand.aligned and not spec.lead and not backwards
+        return None if aligned else f"load_run({name} {'-' if backwards else '+'} start, {step}, BLOCK)"
+    if branch.two_rows and branch.mask is None:
         return None
-    row = _term(branch.row, strides[0], f"{operand.name}_s0")
-    return f"{row} + first_column" if row else "first_column"
+    if operand.aligned and spec.divisible > 1 and not backwards:
+        return None
+    first, second = (
+        " + ".join(part for part in (name, _term(row, strides[0], f"{name}_s0")) if part)
+        for row in (branch.row, "(first_row + 1)")
+    )
+    if branch.two_rows:
+        return f"load_rows({first.replace(branch.row, 'first_row')}, {second}, first_column, n1, {step}, BLOCK)"
+    return f"load_run({first} {'-' if backwards else '+'} first_column, {step}, BLOCK)"
 
 
 def is_turned(spec: KernelSpec, operand: Operand) -> bool:
