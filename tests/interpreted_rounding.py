@@ -17,12 +17,41 @@ PTX: dict[str, Any] = {
     "tanh": lambda x: np.tanh(x),
 }
 
-BYTES: dict[str, Any] = {
-    "prmt": lambda word, place: (word >> np.uint32(8) * place).astype(np.uint8),
+WORDS: dict[str, Any] = {
+    "and": lambda x, y: x & y,
+    "or": lambda x, y: x | y,
+    "xor": lambda x, y: x ^ y,
+    "shl": lambda x, y: x << y,
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
+    "lop3": lambda *given: sum(_bits(given[:3], row) for row in range(8) if int(given[3]) >> row & 1),
+    "prmt": lambda x, y, s: sum(_byte(x, y, s >> np.uint32(4 * k) & np.uint32(7)) << np.uint32(8 * k) for k in range(4)),
 }
-"""What is computed for four bytes at once, by the instruction that nothing else has."""
+
+
+def _bits(given: Any, row: int) -> Any:
+    """Where the bits of three words are those of a row of a truth table."""
+    x, y, z = (word if row >> place & 1 else ~word for place, word in zip((2, 1, 0), given, strict=True))
+    return x & y & z
+
+
+def _byte(x: Any, y: Any, place: Any) -> Any:
+    """A byte of two words."""
+    return np.where(place < 4, x >> np.uint32(8) * (place & 3), y >> np.uint32(8) * (place & 3)) & np.uint32(255)
+
+
+def computed_by_fours(asm: str, kind: Any, arrays: Any) -> Any:
+    """What instructions on words make of each four elements, of which those of a byte share a register."""
+    arrays = np.broadcast_arrays(*arrays)
+    shape, size = arrays[0].shape, arrays[0].size
+    padded = [np.resize(array.ravel(), -(-size // 4) * 4) for array in arrays]
+    given = [part for array in padded for part in (array.reshape(-1, 4).T if array.itemsize == 4 else [array.view("u4")])]
+    registers = {f"${k + 1}": np.ascontiguousarray(part).astype(np.uint32) for k, part in enumerate(given)}
+    for name, operands in re.findall(r"(\w+)\.[bu]32 ([^;]+);", asm):
+        to, *sources = operands.split(", ")
+        values = [registers[each] if each in registers else np.uint32(int(each, 0)) for each in sources]
+        registers[to] = WORDS[name](*values)
+    return registers["$0"].view(kind)[:size].reshape(shape)
 
 
 def functions() -> dict[str, Any]:
@@ -60,9 +89,9 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
             assert (constraints, len(args), dtype) == ("=r,f", 1, tl.uint32)
             return on_tensors(lambda x: exact.cast(x, "float16", converts[1]).view(np.uint16).astype(np.uint32))(*args)
         if pack == 4:
-            assert constraints.count("r") == 1 + sum(arg.dtype.primitive_bitwidth // 8 for arg in args)
-            (name,) = [name for name in BYTES if f"{name}." in asm]
-            return on_tensors(BYTES[name])(*args)
+            assert constraints == "=r" + sum(arg.dtype.primitive_bitwidth // 8 for arg in args) * ",r"
+            kind = interpreter._get_np_dtype(dtype)
+            return on_tensors(lambda *arrays: computed_by_fours(asm, kind, arrays))(*args)
         registers = ", ".join(f"${k}" for k in range(len(args) + 1))
         name, flushes = re.fullmatch(rf"(\w+)\.(?:full|approx)(\.ftz)?\.f32 {re.escape(registers)};", asm).groups()  # type: ignore[union-attr]
         assert (constraints, dtype) == (",".join(["=f", *["f"] * len(args)]), tl.float32)

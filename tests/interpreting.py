@@ -155,11 +155,12 @@ class _Watch:
     def __init__(self, readable: np.ndarray, writable: np.ndarray, runs: bool) -> None:
         self.readable, self.writable = np.sort(readable), np.sort(writable)
         vectors = np.unique(self.readable // 16 * 16)
-        self.words = np.union1d(np.add.outer(vectors, np.array([0, 8], np.uint64)), readable) if runs else self.readable
+        words = np.add.outer(vectors, np.arange(0, 16, 4, np.uint64))
+        self.words = np.union1d(words, readable) if runs else self.readable
         self.stored: list[np.ndarray] = []
 
     def load(self, pointers: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-        self._check(pointers, mask, self.words if dtype == np.uint64 else self.readable, "reads")
+        self._check(pointers, mask, self.words if dtype == np.uint32 else self.readable, "reads")
         return self.module.load(pointers, mask, other, dtype)
 
     def store(self, pointers: np.ndarray, value: np.ndarray, mask: np.ndarray) -> None:
@@ -201,7 +202,7 @@ def _interpret(call: Call) -> np.ndarray:
     origins = [int(places.flat[0]) for _, places in buffers]
     accessed = [_accessed(memory, places) for memory, (_, places) in zip(arrays, buffers, strict=True)]
     readable = np.concatenate([np.empty(0, np.uint64), *accessed[1:]])
-    watch = _Watch(readable, accessed[0], "load_run(" in kernel.source.text)
+    watch = _Watch(readable, accessed[0], "load_vectors(" in kernel.source.text)
     numbers = [given for given in operands if not isinstance(given, Memory)]
     _launch(kernel, _arguments(kernel, origins, numbers), range(programs_of(kernel)), watch)
     watch.finish()

@@ -137,26 +137,25 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
 
 
 def _run(spec: KernelSpec, operand: Operand, branch: Branch) -> str | None:
-    """What reads the elements of a block if they lie in a run, small, and at no address that vectors may have."""
+    """What reads the elements of a block if they lie in a run, small, and at no address that vectors may have.
+
+    A run goes on in the next row where only what lies in one row is stored. Elements may lie backwards, too.
+    """
     strides, name = operand.strides or (0,), operand.name
-    whole = branch.mask in (None, STRADDLED) and spec.fits != (1,) and spec.case in FLAT_CASES
-    if not whole or strides[-1] not in (1, -1) or ITEMSIZE[operand.dtype] > SMALL:
+    known = branch.mask in (None, STRADDLED) and spec.case in FLAT_CASES and spec.fits != (1,)
+    if not known or strides[-1] not in (1, -1) or ITEMSIZE[operand.dtype] > SMALL:
         return None
-    step, backwards = strides[-1], strides[-1] == -1
+    step, sign = strides[-1], "+" if strides[-1] == 1 else "-"
     if len(strides) == 1 or strides[0] == "extent":
-        aligned = operand.aligned and not spec.lead and not backwards
-        return None if aligned else f"load_run({name} {'-' if backwards else '+'} start, {step}, BLOCK)"
-    if branch.two_rows and branch.mask is None:
+        in_vectors = operand.aligned and not spec.lead and step == 1
+        return None if in_vectors else f"load_run({name} {sign} start, {step}, BLOCK)"
+    if (operand.aligned and spec.divisible > 1 and step == 1) or (branch.two_rows and branch.mask is None):
         return None
-    if operand.aligned and spec.divisible > 1 and not backwards:
-        return None
-    first, second = (
-        " + ".join(part for part in (name, _term(row, strides[0], f"{name}_s0")) if part)
-        for row in (branch.row, "(first_row + 1)")
-    )
+    terms = [_term(row, strides[0], f"{name}_s0") for row in ("first_row", "(first_row + 1)")]
+    first, second = (f"{name} + {term}" if term else name for term in terms)
     if branch.two_rows:
-        return f"load_rows({first.replace(branch.row, 'first_row')}, {second}, first_column, n1, {step}, BLOCK)"
-    return f"load_run({first} {'-' if backwards else '+'} first_column, {step}, BLOCK)"
+        return f"load_rows({first}, {second}, first_column, n1, {step}, BLOCK)"
+    return f"load_run({first} {sign} first_column, {step}, BLOCK)"
 
 
 def is_turned(spec: KernelSpec, operand: Operand) -> bool:

@@ -32,7 +32,7 @@ def test_indexing_is_numpys(process, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["_errors", "_overlap", "_wide", "_modes", "_ranges", "_launches", "_misaligned", "_turned"]
+    "name", ["_errors", "_overlap", "_wide", "_modes", "_ranges", "_launches", "_misaligned", "_turned", "_over_rows"]
 )
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
@@ -211,6 +211,39 @@ def _misaligned() -> None:
         )
         target[:] = partly[1:]
         assert ta.to_numpy(target).tobytes() == x[0, 1 : count + 1].tobytes()
+
+
+def _over_rows() -> None:
+    """Blocks of small elements that go on in the next row: rows end in every place of a vector, and lie backwards."""
+    from emulated import emulated_device
+
+    import tilearray as ta
+
+    device, rng = emulated_device(), np.random.default_rng(6)
+    views = {
+        "outer": lambda x, y: x[:, :1] + y[:1],
+        "row": lambda x, y: x - y[:1],
+        "rows of other pitches": lambda x, y: x[:, 1:] - y[1:2, 1:],
+        "backwards": lambda x, y: x[:, ::-1] - y,
+        "from the end": lambda x, y: x[::-1, ::-1] + y[:1, ::-1],
+        "flat backwards": lambda x, y: x.reshape(-1)[::-1] - y.reshape(-1),
+        "pitches backwards": lambda x, y: x[:, :0:-1] + y[:, 1:],
+        "three": lambda x, y: x[:, ::-1] + (x[:1] - y[:, :1]),
+        "every other": lambda x, y: x[:1] + y.T.reshape(-1)[: x.size].reshape(x.shape)[:, ::-1],
+    }
+    for dtype in ("uint8", "int8", "float16"):
+        for columns in (515, 521, 1024, 1039, 2113):
+            x, y = rng.integers(0, 50 if dtype == "float16" else 250, (2, 3, columns)).astype(dtype)
+            ours = [ta.asarray(each, device=device, copy=True) for each in (x, y)]
+            for name, view in views.items():
+                found = ta.to_numpy(view(*ours))
+                assert found.tobytes() == view(x, y).tobytes(), (name, dtype, columns)
+            target, whole = np.ones((3, columns), dtype), ta.ones(3 * columns + 9, dtype=dtype, device=device)
+            into = whole[5 : 5 + 3 * columns].reshape(3, columns)  # what is read is written in the same launch
+            into += ours[0][:1]
+            into -= ours[1][:, ::-1]
+            assert ta.to_numpy(into).tobytes() == (target + x[:1] - y[:, ::-1]).tobytes(), (dtype, columns)
+            assert ta.to_numpy(whole[:5]).tolist() + ta.to_numpy(whole[-4:]).tolist() == [1] * 9
 
 
 def _turned() -> None:

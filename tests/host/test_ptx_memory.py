@@ -22,7 +22,7 @@ SQUARE, TRANSPOSED = (4096, 1), (1, 4096)
 TOUCHES: dict[str, tuple[tuple[int, ...], list[Strides], int, int, int]] = {
     "flat": ((100_000,), [(1,), (1,), (1,)], 2, 0, 0),
     "flat, one element repeated": ((100_000,), [(1,), (1,), (0,)], 1, 0, 1),
-    "strided": ((100_000,), [(1,), (2,), (-1,)], 0, 2, 0),
+    "strided": ((100_000,), [(1,), (2,), (-2,)], 0, 2, 0),
     "pitches of 4 axes": (
         *((4, 5, 6, 2048), [(61440, 12288, 2048, 1), (80000, 16000, 2064, 1), (61440, 12288, 2048, 1)], 2, 0, 0),
     ),
@@ -133,20 +133,45 @@ def test_an_unaligned_operand_is_read_by_elements_alone(name: str) -> None:
     assert set(unaligned_out.accesses("st", masked=False)) == {4}
 
 
+# name -> shape, strides, and how many inputs are runs
+RUNS: dict[str, tuple[tuple[int, ...], list[Strides], int]] = {
+    "flat": ((100_000,), [(1,), (1,), (1,)], 2),
+    "backwards": ((100_000,), [(1,), (1,), (-1,)], 2),
+    "rows": ((4096, 4095), [(4095, 1), (4096, 1), (0, 1)], 2),
+    "rows backwards": ((4096, 4095), [(4095, 1), (-4095, -1), (0, -1)], 2),
+    "outer": ((4096, 4095), [(4095, 1), (1, 0), (0, 1)], 1),
+}
+
+
 @pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "bfloat16"])
-def test_misaligned_runs_of_small_elements_are_read_in_vectors(dtype: str) -> None:
-    """In two for each of the result's, without shared memory; in a lookup where a block lies in one row."""
-    name, size = "bitwise_or" if dtype == "bool" else "add", ITEMSIZE[dtype]
-    flat = flat_kernel(name, dtype, dtype, aligned=(True, False, False))
-    code, each = compiled(flat), flat.source.tile.of_a_thread
-    assert code.accesses("ld", masked=False) == {16: 2 * 2 * each * size // 16}
-    assert code.accesses("st", masked=False) == {16: each * size // 16}
+@pytest.mark.parametrize("name", RUNS)
+def test_misaligned_runs_of_small_elements_are_read_in_vectors(name: str, dtype: str) -> None:
+    """In two for each of the result's, without shared memory; over the end of a row, too, but for one vector.
+
+    What has an address and a mask of its own is the last block, and the 16 elements around the end of a row.
+    """
+    shape, strides, runs = RUNS[name]
+    body = body_for("bitwise_or" if dtype == "bool" else "add", [dtype] * 2)
+    kernel = kernel_for(body, shape, strides, aligned=(True, False, False))
+    code, each, size, rows = compiled(kernel), kernel.source.tile.of_a_thread, ITEMSIZE[dtype], len(shape) - 1
+    vectors, columns = each * size // 16, 2 - runs
+    at_once = code.accesses("st", masked=True)[size]
+    assert at_once - rows in (each // 8, each)
+    assert code.accesses("ld", masked=False) == +Counter({16: (1 + rows) * 2 * vectors * runs, size: 4 * columns})
+    assert code.accesses("ld", masked=True) == +Counter({size: at_once * runs + 3 * columns})
+    assert code.accesses("st", masked=False) == {16: vectors}
+    assert code.accesses("st", masked=True) == +Counter({16: rows * vectors, size: at_once})
     assert code.shared == 0
-    rows = kernel_for(body_for(name, [dtype] * 2), (4096, 4095), [(4095, 1), (4096, 1), (0, 1)])
-    code, each = compiled(rows), rows.source.tile.of_a_thread
-    assert code.accesses("ld", masked=False) == {16: 2 * 2 * each * size // 16, size: 2 * each}
-    assert code.accesses("ld", masked=True)[size] <= 2 * each
-    assert code.shared == 0
+
+
+@pytest.mark.parametrize("name", ["add", "subtract"])
+def test_bytes_are_added_four_at_once(name: str) -> None:
+    """No byte is taken out of its word, even if words are shifted together first."""
+    for aligned in (True, (True, False, False)):
+        kernel = flat_kernel(name, "uint8", "uint8", aligned=aligned)
+        code, each = compiled(kernel), kernel.source.tile.of_a_thread
+        assert code.count("lop3.b32") in (each // 4 + each // 4, each // 4 + each // 32)
+        assert not code.count(r"(add|sub)\.s16")
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16"])
