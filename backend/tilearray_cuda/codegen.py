@@ -185,6 +185,7 @@ def _over_rows(spec: KernelSpec) -> list[str]:
     """
     if not spec.ragged or ITEMSIZE[spec.operands[0].dtype] > SMALL:
         return [*_two_rows(), *body_text(spec, Branch(None, two_rows=True))]
+    lines = body_text(spec, Branch(STRADDLED, two_rows=True))
     return [
         f"vector = first_column + tl.arange(0, BLOCK) // {VECTOR} * {VECTOR}",
         f"wraps = vector > n1 - {VECTOR}",
@@ -192,10 +193,10 @@ def _over_rows(spec: KernelSpec) -> list[str]:
         "row = first_row + wraps",
         "column = first_column + tl.arange(0, BLOCK)",
         "column = tl.where(wraps, tl.maximum(column - n1, 0), column)",
-        *body_text(spec, Branch(STRADDLED, two_rows=True)),
+        *lines[: -spec.outputs],
         f"piece = (n1 - first_column) // {VECTOR} * {VECTOR}",
-        "if first_column + piece < n1:",
-        *_indented(_piece(spec, str(VECTOR))),
+        *_piece(spec, str(VECTOR), "first_column + piece < n1"),
+        *lines[-spec.outputs :],
     ]
 
 
@@ -203,15 +204,15 @@ def _end(spec: KernelSpec, in_pieces: bool) -> list[str]:
     """The masked branch. Each element has an address and a mask of its own: of many they would fill the registers."""
     if not in_pieces:
         return ["inside = index < size", *_two_rows(), *body_text(spec, Branch("inside", two_rows=True))]
-    return ["for piece in range(0, BLOCK, BLOCK // 8):", *_indented(_piece(spec, "BLOCK // 8"))]
+    return ["for piece in range(0, BLOCK, BLOCK // 8):", *_indented(_piece(spec, "BLOCK // 8", "index_of_piece < size"))]
 
 
-def _piece(spec: KernelSpec, count: str) -> list[str]:
+def _piece(spec: KernelSpec, count: str, inside: str) -> list[str]:
     """So many elements of a block, each with a mask."""
     branch = Branch("inside", "row_of_piece", "column_of_piece", "index_of_piece", "_of_piece", two_rows=True)
     return [
         f"index_of_piece = start + piece + tl.arange(0, {count})",
-        "inside = index_of_piece < size",
+        f"inside = {inside}",
         *_two_rows("_of_piece", f"piece + tl.arange(0, {count})"),
         *body_text(spec, branch),
     ]
