@@ -11,9 +11,10 @@ from __future__ import annotations
 
 
 def load_run(place, STEP: tl.constexpr, COUNT: tl.constexpr):
-    """Elements of 1 or 2 bytes from any address on, each a STEP of 1 or -1 further; see `load_vectors`."""
-    EACH: tl.constexpr = 128 // place.dtype.element_ty.primitive_bitwidth
-    return load_vectors(place + STEP * EACH * tl.arange(0, COUNT // EACH), STEP, COUNT)
+    """Elements of 1 or 2 bytes from any address on, or from there back with a STEP of -1."""
+    kind: tl.constexpr = place.dtype.element_ty
+    vector = tl.arange(0, COUNT * kind.primitive_bitwidth // 128)
+    return load_vectors(place, vector * STEP, kind, STEP, COUNT)
 
 
 def load_rows(first, second, column, extent, STEP: tl.constexpr, COUNT: tl.constexpr):
@@ -21,24 +22,25 @@ def load_rows(first, second, column, extent, STEP: tl.constexpr, COUNT: tl.const
 
     A vector that would have elements of both has others, of the second.
     """
-    EACH: tl.constexpr = 128 // first.dtype.element_ty.primitive_bitwidth
-    column = column + EACH * tl.arange(0, COUNT // EACH)
+    kind: tl.constexpr = first.dtype.element_ty
+    EACH: tl.constexpr = 128 // kind.primitive_bitwidth
+    vector = tl.arange(0, COUNT // EACH)
+    column = column + EACH * vector
     wraps = column > extent - EACH
     column = tl.where(wraps, tl.maximum(column - extent, 0), column)
-    return load_vectors(tl.where(wraps, second, first) + STEP * column, STEP, COUNT)
+    return load_vectors(tl.where(wraps, second, first) + STEP * column, vector * 0, kind, STEP, COUNT)
 
 
-def load_vectors(place, STEP: tl.constexpr, COUNT: tl.constexpr):
-    """Runs of 16 bytes from any addresses on, or from there back, shifted out of aligned vectors.
+def load_vectors(place, vector, kind: tl.constexpr, STEP: tl.constexpr, COUNT: tl.constexpr):
+    """Runs of 16 bytes, some vectors after a place or before it, shifted out of aligned vectors.
 
     Every vector that is read has a byte of a run, and memory is given in units of more than 16 bytes.
     """
-    kind: tl.constexpr = place.dtype.scalar.element_ty
     address = place.to(tl.int64) if STEP == 1 else place.to(tl.int64) - (16 - kind.primitive_bitwidth // 8)
     here = tl.multiple_of((address & -16).to(tl.pointer_type(tl.uint32)), 16)
-    there = here + 4 * ((address & 15) != 0).to(tl.int32)
-    a, b, c, d = four_words(here)
-    e, f, g, h = four_words(there)
+    there = tl.multiple_of(((address + 15) & -16).to(tl.pointer_type(tl.uint32)), 16)
+    a, b, c, d = four_words(here + 4 * vector)
+    e, f, g, h = four_words(there + 4 * vector)
     far = (address & 8) != 0
     a, b, c, d = tl.where(far, c, a), tl.where(far, d, b), tl.where(far, e, c), tl.where(far, f, d)
     e, f = tl.where(far, g, e), tl.where(far, h, f)
