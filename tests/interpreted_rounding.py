@@ -1,4 +1,7 @@
-"""What stands for libdevice's directed roundings and for PTX in Triton's interpreter: tests/exactly_rounded.py."""
+"""What stands for libdevice's directed roundings and for PTX in Triton's interpreter: tests/exactly_rounded.py.
+
+Instructions on words that hold four bytes are run one by one.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ WORDS: dict[str, Any] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
     "lop3": lambda *given: sum(_bits(given[:3], row) for row in range(8) if int(given[3]) >> row & 1),
-    "prmt": lambda x, y, s: sum(_byte(x, y, s >> np.uint32(4 * k) & np.uint32(7)) << np.uint32(8 * k) for k in range(4)),
+    "prmt": lambda x, y, places: sum(_byte(x, y, places >> np.uint32(4 * k)) << np.uint32(8 * k) for k in range(4)),
 }
 
 
@@ -36,17 +39,19 @@ def _bits(given: Any, row: int) -> Any:
 
 
 def _byte(x: Any, y: Any, place: Any) -> Any:
-    """A byte of two words."""
-    return np.where(place < 4, x >> np.uint32(8) * (place & 3), y >> np.uint32(8) * (place & 3)) & np.uint32(255)
+    """A byte of two words, by the lowest bits of a number."""
+    return np.where(place & 4, y, x) >> np.uint32(8) * (place & np.uint32(3)) & np.uint32(255)
 
 
 def computed_by_fours(asm: str, kind: Any, arrays: Any) -> Any:
     """What instructions on words make of each four elements, of which those of a byte share a register."""
     arrays = np.broadcast_arrays(*arrays)
     shape, size = arrays[0].shape, arrays[0].size
-    padded = [np.resize(array.ravel(), -(-size // 4) * 4) for array in arrays]
-    given = [part for array in padded for part in (array.reshape(-1, 4).T if array.itemsize == 4 else [array.view("u4")])]
-    registers = {f"${k + 1}": np.ascontiguousarray(part).astype(np.uint32) for k, part in enumerate(given)}
+    registers: dict[str, Any] = {}
+    for array in arrays:
+        fours = np.resize(array.ravel(), (-(-size // 4), 4))
+        for part in fours.T.astype(np.uint32) if array.itemsize == 4 else [fours.view(np.uint32).ravel()]:
+            registers[f"${len(registers) + 1}"] = part
     for name, operands in re.findall(r"(\w+)\.[bu]32 ([^;]+);", asm):
         to, *sources = operands.split(", ")
         values = [registers[each] if each in registers else np.uint32(int(each, 0)) for each in sources]

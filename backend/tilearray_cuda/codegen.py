@@ -204,7 +204,10 @@ def _end(spec: KernelSpec, in_pieces: bool) -> list[str]:
     """The masked branch. Each element has an address and a mask of its own: of many they would fill the registers."""
     if not in_pieces:
         return ["inside = index < size", *_two_rows(), *body_text(spec, Branch("inside", two_rows=True))]
-    return ["for piece in range(0, BLOCK, BLOCK // 8):", *_indented(_piece(spec, "BLOCK // 8", "index_of_piece < size"))]
+    return [
+        "for piece in range(0, BLOCK, BLOCK // 8):",
+        *_indented(_piece(spec, "BLOCK // 8", "index_of_piece < size")),
+    ]
 
 
 def _piece(spec: KernelSpec, count: str, inside: str) -> list[str]:

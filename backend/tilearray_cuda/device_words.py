@@ -45,13 +45,11 @@ def load_vectors(place, vector, kind: tl.constexpr, STEP: tl.constexpr, COUNT: t
     a, b, c, d = tl.where(far, c, a), tl.where(far, d, b), tl.where(far, e, c), tl.where(far, f, d)
     e, f = tl.where(far, g, e), tl.where(far, h, f)
     far = (address & 4) != 0
-    a, b, c, d, e = tl.where(far, b, a), tl.where(far, c, b), tl.where(far, d, c), tl.where(far, e, d), tl.where(far, f, e)
+    a, b, c = tl.where(far, b, a), tl.where(far, c, b), tl.where(far, d, c)
+    d, e = tl.where(far, e, d), tl.where(far, f, e)
     bits = ((address & 3) * 8).to(tl.uint64)
     a, b, c, d = joined_at(a, b, bits), joined_at(b, c, bits), joined_at(c, d, bits), joined_at(d, e, bits)
-    if STEP == 1:
-        words = tl.join(tl.join(a, c), tl.join(b, d))
-    else:
-        words = tl.join(tl.join(d, b), tl.join(c, a))
+    words = tl.join(tl.join(a, c), tl.join(b, d)) if STEP == 1 else tl.join(tl.join(d, b), tl.join(c, a))
     return tl.reshape(elements_of(words, kind, STEP), (COUNT,))
 
 
@@ -86,12 +84,10 @@ def word_of(element):
 def elements_of(words, kind: tl.constexpr, STEP: tl.constexpr = 1):
     """The elements of words, along one more axis; backwards with a STEP of -1."""
     COUNT: tl.constexpr = words.dtype.primitive_bitwidth // kind.primitive_bitwidth
-    place = tl.arange(0, COUNT) if STEP == 1 else COUNT - 1 - tl.arange(0, COUNT)
-    if COUNT == 4:
-        return bytes_at(tl.expand_dims(words, -1), place.to(tl.uint32)).to(kind, bitcast=True)
-    else:
-        shifts = (kind.primitive_bitwidth * place).to(words.dtype)
-        return (tl.expand_dims(words, -1) >> shifts).to(tl.uint16).to(kind, bitcast=True)
+    place = (tl.arange(0, COUNT) if STEP == 1 else COUNT - 1 - tl.arange(0, COUNT)).to(words.dtype)
+    words = tl.expand_dims(words, -1)
+    elements = bytes_at(words, place) if COUNT == 4 else (words >> kind.primitive_bitwidth * place).to(tl.uint16)
+    return elements.to(kind, bitcast=True)
 
 
 # --- four bytes at once: elementwise, whatever four a thread has together -------------------------------------------

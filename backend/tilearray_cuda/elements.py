@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tilearray_cuda.casting import Value, cast_text
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.spec import SMALL, VECTOR, KernelSpec, Operand, Strides
+from tilearray_cuda.spec import SMALL, VECTOR, KernelSpec, Operand
 
 FLAT_CASES = ("flat", "strided", "lookup")
 TILE_CASES = ("tile", "mixed")
