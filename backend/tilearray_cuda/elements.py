@@ -232,7 +232,8 @@ def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, pla
     address = _address(spec, operand, branch, place)
     if spec.lead and branch.mask is None:
         address = f"tl.multiple_of({operand.name} + start, {VECTOR}) + tl.arange(0, BLOCK)"
-    return [f"tl.store({address}, {value[0]}{guard})"]
+    passes = ', cache_modifier=".cs"' if spec.passes else ""
+    return [f"tl.store({address}, {value[0]}{guard}{passes})"]
 
 
 def _masked(guard: str) -> str:

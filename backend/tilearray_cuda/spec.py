@@ -99,6 +99,18 @@ class KernelSpec:
         return VECTOR // ITEMSIZE[out.dtype] - 1 if small and not out.aligned else 0
 
     @property
+    def repeats(self) -> bool:
+        """Whether a lookup reads nothing but rows, columns and elements that are repeated: it writes much more."""
+        moves = self.places or any(node[0] == "gather" for node in self.nodes)
+        repeated = all(0 in (operand.strides or ()) for operand in self.arrays[self.outputs :])
+        return self.case == "lookup" and repeated and not moves
+
+    @property
+    def passes(self) -> bool:
+        """Whether what is stored need not stay in the L2 cache: bytes that are written alone, all in vectors."""
+        return self.repeats and not self.ragged and ITEMSIZE[self.operands[0].dtype] == 1
+
+    @property
     def ragged(self) -> bool:
         """Whether a row of some operand in memory may begin where no vector does."""
         least = min(ITEMSIZE[operand.dtype] for operand in self.arrays)

@@ -30,13 +30,13 @@ class Tile(NamedTuple):
 # case -> widest itemsize of an operand -> tile
 _FLAT = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 1024, 4), 16: Tile(1, 1024, 2)}
 _LOOKUP = {1: Tile(1, 2048, 4), 2: Tile(1, 2048, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
-_OUTER = _LOOKUP | {1: Tile(1, 4096, 2), 2: Tile(1, 4096, 4)}
+_OUTER = _LOOKUP | {1: Tile(1, 4096, 2)}
 _ROWS = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
 _TILE = {1: Tile(128, 128, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 128, 8), 16: Tile(32, 32, 8)}
 _ODD = {1: Tile(32, 128, 8), 2: Tile(64, 128, 8), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 4)}
 
-# first architecture -> case -> tiles; "outer" lookups: of rows, columns and elements alone, so that programs write more
-# than a GPU can start programs for; "odd" tiles: rows do not begin at multiples of 16 bytes
+# first architecture -> case -> tiles; "outer" lookups read rows and columns alone, and their programs write more than the
+# 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows do not begin at multiples of 16 bytes
 _BY_ARCHITECTURE = {
     80: {
         "flat": _FLAT,
@@ -57,8 +57,7 @@ def tile_of(spec: KernelSpec, arch: int) -> Tile:
     if spec.case in ("flat", "strided"):
         return tables[spec.case][itemsize]
     if spec.case == "lookup":
-        repeated = all(0 in (operand.strides or ()) for operand in spec.arrays[spec.outputs :])
-        return _looked_up(tables["outer" if repeated else "lookup"][itemsize], spec.fits[0])
+        return _looked_up(tables["outer" if spec.repeats else "lookup"][itemsize], spec.fits[0])
     if spec.case == "rows":
         return _in_rows(tables["rows"][itemsize], spec.fits[0])
     least = min(ITEMSIZE[operand.dtype] for operand in spec.arrays)

@@ -165,6 +165,21 @@ def test_misaligned_runs_of_small_elements_are_read_in_vectors(name: str, dtype:
     assert code.shared == 0
 
 
+@pytest.mark.parametrize(
+    ("dtype", "columns", "passes"), [("uint8", 4096, True), ("uint8", 4095, False), ("float16", 4096, False)]
+)
+def test_bytes_of_an_outer_sum_pass_the_cache(dtype: str, columns: int, passes: bool) -> None:
+    """If all of them do; others that stay would be in their way. What is read as well makes programs large enough."""
+    outer, row = (
+        kernel_for(body_for("add", [dtype] * 2), (4096, columns), [(columns, 1), first, (0, 1)])
+        for first in ((1, 0), (columns, 1))
+    )
+    assert (".cs" in compiled(outer).ptx) == passes
+    assert ".cs" not in compiled(row).ptx
+    assert outer.source.tile.columns == (4096 if passes else 2048)
+    assert row.source.tile.columns == 2048
+
+
 @pytest.mark.parametrize("name", ["add", "subtract"])
 def test_bytes_are_added_four_at_once(name: str) -> None:
     """In vectors and in runs, no byte by itself but where there are masks."""
