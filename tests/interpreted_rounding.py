@@ -28,7 +28,7 @@ WORDS: dict[str, Any] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
     "lop3": lambda *given: sum(_bits(given[:3], row) for row in range(8) if int(given[3]) >> row & 1),
-    "prmt": lambda x, y, places: sum(_byte(x, y, places >> np.uint32(4 * k)) << np.uint32(8 * k) for k in range(4)),
+    "shf": lambda low, high, bits: ((high.astype(np.uint64) << np.uint64(32) | low) >> (bits & 31)).astype(np.uint32),
 }
 
 
@@ -38,21 +38,13 @@ def _bits(given: Any, row: int) -> Any:
     return x & y & z
 
 
-def _byte(x: Any, y: Any, place: Any) -> Any:
-    """A byte of two words, by the lowest bits of a number."""
-    return np.where(place & 4, y, x) >> np.uint32(8) * (place & np.uint32(3)) & np.uint32(255)
-
-
-def computed_by_fours(asm: str, kind: Any, arrays: Any) -> Any:
-    """What instructions on words make of each four elements, of which those of a byte share a register."""
+def computed_on_words(asm: str, kind: Any, pack: int, arrays: Any) -> Any:
+    """What instructions on words make of each element, or of each four bytes, which then share a register."""
     arrays = np.broadcast_arrays(*arrays)
     shape, size = arrays[0].shape, arrays[0].size
-    registers: dict[str, Any] = {}
-    for array in arrays:
-        fours = np.resize(array.ravel(), (-(-size // 4), 4))
-        for part in fours.T.astype(np.uint32) if array.itemsize == 4 else [fours.view(np.uint32).ravel()]:
-            registers[f"${len(registers) + 1}"] = part
-    for name, operands in re.findall(r"(\w+)\.[bu]32 ([^;]+);", asm):
+    fours = [np.resize(array.ravel(), -(-size // pack) * pack).view(np.uint32) for array in arrays]
+    registers: dict[str, Any] = {f"${k + 1}": four for k, four in enumerate(fours)}
+    for name, operands in re.findall(r"(\w+)(?:\.r\.wrap)?\.[bu]32 ([^;]+);", asm):
         to, *sources = operands.split(", ")
         values = [registers[each] if each in registers else np.uint32(int(each, 0)) for each in sources]
         registers[to] = WORDS[name](*values)
@@ -93,10 +85,11 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
         if converts:
             assert (constraints, len(args), dtype) == ("=r,f", 1, tl.uint32)
             return on_tensors(lambda x: exact.cast(x, "float16", converts[1]).view(np.uint16).astype(np.uint32))(*args)
-        if pack == 4:
-            assert constraints == "=r" + sum(arg.dtype.primitive_bitwidth // 8 for arg in args) * ",r"
+        if constraints.startswith("=r,r"):
+            assert constraints == "=r" + ",r" * len(args)
+            assert all(arg.dtype.primitive_bitwidth * pack == 32 for arg in args)
             kind = interpreter._get_np_dtype(dtype)
-            return on_tensors(lambda *arrays: computed_by_fours(asm, kind, arrays))(*args)
+            return on_tensors(lambda *arrays: computed_on_words(asm, kind, pack, arrays))(*args)
         registers = ", ".join(f"${k}" for k in range(len(args) + 1))
         name, flushes = re.fullmatch(rf"(\w+)\.(?:full|approx)(\.ftz)?\.f32 {re.escape(registers)};", asm).groups()  # type: ignore[union-attr]
         assert (constraints, dtype) == (",".join(["=f", *["f"] * len(args)]), tl.float32)

@@ -47,10 +47,17 @@ def load_vectors(place, vector, kind: tl.constexpr, STEP: tl.constexpr, COUNT: t
     far = (address & 4) != 0
     a, b, c = tl.where(far, b, a), tl.where(far, c, b), tl.where(far, d, c)
     d, e = tl.where(far, e, d), tl.where(far, f, e)
-    bits = ((address & 3) * 8).to(tl.uint64)
+    bits = ((address & 3) * 8).to(tl.uint32)
     a, b, c, d = joined_at(a, b, bits), joined_at(b, c, bits), joined_at(c, d, bits), joined_at(d, e, bits)
-    words = tl.join(tl.join(a, c), tl.join(b, d)) if STEP == 1 else tl.join(tl.join(d, b), tl.join(c, a))
-    return tl.reshape(elements_of(words, kind, STEP), (COUNT,))
+    if STEP == -1:
+        a, b, c, d = turned(d, kind), turned(c, kind), turned(b, kind), turned(a, kind)
+    return tl.reshape(elements_of(tl.join(tl.join(a, c), tl.join(b, d)), kind), (COUNT,))
+
+
+def turned(word, kind: tl.constexpr):
+    """A word with its elements from the last to the first."""
+    word = (word >> 16) | (word << 16)
+    return ((word >> 8) & 0x00FF00FF) | ((word & 0x00FF00FF) << 8) if kind.primitive_bitwidth == 8 else word
 
 
 def four_words(place):
@@ -63,8 +70,9 @@ def four_words(place):
 
 
 def joined_at(low, high, bits):
-    """The 32 bits of two words from one of the lower's on."""
-    return (((high.to(tl.uint64) << 32) | low.to(tl.uint64)) >> bits).to(tl.uint32)
+    """The 32 bits of two words from one of the lower's on, in a way that leaves their bytes together."""
+    asm: tl.constexpr = "shf.r.wrap.b32 $0, $1, $2, $3;"
+    return tl.inline_asm_elementwise(asm, "=r,r,r,r", [low, high, bits], tl.uint32, is_pure=True, pack=1)
 
 
 def load_turned(place, row, first, pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
@@ -81,25 +89,15 @@ def word_of(element):
     return element.to(tl.uint8, bitcast=True).to(tl.uint32)
 
 
-def elements_of(words, kind: tl.constexpr, STEP: tl.constexpr = 1):
-    """The elements of words, along one more axis; backwards with a STEP of -1."""
-    COUNT: tl.constexpr = words.dtype.primitive_bitwidth // kind.primitive_bitwidth
-    place = (tl.arange(0, COUNT) if STEP == 1 else COUNT - 1 - tl.arange(0, COUNT)).to(words.dtype)
-    words = tl.expand_dims(words, -1)
-    elements = bytes_at(words, place) if COUNT == 4 else (words >> kind.primitive_bitwidth * place).to(tl.uint16)
+def elements_of(words, kind: tl.constexpr):
+    """The elements of words, along one more axis."""
+    BITS: tl.constexpr = kind.primitive_bitwidth
+    shifts = (BITS * tl.arange(0, words.dtype.primitive_bitwidth // BITS)).to(words.dtype)
+    elements = (tl.expand_dims(words, -1) >> shifts).to(tl.uint8 if BITS == 8 else tl.uint16)
     return elements.to(kind, bitcast=True)
 
 
 # --- four bytes at once: elementwise, whatever four a thread has together -------------------------------------------
-
-
-def bytes_at(words, place):
-    """The byte of each word that is in a place."""
-    asm: tl.constexpr = (
-        "{ .reg .b32 s, t; shl.b32 s, $6, 4; or.b32 s, s, $5; or.b32 s, s, 0x40; prmt.b32 s, $1, $2, s; "
-        "shl.b32 t, $8, 4; or.b32 t, t, $7; or.b32 t, t, 0x40; prmt.b32 t, $3, $4, t; prmt.b32 $0, s, t, 0x5410; }"
-    )
-    return tl.inline_asm_elementwise(asm, "=r,r,r,r,r,r,r,r,r", [words, place], tl.uint8, is_pure=True, pack=4)
 
 
 def add_bytes(x, y):

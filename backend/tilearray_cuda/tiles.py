@@ -35,8 +35,8 @@ _ROWS = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(
 _TILE = {1: Tile(128, 128, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 128, 8), 16: Tile(32, 32, 8)}
 _ODD = {1: Tile(32, 128, 8), 2: Tile(64, 128, 8), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 4)}
 
-# first architecture -> case -> tiles; "outer" lookups read rows and columns alone, and their programs write more than the
-# 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows do not begin at multiples of 16 bytes
+# first architecture -> case -> tiles; "outer" lookups read rows and columns alone, and their programs write more than
+# the 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows do not begin at multiples of 16 bytes
 _BY_ARCHITECTURE = {
     80: {
         "flat": _FLAT,
