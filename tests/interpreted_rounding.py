@@ -28,7 +28,7 @@ WORDS: dict[str, Any] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
     "lop3": lambda *given: sum(_bits(given[:3], row) for row in range(8) if int(given[3]) >> row & 1),
-    "shf": lambda low, high, bits: ((high.astype(np.uint64) << np.uint64(32) | low) >> (bits & 31)).astype(np.uint32),
+    "shf": lambda low, high, bits: ((high.astype("u8") << np.uint64(32) | low) >> np.minimum(bits, 32)).astype("u4"),
 }
 
 
@@ -44,7 +44,7 @@ def computed_on_words(asm: str, kind: Any, pack: int, arrays: Any) -> Any:
     shape, size = arrays[0].shape, arrays[0].size
     fours = [np.resize(array.ravel(), -(-size // pack) * pack).view(np.uint32) for array in arrays]
     registers: dict[str, Any] = {f"${k + 1}": four for k, four in enumerate(fours)}
-    for name, operands in re.findall(r"(\w+)(?:\.r\.wrap)?\.[bu]32 ([^;]+);", asm):
+    for name, operands in re.findall(r"(\w+)(?:\.r\.clamp)?\.[bu]32 ([^;]+);", asm):
         to, *sources = operands.split(", ")
         values = [registers[each] if each in registers else np.uint32(int(each, 0)) for each in sources]
         registers[to] = WORDS[name](*values)

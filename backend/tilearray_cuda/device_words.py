@@ -47,14 +47,14 @@ def load_vectors(place, vector, kind: tl.constexpr, STEP: tl.constexpr, COUNT: t
     far = (address & 4) != 0
     a, b, c = tl.where(far, b, a), tl.where(far, c, b), tl.where(far, d, c)
     d, e = tl.where(far, e, d), tl.where(far, f, e)
-    bits = ((address & 3) * 8).to(tl.uint32)
-    a, b, c, d = joined_at(a, b, bits), joined_at(b, c, bits), joined_at(c, d, bits), joined_at(d, e, bits)
+    bits = (address & 3) * 8
+    a, b, c, d = word_between(a, b, bits), word_between(b, c, bits), word_between(c, d, bits), word_between(d, e, bits)
     if STEP == -1:
-        a, b, c, d = turned(d, kind), turned(c, kind), turned(b, kind), turned(a, kind)
+        a, b, c, d = backwards(d, kind), backwards(c, kind), backwards(b, kind), backwards(a, kind)
     return tl.reshape(elements_of(tl.join(tl.join(a, c), tl.join(b, d)), kind), (COUNT,))
 
 
-def turned(word, kind: tl.constexpr):
+def backwards(word, kind: tl.constexpr):
     """A word with its elements from the last to the first."""
     word = (word >> 16) | (word << 16)
     return ((word >> 8) & 0x00FF00FF) | ((word & 0x00FF00FF) << 8) if kind.primitive_bitwidth == 8 else word
@@ -69,10 +69,10 @@ def four_words(place):
     return first, second, third, fourth
 
 
-def joined_at(low, high, bits):
-    """The 32 bits of two words from one of the lower's on, in a way that leaves their bytes together."""
-    asm: tl.constexpr = "shf.r.wrap.b32 $0, $1, $2, $3;"
-    return tl.inline_asm_elementwise(asm, "=r,r,r,r", [low, high, bits], tl.uint32, is_pure=True, pack=1)
+def word_between(low, high, bits):
+    """The 32 bits of two words from one of the lower's on, or the higher word. Their bytes stay together."""
+    asm: tl.constexpr = "shf.r.clamp.b32 $0, $1, $2, $3;"
+    return tl.inline_asm_elementwise(asm, "=r,r,r,r", [low, high, bits.to(tl.uint32)], tl.uint32, is_pure=True, pack=1)
 
 
 def load_turned(place, row, first, pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
