@@ -116,7 +116,7 @@ def _named(name: str, value: Value, dtype: str, lines: list[str]) -> Value:
 def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], place: str = "") -> Value:
     if operand.strides is None:
         return _number(operand)
-    guard = "" if branch.mask == STRADDLED and not place else _guard(spec, operand, branch, place)
+    guard = _guard(spec, operand, branch, place)
     if operand.dtype == "complex128":
         return _load_pair(spec, operand, branch, lines, place, guard)
     is_column = operand.strides[1:] == (0,) and operand.strides[0] != 0

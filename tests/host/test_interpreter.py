@@ -55,6 +55,7 @@ LAYOUTS: dict[str, tuple[str, tuple[int, ...], Strides, Strides, Strides | None]
     "narrow row": ("lookup", (400, 30), (30, 1), (0, 1), None),
     "narrow row and column": ("lookup", (400, 7), (0, 2), (-1, 0), None),
     "row of 4 axes": ("lookup", (4, 5, 6, 100), (3000, 600, 100, 1), (0, 0, 100, 1), None),
+    "row of whole vectors beside an odd pitch": ("lookup", (15, 656), (657, 1), (0, 1), None),
     "pitches": ("lookup", (7, 2100), (2200, 1), (2160, 1), None),
     "pitches of 3 axes": ("rows", (3, 5, 1100), (16000, 1200, 1), (0, 1, 0), None),
     "pitches of 4 axes": ("rows", (2, 3, 4, 1100), (30000, 9000, 1200, 1), (1, 5000, 0, 1), None),

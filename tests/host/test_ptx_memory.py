@@ -165,6 +165,15 @@ def test_misaligned_runs_of_small_elements_are_read_in_vectors(name: str, dtype:
     assert code.shared == 0
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16"])
+def test_dense_rows_are_read_in_vectors_beside_runs(dtype: str) -> None:
+    """With a mask of vectors where a block goes on in the next row."""
+    kernel = kernel_for(body_for("add", [dtype] * 2), (4096, 4095), [(4095, 1), (4095, 1), (0, 1)])
+    code, vectors = compiled(kernel), kernel.source.tile.of_a_thread * ITEMSIZE[dtype] // 16
+    assert code.accesses("ld", masked=False) == {16: vectors + 2 * 2 * vectors}
+    assert code.accesses("ld", masked=True)[16] == vectors
+
+
 @pytest.mark.parametrize(
     ("dtype", "columns", "passes"), [("uint8", 4096, True), ("uint8", 4095, False), ("float16", 4096, False)]
 )
