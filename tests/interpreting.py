@@ -148,23 +148,33 @@ def _start_interpreting() -> None:
 
 
 class _Watch:
-    """Stands for Triton's module of memory accesses: checks every address, and counts the stores."""
+    """Stands for Triton's module of memory accesses: checks every address, and counts the stores.
+
+    A word of a tile has a byte of an array; one of a run lies in a vector that has one.
+    """
 
     module: Any
 
-    def __init__(self, readable: np.ndarray, writable: np.ndarray, runs: bool) -> None:
+    def __init__(self, source: str, readable: np.ndarray, writable: np.ndarray, size: int) -> None:
         self.readable, self.writable = np.sort(readable), np.sort(writable)
         vectors = np.unique(self.readable // 16 * 16)
-        words = np.add.outer(vectors, np.arange(0, 16, 4, np.uint64))
-        self.words = np.union1d(words, readable) if runs else self.readable
+        words = self.readable // 4 * 4 if "words_at(" in source else self.readable
+        words = np.add.outer(vectors, np.arange(0, 16, 4, np.uint64)) if "load_vectors(" in source else words
+        self.words = np.union1d(words, readable)
         self.stored: list[np.ndarray] = []
+        self.parts = np.arange(0, 4 if "store_runs(" in source else 1, size, np.uint64)
 
     def load(self, pointers: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
         self._check(pointers, mask, self.words if dtype == np.uint32 else self.readable, "reads")
         return self.module.load(pointers, mask, other, dtype)
 
     def store(self, pointers: np.ndarray, value: np.ndarray, mask: np.ndarray) -> None:
-        self.stored.append(self._check(pointers, mask, self.writable, "writes"))
+        if value.dtype == np.uint32:
+            pointers, every = np.add.outer(pointers, self.parts), np.broadcast_to(mask, pointers.shape)
+            self.stored.append(self._check(pointers, every[..., None], self.writable, "writes"))
+            pointers = pointers[..., 0]
+        else:
+            self.stored.append(self._check(pointers, mask, self.writable, "writes"))
         self.module.store(pointers, value, mask)
 
     def _check(self, pointers: np.ndarray, mask: np.ndarray, allowed: np.ndarray, verb: str) -> np.ndarray:
@@ -202,7 +212,7 @@ def _interpret(call: Call) -> np.ndarray:
     origins = [int(places.flat[0]) for _, places in buffers]
     accessed = [_accessed(memory, places) for memory, (_, places) in zip(arrays, buffers, strict=True)]
     readable = np.concatenate([np.empty(0, np.uint64), *accessed[1:]])
-    watch = _Watch(readable, accessed[0], "load_vectors(" in kernel.source.text)
+    watch = _Watch(kernel.source.text, readable, accessed[0], out.values.itemsize)
     numbers = [given for given in operands if not isinstance(given, Memory)]
     _launch(kernel, _arguments(kernel, origins, numbers), range(programs_of(kernel)), watch)
     watch.finish()
@@ -311,4 +321,5 @@ def programs_of(kernel: Kernel) -> int:
     if "BLOCK" in tile:
         return -(-(math.prod(shape) + kernel.spec.lead) // tile["BLOCK"])
     merged = shape[-3] if kernel.spec.merged else 1
-    return -(-shape[-2] // tile["ROWS"]) * -(-shape[-1] * merged // tile["COLUMNS"]) * math.prod(shape[:-2]) // merged
+    columns = shape[-1] * merged + kernel.spec.lead
+    return -(-shape[-2] // tile["ROWS"]) * -(-columns // tile["COLUMNS"]) * math.prod(shape[:-2]) // merged

@@ -164,6 +164,8 @@ class LayoutClass(NamedTuple):
     """Block sizes that the last two axes, or the last one, fill well; () where one axis is all there is."""
     merges: bool
     """Whether the columns of tiles are the last axis and the last but two, as one; the last alone fills them badly."""
+    fours: bool
+    """Whether tiles reach beyond the last two axes, in whole vectors of 4: both extents are multiples of it."""
 
 
 NARROW = 512
@@ -189,9 +191,9 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
     shape, operands, _, case, index_bits = loop
     if len(shape) == 1:
         if operands.count((1,)) == len(operands):
-            return case, 1, operands, index_bits, 1, (), False
+            return case, 1, operands, index_bits, 1, (), False, False
         steps = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
-        return case, 1, steps, index_bits, 1, (), False
+        return case, 1, steps, index_bits, 1, (), False, False
     classes: list[tuple[int | str, int | str]] = []
     pitches = 0  # the bits of all: what divides their lowest one divides them all
     for strides in operands:
@@ -209,8 +211,9 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
     large = prod(shape) >= LARGE
     fits = _fits(case, shape) if large else _SMALL[case][shape[-1] >= NARROW]
     merges = large and len(shape) > 2 and len(fits) == 2 and _merges(shape[-1], operands)
+    fours = large and len(fits) == 2 and _ends_in_fours(shape[-2:], fits)
     divisible = 16 if not pitches % 16 else 1 if pitches % 4 else 4
-    return case, len(shape), tuple(classes), index_bits, divisible, fits, merges
+    return case, len(shape), tuple(classes), index_bits, divisible, fits, merges, fours
 
 
 _SMALL = {
@@ -225,14 +228,14 @@ def _fits(case: LayoutCase, shape: Ints) -> Ints:
     """Blocks that reach beyond the last axes by an eighth of them at most, tiles a seventh; lookups' are within a row.
 
     >>> _fits(LayoutCase.LOOKUP, (9, 1500)), _fits(LayoutCase.ROWS, (9, 640)), _fits(LayoutCase.TILE, (800, 900))
-    ((1024,), (128,), (128, 128))
+    ((1024,), (128,), (128, 256))
     """
     last = shape[-1]
     if case is _LOOKUP:
         return (min(1 << (last.bit_length() - 1), 8192),) if last >= NARROW else (1,)
     if case is _ROWS:
         return (_filled(last, 2048, 8),)
-    return _filled(shape[-2], 128, 7), _filled(last, 128, 7)
+    return _filled(shape[-2], 128, 7), _filled(last, 256, 7)
 
 
 def _filled(extent: int, block: int, parts: int) -> int:
@@ -240,6 +243,15 @@ def _filled(extent: int, block: int, parts: int) -> int:
     while block > 16 and -extent % block * parts > extent:
         block >>= 1
     return block
+
+
+def _ends_in_fours(extents: Ints, blocks: Ints) -> bool:
+    """Whether blocks reach beyond extents that are all multiples of 4.
+
+    >>> _ends_in_fours((800, 900), (128, 256)), _ends_in_fours((800, 901), (128, 256)), _ends_in_fours((64,), (32,))
+    (True, False, False)
+    """
+    return not any([n % 4 for n in extents]) and any([n % block for n, block in zip(extents, blocks)])  # noqa: C419
 
 
 def _merges(columns: int, operands: tuple[Ints, ...]) -> bool:

@@ -235,7 +235,7 @@ def fixed_written_out(
         programs = f"-(-({' * '.join(extents)} + lead) // columns)"
     else:
         *outer, down, along = [*extents[:-3], extents[-2], f"({extents[-3]} * {extents[-1]})"] if merged else extents
-        programs = " * ".join([*outer, f"-(-{down} // rows)", f"-(-{along} // columns)"])
+        programs = " * ".join([*outer, f"-(-{down} // rows)", f"-(-({along} + lead) // columns)"])
     constants = [*extents, *[f"strides[{position}][{axis}]" for position, axis in strides]]
     text = _FIXED.format(
         extents=", ".join(extents), programs=programs, most=MOST_PROGRAMS, constants=", ".join(constants)

@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.elements import FLAT_CASES, STRADDLED, Branch, body_text, is_turned
+from tilearray_cuda.elements import FLAT_CASES, STRADDLED, Branch, body_text, columns_of, is_turned
 from tilearray_cuda.spec import SMALL, VECTOR, KernelSpec, Operand
 from tilearray_cuda.tiles import Tile, tile_of
 
@@ -64,6 +64,7 @@ def generate(spec: KernelSpec, arch: int) -> Source:
 def _heading(spec: KernelSpec) -> list[str]:
     """What the kernel computes on. With the sizes this makes the text complete: it is the cache's key."""
     pitches = f", strides that are arguments are multiples of {spec.divisible}" if spec.divisible > 1 else ""
+    pitches += ", the last extents are multiples of 4" if spec.fours else ""
     operands = [
         f"# {o.name}: {o.dtype}" + (", a number" if o.strides is None else f", strides {_shown(o)}")
         for o in spec.operands
@@ -93,8 +94,10 @@ def _arguments(spec: KernelSpec) -> tuple[Argument, ...]:
 
 
 def _pitch(spec: KernelSpec, axis: int) -> int:
-    """What an extent is a multiple of: that of the rows of a dense output is its pitch."""
-    return spec.divisible if spec.case == "lookup" and axis == 1 else 1
+    """What an extent is known to be a multiple of: that of the rows of a dense output is its pitch."""
+    if spec.case == "lookup":
+        return spec.divisible if axis == 1 else 1
+    return 4 if spec.fours and axis >= spec.rank - 2 else 1
 
 
 def open_strides(spec: KernelSpec) -> list[tuple[str, int, int]]:
@@ -238,7 +241,7 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
     """Programs go along the output's rows; along the columns of what is turned, where those are two axes in one."""
     row, column, merged = spec.rank - 2, spec.rank - 1, spec.rank - 3
     outer = list(range(merged if spec.merged else row))
-    tiles = [("column", spec.columns), ("row", f"n{row}")]
+    tiles = [("column", f"{spec.columns} + {spec.lead}" if spec.lead else spec.columns), ("row", f"n{row}")]
     lines = [f"columns = n{merged} * n{column}  # as one axis"] if spec.merged else []
     lines += [f"{name}_tiles = tl.cdiv({extent}, {name.upper()}S)" for name, extent in tiles]
     lines += [f"program = {_program(spec)}"]
@@ -251,18 +254,14 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
         lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
     lines += ["i0 = program"] if outer else []
     lines = lines if outer else lines[:-1]
-    lines += [
-        "row = (first_row + tl.arange(0, ROWS))[:, None]",
-        "column = (first_column + tl.arange(0, COLUMNS))[None, :]",
-    ]
-    if spec.merged:
-        lines += [f"i{merged} = column // n{column}", f"inner = column - i{merged} * n{column}"]
     for operand in spec.arrays if outer else ():
         offset = f"({' + '.join(f'i{axis} * {operand.name}_s{axis}' for axis in outer)})"
         lines.append(f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if operand.dtype == 'complex128' else offset}")
+    lines += ["row = (first_row + tl.arange(0, ROWS))[:, None]", *columns_of(spec)]
+    inside = f"(first_row + ROWS <= n{row}) & (first_column + COLUMNS <= {spec.columns})"
     return [
         *lines,
-        f"if (first_row + ROWS <= n{row}) & (first_column + COLUMNS <= {spec.columns}):",
+        f"if (first_column > 0) & {inside}:" if spec.slanted else f"if {inside}:",
         *_indented(body_text(spec, Branch(None))),
         "else:",
         *_indented(_edge(spec)),
@@ -270,8 +269,17 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
 
 
 def _edge(spec: KernelSpec) -> list[str]:
-    """The masked branch, in pieces as in `_end` where bytes are turned; pairs of complex128 are of a whole tile."""
+    """The masked branch, in pieces as in `_end` where words are turned; pairs of complex128 are of a whole tile."""
     rows, columns = f"n{spec.rank - 2}", spec.columns
+    if spec.slanted:
+        return [
+            "for piece in range(0, ROWS, ROWS // 8):",
+            "    row_of_piece = (first_row + piece + tl.arange(0, ROWS // 8))[:, None]",
+            *_indented(columns_of(spec, "_of_piece")),
+            f"    in_rows = row_of_piece < {rows}",
+            f"    in_columns = (column_of_piece >= 0) & (column_of_piece < {columns})",
+            *_indented(body_text(spec, Branch("tile", "row_of_piece", "column_of_piece", tag="_of_piece"))),
+        ]
     turned = any(is_turned(spec, operand) for operand in spec.arrays)
     if not turned or any(operand.dtype == "complex128" for operand in spec.arrays):
         return [f"in_rows = row < {rows}", f"in_columns = column < {columns}", *body_text(spec, Branch("tile"))]

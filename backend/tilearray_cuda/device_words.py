@@ -7,7 +7,7 @@ from __future__ import annotations
 
 # ruff: noqa: F821, N803, N806
 # pyright: reportUndefinedVariable=false, reportMissingParameterType=false, reportUnknownParameterType=false
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportGeneralTypeIssues=false
 
 
 def load_run(place, STEP: tl.constexpr, COUNT: tl.constexpr):
@@ -75,13 +75,14 @@ def word_between(low, high, bits):
     return tl.inline_asm_elementwise(asm, "=r,r,r,r", [low, high, bits.to(tl.uint32)], tl.uint32, is_pure=True, pack=1)
 
 
-def load_turned(place, row, first, pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Bytes of a tile that are dense in its columns; turned in shared memory as words, each with four of a row."""
-    column = first + 4 * tl.expand_dims(tl.arange(0, COLUMNS // 4), 0)
-    at = place + row + column * pitch
-    low = word_of(tl.load(at)) | (word_of(tl.load(at + pitch)) << 8)
-    high = word_of(tl.load(at + 2 * pitch)) | (word_of(tl.load(at + 3 * pitch)) << 8)
-    return tl.reshape(elements_of(low | (high << 16), place.dtype.element_ty), (ROWS, COLUMNS))
+def load_turned(place, pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Bytes of a tile that are dense in its columns, from places in every fourth column on.
+
+    They are turned in shared memory as words, each with four of a row.
+    """
+    low = word_of(tl.load(place)) | (word_of(tl.load(place + pitch)) << 8)
+    high = word_of(tl.load(place + 2 * pitch)) | (word_of(tl.load(place + 3 * pitch)) << 8)
+    return tl.reshape(elements_of(low | (high << 16), place.dtype.scalar.element_ty), (ROWS, COLUMNS))
 
 
 def word_of(element):
@@ -116,3 +117,101 @@ def subtract_bytes(x, y):
         "lop3.b32 t, $1, $2, 0x80808080, 0x82; xor.b32 $0, s, t; }"
     )
     return tl.inline_asm_elementwise(asm, "=r,r,r", [x, y], x.dtype, is_pure=True, pack=4)
+
+
+# --- rows of a tile that begin where words of the output do, each at another column ----------------------------------
+
+
+def lead_of(place):
+    """How many elements before an element its word begins."""
+    return ((place.to(tl.int64) & 3) // (place.dtype.scalar.element_ty.primitive_bitwidth // 8)).to(tl.int32)
+
+
+def load_runs(place, COUNT: tl.constexpr):
+    """A run of small elements from each of some addresses on, one a row; every word that is read has a byte of it."""
+    kind: tl.constexpr = place.dtype.scalar.element_ty
+    SIZE: tl.constexpr = kind.primitive_bitwidth // 8
+    word, address = tl.expand_dims(tl.arange(0, COUNT * SIZE // 4), 0), place.to(tl.int64)
+    words = words_at((address & -4).to(tl.pointer_type(tl.uint32)) + word, (address & 3) * 8)
+    return tl.reshape(elements_of(words, kind), (place.shape[0], COUNT))
+
+
+def store_runs(place, elements, COUNT: tl.constexpr):
+    """Store a run of small elements at each of some addresses, one a row, where words begin."""
+    SIZE: tl.constexpr = place.dtype.scalar.element_ty.primitive_bitwidth // 8
+    if SIZE == 1:
+        bytes = tl.reshape(elements.to(tl.uint8, bitcast=True).to(tl.uint32), (place.shape[0], COUNT // 4, 2, 2))
+        even, odd = tl.split(bytes)
+        low, high = tl.split(even | (odd << 8))
+        words = place.to(tl.int64).to(tl.pointer_type(tl.uint32)) + tl.expand_dims(tl.arange(0, COUNT // 4), 0)
+        tl.store(words, low | (high << 16))
+    else:
+        run = tl.multiple_of((place.to(tl.int64) & -4).to(place.dtype.scalar), [4, 4])
+        tl.store(run + tl.expand_dims(tl.arange(0, COUNT), 0), elements)
+
+
+def words_at(place, bits):
+    """Words from so many bits on after aligned ones, less than all; each takes what it lacks from the next one."""
+    return word_between(tl.load(place), tl.load(place + 1, mask=bits != 0), bits)
+
+
+def load_slanted(place, first, pitch, target, target_pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Small elements of a tile that are dense in its columns; turned as words, each with those of a row.
+
+    Row by row they are those from the column on where a word of the target begins. A thread reads 5 blocks of words in
+    the order of memory, turns each of them, and takes 4 words of each row out of the 5.
+    """
+    kind: tl.constexpr = place.dtype.element_ty
+    SIZE: tl.constexpr = kind.primitive_bitwidth // 8
+    EACH: tl.constexpr = 4 // SIZE
+    word = tl.expand_dims(tl.arange(0, ROWS // EACH), 1)
+    group = tl.expand_dims(tl.arange(0, COLUMNS // (4 * EACH)), 0)
+    offset = word + group * (4 * pitch)  # columns of a block, and rows of words, lie at one phase of an aligned word
+    address = place.to(tl.int64) + (first - EACH) * (pitch.to(tl.int64) * SIZE)
+    a = turned_block(address, pitch, offset, SIZE)
+    b = turned_block(address, pitch, offset + pitch, SIZE)
+    c = turned_block(address, pitch, offset + 2 * pitch, SIZE)
+    d = turned_block(address, pitch, offset + 3 * pitch, SIZE)
+    e = turned_block(address, pitch, offset + 4 * pitch, SIZE)
+    even = words_of_row(a[0], b[0], c[0], d[0], e[0], 32 - 8 * SIZE * lead_of(target))
+    odd = words_of_row(a[1], b[1], c[1], d[1], e[1], 32 - 8 * SIZE * lead_of(target + target_pitch))
+    if SIZE == 1:
+        third = words_of_row(a[2], b[2], c[2], d[2], e[2], 32 - 8 * lead_of(target + 2 * target_pitch))
+        fourth = words_of_row(a[3], b[3], c[3], d[3], e[3], 32 - 8 * lead_of(target + 3 * target_pitch))
+        even, odd = tl.join(even, third), tl.join(odd, fourth)
+        words = tl.permute(tl.join(even, odd), (0, 4, 5, 1, 2, 3))
+    else:
+        words = tl.permute(tl.join(even, odd), (0, 4, 1, 2, 3))
+    return tl.reshape(elements_of(tl.reshape(words, (ROWS, COLUMNS // EACH)), kind), (ROWS, COLUMNS))
+
+
+def turned_block(address, pitch, offset, SIZE: tl.constexpr):
+    """Words of as many columns as a word has elements: the first elements of each, the second ones ..."""
+    step = pitch.to(tl.int64) * SIZE
+    a, b = words_after(address, offset), words_after(address + step, offset)
+    if SIZE == 2:
+        turned = (a & 0xFFFF) | (b << 16), (a >> 16) | (b & 0xFFFF0000)
+    else:
+        c, d = words_after(address + 2 * step, offset), words_after(address + 3 * step, offset)
+        turned = turned_bytes(a, b, c, d)
+    return turned
+
+
+def turned_bytes(a, b, c, d):
+    """Four words: the first bytes of four words, the second ones ..."""
+    even, odd = (a & 0x00FF00FF) | ((b & 0x00FF00FF) << 8), ((a >> 8) & 0x00FF00FF) | (b & 0xFF00FF00)
+    even_too, odd_too = (c & 0x00FF00FF) | ((d & 0x00FF00FF) << 8), ((c >> 8) & 0x00FF00FF) | (d & 0xFF00FF00)
+    first, second = (even & 0xFFFF) | (even_too << 16), (odd & 0xFFFF) | (odd_too << 16)
+    return first, second, (even >> 16) | (even_too & 0xFFFF0000), (odd >> 16) | (odd_too & 0xFFFF0000)
+
+
+def words_after(address, offset):
+    """Words at offsets from an address, counted in words."""
+    return words_at((address & -4).to(tl.pointer_type(tl.uint32)) + offset, (address & 3) * 8)
+
+
+def words_of_row(a, b, c, d, e, bits):
+    """Four words between five, along two more axes."""
+    first, second = word_between(a, b, bits), word_between(b, c, bits)
+    third, fourth = word_between(c, d, bits), word_between(d, e, bits)
+    return tl.join(tl.join(first, third), tl.join(second, fourth))

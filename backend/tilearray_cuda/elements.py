@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tilearray_cuda.casting import Value, cast_text
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.spec import SMALL, VECTOR, KernelSpec, Operand
+from tilearray_cuda.spec import SMALL, VECTOR, WORD, KernelSpec, Operand
 
 FLAT_CASES = ("flat", "strided", "lookup")
 TILE_CASES = ("tile", "mixed")
@@ -124,8 +124,11 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
         load = _column(operand, branch)
     elif not place and (run := _run(spec, operand, branch)):
         load = run
+    elif not place and branch.mask is None and (words := _words(spec, operand)):
+        load = words
     elif not place and branch.mask is None and is_turned(spec, operand):
-        load = f"load_turned({operand.name}, row, first_column, {operand.name}_s{spec.rank - 1}, ROWS, COLUMNS)"
+        at = f"{operand.name} + row + {_column_term(spec, operand, branch._replace(column='four'))}"
+        load = f"load_turned({at}, {operand.name}_s{spec.rank - 1}, ROWS, COLUMNS)"
     else:
         load = f"tl.load({_address(spec, operand, branch, place)}{guard})"
     if operand.dtype == "complex64":
@@ -158,10 +161,42 @@ def _run(spec: KernelSpec, operand: Operand, branch: Branch) -> str | None:
     return f"load_run({first} {sign} first_column, {step}, BLOCK)"
 
 
+def _words(spec: KernelSpec, operand: Operand) -> str | None:
+    """What reads the small elements of a slanted tile, in words: runs of a row, or of a column, which are turned."""
+    size, out = ITEMSIZE[operand.dtype], spec.operands[0]
+    if not spec.slanted or size > SMALL:
+        return None
+    row, column = _last_two(operand)
+    if column == 1:
+        rows = _term("row", row, f"{operand.name}_s{spec.rank - 2}")
+        return f"load_runs({operand.name} + {f'{rows} + ' if rows else ''}(first_column - lead), COLUMNS)"
+    if row != 1 or column != "other" or size > ITEMSIZE[out.dtype]:
+        return None
+    pitch = f"{out.name}_s{spec.rank - 2}"
+    place = f"{operand.name} + first_row, first_column, {operand.name}_s{spec.rank - 1}"
+    return f"load_slanted({place}, {out.name} + first_row * {pitch} + first_column, {pitch}, ROWS, COLUMNS)"
+
+
+def columns_of(spec: KernelSpec, tag: str = "") -> list[str]:
+    """Lines that name the columns of a tile. Those of a slanted one are the rows' own."""
+    out, merged, last = spec.operands[0].name, spec.rank - 3, spec.rank - 1
+    if spec.slanted:
+        return [
+            f"lead{tag} = lead_of({out} + row{tag} * {out}_s{spec.rank - 2} + first_column)",
+            f"column{tag} = first_column - lead{tag} + tl.arange(0, COLUMNS)[None, :]",
+        ]
+    lines = ["column = (first_column + tl.arange(0, COLUMNS))[None, :]"]
+    if any(is_turned(spec, operand) for operand in spec.arrays):
+        lines.append("four = (first_column + 4 * tl.arange(0, COLUMNS // 4))[None, :]  # the first of 4 columns each")
+    for name in ("column", "four")[: len(lines)] if spec.merged else ():
+        lines += [f"{name}_i{merged} = {name} // n{last}", f"{name}_inner = {name} - {name}_i{merged} * n{last}"]
+    return lines
+
+
 def is_turned(spec: KernelSpec, operand: Operand) -> bool:
-    """Whether an operand is bytes that lie along the other axis of a tile, and are read in vectors."""
-    in_vectors = operand.aligned and spec.divisible >= VECTOR
-    return spec.case in TILE_CASES and operand.strides == (1, "other") and ITEMSIZE[operand.dtype] == 1 and in_vectors
+    """Whether an operand is bytes that lie along the other axis of a tile, and are read in words or vectors."""
+    in_words = operand.aligned and spec.divisible % WORD == 0 and not spec.slanted
+    return spec.case in TILE_CASES and operand.strides == (1, "other") and ITEMSIZE[operand.dtype] == 1 and in_words
 
 
 def _load_pair(
@@ -180,7 +215,7 @@ def _load_pair(
 
 def _dense_axis(spec: KernelSpec, operand: Operand) -> int | None:
     """The axis of a tile in which an operand's elements are neighbours, if it has two axes of its own."""
-    strides = _last_two(operand) if spec.case in TILE_CASES else (0, 0)
+    strides = _last_two(operand) if spec.case in TILE_CASES and not spec.slanted else (0, 0)
     if 0 in strides or 1 not in strides:
         return None
     return 1 if strides[1] == 1 else 0
@@ -189,7 +224,7 @@ def _dense_axis(spec: KernelSpec, operand: Operand) -> int | None:
 def _dense_pairs(spec: KernelSpec, operand: Operand, branch: Branch, axis: int) -> str:
     """Arguments of the functions on pairs that are neighbours: rows, or columns turned into rows."""
     name = f"{operand.name}_s{spec.rank - 1 - axis}"
-    term = _term("row", _last_two(operand)[0], name) if axis else _column_term(spec, operand)
+    term = _term("row", _last_two(operand)[0], name) if axis else _column_term(spec, operand, branch)
     rows, mask = (term, "in_rows") if axis else (f"tl.trans({term})", "tl.trans(in_columns)")
     first, count = (("first_row", "ROWS"), ("first_column", "COLUMNS"))[axis]
     masks = f", {mask}, {spec.columns if axis else f'n{spec.rank - 2}'}" if branch.mask else ""
@@ -229,6 +264,9 @@ def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, pla
         value = (f"{low} | ({high} << 32)",)
     elif operand.dtype == "bool":
         value = (f"{value[0]}.to(tl.int8)",)
+    if spec.slanted and branch.mask is None:
+        place = f"{operand.name} + row * {operand.name}_s{spec.rank - 2} + (first_column - lead)"
+        return [f"store_runs({place}, {value[0]}, COLUMNS)"]
     address = _address(spec, operand, branch, place)
     if spec.lead and branch.mask is None:
         address = f"tl.multiple_of({operand.name} + start, {VECTOR}) + tl.arange(0, BLOCK)"
@@ -251,7 +289,7 @@ def _index(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> st
 
 def _block(spec: KernelSpec, branch: Branch) -> str:
     """A zero for each element of a block."""
-    return f"{branch.position} * 0" if spec.case in FLAT_CASES else f"{branch.row} * 0 + column * 0"
+    return f"{branch.position} * 0" if spec.case in FLAT_CASES else f"{branch.row} * 0 + {branch.column} * 0"
 
 
 def _address(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str:
@@ -305,18 +343,18 @@ def _flat_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
 def _tile_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
     terms = [
         _term(branch.row, _last_two(operand)[0], f"{operand.name}_s{spec.rank - 2}"),
-        _column_term(spec, operand),
+        _column_term(spec, operand, branch),
     ]
     return " + ".join(term for term in terms if term)
 
 
-def _column_term(spec: KernelSpec, operand: Operand) -> str:
+def _column_term(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
     """How far a column of a tile lies from the first."""
     column, name, axis = _last_two(operand)[1], operand.name, spec.rank - 1
     if not spec.merged or column == 1:
-        return _term("column", column, f"{name}_s{axis}")
-    inner = _term("inner", column, f"{name}_s{axis}")
-    return f"(i{axis - 2} * {name}_s{axis - 2}{f' + {inner}' if inner else ''})"
+        return _term(branch.column, column, f"{name}_s{axis}")
+    inner = _term(f"{branch.column}_inner", column, f"{name}_s{axis}")
+    return f"({branch.column}_i{axis - 2} * {name}_s{axis - 2}{f' + {inner}' if inner else ''})"
 
 
 def _last_two(operand: Operand) -> tuple[int | str, int | str]:

@@ -13,6 +13,8 @@ from tilearray_cuda.dtypes import ITEMSIZE
 
 VECTOR = 16
 """Bytes that a thread reads or writes at once."""
+WORD = 4
+"""Bytes that a thread reads or writes at once where no vectors are."""
 SMALL = 2
 """Bytes of the elements that are costly one by one; of larger ones a warp has enough in flight."""
 Strides = tuple[int | str, ...]
@@ -53,6 +55,7 @@ class KernelSpec:
     divisible : what divides every stride argument of an operand that also has a stride of 1, as far as vectors need it
     fits : block sizes that the last axes fill well
     merged : whether the columns of tiles are the last axis and the last but two, which are one for what is dense there
+    fours : whether the last two extents are multiples of 4, so that masks are alike in vectors
     """
 
     operands: tuple[Operand, ...]
@@ -66,6 +69,7 @@ class KernelSpec:
     divisible: int
     fits: tuple[int, ...]
     merged: bool = False
+    fours: bool = False
 
     @property
     def name(self) -> str:
@@ -92,11 +96,32 @@ class KernelSpec:
 
     @property
     def lead(self) -> int:
-        """By how many elements the first block of a flat kernel may begin too early, so that stores are vectors."""
+        """By how many elements the first block, or each row of the first tile, may begin too early.
+
+        So that the stores of a flat kernel are vectors, and those of a slanted one words.
+        """
+        out, unit = self.operands[0], WORD if self.slanted else VECTOR
+        is_run = self.case in ("flat", "strided") and out.strides == (1,) and self._stores_small and not out.aligned
+        return unit // ITEMSIZE[out.dtype] - 1 if is_run or self.slanted else 0
+
+    @property
+    def slanted(self) -> bool:
+        """Whether the rows of a tile begin where words of the output do, each at another column.
+
+        Small elements whose rows begin anywhere are then read and written as words. The first tile and the last of a
+        row are masked, so tiles are large, and elements that are turned are no larger than the output's.
+        """
         out = self.operands[0]
-        is_run = self.case in ("flat", "strided") and out.strides == (1,) and not self.places
-        small = is_run and self.outputs == 1 and ITEMSIZE[out.dtype] <= SMALL
-        return VECTOR // ITEMSIZE[out.dtype] - 1 if small and not out.aligned else 0
+        if self.case not in ("tile", "mixed") or self.merged or out.strides != ("other", 1) or not self._stores_small:
+            return False
+        turned = [ITEMSIZE[operand.dtype] for operand in self.arrays if operand.strides == (1, "other")]
+        anywhere = self.divisible == 1 or not all(operand.aligned for operand in self.arrays)
+        return anywhere and min(self.fits) >= 64 < max(self.fits) and max([*turned, 1]) <= ITEMSIZE[out.dtype]
+
+    @property
+    def _stores_small(self) -> bool:
+        """Whether there is one output, of small elements that are stored where they belong."""
+        return self.outputs == 1 and not self.places and ITEMSIZE[self.operands[0].dtype] <= SMALL
 
     @property
     def repeats(self) -> bool:
@@ -131,6 +156,7 @@ def make_spec(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel
             operands.append(Operand(name, dtype, None, False))
         else:
             operands.append(Operand(name, dtype, next(strides), next(alignments)))
+    least = min(ITEMSIZE[operand.dtype] for operand in operands)
     return KernelSpec(
         tuple(operands),
         len(body.output_dtypes),
@@ -140,7 +166,8 @@ def make_spec(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel
         layout_class.case.value,
         layout_class.rank,
         layout_class.index_bits,
-        min(layout_class.divisible, max(VECTOR // min(ITEMSIZE[operand.dtype] for operand in operands), 1)),
+        min(layout_class.divisible, max(VECTOR // least, 1)),
         layout_class.fits,
-        layout_class.merges and min(ITEMSIZE[operand.dtype] for operand in operands) > 1,  # bytes are turned by fours
+        layout_class.merges and (least > 1 or layout_class.fours),  # bytes are turned by fours
+        layout_class.fours,
     )

@@ -33,10 +33,14 @@ _LOOKUP = {1: Tile(1, 2048, 4), 2: Tile(1, 2048, 4), 4: Tile(1, 1024, 4), 8: Til
 _OUTER = _LOOKUP | {1: Tile(1, 4096, 2)}
 _ROWS = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
 _TILE = {1: Tile(128, 128, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 128, 8), 16: Tile(32, 32, 8)}
-_ODD = {1: Tile(32, 128, 8), 2: Tile(64, 128, 8), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 4)}
+_ODD = {1: Tile(128, 128, 8), 2: Tile(64, 128, 8), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 4)}
+_COPIED = {1: Tile(128, 128, 16), 2: Tile(128, 128, 16), 4: Tile(64, 64, 16), 8: Tile(64, 64, 16), 16: Tile(32, 64, 8)}
+_ODD_COPIED = _ODD | {4: Tile(64, 256, 16), 8: Tile(64, 128, 16)}
+_SLANTED = {1: Tile(128, 64, 4), 2: Tile(64, 64, 4), 4: Tile(64, 128, 8), 8: Tile(64, 64, 8), 16: Tile(32, 64, 8)}
 
 # first architecture -> case -> tiles; "outer" lookups read rows and columns alone, and their programs write more than
-# the 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows do not begin at multiples of 16 bytes
+# the 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows do not begin at multiples of 16 bytes;
+# "copied": one array is read alone, and it takes more of it to have as many bytes in flight
 _BY_ARCHITECTURE = {
     80: {
         "flat": _FLAT,
@@ -46,6 +50,10 @@ _BY_ARCHITECTURE = {
         "rows": _ROWS,
         "tile": _TILE,
         "odd": _ODD,
+        "slanted": _SLANTED,
+        "tile copied": _COPIED,
+        "odd copied": _ODD_COPIED,
+        "slanted copied": _SLANTED | {1: Tile(128, 128, 8), 2: Tile(64, 128, 8)},
     },
 }
 
@@ -61,7 +69,9 @@ def tile_of(spec: KernelSpec, arch: int) -> Tile:
     if spec.case == "rows":
         return _in_rows(tables["rows"][itemsize], spec.fits[0])
     least = min(ITEMSIZE[operand.dtype] for operand in spec.arrays)
-    tile = tables["tile" if spec.divisible * least >= VECTOR else "odd"][itemsize]
+    name = "slanted" if spec.slanted else "tile" if spec.divisible * least >= VECTOR else "odd"
+    alone = len(spec.arrays) == 2 and not spec.merged
+    tile = tables[f"{name} copied" if alone else name][itemsize]
     return _over_axes(tile, (spec.fits[0], tile.columns) if spec.merged else spec.fits)
 
 

@@ -170,6 +170,7 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
         kernels.append(kernel_for(body_for("add", [dtype] * 2), (64, 64), [(64, 1), (64, 1), (1, 64)]))
     kernels.append(flat_kernel("add", "int8", "int8", aligned=False))
     kernels.append(kernel_for(body_for("subtract", ["int8"] * 2), (64, 4095), [(4095, 1), (1, 0), (0, 1)]))
+    kernels.append(kernel_for(body_for("add", ["int8"] * 2), (1151, 1151), [(1151, 1), (1151, 1), (1, 1151)]))
     kernels.append(kernel_for(_gathering("float32", ("int64",), True), (1000,), [(1,), (0,), (1,), (0,)]))
     used: set[str] = set()
     for source in [*(kernel.source for kernel in kernels if kernel is not None), *rounding_sources()]:
@@ -254,7 +255,7 @@ def test_shapes_make_no_sources() -> None:
         classes.add(layout_class(loop))
         texts.add(generate(make_spec(body, layout_class(loop), (True,) * 3), 90).text)
     assert len(texts) < 200
-    assert len(texts) < len(classes) < 250
+    assert len(texts) < len(classes) < 280
 
 
 def test_the_text_says_all_that_the_compiler_is_told() -> None:

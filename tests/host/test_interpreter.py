@@ -71,7 +71,7 @@ LAYOUTS: dict[str, tuple[str, tuple[int, ...], Strides, Strides, Strides | None]
     "three fastest axes": ("mixed", (5, 34, 35), (1, 35 * 5, 5), (34, 1, 34 * 5), (34 * 35, 35, 1)),
     "three fastest of 4 axes": ("mixed", (3, 2, 34, 35), (1, 3, 6, 204), (34, 102, 1, 204), (2380, 1190, 35, 1)),
 }  # fmt: skip
-SMALL, SMALLER = {"BLOCK": 256, "ROWS": 16, "COLUMNS": 64}, {"BLOCK": 16, "ROWS": 4, "COLUMNS": 8}
+SMALL, SMALLER = {"BLOCK": 256, "ROWS": 16, "COLUMNS": 64}, {"BLOCK": 16, "ROWS": 8, "COLUMNS": 8}
 ADDED = [
     "float32",
     "int8",
@@ -146,6 +146,41 @@ def test_a_condition_is_turned_beside_any_dtype(dtype: str, order: str, interpre
     assert "load_turned(" in call.kernel.source.text
     for tile in (None, {"ROWS": 32, "COLUMNS": 32}):
         assert interpreter.run(call, tile).tobytes() == np.where(condition, x, y).tobytes()
+
+
+# shape, strides of x, of y and of the result: small elements whose rows begin anywhere
+SLANTED: dict[str, tuple[tuple[int, ...], Strides, Strides, Strides]] = {
+    "odd": ((255, 381), (381, 1), (1, 255), (381, 1)),
+    "every pitch another": ((250, 255), (257, 1), (1, 251), (258, 1)),
+    "even, and of whole words": ((251, 254), (254, 1), (1, 252), (256, 1)),
+    "to the end of memory": ((256, 256), (257, 1), (1, 256), (257, 1)),
+    "a row": ((255, 251), (0, 1), (1, 255), (251, 1)),
+    "a column": ((255, 251), (1, 0), (1, 257), (251, 1)),
+    "windows": ((250, 255), (1, 1), (1, 251), (255, 1)),
+    "backwards": ((255, 251), (-251, -1), (1, 255), (251, 1)),
+    "one element": ((255, 251), (0, 0), (1, 255), (251, 1)),
+    "of 3 axes": ((3, 251, 253), (63503, 253, 1), (63504, 1, 251), (63503, 253, 1)),
+}
+
+
+@pytest.mark.parametrize("name", SLANTED)
+def test_slanted(name: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in large loops; every word that is read has an element, and every element is written once."""
+    monkeypatch.setattr(loop, "LARGE", 1)
+    shape, x_strides, y_strides, out_strides = SLANTED[name]
+    first = list(SLANTED).index(name)
+    for dtype in (("uint8", "bfloat16"), ("float16", "bool"), ("int8", "float16"), ("float8_e4m3fn", "int16"))[
+        first % 4
+    ]:
+        op = "bitwise_or" if dtype == "bool" else "equal" if "float8" in dtype else "add"
+        x, y = strided(dtype, shape, x_strides, 1), strided(dtype, shape, y_strides, 2)
+        out = strided("bool" if op == "equal" else dtype, shape, out_strides, 0)
+        call = planned(op, x, y, out=out, index_bits=64 if name == "odd" else 32)
+        assert call.kernel.spec.slanted
+        assert call.kernel.source.text.count("load_slanted(") == 2
+        assert "store_runs(" in call.kernel.source.text
+        for tile in (None, {"ROWS": 32, "COLUMNS": 64}):
+            assert interpreter.run(call, tile).tobytes() == getattr(np, op)(x, y).tobytes()
 
 
 # shape, strides of x and of y; the result is in C order, its columns and the axis before them are one

@@ -217,6 +217,25 @@ def test_layout_class_depends_on_no_size():
 
 
 @pytest.mark.parametrize(
+    ("rows", "columns", "fours"),
+    [
+        (1100, 1300, True),
+        (1101, 1300, False),
+        (1100, 1302, False),
+        (2048, 1024, False),
+        (1152, 1028, True),
+        (40, 40, False),
+    ],
+)
+def test_tiles_that_end_in_vectors_of_4(rows, columns, fours):
+    """Where tiles reach beyond the extents, in large loops; elsewhere it is not asked, and kernels are the same."""
+    found = layout_class(make_loop((rows, columns), [(columns, 1), (1, rows)]))
+    assert found.case is LayoutCase.TILE
+    assert found.fours is fours
+    assert layout_class(make_loop((rows, columns), [(columns, 1), (columns + 4, 1)])).fours is False
+
+
+@pytest.mark.parametrize(
     ("columns", "merges"),
     [(900, True), (901, True), (300, True), (48, True), (4, True), (1023, True), (1024, False), (1025, False),
      (960, False), (448, False), (64, False)],

@@ -58,7 +58,8 @@ def touching(name: str, dtype: str, **options: Any) -> Kernel:
 def check_vectors(kernel: Kernel, arch: int, vectors: int, elements: int, once: int) -> None:
     """Without masks in vectors of 16 bytes, or of all that a thread has; with masks the same, element by element.
 
-    Bytes that are turned are read in four parts of a tile, and with masks in a loop over eight.
+    Where extents are multiples of 4, so many elements have one mask. Bytes that are turned are read in four parts of a
+    tile, and with masks in a loop over eight.
     """
     code, tile = compiled(kernel, arch), kernel.source.tile
     size = ITEMSIZE[kernel.spec.operands[0].dtype]
@@ -71,10 +72,12 @@ def check_vectors(kernel: Kernel, arch: int, vectors: int, elements: int, once: 
         read -= Counter({wide: each // wide})
     assert code.accesses("ld", masked=False) == read
     assert code.accesses("st", masked=False) == {wide: each * size // wide}
-    at_once = code.accesses("st", masked=True)[size]
+    in_masks = min(wide, 4 * size) if kernel.spec.fours else size
+    at_once = code.accesses("st", masked=True)[in_masks] * in_masks // size
     assert at_once in ((each // 8, each) if turned else (each,))  # a short loop may be unrolled
-    assert code.accesses("st", masked=True) == {size: at_once}
-    assert code.accesses("ld", masked=True) == +Counter({size: (vectors + elements) * at_once})
+    assert code.accesses("st", masked=True) == {in_masks: at_once * size // in_masks}
+    read = Counter({in_masks: vectors * at_once * size // in_masks}) + Counter({size: elements * at_once})
+    assert code.accesses("ld", masked=True) == read
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -219,6 +222,20 @@ def test_bytes_are_turned_in_words() -> None:
     code, each = compiled(kernel), kernel.source.tile.of_a_thread
     assert code.count(r"st\.shared\S*32") >= each // 4
     assert code.count(r"(st|ld)\.shared\S*8") <= 2 * (each // 8)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "bfloat16"])
+def test_small_elements_of_odd_pitches_are_turned_in_words(dtype: str) -> None:
+    """Five blocks of words for four, and each from two; of the other operand too; the result as one a word."""
+    name, size = "bitwise_or" if dtype == "bool" else "add", ITEMSIZE[dtype]
+    kernel = kernel_for(body_for(name, [dtype] * 2), (2047, 2049), [(2049, 1), (2049, 1), (1, 2047)])
+    code, words = compiled(kernel), kernel.source.tile.of_a_thread * size // 4
+    assert kernel.spec.slanted
+    assert kernel.spec.lead == 4 // size - 1
+    assert code.accesses("ld", masked=False) == {4: words * 5 // 4 + words}
+    assert code.accesses("ld", masked=True)[4] == words * 5 // 4 + words
+    assert code.accesses("st", masked=False) == {4: words}
+    assert code.count(r"st\.shared\S*v4\S*32") >= words // 4
 
 
 def test_pairs_are_read_along_the_axis_in_which_they_are_dense() -> None:
