@@ -41,6 +41,7 @@ REPRESENTATIVE = {
     "add, flat": (("add", "float32", "float32"), (10_000,), [(1,)] * 3),
     "add, tile": (("add", "bfloat16", "bfloat16"), (4096, 4096), [SQUARE, SQUARE, TRANSPOSED]),
     "add of 8 bits, lookup": (("add", "float8_e4m3fn", "float8_e5m2"), (4096, 4096), [SQUARE, SQUARE, (0, 1)]),
+    "bytes over rows": (("subtract", "uint8", "uint8"), (4096, 4095), [(4095, 1), (4095, -1), (0, 1)]),
     "complex quotient": (("divide", "complex64", "complex64"), (10_000,), [(1,)] * 3),
     "libdevice": (("tanh", "float32"), (10_000,), [(1,)] * 2),
     "integers": (("floor_divide", "int64", "int64"), (10_000,), [(1,)] * 3),
