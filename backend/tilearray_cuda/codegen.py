@@ -197,8 +197,8 @@ def _over_rows(spec: KernelSpec) -> list[str]:
         "column = first_column + tl.arange(0, BLOCK)",
         "column = tl.where(wraps, tl.maximum(column - n1, 0), column)",
         *lines[: -spec.outputs],
-        f"piece = (n1 - first_column) // {VECTOR} * {VECTOR}",
-        *_piece(spec, str(VECTOR), "first_column + piece < n1"),
+        f"straddling = (n1 - first_column) // {VECTOR} * {VECTOR}",
+        *_piece(spec, "straddling", str(VECTOR), "first_column + straddling < n1"),
         *lines[-spec.outputs :],
     ]
 
@@ -209,17 +209,18 @@ def _end(spec: KernelSpec, in_pieces: bool) -> list[str]:
         return ["inside = index < size", *_two_rows(), *body_text(spec, Branch("inside", two_rows=True))]
     return [
         "for piece in range(0, BLOCK, BLOCK // 8):",
-        *_indented(_piece(spec, "BLOCK // 8", "index_of_piece < size")),
+        *_indented(_piece(spec, "piece", "BLOCK // 8", "index_of_piece < size")),
     ]
 
 
-def _piece(spec: KernelSpec, count: str, inside: str) -> list[str]:
-    """So many elements of a block, each with a mask."""
-    branch = Branch("inside", "row_of_piece", "column_of_piece", "index_of_piece", "_of_piece", two_rows=True)
+def _piece(spec: KernelSpec, first: str, count: str, inside: str) -> list[str]:
+    """So many elements of a block from the first on, by whose name all is named, each with a mask."""
+    mask, tag = f"in_{first}", f"_of_{first}"
+    branch = Branch(mask, f"row{tag}", f"column{tag}", f"index{tag}", tag, two_rows=True)
     return [
-        f"index_of_piece = start + piece + tl.arange(0, {count})",
-        f"inside = {inside}",
-        *_two_rows("_of_piece", f"piece + tl.arange(0, {count})"),
+        f"index{tag} = start + {first} + tl.arange(0, {count})",
+        f"{mask} = {inside}",
+        *_two_rows(tag, f"{first} + tl.arange(0, {count})"),
         *body_text(spec, branch),
     ]
 
