@@ -132,8 +132,8 @@ class KernelSpec:
 
     @property
     def passes(self) -> bool:
-        """Whether what is stored need not stay in the L2 cache: bytes that are written alone, all in vectors."""
-        return self.repeats and not self.ragged and ITEMSIZE[self.operands[0].dtype] == 1
+        """Whether what is stored need not stay in the L2 cache: small elements that are written and hardly read."""
+        return self.repeats and ITEMSIZE[self.operands[0].dtype] <= SMALL
 
     @property
     def ragged(self) -> bool:

@@ -34,9 +34,9 @@ _OUTER = _LOOKUP | {1: Tile(1, 4096, 2)}
 _ROWS = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
 _TILE = {1: Tile(128, 128, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 128, 8), 16: Tile(32, 32, 8)}
 _ODD = {1: Tile(128, 128, 8), 2: Tile(64, 128, 8), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 4)}
-_COPIED = {1: Tile(128, 128, 16), 2: Tile(128, 128, 16), 4: Tile(64, 64, 16), 8: Tile(64, 64, 16), 16: Tile(32, 64, 8)}
+_COPIED = {1: Tile(128, 128, 16), 2: Tile(128, 128, 16), 4: Tile(64, 64, 16), 8: Tile(64, 64, 16), 16: Tile(32, 64, 16)}
 _ODD_COPIED = _ODD | {4: Tile(64, 256, 16), 8: Tile(64, 128, 16)}
-_SLANTED = {1: Tile(128, 64, 4), 2: Tile(64, 64, 4), 4: Tile(64, 128, 8), 8: Tile(64, 64, 8), 16: Tile(32, 64, 8)}
+_SLANTED = {1: Tile(128, 64, 4), 2: Tile(64, 64, 8), 4: Tile(64, 128, 8), 8: Tile(64, 64, 8), 16: Tile(32, 64, 8)}
 
 # first architecture -> case -> tiles; "outer" lookups read rows and columns alone, and their programs write more than
 # the 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows do not begin at multiples of 16 bytes;
@@ -53,7 +53,7 @@ _BY_ARCHITECTURE = {
         "slanted": _SLANTED,
         "tile copied": _COPIED,
         "odd copied": _ODD_COPIED,
-        "slanted copied": _SLANTED | {1: Tile(128, 128, 8), 2: Tile(64, 128, 8)},
+        "slanted copied": _SLANTED | {1: Tile(64, 256, 4), 2: Tile(64, 128, 4)},
     },
 }
 
