@@ -1,8 +1,8 @@
 """Tile sizes, tried one after the other on a GPU: ``python -m benchmarks.tune [CASE ...] [--out FILE]``.
 
-Each case is a sum over a layout. Its kernel is made with each candidate in the place of what `tilearray_cuda.tiles`
-says, compiled in parallel, and timed beside the copy. The fastest are printed; what is chosen goes into the tables of
-that module by hand.
+Each case is a sum over a layout, or a copy out of one. Its kernel is made with each candidate in the place of what
+`tilearray_cuda.tiles` says, compiled in parallel, and timed beside the copy. The fastest are printed; what is chosen
+goes into the tables of that module by hand.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ SQUARE, ODD, TURNED = (N, N), (N - 1, N + 1), (N + 1, N - 1)
 
 
 class Case(NamedTuple):
-    """A sum: the shapes of two arrays, the views of them that are added, dtypes, and the tiles to try."""
+    """Shapes of arrays, the views of them that are added (or of one that is copied), dtypes, and the tiles to try."""
 
-    shapes: tuple[Shape, Shape]
-    views: Callable[[Any, Any], tuple[Any, Any]]
+    shapes: tuple[Shape, ...]
+    views: Callable[..., tuple[Any, ...]]
     dtypes: tuple[str, ...]
     tiles: list[Tile]
 
@@ -49,6 +49,11 @@ def plain(x: Any, y: Any) -> tuple[Any, Any]:
 def turned(x: Any, y: Any) -> tuple[Any, Any]:
     """The second one transposed."""
     return x, y.T
+
+
+def copied(x: Any) -> tuple[Any]:
+    """The transpose of one array."""
+    return (x.T,)
 
 
 BLOCKS = [Tile(1, size, warps) for size in (512, 1024, 2048, 4096, 8192) for warps in (1, 2, 4, 8)]
@@ -68,6 +73,13 @@ SMALL_SQUARES = [
     for warps in (1, 2, 4, 8)
     if 4 <= rows * columns // (32 * warps) <= 16
 ]
+LARGE = [
+    Tile(rows, columns, warps)
+    for rows in (32, 64, 128)
+    for columns in (32, 64, 128, 256)
+    for warps in (4, 8, 16)
+    if 8 <= rows * columns // (32 * warps) <= 64
+]
 CASES = {
     "flat": Case((SQUARE, SQUARE), plain, ("uint8", "float16", "complex128"), BLOCKS),
     "row": Case((SQUARE, (N,)), plain, ("uint8", "float16", "float32", "complex64"), LOOKED),
@@ -81,6 +93,8 @@ CASES = {
     "transposed bytes": Case((SQUARE, SQUARE), turned, ("uint8",), SQUARES),
     "transposed pairs": Case((SQUARE, SQUARE), turned, ("complex128",), SMALL_SQUARES),
     "odd": Case((ODD, TURNED), turned, ("uint8", "float16", "float32", "complex64"), SQUARES),
+    "copied": Case((SQUARE,), copied, ("uint8", "float16", "float32", "float64", "complex128"), LARGE),
+    "odd copied": Case((TURNED,), copied, ("uint8", "float16", "float32", "float64", "complex128"), LARGE),
     "box": Case(
         ((800, 400, 900), (900, 400, 800)), lambda x, y: (x, y.permute_dims(2, 1, 0)), ("float32", "float16"), SQUARES
     ),
@@ -90,10 +104,10 @@ CASES = {
 }
 
 
-class Sum(NamedTuple):
-    """The operands of a case in one dtype, and what is known of its kernel."""
+class Operation(NamedTuple):
+    """The result and the operands of a case in one dtype, and what is known of its kernel."""
 
-    arrays: tuple[Any, Any, Any]
+    arrays: tuple[Any, ...]
     loop: Loop
     spec: KernelSpec
 
@@ -103,16 +117,17 @@ class Sum(NamedTuple):
         return sum(min(x.nbytes, x._buffer.nbytes) for x in self.arrays)
 
 
-def sum_of(case: Case, dtype: str) -> Sum:
-    """Make the operands and the result, and plan the sum."""
-    x, y = case.views(*[ta.full(shape, 3, dtype=dtype, device="cuda") for shape in case.shapes])
-    out = x + y
-    arrays = (out, x, y)
+def operation_of(case: Case, dtype: str) -> Operation:
+    """Make the operands and the result, and plan the sum or the copy."""
+    operands = case.views(*[ta.full(shape, 3, dtype=dtype, device="cuda") for shape in case.shapes])
+    op = ops.add if len(operands) == 2 else ops.assign
+    out = ta.empty(ta.broadcast_shapes(*[x.shape for x in operands]), dtype=dtype, device="cuda")
+    arrays = (out, *operands)
     strides = [each._signature.layout.broadcast_to(out.shape).strides for each in arrays]
     loop = make_loop(out.shape, strides)
     aligned = tuple((each._address + shift * each.itemsize) % 16 == 0 for each, shift in zip(arrays, loop.shifts))
-    body: Body = body_of(ops.add, ta.get_semantics(), (x.dtype, y.dtype), None)
-    return Sum(arrays, loop, make_spec(body, layout_class(loop), aligned))
+    body: Body = body_of(op, ta.get_semantics(), tuple([x.dtype for x in operands]), out.dtype)
+    return Operation(arrays, loop, make_spec(body, layout_class(loop), aligned))
 
 
 def source_with(spec: KernelSpec, tile: Tile | None, arch: int) -> Source:
@@ -161,7 +176,7 @@ def copy_rate() -> float:
 def measured(name: str, dtype: str, cubins: list[cache.Cubin | None], first: int, send: Any) -> None:
     """Time the candidates of a case from one on, in a process of its own: a kernel that faults ends it."""
     device: Any = ta.devices()[0].backend
-    given, rate = sum_of(CASES[name], dtype), copy_rate()
+    given, rate = operation_of(CASES[name], dtype), copy_rate()
     for position, tile in list(enumerate([None, *CASES[name].tiles]))[first:]:
         cubin = cubins[position]
         send.send((position, None))
@@ -198,7 +213,7 @@ def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, A
     arch: int = ta.devices()[0].backend.arch  # type: ignore[attr-defined]
     for name in names:
         for dtype in CASES[name].dtypes:
-            spec = sum_of(CASES[name], dtype).spec
+            spec = operation_of(CASES[name], dtype).spec
             ta.cuda.empty_cache()
             tiles = [None, *CASES[name].tiles]
             sources = [source_with(spec, tile, arch) for tile in tiles]
@@ -210,7 +225,7 @@ def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, A
             yield {"case": name, "dtype": dtype, "now": found.get(0), "best": [(found[at], tiles[at]) for at in best]}
 
 
-def timed(device: Any, given: Sum, source: Source, cubin: cache.Cubin) -> float:
+def timed(device: Any, given: Operation, source: Source, cubin: cache.Cubin) -> float:
     """Bytes a second of a kernel; 0 where the device does not take it."""
     try:
         made = kernel.Kernel(given.spec, source, launch.load_function(device, cubin))

@@ -14,11 +14,11 @@ from benchmarks import tune  # noqa: E402 - needs cuda-python
 from tilearray_cuda.tiles import Tile  # noqa: E402
 
 
-def given() -> tune.Sum:
+def given() -> tune.Operation:
     """A sum over arrays that have addresses only."""
     kernel = kernel_for(body_for("add", ["float32", "float32"]), (4096,), [(1,)] * 3)
     array = SimpleNamespace(nbytes=4 * 4096, _buffer=SimpleNamespace(nbytes=4 * 4096, pointer=1 << 20), _offset=0)
-    return tune.Sum((array, array, array), kernel.loop, kernel.spec)
+    return tune.Operation((array, array, array), kernel.loop, kernel.spec)
 
 
 def test_a_source_has_the_tile_that_is_tried():
@@ -49,7 +49,7 @@ def test_a_tile_that_the_device_refuses_has_no_rate(monkeypatch):
     assert tune.timed(None, given(), tune.source_with(given().spec, None, 90), None) == 0.0
 
 
-def test_every_case_is_a_sum_of_views():
+def test_every_case_is_a_sum_of_views_or_a_copy_of_one():
     class View(SimpleNamespace):
         def __getitem__(self, key):
             return self
@@ -62,5 +62,5 @@ def test_every_case_is_a_sum_of_views():
             return self
 
     for case in tune.CASES.values():
-        assert len(case.views(View(), View())) == len(case.shapes) == 2
+        assert len(case.views(*[View() for _ in case.shapes])) == len(case.shapes) in (1, 2)
         assert case.tiles
