@@ -40,6 +40,7 @@ _SLANTED = {1: Tile(128, 64, 4), 2: Tile(64, 64, 8), 4: Tile(64, 128, 8), 8: Til
 
 # first architecture -> case -> tiles; "outer" lookups read rows and columns alone, and their programs write more than
 # the 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows do not begin at multiples of 16 bytes;
+# "slanted" ones: small elements whose tile rows begin where words of the output do, with their registers as the limit;
 # "copied": one array is read alone, and it takes more of it to have as many bytes in flight
 _BY_ARCHITECTURE = {
     80: {
