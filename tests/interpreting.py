@@ -158,7 +158,7 @@ class _Watch:
     def __init__(self, source: str, readable: np.ndarray, writable: np.ndarray, size: int) -> None:
         self.readable, self.writable = np.sort(readable), np.sort(writable)
         vectors = np.unique(self.readable // 16 * 16)
-        words = self.readable // 4 * 4 if "words_at(" in source else self.readable
+        words = self.readable // 4 * 4 if "words_after(" in source else self.readable
         words = np.add.outer(vectors, np.arange(0, 16, 4, np.uint64)) if "load_vectors(" in source else words
         self.words = np.union1d(words, readable)
         self.stored: list[np.ndarray] = []

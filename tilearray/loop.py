@@ -111,7 +111,7 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = Fal
     if 0 in shape:
         return Loop((0,), ((1,),) * count, shifts, LayoutCase.EMPTY, 32)
     if len(shape) == 2:  # The commonest, where there is nothing to collapse.
-        case = case_as_it_stands(shape, operand_strides)
+        case = _case_as_it_stands(shape, operand_strides)
         if case is not None:
             bits = 32 if small else _index_bits(shape, operand_strides)
             return Loop(shape, tuple(operand_strides), shifts, case, bits)
@@ -267,7 +267,7 @@ def _merges(columns: int, operands: tuple[Ints, ...]) -> bool:
     return all(strides[-3] == columns for strides in operands if strides[-1] == 1)
 
 
-def case_as_it_stands(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase | None:
+def _case_as_it_stands(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase | None:
     """The case of two axes that need not be turned around, sorted or merged: what `_case` says; None for others."""
     rows, columns = shape
     out = operand_strides[0]

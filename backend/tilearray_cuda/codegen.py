@@ -14,8 +14,8 @@ from functools import cache
 from typing import NamedTuple
 
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.elements import FLAT_CASES, STRADDLED, Branch, body_text, columns_of, is_turned
-from tilearray_cuda.spec import SMALL, VECTOR, KernelSpec, Operand
+from tilearray_cuda.elements import STRADDLED, Branch, body_text, columns_of, is_turned
+from tilearray_cuda.spec import FLAT_CASES, SMALL, VECTOR, KernelSpec, Operand
 from tilearray_cuda.tiles import Tile, tile_of
 
 PIECE = 8

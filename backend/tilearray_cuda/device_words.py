@@ -131,8 +131,7 @@ def load_runs(place, COUNT: tl.constexpr):
     """A run of small elements from each of some addresses on, one a row; every word that is read has a byte of it."""
     kind: tl.constexpr = place.dtype.scalar.element_ty
     SIZE: tl.constexpr = kind.primitive_bitwidth // 8
-    word, address = tl.expand_dims(tl.arange(0, COUNT * SIZE // 4), 0), place.to(tl.int64)
-    words = words_at((address & -4).to(tl.pointer_type(tl.uint32)) + word, (address & 3) * 8)
+    words = words_after(place.to(tl.int64), tl.expand_dims(tl.arange(0, COUNT * SIZE // 4), 0))
     return tl.reshape(elements_of(words, kind), (place.shape[0], COUNT))
 
 
@@ -140,7 +139,7 @@ def store_runs(place, elements, COUNT: tl.constexpr):
     """Store a run of small elements at each of some addresses, one a row, where words begin."""
     SIZE: tl.constexpr = place.dtype.scalar.element_ty.primitive_bitwidth // 8
     if SIZE == 1:
-        bytes = tl.reshape(elements.to(tl.uint8, bitcast=True).to(tl.uint32), (place.shape[0], COUNT // 4, 2, 2))
+        bytes = tl.reshape(word_of(elements), (place.shape[0], COUNT // 4, 2, 2))
         even, odd = tl.split(bytes)
         low, high = tl.split(even | (odd << 8))
         words = place.to(tl.int64).to(tl.pointer_type(tl.uint32)) + tl.expand_dims(tl.arange(0, COUNT // 4), 0)
@@ -148,11 +147,6 @@ def store_runs(place, elements, COUNT: tl.constexpr):
     else:
         run = tl.multiple_of((place.to(tl.int64) & -4).to(place.dtype.scalar), [4, 4])
         tl.store(run + tl.expand_dims(tl.arange(0, COUNT), 0), elements)
-
-
-def words_at(place, bits):
-    """Words from so many bits on after aligned ones, less than all; each takes what it lacks from the next one."""
-    return word_between(tl.load(place), tl.load(place + 1, mask=bits != 0), bits)
 
 
 def load_slanted(place, first, pitch, target, target_pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
@@ -206,8 +200,9 @@ def turned_bytes(a, b, c, d):
 
 
 def words_after(address, offset):
-    """Words at offsets from an address, counted in words."""
-    return words_at((address & -4).to(tl.pointer_type(tl.uint32)) + offset, (address & 3) * 8)
+    """Words at offsets from any address, counted in words; each is an aligned one and what it lacks of the next."""
+    place, bits = (address & -4).to(tl.pointer_type(tl.uint32)) + offset, (address & 3) * 8
+    return word_between(tl.load(place), tl.load(place + 1, mask=bits != 0), bits)
 
 
 def words_of_row(a, b, c, d, e, bits):

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 from tilearray_cuda.casting import Value, cast_text
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.spec import SMALL, VECTOR, WORD, KernelSpec, Operand
+from tilearray_cuda.spec import FLAT_CASES, SMALL, TILE_CASES, VECTOR, WORD, KernelSpec, Operand
 
-FLAT_CASES = ("flat", "strided", "lookup")
-TILE_CASES = ("tile", "mixed")
 STRADDLED = "in_one_row"
 """The mask of what is stored of a block of two rows: all but the vector with elements of both."""
 
@@ -163,14 +161,14 @@ def _run(spec: KernelSpec, operand: Operand, branch: Branch) -> str | None:
 
 def _words(spec: KernelSpec, operand: Operand) -> str | None:
     """What reads the small elements of a slanted tile, in words: runs of a row, or of a column, which are turned."""
-    size, out = ITEMSIZE[operand.dtype], spec.operands[0]
-    if not spec.slanted or size > SMALL:
+    out = spec.operands[0]
+    if not spec.slanted or ITEMSIZE[operand.dtype] > SMALL:
         return None
     row, column = _last_two(operand)
     if column == 1:
         rows = _term("row", row, f"{operand.name}_s{spec.rank - 2}")
         return f"load_runs({operand.name} + {f'{rows} + ' if rows else ''}(first_column - lead), COLUMNS)"
-    if row != 1 or column != "other" or size > ITEMSIZE[out.dtype]:
+    if row != 1 or column != "other":
         return None
     pitch = f"{out.name}_s{spec.rank - 2}"
     place = f"{operand.name} + first_row, first_column, {operand.name}_s{spec.rank - 1}"

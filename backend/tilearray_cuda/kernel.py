@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tilearray_cuda import calls, launch
-from tilearray_cuda.codegen import FLAT_CASES, Source, generate, open_strides
+from tilearray_cuda.codegen import Source, generate, open_strides
 from tilearray_cuda.compile import cubin_of
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.spec import KernelSpec, make_spec
+from tilearray_cuda.spec import FLAT_CASES, KernelSpec, make_spec
 from tilearray_cuda.tiles import Tile
 
 Launch = Callable[..., None]

@@ -17,6 +17,11 @@ WORD = 4
 """Bytes that a thread reads or writes at once where no vectors are."""
 SMALL = 2
 """Bytes of the elements that are costly one by one; of larger ones a warp has enough in flight."""
+RUN_CASES = ("flat", "strided")
+"""Layout cases of one axis."""
+FLAT_CASES = (*RUN_CASES, "lookup")
+"""Those whose programs have a run of elements, whatever their axes."""
+TILE_CASES = ("tile", "mixed")
 Strides = tuple[int | str, ...]
 
 
@@ -101,7 +106,7 @@ class KernelSpec:
         So that the stores of a flat kernel are vectors, and those of a slanted one words.
         """
         out, unit = self.operands[0], WORD if self.slanted else VECTOR
-        is_run = self.case in ("flat", "strided") and out.strides == (1,) and self._stores_small and not out.aligned
+        is_run = self.case in RUN_CASES and out.strides == (1,) and self._stores_small and not out.aligned
         return unit // ITEMSIZE[out.dtype] - 1 if is_run or self.slanted else 0
 
     @property
@@ -112,7 +117,7 @@ class KernelSpec:
         row are masked, so tiles are large, and elements that are turned are no larger than the output's.
         """
         out = self.operands[0]
-        if self.case not in ("tile", "mixed") or self.merged or out.strides != ("other", 1) or not self._stores_small:
+        if self.case not in TILE_CASES or self.merged or out.strides != ("other", 1) or not self._stores_small:
             return False
         turned = [ITEMSIZE[operand.dtype] for operand in self.arrays if operand.strides == (1, "other")]
         anywhere = self.divisible == 1 or not all(operand.aligned for operand in self.arrays)

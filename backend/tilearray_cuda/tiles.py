@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tilearray_cuda.dtypes import ITEMSIZE
-from tilearray_cuda.spec import VECTOR, KernelSpec
+from tilearray_cuda.spec import RUN_CASES, VECTOR, KernelSpec
 
 
 class Tile(NamedTuple):
@@ -63,7 +63,7 @@ def tile_of(spec: KernelSpec, arch: int) -> Tile:
     """Return the tile of a kernel on an architecture such as 90."""
     itemsize = max(ITEMSIZE[operand.dtype] for operand in spec.arrays)
     tables = _BY_ARCHITECTURE[max(first for first in _BY_ARCHITECTURE if first <= arch)]
-    if spec.case in ("flat", "strided"):
+    if spec.case in RUN_CASES:
         return tables[spec.case][itemsize]
     if spec.case == "lookup":
         return _looked_up(tables["outer" if spec.repeats else "lookup"][itemsize], spec.fits[0])

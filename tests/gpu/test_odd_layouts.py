@@ -6,9 +6,9 @@ whole tiles. Results are NumPy's, bit for bit; of a target's memory only its ele
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
+from formats import dtype_of
 
 import tilearray as ta
 
@@ -20,10 +20,6 @@ OPERATIONS = {
     "float": (np.add, np.subtract, np.multiply),
 }
 DRAWS = 24
-
-
-def dtype_of(name: str) -> np.dtype:
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def memory(rng: np.random.Generator, dtype: np.dtype, size: int) -> np.ndarray:
