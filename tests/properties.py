@@ -29,9 +29,9 @@ from tilearray.ops import PUBLIC
 EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", 150))
 SEED = int(os.environ.get("TILEARRAY_SEED", 0))
 COUNTS = dict(zip(SEMANTICS, (EXAMPLES, max(EXAMPLES // 2, 1), *(max(EXAMPLES // 3, 1),) * 3), strict=True))
-LEAST = 0.05
-"""The part of the calls that has to give a result. Where a half or, under cutile, a quarter does, some runs of 50 come
-near to it: draws resemble each other, and depend on the modules that are loaded."""
+LEAST = {"array-api": 0.5, "triton": 0.2, "cutile": 0.05, "torch": 0.1, "numpy": 0.2}
+"""The part of the calls that has to give a result, by semantics. Where about a half does, one run of 50 may have a
+quarter: draws resemble each other, and depend on the modules that are loaded."""
 Errors = set[type[Exception]]
 
 
@@ -40,8 +40,9 @@ def many(
     check: Callable[[Case], bool],
     key: str,
     count: int = EXAMPLES,
+    least: float = 0.25,
 ) -> None:
-    """Draw cases, and see that they were that many, and that some of them gave a result rather than an error."""
+    """Draw cases, and see that they were that many, and that enough of them gave a result rather than an error."""
     ran = computed = 0
 
     @settings(
@@ -59,7 +60,7 @@ def many(
 
     run()
     assert ran >= count
-    assert computed >= int(LEAST * count), f"{computed} of {count} calls gave a result"
+    assert computed >= int(least * count), f"{computed} of {count} calls gave a result"
 
 
 # --- memory: what a call may write --------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from formats import ARITHMETIC
 from oracles import CUDA_PROMISES, CUDA_ULPS
 from promoting import SEMANTICS
-from properties import COUNTS, EXAMPLES, check_astype, check_call, check_setitem, many
+from properties import COUNTS, EXAMPLES, LEAST, check_astype, check_call, check_setitem, many
 from rules import RULES
 from strategies import Case, cases, moves
 
@@ -43,7 +43,7 @@ def test_operation(name: str, semantics: str) -> None:
         with ta.semantics(semantics):
             return supported(lambda: check_call(name, semantics, case, "cuda"))
 
-    many(cases(name), check, f"{name} {semantics}", COUNTS[semantics])
+    many(cases(name), check, f"{name} {semantics}", COUNTS[semantics], min(LEAST[semantics], 0.3))
 
 
 @pytest.mark.parametrize("dtype", ARITHMETIC)

@@ -13,7 +13,7 @@ from fractions import Fraction
 import pytest
 from formats import ARITHMETIC, FORMATS, STORAGE, nearest
 from promoting import SEMANTICS
-from properties import COUNTS, EXAMPLES, check_astype, check_call, check_setitem, many
+from properties import COUNTS, EXAMPLES, LEAST, check_astype, check_call, check_setitem, many
 from rules import RULES
 from strategies import Case, cases, moves
 
@@ -30,7 +30,7 @@ def test_operation(name: str, semantics: str, monkeypatch: pytest.MonkeyPatch) -
         with ta.semantics(semantics):
             return check_call(name, semantics, case)
 
-    many(cases(name), check, f"{name} {semantics}", COUNTS[semantics])
+    many(cases(name), check, f"{name} {semantics}", COUNTS[semantics], LEAST[semantics])
 
 
 def test_these_are_all_operations_and_20000_cases() -> None:
