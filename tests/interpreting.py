@@ -321,5 +321,5 @@ def programs_of(kernel: Kernel) -> int:
     if "BLOCK" in tile:
         return -(-(math.prod(shape) + kernel.spec.lead) // tile["BLOCK"])
     merged = shape[-3] if kernel.spec.merged else 1
-    columns = shape[-1] * merged + kernel.spec.lead
-    return -(-shape[-2] // tile["ROWS"]) * -(-columns // tile["COLUMNS"]) * math.prod(shape[:-2]) // merged
+    columns, step = shape[-1] * merged + kernel.spec.lead, tile["COLUMNS"] - kernel.spec.overlap
+    return -(-shape[-2] // tile["ROWS"]) * -(-columns // step) * math.prod(shape[:-2]) // merged

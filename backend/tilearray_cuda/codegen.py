@@ -242,13 +242,16 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
     """Programs go along the output's rows; along the columns of what is turned, where those are two axes in one."""
     row, column, merged = spec.rank - 2, spec.rank - 1, spec.rank - 3
     outer = list(range(merged if spec.merged else row))
-    tiles = [("column", f"{spec.columns} + {spec.lead}" if spec.lead else spec.columns), ("row", f"n{row}")]
+    tiles = [
+        ("column", f"{spec.columns} + {spec.lead}" if spec.lead else spec.columns, _step(spec)),
+        ("row", f"n{row}", "ROWS"),
+    ]
     lines = [f"columns = n{merged} * n{column}  # as one axis"] if spec.merged else []
-    lines += [f"{name}_tiles = tl.cdiv({extent}, {name.upper()}S)" for name, extent in tiles]
+    lines += [f"{name}_tiles = tl.cdiv({extent}, {step})" for name, extent, step in tiles]
     lines += [f"program = {_program(spec)}"]
-    for name, _ in reversed(tiles) if spec.merged else tiles:
+    for name, _, step in reversed(tiles) if spec.merged else tiles:
         lines += [
-            f"first_{name} = (program % {name}_tiles) * {name.upper()}S",
+            f"first_{name} = (program % {name}_tiles) * {step}",
             f"program = program // {name}_tiles",
         ]
     for axis in outer[:0:-1]:
@@ -269,16 +272,22 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
     ]
 
 
+def _step(spec: KernelSpec) -> str:
+    """How many columns the next tile lies further."""
+    return f"(COLUMNS - {spec.overlap})" if spec.overlap else "COLUMNS"
+
+
 def _edge(spec: KernelSpec) -> list[str]:
     """The masked branch, in pieces as in `_end` where words are turned; pairs of complex128 are of a whole tile."""
     rows, columns = f"n{spec.rank - 2}", spec.columns
     if spec.slanted:
+        own = f" & (column_of_piece < first_column - lead_of_piece + {_step(spec)})" if spec.overlap else ""
         return [
             "for piece in range(0, ROWS, ROWS // 8):",
             "    row_of_piece = (first_row + piece + tl.arange(0, ROWS // 8))[:, None]",
             *_indented(columns_of(spec, "_of_piece")),
             f"    in_rows = row_of_piece < {rows}",
-            f"    in_columns = (column_of_piece >= 0) & (column_of_piece < {columns})",
+            f"    in_columns = (column_of_piece >= 0) & (column_of_piece < {columns}){own}",
             *_indented(body_text(spec, Branch("tile", "row_of_piece", "column_of_piece", tag="_of_piece"))),
         ]
     turned = any(is_turned(spec, operand) for operand in spec.arrays)

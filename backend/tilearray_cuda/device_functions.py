@@ -252,9 +252,9 @@ def pairs_inside(mask, first, COUNT: tl.constexpr, end):
     return mask & tl.expand_dims(first + tl.arange(0, 2 * COUNT) // 2 < end, 0)
 
 
-def load_pairs(place, row, first, COUNT: tl.constexpr):
+def load_pairs(place, row, first, COUNT: tl.constexpr, POLICY: tl.constexpr):
     """Real and imaginary parts of a tile, whose rows are dense."""
-    pairs = tl.load(pairs_at(place, row, first, COUNT))
+    pairs = tl.load(pairs_at(place, row, first, COUNT), eviction_policy=POLICY)
     return tl.split(tl.reshape(pairs, (pairs.shape[0], COUNT, 2)))
 
 

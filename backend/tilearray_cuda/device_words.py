@@ -75,14 +75,19 @@ def word_between(low, high, bits):
     return tl.inline_asm_elementwise(asm, "=r,r,r,r", [low, high, bits.to(tl.uint32)], tl.uint32, is_pure=True, pack=1)
 
 
-def load_turned(place, pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+def load_turned(place, pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr, POLICY: tl.constexpr):
     """Bytes of a tile that are dense in its columns, from places in every fourth column on.
 
     They are turned in shared memory as words, each with four of a row.
     """
-    low = word_of(tl.load(place)) | (word_of(tl.load(place + pitch)) << 8)
-    high = word_of(tl.load(place + 2 * pitch)) | (word_of(tl.load(place + 3 * pitch)) << 8)
+    low = load_byte(place, POLICY) | (load_byte(place + pitch, POLICY) << 8)
+    high = load_byte(place + 2 * pitch, POLICY) | (load_byte(place + 3 * pitch, POLICY) << 8)
     return tl.reshape(elements_of(low | (high << 16), place.dtype.scalar.element_ty), (ROWS, COLUMNS))
+
+
+def load_byte(place, POLICY: tl.constexpr):
+    """A byte as a word."""
+    return word_of(tl.load(place, eviction_policy=POLICY))
 
 
 def word_of(element):
@@ -119,12 +124,13 @@ def subtract_bytes(x, y):
     return tl.inline_asm_elementwise(asm, "=r,r,r", [x, y], x.dtype, is_pure=True, pack=4)
 
 
-# --- rows of a tile that begin where words of the output do, each at another column ----------------------------------
+# --- rows of a tile that begin where words of the output do, or sectors, each at another column -----------------------
 
 
-def lead_of(place):
-    """How many elements before an element its word begins."""
-    return ((place.to(tl.int64) & 3) // (place.dtype.scalar.element_ty.primitive_bitwidth // 8)).to(tl.int32)
+def lead_of(place, UNIT: tl.constexpr):
+    """How many elements before an element the unit of so many bytes begins in which it lies."""
+    SIZE: tl.constexpr = place.dtype.scalar.element_ty.primitive_bitwidth // 8
+    return ((place.to(tl.int64) & (UNIT - 1)) // SIZE).to(tl.int32)
 
 
 def load_runs(place, COUNT: tl.constexpr):
@@ -133,6 +139,28 @@ def load_runs(place, COUNT: tl.constexpr):
     SIZE: tl.constexpr = kind.primitive_bitwidth // 8
     words = words_after(place.to(tl.int64), tl.expand_dims(tl.arange(0, COUNT * SIZE // 4), 0))
     return tl.reshape(elements_of(words, kind), (place.shape[0], COUNT))
+
+
+def load_in_banks(place, first, pitch, lead, ROWS: tl.constexpr, COLUMNS: tl.constexpr, POLICY: tl.constexpr):
+    """Words of a tile that are dense in its columns, row by row from the column on that a sector leads; 8 columns less.
+
+    They pass through shared memory once, column by column. There a row lies in the bank of its number, which the column
+    by fours changes, so that no two neighbours in a column, nor every fourth ones in a row, are in one bank.
+    """
+    row, column = tl.expand_dims(tl.arange(0, ROWS), 1), tl.expand_dims(tl.arange(0, COLUMNS), 0)
+    stored = row ^ (column // 4 & (ROWS - 1))
+    words = tl.load(place + (first - 8 + column) * pitch + stored, eviction_policy=POLICY)
+    column = (column + 8 - lead) & (COLUMNS - 1)
+    index = column * ROWS + (row ^ (column // 4 & (ROWS - 1)))
+    words = tl.gather(tl.reshape(tl.trans(words), (COLUMNS * ROWS,)), tl.reshape(index, (ROWS * COLUMNS,)), 0)
+    return tl.reshape(words, (ROWS, COLUMNS))
+
+
+def store_sectors(place, words, COUNT: tl.constexpr):
+    """Store a run of words, but for the last 8, at each of some addresses, one a row, where sectors begin."""
+    run = tl.multiple_of((place.to(tl.int64) & -32).to(place.dtype.scalar), [32, 32])
+    column = tl.expand_dims(tl.arange(0, COUNT), 0)
+    tl.store(run + column, words, mask=column < COUNT - 8)
 
 
 def store_runs(place, elements, COUNT: tl.constexpr):
@@ -167,11 +195,11 @@ def load_slanted(place, first, pitch, target, target_pitch, ROWS: tl.constexpr, 
     c = turned_block(address, pitch, offset + 2 * pitch, SIZE)
     d = turned_block(address, pitch, offset + 3 * pitch, SIZE)
     e = turned_block(address, pitch, offset + 4 * pitch, SIZE)
-    even = words_of_row(a[0], b[0], c[0], d[0], e[0], 32 - 8 * SIZE * lead_of(target))
-    odd = words_of_row(a[1], b[1], c[1], d[1], e[1], 32 - 8 * SIZE * lead_of(target + target_pitch))
+    even = words_of_row(a[0], b[0], c[0], d[0], e[0], 32 - 8 * SIZE * lead_of(target, 4))
+    odd = words_of_row(a[1], b[1], c[1], d[1], e[1], 32 - 8 * SIZE * lead_of(target + target_pitch, 4))
     if SIZE == 1:
-        third = words_of_row(a[2], b[2], c[2], d[2], e[2], 32 - 8 * lead_of(target + 2 * target_pitch))
-        fourth = words_of_row(a[3], b[3], c[3], d[3], e[3], 32 - 8 * lead_of(target + 3 * target_pitch))
+        third = words_of_row(a[2], b[2], c[2], d[2], e[2], 32 - 8 * lead_of(target + 2 * target_pitch, 4))
+        fourth = words_of_row(a[3], b[3], c[3], d[3], e[3], 32 - 8 * lead_of(target + 3 * target_pitch, 4))
         even, odd = tl.join(even, third), tl.join(odd, fourth)
         words = tl.permute(tl.join(even, odd), (0, 4, 5, 1, 2, 3))
     else:

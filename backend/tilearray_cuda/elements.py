@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tilearray_cuda.casting import Value, cast_text
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.spec import FLAT_CASES, SMALL, TILE_CASES, VECTOR, WORD, KernelSpec, Operand
+from tilearray_cuda.spec import FLAT_CASES, SECTOR, SMALL, TILE_CASES, VECTOR, WORD, KernelSpec, Operand
 
 STRADDLED = "in_one_row"
 """The mask of what is stored of a block of two rows: all but the vector with elements of both."""
@@ -126,9 +126,10 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
         load = words
     elif not place and branch.mask is None and is_turned(spec, operand):
         at = f"{operand.name} + row + {_column_term(spec, operand, branch._replace(column='four'))}"
-        load = f"load_turned({at}, {operand.name}_s{spec.rank - 1}, ROWS, COLUMNS)"
+        load = f"load_turned({at}, {operand.name}_s{spec.rank - 1}, ROWS, COLUMNS, {_policy(spec)})"
     else:
-        load = f"tl.load({_address(spec, operand, branch, place)}{guard})"
+        policy = f", eviction_policy={_policy(spec)}" if spec.alone else ""
+        load = f"tl.load({_address(spec, operand, branch, place)}{guard}{policy})"
     if operand.dtype == "complex64":
         word = f"{operand.name}_word{branch.tag}"
         lines.append(f"{word} = {load}")
@@ -160,8 +161,11 @@ def _run(spec: KernelSpec, operand: Operand, branch: Branch) -> str | None:
 
 
 def _words(spec: KernelSpec, operand: Operand) -> str | None:
-    """What reads the small elements of a slanted tile, in words: runs of a row, or of a column, which are turned."""
+    """What reads the elements of a slanted tile, in words: runs of a row, or of a column, which are turned."""
     out = spec.operands[0]
+    turned = f"{operand.name} + first_row, first_column, {operand.name}_s{spec.rank - 1}"
+    if spec.slanted == SECTOR:
+        return f"load_in_banks({turned}, lead, ROWS, COLUMNS, {_policy(spec)})"
     if not spec.slanted or ITEMSIZE[operand.dtype] > SMALL:
         return None
     row, column = _last_two(operand)
@@ -171,8 +175,7 @@ def _words(spec: KernelSpec, operand: Operand) -> str | None:
     if row != 1 or column != "other":
         return None
     pitch = f"{out.name}_s{spec.rank - 2}"
-    place = f"{operand.name} + first_row, first_column, {operand.name}_s{spec.rank - 1}"
-    return f"load_slanted({place}, {out.name} + first_row * {pitch} + first_column, {pitch}, ROWS, COLUMNS)"
+    return f"load_slanted({turned}, {out.name} + first_row * {pitch} + first_column, {pitch}, ROWS, COLUMNS)"
 
 
 def columns_of(spec: KernelSpec, tag: str = "") -> list[str]:
@@ -180,7 +183,7 @@ def columns_of(spec: KernelSpec, tag: str = "") -> list[str]:
     out, merged, last = spec.operands[0].name, spec.rank - 3, spec.rank - 1
     if spec.slanted:
         return [
-            f"lead{tag} = lead_of({out} + row{tag} * {out}_s{spec.rank - 2} + first_column)",
+            f"lead{tag} = lead_of({out} + row{tag} * {out}_s{spec.rank - 2} + first_column, {spec.slanted})",
             f"column{tag} = first_column - lead{tag} + tl.arange(0, COLUMNS)[None, :]",
         ]
     lines = ["column = (first_column + tl.arange(0, COLUMNS))[None, :]"]
@@ -207,7 +210,9 @@ def _load_pair(
         pair = _pair(spec, operand, branch, place)
         lines.append(f"{', '.join(parts)} = load_pair{_masked(guard)}({operand.name}, {pair}{guard})")
         return parts
-    lines.append(f"{', '.join(parts)} = load_pairs{_masked(guard)}({_dense_pairs(spec, operand, branch, axis)})")
+    policy = "" if guard else f", {_policy(spec)}"
+    arguments = _dense_pairs(spec, operand, branch, axis) + policy
+    lines.append(f"{', '.join(parts)} = load_pairs{_masked(guard)}({arguments})")
     return parts if axis else (f"tl.trans({parts[0]})", f"tl.trans({parts[1]})")
 
 
@@ -264,12 +269,17 @@ def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, pla
         value = (f"{value[0]}.to(tl.int8)",)
     if spec.slanted and branch.mask is None:
         place = f"{operand.name} + row * {operand.name}_s{spec.rank - 2} + (first_column - lead)"
-        return [f"store_runs({place}, {value[0]}, COLUMNS)"]
+        return [f"store_{'sectors' if spec.overlap else 'runs'}({place}, {value[0]}, COLUMNS)"]
     address = _address(spec, operand, branch, place)
     if spec.lead and branch.mask is None:
         address = f"tl.multiple_of({operand.name} + start, {VECTOR}) + tl.arange(0, BLOCK)"
     passes = ', cache_modifier=".cs"' if spec.passes else ""
     return [f"tl.store({address}, {value[0]}{guard}{passes})"]
+
+
+def _policy(spec: KernelSpec) -> str:
+    """Which lines of the L2 cache go last: those of what is read, where it is one array that is turned."""
+    return '"evict_last"' if spec.alone else '""'
 
 
 def _masked(guard: str) -> str:

@@ -15,6 +15,8 @@ VECTOR = 16
 """Bytes that a thread reads or writes at once."""
 WORD = 4
 """Bytes that a thread reads or writes at once where no vectors are."""
+SECTOR = 32
+"""Bytes that memory is read and written in."""
 SMALL = 2
 """Bytes of the elements that are costly one by one; of larger ones a warp has enough in flight."""
 RUN_CASES = ("flat", "strided")
@@ -105,28 +107,42 @@ class KernelSpec:
 
         So that the stores of a flat kernel are vectors, and those of a slanted one words.
         """
-        out, unit = self.operands[0], WORD if self.slanted else VECTOR
-        is_run = self.case in RUN_CASES and out.strides == (1,) and self._stores_small and not out.aligned
-        return unit // ITEMSIZE[out.dtype] - 1 if is_run or self.slanted else 0
+        out = self.operands[0]
+        small = self.outputs == 1 and not self.places and ITEMSIZE[out.dtype] <= SMALL
+        is_run = self.case in RUN_CASES and out.strides == (1,) and small and not out.aligned
+        unit = VECTOR if is_run else self.slanted
+        return unit // ITEMSIZE[out.dtype] - 1 if unit else 0
 
     @property
-    def slanted(self) -> bool:
-        """Whether the rows of a tile begin where words of the output do, each at another column.
+    def slanted(self) -> int:
+        """Bytes of the units of the output where the rows of a tile begin, each at another column; 0 if all at one.
 
-        Small elements whose rows begin anywhere are then read and written as words. The first tile and the last of a
-        row are masked, so tiles are large, and elements that are turned are no larger than the output's.
+        Rows that may begin anywhere do so: of small elements at words, which are read and written as such, and of one
+        turned array of words at sectors, which are written whole. The first tile and the last of a row are masked, so
+        tiles are large; and elements that are turned are no larger than the output's.
         """
         out = self.operands[0]
-        if self.case not in TILE_CASES or self.merged or out.strides != ("other", 1) or not self._stores_small:
-            return False
+        size, dense = ITEMSIZE[out.dtype], out.strides == ("other", 1) and self.outputs == 1 and not self.places
+        if not dense or self.case not in TILE_CASES or self.merged or not min(self.fits) >= 64 < max(self.fits):
+            return 0
+        anywhere = not all(operand.aligned for operand in self.arrays)
         turned = [ITEMSIZE[operand.dtype] for operand in self.arrays if operand.strides == (1, "other")]
-        anywhere = self.divisible == 1 or not all(operand.aligned for operand in self.arrays)
-        return anywhere and min(self.fits) >= 64 < max(self.fits) and max([*turned, 1]) <= ITEMSIZE[out.dtype]
+        if self.alone and [size, *turned] == [WORD, WORD]:
+            return SECTOR if anywhere or self.divisible * WORD < VECTOR else 0
+        return WORD if (anywhere or self.divisible == 1) and max([*turned, 1]) <= size <= SMALL else 0
 
     @property
-    def _stores_small(self) -> bool:
-        """Whether there is one output, of small elements that are stored where they belong."""
-        return self.outputs == 1 and not self.places and ITEMSIZE[self.operands[0].dtype] <= SMALL
+    def overlap(self) -> int:
+        """The columns that a tile reads and the next one stores, as rows begin up to a sector earlier than the tile."""
+        return SECTOR // WORD if self.slanted == SECTOR else 0
+
+    @property
+    def alone(self) -> bool:
+        """Whether a tile is of one array that is turned, and has nothing else to read.
+
+        What it reads stays in the L2 cache longer than what it writes: memory is then written in a steadier stream.
+        """
+        return self.case in TILE_CASES and len(self.arrays) == 2 and self.outputs == 1 and not self.places
 
     @property
     def repeats(self) -> bool:

@@ -34,7 +34,7 @@ _OUTER = _LOOKUP | {1: Tile(1, 4096, 2)}
 _ROWS = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
 _TILE = {1: Tile(128, 128, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 128, 8), 16: Tile(32, 32, 8)}
 _ODD = {1: Tile(128, 128, 8), 2: Tile(64, 128, 8), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 4)}
-_COPIED = {1: Tile(128, 128, 16), 2: Tile(128, 128, 16), 4: Tile(64, 64, 16), 8: Tile(64, 64, 16), 16: Tile(32, 64, 16)}
+_COPIED = {1: Tile(256, 64, 16), 2: Tile(128, 128, 16), 4: Tile(64, 64, 16), 8: Tile(64, 64, 16), 16: Tile(32, 64, 16)}
 _ODD_COPIED = _ODD | {4: Tile(64, 256, 16), 8: Tile(64, 128, 16)}
 _SLANTED = {1: Tile(128, 64, 4), 2: Tile(64, 64, 8), 4: Tile(64, 128, 8), 8: Tile(64, 64, 8), 16: Tile(32, 64, 8)}
 
@@ -54,7 +54,7 @@ _BY_ARCHITECTURE = {
         "slanted": _SLANTED,
         "tile copied": _COPIED,
         "odd copied": _ODD_COPIED,
-        "slanted copied": _SLANTED | {1: Tile(64, 256, 4), 2: Tile(64, 128, 4)},
+        "slanted copied": _SLANTED | {1: Tile(64, 256, 4), 2: Tile(64, 128, 4), 4: Tile(128, 64, 8)},
     },
 }
 
@@ -71,8 +71,7 @@ def tile_of(spec: KernelSpec, arch: int) -> Tile:
         return _in_rows(tables["rows"][itemsize], spec.fits[0])
     least = min(ITEMSIZE[operand.dtype] for operand in spec.arrays)
     name = "slanted" if spec.slanted else "tile" if spec.divisible * least >= VECTOR else "odd"
-    alone = len(spec.arrays) == 2 and not spec.merged
-    tile = tables[f"{name} copied" if alone else name][itemsize]
+    tile = tables[f"{name} copied" if spec.alone and not spec.merged else name][itemsize]
     return _over_axes(tile, (spec.fits[0], tile.columns) if spec.merged else spec.fits)
 
 

@@ -1,4 +1,4 @@
-"""Elements of 1 and 2 bytes whose rows begin anywhere: read and written in words and vectors, and nothing beside them.
+"""Elements of 1 to 4 bytes whose rows begin anywhere: read and written in words and vectors, and nothing beside them.
 
 Every draw is an operation over views of memory at any offset and pitch, turned, flipped or repeated, large enough for
 whole tiles. Results are NumPy's, bit for bit; of a target's memory only its elements change.
@@ -104,3 +104,21 @@ def test_copies_and_casts(name: str, seed: int) -> None:
         block(target, place, *shape)[...] = np.broadcast_to(x, shape).astype(dtype)
         block(ours, place, *shape)[...] = ours_x.astype(name)
         assert ta.to_numpy(ours).tobytes() == target.tobytes(), f"{source} to {name} {shape}: {about}, into {place}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", ["float32", "int32", "uint32"])
+def test_words_of_one_array(name: str, seed: int) -> None:
+    """Turned at any offset and pitch, in two and in three axes."""
+    rng, dtype = np.random.default_rng([seed, ord(name[0])]), dtype_of(name)
+    for _ in range(DRAWS):
+        shape = tuple(int(extent) for extent in rng.integers(1000, 1500, 2))
+        place, out_place = room(rng, *shape[::-1]), room(rng, *shape)
+        x, target = (memory(rng, dtype, each[3]) for each in (place, out_place))
+        ours_x, ours = (ta.asarray(each, device=DEVICE, copy=True) for each in (x, target))
+        block(target, out_place, *shape)[...] = -block(x, place, *shape[::-1]).T
+        ta.negative(block(ours_x, place, *shape[::-1]).T, out=block(ours, out_place, *shape))
+        assert ta.to_numpy(ours).tobytes() == target.tobytes(), f"{shape}: {place}, into {out_place}"
+        boxes = np.broadcast_to(x[: 3 * 300 * 1301].reshape(3, 300, 1301), (3, 300, 1301))
+        found = ta.asarray(boxes, device=DEVICE, copy=True).permute_dims(0, 2, 1) + 1
+        assert ta.to_numpy(found).tobytes() == (boxes.transpose(0, 2, 1) + dtype.type(1)).tobytes()

@@ -171,6 +171,7 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     kernels.append(flat_kernel("add", "int8", "int8", aligned=False))
     kernels.append(kernel_for(body_for("subtract", ["int8"] * 2), (64, 4095), [(4095, 1), (1, 0), (0, 1)]))
     kernels.append(kernel_for(body_for("add", ["int8"] * 2), (1151, 1151), [(1151, 1), (1151, 1), (1, 1151)]))
+    kernels.append(kernel_for(body_for("identity", ["float32"]), (1151, 1151), [(1151, 1), (1, 1151)]))
     kernels.append(kernel_for(_gathering("float32", ("int64",), True), (1000,), [(1,), (0,), (1,), (0,)]))
     used: set[str] = set()
     for source in [*(kernel.source for kernel in kernels if kernel is not None), *rounding_sources()]:

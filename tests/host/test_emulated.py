@@ -52,8 +52,11 @@ def test_the_emulated_device_launches_as_many_programs(dtype, strides, aligned):
     kernels += [kernel_for(body, (64, 40, box[0][1]), box, aligned=aligned) for box in boxes]
     assert [kernel.spec.merged for kernel in kernels[1:]] == [True, dtype != "uint8", False]
     odd = kernel_for(body, (1100, 1151), [(1151, 1), (1151, 1), (1, 1101)], aligned=aligned)
-    assert odd.spec.slanted == (dtype != "float32")
+    assert odd.spec.slanted == (0 if dtype == "float32" else 4)
     kernels.append(odd)
+    turned = kernel_for(body_for("identity", [dtype]), (1100, 1151), [(1151, 1), (1, 1101)], aligned=aligned)
+    assert turned.spec.slanted == (32 if dtype == "float32" else 4)
+    kernels.append(turned)
     kernels += [kernel_for(body, (size,), [(1,)] * 3, aligned=aligned) for size in (1, 1023, 1024, 1025, 2047, 2048)]
     arguments = SimpleNamespace(pack_fixed=lambda *values: values, block=b"block", fix=None)
     for kernel in kernels:

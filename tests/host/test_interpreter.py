@@ -183,6 +183,35 @@ def test_slanted(name: str, interpreter: Interpreter, monkeypatch: pytest.Monkey
             assert interpreter.run(call, tile).tobytes() == getattr(np, op)(x, y).tobytes()
 
 
+# shape, strides of x and of the result: words of one array, whose rows begin anywhere
+ONE_TURNED: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
+    "odd": ((300, 255), (1, 300), (255, 1)),
+    "every pitch another": ((250, 253), (1, 261), (257, 1)),
+    "even": ((254, 250), (1, 254), (250, 1)),
+    "rows that begin alike": ((251, 253), (1, 259), (264, 1)),
+    "to the end of memory": ((256, 256), (1, 257), (257, 1)),
+    "one tile and its next": ((256, 121), (1, 259), (123, 1)),
+    "of 3 axes": ((3, 251, 253), (63504, 1, 251), (63503, 253, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint32"])
+@pytest.mark.parametrize("name", ONE_TURNED)
+def test_words_of_one_array_are_stored_in_sectors(
+    name: str, dtype: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in large loops; nothing else is read, and every element is written once."""
+    monkeypatch.setattr(loop, "LARGE", 1)
+    shape, strides, out_strides = ONE_TURNED[name]
+    x, out = strided(dtype, shape, strides, 1), strided(dtype, shape, out_strides, 0)
+    for index_bits in (32, 64):
+        call = planned("negative", x, out=out, index_bits=index_bits)
+        assert call.kernel.spec.slanted == 32
+        assert "load_in_banks(" in call.kernel.source.text
+        for tile in (None, {"ROWS": 32, "COLUMNS": 64}, {"ROWS": 64, "COLUMNS": 16}):
+            assert interpreter.run(call, tile).tobytes() == np.negative(x).tobytes()
+
+
 # shape, strides of x and of y; the result is in C order, its columns and the axis before them are one
 MERGED: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
     "first and last swapped of 3": ((70, 5, 90), (450, 90, 1), (1, 70, 350)),

@@ -45,6 +45,7 @@ REPRESENTATIVE = {
     "bytes over short rows": (("add", "uint8", "uint8"), (500, 521), [(521, 1), (521, 1), (1, 0)]),
     "bytes over rows, of 64 bits": (("identity", "uint8"), (2**20, 2049), [(2049, 1), (0, 1)]),
     "slanted": (("add", "float16", "float16"), (4097, 4095), [(4095, 1), (4095, 1), (1, 4097)]),
+    "slanted, of sectors": (("identity", "float32"), (4097, 4095), [(4095, 1), (1, 4097)]),
     "complex quotient": (("divide", "complex64", "complex64"), (10_000,), [(1,)] * 3),
     "libdevice": (("tanh", "float32"), (10_000,), [(1,)] * 2),
     "integers": (("floor_divide", "int64", "int64"), (10_000,), [(1,)] * 3),

@@ -240,6 +240,29 @@ def test_small_elements_of_odd_pitches_are_turned_in_words(dtype: str) -> None:
     assert code.count(r"st\.shared\S*v4\S*32") >= words // 4
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint32"])
+@pytest.mark.parametrize("pitch", [2047, 2046])
+def test_words_of_one_turned_array_are_stored_in_sectors(dtype: str, pitch: int) -> None:
+    """They pass through shared memory once, each by itself, and are stored in vectors."""
+    kernel = kernel_for(body_for("add", [dtype, 1]), (pitch, 2049), [(pitch + 4, 1), (1, pitch)])
+    code, each, pieces = compiled(kernel), kernel.source.tile.of_a_thread, kernel.source.tile.of_a_thread // 8
+    assert (kernel.spec.slanted, kernel.spec.lead, kernel.spec.overlap) == (32, 7, 8)
+    assert code.accesses("ld", masked=False) == {4: each}
+    assert sum(code.accesses("st", masked=kind)[16] for kind in (False, True)) == each // 4
+    assert code.count(r"st\.shared\S*32") == code.count(r"ld\.shared\S*32") == each + pieces
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+def test_what_is_read_of_one_turned_array_stays_in_the_cache(dtype: str) -> None:
+    """Not beside another array, nor where nothing is turned."""
+    alone = kernel_for(body_for("identity", [dtype]), (4096, 4096), [SQUARE, TRANSPOSED])
+    loads = [line for line in compiled(alone).ptx.splitlines() if "ld.global" in line]
+    assert any("L2::cache_hint" in line for line in loads)
+    assert "evict_last" in compiled(alone).ptx
+    for other in ("transposed", "flat", "row", "pitches"):
+        assert "evict_last" not in compiled(touching(other, dtype)).ptx
+
+
 def test_pairs_are_read_along_the_axis_in_which_they_are_dense() -> None:
     """Every operand in its own layout, so that they meet in shared memory."""
     for name in ("transposed", "three fastest axes"):
