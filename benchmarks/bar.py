@@ -13,8 +13,8 @@ from benchmarks.cases import Case
 DTYPES = ("uint8", "float16", "float32", "float64", "complex128")
 """One of each itemsize, from 1 to 16."""
 EXTENTS = (
-    {"x": "a", "y": "b", "tall": "big", "turned": "b", "target": "o"},
-    {"x": "c", "y": "d", "tall": "odd_big", "turned": "e", "target": "d"},
+    {"x": "a", "y": "b", "tall": "big", "turned": "b"},
+    {"x": "c", "y": "d", "tall": "odd_big", "turned": "e"},
 )
 """Arrays of 16384 x 16384, and of odd extents."""
 OF_BOTH = (
@@ -27,6 +27,8 @@ OF_BOTH = (
     ("{x}[:, ::-1]", "{y}"),
     ("{x}", "{turned}.T"),
 )
+COPIES = (("o", "a"), ("o", "b.T"), ("d", "c"), ("d", "e.T"), ("g", "f"), ("s", "permute(r, (2, 1, 0))"))
+"""What is written, and the view that it is written from."""
 AS_THEY_ARE = (
     ("f", "g"),
     ("f[1:]", "g[1:]"),
@@ -46,11 +48,11 @@ def rows(dtype: str) -> Iterator[Case]:
     for names in EXTENTS:
         for operands in OF_BOTH:
             yield added(dtype, *(operand.format(**names) for operand in operands))
-        source, target = f"{names['turned']}.T", names["target"]
-        name = f"{dtype} {target}[...] = {source}"
-        yield Case(name, (source,), "assign(o, x)", dtypes=(dtype,), target=target)
     for operands in AS_THEY_ARE:
         yield added(dtype, *operands)
+    for target, source in COPIES:
+        name = f"{dtype} {target}[...] = {source}"
+        yield Case(name, (source,), "assign(o, x)", dtypes=(dtype,), target=target)
 
 
 def added(dtype: str, first: str, second: str) -> Case:

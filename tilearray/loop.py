@@ -166,6 +166,8 @@ class LayoutClass(NamedTuple):
     """Whether the columns of tiles are the last axis and the last but two, as one; the last alone fills them badly."""
     fours: bool
     """Whether tiles reach beyond the last two axes, in whole vectors of 4: both extents are multiples of it."""
+    huge: bool
+    """Whether one operand is turned into another, and no cache has room for either."""
 
 
 NARROW = 512
@@ -173,6 +175,9 @@ NARROW = 512
 
 LARGE = 1 << 20
 """From this many elements on, blocks are chosen by the extents; in smaller loops there is nothing to win."""
+
+HUGE = 1 << 26
+"""From this many elements on, an array of the smallest ones fills the L2 cache of a large GPU, which has 50 MB."""
 
 
 def layout_class(loop: Loop) -> LayoutClass:
@@ -191,9 +196,9 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
     shape, operands, _, case, index_bits = loop
     if len(shape) == 1:
         if operands.count((1,)) == len(operands):
-            return case, 1, operands, index_bits, 1, (), False, False
+            return case, 1, operands, index_bits, 1, (), False, False, False
         steps = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
-        return case, 1, steps, index_bits, 1, (), False, False
+        return case, 1, steps, index_bits, 1, (), False, False, False
     classes: list[tuple[int | str, int | str]] = []
     pitches = 0  # the bits of all: what divides their lowest one divides them all
     for strides in operands:
@@ -208,12 +213,14 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
     if case is _LOOKUP:
         dense = (shape[-1], 1)
         classes = [("extent", 1) if strides == dense else known for strides, known in zip(operands, classes)]
-    large = prod(shape) >= LARGE
+    size = prod(shape)
+    large = size >= LARGE
     fits = _fits(case, shape) if large else _SMALL[case][shape[-1] >= NARROW]
     merges = large and len(shape) > 2 and len(fits) == 2 and _merges(shape[-1], operands)
     fours = large and len(fits) == 2 and _ends_in_fours(shape[-2:], fits)
+    huge = size >= HUGE and case is _TILE and len(operands) == 2
     divisible = 16 if not pitches % 16 else 1 if pitches % 4 else 4
-    return case, len(shape), tuple(classes), index_bits, divisible, fits, merges, fours
+    return case, len(shape), tuple(classes), index_bits, divisible, fits, merges, fours, huge
 
 
 _SMALL = {

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
 from tilearray_cuda.elements import STRADDLED, Branch, body_text, columns_of, is_turned
 from tilearray_cuda.spec import FLAT_CASES, SMALL, VECTOR, KernelSpec, Operand
-from tilearray_cuda.tiles import Tile, tile_of
+from tilearray_cuda.tiles import Tile, parts_of, tile_of
 
 PIECE = 8
 """Elements that a thread takes at once where each has a mask and an address of its own."""
@@ -250,10 +250,10 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
     lines += [f"{name}_tiles = tl.cdiv({extent}, {step})" for name, extent, step in tiles]
     lines += [f"program = {_program(spec)}"]
     for name, _, step in reversed(tiles) if spec.merged else tiles:
-        lines += [
-            f"first_{name} = (program % {name}_tiles) * {step}",
-            f"program = program // {name}_tiles",
-        ]
+        tile = f"program % {name}_tiles"
+        parts = parts_of(spec) if name == "row" else 1
+        tile = f"tile_in_turn({tile}, {name}_tiles, {parts})" if parts > 1 else f"({tile})"
+        lines += [f"first_{name} = {tile} * {step}", f"program = program // {name}_tiles"]
     for axis in outer[:0:-1]:
         lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
     lines += ["i0 = program"] if outer else []

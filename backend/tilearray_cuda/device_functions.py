@@ -285,6 +285,12 @@ def store_pairs_masked(place, row, first, COUNT: tl.constexpr, mask, end, real, 
 # --- positions ------------------------------------------------------------------------------------------------------
 
 
+def tile_in_turn(number, count, PARTS: tl.constexpr):
+    """The tile with a number where one of each part is taken in turn; the first parts may have one more."""
+    part = number % PARTS
+    return part * (count // PARTS) + tl.minimum(part, count % PARTS) + number // PARTS
+
+
 def wrapped_index(index, size):
     """An index that is counted from the front; negative ones count from the end."""
     return tl.where(index < 0, index + size, index)

@@ -128,7 +128,7 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
         at = f"{operand.name} + row + {_column_term(spec, operand, branch._replace(column='four'))}"
         load = f"load_turned({at}, {operand.name}_s{spec.rank - 1}, ROWS, COLUMNS, {_policy(spec)})"
     else:
-        policy = f", eviction_policy={_policy(spec)}" if spec.alone else ""
+        policy = f", eviction_policy={_policy(spec)}" if spec.stays else ""
         load = f"tl.load({_address(spec, operand, branch, place)}{guard}{policy})"
     if operand.dtype == "complex64":
         word = f"{operand.name}_word{branch.tag}"
@@ -278,8 +278,8 @@ def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, pla
 
 
 def _policy(spec: KernelSpec) -> str:
-    """Which lines of the L2 cache go last: those of what is read, where it is one array that is turned."""
-    return '"evict_last"' if spec.alone else '""'
+    """Which lines of the L2 cache go last."""
+    return '"evict_last"' if spec.stays else '""'
 
 
 def _masked(guard: str) -> str:

@@ -59,10 +59,12 @@ class KernelSpec:
     case : the name of the layout case
     rank : number of axes of the collapsed loop
     index_bits : 32 or 64
-    divisible : what divides every stride argument of an operand that also has a stride of 1, as far as vectors need it
+    divisible : what divides every stride argument of an operand that also has a stride of 1, as far as vectors need it,
+        of the largest elements as far as sectors do
     fits : block sizes that the last axes fill well
     merged : whether the columns of tiles are the last axis and the last but two, which are one for what is dense there
     fours : whether the last two extents are multiples of 4, so that masks are alike in vectors
+    huge : whether one operand is turned into another, and no cache has room for either
     """
 
     operands: tuple[Operand, ...]
@@ -77,6 +79,7 @@ class KernelSpec:
     fits: tuple[int, ...]
     merged: bool = False
     fours: bool = False
+    huge: bool = False
 
     @property
     def name(self) -> str:
@@ -138,11 +141,16 @@ class KernelSpec:
 
     @property
     def alone(self) -> bool:
-        """Whether a tile is of one array that is turned, and has nothing else to read.
+        """Whether there is one array to write and one to read."""
+        return len(self.arrays) == 2 and self.outputs == 1 and not self.places
 
-        What it reads stays in the L2 cache longer than what it writes: memory is then written in a steadier stream.
+    @property
+    def stays(self) -> bool:
+        """Whether what is read stays in the L2 cache longer than what is written, which memory gets more steadily then.
+
+        Of smaller arrays the result would have been found there by what comes next.
         """
-        return self.case in TILE_CASES and len(self.arrays) == 2 and self.outputs == 1 and not self.places
+        return self.huge and self.alone and self.case in TILE_CASES
 
     @property
     def repeats(self) -> bool:
@@ -187,8 +195,9 @@ def make_spec(body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel
         layout_class.case.value,
         layout_class.rank,
         layout_class.index_bits,
-        min(layout_class.divisible, max(VECTOR // least, 1)),
+        min(layout_class.divisible, max(VECTOR // least, 2)),
         layout_class.fits,
         layout_class.merges and (least > 1 or layout_class.fours),  # bytes are turned by fours
         layout_class.fours,
+        layout_class.huge,
     )

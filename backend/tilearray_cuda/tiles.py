@@ -29,31 +29,38 @@ class Tile(NamedTuple):
 
 # case -> widest itemsize of an operand -> tile
 _FLAT = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 1024, 4), 16: Tile(1, 1024, 2)}
+_FLAT_COPIED = _FLAT | {1: Tile(1, 4096, 4), 8: Tile(1, 512, 4), 16: Tile(1, 256, 4)}
 _LOOKUP = {1: Tile(1, 2048, 4), 2: Tile(1, 2048, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
 _OUTER = _LOOKUP | {1: Tile(1, 4096, 2)}
 _ROWS = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
-_TILE = {1: Tile(128, 128, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 128, 8), 16: Tile(32, 32, 8)}
-_ODD = {1: Tile(128, 128, 8), 2: Tile(64, 128, 8), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 4)}
-_COPIED = {1: Tile(256, 64, 16), 2: Tile(128, 128, 16), 4: Tile(64, 64, 16), 8: Tile(64, 64, 16), 16: Tile(32, 64, 16)}
-_ODD_COPIED = _ODD | {4: Tile(64, 256, 16), 8: Tile(64, 128, 16)}
+_TILE = {1: Tile(128, 128, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 64, 16), 16: Tile(32, 32, 16)}
+_ODD = {1: Tile(64, 256, 16), 2: Tile(128, 128, 16), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 8)}
+_MERGED = _TILE | {1: Tile(128, 128, 16), 2: Tile(128, 128, 16), 4: Tile(128, 128, 16)}
+_TILE_COPIED = _TILE | {1: Tile(256, 128, 16), 2: Tile(128, 128, 16), 4: Tile(64, 64, 16), 8: Tile(64, 32, 16)}
+_ODD_COPIED = _ODD | {4: Tile(64, 256, 16), 8: Tile(64, 128, 16), 16: Tile(32, 128, 16)}
+_MERGED_COPIED = _TILE | {1: Tile(128, 256, 16), 2: Tile(128, 128, 8), 4: Tile(128, 64, 16), 8: Tile(64, 32, 16)}
 _SLANTED = {1: Tile(128, 64, 4), 2: Tile(64, 64, 8), 4: Tile(64, 128, 8), 8: Tile(64, 64, 8), 16: Tile(32, 64, 8)}
 
 # first architecture -> case -> tiles; "outer" lookups read rows and columns alone, and their programs write more than
-# the 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows do not begin at multiples of 16 bytes;
-# "slanted" ones: small elements whose tile rows begin where words of the output do, with their registers as the limit;
-# "copied": one array is read alone, and it takes more of it to have as many bytes in flight
+# the 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows begin at no multiples of 16 bytes, or
+# of two elements; "merged" ones: their columns are of two axes; "slanted" ones: small elements whose tile rows begin
+# where words of the output do, with their registers as the limit, or words and sectors; "copied": one array is read
+# alone, and what is read and what is written take turns at memory, the shorter the better: in 4096 bytes of a block
 _BY_ARCHITECTURE = {
     80: {
         "flat": _FLAT,
+        "flat copied": _FLAT_COPIED,
         "strided": _FLAT,
         "lookup": _LOOKUP,
         "outer": _OUTER,
         "rows": _ROWS,
         "tile": _TILE,
         "odd": _ODD,
+        "merged": _MERGED,
         "slanted": _SLANTED,
-        "tile copied": _COPIED,
+        "tile copied": _TILE_COPIED,
         "odd copied": _ODD_COPIED,
+        "merged copied": _MERGED_COPIED,
         "slanted copied": _SLANTED | {1: Tile(64, 256, 4), 2: Tile(64, 128, 4), 4: Tile(128, 64, 8)},
     },
 }
@@ -63,16 +70,33 @@ def tile_of(spec: KernelSpec, arch: int) -> Tile:
     """Return the tile of a kernel on an architecture such as 90."""
     itemsize = max(ITEMSIZE[operand.dtype] for operand in spec.arrays)
     tables = _BY_ARCHITECTURE[max(first for first in _BY_ARCHITECTURE if first <= arch)]
+    copied = " copied" if spec.alone else ""
     if spec.case in RUN_CASES:
-        return tables[spec.case][itemsize]
+        return tables[spec.case + copied * (spec.case == "flat")][itemsize]
     if spec.case == "lookup":
         return _looked_up(tables["outer" if spec.repeats else "lookup"][itemsize], spec.fits[0])
     if spec.case == "rows":
         return _in_rows(tables["rows"][itemsize], spec.fits[0])
-    least = min(ITEMSIZE[operand.dtype] for operand in spec.arrays)
-    name = "slanted" if spec.slanted else "tile" if spec.divisible * least >= VECTOR else "odd"
-    tile = tables[f"{name} copied" if spec.alone and not spec.merged else name][itemsize]
+    tile = tables[_kind(spec) + copied][itemsize]
     return _over_axes(tile, (spec.fits[0], tile.columns) if spec.merged else spec.fits)
+
+
+_PARTS = {8: 2, 16: 8}
+"""Into how many parts the rows of aligned tiles go, by itemsize. In a turned array the next rows lie side by side: of
+rows of 128 KiB such were read at 0.92 to 0.96 of a copy's rate, by where the array lay; at so many places, at 0.98."""
+
+
+def parts_of(spec: KernelSpec) -> int:
+    """Return of how many parts of the rows programs take the next tiles in turn."""
+    return _PARTS.get(max(ITEMSIZE[operand.dtype] for operand in spec.arrays), 1) if _kind(spec) == "tile" else 1
+
+
+def _kind(spec: KernelSpec) -> str:
+    """The name of a tile's table, but for what is copied."""
+    if spec.merged or spec.slanted:
+        return "merged" if spec.merged else "slanted"
+    least = min(ITEMSIZE[operand.dtype] for operand in spec.arrays)
+    return "tile" if spec.divisible > 1 and spec.divisible * least >= VECTOR else "odd"
 
 
 def _looked_up(tile: Tile, row: int) -> Tile:

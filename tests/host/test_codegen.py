@@ -9,6 +9,8 @@ import random
 import re
 from dataclasses import FrozenInstanceError, replace
 from importlib.resources import files
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -181,6 +183,26 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
         assert len(set(defined)) == len(defined)
         used |= set(defined)
     assert _device_functions().keys() - used == set()
+
+
+def test_each_tile_is_taken_once_in_turn() -> None:
+    """And neighbours a part apart, as nearly as whole tiles allow."""
+    names: dict[str, Any] = {"tl": SimpleNamespace(constexpr=int, minimum=min)}
+    exec(_device_functions()["tile_in_turn"], names)
+    for parts in (2, 8):
+        for count in range(1, 70):
+            tiles = [names["tile_in_turn"](number, count, parts) for number in range(count)]
+            assert sorted(tiles) == list(range(count))
+            turns = [second - first for first, second in pairwise(tiles) if second > first]
+            assert count < parts or {*turns} <= {count // parts, count // parts + 1}
+
+
+def test_rows_of_aligned_tiles_of_8_and_16_bytes_are_taken_in_turn() -> None:
+    for dtype, parts in (("float32", 0), ("float64", 2), ("complex128", 8)):
+        for pitch in (1024, 1023):
+            kernel = kernel_for(body_for("identity", [dtype]), (1024, 1024), [(pitch, 1), (1, pitch)])
+            taken = re.findall(r"tile_in_turn\(program % row_tiles, row_tiles, (\d)\)", kernel.source.text)
+            assert taken == [str(parts)] * (pitch == 1024 and parts > 0)
 
 
 def test_device_functions_are_read_whole() -> None:

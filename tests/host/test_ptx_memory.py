@@ -254,13 +254,18 @@ def test_words_of_one_turned_array_are_stored_in_sectors(dtype: str, pitch: int)
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
 def test_what_is_read_of_one_turned_array_stays_in_the_cache(dtype: str) -> None:
-    """Not beside another array, nor where nothing is turned."""
-    alone = kernel_for(body_for("identity", [dtype]), (4096, 4096), [SQUARE, TRANSPOSED])
-    loads = [line for line in compiled(alone).ptx.splitlines() if "ld.global" in line]
+    """Not of arrays that the cache has room for, nor beside another one, nor where nothing is turned."""
+    n, body, sums = 16384, body_for("identity", [dtype]), body_for("add", [dtype] * 2)
+    huge = kernel_for(body, (n, n), [(n, 1), (1, n)])
+    loads = [line for line in compiled(huge).ptx.splitlines() if "ld.global" in line]
     assert any("L2::cache_hint" in line for line in loads)
-    assert "evict_last" in compiled(alone).ptx
-    for other in ("transposed", "flat", "row", "pitches"):
-        assert "evict_last" not in compiled(touching(other, dtype)).ptx
+    assert "evict_last" in compiled(huge).ptx
+    others = [
+        kernel_for(body, (4096, 4096), [SQUARE, TRANSPOSED]),
+        kernel_for(sums, (n, n), [(n, 1), (n, 1), (1, n)]),
+        kernel_for(body, (n, n), [(n, 1), (n + 16, 1)]),
+    ]
+    assert not any("evict_last" in compiled(other).ptx for other in others)
 
 
 def test_pairs_are_read_along_the_axis_in_which_they_are_dense() -> None:
