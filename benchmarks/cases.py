@@ -230,6 +230,9 @@ LAYOUTS = (
     # what only moves, and what writes into memory that is there
     Case("a.copy()", ("a",), "copy(x)"),
     Case("o[...] = a.T", ("a.T",), "assign(o, x)", target="o"),
+    Case("float64 o[...] = a.T", ("a.T",), "assign(o, x)", dtypes=("float64",), target="o"),
+    Case("odd d[...] = e.T", ("e.T",), "assign(o, x)", target="d"),
+    Case("s[...] = r.permute(2, 1, 0)", ("permute(r, (2, 1, 0))",), "assign(o, x)", target="s"),
     Case("cast float32 to float16", ("a",), "cast(x, 'float16')", result="float16"),
     Case("o[...] = 2.5", (), "assign(o, 2.5)", target="o", against="memset"),
     Case("add(a, b, out=o)", ("a", "b"), "add(x, y, out=o)", target="o"),

@@ -17,7 +17,8 @@ from benchmarks.cases import CALLS, LAYOUTS, Call, Case
 
 LAYOUT = {case.name: case for case in LAYOUTS}
 CALL = {call.name: call for call in CALLS}
-WRITES = {"o[...] = a.T", "o[...] = 2.5", "add(a, b, out=o)", "a += b"}
+COPIES = {"o[...] = a.T", "float64 o[...] = a.T", "odd d[...] = e.T", "s[...] = r.permute(2, 1, 0)"}
+WRITES = COPIES | {"o[...] = 2.5", "add(a, b, out=o)", "a += b"}
 FRESH = {call.name for call in CALLS if call.fresh}
 VIEWS = {"view a[1:]", "view m.T"}
 
