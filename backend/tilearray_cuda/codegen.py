@@ -57,7 +57,7 @@ def generate(spec: KernelSpec, arch: int) -> Source:
     ]
     sizes = ", ".join(f"{name} = {size}" for name, size in constants)
     heading = [*_heading(spec), f"# {sizes}, {tile.warps} warps"]
-    text = "\n".join([*heading, "", *_helpers("\n".join(kernel)), *kernel, ""])
+    text = "\n".join([*heading, "", *_helpers("\n".join(kernel[2:])), *kernel, ""])
     return Source(spec.name, text, arguments, constants, tile, spec.label)
 
 
@@ -316,24 +316,28 @@ def _indented(lines: list[str]) -> list[str]:
 # --- helper functions -----------------------------------------------------------------------------------------------
 
 
-_FUNCTION = re.compile(r"^def (\w+)\(.*\n(?:[ \t)].*\n|\n)*", re.MULTILINE)
+def _called(text: str) -> set[str]:
+    """The names that are called, but for those of a module or a value."""
+    return set(re.findall(r"(?<![\w.])\w+(?=\()", text))
 
 
 @cache
 def _device_functions() -> dict[str, str]:
     """The text of every device function, by name."""
     texts = [(pkgutil.get_data("tilearray_cuda", name) or b"").decode() for name in DEVICE_FILES]
-    return {found[1]: found[0].rstrip() for text in texts for found in _FUNCTION.finditer(text)}
+    function = re.compile(r"^def (\w+)\(.*\n(?:[ \t)].*\n|\n)*", re.MULTILINE)
+    return {found[1]: found[0].rstrip() for text in texts for found in function.finditer(text)}
 
 
-def _helpers(kernel: str) -> list[str]:
-    """The device functions that a kernel calls, directly or not, in the order of their files."""
+def _helpers(body: str) -> list[str]:
+    """The device functions that a kernel's body calls, directly or not, in the order of their files."""
+    if _called(body) <= {"range"}:  # as most bodies do: the files need not be read
+        return []
     functions = _device_functions()
     needed: set[str] = set()
-    open_texts = [kernel]
+    open_texts = [body]
     while open_texts:
-        words = set(re.findall(r"\w+(?=\()", open_texts.pop()))
-        for name in words & functions.keys() - needed:
+        for name in _called(open_texts.pop()) & functions.keys() - needed:
             needed.add(name)
             open_texts.append(functions[name].partition(":\n")[2])
     return [f"@triton.jit\n{text}\n\n" for name, text in functions.items() if name in needed]

@@ -6,8 +6,7 @@ the operands' addresses. Two calls with equal specs run the same kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilearray_cuda.dtypes import ITEMSIZE
 
@@ -27,8 +26,7 @@ TILE_CASES = ("tile", "mixed")
 Strides = tuple[int | str, ...]
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """One operand of a kernel.
 
     Attributes
@@ -46,8 +44,7 @@ class Operand:
     aligned: bool
 
 
-@dataclass(frozen=True)
-class KernelSpec:
+class KernelSpec(NamedTuple):
     """What a kernel computes, and the kind of loop it computes it in.
 
     Attributes

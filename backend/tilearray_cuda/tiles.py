@@ -30,7 +30,7 @@ class Tile(NamedTuple):
 # case -> widest itemsize of an operand -> tile
 _FLAT = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 1024, 4), 16: Tile(1, 1024, 2)}
 _FLAT_COPIED = _FLAT | {1: Tile(1, 4096, 4), 8: Tile(1, 512, 4), 16: Tile(1, 256, 4)}
-_LOOKUP = {1: Tile(1, 2048, 4), 2: Tile(1, 2048, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
+_LOOKUP = {1: Tile(1, 2048, 4), 2: Tile(1, 2048, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 256, 4)}
 _OUTER = _LOOKUP | {1: Tile(1, 4096, 2)}
 _ROWS = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
 _TILE = {1: Tile(128, 128, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 64, 16), 16: Tile(32, 32, 16)}

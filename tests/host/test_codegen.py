@@ -7,7 +7,6 @@ import json
 import math
 import random
 import re
-from dataclasses import FrozenInstanceError, replace
 from importlib.resources import files
 from itertools import pairwise
 from types import SimpleNamespace
@@ -255,7 +254,7 @@ def test_specs_are_frozen_hashable_and_equal() -> None:
     assert one == two
     assert hash(one) == hash(two)
     assert len({one, two, flat_kernel("add", "float32", "float64").spec}) == 2
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         one.case = "tile"  # type: ignore[misc]
 
 
@@ -384,4 +383,4 @@ def test_a_spec_that_casts_complex_to_real_is_refused() -> None:
     with pytest.raises(
         UnsupportedCastError, match="complex64 does not become float64: the imaginary part would be lost"
     ):
-        generate(replace(kernel.spec, nodes=nodes), 90)
+        generate(kernel.spec._replace(nodes=nodes), 90)
