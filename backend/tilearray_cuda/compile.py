@@ -7,9 +7,11 @@ library's promise: nothing is contracted into fma, and denormals survive.
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import threading
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from tilearray_cuda import cache
@@ -17,6 +19,7 @@ from tilearray_cuda.codegen import Source
 
 OPTIONS: tuple[tuple[str, object], ...] = (("enable_fp_fusion", False), ("enable_reflect_ftz", False))
 _LOCK = threading.Lock()
+_COMPILING: ContextVar[bool] = ContextVar("compiling", default=False)
 
 
 def cubin_of(source: Source, arch: int) -> cache.Cubin:
@@ -82,9 +85,29 @@ def _compile(source: Source, arch: int, scratch: str) -> Any:
         fn=jit_function(source), signature=signature, constexprs=dict(source.constants), attrs=attributes
     )
     options = {"num_warps": source.tile.warps, **dict(OPTIONS)}
-    with knobs.cache.scope():
-        knobs.cache.dir = scratch
-        return triton.compile(ast_source, target=GPUTarget("cuda", arch, 32), options=options)
+    _name_triton_by_its_version()
+    compiling = _COMPILING.set(True)
+    try:
+        with knobs.cache.scope():
+            knobs.cache.dir = scratch
+            return triton.compile(ast_source, target=GPUTarget("cuda", arch, 32), options=options)
+    finally:
+        _COMPILING.reset(compiling)
+
+
+@functools.cache
+def _name_triton_by_its_version() -> None:
+    """Leave a hash of all of Triton out of the names in our folders, which have no other Triton's files.
+
+    Its library alone is hundreds of megabytes, and to read and hash it took half of a process's first compilation. All
+    else that Triton compiles keeps the hash.
+    """
+    import triton
+    from triton.runtime import cache as triton_cache
+
+    whole = getattr(triton_cache, "triton_key", None)
+    if whole is not None:
+        triton_cache.triton_key = lambda: triton.__version__ if _COMPILING.get() else whole()
 
 
 def jit_function(source: Source) -> Any:

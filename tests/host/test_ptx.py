@@ -15,6 +15,7 @@ from formats import ARITHMETIC, dtype_of
 from kernels import Kernel, body_for, compiled, flat_kernel, kernel_for, needs_triton, operands_of
 from rules import RULES, TRUNCATING
 from strategies import accepted
+from test_import import in_fresh_python
 
 from tilearray import ops
 from tilearray.body import Body
@@ -78,6 +79,27 @@ def test_8_bit_floats_need_no_instructions_of_their_own(target: str, arch: int) 
     for operands, out in [(("float64",), target), ((target,), "bfloat16")]:
         code = compiled(flat_kernel("astype", *operands, out=out, arch=arch), arch)
         assert not code.count(r"cvt\S*\.e[45]m[32]\S*")
+
+
+def test_triton_does_not_hash_its_library_for_our_kernels() -> None:
+    """Which takes half of the first compilation; for the names of others' files it does."""
+    code = f"""
+from triton.runtime import cache
+
+def key():
+    raise RuntimeError("hashed")
+
+cache.triton_key = key
+from tilearray_cuda.codegen import generate
+from tilearray_cuda.compile import compile_source
+from tilearray_cuda.spec import KernelSpec, Operand
+print(compile_source(generate({flat_kernel("add", "float32", "float32").spec!r}, 90), 90).name)
+try:
+    cache.get_cache_key(None, None, None, None)
+except RuntimeError as error:
+    print(error)
+"""
+    assert in_fresh_python(code).split() == ["add_flat", "hashed"]
 
 
 def test_compiling_twice_gives_the_same_code() -> None:
