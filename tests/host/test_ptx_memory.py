@@ -243,7 +243,7 @@ def test_small_elements_of_odd_pitches_are_turned_in_words(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint32"])
 @pytest.mark.parametrize("pitch", [2047, 2046])
 def test_words_of_one_turned_array_are_stored_in_sectors(dtype: str, pitch: int) -> None:
-    """They pass through shared memory once, each by itself, and are stored in vectors; at the edges so or not at all."""
+    """They pass through shared memory once, each by itself, if at the edges at all, and are stored in vectors."""
     kernel = kernel_for(body_for("add", [dtype, 1]), (pitch, 2049), [(pitch + 4, 1), (1, pitch)])
     code, each, pieces = compiled(kernel), kernel.source.tile.of_a_thread, kernel.source.tile.of_a_thread // 8
     assert (kernel.spec.slanted, kernel.spec.lead, kernel.spec.overlap) == (32, 7, 8)
