@@ -80,6 +80,7 @@ LARGE = [
     for warps in (4, 8, 16)
     if 8 <= rows * columns // (32 * warps) <= 64
 ]
+TALL = [Tile(rows, columns, warps) for rows in (64, 128, 256) for columns in (16, 32, 64) for warps in (8, 16, 32)]
 CASES = {
     "flat": Case((SQUARE, SQUARE), plain, ("uint8", "float16", "complex128"), BLOCKS),
     "row": Case((SQUARE, (N,)), plain, ("uint8", "float16", "float32", "complex64"), LOOKED),
@@ -97,6 +98,9 @@ CASES = {
     "odd copied": Case((TURNED,), copied, ("uint8", "float16", "float32", "float64", "complex128"), LARGE),
     "box": Case(
         ((800, 400, 900), (900, 400, 800)), lambda x, y: (x, y.permute_dims(2, 1, 0)), ("float32", "float16"), SQUARES
+    ),
+    "box copied": Case(
+        ((800, 400, 900),), lambda x: (x.permute_dims(2, 1, 0),), ("float16", "float32", "float64", "complex128"), TALL
     ),
     "permuted": Case(
         ((64, 128, 64, 512), (512, 64, 128, 64)), lambda x, y: (x, y.permute_dims(1, 2, 3, 0)), ("float32",), SQUARES
