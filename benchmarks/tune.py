@@ -8,6 +8,7 @@ goes into the tables of that module by hand.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import statistics
@@ -56,40 +57,27 @@ def copied(x: Any) -> tuple[Any]:
     return (x.T,)
 
 
-BLOCKS = [Tile(1, size, warps) for size in (512, 1024, 2048, 4096, 8192) for warps in (1, 2, 4, 8)]
-LOOKED = [Tile(1, size, warps) for size in (512, 1024, 2048, 4096, 8192) for warps in (1, 2, 4, 8)]
-ROWS = [Tile(1, size, warps) for size in (1024, 2048, 4096) for warps in (2, 4, 8)]
-SQUARES = [
-    Tile(rows, columns, warps)
-    for rows in (32, 64, 128)
-    for columns in (32, 64, 128)
-    for warps in (1, 2, 4, 8, 16)
-    if 8 <= rows * columns // (32 * warps) <= 64
-]
-SMALL_SQUARES = [
-    Tile(rows, columns, warps)
-    for rows in (16, 32, 64)
-    for columns in (16, 32, 64)
-    for warps in (1, 2, 4, 8)
-    if 4 <= rows * columns // (32 * warps) <= 16
-]
-LARGE = [
-    Tile(rows, columns, warps)
-    for rows in (32, 64, 128)
-    for columns in (32, 64, 128, 256)
-    for warps in (4, 8, 16)
-    if 8 <= rows * columns // (32 * warps) <= 64
-]
-TALL = [Tile(rows, columns, warps) for rows in (64, 128, 256) for columns in (16, 32, 64) for warps in (8, 16, 32)]
+def tiles(rows: Shape, columns: Shape, warps: Shape, least: int = 1, most: int = 256) -> list[Tile]:
+    """Every tile of these sizes of which a thread has no fewer elements and no more."""
+    found = [Tile(*sizes) for sizes in itertools.product(rows, columns, warps)]
+    return [tile for tile in found if least <= tile.of_a_thread <= most]
+
+
+BLOCKS = tiles((1,), (512, 1024, 2048, 4096, 8192), (1, 2, 4, 8))
+ROWS = tiles((1,), (1024, 2048, 4096), (2, 4, 8))
+SQUARES = tiles((32, 64, 128), (32, 64, 128), (1, 2, 4, 8, 16), 8, 64)
+SMALL_SQUARES = tiles((16, 32, 64), (16, 32, 64), (1, 2, 4, 8), 4, 16)
+LARGE = tiles((32, 64, 128), (32, 64, 128, 256), (4, 8, 16), 8, 64)
+TALL = tiles((64, 128, 256), (16, 32, 64), (8, 16, 32))
 CASES = {
     "flat": Case((SQUARE, SQUARE), plain, ("uint8", "float16", "complex128"), BLOCKS),
-    "row": Case((SQUARE, (N,)), plain, ("uint8", "float16", "float32", "complex64"), LOOKED),
-    "column": Case((ODD, (N - 1, 1)), plain, ("uint8", "float16", "float32"), LOOKED),
-    "odd row": Case((ODD, (N + 1,)), plain, ("uint8", "float16"), LOOKED),
-    "outer": Case(((N, 1), (N,)), plain, ("uint8", "float16", "float32", "float64"), LOOKED),
+    "row": Case((SQUARE, (N,)), plain, ("uint8", "float16", "float32", "complex64"), BLOCKS),
+    "column": Case((ODD, (N - 1, 1)), plain, ("uint8", "float16", "float32"), BLOCKS),
+    "odd row": Case((ODD, (N + 1,)), plain, ("uint8", "float16"), BLOCKS),
+    "outer": Case(((N, 1), (N,)), plain, ("uint8", "float16", "float32", "float64"), BLOCKS),
     "sliced": Case((SQUARE, SQUARE), lambda x, y: (x[:, 1:], y[:, 1:]), ("uint8", "float16", "float32"), ROWS),
     "shifted": Case(((N * N,), (N * N,)), lambda x, y: (x[1:], y[1:]), ("uint8", "float16"), BLOCKS),
-    "cube": Case(((512, 1, 512), (1, 512, 1)), plain, ("float32",), [*LOOKED[3:], Tile(2, 512, 4), Tile(4, 256, 4)]),
+    "cube": Case(((512, 1, 512), (1, 512, 1)), plain, ("float32",), [*BLOCKS[3:], Tile(2, 512, 4), Tile(4, 256, 4)]),
     "transposed": Case((SQUARE, SQUARE), turned, ("float16", "float32", "complex64"), SQUARES),
     "transposed bytes": Case((SQUARE, SQUARE), turned, ("uint8",), SQUARES),
     "transposed pairs": Case((SQUARE, SQUARE), turned, ("complex128",), SMALL_SQUARES),

@@ -144,16 +144,23 @@ def load_runs(place, COUNT: tl.constexpr):
 def load_in_banks(place, first, pitch, lead, ROWS: tl.constexpr, COLUMNS: tl.constexpr, POLICY: tl.constexpr):
     """Words of a tile that are dense in its columns, row by row from the column on that a sector leads; 8 columns less.
 
-    They pass through shared memory once, column by column. There a row lies in the bank of its number, which the column
-    by fours changes, so that no two neighbours in a column, nor every fourth ones in a row, are in one bank.
+    They pass through shared memory once, column by column.
     """
     row, column = tl.expand_dims(tl.arange(0, ROWS), 1), tl.expand_dims(tl.arange(0, COLUMNS), 0)
-    stored = row ^ (column // 4 & (ROWS - 1))
+    stored = row_in_banks(row, column, ROWS)
     words = tl.load(place + (first - 8 + column) * pitch + stored, eviction_policy=POLICY)
     column = (column + 8 - lead) & (COLUMNS - 1)
-    index = column * ROWS + (row ^ (column // 4 & (ROWS - 1)))
+    index = column * ROWS + row_in_banks(row, column, ROWS)
     words = tl.gather(tl.reshape(tl.trans(words), (COLUMNS * ROWS,)), tl.reshape(index, (ROWS * COLUMNS,)), 0)
     return tl.reshape(words, (ROWS, COLUMNS))
+
+
+def row_in_banks(row, column, ROWS: tl.constexpr):
+    """Where in its column a row lies in shared memory, and which one lies where it would be.
+
+    No two neighbours in a column are in one bank, nor every fourth ones in a row.
+    """
+    return row ^ (column // 4 & (ROWS - 1))
 
 
 def store_sectors(place, words, COUNT: tl.constexpr):

@@ -105,10 +105,10 @@ class KernelSpec(NamedTuple):
     def lead(self) -> int:
         """By how many elements the first block, or each row of the first tile, may begin too early.
 
-        So that the stores of a flat kernel are vectors, and those of a slanted one words.
+        So that the stores of a flat kernel are vectors, and those of a slanted one words or sectors.
         """
         out = self.operands[0]
-        small = self.outputs == 1 and not self.places and ITEMSIZE[out.dtype] <= SMALL
+        small = self._has_one_result and ITEMSIZE[out.dtype] <= SMALL
         is_run = self.case in RUN_CASES and out.strides == (1,) and small and not out.aligned
         unit = VECTOR if is_run else self.slanted
         return unit // ITEMSIZE[out.dtype] - 1 if unit else 0
@@ -122,7 +122,7 @@ class KernelSpec(NamedTuple):
         tiles are large; and elements that are turned are no larger than the output's.
         """
         out = self.operands[0]
-        size, dense = ITEMSIZE[out.dtype], out.strides == ("other", 1) and self.outputs == 1 and not self.places
+        size, dense = ITEMSIZE[out.dtype], out.strides == ("other", 1) and self._has_one_result
         if not dense or self.case not in TILE_CASES or self.merged or not min(self.fits) >= 64 < max(self.fits):
             return 0
         anywhere = not all(operand.aligned for operand in self.arrays)
@@ -139,7 +139,12 @@ class KernelSpec(NamedTuple):
     @property
     def alone(self) -> bool:
         """Whether there is one array to write and one to read."""
-        return len(self.arrays) == 2 and self.outputs == 1 and not self.places
+        return len(self.arrays) == 2 and self._has_one_result
+
+    @property
+    def _has_one_result(self) -> bool:
+        """Whether there is one output, of elements that are stored where they belong."""
+        return self.outputs == 1 and not self.places
 
     @property
     def stays(self) -> bool:
@@ -147,7 +152,7 @@ class KernelSpec(NamedTuple):
 
         Of smaller arrays the result would have been found there by what comes next.
         """
-        return self.huge and self.alone and self.case in TILE_CASES
+        return self.huge and self.alone
 
     @property
     def repeats(self) -> bool:

@@ -51,6 +51,7 @@ _BY_ARCHITECTURE = {
         "flat": _FLAT,
         "flat copied": _FLAT_COPIED,
         "strided": _FLAT,
+        "strided copied": _FLAT,
         "lookup": _LOOKUP,
         "outer": _OUTER,
         "rows": _ROWS,
@@ -68,11 +69,11 @@ _BY_ARCHITECTURE = {
 
 def tile_of(spec: KernelSpec, arch: int) -> Tile:
     """Return the tile of a kernel on an architecture such as 90."""
-    itemsize = max(ITEMSIZE[operand.dtype] for operand in spec.arrays)
+    itemsize = _widest(spec)
     tables = _BY_ARCHITECTURE[max(first for first in _BY_ARCHITECTURE if first <= arch)]
     copied = " copied" if spec.alone else ""
     if spec.case in RUN_CASES:
-        return tables[spec.case + copied * (spec.case == "flat")][itemsize]
+        return tables[spec.case + copied][itemsize]
     if spec.case == "lookup":
         return _looked_up(tables["outer" if spec.repeats else "lookup"][itemsize], spec.fits[0])
     if spec.case == "rows":
@@ -88,13 +89,20 @@ rows of 128 KiB such were read at 0.92 to 0.96 of a copy's rate, by where the ar
 
 def parts_of(spec: KernelSpec) -> int:
     """Return of how many parts of the rows programs take the next tiles in turn."""
-    return _PARTS.get(max(ITEMSIZE[operand.dtype] for operand in spec.arrays), 1) if _kind(spec) == "tile" else 1
+    return _PARTS.get(_widest(spec), 1) if _kind(spec) == "tile" else 1
+
+
+def _widest(spec: KernelSpec) -> int:
+    """The itemsize of the largest elements."""
+    return max(ITEMSIZE[operand.dtype] for operand in spec.arrays)
 
 
 def _kind(spec: KernelSpec) -> str:
     """The name of a tile's table, but for what is copied."""
-    if spec.merged or spec.slanted:
-        return "merged" if spec.merged else "slanted"
+    if spec.merged:
+        return "merged"
+    if spec.slanted:
+        return "slanted"
     least = min(ITEMSIZE[operand.dtype] for operand in spec.arrays)
     return "tile" if spec.divisible > 1 and spec.divisible * least >= VECTOR else "odd"
 
