@@ -322,4 +322,4 @@ def programs_of(kernel: Kernel) -> int:
         return -(-(math.prod(shape) + kernel.spec.lead) // tile["BLOCK"])
     merged = shape[-3] if kernel.spec.merged else 1
     columns, step = shape[-1] * merged + kernel.spec.lead, tile["COLUMNS"] - kernel.spec.overlap
-    return -(-shape[-2] // tile["ROWS"]) * -(-columns // step) * math.prod(shape[:-2]) // merged
+    return -(-(shape[-2] + kernel.spec.rise) // tile["ROWS"]) * -(-columns // step) * math.prod(shape[:-2]) // merged

@@ -87,8 +87,12 @@ def mend(interpreter: Any, tl: Any) -> None:
         return self.rewrite()(*args, **kwargs)
 
     def set_attr(self: Any, key: str, values: Any) -> None:
-        if key == "tt.divisibility" and (self.data % np.array(values, self.data.dtype)).any():
-            raise FaultError("the kernel says of a value that it is a multiple of what it is no multiple of")
+        step = self.dtype.element_ty.primitive_bitwidth // 8 if self.dtype.is_ptr() else 1
+        for axis, value in enumerate(np.atleast_1d(values) if np.ndim(self.data) else ()):
+            if not _HINTS[key](np.moveaxis(np.asarray(self.data), axis, -1), int(value), step):
+                raise FaultError(f"the kernel says {key} of {value} along axis {axis} of values that have it not")
+        if not np.ndim(self.data) and key == "tt.divisibility" and self.data % np.max(values):
+            raise FaultError(f"the kernel says {key} of {values} of a value that has it not")
 
     for name, undefined in _UNDEFINED.items():
         setattr(
@@ -103,6 +107,33 @@ def mend(interpreter: Any, tl: Any) -> None:
     interpreter.InterpreterBuilder.cast_impl = cast_impl
     interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
     interpreter.interpreter_semantic.to_tensor = of_any
+
+
+def _are_multiples(data: np.ndarray, value: int, step: int) -> bool:
+    """Whether all are, or the first of every run of so many."""
+    if not (data % np.array(value, data.dtype)).any():
+        return True
+    starts = data[..., :: max(value // step, 1)]
+    return _are_runs(data, max(value // step, 1), step) and not (starts % np.array(value, data.dtype)).any()
+
+
+def _are_runs(data: np.ndarray, value: int, step: int) -> bool:
+    runs = _in_groups(data, value)
+    return bool((np.diff(runs.astype(np.int64), axis=-1) == step).all())
+
+
+def _are_alike(data: np.ndarray, value: int, step: int) -> bool:
+    runs = _in_groups(data, value)
+    return bool((runs == runs[..., :1]).all())
+
+
+def _in_groups(data: np.ndarray, count: int) -> np.ndarray:
+    count = min(count, data.shape[-1])
+    return data.reshape(*data.shape[:-1], data.shape[-1] // count, count)
+
+
+_HINTS = {"tt.divisibility": _are_multiples, "tt.contiguity": _are_runs, "tt.constancy": _are_alike}
+"""What a kernel says of values to the compiler, and whether it is so, along the last axis, of so many neighbours."""
 
 
 def _shifts_out(x: np.ndarray, y: np.ndarray) -> bool:

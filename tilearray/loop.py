@@ -168,6 +168,9 @@ class LayoutClass(NamedTuple):
     """Whether tiles reach beyond the last two axes, in whole vectors of 4: both extents are multiples of it."""
     huge: bool
     """Whether one operand is turned into another, and no cache has room for either."""
+    steady: int
+    """Of such operands, what divides their pitches, 16, 32 or 64, but for those further out of the one that is read,
+    where rows begin anywhere; 0 where theirs are as even."""
 
 
 NARROW = 512
@@ -196,9 +199,9 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
     shape, operands, _, case, index_bits = loop
     if len(shape) == 1:
         if operands.count((1,)) == len(operands):
-            return case, 1, operands, index_bits, 1, (), False, False, False
+            return case, 1, operands, index_bits, 1, (), False, False, False, 0
         steps = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
-        return case, 1, steps, index_bits, 1, (), False, False, False
+        return case, 1, steps, index_bits, 1, (), False, False, False, 0
     classes: list[tuple[int | str, int | str]] = []
     pitches = 0  # the bits of all: what divides their lowest one divides them all
     for strides in operands:
@@ -215,12 +218,13 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
         classes = [("extent", 1) if strides == dense else known for strides, known in zip(operands, classes)]
     size = prod(shape)
     large = size >= LARGE
-    fits = _fits(case, shape) if large else _SMALL[case][shape[-1] >= NARROW]
+    huge = size >= HUGE and case is _TILE and len(operands) == 2
+    steady = _steady(shape, operands) if huge else 0
+    fits = _fits(case, shape, steady) if large else _SMALL[case][shape[-1] >= NARROW]
     merges = large and len(shape) > 2 and len(fits) == 2 and _merges(shape[-1], operands)
     fours = large and len(fits) == 2 and _ends_in_fours(shape[-2:], fits)
-    huge = size >= HUGE and case is _TILE and len(operands) == 2
     divisible = 16 if not pitches % 16 else 1 if pitches % 4 else 4
-    return case, len(shape), tuple(classes), index_bits, divisible, fits, merges, fours, huge
+    return case, len(shape), tuple(classes), index_bits, divisible, fits, merges, fours, huge, steady
 
 
 _SMALL = {
@@ -231,8 +235,10 @@ _SMALL = {
 }
 
 
-def _fits(case: LayoutCase, shape: Ints) -> Ints:
+def _fits(case: LayoutCase, shape: Ints, steady: int = 0) -> Ints:
     """Blocks that reach beyond the last axes by an eighth of them at most, tiles a seventh; lookups' are within a row.
+
+    Where columns begin up to so many rows too early, blocks of more rows are worth it.
 
     >>> _fits(LayoutCase.LOOKUP, (9, 1500)), _fits(LayoutCase.ROWS, (9, 640)), _fits(LayoutCase.TILE, (800, 900))
     ((1024,), (128,), (128, 256))
@@ -242,7 +248,8 @@ def _fits(case: LayoutCase, shape: Ints) -> Ints:
         return (min(1 << (last.bit_length() - 1), 8192),) if last >= NARROW else (1,)
     if case is _ROWS:
         return (_filled(last, 2048, 8),)
-    return _filled(shape[-2], 128, 7), _filled(last, 256, 7)
+    rows = _filled(shape[-2] + steady - 1, 256, 7) if steady else _filled(shape[-2], 128, 7)
+    return rows, _filled(last, 256, 7)
 
 
 def _filled(extent: int, block: int, parts: int) -> int:
@@ -272,6 +279,21 @@ def _merges(columns: int, operands: tuple[Ints, ...]) -> bool:
     if columns % 64 == 0 or columns >= 1024 or operands[0][-1] != 1:
         return False
     return all(strides[-3] == columns for strides in operands if strides[-1] == 1)
+
+
+def _steady(shape: Ints, operands: tuple[Ints, ...]) -> int:
+    """What divides the pitches of an array that is turned into another, if it divides not all further out.
+
+    It costs up to another unit of so many elements in every row, which must not be short.
+
+    >>> [_steady((400, n, 800), ((800, 320000, 1), (n, 1, 400 * n))) for n in (900, 901, 960)]
+    [64, 16, 0]
+    """
+    out, turned = operands
+    if shape[-2] < 512 or out[-1] != 1 or turned[-2] != 1 or any([pitch % 16 for pitch in out[:-1]]):  # noqa: C419 - faster
+        return 0
+    unit = min(turned[-1] & -turned[-1], 64)
+    return unit if unit >= 16 and any(pitch % unit for pitch in turned[:-2]) else 0
 
 
 def _case_as_it_stands(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase | None:

@@ -198,7 +198,7 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
 
 
 _FIXED = """\
-def bind(pack, block, fix, rows, columns, lead):
+def bind(pack, block, fix, rows, columns, lead, rise):
     def fixed(loop):
         ({extents},), strides, _, _, _ = loop
         programs = {programs}
@@ -228,14 +228,15 @@ def fixed_written_out(
     Returns
     -------
     callable
-        ``bind(pack, block, fix, rows, columns, lead)``: the three of `launch.Arguments`, and what a program has.
+        ``bind(pack, block, fix, rows, columns, lead, rise)``: the three of `launch.Arguments`, what a program has, and
+        how many columns and rows too early the first one may begin.
     """
     extents = [f"n{axis}" for axis in range(rank)]
     if flat:
         programs = f"-(-({' * '.join(extents)} + lead) // columns)"
     else:
         *outer, down, along = [*extents[:-3], extents[-2], f"({extents[-3]} * {extents[-1]})"] if merged else extents
-        programs = " * ".join([*outer, f"-(-{down} // rows)", f"-(-({along} + lead) // columns)"])
+        programs = " * ".join([*outer, f"-(-({down} + rise) // rows)", f"-(-({along} + lead) // columns)"])
     constants = [*extents, *[f"strides[{position}][{axis}]" for position, axis in strides]]
     text = _FIXED.format(
         extents=", ".join(extents), programs=programs, most=MOST_PROGRAMS, constants=", ".join(constants)

@@ -14,7 +14,8 @@ from functools import cache
 from typing import NamedTuple
 
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.elements import STRADDLED, Branch, body_text, columns_of, is_turned
+from tilearray_cuda.elements import STRADDLED, body_text
+from tilearray_cuda.places import Branch, columns_of, is_turned
 from tilearray_cuda.spec import FLAT_CASES, SMALL, VECTOR, KernelSpec, Operand
 from tilearray_cuda.tiles import Tile, parts_of, tile_of
 
@@ -64,6 +65,7 @@ def generate(spec: KernelSpec, arch: int) -> Source:
 def _heading(spec: KernelSpec) -> list[str]:
     """What the kernel computes on. With the sizes this makes the text complete: it is the cache's key."""
     pitches = f", strides that are arguments are multiples of {spec.divisible}" if spec.divisible > 1 else ""
+    pitches += f", of {spec.operands[0].name} of {VECTOR}" if spec.hanging else ""
     pitches += ", the last extents are multiples of 4" if spec.fours else ""
     operands = [
         f"# {o.name}: {o.dtype}" + (", a number" if o.strides is None else f", strides {_shown(o)}")
@@ -88,15 +90,21 @@ def _arguments(spec: KernelSpec) -> tuple[Argument, ...]:
         else:
             arguments.append(Argument(operand.name, storage.argument[0], 1))
     arguments += [Argument(f"n{axis}", integer, _pitch(spec, axis)) for axis in range(spec.rank)]
-    dense = [1 in (operand.strides or ()) for operand in spec.arrays]
-    arguments += [Argument(name, integer, spec.divisible if dense[k] else 1) for name, k, _ in open_strides(spec)]
+    divisors = [spec.divisible if 1 in (operand.strides or ()) else 1 for operand in spec.arrays]
+    divisors[0] = VECTOR if spec.hanging else divisors[0]
+    arguments += [Argument(name, integer, divisors[position]) for name, position, _ in open_strides(spec)]
     return tuple(arguments)
 
 
 def _pitch(spec: KernelSpec, axis: int) -> int:
-    """What an extent is known to be a multiple of: that of the rows of a dense output is its pitch."""
+    """What an extent is known to be a multiple of: that of the rows of a dense output is its pitch.
+
+    Or that of its columns, where these go on in another axis; pitches of hanging tiles are multiples of 16.
+    """
     if spec.case == "lookup":
         return spec.divisible if axis == 1 else 1
+    if spec.hanging and spec.merged and axis == spec.rank - 1:
+        return VECTOR
     return 4 if spec.fours and axis >= spec.rank - 2 else 1
 
 
@@ -244,7 +252,7 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
     outer = list(range(merged if spec.merged else row))
     tiles = [
         ("column", f"{spec.columns} + {spec.lead}" if spec.lead else spec.columns, _step(spec)),
-        ("row", f"n{row}", "ROWS"),
+        ("row", f"n{row} + {spec.rise}" if spec.hanging else f"n{row}", "ROWS"),
     ]
     lines = [f"columns = n{merged} * n{column}  # as one axis"] if spec.merged else []
     lines += [f"{name}_tiles = tl.cdiv({extent}, {step})" for name, extent, step in tiles]
@@ -261,8 +269,9 @@ def _tile_kernel(spec: KernelSpec) -> list[str]:
     for operand in spec.arrays if outer else ():
         offset = f"({' + '.join(f'i{axis} * {operand.name}_s{axis}' for axis in outer)})"
         lines.append(f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if operand.dtype == 'complex128' else offset}")
-    lines += ["row = (first_row + tl.arange(0, ROWS))[:, None]", *columns_of(spec)]
+    lines += [f"{'slot' if spec.hanging else 'row'} = (first_row + tl.arange(0, ROWS))[:, None]", *columns_of(spec)]
     inside = f"(first_row + ROWS <= n{row}) & (first_column + COLUMNS <= {spec.columns})"
+    inside = f"(first_row >= {spec.rise}) & {inside}" if spec.hanging else inside
     return [
         *lines,
         f"if (first_column > 0) & {inside}:" if spec.slanted else f"if {inside}:",
@@ -292,7 +301,8 @@ def _edge(spec: KernelSpec) -> list[str]:
         ]
     turned = any(is_turned(spec, operand) for operand in spec.arrays)
     if not turned or any(operand.dtype == "complex128" for operand in spec.arrays):
-        return [f"in_rows = row < {rows}", f"in_columns = column < {columns}", *body_text(spec, Branch("tile"))]
+        in_rows = f"(row >= 0) & (row < {rows})" if spec.hanging else f"row < {rows}"
+        return [f"in_rows = {in_rows}", f"in_columns = column < {columns}", *body_text(spec, Branch("tile"))]
     return [
         f"in_columns = column < {columns}",
         "for piece in range(0, ROWS, ROWS // 8):",

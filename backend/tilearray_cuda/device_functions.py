@@ -243,13 +243,14 @@ def store_pair_masked(place, index, real, imag, mask):
 
 
 def pairs_at(place, row, first, COUNT: tl.constexpr):
-    """The addresses of both parts of complex128 that are neighbours in each row."""
-    return place + (2 * row.to(tl.int64) + tl.expand_dims(2 * first.to(tl.int64) + tl.arange(0, 2 * COUNT), 0))
+    """The addresses of both parts of complex128 that are neighbours in each row, from the first, or its own, on."""
+    return place + (2 * row.to(tl.int64) + (2 * first.to(tl.int64) + tl.expand_dims(tl.arange(0, 2 * COUNT), 0)))
 
 
 def pairs_inside(mask, first, COUNT: tl.constexpr, end):
-    """Which of both parts are to be read or written: rows by a mask, and in a row those before an end."""
-    return mask & tl.expand_dims(first + tl.arange(0, 2 * COUNT) // 2 < end, 0)
+    """Which of both parts are to be read or written: rows by a mask, and in a row those from its first to an end."""
+    place = first + tl.expand_dims(tl.arange(0, 2 * COUNT) // 2, 0)
+    return mask & (place >= 0) & (place < end)
 
 
 def load_pairs(place, row, first, COUNT: tl.constexpr, POLICY: tl.constexpr):
@@ -280,6 +281,21 @@ def store_pairs_masked(place, row, first, COUNT: tl.constexpr, mask, end, real, 
     """Write what lies inside of a tile, whose rows are dense."""
     inside = pairs_inside(mask, first, COUNT, end)
     tl.store(pairs_at(place, row, first, COUNT), pairs_of(row, COUNT, real, imag), mask=inside)
+
+
+def store_parts(place, offset, COUNT: tl.constexpr, real, imag):
+    """Write a tile with rows of its own for every 16 columns."""
+    tl.store(parts_at(place, offset), pairs_of(offset, COUNT, real, imag))
+
+
+def store_parts_masked(place, offset, COUNT: tl.constexpr, mask, real, imag):
+    """Write what lies inside of a tile with rows of its own for every 16 columns."""
+    tl.store(parts_at(place, offset), pairs_of(offset, COUNT, real, imag), mask=mask)
+
+
+def parts_at(place, offset):
+    """The addresses of both parts of complex128, of which those of 16 columns are neighbours."""
+    return tl.max_contiguous(tl.multiple_of(place + offset, [8, 16]), [1, 32])
 
 
 # --- positions ------------------------------------------------------------------------------------------------------

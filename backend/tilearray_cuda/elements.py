@@ -7,38 +7,25 @@ block: ``index`` in a flat kernel, with ``row`` and ``column`` where an operand 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tilearray_cuda.casting import Value, cast_text
 from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.spec import FLAT_CASES, SECTOR, SMALL, TILE_CASES, VECTOR, WORD, KernelSpec, Operand
+from tilearray_cuda.places import (
+    Branch,
+    address_of,
+    column_term,
+    guard_of,
+    is_turned,
+    last_two,
+    pair_of,
+    parts_of,
+    term,
+)
+from tilearray_cuda.spec import FLAT_CASES, SECTOR, SMALL, TILE_CASES, VECTOR, KernelSpec, Operand
 
 STRADDLED = "in_one_row"
 """The mask of what is stored of a block of two rows: all but the vector with elements of both."""
-
-
-class Branch(NamedTuple):
-    """One of the branches of a kernel, each of which has the body.
-
-    Attributes
-    ----------
-    mask : what is inside, by name; "tile" for the masks of a tile; None where all is
-    row, column, position : the names of the place; a flat kernel counts positions
-    tag : what the names of values end in; two branches of one name must agree in type
-    two_rows : whether the block reaches from one row into the next
-    """
-
-    mask: str | None
-    row: str = "row"
-    column: str = "column"
-    position: str = "index"
-    tag: str = ""
-    two_rows: bool = False
-
-    @property
-    def everywhere(self) -> str | None:
-        """The mask of a whole block, or None."""
-        return "(in_rows & in_columns)" if self.mask == "tile" else self.mask
 
 
 def body_text(spec: KernelSpec, branch: Branch) -> list[str]:
@@ -114,7 +101,7 @@ def _named(name: str, value: Value, dtype: str, lines: list[str]) -> Value:
 def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], place: str = "") -> Value:
     if operand.strides is None:
         return _number(operand)
-    guard = _guard(spec, operand, branch, place)
+    guard = guard_of(spec, operand, branch, place)
     if operand.dtype == "complex128":
         return _load_pair(spec, operand, branch, lines, place, guard)
     is_column = operand.strides[1:] == (0,) and operand.strides[0] != 0
@@ -125,11 +112,11 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
     elif not place and branch.mask is None and (words := _words(spec, operand)):
         load = words
     elif not place and branch.mask is None and is_turned(spec, operand):
-        at = f"{operand.name} + row + {_column_term(spec, operand, branch._replace(column='four'))}"
+        at = f"{operand.name} + row + {column_term(spec, operand, branch._replace(column='four'))}"
         load = f"load_turned({at}, {operand.name}_s{spec.rank - 1}, ROWS, COLUMNS, {_policy(spec)})"
     else:
         policy = f", eviction_policy={_policy(spec)}" if spec.stays else ""
-        load = f"tl.load({_address(spec, operand, branch, place)}{guard}{policy})"
+        load = f"tl.load({address_of(spec, operand, branch, place)}{guard}{policy})"
     if operand.dtype == "complex64":
         word = f"{operand.name}_word{branch.tag}"
         lines.append(f"{word} = {load}")
@@ -153,8 +140,8 @@ def _run(spec: KernelSpec, operand: Operand, branch: Branch) -> str | None:
         return None if in_vectors else f"load_run({name} {sign} start, {step}, BLOCK)"
     if (operand.aligned and spec.divisible > 1 and step == 1) or (branch.two_rows and branch.mask is None):
         return None
-    terms = [_term(row, strides[0], f"{name}_s0") for row in ("first_row", "(first_row + 1)")]
-    first, second = (f"{name} + {term}" if term else name for term in terms)
+    offsets = [term(row, strides[0], f"{name}_s0") for row in ("first_row", "(first_row + 1)")]
+    first, second = (f"{name} + {offset}" if offset else name for offset in offsets)
     if branch.two_rows:
         return f"load_rows({first}, {second}, first_column, n1, {step}, BLOCK)"
     return f"load_run({first} {sign} first_column, {step}, BLOCK)"
@@ -168,36 +155,14 @@ def _words(spec: KernelSpec, operand: Operand) -> str | None:
         return f"load_in_banks({turned}, lead, ROWS, COLUMNS, {_policy(spec)})"
     if not spec.slanted or ITEMSIZE[operand.dtype] > SMALL:
         return None
-    row, column = _last_two(operand)
+    row, column = last_two(operand)
     if column == 1:
-        rows = _term("row", row, f"{operand.name}_s{spec.rank - 2}")
+        rows = term("row", row, f"{operand.name}_s{spec.rank - 2}")
         return f"load_runs({operand.name} + {f'{rows} + ' if rows else ''}(first_column - lead), COLUMNS)"
     if row != 1 or column != "other":
         return None
     pitch = f"{out.name}_s{spec.rank - 2}"
     return f"load_slanted({turned}, {out.name} + first_row * {pitch} + first_column, {pitch}, ROWS, COLUMNS)"
-
-
-def columns_of(spec: KernelSpec, tag: str = "") -> list[str]:
-    """Lines that name the columns of a tile. Those of a slanted one are the rows' own."""
-    out, merged, last = spec.operands[0].name, spec.rank - 3, spec.rank - 1
-    if spec.slanted:
-        return [
-            f"lead{tag} = lead_of({out} + row{tag} * {out}_s{spec.rank - 2} + first_column, {spec.slanted})",
-            f"column{tag} = first_column - lead{tag} + tl.arange(0, COLUMNS)[None, :]",
-        ]
-    lines = ["column = (first_column + tl.arange(0, COLUMNS))[None, :]"]
-    if any(is_turned(spec, operand) for operand in spec.arrays):
-        lines.append("four = (first_column + 4 * tl.arange(0, COLUMNS // 4))[None, :]  # the first of 4 columns each")
-    for name in ("column", "four")[: len(lines)] if spec.merged else ():
-        lines += [f"{name}_i{merged} = {name} // n{last}", f"{name}_inner = {name} - {name}_i{merged} * n{last}"]
-    return lines
-
-
-def is_turned(spec: KernelSpec, operand: Operand) -> bool:
-    """Whether an operand is bytes that lie along the other axis of a tile, and are read in words or vectors."""
-    in_words = operand.aligned and spec.divisible % WORD == 0 and not spec.slanted
-    return spec.case in TILE_CASES and operand.strides == (1, "other") and ITEMSIZE[operand.dtype] == 1 and in_words
 
 
 def _load_pair(
@@ -207,7 +172,7 @@ def _load_pair(
     parts = (f"{operand.name}_real{branch.tag}", f"{operand.name}_imag{branch.tag}")
     axis = None if place else _dense_axis(spec, operand)
     if axis is None:
-        pair = _pair(spec, operand, branch, place)
+        pair = pair_of(spec, operand, branch, place)
         lines.append(f"{', '.join(parts)} = load_pair{_masked(guard)}({operand.name}, {pair}{guard})")
         return parts
     policy = "" if guard else f", {_policy(spec)}"
@@ -218,7 +183,7 @@ def _load_pair(
 
 def _dense_axis(spec: KernelSpec, operand: Operand) -> int | None:
     """The axis of a tile in which an operand's elements are neighbours, if it has two axes of its own."""
-    strides = _last_two(operand) if spec.case in TILE_CASES and not spec.slanted else (0, 0)
+    strides = last_two(operand) if spec.case in TILE_CASES and not spec.slanted else (0, 0)
     if 0 in strides or 1 not in strides:
         return None
     return 1 if strides[1] == 1 else 0
@@ -227,9 +192,11 @@ def _dense_axis(spec: KernelSpec, operand: Operand) -> int | None:
 def _dense_pairs(spec: KernelSpec, operand: Operand, branch: Branch, axis: int) -> str:
     """Arguments of the functions on pairs that are neighbours: rows, or columns turned into rows."""
     name = f"{operand.name}_s{spec.rank - 1 - axis}"
-    term = _term("row", _last_two(operand)[0], name) if axis else _column_term(spec, operand, branch)
-    rows, mask = (term, "in_rows") if axis else (f"tl.trans({term})", "tl.trans(in_columns)")
+    offset = term("row", last_two(operand)[0], name) if axis else column_term(spec, operand, branch)
+    rows, mask = (offset, "in_rows") if axis else (f"tl.trans({offset})", "tl.trans(in_columns)")
     first, count = (("first_row", "ROWS"), ("first_column", "COLUMNS"))[axis]
+    if spec.hanging and not axis:
+        first = "(first_row - tl.trans(rise))" if spec.merged else "(first_row - rise)"
     masks = f", {mask}, {spec.columns if axis else f'n{spec.rank - 2}'}" if branch.mask else ""
     return f"{operand.name}, {rows}, {first}, {count}{masks}"
 
@@ -237,7 +204,7 @@ def _dense_pairs(spec: KernelSpec, operand: Operand, branch: Branch, axis: int) 
 def _column(operand: Operand, branch: Branch) -> str:
     """An element for each of the two rows that a block reaches, where there is a second."""
     first, second = (
-        _term(row, (operand.strides or (0,))[0], f"{operand.name}_s0") for row in ("first_row", "(first_row + 1)")
+        term(row, (operand.strides or (0,))[0], f"{operand.name}_s0") for row in ("first_row", "(first_row + 1)")
     )
     other = f"tl.load({operand.name} + {second}, mask=first_row + 1 < n0)"
     return f"tl.where(wraps{branch.tag}, {other}, tl.load({operand.name} + {first}))"
@@ -255,12 +222,15 @@ def _number(operand: Operand) -> Value:
 
 
 def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, place: str) -> list[str]:
-    guard = _guard(spec, operand, branch, place)
+    guard = guard_of(spec, operand, branch, place)
     if operand.dtype == "complex128":
+        if spec.hanging and spec.merged:
+            arguments = parts_of(spec, operand, branch)
+            return [f"store_parts{_masked(guard)}({operand.name}, {arguments}, {', '.join(value)})"]
         if not place and _dense_axis(spec, operand) == 1:
             arguments = _dense_pairs(spec, operand, branch, 1)
             return [f"store_pairs{_masked(guard)}({arguments}, {', '.join(value)})"]
-        pair = _pair(spec, operand, branch, place)
+        pair = pair_of(spec, operand, branch, place)
         return [f"store_pair{_masked(guard)}({operand.name}, {pair}, {', '.join(value)}{guard})"]
     if operand.dtype == "complex64":
         low, high = (f"{part}.to(tl.float32).to(tl.uint32, bitcast=True).to(tl.uint64)" for part in value)
@@ -270,7 +240,7 @@ def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, pla
     if spec.slanted and branch.mask is None:
         place = f"{operand.name} + row * {operand.name}_s{spec.rank - 2} + (first_column - lead)"
         return [f"store_{'sectors' if spec.overlap else 'runs'}({place}, {value[0]}, COLUMNS)"]
-    address = _address(spec, operand, branch, place)
+    address = address_of(spec, operand, branch, place)
     if spec.lead and branch.mask is None:
         address = f"tl.multiple_of({operand.name} + start, {VECTOR}) + tl.arange(0, BLOCK)"
     passes = ', cache_modifier=".cs"' if spec.passes else ""
@@ -286,42 +256,6 @@ def _masked(guard: str) -> str:
     return "_masked" if guard else ""
 
 
-def _index(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str:
-    """How many elements further than its first one an operand's elements lie; nothing where all lie there.
-
-    Where a value says how far from its place an element lies, there is one index for each element of the block.
-    """
-    index = _flat_index(spec, operand, branch) if spec.case in FLAT_CASES else _tile_index(spec, operand, branch)
-    return " + ".join(part for part in (index, place, _block(spec, branch)) if part) if place else index
-
-
-def _block(spec: KernelSpec, branch: Branch) -> str:
-    """A zero for each element of a block."""
-    return f"{branch.position} * 0" if spec.case in FLAT_CASES else f"{branch.row} * 0 + {branch.column} * 0"
-
-
-def _address(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str:
-    index = _index(spec, operand, branch, place)
-    return f"{operand.name} + {index}" if index else operand.name
-
-
-def _pair(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -> str:
-    """The index of a complex128, of a block in every case: two float64 in memory, read and written as one vector."""
-    index = _index(spec, operand, branch, place)
-    scalar = spec.case == "lookup" and "index" not in index and branch.column not in index
-    return f"{index} + {_block(spec, branch)}" if index and scalar else index or _block(spec, branch)
-
-
-def _guard(spec: KernelSpec, operand: Operand, branch: Branch, place: str = "") -> str:
-    if place:
-        mask = branch.everywhere
-    elif branch.mask == "tile":
-        mask = _tile_mask(spec, operand)
-    else:
-        mask = branch.mask if any(operand.strides or ()) else None
-    return f", mask={mask}" if mask else ""
-
-
 def call_text(called: str, template: str | None, arguments: list[Value], dtypes: list[str]) -> str:
     """The expression of a call. Integers of mixed signedness are compared by their order, ``order < 0``."""
     if template is None:
@@ -333,49 +267,3 @@ def call_text(called: str, template: str | None, arguments: list[Value], dtypes:
         arguments = [(order,), ("0",)]
     names = dict(zip("xyzw", (", ".join(argument) for argument in arguments), strict=False))
     return template.format(**names, width=8 * STORAGE[dtypes[0]].itemsize)
-
-
-# --- places -----------------------------------------------------------------------------------------------------------
-
-
-def _flat_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
-    strides: tuple[int | str, ...] = operand.strides or (0, 0)
-    if spec.case != "lookup":
-        return _term(branch.position, strides[0], f"{operand.name}_s0")
-    if strides[0] == "extent":
-        return branch.position
-    row = _term(branch.row, strides[0], f"{operand.name}_s0")
-    return " + ".join(part for part in (row, _term(branch.column, strides[1], f"{operand.name}_s1")) if part)
-
-
-def _tile_index(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
-    terms = [
-        _term(branch.row, _last_two(operand)[0], f"{operand.name}_s{spec.rank - 2}"),
-        _column_term(spec, operand, branch),
-    ]
-    return " + ".join(term for term in terms if term)
-
-
-def _column_term(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
-    """How far a column of a tile lies from the first."""
-    column, name, axis = _last_two(operand)[1], operand.name, spec.rank - 1
-    if not spec.merged or column == 1:
-        return _term(branch.column, column, f"{name}_s{axis}")
-    inner = _term(f"{branch.column}_inner", column, f"{name}_s{axis}")
-    return f"({branch.column}_i{axis - 2} * {name}_s{axis - 2}{f' + {inner}' if inner else ''})"
-
-
-def _last_two(operand: Operand) -> tuple[int | str, int | str]:
-    row, column = operand.strides or (0, 0)
-    return row, column
-
-
-def _tile_mask(spec: KernelSpec, operand: Operand) -> str | None:
-    row, column = _last_two(operand)
-    parts = (["in_rows"] if row != 0 else []) + (["in_columns"] if column != 0 or spec.merged else [])
-    return " & ".join(parts) or None
-
-
-def _term(index: str, stride: int | str, name: str) -> str:
-    """``index * stride``, or nothing."""
-    return {0: "", 1: index, -1: f"(0 - {index})"}.get(stride, f"{index} * {name}")  # type: ignore[arg-type]

@@ -143,7 +143,8 @@ def fixed_by_loop(spec: KernelSpec, tile: Tile, arguments: Any) -> Callable[[Any
     """Return the function of a loop that packs what it fixes: extents, strides and the number of programs."""
     strides = tuple([(position, axis) for _, position, axis in open_strides(spec)])
     bind = calls.fixed_written_out(spec.rank, strides, spec.case in FLAT_CASES, spec.merged)
-    return bind(arguments.pack_fixed, arguments.block, arguments.fix, tile.rows, tile.columns - spec.overlap, spec.lead)
+    of_a_program = tile.rows, tile.columns - spec.overlap, spec.lead, spec.rise
+    return bind(arguments.pack_fixed, arguments.block, arguments.fix, *of_a_program)
 
 
 def _composed(convert: calls.Converter, take: Callable[[Any], Any]) -> calls.Converter:

@@ -39,13 +39,15 @@ _MERGED = _TILE | {1: Tile(128, 128, 16), 2: Tile(128, 128, 16), 4: Tile(128, 12
 _TILE_COPIED = _TILE | {1: Tile(256, 128, 16), 2: Tile(128, 128, 16), 4: Tile(64, 64, 16), 8: Tile(64, 32, 16)}
 _ODD_COPIED = _ODD | {4: Tile(64, 256, 16), 8: Tile(64, 128, 16), 16: Tile(32, 128, 16)}
 _MERGED_COPIED = _TILE | {1: Tile(128, 256, 16), 2: Tile(128, 128, 8), 4: Tile(128, 64, 16), 8: Tile(64, 32, 16)}
+_HANGING = {2: Tile(256, 128, 8), 4: Tile(64, 64, 16), 8: Tile(64, 32, 16), 16: Tile(32, 32, 16)}
 _SLANTED = {1: Tile(128, 64, 4), 2: Tile(64, 64, 8), 4: Tile(64, 128, 8), 8: Tile(64, 64, 8), 16: Tile(32, 64, 8)}
 
 # first architecture -> case -> tiles; "outer" lookups read rows and columns alone, and their programs write more than
 # the 2048 bytes of the 0.6 ns in which an H200 starts another; "odd" tiles: rows begin at no multiples of 16 bytes, or
 # of two elements; "merged" ones: their columns are of two axes; "slanted" ones: small elements whose tile rows begin
-# where words of the output do, with their registers as the limit, or words and sectors; "copied": one array is read
-# alone, and what is read and what is written take turns at memory, the shorter the better: in 4096 bytes of a block
+# where words of the output do, with their registers as the limit, or words and sectors; "hanging" ones: their columns
+# begin where bursts of what is read do; "copied": one array is read alone, and what is read and what is written take
+# turns at memory, the shorter the better: in 4096 bytes of a block
 _BY_ARCHITECTURE = {
     80: {
         "flat": _FLAT,
@@ -62,6 +64,7 @@ _BY_ARCHITECTURE = {
         "tile copied": _TILE_COPIED,
         "odd copied": _ODD_COPIED,
         "merged copied": _MERGED_COPIED,
+        "hanging copied": _HANGING,
         "slanted copied": _SLANTED | {1: Tile(64, 256, 4), 2: Tile(64, 128, 4), 4: Tile(128, 64, 8)},
     },
 }
@@ -99,6 +102,8 @@ def _widest(spec: KernelSpec) -> int:
 
 def _kind(spec: KernelSpec) -> str:
     """The name of a tile's table, but for what is copied."""
+    if spec.hanging:
+        return "hanging"
     if spec.merged:
         return "merged"
     if spec.slanted:

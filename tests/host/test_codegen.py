@@ -173,6 +173,8 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     kernels.append(kernel_for(body_for("subtract", ["int8"] * 2), (64, 4095), [(4095, 1), (1, 0), (0, 1)]))
     kernels.append(kernel_for(body_for("add", ["int8"] * 2), (1151, 1151), [(1151, 1), (1151, 1), (1, 1151)]))
     kernels.append(kernel_for(body_for("identity", ["float32"]), (1151, 1151), [(1151, 1), (1, 1151)]))
+    for out in ((320_000, 800, 1), (307_200, 768, 1)):
+        kernels.append(kernel_for(body_for("identity", ["complex128"]), (900, 400, out[1]), [out, (1, 900, 360_000)]))
     kernels.append(kernel_for(_gathering("float32", ("int64",), True), (1000,), [(1,), (0,), (1,), (0,)]))
     used: set[str] = set()
     for source in [*(kernel.source for kernel in kernels if kernel is not None), *rounding_sources()]:
@@ -293,6 +295,7 @@ def test_the_text_says_all_that_the_compiler_is_told() -> None:
         ((64, 640), [(640, 1), (656, 1), (1280, 2)]),
         ((16, 32, 48), [(1536, 48, 1), (1, 16, 512), (48, 1, 768)]),
         ((64, 40, 900), [(36000, 900, 1), (36000, 900, 1), (1, 64, 2560)]),
+        ((900, 400, 800), [(320_000, 800, 1), (1, 900, 360_000), (320_000, 800, 1)]),
     ]
     count = 0
     for dtype in ("int8", "uint8", "float8_e5m2", "bool", "float16", "float32", "uint64", "complex64", "complex128"):
@@ -344,6 +347,10 @@ def test_pitches_of_16_are_said_to_be() -> None:
     assert check_claims(kernel_for(body, (16, 64, 2048), [dense, (200000, 3008, 1), dense])) == 6
     assert check_claims(kernel_for(body, (16, 64, 2048), [dense, (1, 5008, 1), dense])) == 0
     assert check_claims(kernel_for(body, (64, 64, 64), [(4096, 64, 1), (1, 64, 4096), (64, 1, 4096)])) > 0
+    turned, copy = (1, 901, 360_448), body_for("identity", ["float32"])
+    copies = [kernel_for(copy, (901, 400, n), [(400 * n, n, 1), turned]) for n in (800, 768)]
+    assert [kernel.spec.hanging for kernel in copies] == [256, 256]
+    assert [check_claims(kernel) for kernel in copies] == [3, 2], "the result's pitches, and columns of two axes"
 
 
 def test_a_block_is_no_longer_than_a_row_that_is_not_narrow() -> None:

@@ -57,6 +57,12 @@ def test_the_emulated_device_launches_as_many_programs(dtype, strides, aligned):
     turned = kernel_for(body_for("identity", [dtype]), (1100, 1151), [(1151, 1), (1, 1101)], aligned=aligned)
     assert turned.spec.slanted == (32 if dtype == "float32" else 4)
     kernels.append(turned)
+    pitches = [(320_000, 800, 1), (1, 961, 384_448)]
+    boxes = [
+        kernel_for(body_for("identity", [dtype]), (n, 400, 800), pitches, aligned=aligned) for n in (900, 960, 961)
+    ]
+    assert [box.spec.hanging for box in boxes] == [{"uint8": 0, "float16": 128, "float32": 256}[dtype] * aligned] * 3
+    kernels += boxes
     kernels += [kernel_for(body, (size,), [(1,)] * 3, aligned=aligned) for size in (1, 1023, 1024, 1025, 2047, 2048)]
     arguments = SimpleNamespace(pack_fixed=lambda *values: values, block=b"block", fix=None)
     for kernel in kernels:

@@ -212,6 +212,37 @@ def test_words_of_one_array_are_stored_in_sectors(
             assert interpreter.run(call, tile).tobytes() == np.negative(x).tobytes()
 
 
+# shape, strides of the operand, which is turned, and of the output; where rows begin differs along axes further out
+HANGING: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
+    "columns of two axes": ((516, 3, 48), (1, 516, 1600), (144, 48, 1)),
+    "columns of one axis": ((516, 3, 64), (1, 516, 1600), (192, 64, 1)),
+    "odd": ((515, 2, 48), (1, 515, 1088), (96, 48, 1)),
+    "pitches": ((513, 2, 32), (1, 521, 1088), (112, 48, 1)),
+    "of 4 axes": ((2, 516, 3, 16), (26052, 1, 516, 1600), (24768, 48, 16, 1)),
+    "backwards": ((516, 3, 48), (1, -516, -1600), (144, 48, 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "float64", "complex128"])
+@pytest.mark.parametrize("name", HANGING)
+def test_columns_begin_where_bursts_of_memory_do(
+    name: str, dtype: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in huge loops; that they do is said to the compiler, which the interpreter checks."""
+    monkeypatch.setattr(loop, "LARGE", 1)
+    monkeypatch.setattr(loop, "HUGE", 1)
+    shape, strides, out_strides = HANGING[name]
+    x, out = strided(dtype, shape, strides, 1), strided(dtype, shape, out_strides, 0)
+    for index_bits in (32, 64):
+        call = planned("negative", x, out=out, index_bits=index_bits)
+        unit = min(64 * x.itemsize, 256)
+        assert call.kernel.spec.hanging == unit
+        if dtype != "complex128":
+            assert f"[{unit}, {unit}]) + slot" in call.kernel.source.text
+        for tile in (None, {"ROWS": 32, "COLUMNS": 64}, {"ROWS": 128, "COLUMNS": 16}):
+            assert interpreter.run(call, tile).tobytes() == np.negative(x).tobytes()
+
+
 # shape, strides of x and of y; the result is in C order, its columns and the axis before them are one
 MERGED: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
     "first and last swapped of 3": ((70, 5, 90), (450, 90, 1), (1, 70, 350)),

@@ -259,6 +259,40 @@ def test_columns_merge_where_they_fill_no_whole_tiles(columns, merges):
     assert found((800 * columns, columns, 1), (800 * columns, 1, 800)).merges is False, "rows come before the columns"
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "steady"),
+    [(900, 800, 64), (901, 800, 16), (900, 16, 64), (900, 804, 0), (960, 800, 0), (511, 800, 0), (512, 800, 0),
+     (515, 800, 16), (516, 800, 64), (920, 800, 64)],
+)  # fmt: skip
+def test_rows_that_begin_anywhere_along_axes_further_out(rows, columns, steady):
+    """In huge copies, where what is turned has even pitches else, and where its rows are not short."""
+    axes = (columns, 400, rows)
+    dense, turned = (400 * columns, columns, 1), (1, rows, 400 * rows)
+
+    def found(*operands, shape=axes[::-1]):
+        return layout_class(make_loop(shape, operands))
+
+    huge = math.prod(axes) >= 2**26
+    assert found(dense, turned).steady == steady * huge
+    assert found(dense, turned, dense).steady == 0, "two operands"
+    assert found(dense, (1, 0, 400 * rows)).steady == 0, "repeated"
+    assert found(dense, turned, shape=(rows, 2, columns)).steady == 0, "not huge"
+    assert (
+        found(turned[::-1], dense[::-1], shape=axes).steady
+        == found((400 * rows, rows, 1), (1, columns, 400 * columns), shape=axes).steady
+    )
+    flat = make_loop((16384, 16384), [(16384, 1), (1, 16384)])
+    assert layout_class(flat).steady == 0
+
+
+def test_blocks_of_rows_that_begin_anywhere():
+    """They begin up to a unit too early, and may be larger."""
+    kind = layout_class(make_loop((900, 400, 800), [(320_000, 800, 1), (1, 900, 360_000)]))
+    assert (kind.steady, kind.fits) == (64, (256, 128))
+    kind = layout_class(make_loop((960, 400, 800), [(320_000, 800, 1), (1, 960, 384_000)]))
+    assert (kind.steady, kind.fits[0]) == (0, 128)
+
+
 def test_fields_in_order():
     """Backends unpack a Loop, and cache it by value."""
     loop = make_loop((3,), [(1,), (2,)])

@@ -252,6 +252,22 @@ def test_words_of_one_turned_array_are_stored_in_sectors(dtype: str, pitch: int)
     assert each <= code.count(r"st\.shared\S*32") == code.count(r"ld\.shared\S*32") <= each + pieces
 
 
+@pytest.mark.parametrize("columns", [800, 768])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "float64", "complex128"])
+def test_columns_that_begin_where_bursts_do_are_read_and_stored_in_vectors(dtype: str, columns: int) -> None:
+    """At the edges as well, as far as rows of 4 elements are vectors."""
+    strides = [(400 * columns, columns, 1), (1, 900, 360_000)]
+    kernel = kernel_for(body_for("identity", [dtype]), (900, 400, columns), strides)
+    code, size = compiled(kernel), ITEMSIZE[dtype]
+    vectors = kernel.source.tile.of_a_thread * size // 16
+    assert (kernel.spec.merged, kernel.spec.hanging) == (columns == 800, min(64 * size, 256))
+    assert code.accesses("ld", masked=False) == code.accesses("st", masked=False) == {16: vectors}
+    edge = min(4 * size, 16)
+    assert code.accesses("ld", masked=True) == {edge: vectors * 16 // edge}
+    assert {*code.accesses("st", masked=True)} <= {edge, 16}
+    assert code.shared == kernel.source.tile.rows * kernel.source.tile.columns * size
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
 def test_what_is_read_of_one_turned_array_stays_in_the_cache(dtype: str) -> None:
     """Not of arrays that the cache has room for, nor beside another one, nor where nothing is turned."""
