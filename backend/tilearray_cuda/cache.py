@@ -14,8 +14,7 @@ memory, then the directory, then the compiler; only the last of them imports tri
 
 cuda.core's `FileStreamProgramCache` (1.2) was the alternative. It documents that payloads are not validated, so there
 is no checksum and a damaged file goes to the driver; it keeps the code alone, without the kernel's name, warps and
-shared memory; it raises where the directory cannot be written; and importing it takes 0.25 s, 0.2 s more than the
-driver's bindings alone.
+shared memory; it raises where the directory cannot be written; and importing it takes 0.2 s more than the bindings.
 """
 
 from __future__ import annotations
@@ -27,11 +26,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilearray_cuda.cubin import Cubin, key_of, open_file, pack, read, read_head, write
+
+if TYPE_CHECKING:  # importing it would take an eighth of the first operation
+    from pathlib import Path
 
 __all__ = [
     "CacheWarning",
@@ -111,7 +112,7 @@ class CubinCache:
     """
 
     def __init__(self, directory: str | os.PathLike[str], limit: int = DEFAULT_LIMIT) -> None:
-        self.directory = Path(os.path.abspath(directory))
+        self._directory = os.path.abspath(directory)
         self.limit = limit
         self._lock = Lock()  # guards what follows; held for a few dictionary operations
         self._memory: dict[str, Cubin] = {}  # longest unused first
@@ -121,6 +122,13 @@ class CubinCache:
         self._warned = False
         self._sweeping = Lock()  # guards _room, and lets one thread look through the directory at a time
         self._room = 0  # bytes to write before the directory has to be looked through again
+
+    @property
+    def directory(self) -> Path:
+        """Where files are kept."""
+        from pathlib import Path
+
+        return Path(self._directory)
 
     def load_or_compile(
         self, source: str, arch: int, options: tuple[tuple[str, object], ...], label: str, make: Callable[[], Cubin]
@@ -156,8 +164,7 @@ class CubinCache:
         with self._lock:
             self._memory.clear()
             self._memory_size = 0
-        files = list(self._files())
-        removed = [size for used, size, name in files if _removable(name, used) and self._remove(name)]
+        removed = [size for used, size, name in list(self._files()) if _removable(name, used) and self._remove(name)]
         return len(removed), sum(removed)
 
     def statistics(self) -> Statistics:
@@ -227,7 +234,7 @@ class CubinCache:
             first, self._warned = not self._warned, True
         if first:
             message = (
-                f"load_or_compile: expected to keep compiled kernels in {str(self.directory)!r}, got {error}: they stay"
+                f"load_or_compile: expected to keep compiled kernels in {self._directory!r}, got {error}: they stay"
                 " in memory, and the next process compiles them again. Make room or make it writable, or name another"
                 " directory in TILEARRAY_CACHE_DIR; TILEARRAY_CACHE_SIZE=0 keeps kernels in memory and is silent"
             )
@@ -259,7 +266,7 @@ class CubinCache:
         return total
 
     def _path(self, name: str) -> str:
-        return os.path.join(self.directory, name)
+        return os.path.join(self._directory, name)
 
     def _remove(self, name: str) -> bool:
         try:
@@ -270,7 +277,7 @@ class CubinCache:
 
     def _files(self) -> Iterator[tuple[int, int, str]]:
         """Time of last use in ns, size and name of all regular files that are ours by name, temporary ones included."""
-        with suppress(OSError), os.scandir(self.directory) as found:
+        with suppress(OSError), os.scandir(self._directory) as found:
             for file in found:
                 with suppress(OSError):  # one that went away in the meantime
                     if _ENTRY_NAME.fullmatch(file.name) or _TEMPORARY_NAME.fullmatch(file.name):
@@ -298,8 +305,7 @@ def _directory_from_environment() -> str:
 
 
 def _limit_from_environment() -> int:
-    text = os.environ.get("TILEARRAY_CACHE_SIZE")
-    if not text:
+    if not (text := os.environ.get("TILEARRAY_CACHE_SIZE")):
         return DEFAULT_LIMIT
     if re.fullmatch("[0-9]{1,18}", text):
         return int(text)

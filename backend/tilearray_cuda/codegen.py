@@ -8,7 +8,6 @@ that its loads and stores are whole vectors; only the last ones are masked.
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from functools import cache
 from typing import NamedTuple
@@ -334,6 +333,8 @@ def _called(text: str) -> set[str]:
 @cache
 def _device_functions() -> dict[str, str]:
     """The text of every device function, by name."""
+    import pkgutil
+
     texts = [(pkgutil.get_data("tilearray_cuda", name) or b"").decode() for name in DEVICE_FILES]
     function = re.compile(r"^def (\w+)\(.*\n(?:[ \t)].*\n|\n)*", re.MULTILINE)
     return {found[1]: found[0].rstrip() for text in texts for found in function.finditer(text)}

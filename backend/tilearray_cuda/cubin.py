@@ -13,7 +13,6 @@ Finding the key must not cost what the cache saves, so triton is not imported fo
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import json
 import os
@@ -21,8 +20,12 @@ import re
 import stat
 import struct
 from contextlib import suppress
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
+
+try:  # hashlib loads OpenSSL, which takes a quarter of the first operation; the standard library's random does the same
+    from _sha2 import sha256  # pyright: ignore
+except ImportError:  # another Python than CPython 3.12 and later
+    from hashlib import sha256
 
 SCHEMA = 1
 """The version of the key and of the file: a change to either, or to the meaning of a kernel's arguments, raises it."""
@@ -95,7 +98,8 @@ def triton_version() -> str:
     try:
         return metadata.version("triton")
     except metadata.PackageNotFoundError:  # vendored: the file holds the version
-        return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
+        with open(spec.origin, "rb") as file:
+            return sha256(file.read()).hexdigest()
 
 
 def key_of(source: str, arch: int, options: tuple[tuple[str, object], ...]) -> str:
@@ -125,7 +129,7 @@ def key_of(source: str, arch: int, options: tuple[tuple[str, object], ...]) -> s
         _check_option(name, value)
     variables = tuple(map(os.environ.get, COMPILER_VARIABLES))
     identity = (SCHEMA, triton_version(), arch, sorted(options, key=lambda option: option[0]), variables, source)
-    return hashlib.sha256(repr(identity).encode()).hexdigest()
+    return sha256(repr(identity).encode()).hexdigest()
 
 
 def _check_option(name: str, value: object) -> None:
@@ -150,7 +154,7 @@ def pack(key: str, arch: int, cubin: Cubin) -> bytes:
     details = _checked(Details(key, arch, cubin.name, cubin.num_warps, cubin.shared, cubin.label))
     text = json.dumps(details._asdict()).encode()
     body = _HEADER.pack(_MAGIC, SCHEMA, len(text), len(cubin.code)) + text + cubin.code
-    return body + hashlib.sha256(body).digest()
+    return body + sha256(body).digest()
 
 
 def read_head(file: BinaryIO) -> tuple[bytes, Details, int]:
@@ -173,7 +177,7 @@ def read(file: BinaryIO, key: str) -> Cubin:
     """Return the kernel in a file; ValueError if the file is not exactly what was written under `key`."""
     head, details, code_size = read_head(file)
     code = file.read(code_size)
-    digest = hashlib.sha256(head)
+    digest = sha256(head)
     digest.update(code)
     if file.read(_DIGEST_SIZE) != digest.digest() or details.key != key:
         raise ValueError("damaged, or another key's")

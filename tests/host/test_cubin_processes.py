@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -217,6 +218,7 @@ def test_the_modules_functions_share_one_cache(monkeypatch, tmp_path):
 def test_a_hit_in_a_new_process_imports_neither_triton_nor_any_framework(tmp_path):
     code = """
 import sys
+before = set(sys.modules)
 from tilearray_cuda import cache
 def make():
     if sys.argv[1] == "hit":
@@ -225,6 +227,7 @@ def make():
     return cache.Cubin(b"code", "k", 4, 0)
 print(cache.load_or_compile("a", 90, (("num_warps", 4),), "", make).code)
 print(cache.statistics().disk_hits, *sys.modules)
+print(*(set(sys.modules) - before))
 """
     if importlib.util.find_spec("triton") is None:
         pytest.skip("triton is not installed")
@@ -238,6 +241,8 @@ print(cache.statistics().disk_hits, *sys.modules)
     assert "triton" in miss[1].split()
     imported = {name.partition(".")[0] for name in hit[1].split()}
     assert imported.isdisjoint({"triton", "cuda", "torch", "cupy", "jax", "numpy", "tilearray"})
+    slow = {"pathlib"} if sys.version_info < (3, 12) else {"pathlib", "hashlib"}
+    assert slow.isdisjoint(hit[2].split()), "each takes more than all else of a hit"
     assert "importlib.metadata" not in hit[1].split()
 
 
