@@ -169,8 +169,8 @@ class LayoutClass(NamedTuple):
     huge: bool
     """Whether one operand is turned into another, and no cache has room for either."""
     steady: int
-    """Of such operands, what divides their pitches, 16, 32 or 64, but for those further out of the one that is read,
-    where rows begin anywhere; 0 where theirs are as even."""
+    """What divides all pitches, 16, 32 or 64, but for those further out of the one operand that is turned in a loop as
+    large, where rows begin anywhere; 0 where theirs are as even, and in other loops."""
 
 
 NARROW = 512
@@ -218,8 +218,9 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
         classes = [("extent", 1) if strides == dense else known for strides, known in zip(operands, classes)]
     size = prod(shape)
     large = size >= LARGE
-    huge = size >= HUGE and case is _TILE and len(operands) == 2
-    steady = _steady(shape, operands) if huge else 0
+    turns = size >= HUGE and case is _TILE
+    huge = turns and len(operands) == 2
+    steady = _steady(shape, operands) if turns else 0
     fits = _fits(case, shape, steady) if large else _SMALL[case][shape[-1] >= NARROW]
     merges = large and len(shape) > 2 and len(fits) == 2 and _merges(shape[-1], operands)
     fours = large and len(fits) == 2 and _ends_in_fours(shape[-2:], fits)
@@ -282,18 +283,19 @@ def _merges(columns: int, operands: tuple[Ints, ...]) -> bool:
 
 
 def _steady(shape: Ints, operands: tuple[Ints, ...]) -> int:
-    """What divides the pitches of an array that is turned into another, if it divides not all further out.
+    """What divides the pitches of the one array that is turned, if it divides not all further out.
 
     It costs up to another unit of so many elements in every row, which must not be short.
 
     >>> [_steady((400, n, 800), ((800, 320000, 1), (n, 1, 400 * n))) for n in (900, 901, 960)]
     [64, 16, 0]
     """
-    out, turned = operands
-    if shape[-2] < 512 or out[-1] != 1 or turned[-2] != 1 or any([pitch % 16 for pitch in out[:-1]]):  # noqa: C419 - faster
+    others = [strides for strides in operands if strides[-1] != 1 or any([pitch % 16 for pitch in strides[:-1]])]  # noqa: C419
+    if shape[-2] < 512 or len(others) != 1 or others[0] is operands[0] or others[0][-2] != 1 or others[0][-1] == 1:
         return 0
-    unit = min(turned[-1] & -turned[-1], 64)
-    return unit if unit >= 16 and any(pitch % unit for pitch in turned[:-2]) else 0
+    *outer, _, pitch = others[0]
+    unit = min(pitch & -pitch, 64)
+    return unit if unit >= 16 and any(further % unit for further in outer) else 0
 
 
 def _case_as_it_stands(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase | None:

@@ -64,7 +64,7 @@ def generate(spec: KernelSpec, arch: int) -> Source:
 def _heading(spec: KernelSpec) -> list[str]:
     """What the kernel computes on. With the sizes this makes the text complete: it is the cache's key."""
     pitches = f", strides that are arguments are multiples of {spec.divisible}" if spec.divisible > 1 else ""
-    pitches += f", of {spec.operands[0].name} of {VECTOR}" if spec.hanging else ""
+    pitches += f", all but those of {spec.hung.name} of {VECTOR}" if spec.hanging else ""
     pitches += ", the last extents are multiples of 4" if spec.fours else ""
     operands = [
         f"# {o.name}: {o.dtype}" + (", a number" if o.strides is None else f", strides {_shown(o)}")
@@ -90,7 +90,8 @@ def _arguments(spec: KernelSpec) -> tuple[Argument, ...]:
             arguments.append(Argument(operand.name, storage.argument[0], 1))
     arguments += [Argument(f"n{axis}", integer, _pitch(spec, axis)) for axis in range(spec.rank)]
     divisors = [spec.divisible if 1 in (operand.strides or ()) else 1 for operand in spec.arrays]
-    divisors[0] = VECTOR if spec.hanging else divisors[0]
+    if spec.hanging:
+        divisors = [spec.divisible if operand is spec.hung else VECTOR for operand in spec.arrays]
     arguments += [Argument(name, integer, divisors[position]) for name, position, _ in open_strides(spec)]
     return tuple(arguments)
 

@@ -115,7 +115,8 @@ def _load(spec: KernelSpec, operand: Operand, branch: Branch, lines: list[str], 
         at = f"{operand.name} + row + {column_term(spec, operand, branch._replace(column='four'))}"
         load = f"load_turned({at}, {operand.name}_s{spec.rank - 1}, ROWS, COLUMNS, {_policy(spec)})"
     else:
-        policy = f", eviction_policy={_policy(spec)}" if spec.stays else ""
+        stays = spec.stays or (spec.hanging and operand is spec.hung)
+        policy = ', eviction_policy="evict_last"' if stays else ""
         load = f"tl.load({address_of(spec, operand, branch, place)}{guard}{policy})"
     if operand.dtype == "complex64":
         word = f"{operand.name}_word{branch.tag}"

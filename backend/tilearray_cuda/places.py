@@ -68,7 +68,7 @@ def _rows_of_hanging(spec: KernelSpec) -> list[str]:
 
 def _rise(spec: KernelSpec, column: str) -> str:
     """By how many rows a column begins too early: where a unit of what is read does."""
-    turned, axis = spec.arrays[1], spec.rank - 3
+    turned, axis = spec.hung, spec.rank - 3
     is_pair = turned.dtype == "complex128"
     offset = f"{column}_i{axis} * {turned.name}_s{axis}"
     offset = f"2 * ({offset}).to(tl.int64)" if is_pair else offset
@@ -149,7 +149,7 @@ def address_of(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -
 
 def _hanging_address(spec: KernelSpec, operand: Operand, index: str) -> str:
     """Columns that begin where units do, and vectors of a row."""
-    if operand is spec.arrays[1]:
+    if operand is spec.hung:
         column = f"{operand.name} + ({column_term(spec, operand, Branch(None))} - rise)"
         return f"tl.multiple_of({column}, [{spec.hanging}, {spec.hanging}]) + slot"
     alike = f"[1, {VECTOR // ITEMSIZE[operand.dtype]}]"

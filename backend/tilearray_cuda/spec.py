@@ -67,7 +67,7 @@ class KernelSpec(NamedTuple):
     merged : whether the columns of tiles are the last axis and the last but two, which are one for what is dense there
     fours : whether the last two extents are multiples of 4, so that masks are alike in vectors
     huge : whether one operand is turned into another, and no cache has room for either
-    steady : what divides the pitches of such operands, but for those further out of the one that is read; 0 if no more
+    steady : what divides the pitches of operands of which one is turned, but for its own further out; 0 if no more
     """
 
     operands: tuple[Operand, ...]
@@ -149,22 +149,34 @@ class KernelSpec(NamedTuple):
     def hanging(self) -> int:
         """Bytes of the units of a turned array where the columns of a tile begin, each at another row; 0 if all at one.
 
-        In each column of the last axis they lie alike, so what a vector stores is of one row.
+        In each column of the last axis they lie alike, so what a vector reads and stores of the others is of one row.
+        Of complex128 beside another one in columns of two axes each part would have a row of its own.
         """
-        if not (self.steady and self.alone and all(operand.aligned for operand in self.arrays)):
+        if not (self.steady and self._has_one_result and all(operand.aligned for operand in self.arrays)):
             return 0
-        unit = min(self.steady * ITEMSIZE[self.arrays[1].dtype], BURST)
+        if any(node[0] in ("gather", "report") for node in self.nodes) or not (self.alone or self._parts_lie_alike):
+            return 0
+        unit = min(self.steady * ITEMSIZE[self.hung.dtype], BURST)
         return unit if unit >= LINE else 0
+
+    @property
+    def _parts_lie_alike(self) -> bool:
+        return not self.merged or all(operand.dtype != "complex128" for operand in self.arrays)
+
+    @property
+    def hung(self) -> Operand:
+        """The array that is turned, of a steady loop."""
+        return next(operand for operand in self.arrays if operand.strides == (1, "other"))
 
     @property
     def rise(self) -> int:
         """By how many elements a column of the first tile may begin too early."""
-        return self.hanging // ITEMSIZE[self.arrays[1].dtype] - self.rise_by if self.hanging else 0
+        return self.hanging // ITEMSIZE[self.hung.dtype] - self.rise_by if self.hanging else 0
 
     @property
     def rise_by(self) -> int:
         """What divides the elements by which columns begin too early."""
-        return min(self.divisible, max(VECTOR // ITEMSIZE[self.arrays[1].dtype], 1))
+        return min(self.divisible, max(VECTOR // ITEMSIZE[self.hung.dtype], 1))
 
     @property
     def alone(self) -> bool:

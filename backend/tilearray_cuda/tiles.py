@@ -35,7 +35,7 @@ _OUTER = _LOOKUP | {1: Tile(1, 4096, 2)}
 _ROWS = {1: Tile(1, 2048, 4), 2: Tile(1, 1024, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 512, 4)}
 _TILE = {1: Tile(128, 128, 8), 2: Tile(128, 64, 16), 4: Tile(64, 128, 8), 8: Tile(32, 64, 16), 16: Tile(32, 32, 16)}
 _ODD = {1: Tile(64, 256, 16), 2: Tile(128, 128, 16), 4: Tile(64, 128, 16), 8: Tile(64, 64, 8), 16: Tile(32, 32, 8)}
-_MERGED = _TILE | {1: Tile(128, 128, 16), 2: Tile(128, 128, 16), 4: Tile(128, 128, 16)}
+_MERGED = _TILE | {1: Tile(128, 256, 16), 2: Tile(128, 128, 16), 4: Tile(128, 128, 16)}
 _TILE_COPIED = _TILE | {1: Tile(256, 128, 16), 2: Tile(128, 128, 16), 4: Tile(64, 64, 16), 8: Tile(64, 32, 16)}
 _ODD_COPIED = _ODD | {4: Tile(64, 256, 16), 8: Tile(64, 128, 16), 16: Tile(32, 128, 16)}
 _MERGED_COPIED = _TILE | {1: Tile(128, 256, 16), 2: Tile(128, 128, 8), 4: Tile(128, 64, 16), 8: Tile(64, 32, 16)}
@@ -64,6 +64,7 @@ _BY_ARCHITECTURE = {
         "tile copied": _TILE_COPIED,
         "odd copied": _ODD_COPIED,
         "merged copied": _MERGED_COPIED,
+        "hanging": _HANGING | {2: Tile(128, 128, 8)},
         "hanging copied": _HANGING,
         "slanted copied": _SLANTED | {1: Tile(64, 256, 4), 2: Tile(64, 128, 4), 4: Tile(128, 64, 8)},
     },

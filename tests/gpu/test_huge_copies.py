@@ -1,4 +1,4 @@
-"""Permuted arrays of 2**26 elements and more, copied: no cache has room for them, and their kernels are others.
+"""Permuted arrays of 2**26 elements and more, copied or added: no cache has room for them, their kernels are others.
 
 Where the rows that are read begin at no multiples of 256 bytes, the columns of tiles begin where such multiples do.
 Every element is compared with NumPy's, and of a target's memory only its elements change.
@@ -58,6 +58,9 @@ def test_copies_of_permuted_arrays(name: str, dtype: str) -> None:
         written[...] = read
         box(target, shape[::-1], out_pitches, start)[...] = box(source, shape, pitches, start).transpose(2, 1, 0)
         assert ta.to_numpy(ours).tobytes() == target.tobytes(), (name, dtype, start)
+        ta.add(written, read, out=written)
+        box(target, shape[::-1], out_pitches, start)[...] *= 2
+        assert ta.to_numpy(ours).tobytes() == target.tobytes(), (name, dtype, start, "added")
 
 
 def test_copies_of_complex_numbers() -> None:

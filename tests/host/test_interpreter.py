@@ -228,7 +228,7 @@ HANGING: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
 def test_columns_begin_where_bursts_of_memory_do(
     name: str, dtype: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in huge loops; that they do is said to the compiler, which the interpreter checks."""
+    """As in huge loops; that they do is said to the compiler, which the interpreter checks. Alone, or beside others."""
     monkeypatch.setattr(loop, "LARGE", 1)
     monkeypatch.setattr(loop, "HUGE", 1)
     shape, strides, out_strides = HANGING[name]
@@ -241,6 +241,11 @@ def test_columns_begin_where_bursts_of_memory_do(
             assert f"[{unit}, {unit}]) + slot" in call.kernel.source.text
         for tile in (None, {"ROWS": 32, "COLUMNS": 64}, {"ROWS": 128, "COLUMNS": 16}):
             assert interpreter.run(call, tile).tobytes() == np.negative(x).tobytes()
+        y = strided(dtype, shape, (0,) * (len(shape) - 1) + (1,) if name == "pitches" else out_strides, 2)
+        call = planned("add", y, x, out=out, index_bits=index_bits)
+        assert call.kernel.spec.hanging == unit * (dtype != "complex128" or not call.kernel.spec.merged)
+        for tile in (None, {"ROWS": 128, "COLUMNS": 16}):
+            assert interpreter.run(call, tile).tobytes() == (y + x).tobytes()
 
 
 # shape, strides of x and of y; the result is in C order, its columns and the axis before them are one

@@ -265,7 +265,7 @@ def test_columns_merge_where_they_fill_no_whole_tiles(columns, merges):
      (515, 800, 16), (516, 800, 64), (920, 800, 64)],
 )  # fmt: skip
 def test_rows_that_begin_anywhere_along_axes_further_out(rows, columns, steady):
-    """In huge copies, where what is turned has even pitches else, and where its rows are not short."""
+    """In huge loops, where what is turned has even pitches else, as all others do, and where its rows are not short."""
     axes = (columns, 400, rows)
     dense, turned = (400 * columns, columns, 1), (1, rows, 400 * rows)
 
@@ -274,7 +274,11 @@ def test_rows_that_begin_anywhere_along_axes_further_out(rows, columns, steady):
 
     huge = math.prod(axes) >= 2**26
     assert found(dense, turned).steady == steady * huge
-    assert found(dense, turned, dense).steady == 0, "two operands"
+    assert found(dense, turned, dense).steady == steady * huge
+    assert found(dense, turned, (0, 0, 1)).steady == steady * huge, "a row"
+    assert found(dense, turned, (400 * columns + 4, columns, 1)).steady == 0, "another whose rows begin anywhere"
+    assert found(dense, turned, turned).steady == 0, "two that are turned"
+    assert found(dense, turned, (1, 0, 0)).steady == 0, "a column"
     assert found(dense, (1, 0, 400 * rows)).steady == 0, "repeated"
     assert found(dense, turned, shape=(rows, 2, columns)).steady == 0, "not huge"
     assert (
