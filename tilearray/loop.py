@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from math import prod
+from math import gcd, prod
 from typing import Any, NamedTuple
 
 Ints = tuple[int, ...]
@@ -168,9 +168,9 @@ class LayoutClass(NamedTuple):
     """Whether tiles reach beyond the last two axes, in whole vectors of 4: both extents are multiples of it."""
     huge: bool
     """Whether one operand is turned into another, and no cache has room for either."""
-    steady: int
-    """What divides all pitches, 16, 32 or 64, but for those further out of the one operand that is turned in a loop as
-    large, where rows begin anywhere; 0 where theirs are as even, and in other loops."""
+    steady: Ints
+    """In a loop as large over one operand alone that is turned: 16, 32 or 64 elements, which divide its pitch along the
+    columns but not all further out; what divides these, 32, 16 or 1; rows of a block if they may begin too early."""
 
 
 NARROW = 512
@@ -178,6 +178,9 @@ NARROW = 512
 
 LARGE = 1 << 20
 """From this many elements on, blocks are chosen by the extents; in smaller loops there is nothing to win."""
+
+LONG = 512
+"""Rows of so many elements may be read from a little before them."""
 
 HUGE = 1 << 26
 """From this many elements on, an array of the smallest ones fills the L2 cache of a large GPU, which has 50 MB."""
@@ -199,9 +202,9 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
     shape, operands, _, case, index_bits = loop
     if len(shape) == 1:
         if operands.count((1,)) == len(operands):
-            return case, 1, operands, index_bits, 1, (), False, False, False, 0
+            return case, 1, operands, index_bits, 1, (), False, False, False, ()
         steps = tuple([(stride if -1 <= (stride := strides[0]) <= 1 else "other",) for strides in operands])
-        return case, 1, steps, index_bits, 1, (), False, False, False, 0
+        return case, 1, steps, index_bits, 1, (), False, False, False, ()
     classes: list[tuple[int | str, int | str]] = []
     pitches = 0  # the bits of all: what divides their lowest one divides them all
     for strides in operands:
@@ -218,12 +221,12 @@ def class_key(loop: Loop) -> tuple[Any, ...]:
         classes = [("extent", 1) if strides == dense else known for strides, known in zip(operands, classes)]
     size = prod(shape)
     large = size >= LARGE
-    turns = size >= HUGE and case is _TILE
-    huge = turns and len(operands) == 2
-    steady = _steady(shape, operands) if turns else 0
-    fits = _fits(case, shape, steady) if large else _SMALL[case][shape[-1] >= NARROW]
+    fits = _fits(case, shape) if large else _SMALL[case][shape[-1] >= NARROW]
     merges = large and len(shape) > 2 and len(fits) == 2 and _merges(shape[-1], operands)
     fours = large and len(fits) == 2 and _ends_in_fours(shape[-2:], fits)
+    turns = size >= HUGE and case is _TILE
+    huge = turns and len(operands) == 2
+    steady = _steady(shape, operands) if turns else ()
     divisible = 16 if not pitches % 16 else 1 if pitches % 4 else 4
     return case, len(shape), tuple(classes), index_bits, divisible, fits, merges, fours, huge, steady
 
@@ -236,10 +239,8 @@ _SMALL = {
 }
 
 
-def _fits(case: LayoutCase, shape: Ints, steady: int = 0) -> Ints:
+def _fits(case: LayoutCase, shape: Ints) -> Ints:
     """Blocks that reach beyond the last axes by an eighth of them at most, tiles a seventh; lookups' are within a row.
-
-    Where columns begin up to so many rows too early, blocks of more rows are worth it.
 
     >>> _fits(LayoutCase.LOOKUP, (9, 1500)), _fits(LayoutCase.ROWS, (9, 640)), _fits(LayoutCase.TILE, (800, 900))
     ((1024,), (128,), (128, 256))
@@ -249,8 +250,7 @@ def _fits(case: LayoutCase, shape: Ints, steady: int = 0) -> Ints:
         return (min(1 << (last.bit_length() - 1), 8192),) if last >= NARROW else (1,)
     if case is _ROWS:
         return (_filled(last, 2048, 8),)
-    rows = _filled(shape[-2] + steady - 1, 256, 7) if steady else _filled(shape[-2], 128, 7)
-    return rows, _filled(last, 256, 7)
+    return _filled(shape[-2], 128, 7), _filled(last, 256, 7)
 
 
 def _filled(extent: int, block: int, parts: int) -> int:
@@ -282,20 +282,20 @@ def _merges(columns: int, operands: tuple[Ints, ...]) -> bool:
     return all(strides[-3] == columns for strides in operands if strides[-1] == 1)
 
 
-def _steady(shape: Ints, operands: tuple[Ints, ...]) -> int:
-    """What divides the pitches of the one array that is turned, if it divides not all further out.
+def _steady(shape: Ints, operands: tuple[Ints, ...]) -> Ints:
+    """See `LayoutClass.steady`; () where other operands have pitches that are no multiples of 16, or rows are short.
 
-    It costs up to another unit of so many elements in every row, which must not be short.
-
-    >>> [_steady((400, n, 800), ((800, 320000, 1), (n, 1, 400 * n))) for n in (900, 901, 960)]
-    [64, 16, 0]
+    >>> [_steady((400, n, 800), ((800, 320000, 1), (n, 1, 400 * n))) for n in (900, 901, 928, 960, 500)]
+    [(64, 1, 256), (16, 1, 256), (64, 32, 256), (), ()]
     """
-    others = [strides for strides in operands if strides[-1] != 1 or any([pitch % 16 for pitch in strides[:-1]])]  # noqa: C419
-    if shape[-2] < 512 or len(others) != 1 or others[0] is operands[0] or others[0][-2] != 1 or others[0][-1] == 1:
-        return 0
-    *outer, _, pitch = others[0]
-    unit = min(pitch & -pitch, 64)
-    return unit if unit >= 16 and any(further % unit for further in outer) else 0
+    uneven = [strides for strides in operands if strides[-1] != 1 or any([pitch % 16 for pitch in strides[:-1]])]  # noqa: C419
+    if len(uneven) != 1 or operands[0] in uneven or shape[-2] < LONG:
+        return ()
+    *outer, along_rows, pitch = uneven[0]
+    unit, further = min(pitch & -pitch, 64), gcd(64, *outer)
+    if along_rows != 1 or unit < 16 or further >= unit:
+        return ()
+    return unit, further if further >= 16 else 1, _filled(shape[-2] + unit - 1, 256, 7)
 
 
 def _case_as_it_stands(shape: Ints, operand_strides: Sequence[Ints]) -> LayoutCase | None:

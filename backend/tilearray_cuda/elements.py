@@ -14,12 +14,12 @@ from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
 from tilearray_cuda.places import (
     Branch,
     address_of,
+    arguments_of_parts,
     column_term,
     guard_of,
     is_turned,
     last_two,
     pair_of,
-    parts_of,
     term,
 )
 from tilearray_cuda.spec import FLAT_CASES, SECTOR, SMALL, TILE_CASES, VECTOR, KernelSpec, Operand
@@ -226,7 +226,7 @@ def _store(spec: KernelSpec, operand: Operand, value: Value, branch: Branch, pla
     guard = guard_of(spec, operand, branch, place)
     if operand.dtype == "complex128":
         if spec.hanging and spec.merged:
-            arguments = parts_of(spec, operand, branch)
+            arguments = arguments_of_parts(spec, operand, branch)
             return [f"store_parts{_masked(guard)}({operand.name}, {arguments}, {', '.join(value)})"]
         if not place and _dense_axis(spec, operand) == 1:
             arguments = _dense_pairs(spec, operand, branch, 1)

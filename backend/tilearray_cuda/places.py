@@ -143,20 +143,20 @@ def address_of(spec: KernelSpec, operand: Operand, branch: Branch, place: str) -
     """The addresses of an operand's elements."""
     index = index_of(spec, operand, branch, place)
     if spec.hanging:
-        return _hanging_address(spec, operand, index)
+        return _hanging_address(spec, operand, branch, index)
     return f"{operand.name} + {index}" if index else operand.name
 
 
-def _hanging_address(spec: KernelSpec, operand: Operand, index: str) -> str:
+def _hanging_address(spec: KernelSpec, operand: Operand, branch: Branch, index: str) -> str:
     """Columns that begin where units do, and vectors of a row."""
     if operand is spec.hung:
-        column = f"{operand.name} + ({column_term(spec, operand, Branch(None))} - rise)"
+        column = f"{operand.name} + ({column_term(spec, operand, branch)} - rise)"
         return f"tl.multiple_of({column}, [{spec.hanging}, {spec.hanging}]) + slot"
     alike = f"[1, {VECTOR // ITEMSIZE[operand.dtype]}]"
     return f"{operand.name} + tl.max_contiguous(tl.multiple_of({index}, {alike}), {alike})"
 
 
-def parts_of(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
+def arguments_of_parts(spec: KernelSpec, operand: Operand, branch: Branch) -> str:
     """Arguments of the functions that write parts of complex128 where columns begin at rows of their own."""
     offset = f"2 * (row_of_part * {operand.name}_s{spec.rank - 2}).to(tl.int64) + part, COLUMNS"
     inside = f"(row_of_part >= 0) & (row_of_part < n{spec.rank - 2}) & (part < 2 * columns)"

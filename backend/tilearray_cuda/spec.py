@@ -67,7 +67,8 @@ class KernelSpec(NamedTuple):
     merged : whether the columns of tiles are the last axis and the last but two, which are one for what is dense there
     fours : whether the last two extents are multiples of 4, so that masks are alike in vectors
     huge : whether one operand is turned into another, and no cache has room for either
-    steady : what divides the pitches of operands of which one is turned, but for its own further out; 0 if no more
+    steady : (), or of a huge loop that turns one array: elements that divide its pitch along the columns, and fewer
+        that divide its pitches further out; and the rows of a block that fill well if it begins too early
     """
 
     operands: tuple[Operand, ...]
@@ -83,7 +84,7 @@ class KernelSpec(NamedTuple):
     merged: bool = False
     fours: bool = False
     huge: bool = False
-    steady: int = 0
+    steady: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -150,18 +151,19 @@ class KernelSpec(NamedTuple):
         """Bytes of the units of a turned array where the columns of a tile begin, each at another row; 0 if all at one.
 
         In each column of the last axis they lie alike, so what a vector reads and stores of the others is of one row.
-        Of complex128 beside another one in columns of two axes each part would have a row of its own.
         """
         if not (self.steady and self._has_one_result and all(operand.aligned for operand in self.arrays)):
             return 0
-        if any(node[0] in ("gather", "report") for node in self.nodes) or not (self.alone or self._parts_lie_alike):
+        if any(node[0] in ("gather", "report") for node in self.nodes) or self._has_parts_to_read:
             return 0
-        unit = min(self.steady * ITEMSIZE[self.hung.dtype], BURST)
-        return unit if unit >= LINE else 0
+        size = ITEMSIZE[self.hung.dtype]
+        unit = min(self.steady[0] * size, BURST)
+        return unit if unit >= LINE and unit > self.steady[1] * size else 0
 
     @property
-    def _parts_lie_alike(self) -> bool:
-        return not self.merged or all(operand.dtype != "complex128" for operand in self.arrays)
+    def _has_parts_to_read(self) -> bool:
+        """Whether complex128 lie beside the turned array, in columns of two axes: parts have rows in stores alone."""
+        return self.merged and not self.alone and any(operand.dtype == "complex128" for operand in self.arrays)
 
     @property
     def hung(self) -> Operand:
@@ -176,7 +178,7 @@ class KernelSpec(NamedTuple):
     @property
     def rise_by(self) -> int:
         """What divides the elements by which columns begin too early."""
-        return min(self.divisible, max(VECTOR // ITEMSIZE[self.hung.dtype], 1))
+        return min(self.divisible, VECTOR // ITEMSIZE[self.hung.dtype])
 
     @property
     def alone(self) -> bool:

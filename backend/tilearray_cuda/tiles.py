@@ -82,8 +82,11 @@ def tile_of(spec: KernelSpec, arch: int) -> Tile:
         return _looked_up(tables["outer" if spec.repeats else "lookup"][itemsize], spec.fits[0])
     if spec.case == "rows":
         return _in_rows(tables["rows"][itemsize], spec.fits[0])
+    if spec.hanging and any(node[0] == "call" for node in spec.nodes):
+        copied = ""  # what is computed needs registers
     tile = tables[_kind(spec) + copied][itemsize]
-    return _over_axes(tile, (spec.fits[0], tile.columns) if spec.merged else spec.fits)
+    rows, columns = spec.fits
+    return _over_axes(tile, (spec.steady[2] if spec.hanging else rows, tile.columns if spec.merged else columns))
 
 
 _PARTS = {8: 2, 16: 8}

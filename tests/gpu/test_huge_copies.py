@@ -54,7 +54,7 @@ def test_copies_of_permuted_arrays(name: str, dtype: str) -> None:
         read = box(ta.asarray(source, device="cuda", copy=True), shape, pitches, start).permute_dims(2, 1, 0)
         written = box(ours, shape[::-1], out_pitches, start)
         loop = make_loop(read.shape, [written._signature.layout.strides, read._signature.layout.strides])
-        assert (layout_class(loop).huge, layout_class(loop).steady) == (True, 64)
+        assert (layout_class(loop).huge, layout_class(loop).steady[0]) == (True, 64)
         written[...] = read
         box(target, shape[::-1], out_pitches, start)[...] = box(source, shape, pitches, start).transpose(2, 1, 0)
         assert ta.to_numpy(ours).tobytes() == target.tobytes(), (name, dtype, start)

@@ -275,6 +275,27 @@ def test_columns_that_begin_where_bursts_do_are_read_and_stored_in_vectors(dtype
     assert code.shared == kernel.source.tile.rows * kernel.source.tile.columns * size
 
 
+def test_columns_begin_where_bursts_do_only_if_rows_do_not() -> None:
+    """256 bytes are 32 float64, and 16 complex128; and the tiles of others are as they were."""
+    dense = (320_000, 800, 1)
+    for rows, hanging in ((900, (128, 256, 256, 256)), (912, (128, 256, 256, 0)), (928, (128, 256, 0, 0))):
+        for dtype, unit in zip(("float16", "float32", "float64", "complex128"), hanging, strict=True):
+            kernel = kernel_for(body_for("identity", [dtype]), (rows, 400, 800), [dense, (1, rows, 400 * rows)])
+            assert kernel.spec.hanging == unit, (rows, dtype)
+    for rows in (516, 592, 624):
+        strides = [dense, (1, rows, 400 * rows)]
+        kernels = [kernel_for(body_for("identity", ["uint8"]), (rows, 400, 800), strides)]
+        kernels.append(kernel_for(body_for("identity", ["float16"]), (rows, 400, 800), strides, aligned=False))
+        for kernel in kernels:
+            assert kernel.spec.hanging == 0
+            assert kernel.source.tile.rows <= 128
+    half = [
+        kernel_for(body_for(name, ["float16"]), (900, 400, 800), [dense, (1, 900, 360_000)])
+        for name in ("identity", "sin")
+    ]
+    assert [kernel.source.tile.of_a_thread for kernel in half] == [128, 64], "what is computed needs registers"
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
 def test_what_is_read_of_one_turned_array_stays_in_the_cache(dtype: str) -> None:
     """Not of arrays that the cache has room for, nor beside another one, nor where nothing is turned."""
