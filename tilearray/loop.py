@@ -250,7 +250,7 @@ def _fits(case: LayoutCase, shape: Ints) -> Ints:
         return (min(1 << (last.bit_length() - 1), 8192),) if last >= NARROW else (1,)
     if case is _ROWS:
         return (_filled(last, 2048, 8),)
-    return _filled(shape[-2], 128, 7), _filled(last, 256, 7)
+    return 256 if -shape[-2] % 256 * 32 <= shape[-2] else _filled(shape[-2], 128, 7), _filled(last, 256, 7)
 
 
 def _filled(extent: int, block: int, parts: int) -> int:

@@ -3,7 +3,8 @@
 The figures for sm_90 were measured on an H200 (`benchmarks/tune.py`); other architectures use them until they have rows
 of their own. The cost model is short: a program moves enough bytes to hide their latency, a thread reads and writes
 vectors of 16 bytes, and the last block reaches beyond the end of an axis by no more than an eighth of the axis, tiles
-by a seventh (`fits`, a part of the layout class).
+by a seventh, and those of 256 rows by a thirty-second (`fits`, a part of the layout class): in such, bytes were copied
+at 0.97 of a copy's rate, and at 0.62 where half of the last one lay outside.
 """
 
 from __future__ import annotations

@@ -284,6 +284,13 @@ def test_rows_that_begin_anywhere_along_axes_further_out(rows, columns, steady):
     assert layout_class(make_loop((16384, 16384), [(16384, 1), (1, 16384)])).steady == ()
 
 
+@pytest.mark.parametrize(
+    ("rows", "block"), [(16384, 256), (1024, 256), (8000, 256), (896, 128), (1100, 128), (900, 128), (768, 256)]
+)
+def test_blocks_of_256_rows_are_well_filled(rows, block):
+    assert layout_class(make_loop((rows, 4096), [(4096, 1), (1, rows)])).fits[0] == block
+
+
 def test_blocks_do_not_depend_on_how_rows_begin():
     """But for those that may begin too early, which no bytes do."""
     for rows, fits in ((900, (128, 128)), (960, (128, 128)), (516, (64, 128))):
