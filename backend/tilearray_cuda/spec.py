@@ -151,6 +151,7 @@ class KernelSpec(NamedTuple):
         """Bytes of the units of a turned array where the columns of a tile begin, each at another row; 0 if all at one.
 
         In each column of the last axis they lie alike, so what a vector reads and stores of the others is of one row.
+        Where all of its rows begin at such units, nothing is to be gained.
         """
         if not (self.steady and self._has_one_result and all(operand.aligned for operand in self.arrays)):
             return 0
