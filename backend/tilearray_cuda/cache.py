@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilearray_cuda.cubin import Cubin, key_of, open_file, pack, read, read_head, write
 
-if TYPE_CHECKING:  # importing it would take an eighth of the first operation
+if TYPE_CHECKING:  # with all that it imports, it took 7 ms of a first operation's 18
     from pathlib import Path
 
 __all__ = [
