@@ -248,6 +248,19 @@ def test_columns_begin_where_bursts_of_memory_do(
             assert interpreter.run(call, tile).tobytes() == (y + x).tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "bool"])
+@pytest.mark.parametrize("pitches", [(512, 256), (528, 272)])
+def test_bytes_are_turned_in_256_rows(
+    pitches: tuple[int, int], dtype: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "LARGE", 1)
+    x, out = strided(dtype, (512, 256), (1, pitches[0]), 1), strided(dtype, (512, 256), (pitches[1], 1), 0)
+    for index_bits in (32, 64):
+        call = planned("bitwise_invert", x, out=out, index_bits=index_bits)
+        assert call.kernel.source.tile == (256, 128, 16)
+        assert interpreter.run(call).tobytes() == np.invert(x).tobytes()
+
+
 # shape, strides of x and of y; the result is in C order, its columns and the axis before them are one
 MERGED: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
     "first and last swapped of 3": ((70, 5, 90), (450, 90, 1), (1, 70, 350)),
