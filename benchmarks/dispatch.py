@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-STUB = ROOT / "tests" / "stub_cuda" / "stub_cuda.c"
+STUB = ROOT / "tests" / "runtime" / "stub_driver" / "stub_driver.c"
 FRESH = 2000
 """Operations on shapes that were never seen."""
 
@@ -84,9 +84,9 @@ def operands() -> dict[str, Any]:
 
 def pieces(names: dict[str, Any]) -> dict[str, Any]:
     """What the parts of ``a + b`` are written over: what its plan holds, and memory of its own."""
-    from tilearray.context import STATE
-    from tilearray_cuda.blocks import Buffer
-    from tilearray_cuda.driver import TORCH
+    from tilearray.engine.context import STATE
+    from tilearray_cuda.runtime.driver import TORCH
+    from tilearray_cuda.runtime.memory.buffers import Buffer
 
     a, b, add = names["a"], names["b"], names["add"]
     a + b

@@ -21,16 +21,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import tilearray as ta
-from tilearray import dtypes, gather, ramps, warm
+from tilearray import dtypes
+from tilearray.commands.cache import warm
 from tilearray.errors import TileArrayError
-from tilearray.loop import layout_class, make_loop
+from tilearray.functions import ranges
+from tilearray.functions.indexing import gather
+from tilearray.geometry.loop import layout_class, make_loop
 from tilearray.ops import OPS
-from tilearray.rounding import variant
-from tilearray.systems import SEMANTICS
-from tilearray_cuda.casting import UnsupportedCastError
-from tilearray_cuda.codegen import generate
+from tilearray.ops.options import variant
+from tilearray.promotion.systems import SEMANTICS
 from tilearray_cuda.kernel import fixed_by_loop
-from tilearray_cuda.spec import make_spec
+from tilearray_cuda.kernels.casts import UnsupportedCastError
+from tilearray_cuda.kernels.source import generate
+from tilearray_cuda.kernels.spec import make_spec
 
 ARCHITECTURES = (80, 90, 120)
 EXTENTS = (3, 5, 1009, 1013)
@@ -82,8 +85,8 @@ def moving() -> Iterator[tuple[Any, Any, tuple[bool, ...]]]:
     for dtype, index, checked in itertools.product(SIZES, (("int64",), ("uint64", "int32")), (False, True)):
         made += [gather._gathering(dtype, index, checked), gather._placing(index, checked)]
         made += [gather._scattering(dtype, is_number) for is_number in (False, True)]
-    made += [ramps._stepping(carrier, dtype) for carrier in ("int64", "uint64", "float64") for dtype in SIZES]
-    made += [ramps._spacing(dtype, down) for dtype in SIZES for down in (False, True)]
+    made += [ranges._stepping(carrier, dtype) for carrier in ("int64", "uint64", "float64") for dtype in SIZES]
+    made += [ranges._spacing(dtype, down) for dtype in SIZES for down in (False, True)]
     shapes = (((1000,), (1,)), ((96, 640), (640, 1)), ((640, 96), (1, 640)), ((4, 30, 40), (1200, 1, 30)))
     for body, (shape, strides), aligned in itertools.product(dict.fromkeys(made), shapes, (True, False)):
         arrays = len(body.outputs) + sum(kind == "array" for kind, _ in body.inputs)

@@ -58,8 +58,8 @@ class Config(ctypes.Structure):
 
 def launching(parts: Mapping[str, Any], stream: int) -> dict[str, Any]:
     """What the forms are written over: the kernel of ``a + b`` on a stream, by every name that it has."""
-    from tilearray_cuda.driver import STREAMS, api
-    from tilearray_cuda.launch import reference
+    from tilearray_cuda.runtime.driver import STREAMS, api
+    from tilearray_cuda.runtime.launch import reference
 
     function, slab, start = parts["plan"].kernel.function, parts["slab"], parts["start"]
     values = ctypes.addressof(slab) + start
@@ -120,8 +120,8 @@ def of_ctypes() -> dict[str, Any]:
 
 def kernel_of(parts: Mapping[str, Any]) -> Any:
     """The same kernel as a CUkernel, which is bound to no context."""
-    from tilearray_cuda.compile import cubin_of
-    from tilearray_cuda.driver import api, call
+    from tilearray_cuda.kernels.compile import cubin_of
+    from tilearray_cuda.runtime.driver import api, call
 
     kernel = parts["plan"].kernel
     cubin = cubin_of(kernel.source, kernel.function.device.arch)

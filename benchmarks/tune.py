@@ -1,7 +1,7 @@
 """Tile sizes, tried one after the other on a GPU: ``python -m benchmarks.tune [CASE ...] [--out FILE]``.
 
 Each case is a sum over a layout, or a copy out of one. Its kernel is made with each candidate in the place of what
-`tilearray_cuda.tiles` says, compiled in parallel, and timed beside the copy. The fastest are printed; what is chosen
+`tilearray_cuda.kernels.schedules.tile_sizes` says, compiled in parallel, and timed beside the copy. The fastest are printed; what is chosen
 goes into the tables of that module by hand.
 """
 
@@ -17,14 +17,16 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import tilearray as ta
-from tilearray import ops
-from tilearray.body import Body, body_of
-from tilearray.loop import Loop, layout_class, make_loop
-from tilearray_cuda import cache, codegen, kernel, launch
-from tilearray_cuda.codegen import Source, generate
-from tilearray_cuda.compile import cubin_of
-from tilearray_cuda.spec import KernelSpec, make_spec
-from tilearray_cuda.tiles import Tile
+from tilearray.geometry.loop import Loop, layout_class, make_loop
+from tilearray.ops import arithmetic
+from tilearray.ops.typing import Body, body_of
+from tilearray_cuda import kernel
+from tilearray_cuda.kernels import disk_cache, source
+from tilearray_cuda.kernels.compile import cubin_of
+from tilearray_cuda.kernels.schedules.tile_sizes import Tile
+from tilearray_cuda.kernels.source import Source, generate
+from tilearray_cuda.kernels.spec import KernelSpec, make_spec
+from tilearray_cuda.runtime import launch
 
 N = 16384
 WARM, ROUNDS, CALLS = 2, 5, 6
@@ -112,7 +114,7 @@ class Operation(NamedTuple):
 def operation_of(case: Case, dtype: str) -> Operation:
     """Make the operands and the result, and plan the sum or the copy."""
     operands = case.views(*[ta.full(shape, 3, dtype=dtype, device="cuda") for shape in case.shapes])
-    op = ops.add if len(operands) == 2 else ops.assign
+    op = arithmetic.add if len(operands) == 2 else arithmetic.assign
     out = ta.empty(ta.broadcast_shapes(*[x.shape for x in operands]), dtype=dtype, device="cuda")
     arrays = (out, *operands)
     strides = [each._signature.layout.broadcast_to(out.shape).strides for each in arrays]
@@ -126,15 +128,15 @@ def source_with(spec: KernelSpec, tile: Tile | None, arch: int) -> Source:
     """The kernel's source with another tile; None for the one of the tables."""
     if tile is None:
         return generate(spec, arch)
-    original = codegen.tile_of
-    codegen.tile_of = lambda spec, arch: tile
+    original = source.tile_of
+    source.tile_of = lambda spec, arch: tile
     try:
         return generate(spec, arch)
     finally:
-        codegen.tile_of = original
+        source.tile_of = original
 
 
-def compiled(source: Source, arch: int) -> cache.Cubin | None:
+def compiled(source: Source, arch: int) -> disk_cache.Cubin | None:
     """A worker's task; None for what the compiler refuses."""
     try:
         return cubin_of(source, arch)
@@ -165,7 +167,7 @@ def copy_rate() -> float:
     return 2 * x.nbytes / seconds(lambda: ta.positive(x, out=y))
 
 
-def measured(name: str, dtype: str, cubins: list[cache.Cubin | None], first: int, send: Any) -> None:
+def measured(name: str, dtype: str, cubins: list[disk_cache.Cubin | None], first: int, send: Any) -> None:
     """Time the candidates of a case from one on, in a process of its own: a kernel that faults ends it."""
     device: Any = ta.devices()[0].backend
     given, rate = operation_of(CASES[name], dtype), copy_rate()
@@ -178,7 +180,7 @@ def measured(name: str, dtype: str, cubins: list[cache.Cubin | None], first: int
     send.send((None, None))
 
 
-def rates(name: str, dtype: str, cubins: list[cache.Cubin | None]) -> dict[int, float]:
+def rates(name: str, dtype: str, cubins: list[disk_cache.Cubin | None]) -> dict[int, float]:
     """The part of the copy's rate by candidate; those that fault are told and left out."""
     context, found, first = multiprocessing.get_context("spawn"), dict[int, float](), 0
     while True:
@@ -217,7 +219,7 @@ def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, A
             yield {"case": name, "dtype": dtype, "now": found.get(0), "best": [(found[at], tiles[at]) for at in best]}
 
 
-def timed(device: Any, given: Operation, source: Source, cubin: cache.Cubin) -> float:
+def timed(device: Any, given: Operation, source: Source, cubin: disk_cache.Cubin) -> float:
     """Bytes a second of a kernel; 0 where the device does not take it."""
     try:
         made = kernel.Kernel(given.spec, source, launch.load_function(device, cubin))

@@ -1,27 +1,11 @@
 """NumPy-like expressions over strided arrays that you already hold, on the GPU or the host, without a copy.
 
 ``ta.asarray(x)`` takes arrays of NumPy, torch, CuPy and JAX as they are; operators promote through a dtype lattice,
-broadcast, and run as one kernel on any layout. See `tilearray.ops` for the table of operations.
+broadcast, and run as one kernel on any layout. See `tilearray.ops.arithmetic` for the table of operations.
 """
 
 from tilearray import cuda as cuda
-from tilearray import inspection as _inspection
 from tilearray.array import Array
-from tilearray.context import can_cast, get_semantics, promote_types, result_type, semantics, set_semantics
-from tilearray.conversion import astype, set_transfer_guard, to_device, to_numpy
-from tilearray.creation import (
-    arange,
-    empty,
-    empty_like,
-    full,
-    full_like,
-    linspace,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
-from tilearray.devices import Device, default_device, devices, set_default_device
 from tilearray.dtypes import (
     bfloat16,
     complex64,
@@ -51,6 +35,8 @@ from tilearray.dtypes import (
     uint64,
 )
 from tilearray.dtypes import bool_ as bool
+from tilearray.engine.context import can_cast, get_semantics, promote_types, result_type, semantics, set_semantics
+from tilearray.engine.devices import Device, default_device, devices, set_default_device
 from tilearray.errors import (
     AxisError,
     BroadcastError,
@@ -70,26 +56,25 @@ from tilearray.errors import (
     TileArrayError,
     WriteError,
 )
-from tilearray.explanation import PromotionExplanation, explain_promotion
-from tilearray.frameworks import array_agnostic, to_cupy, to_jax, to_torch
-from tilearray.functions import (
-    clip,
-    divmod,
-    frexp,
-    isclose,
-    left_shift,
-    mod,
-    nan_to_num,
-    power,
-    right_shift,
-    true_divide,
+from tilearray.functions import inspection as _inspection
+from tilearray.functions.creation import (
+    arange,
+    empty,
+    empty_like,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
 )
-from tilearray.gather import set_index_check
-from tilearray.importing import asarray, from_dlpack
-from tilearray.inspection import array_namespace_info as __array_namespace_info__
-from tilearray.joining import concat, repeat, roll, stack, tile
-from tilearray.layout import broadcast_shapes
-from tilearray.manipulation import (
+from tilearray.functions.indexing.gather import set_index_check
+from tilearray.functions.indexing.take import take, take_along_axis
+from tilearray.functions.inspection import array_namespace_info as __array_namespace_info__
+from tilearray.functions.joining import concat, repeat, roll, stack, tile
+from tilearray.functions.linalg import einsum, matmul, matrix_transpose, tensordot, vecdot
+from tilearray.functions.manipulation import (
     as_strided,
     broadcast_arrays,
     broadcast_to,
@@ -106,7 +91,16 @@ from tilearray.manipulation import (
     unstack,
     view,
 )
-from tilearray.ops import (
+from tilearray.functions.reductions import all, any, count_nonzero, max, mean, min, prod, std, sum, var
+from tilearray.functions.scans import cumulative_prod, cumulative_sum, diff
+from tilearray.functions.searching import argmax, argmin, argsort, nonzero, searchsorted, sort
+from tilearray.functions.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
+from tilearray.functions.triangular import eye, meshgrid, tril, triu
+from tilearray.geometry.layout import broadcast_shapes
+from tilearray.interchange.asarray import asarray, from_dlpack
+from tilearray.interchange.export import astype, set_transfer_guard, to_device, to_numpy
+from tilearray.interchange.to_frameworks import array_agnostic, to_cupy, to_jax, to_torch
+from tilearray.ops.arithmetic import (
     abs,
     add,
     bitwise_and,
@@ -142,7 +136,19 @@ from tilearray.ops import (
     subtract,
     where,
 )
-from tilearray.ops_functions import (
+from tilearray.ops.composed import (
+    clip,
+    divmod,
+    frexp,
+    isclose,
+    left_shift,
+    mod,
+    nan_to_num,
+    power,
+    right_shift,
+    true_divide,
+)
+from tilearray.ops.elementary import (
     acos,
     acosh,
     asin,
@@ -176,7 +182,8 @@ from tilearray.ops_functions import (
     tan,
     tanh,
 )
-from tilearray.ops_parts import (
+from tilearray.ops.explain_promotion import PromotionExplanation, explain_promotion
+from tilearray.ops.number_parts import (
     angle,
     ceil,
     conj,
@@ -195,14 +202,7 @@ from tilearray.ops_parts import (
     signbit,
     trunc,
 )
-from tilearray.products import einsum, matmul, matrix_transpose, tensordot, vecdot
-from tilearray.promotion import Semantics
-from tilearray.reductions import all, any, count_nonzero, max, mean, min, prod, std, sum, var
-from tilearray.scans import cumulative_prod, cumulative_sum, diff
-from tilearray.searching import argmax, argmin, argsort, nonzero, searchsorted, sort
-from tilearray.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
-from tilearray.taking import take, take_along_axis
-from tilearray.triangles import eye, meshgrid, tril, triu
+from tilearray.promotion.semantics import Semantics
 
 __version__ = "0.1.0.dev0"
 __array_api_version__ = _inspection.API_VERSION

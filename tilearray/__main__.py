@@ -2,7 +2,7 @@
 
 import sys
 
-from tilearray.cli import main
+from tilearray.commands.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

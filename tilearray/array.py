@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from tilearray import conversion, dtypes, functions, indexing, inspection, manipulation, ops, printing, products, views
-from tilearray.base import ArrayBase
-from tilearray.devices import Device
-from tilearray.elementwise import copy_of
+from tilearray import dtypes
+from tilearray.engine.devices import Device
+from tilearray.engine.signature import ArrayBase
 from tilearray.errors import OperandError
-from tilearray.interchange import cuda_array_interface, numpy_functions
-from tilearray.operators import (
+from tilearray.functions import inspection, linalg, manipulation, numpy_dispatch, printing
+from tilearray.functions.indexing import assign, views
+from tilearray.interchange import cuda_array_interface, export
+from tilearray.ops import arithmetic, composed
+from tilearray.ops.op import Op, copy_of
+from tilearray.ops.operators import (
     in_place_operator_of,
     matrix_operators,
     operator_of,
@@ -31,7 +34,7 @@ from tilearray.operators import (
 Binary = Callable[[Any, Any], Any]
 
 
-def _binary(op: ops.Op) -> tuple[Binary, Binary, Binary]:
+def _binary(op: Op) -> tuple[Binary, Binary, Binary]:
     """The method of an operator, its reflected form, and its in-place form."""
     return operator_of(op), reflected_operator_of(op), in_place_operator_of(op)
 
@@ -117,17 +120,17 @@ class Array(ArrayBase):
     @property
     def mT(self) -> Array:
         """The view with its last two axes exchanged."""
-        return products.matrix_transpose(self)
+        return linalg.matrix_transpose(self)
 
     @property
     def real(self) -> Array:
         """The real part, a view; of real arrays the array itself."""
-        return conversion.part(self, 0)
+        return export.part(self, 0)
 
     @property
     def imag(self) -> Array:
         """The imaginary part, a view; complex arrays only."""
-        return conversion.part(self, 1)
+        return export.part(self, 1)
 
     # ------------------------------------------------------------------ views and copies
 
@@ -163,26 +166,26 @@ class Array(ArrayBase):
         self, dtype: Any, /, *, copy: bool = True, device: Any = None, rounding: Any = None, saturate: bool = False
     ) -> Array:
         """Return the values in another dtype, each rounded once; floats saturate in integers, and NaN becomes 0."""
-        return conversion.astype(self, dtype, copy=copy, device=device, rounding=rounding, saturate=saturate)
+        return export.astype(self, dtype, copy=copy, device=device, rounding=rounding, saturate=saturate)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
         """Return the array on another device: itself where it is there already, else a copy."""
-        return conversion.to_device(self, device, stream=stream)
+        return export.to_device(self, device, stream=stream)
 
     def item(self, *index: int) -> Any:
         """Return the one element, or the element at an index, as a Python number."""
-        return conversion.item(self, *index)
+        return export.item(self, *index)
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
-        return conversion.tolist(self)
+        return export.tolist(self)
 
     # ------------------------------------------------------------------ Python protocols
 
     __getitem__ = views.get
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        indexing.set(self, key, value)
+        assign.set(self, key, value)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -195,26 +198,26 @@ class Array(ArrayBase):
         return (self[position] for position in range(self.shape[0]))
 
     def __contains__(self, value: Any, /) -> bool:
-        return conversion.contains(self, value)
+        return export.contains(self, value)
 
     def __bool__(self) -> bool:
-        return bool(conversion.single(self, "bool"))
+        return bool(export.single(self, "bool"))
 
     def __int__(self) -> int:
-        return int(conversion.single(self, "int"))
+        return int(export.single(self, "int"))
 
     def __float__(self) -> float:
-        return float(conversion.single(self, "float"))
+        return float(export.single(self, "float"))
 
     def __complex__(self) -> complex:
-        return complex(conversion.single(self, "complex"))
+        return complex(export.single(self, "complex"))
 
     def __index__(self) -> int:
         if self.shape or dtypes.info(self.dtype).kind not in ("int", "uint"):
             raise OperandError(
                 f"index: expected a 0-d integer array, got {self.dtype.name} of shape {self.shape}; write int(x)"
             )
-        return int(conversion.single(self, "index"))
+        return int(export.single(self, "index"))
 
     def __repr__(self) -> str:
         return printing.array_repr(self)
@@ -232,7 +235,7 @@ class Array(ArrayBase):
         return memo.setdefault(id(self), self.copy())
 
     def __reduce__(self) -> tuple[Callable[..., Array], tuple[Any, ...]]:
-        return conversion.rebuild, (conversion.to_numpy(self), str(self.device))
+        return export.rebuild, (export.to_numpy(self), str(self.device))
 
     # ------------------------------------------------------------------ exchange
 
@@ -240,13 +243,13 @@ class Array(ArrayBase):
         return inspection.namespace(api_version)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return conversion.as_ndarray(self, dtype, copy)
+        return export.as_ndarray(self, dtype, copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return numpy_functions.from_ufunc(ufunc, method, inputs, kwargs)
+        return numpy_dispatch.from_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        return numpy_functions.from_function(function, args, kwargs)
+        return numpy_dispatch.from_function(function, args, kwargs)
 
     def __dlpack__(
         self,
@@ -256,10 +259,10 @@ class Array(ArrayBase):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        return conversion.to_dlpack(self, stream, max_version, dl_device, copy)
+        return export.to_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return conversion.dlpack_device(self)
+        return export.dlpack_device(self)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -267,36 +270,36 @@ class Array(ArrayBase):
 
     # ------------------------------------------------------------------ operators
 
-    __pos__ = unary_operator_of(ops.positive)
-    __neg__ = unary_operator_of(ops.negative)
-    __abs__ = unary_operator_of(ops.abs)
-    __invert__ = unary_operator_of(ops.bitwise_invert)
+    __pos__ = unary_operator_of(arithmetic.positive)
+    __neg__ = unary_operator_of(arithmetic.negative)
+    __abs__ = unary_operator_of(arithmetic.abs)
+    __invert__ = unary_operator_of(arithmetic.bitwise_invert)
 
-    __add__, __radd__, __iadd__ = _binary(ops.add)
-    __sub__, __rsub__, __isub__ = _binary(ops.subtract)
-    __mul__, __rmul__, __imul__ = _binary(ops.multiply)
-    __truediv__, __rtruediv__, __itruediv__ = _binary(ops.divide)
-    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary(ops.floor_divide)
-    __mod__, __rmod__, __imod__ = _binary(ops.remainder)
-    __pow__, __rpow__, __ipow__ = _binary(ops.pow)
-    __and__, __rand__, __iand__ = _binary(ops.bitwise_and)
-    __or__, __ror__, __ior__ = _binary(ops.bitwise_or)
-    __xor__, __rxor__, __ixor__ = _binary(ops.bitwise_xor)
-    __lshift__, __rlshift__, __ilshift__ = _binary(ops.bitwise_left_shift)
-    __rshift__, __rrshift__, __irshift__ = _binary(ops.bitwise_right_shift)
+    __add__, __radd__, __iadd__ = _binary(arithmetic.add)
+    __sub__, __rsub__, __isub__ = _binary(arithmetic.subtract)
+    __mul__, __rmul__, __imul__ = _binary(arithmetic.multiply)
+    __truediv__, __rtruediv__, __itruediv__ = _binary(arithmetic.divide)
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary(arithmetic.floor_divide)
+    __mod__, __rmod__, __imod__ = _binary(arithmetic.remainder)
+    __pow__, __rpow__, __ipow__ = _binary(arithmetic.pow)
+    __and__, __rand__, __iand__ = _binary(arithmetic.bitwise_and)
+    __or__, __ror__, __ior__ = _binary(arithmetic.bitwise_or)
+    __xor__, __rxor__, __ixor__ = _binary(arithmetic.bitwise_xor)
+    __lshift__, __rlshift__, __ilshift__ = _binary(arithmetic.bitwise_left_shift)
+    __rshift__, __rrshift__, __irshift__ = _binary(arithmetic.bitwise_right_shift)
 
-    __eq__ = operator_of(ops.equal)  # type: ignore[assignment]
-    __ne__ = operator_of(ops.not_equal)  # type: ignore[assignment]
-    __lt__ = operator_of(ops.less)
-    __le__ = operator_of(ops.less_equal)
-    __gt__ = operator_of(ops.greater)
-    __ge__ = operator_of(ops.greater_equal)
+    __eq__ = operator_of(arithmetic.equal)  # type: ignore[assignment]
+    __ne__ = operator_of(arithmetic.not_equal)  # type: ignore[assignment]
+    __lt__ = operator_of(arithmetic.less)
+    __le__ = operator_of(arithmetic.less_equal)
+    __gt__ = operator_of(arithmetic.greater)
+    __ge__ = operator_of(arithmetic.greater_equal)
 
     def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
-        return functions.divmod(self, other) if takes(ops.floor_divide, other) else NotImplemented
+        return composed.divmod(self, other) if takes(arithmetic.floor_divide, other) else NotImplemented
 
     def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
-        return functions.divmod(other, self) if takes(ops.floor_divide, other) else NotImplemented
+        return composed.divmod(other, self) if takes(arithmetic.floor_divide, other) else NotImplemented
 
     __matmul__, __rmatmul__, __imatmul__ = matrix_operators()
 

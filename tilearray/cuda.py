@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tilearray.context import STATE, Block
-from tilearray.devices import Device, as_device, default_device
+from tilearray.engine.context import STATE, Block
+from tilearray.engine.devices import Device, as_device, default_device
 from tilearray.errors import DeviceError, OperandError
 
 if TYPE_CHECKING:
     from tilearray_cuda.device import CudaDevice
-    from tilearray_cuda.memory import Statistics
+    from tilearray_cuda.runtime.memory.allocator import Statistics
 
 __all__ = [
     "Event",
@@ -91,7 +91,7 @@ class Stream:
     __slots__ = ("__weakref__", "_backend", "_stream", "device", "handle")
 
     def __init__(self, device: Device | str | None = None) -> None:
-        from tilearray_cuda.stream import Stream as DriverStream
+        from tilearray_cuda.runtime.streams import Stream as DriverStream
 
         self._backend = _backend(device, "Stream")
         self._stream: object = DriverStream(self._backend)
@@ -120,13 +120,13 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait for everything launched on the stream."""
-        from tilearray_cuda import stream as streams
+        from tilearray_cuda.runtime import streams
 
         streams.synchronize(self._backend, self.handle)
 
     def is_done(self) -> bool:
         """Return whether everything launched on the stream is done; does not wait."""
-        from tilearray_cuda import stream as streams
+        from tilearray_cuda.runtime import streams
 
         return streams.is_done(self._backend, self.handle)
 
@@ -165,7 +165,7 @@ class Event:
     __slots__ = ("_event", "timing")
 
     def __init__(self, *, timing: bool = False, device: Device | str | None = None) -> None:
-        from tilearray_cuda.stream import Event as DriverEvent
+        from tilearray_cuda.runtime.streams import Event as DriverEvent
 
         self._event = DriverEvent(_backend(device, "Event"), timing)
         self.timing = timing
@@ -219,7 +219,7 @@ class stream(Block):  # noqa: N801 - called like a function
 
     def _backend(self) -> CudaDevice:
         default = _backend(None, "stream")  # initialises the driver
-        from tilearray_cuda.stream import device_of
+        from tilearray_cuda.runtime.streams import device_of
 
         index = device_of(self._handle)
         return default if index == default.index else _backend(f"cuda:{index}", "stream")
@@ -262,7 +262,7 @@ def stream_on(handle: int, device: Device) -> int:
     if not handle:
         return _LEGACY
     _backend(device, "stream")  # initialises the driver
-    from tilearray_cuda.stream import device_of
+    from tilearray_cuda.runtime.streams import device_of
 
     return handle if device_of(handle) == device.index else _LEGACY
 
@@ -279,7 +279,7 @@ def current_stream() -> Stream:
     handle: int = STATE.get().stream
     device = None
     if handle:
-        from tilearray_cuda.stream import device_of
+        from tilearray_cuda.runtime.streams import device_of
 
         device = f"cuda:{device_of(handle)}"
     return Stream._of(handle, _backend(device, "current_stream"), None)

@@ -41,7 +41,7 @@ def device_count() -> int:
     if _library_error():
         return 0
     try:
-        from tilearray_cuda import driver
+        from tilearray_cuda.runtime import driver
 
         return driver.device_count()
     except Exception:

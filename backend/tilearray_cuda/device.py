@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_cuda import sources
-from tilearray_cuda.blocks import Buffer
-from tilearray_cuda.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
 from tilearray_cuda.errors import NoDeviceError
-from tilearray_cuda.memory import Allocator, Statistics
-from tilearray_cuda.reports import Reports
-from tilearray_cuda.staging import Staging, download_array, upload_array
-from tilearray_cuda.stream import Events, home_of
+from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
+from tilearray_cuda.runtime.index_errors import Reports
+from tilearray_cuda.runtime.memory import allocators
+from tilearray_cuda.runtime.memory.allocator import Allocator, Statistics
+from tilearray_cuda.runtime.memory.buffers import Buffer
+from tilearray_cuda.runtime.staging import Staging, download_array, upload_array
+from tilearray_cuda.runtime.streams import Events, home_of
 
 
 class CudaDevice:
@@ -201,6 +201,6 @@ def opened() -> list[CudaDevice]:
 
 def set_allocator(allocator: Any) -> None:
     """Take memory from another allocator on all GPUs; None for the driver's pool. See `sources.adapt`."""
-    sources.choose(allocator)
+    allocators.choose(allocator)
     for device in opened():
-        device.memory.use(sources.current(device))
+        device.memory.use(allocators.current(device))

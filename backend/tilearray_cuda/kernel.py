@@ -10,12 +10,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tilearray_cuda import calls, launch
-from tilearray_cuda.codegen import Source, generate, open_strides
-from tilearray_cuda.compile import cubin_of
-from tilearray_cuda.dtypes import ITEMSIZE, STORAGE
-from tilearray_cuda.spec import FLAT_CASES, KernelSpec, make_spec
-from tilearray_cuda.tiles import Tile
+from tilearray_cuda.kernels.compile import cubin_of
+from tilearray_cuda.kernels.schedules.tile_sizes import Tile
+from tilearray_cuda.kernels.source import Source, generate, open_strides
+from tilearray_cuda.kernels.spec import FLAT_CASES, KernelSpec, make_spec
+from tilearray_cuda.kernels.storage import ITEMSIZE, STORAGE
+from tilearray_cuda.runtime import call_source, launch
 
 Launch = Callable[..., None]
 
@@ -79,7 +79,7 @@ class Kernel:
 
     def bind(self, loop: Any) -> Launch:
         """Fix the loop: the result is called with a stream and ``buffer, byte offset`` or ``number, 0`` an operand."""
-        return calls.bind_operands(
+        return call_source.bind_operands(
             self.arguments, self.fixed(loop), self.shifts(loop), self.converters, self.spec.outputs
         )
 
@@ -90,7 +90,7 @@ class Kernel:
         ----------
         loop : Loop
         rule : Rule
-            Of the kernel's body, the same for all calls; `tilearray.calls` says what it has.
+            Of the kernel's body, the same for all calls; `tilearray.engine.call` says what it has.
         signature : Signature or None
             Of the array to make; None where the first operand is written.
         gaps : tuple
@@ -127,7 +127,7 @@ class Kernel:
             if take is not None and convert is not None:
                 converters[i] = _composed(convert, take)
                 kinds[i] = kinds[i] if rule.raw else "number"
-        bind = calls.written_out("into" if same else "new", tuple(kinds))
+        bind = call_source.written_out("into" if same else "new", tuple(kinds))
         bind_loop = bind(self.arguments, converters, rule, self.fixed, self.unshifted)
         return self.written.setdefault((shifted, same), bind_loop)
 
@@ -142,12 +142,12 @@ def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[boo
 def fixed_by_loop(spec: KernelSpec, tile: Tile, arguments: Any) -> Callable[[Any], bytes]:
     """Return the function of a loop that packs what it fixes: extents, strides and the number of programs."""
     strides = tuple([(position, axis) for _, position, axis in open_strides(spec)])
-    bind = calls.fixed_written_out(spec.rank, strides, spec.case in FLAT_CASES, spec.merged)
+    bind = call_source.fixed_written_out(spec.rank, strides, spec.case in FLAT_CASES, spec.merged)
     of_a_program = tile.rows, tile.columns - spec.overlap, spec.lead, spec.rise
     return bind(arguments.pack_fixed, arguments.block, arguments.fix, *of_a_program)
 
 
-def _composed(convert: calls.Converter, take: Callable[[Any], Any]) -> calls.Converter:
+def _composed(convert: call_source.Converter, take: Callable[[Any], Any]) -> call_source.Converter:
     """What checks a number, and then turns it into the values that are packed."""
     return lambda number: convert(take(number))
 

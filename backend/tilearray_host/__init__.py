@@ -1,7 +1,7 @@
 """The host backend of tilearray: plans executed by NumPy and ml_dtypes, exactly.
 
 It receives expression bodies, loops and buffers, and knows nothing of arrays, promotion or devices. What a device has
-to offer is in `tilearray.devices.Backend`; these are the functions that offer it.
+to offer is in `tilearray.engine.devices.Backend`; these are the functions that offer it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_host import fused, parts, rounding, special, transcendental
+from tilearray_host import exact_fma, parts, rounding, special, transcendental
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -146,7 +146,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "remainder": np.remainder,
     "remainder_trunc": np.fmod,
     "fmod": np.fmod,
-    "fma": fused.fma,
+    "fma": exact_fma.fma,
     "pow": power,
     "float_power": power,
     "minimum": np.minimum,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_host import fused
+from tilearray_host import exact_fma
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -68,7 +68,7 @@ def multiply(x: Array, y: Array, mode: str) -> Array:
         return _narrowed(np.multiply(x, y, dtype=np.float64), mode)
     nearest = np.asarray(x * y)
     (x, x_exponent), (y, y_exponent) = np.frexp(x), np.frexp(y)
-    product, error = fused.two_product(x, y)
+    product, error = exact_fma.two_product(x, y)
     return stepped(nearest, (product - np.ldexp(nearest, -(x_exponent + y_exponent))) + error, mode)
 
 
@@ -91,7 +91,7 @@ def _left_of_quotient(x: Array, y: Array, nearest: Array) -> Array:
         return (x - np.multiply(nearest, y, dtype=np.float64)) * np.sign(y)
     sign = np.sign(y)
     (x, x_exponent), (y, y_exponent), (nearest, exponent) = np.frexp(x), np.frexp(y), np.frexp(nearest)
-    product, error = fused.two_product(nearest, y)
+    product, error = exact_fma.two_product(nearest, y)
     scaled = np.ldexp(x, np.maximum(x_exponent - y_exponent - exponent, -1000))  # of a quotient that vanished: any
     return ((scaled - product) - error) * sign
 
@@ -104,16 +104,16 @@ def sqrt(x: Array, mode: str) -> Array:
     x, exponent = np.frexp(x)
     odd = exponent & 1
     root = np.ldexp(nearest, -((exponent - odd) >> 1))
-    square, error = fused.two_product(root, root)
+    square, error = exact_fma.two_product(root, root)
     return stepped(nearest, (np.ldexp(x, odd) - square) - error, mode)
 
 
 def fma(x: Array, y: Array, z: Array, mode: str) -> Array:
     """``x * y + z``, rounded once."""
     if x.dtype.itemsize == 8:
-        return fused.fma64(x, y, z, partial(add, mode=mode), partial(_step_of_number, mode=mode))
+        return exact_fma.fma64(x, y, z, partial(add, mode=mode), partial(_step_of_number, mode=mode))
     product = np.multiply(x, y, dtype=np.float64)
-    total = fused.add_to_odd(product, z.astype(np.float64))
+    total = exact_fma.add_to_odd(product, z.astype(np.float64))
     return _narrowed(_signed_zero(total, product, z, mode), mode)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_host.fused import two_product
+from tilearray_host.exact_fma import two_product
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

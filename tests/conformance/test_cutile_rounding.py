@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from asking import ERROR
-from formats import FORMATS, dtype_of
+from support.conformance import ERROR
+from support.oracles.formats import FORMATS, dtype_of
 
 import tilearray as ta
 
@@ -26,12 +26,12 @@ from cuda.tile import _datatype as datatype
 from cuda.tile._bytecode.version import BytecodeVersion
 from cuda.tile._ir import arithmetic_ops as arithmetic
 from cuda.tile._ir import ops_utils
-from cutiles import DTYPES, FP8, INTEGERS, answer, emit_nothing, tile_of
+from support.cutile import DTYPES, FP8, INTEGERS, answer, emit_nothing, tile_of
 
-from tilearray.body import body_of
 from tilearray.ops import PUBLIC
-from tilearray.rounding import MODES, cast_choice, variant
-from tilearray.systems import CUTILE
+from tilearray.ops.options import MODES, cast_choice, variant
+from tilearray.ops.typing import body_of
+from tilearray.promotion.systems import CUTILE
 
 CHOICES = [None, *RoundingMode]
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from asking import (
+from support.conformance import (
     COMPARISONS,
     ERROR,
     SCALARS,
@@ -35,7 +35,7 @@ from cuda.tile._ir import arithmetic_ops as arithmetic
 from cuda.tile._ir import cast_ops
 from cuda.tile._ir.ops_utils import promote_dtypes
 from cuda.tile._ir.type import LooselyTypedScalar, TileTy
-from cutiles import DTYPES, FP8, Tile, answer, emit_nothing, tile_of
+from support.cutile import DTYPES, FP8, Tile, answer, emit_nothing, tile_of
 
 NUMBERS = [number for number in SCALARS if not isinstance(number, complex)]
 

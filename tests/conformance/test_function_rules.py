@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asking import ERROR, Listed, Question, check, pairs, with_numbers
-from formats import ARITHMETIC, dtype_of, kind_of
+from support.conformance import ERROR, Listed, Question, check, pairs, with_numbers
+from support.oracles.formats import ARITHMETIC, dtype_of, kind_of
 
 torch: Any = pytest.importorskip("torch", reason="the extra `test` has torch on Python 3.11 only")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asking import (
+from support.conformance import (
     BINARY,
     COMPARISONS,
     ERROR,
@@ -32,7 +32,7 @@ from asking import (
     stored_by_us,
     with_numbers,
 )
-from formats import ARITHMETIC, STORAGE, dtype_of, kind_of
+from support.oracles.formats import ARITHMETIC, STORAGE, dtype_of, kind_of
 
 import tilearray as ta
 

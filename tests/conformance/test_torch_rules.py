@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from asking import (
+from support.conformance import (
     BINARY,
     COMPARISONS,
     ERROR,
@@ -31,8 +31,8 @@ from asking import (
     stored_by_us,
     with_numbers,
 )
-from formats import ARITHMETIC
-from promoting import common
+from support.oracles.formats import ARITHMETIC
+from support.oracles.promotion import common
 
 import tilearray as ta
 

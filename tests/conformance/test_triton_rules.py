@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asking import (
+from support.conformance import (
     BINARY,
     COMPARISONS,
     ERROR,

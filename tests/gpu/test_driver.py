@@ -8,15 +8,15 @@ import sys
 
 import numpy as np
 import pytest
-from together import in_thread
+from support.threads import in_thread
 
 import tilearray as ta
 
-pytest.importorskip("tilearray_cuda.driver", reason="cuda-python is not installed")
+pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
 
-from tilearray_cuda import driver
 from tilearray_cuda.device import open_device
 from tilearray_cuda.errors import CudaError, NoDeviceError
+from tilearray_cuda.runtime import driver
 
 api = driver.api
 
@@ -52,7 +52,7 @@ def test_an_error_has_a_name_and_a_meaning():
 
 def test_kernels_say_how_many_arguments_they_take():
     """The guard before a launch only works where the driver answers."""
-    from tilearray_cuda import launch
+    from tilearray_cuda.runtime import launch
 
     seen = []
     original = launch.Arguments.__init__
@@ -172,7 +172,7 @@ def test_a_kernel_that_faults_is_explained():
     code = """
 import numpy as np
 import tilearray as ta
-from tilearray_cuda import driver
+from tilearray_cuda.runtime import driver
 from tilearray_cuda.device import open_device
 from tilearray_cuda.errors import CudaError
 x = ta.ones(1000, device="cuda:0")

@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from together import in_threads
+from support.threads import in_threads
 
 import tilearray as ta
 from tilearray import cuda
 
-pytest.importorskip("tilearray_cuda.driver", reason="cuda-python is not installed")
+pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
 
-from tilearray_cuda import foreign, stream
+from tilearray_cuda.runtime import interop, streams
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -83,7 +83,7 @@ def test_what_torch_writes_late_is_waited_for():
 
 def test_it_is_not_without_the_wait(monkeypatch):
     assert not take_early(Unready)
-    monkeypatch.setattr(stream.Events, "wait", lambda self, stream, other: None)
+    monkeypatch.setattr(streams.Events, "wait", lambda self, stream, other: None)
     assert not take_early()
 
 
@@ -115,7 +115,7 @@ def test_what_we_write_late_is_waited_for(way):
 
 @pytest.mark.parametrize("way", CONSUMERS)
 def test_torch_does_not_wait_without_the_event(way, monkeypatch):
-    monkeypatch.setattr(stream.Events, "wait", lambda self, stream, other: None)
+    monkeypatch.setattr(streams.Events, "wait", lambda self, stream, other: None)
     assert not give_early(CONSUMERS[way])
 
 
@@ -141,7 +141,7 @@ def test_our_memory_is_not_reused_while_a_consumer_reads():
 
 
 def test_it_is_without_the_mark(monkeypatch):
-    monkeypatch.setattr(foreign, "lend", lambda device, buffer, stream: stream)
+    monkeypatch.setattr(interop, "lend", lambda device, buffer, stream: stream)
     assert reuse_early()
 
 

@@ -6,8 +6,14 @@ import os
 
 import numpy as np
 import pytest
-from gathering import PROPERTIES, check_errors, check_property, check_repeated_and_overlapping, check_wide_rows
 from hypothesis import HealthCheck, settings
+from support.oracles.indexing import (
+    PROPERTIES,
+    check_errors,
+    check_property,
+    check_repeated_and_overlapping,
+    check_wide_rows,
+)
 
 import tilearray as ta
 from tilearray_cuda.errors import CaptureError, DeferredIndexError

@@ -10,11 +10,11 @@ import pytest
 import tilearray as ta
 from tilearray import cuda
 
-pytest.importorskip("tilearray_cuda.driver", reason="cuda-python is not installed")
+pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
 
-from tilearray_cuda import staging
 from tilearray_cuda.device import open_device
 from tilearray_cuda.errors import OutOfMemoryError
+from tilearray_cuda.runtime import staging
 
 MIB = 1 << 20
 

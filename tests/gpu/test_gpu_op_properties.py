@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import oracles
-import properties
 import pytest
-from formats import ARITHMETIC
-from oracles import CUDA_PROMISES, CUDA_ULPS
-from promoting import SEMANTICS
-from properties import COUNTS, EXAMPLES, LEAST, check_astype, check_call, check_setitem, many
-from rules import RULES
-from strategies import Case, cases, moves
+from support import properties
+from support.drawing import Case, cases, moves
+from support.oracles import calls
+from support.oracles.calls import CUDA_PROMISES, CUDA_ULPS
+from support.oracles.formats import ARITHMETIC
+from support.oracles.promotion import SEMANTICS
+from support.oracles.rules import RULES
+from support.properties import COUNTS, EXAMPLES, LEAST, check_astype, check_call, check_setitem, many
 
 import tilearray as ta
-from tilearray_cuda.casting import UnsupportedCastError
+from tilearray_cuda.kernels.casts import UnsupportedCastError
 
 NOT_YET = (NotImplementedError, UnsupportedCastError)
 """Complex functions, and conversions of the floats that are for storage only."""
@@ -25,7 +25,7 @@ NOT_YET = (NotImplementedError, UnsupportedCastError)
 def bounds_of_libdevice(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the place of NumPy's; and what is not there yet."""
     bounds = {(name, dtype): CUDA_PROMISES for name in RULES for dtype in ("float32", "float64")} | CUDA_ULPS
-    monkeypatch.setattr(oracles, "ULPS", bounds)
+    monkeypatch.setattr(calls, "ULPS", bounds)
     monkeypatch.setattr(properties, "NOT_YET", NOT_YET)
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import exactly_rounded as exact
-import hard_to_round as hard
 import numpy as np
 import pytest
-from formats import dtype_of
-from roundings import (
+from support import hard_to_round as hard
+from support.oracles import rounding as exact
+from support.oracles.formats import dtype_of
+from support.rounding_cases import (
     CAST_COUNT,
     CAST_MODES,
     CHECKED,

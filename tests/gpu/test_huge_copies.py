@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilearray as ta
-from tilearray.loop import layout_class, make_loop
+from tilearray.geometry.loop import layout_class, make_loop
 
 # axes and pitches of what is read, of what is written: (planes, rows, columns), and how long a row and a plane are
 LAYOUTS = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tilearray as ta
-from tilearray.caches import KERNELS, RECIPES
-from tilearray.loop import layout_class, make_loop
+from tilearray.engine.caches import KERNELS, RECIPES
+from tilearray.geometry.loop import layout_class, make_loop
 
 N = 2**31
 PLACES = np.array([0, 1, 2**16, 2**30 + 7, N - 2**10, N - 2, N - 1])

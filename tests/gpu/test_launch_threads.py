@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 import pytest
-from together import in_threads
+from support.threads import in_threads
 
 import tilearray as ta
 from tilearray import cuda
 
-launch = pytest.importorskip("tilearray_cuda.launch", reason="cuda-python is not installed")
+launch = pytest.importorskip("tilearray_cuda.runtime.launch", reason="cuda-python is not installed")
 
 THREADS = 16
 LAUNCHES = int(os.environ.get("TILEARRAY_TEST_LAUNCHES", "100000"))

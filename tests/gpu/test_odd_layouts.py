@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from formats import dtype_of
+from support.oracles.formats import dtype_of
 
 import tilearray as ta
 

@@ -16,10 +16,10 @@ import pytest
 import tilearray as ta
 from tilearray import cuda
 
-pytest.importorskip("tilearray_cuda.driver", reason="cuda-python is not installed")
+pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
 
-from tilearray_cuda import stream
 from tilearray_cuda.errors import CaptureError, CudaError
+from tilearray_cuda.runtime import streams
 
 COUNT = 1 << 20
 
@@ -78,7 +78,7 @@ def test_memory_freed_while_another_stream_reads_is_not_reused_early(ballast):
 
 def test_it_is_without_the_events(ballast, monkeypatch):
     """The test above can fail."""
-    monkeypatch.setattr(stream.Shared, "append", lambda self, pointer: self.free.append(pointer))
+    monkeypatch.setattr(streams.Shared, "append", lambda self, pointer: self.free.append(pointer))
     outcomes = [reuse(cuda.Stream("cuda:0"), ballast) for _ in range(5)]
     assert any(reused for _, reused in outcomes)
     assert not all(right for right, _ in outcomes)
@@ -127,7 +127,7 @@ def test_streams_wait_for_each_other(hazard, ballast):
 @pytest.mark.parametrize("hazard", [read_after_write, write_after_read])
 def test_they_do_not_without_the_events(hazard, ballast, monkeypatch):
     """The test above can fail."""
-    monkeypatch.setattr(stream.Events, "wait", lambda self, stream, other: None)
+    monkeypatch.setattr(streams.Events, "wait", lambda self, stream, other: None)
     assert not all(hazard(cuda.Stream("cuda:0"), ballast) for _ in range(5))
 
 

@@ -6,12 +6,12 @@ import gc
 
 import numpy as np
 import pytest
-from together import in_threads
+from support.threads import in_threads
 
 import tilearray as ta
 from tilearray import cuda
 
-pytest.importorskip("tilearray_cuda.driver", reason="cuda-python is not installed")
+pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
 
 pytestmark = pytest.mark.skipif("cuda.device_count() < 2", reason="needs two GPUs")
 

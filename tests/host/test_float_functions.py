@@ -15,7 +15,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from rules import COMPARE
+from support.oracles.rules import COMPARE
 
 from tilearray_host.functions import FUNCTIONS
 

@@ -8,6 +8,6 @@ In the order in which `asarray` asks an object:
 - `tilearray.interchange.cuda_array_interface`: the CUDA Array Interface, both ways.
 
 They work on ``np.ndarray`` and ``np.dtype`` and do not know the class `Array`; what lies on a GPU is described by
-`tilearray.interchange.gpu`. No module here imports a framework: an object is asked by its protocols, and a framework's
+`tilearray.interchange.foreign_memory`. No module here imports a framework: an object is asked by its protocols, and a framework's
 peculiarities are looked up only if its user has imported it.
 """

@@ -13,9 +13,9 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.errors import InterchangeError, LayoutError
+from tilearray.geometry.layout import Layout
 from tilearray.interchange.capsules import CARRIERS, problem_of_geometry
-from tilearray.interchange.gpu import Imported, foreign, imported
-from tilearray.layout import Layout
+from tilearray.interchange.foreign_memory import Imported, foreign, imported
 
 _LEGACY = 1
 """What the interface calls the legacy default stream; None says that nothing has to be waited for."""

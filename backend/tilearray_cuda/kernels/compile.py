@@ -1,0 +1,123 @@
+"""Triton source -> cubin, without torch and without a GPU. The one place that imports triton, and only to compile.
+
+Triton's JIT, its launcher and its disk cache are not used: the launcher needs a C compiler at run time, and a hit in
+the disk cache still costs the import. ``enable_fp_fusion=False`` and ``enable_reflect_ftz=False`` are part of the
+library's promise: nothing is contracted into fma, and denormals survive.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import threading
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from tilearray_cuda.kernels import disk_cache
+from tilearray_cuda.kernels.source import Source
+
+OPTIONS: tuple[tuple[str, object], ...] = (("enable_fp_fusion", False), ("enable_reflect_ftz", False))
+_LOCK = threading.Lock()
+_COMPILING: ContextVar[bool] = ContextVar("compiling", default=False)
+
+
+def cubin_of(source: Source, arch: int) -> disk_cache.Cubin:
+    """Return the machine code of a source: from memory, from disk, or compiled."""
+
+    def make() -> disk_cache.Cubin:
+        made = compile_source(source, arch)
+        return disk_cache.Cubin(made.cubin, made.name, made.num_warps, made.shared)
+
+    arguments = tuple(tuple(argument) for argument in source.arguments)
+    options = (
+        *OPTIONS,
+        ("num_warps", source.tile.warps),
+        ("arguments", arguments),
+        ("constants", source.constants),
+    )
+    return disk_cache.load_or_compile(source.text, arch, options, source.label, make)
+
+
+class Compiled(NamedTuple):
+    """What the compiler made of a source."""
+
+    cubin: bytes
+    ptx: str
+    name: str
+    num_warps: int
+    shared: int
+
+
+def compile_source(source: Source, arch: int) -> Compiled:
+    """Compile a generated kernel for an architecture such as 90; one at a time in a process.
+
+    Raises
+    ------
+    RuntimeError
+        If the kernel would need scratch memory in global memory, which the launcher does not give it.
+    """
+    import tempfile  # not where the disk has the machine code
+
+    with _LOCK, tempfile.TemporaryDirectory(prefix="tilearray-triton-") as scratch:
+        os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
+        kernel = _compile(source, arch, scratch)
+    metadata = kernel.metadata
+    if metadata.global_scratch_size:
+        raise RuntimeError(f"{source.name}: the compiler asks for global scratch memory, which is not supported")
+    return Compiled(kernel.asm["cubin"], kernel.asm["ptx"], metadata.name, metadata.num_warps, metadata.shared)
+
+
+def _compile(source: Source, arch: int, scratch: str) -> Any:
+    import triton
+    from triton import knobs
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    signature = {argument.name: argument.type for argument in source.arguments}
+    signature |= {name: "constexpr" for name, _ in source.constants}
+    attributes = {
+        (position,): [["tt.divisibility", argument.divisor]]
+        for position, argument in enumerate(source.arguments)
+        if argument.divisor > 1
+    }
+    ast_source = ASTSource(
+        fn=jit_function(source), signature=signature, constexprs=dict(source.constants), attrs=attributes
+    )
+    options = {"num_warps": source.tile.warps, **dict(OPTIONS)}
+    _name_triton_by_its_version()
+    compiling = _COMPILING.set(True)
+    try:
+        with knobs.cache.scope():
+            knobs.cache.dir = scratch
+            return triton.compile(ast_source, target=GPUTarget("cuda", arch, 32), options=options)
+    finally:
+        _COMPILING.reset(compiling)
+
+
+@functools.cache
+def _name_triton_by_its_version() -> None:
+    """Leave a hash of all of Triton out of the names in our folders, which have no other Triton's files.
+
+    Its library alone is hundreds of megabytes, and to read and hash it took half of a process's first compilation. All
+    else that Triton compiles keeps the hash.
+    """
+    import triton
+    from triton.runtime import cache as triton_cache
+
+    whole = getattr(triton_cache, "triton_key", None)
+    if whole is not None:
+        triton_cache.triton_key = lambda: triton.__version__ if _COMPILING.get() else whole()
+
+
+def jit_function(source: Source) -> Any:
+    """Return the ``@triton.jit`` function of a source. ``linecache`` holds the text, where Triton looks it up."""
+    import triton
+    import triton.language as tl
+    from triton.language.extra import libdevice
+
+    file = f"<tilearray {source.name} {hash(source.text):x}>"
+    linecache.cache[file] = (len(source.text), None, source.text.splitlines(True), file)
+    names: dict[str, Any] = {"triton": triton, "tl": tl, "libdevice": libdevice, "__name__": f"tilearray_{source.name}"}
+    exec(compile(source.text, file, "exec"), names)
+    return names[source.name]

@@ -1,0 +1,286 @@
+"""Launches written out: what is left of an operation once its plan is known, as one Python function.
+
+A function that takes any operands would spend as much time on loops over them as the driver does on the launch. So the
+text of a launch is written for its operands, as `collections.namedtuple` does for its fields, and compiled once for
+every combination of their kinds. There are three forms:
+
+========  ============================================  ========================================================
+form      called with                                   does
+========  ============================================  ========================================================
+launch    ``stream, buffer, offset, number, 0, ...``    launches; the caller has made sure that it may
+new       ``stream, x, number, ...``                    allocates, launches, and returns the new array
+into      ``stream, out, x, number, ...``               launches and returns `out`, unless `out` may not be written
+                                                        or shares memory with an operand: then goes the whole way
+========  ============================================  ========================================================
+
+An array is what has the attributes ``_buffer``, ``_offset`` (in bytes) and ``_signature``; a new one gets the class of
+the first operand. In the text, ``x0`` is the first operand (the output, but for the form "new"), ``b0`` its buffer and
+``p0`` its address.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilearray_cuda.runtime.driver import TORCH, check_capture
+from tilearray_cuda.runtime.launch import MOST_PROGRAMS, Arguments
+from tilearray_cuda.runtime.memory.buffers import Buffer, block_size
+
+Converter = Callable[[Any], tuple[Any, ...]]
+"""What turns a number into the values that are packed for it."""
+
+_TEXT = """\
+def bind(arguments, converters, rule, fixed_by, unshifted):
+    frames, pack, device = arguments.frames, arguments.pack, arguments.function.device
+    function, cuLaunchKernelEx = arguments.function.reference, arguments.function.launch
+    {kernel}
+
+    def bind_loop(loop, signature=None, shifts=unshifted, gaps=()):
+        {loop}
+
+        def launch({parameters}, fixed=fixed_by(loop){kept}):
+            if not stream and "torch" in modules and torch.may_capture(device.index):
+                check_capture(stream)
+            {before}
+            try:
+                frame = frames.pop()
+            except IndexError:
+                frame = arguments.frame()
+            slab, start, configuration, addresses = frame
+            try:
+                pack(slab, start, {values}, fixed, stream)
+                status = cuLaunchKernelEx(configuration, function, addresses, None)
+                if status:
+                    arguments.relaunch(status, frame, fixed, stream)
+            {errors}finally:
+                frames.append(frame)
+            {after}
+
+        return launch
+
+    return bind_loop
+"""
+
+_ALLOCATE = """\
+if stream:
+    free, p0 = take(signature.nbytes, stream)
+else:
+    try:
+        free = lists[size]
+        p0 = free.pop()
+    except LookupError:
+        free, p0 = take(signature.nbytes, stream)
+b0 = Buffer()
+b0.pointer = p0
+b0.nbytes = signature.nbytes
+b0.stream = stream
+b0.free = free"""
+
+_RESULT = """\
+result = new({like}.__class__)
+result._buffer = b0
+result._offset = 0
+result._signature = signature
+return result"""
+
+_OUT_OF_RANGE = """\
+except struct_error:
+                {takes}
+                raise
+            """
+
+
+def bind_operands(
+    arguments: Arguments,
+    fixed: bytes,
+    shifts: Sequence[int | None],
+    converters: Sequence[Converter | None],
+    outputs: int = 1,
+) -> Callable[..., None]:
+    """Return ``launch(stream, buffer, byte offset, ...)``, with ``number, 0`` where an operand is a number.
+
+    Parameters
+    ----------
+    arguments : Arguments
+        Of the kernel; the formats are "P" for a buffer, and those of the converter's values for a number.
+    fixed : bytes
+        What `Arguments.fix` packed for the loop.
+    shifts : sequence of int or None
+        Bytes from a buffer's offset to where the loop begins; None for a number.
+    converters : sequence of callable or None
+        What turns a number into the values that are packed; None for a buffer.
+    outputs : int
+        How many operands are written; they come first.
+    """
+    kinds = tuple(["number" if shift is None else "shifted" if shift else "array" for shift in shifts])
+    return written_out("launch", kinds, outputs)(arguments, converters, None, lambda _: fixed, shifts)(None)
+
+
+@functools.cache
+def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable[..., Any]:
+    """Return what binds a kernel, and then its loops, to operands of these kinds.
+
+    Parameters
+    ----------
+    form : str
+        "launch", "new" or "into", as above.
+    kinds : tuple of str
+        Of each operand, the output first: "array", "shifted" (an array whose loop does not begin at its first
+        element), "integer" or "float" (a number that is packed as it is if it is of that class), or "number". Of an
+        array beside a target, "array same" says that it has the same elements if it begins where the target does.
+    outputs : int
+        How many operands are written; they come first.
+
+    Returns
+    -------
+    callable
+        ``bind(arguments, converters, rule, fixed_by, unshifted)``: the kernel's `launch.Arguments`, what turns numbers
+        into the values that are packed, the body's `tilearray.engine.call.Rule`, and what packs all that a loop fixes. It
+        returns ``bind_loop(loop, signature, shifts=unshifted, gaps=())``: the signature of a new result, for each
+        operand the bytes to where the loop begins, and when operands share memory.
+    """
+    arrays = [i for i, kind in enumerate(kinds) if kind.startswith(("array", "shifted"))]
+    read = arrays if form == "launch" else arrays[1:]
+    kernel = [_unpacked("convert", "converters", len(kinds))]
+    loop = [_unpacked("shift", "shifts", len(kinds))] if any(kind.startswith("shifted") for kind in kinds) else []
+    before: list[str] = []
+    after: list[str] = []
+    takes: list[str] = []
+    kept: list[str] = []
+    parameters = ["stream"]
+    if form == "launch":
+        parameters += [f"x{i}, offset{i}" for i in range(len(kinds))]
+    else:
+        parameters += [f"x{i}" for i in range(form == "new", len(kinds))]
+        takes = [f"take{i}(x{i})" for i, kind in enumerate(kinds) if kind == "integer"]
+        kernel += [_unpacked("take", "rule.numbers", len(kinds))] if takes else []
+        before += [f"b{i} = x{i}._buffer" for i in (read if form == "new" else arrays)]
+    if form == "new":
+        kernel.append("take, lists = device.memory.take, device.memory.legacy")
+        loop.append("size = block_size(signature.nbytes)")
+        kept += ["signature", "size"]
+        before += _ALLOCATE.splitlines()
+        after += _RESULT.format(like=f"x{read[0]}").splitlines()
+    elif form == "into":
+        kernel.append("whole = rule.whole")
+        loop += [f"near{i}, far{i}, _ = gaps[{i}]" for i in read]
+        before += _checks(kinds, arrays)
+        after.append("return x0")
+    for i in read if form == "new" else arrays:
+        name = f"x{i}" if form == "launch" else f"b{i}"
+        writes = form != "new" and i < outputs
+        before += [f"if {name}.stream != stream:", f"    device.join({name}, stream, {writes})"]
+    text = _TEXT.format(
+        kernel=_lines(kernel, 4),
+        loop=_lines(loop, 8),
+        parameters=", ".join(parameters),
+        kept="".join([f", {name}={name}" for name in kept]),
+        before=_lines(before, 12),
+        values=", ".join([_packed(form, i, kind) for i, kind in enumerate(kinds)]),
+        errors=_OUT_OF_RANGE.format(takes=_lines(takes, 16)) if takes else "",
+        after=_lines(after, 12),
+    )
+    names: dict[str, Any] = {
+        "Buffer": Buffer,
+        "block_size": block_size,
+        "check_capture": check_capture,
+        "modules": sys.modules,
+        "new": object.__new__,
+        "struct_error": struct.error,
+        "torch": TORCH,
+    }
+    exec(compile(text, f"<tilearray {form} {' '.join(kinds)}>", "exec"), names)
+    return names["bind"]
+
+
+_FIXED = """\
+def bind(pack, block, fix, rows, columns, lead, rise):
+    def fixed(loop):
+        ({extents},), strides, _, _, _ = loop
+        programs = {programs}
+        if programs > {most}:
+            return fix(programs, ({constants},))
+        return pack({constants}, programs, block)
+
+    return fixed
+"""
+
+
+@functools.cache
+def fixed_written_out(
+    rank: int, strides: tuple[tuple[int, int], ...], flat: bool, merged: bool
+) -> Callable[..., Callable[[Any], bytes]]:
+    """Return what binds a kernel to a function of a loop: it packs what the loop fixes, as `Arguments.fix` does.
+
+    Parameters
+    ----------
+    rank : int
+        The number of extents.
+    strides : tuple of (int, int)
+        The strides that are arguments, as positions in ``loop.strides``.
+    flat, merged : bool
+        Whether a program has a run of elements, whatever their axes, and whether a tile's columns are of two axes.
+
+    Returns
+    -------
+    callable
+        ``bind(pack, block, fix, rows, columns, lead, rise)``: the three of `launch.Arguments`, what a program has, and
+        how many columns and rows too early the first one may begin.
+    """
+    extents = [f"n{axis}" for axis in range(rank)]
+    if flat:
+        programs = f"-(-({' * '.join(extents)} + lead) // columns)"
+    else:
+        *outer, down, along = [*extents[:-3], extents[-2], f"({extents[-3]} * {extents[-1]})"] if merged else extents
+        programs = " * ".join([*outer, f"-(-({down} + rise) // rows)", f"-(-({along} + lead) // columns)"])
+    constants = [*extents, *[f"strides[{position}][{axis}]" for position, axis in strides]]
+    text = _FIXED.format(
+        extents=", ".join(extents), programs=programs, most=MOST_PROGRAMS, constants=", ".join(constants)
+    )
+    names: dict[str, Any] = {}
+    exec(compile(text, f"<tilearray loops of {rank} axes>", "exec"), names)
+    return names["bind"]
+
+
+def _packed(form: str, i: int, kind: str) -> str:
+    """The values of an operand in its launch's frame."""
+    if kind == "integer":
+        return f"x{i} if x{i}.__class__ is int else convert{i}(x{i})[0]"
+    if kind == "float":  # an int that is a float64 is rounded once, too
+        exact = f"x{i}.__class__ is float or (x{i}.__class__ is int and -(2**53) <= x{i} <= 2**53)"
+        return f"x{i} if {exact} else convert{i}(x{i})[0]"
+    if kind == "number":
+        return f"*convert{i}(x{i})"
+    if form == "launch":
+        address = f"x{i}.pointer + offset{i}"
+    elif form == "into" or not i:
+        address = f"p{i}"
+    else:
+        address = f"b{i}.pointer + x{i}._offset"
+    return f"{address} + shift{i}" if kind.startswith("shifted") else address
+
+
+def _checks(kinds: tuple[str, ...], arrays: list[int]) -> list[str]:
+    """The addresses, and whether the output may be written: not read-only, nor in memory that an operand is in.
+
+    The distance between two arrays that share memory lies between bounds. It is 0 if they are the very same view.
+    """
+    lines = [f"p{i} = b{i}.pointer + x{i}._offset" for i in arrays]
+    shared = ["b0.readonly"]
+    for i in arrays[1:]:
+        same = kinds[i].endswith("same")
+        shared.append(f"near{i} < p{i} - p0 < far{i}" + (f" and p{i} != p0" if same else ""))
+    operands = ", ".join(f"x{i}" for i in range(1, len(kinds)))
+    return [*lines, f"if {' or '.join(shared)}:", f"    return whole(({operands},), x0)"]
+
+
+def _unpacked(name: str, values: str, count: int) -> str:
+    return f"({' '.join(f'{name}{i},' for i in range(count))}) = {values}"
+
+
+def _lines(lines: Sequence[str], indent: int) -> str:
+    return f"\n{' ' * indent}".join(lines)

@@ -1,0 +1,248 @@
+"""Functions loaded from cubins, and how a launch passes their arguments: pop a frame, pack it, launch, put it back.
+
+The driver takes the addresses of a kernel's arguments and a configuration: grid, block, shared memory, stream. A frame
+is memory for all of it, of which one ``pack_into`` writes what a launch changes:
+
+=============  =======================================================================================  ===========
+part           holds                                                                                    written
+=============  =======================================================================================  ===========
+values         addresses of operands, numbers                                                           by a launch
+what is fixed  extents and strides, two null pointers, then the configuration's grid, block and shared   by a launch
+               memory: `Arguments.fix` packs them when a loop is planned, and a launch copies the bytes
+the stream     of the configuration                                                                     by a launch
+the rest       no launch attributes; where each argument lies                                            once
+=============  =======================================================================================  ===========
+
+So the frames of a kernel serve all of its loops and streams. **A frame is popped, never shared**: the driver call
+releases the GIL, and a second thread would overwrite arguments that the first one has not yet handed over. Frames are
+carved from slabs, which they keep alive. A KeyboardInterrupt that arrives just after the pop loses one.
+
+Every argument has 8 bytes. The null pointers are Triton's scratch memory (Triton 3.5 and later; `Function.parameters`
+says how many the kernel really takes, so that a wrong count is an error at the time of planning and not a crash of the
+GPU).
+
+The launch is called by ctypes with objects made beforehand, at half the cost of cuda-bindings' function, which makes
+objects of its arguments and of the status: see `python -m benchmarks.launches`.
+
+The context is tried, not set: a call to set it would cost a fifth of the launch. Where a thread has no context, or that
+of another device, the launch fails without harm, and is made again in the right one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilearray_cuda.errors import CudaError
+from tilearray_cuda.runtime.driver import (
+    SUCCESS,
+    WRONG_CONTEXT,
+    AnyCapture,
+    Current,
+    after_fork,
+    api,
+    c_function,
+    call,
+    failure,
+    status_of,
+)
+
+if TYPE_CHECKING:
+    from tilearray_cuda.device import CudaDevice
+    from tilearray_cuda.kernels.cubin import Cubin
+
+WARP = 32
+SCRATCH_POINTERS = 2
+SHARED_WITHOUT_ASKING = 48 << 10
+MOST_PROGRAMS = 2**31 - 1
+SLAB = 64 << 10
+SPARE_FRAMES = 3
+"""Frames that a kernel starts with: a list that is never emptied keeps its memory."""
+MAX_PARAMETERS = 512  # 4 KB of arguments, which every driver takes
+_WORD = 8
+
+# CUlaunchConfig: grid and block along three axes, bytes of shared memory; the stream; attributes and how many there are
+_PROGRAMS = "I"
+_GRID_TO_SHARED = "=6I4x"
+_STREAM = "P"
+_ATTRIBUTES = "16x"
+
+Frame = tuple[ctypes.Array[Any], int, Any, Any]
+"""The slab, where in it the arguments begin, and references to the configuration and to the arguments' addresses."""
+
+
+def reference(address: int) -> Any:
+    """Return an address as what ctypes passes on without a look at it."""
+    return ctypes.byref(ctypes.c_char.from_address(address))
+
+
+class Function:
+    """A kernel on one device, bound to its context. It stays loaded: unloading would wait for the device.
+
+    `launch` is the driver's ``cuLaunchKernelEx``, called with references to a configuration, to the function and to the
+    addresses of its arguments, and None.
+    """
+
+    __slots__ = ("device", "handle", "launch", "module", "name", "parameters", "reference", "shared", "threads")
+
+    def __init__(self, device: CudaDevice, module: Any, handle: Any, cubin: Cubin) -> None:
+        self.device = device
+        self.module = module
+        self.handle = handle
+        self.reference = reference(int(handle))
+        self.launch = c_function("cuLaunchKernelEx")
+        self.name = cubin.name
+        self.shared = cubin.shared
+        self.threads = WARP * cubin.num_warps
+        self.parameters = _count_parameters(handle)
+
+
+def load_function(device: CudaDevice, cubin: Cubin) -> Function:
+    """Load a kernel on a device.
+
+    Raises
+    ------
+    CudaError
+        If it needs more shared memory than the device has, or the driver does not take it.
+    """
+    if cubin.shared > device.shared_memory:
+        raise CudaError(
+            f"load_function: {cubin.name} needs {cubin.shared} bytes of shared memory, and cuda:{device.index} "
+            f"({device.name}) has {device.shared_memory} for a block"
+        )
+    with Current(device.context), AnyCapture():
+        module = call(api.cuModuleLoadData, cubin.code)
+        handle = call(api.cuModuleGetFunction, module, cubin.name.encode())
+        if cubin.shared > SHARED_WITHOUT_ASKING:
+            attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            call(api.cuFuncSetAttribute, handle, attribute, cubin.shared)
+    return Function(device, module, handle, cubin)
+
+
+def _count_parameters(handle: Any) -> int | None:
+    """The number of a function's parameters; None where the driver does not say."""
+    for count in range(MAX_PARAMETERS):
+        status = api.cuFuncGetParamInfo(handle, count)[0]
+        if status is not SUCCESS:
+            return count if status == api.CUresult.CUDA_ERROR_INVALID_VALUE else None
+    return None
+
+
+class _Slab:
+    """Memory that frames are carved from."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew, with a lock of its own: in a forked child the old one may be a thread's that is not there."""
+        self._lock = threading.RLock()
+        self._use_another()
+
+    def _use_another(self) -> None:
+        self._slab: ctypes.Array[Any] = (ctypes.c_ubyte * SLAB)()
+        self._first = ctypes.addressof(self._slab)
+        self._used = 0
+
+    def carve(self, nbytes: int) -> tuple[ctypes.Array[Any], int, int]:
+        """Return a slab, where in it `nbytes` bytes are free, and their address."""
+        with self._lock:
+            if self._used + nbytes > SLAB:
+                self._use_another()
+            start = self._used
+            self._used += nbytes
+            return self._slab, start, self._first + start
+
+
+_slab = _Slab()
+after_fork.append(_slab.renew)
+
+
+class Arguments:
+    """How a function's arguments are packed: what all of its launches share, checked once.
+
+    Parameters
+    ----------
+    function : Function
+    formats : sequence of str
+        A native `struct` format of 8 bytes for each value that a launch is given: "P", "q", "d", "f4x", "b7x", ...
+    constant_formats : sequence of str
+        Formats of the arguments behind them, which a loop fixes.
+
+    Attributes
+    ----------
+    frames : list of Frame
+        Those that no launch is using.
+    pack : callable
+        ``pack(slab, start, *values, fixed, stream)``.
+    pack_fixed : callable
+        ``pack_fixed(*constants, programs, block) -> fixed``: what `fix` does, which checks the number of programs.
+    block : bytes
+        The configuration's part that no loop changes.
+
+    Raises
+    ------
+    CudaError
+        If the function takes another number of arguments.
+    """
+
+    __slots__ = ("_count", "_fixed", "_values", "block", "frames", "function", "pack", "pack_fixed")
+
+    def __init__(self, function: Function, formats: Sequence[str], constant_formats: Sequence[str]) -> None:
+        slots = [*formats, *constant_formats]
+        if any(struct.calcsize(slot) != _WORD for slot in slots):
+            raise CudaError(f"Arguments: {function.name}: expected struct formats of 8 bytes, got {slots}")
+        count = len(slots) + SCRATCH_POINTERS
+        if function.parameters not in (None, count):
+            raise CudaError(
+                f"Arguments: {function.name} takes {function.parameters} arguments, and {count} would be passed, "
+                f"{SCRATCH_POINTERS} of them scratch pointers; this version of triton passes arguments in another way"
+            )
+        self.function = function
+        self._count = count
+        self.block = struct.pack(_GRID_TO_SHARED, 1, 1, function.threads, 1, 1, function.shared)
+        block = f"{len(self.block)}s"
+        self._fixed = struct.Struct("".join(constant_formats) + SCRATCH_POINTERS * "8x" + _PROGRAMS + block)
+        self._values = struct.Struct("".join(formats) + f"{self._fixed.size}s" + _STREAM)
+        self.pack = self._values.pack_into
+        self.pack_fixed = self._fixed.pack
+        self.frames: list[Frame] = [self.frame() for _ in range(SPARE_FRAMES)]
+
+    def fix(self, programs: int, constants: Sequence[int | float]) -> bytes:
+        """Return what a loop fixes: its constant arguments and the configuration of its launches.
+
+        Raises
+        ------
+        CudaError
+            If there are too many programs.
+        """
+        if not 0 < programs <= MOST_PROGRAMS:
+            raise CudaError(f"Arguments: {self.function.name}: expected 1 to {MOST_PROGRAMS} programs, got {programs}")
+        return self.pack_fixed(*constants, programs, self.block)
+
+    def frame(self) -> Frame:
+        """Return a new frame, complete but for what `pack` writes."""
+        count, packed = self._count, self._values.size
+        rest = struct.Struct(f"{_ATTRIBUTES}{count}P")
+        slab, start, first = _slab.carve(packed + rest.size)
+        rest.pack_into(slab, start + packed, *range(first, first + count * _WORD, _WORD))
+        addresses = first + packed + struct.calcsize(_ATTRIBUTES)
+        return slab, start, reference(first + count * _WORD), reference(addresses)
+
+    def relaunch(self, code: int, frame: Frame, fixed: bytes, stream: int) -> None:
+        """Launch once more in the right context, if that may have been the matter; else raise."""
+        function, status = self.function, status_of(code)
+        if status in WRONG_CONTEXT:
+            error = failure("cuLaunchKernelEx", status)
+            if type(error) is not CudaError:  # a forked child
+                raise error
+            with Current(function.device.context):
+                status = status_of(function.launch(frame[2], function.reference, frame[3], None))
+        if status is not SUCCESS:
+            error = failure("cuLaunchKernelEx", status)
+            programs = self._fixed.unpack(fixed)[-2]
+            error.args = (f"{error.args[0]} (kernel {function.name}, {programs} programs, stream {stream:#x})",)
+            raise error

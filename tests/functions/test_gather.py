@@ -1,0 +1,83 @@
+"""Integer-array and mask indexing on the host, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from support.oracles.indexing import (
+    PROPERTIES,
+    check_errors,
+    check_property,
+    check_repeated_and_overlapping,
+    check_wide_rows,
+)
+
+import tilearray as ta
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_indexing_is_numpys(name):
+    check_property(name, "cpu", settings(max_examples=300, deadline=None))
+
+
+def test_overlap():
+    check_repeated_and_overlapping("cpu")
+
+
+def test_wide_rows():
+    check_wide_rows("cpu")
+
+
+def test_errors():
+    check_errors("cpu")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [[0, 2], [True, False, True, False], (slice(None), [1, 1]), ([0, 1], [1, 2]), np.array([3]), np.array(True), []],
+    ids=str,
+)
+def test_lists_and_ndarrays_are_keys(key):
+    host = np.arange(12).reshape(4, 3)
+    assert ta.asarray(host)[key].tolist() == host[key].tolist()
+
+
+def test_masks_select_and_assign():
+    host = np.arange(12).reshape(4, 3)
+    x = ta.asarray(host.copy())
+    assert x[x % 2 == 0].tolist() == host[host % 2 == 0].tolist()
+    rows = np.array([True, False, True, False])
+    assert x[ta.asarray(rows), 1:].tolist() == host[rows, 1:].tolist()
+    x[x % 2 == 0] = ta.asarray([-1, -2, -3, -4, -5, -6])
+    host[host % 2 == 0] = [-1, -2, -3, -4, -5, -6]
+    assert x.tolist() == host.tolist()
+
+
+def test_a_selection_is_a_copy():
+    x = ta.arange(4)
+    x[[0, 1]][0] = 9
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: ta.take(x, [0]), ta.ShapeError, r"take: expected an axis for shape \(2, 3\); write axis=0"),
+        (lambda x: ta.take(x, [True], axis=0), ta.IndexingError, r"take: expected integers as indices, got bool"),
+        (lambda x: ta.take(x, [0], axis=2), ta.ShapeError, "take: .*2"),
+        (lambda x: ta.take([1], [0]), ta.OperandError, r"take: expected a tilearray Array, got list"),
+        (lambda x: ta.take_along_axis(x, [0]), ta.ShapeError, r"take_along_axis: expected indices of 2 axes"),
+        (lambda x: ta.set_index_check("never"), ta.DeviceError, "expected a mode, got 'never'"),
+        (lambda x: x[np.array(["a"])], ta.TileArrayError, "str|<U1"),
+    ],
+)
+def test_bad_calls_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call(ta.arange(6).reshape(2, 3))
+
+
+def test_take_of_one():
+    x = ta.arange(6).reshape(2, 3)
+    assert ta.take(x, ta.asarray(1), axis=1).tolist() == [1, 4]
+    assert ta.take(ta.arange(4), [3, -1]).tolist() == [3, 3]

@@ -1,0 +1,305 @@
+"""The array API standard's namespace: what it says about itself, its devices, and NumPy's functions that come to it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from tilearray.engine.devices import _DEVICES, CPU, Device
+from tilearray.errors import DeviceError, DTypeError, OperandError
+
+# --- the namespace -------------------------------
+
+X = ta.asarray([[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_an_array_names_its_namespace():
+    assert X.__array_namespace__() is ta
+    for version in ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+        assert X.__array_namespace__(api_version=version) is ta
+    assert (ta.__array_api_version__, ta.__name__) == ("2025.12", "tilearray")
+    with pytest.raises(OperandError, match=r"__array_namespace__: expected a version .*, got '2020\.01'; write"):
+        X.__array_namespace__(api_version="2020.01")
+    with pytest.raises(TypeError):
+        X.__array_namespace__("2025.12")
+
+
+def test_constants():
+    assert (ta.e, ta.pi, ta.inf) == (math.e, math.pi, math.inf)
+    assert math.isnan(ta.nan)
+    assert ta.newaxis is None
+
+
+def test_what_it_can_do_and_where():
+    info = ta.__array_namespace_info__()
+    assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+    assert info.devices() == ta.devices()
+    assert info.default_device() is CPU
+    for device in info.devices():
+        assert ta.zeros(1, device=device).device is device
+    assert ta.ones((1,) * 64).ndim == 64
+
+
+def test_default_dtypes_are_those_in_force():
+    info = ta.__array_namespace_info__()
+    want = {"real floating": "float32", "complex floating": "complex64", "integral": "int64", "indexing": "int64"}
+    assert {kind: dtype.name for kind, dtype in info.default_dtypes().items()} == want
+    assert info.default_dtypes(device="cpu") == info.default_dtypes()
+    assert ta.asarray(1).dtype == info.default_dtypes()["integral"]
+    assert ta.asarray(1.0).dtype == info.default_dtypes()["real floating"]
+    assert ta.asarray(1j).dtype == info.default_dtypes()["complex floating"]
+    assert ta.argmax(X).dtype == info.default_dtypes()["indexing"]
+    with ta.semantics("triton"):
+        assert info.default_dtypes()["integral"] == ta.asarray(1).dtype == ta.int32
+
+
+KINDS = {
+    "bool": {"bool"},
+    "signed integer": {"int8", "int16", "int32", "int64"},
+    "unsigned integer": {"uint8", "uint16", "uint32", "uint64"},
+    "real floating": {"float32", "float64"},
+    "complex floating": {"complex64", "complex128"},
+}
+KINDS["integral"] = KINDS["signed integer"] | KINDS["unsigned integer"]
+KINDS["numeric"] = KINDS["integral"] | KINDS["real floating"] | KINDS["complex floating"]
+
+
+def test_dtypes_by_kind():
+    info = ta.__array_namespace_info__()
+    for kind, names in KINDS.items():
+        found = info.dtypes(kind=kind, device="cpu")
+        assert set(found) == names
+        assert all(dtype is getattr(ta, name) for name, dtype in found.items())
+    assert set(info.dtypes()) == KINDS["numeric"] | {"bool"}
+    assert set(info.dtypes(kind=("bool", "real floating"))) == {"bool", "float32", "float64"}
+    assert info.dtypes(kind=()) == {}
+    with pytest.raises(DTypeError, match=r"dtypes: expected a kind, got 'float'; write one of bool, signed integer"):
+        info.dtypes(kind="float")
+    with pytest.raises(DeviceError, match=r"dtypes: 'tpu' is no device"):
+        info.dtypes(device="tpu")
+    with pytest.raises(DeviceError, match=r"default_dtypes: 'tpu' is no device"):
+        info.default_dtypes(device="tpu")
+
+
+def test_array_api_compat_knows_it():
+    compat = pytest.importorskip("array_api_compat")
+    assert compat.array_namespace(X, ta.ones(3)) is ta
+    assert compat.is_array_api_obj(X)
+    assert not compat.is_numpy_array(X)
+    assert compat.device(X) is CPU
+    assert compat.to_device(X, "cpu") is X
+    assert compat.size(X) == 4
+
+
+def test_operands_and_options_are_where_the_standard_has_them():
+    kinds = inspect.Parameter
+    for function in (ta.add, ta.where, ta.sin, ta.sum, ta.matmul, ta.take):
+        parameters = list(inspect.signature(function).parameters.values())
+        assert parameters[0].kind == kinds.POSITIONAL_ONLY, function.__name__
+    assert str(inspect.signature(ta.where)) == "(x1, x2, x3, /, *, out=None)"
+    with pytest.raises(TypeError):
+        ta.sum(X, 0)
+    with pytest.raises(TypeError):
+        ta.flip(X, 0)
+    with pytest.raises(TypeError):
+        ta.add(x1=X, x2=X)
+
+
+# --- what has no kernel yet -------------------------------
+
+HOST_ONLY = {
+    "sum": lambda x: ta.sum(x),
+    "prod": lambda x: ta.prod(x),
+    "mean": lambda x: ta.mean(x),
+    "var": lambda x: ta.var(x),
+    "std": lambda x: ta.std(x),
+    "max": lambda x: ta.max(x),
+    "min": lambda x: ta.min(x),
+    "all": lambda x: ta.all(x),
+    "any": lambda x: ta.any(x),
+    "count_nonzero": lambda x: ta.count_nonzero(x),
+    "cumulative_sum": lambda x: ta.cumulative_sum(x),
+    "cumulative_prod": lambda x: ta.cumulative_prod(x),
+    "argmax": lambda x: ta.argmax(x),
+    "argmin": lambda x: ta.argmin(x),
+    "nonzero": lambda x: ta.nonzero(x),
+    "searchsorted": lambda x: ta.searchsorted(x, 1),
+    "sort": lambda x: ta.sort(x),
+    "argsort": lambda x: ta.argsort(x),
+    "unique_all": lambda x: ta.unique_all(x),
+    "unique_counts": lambda x: ta.unique_counts(x),
+    "unique_inverse": lambda x: ta.unique_inverse(x),
+    "unique_values": lambda x: ta.unique_values(x),
+    "isin": lambda x: ta.isin(1, x),
+    "matmul": lambda x: x @ x,
+    "vecdot": lambda x: ta.vecdot(x, x),
+    "tensordot": lambda x: ta.tensordot(x, x, axes=1),
+    "einsum": lambda x: ta.einsum("i->", x),
+    "repeat": lambda x: ta.repeat(ta.ones(3), x),
+}
+
+
+ELSEWHERE = Device("cuda", 7654322)  # one object for all tests: signatures are interned by its name
+
+
+@pytest.fixture
+def elsewhere(monkeypatch) -> Device:
+    """A device that is not the host, though its memory is."""
+    monkeypatch.setattr(ELSEWHERE, "_backend", CPU.backend)
+    monkeypatch.setitem(_DEVICES, ELSEWHERE.name, ELSEWHERE)
+    return ELSEWHERE
+
+
+@pytest.mark.parametrize("name", HOST_ONLY)
+def test_nothing_moves_to_the_host_by_itself(name, elsewhere):
+    x = ta.full((3,), 2, device=elsewhere)
+    message = (
+        rf"{name}: expected an array on the host, got one on cuda:7654322, .* write ta.{name}\(x.to_device\('cpu'\)\)"
+    )
+    with pytest.raises(DeviceError, match=message):
+        HOST_ONLY[name](x)
+
+
+def test_views_and_differences_are_made_where_the_array_is(elsewhere):
+    x = ta.full((2, 3), 2, device=elsewhere)
+    made = (*ta.unstack(x), ta.matrix_transpose(x), ta.diff(x))
+    assert {one.device for one in made} == {elsewhere}
+
+
+def test_capabilities_are_those_of_the_default_device(elsewhere):
+    ta.set_default_device(elsewhere)
+    try:
+        info = ta.__array_namespace_info__()
+        assert info.default_device() is elsewhere
+        assert info.capabilities()["data-dependent shapes"] is False
+    finally:
+        ta.set_default_device(None)
+
+
+# --- NumPy's functions -------------------------------
+
+A = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]], np.float32)
+CALLS = {
+    "all": lambda f, x: f(x, 0),
+    "amax": lambda f, x: f(x, axis=1, keepdims=True),
+    "amin": lambda f, x: f(x, 1),
+    "any": lambda f, x: f(x, axis=(0, 1)),
+    "argmax": lambda f, x: f(x, 1),
+    "argmin": lambda f, x: f(x),
+    "argsort": lambda f, x: f(x, 0, kind="stable"),
+    "astype": lambda f, x: f(x, "int16"),
+    "broadcast_to": lambda f, x: f(x, (2, 2, 3)),
+    "clip": lambda f, x: f(x, 1, 3),
+    "concatenate": lambda f, x: f([x, x], 1),
+    "copy": lambda f, x: f(x),
+    "count_nonzero": lambda f, x: f(x, axis=1),
+    "cumprod": lambda f, x: f(x, 1),
+    "cumsum": lambda f, x: f(x, axis=0, dtype="float64"),
+    "cumulative_prod": lambda f, x: f(x, axis=1),
+    "cumulative_sum": lambda f, x: f(x, axis=1, include_initial=True),
+    "diagonal": lambda f, x: f(x, 1),
+    "diff": lambda f, x: f(x, 1, 0),
+    "einsum": lambda f, x: f("ij,ij->i", x, x, optimize=True),
+    "expand_dims": lambda f, x: f(x, (0, 2)),
+    "flip": lambda f, x: f(x, 1),
+    "full_like": lambda f, x: f(x, 7, "int8"),
+    "imag": lambda f, x: f(x * 1j),
+    "iscomplexobj": lambda f, x: f(x),
+    "isin": lambda f, x: f(x, x[0], invert=True),
+    "matmul": lambda f, x: f(x, x.T),
+    "matrix_transpose": lambda f, x: f(x),
+    "max": lambda f, x: f(x),
+    "mean": lambda f, x: f(x, 0),
+    "min": lambda f, x: f(x, axis=0),
+    "moveaxis": lambda f, x: f(x, 0, -1),
+    "ndim": lambda f, x: f(x),
+    "ones_like": lambda f, x: f(x),
+    "permute_dims": lambda f, x: f(x, (1, 0)),
+    "prod": lambda f, x: f(x, 0, None, None, True),
+    "real": lambda f, x: f(x),
+    "repeat": lambda f, x: f(x, 2, 1),
+    "reshape": lambda f, x: f(x, (3, -1)),
+    "roll": lambda f, x: f(x, 1, 0),
+    "searchsorted": lambda f, x: f(x[0, 1:], x[1], "right"),
+    "shape": lambda f, x: f(x),
+    "size": lambda f, x: f(x, 1),
+    "sort": lambda f, x: f(x),
+    "squeeze": lambda f, x: f(x[None], 0),
+    "stack": lambda f, x: f((x, x), axis=1),
+    "std": lambda f, x: f(x, 1, ddof=1),
+    "sum": lambda f, x: f(x, (0, 1), "float64", keepdims=True),
+    "take": lambda f, x: f(x, [2, 0], 1),
+    "tensordot": lambda f, x: f(x, x.T, 1),
+    "tile": lambda f, x: f(x, (2, 1)),
+    "transpose": lambda f, x: f(x),
+    "tril": lambda f, x: f(x, 1),
+    "triu": lambda f, x: f(x),
+    "unique_values": lambda f, x: f(x),
+    "var": lambda f, x: f(x, axis=0, correction=1),
+    "vecdot": lambda f, x: f(x, x),
+    "where": lambda f, x: f(x > 1, x, 0),
+    "zeros_like": lambda f, x: f(x, dtype="bool"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if hasattr(np, name)])
+def test_numpys_functions_give_arrays_like_numpys(name):
+    function = getattr(np, name)
+    want, found = CALLS[name](function, A), CALLS[name](function, ta.asarray(A))
+    if isinstance(want, (int, tuple)):
+        assert found == want
+        return
+    assert isinstance(found, ta.Array)
+    assert found.shape == np.shape(want)
+    assert np.allclose(ta.to_numpy(found), want, rtol=1e-6)
+
+
+def test_numpys_functions_of_several_results():
+    x = ta.asarray([3, 1, 3])
+    assert np.unique_counts(x).counts.tolist() == [1, 2]
+    assert [one.tolist() for one in np.nonzero(x > 1)] == [one.tolist() for one in np.where(x > 1)] == [[0, 2]]
+    assert [one.shape for one in np.broadcast_arrays(x, x[:, None])] == [(3, 3)] * 2
+    assert [one.tolist() for one in np.meshgrid(x[:2], x[:1], indexing="ij")] == [[[3], [1]], [[3], [3]]]
+    assert np.result_type(x, x) == np.int64
+    assert np.empty_like(x, dtype="int8").dtype == ta.int8
+    assert np.take_along_axis(x, np.argsort(x), 0).tolist() == [1, 3, 3]
+
+
+NUMPY_ERRORS = [
+    (
+        lambda x: np.linalg.svd(x),
+        r"np.linalg.svd: tilearray has no such function; write np.linalg.svd\(ta.to_nu",
+    ),
+    (lambda x: np.median(x), r"np.median: tilearray has no such function"),
+    (lambda x: np.fft.fft(x), r"np.fft.fft: tilearray has no such function"),
+    (lambda x: np.array_equal(x, x), r"np.array_equal: tilearray has no such function"),
+    (lambda x: np.sum(x, out=x), r"np.sum: out is not taken for tilearray Arrays; leave it out"),
+    (lambda x: np.sum(x, where=x > 1), r"np.sum: where is not taken"),
+    (lambda x: np.sort(x, order="f"), r"np.sort: order is not taken"),
+    (lambda x: np.reshape(x, (2,), order="F"), r"np.reshape: order is not taken"),
+    (lambda x: np.meshgrid(x, sparse=True), r"np.meshgrid: sparse is not taken"),
+    (lambda x: np.concatenate([x, np.ones(2)]), r"concat: expected tilearray Arrays, got numpy.ndarray as array 1"),
+    (lambda x: np.where(np.ones(2, bool), x, x), r"where: expected tilearray Arrays or numbers, got numpy.ndarray"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), NUMPY_ERRORS, ids=[message for _, message in NUMPY_ERRORS])
+def test_what_is_not_here_is_an_error(call, message):
+    with pytest.raises(OperandError, match=message):
+        call(ta.asarray([1.0, 2.0]))
+
+
+def test_every_row_is_a_function_of_numpy_and_of_ours():
+    from tilearray.functions.numpy_dispatch import _PARAMETERS, _RENAMED
+
+    for name, parameters in _PARAMETERS.items():
+        ours = inspect.signature(getattr(ta, _RENAMED.get(name, name)))
+        assert list(ours.parameters), name
+        if hasattr(np, name) and "*" not in parameters and not isinstance(getattr(np, name), np.ufunc):
+            theirs = list(inspect.signature(getattr(np, name)).parameters)
+            listed = [one.partition(":")[0] for one in parameters.replace("/", "").split()]
+            assert listed == theirs[: len(listed)] or set(listed) <= set(theirs), name

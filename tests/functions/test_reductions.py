@@ -1,0 +1,268 @@
+"""Reductions against Python numbers: exact integers, `math.fsum` and fractions; any views, axes and dtypes."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from support.oracles.axes import (
+    INTEGER_NAMES,
+    NAMES,
+    REAL_NAMES,
+    axes_of,
+    check_close,
+    flat,
+    groups,
+    pairs,
+    same,
+    special,
+    wrapped,
+)
+from support.oracles.formats import STORAGE, kind_of
+
+import tilearray as ta
+from tilearray.errors import AxisError, DTypeError, OperandError, ShapeError
+
+FLOATS = st.sampled_from(["float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"])
+COMPLEX = st.sampled_from(["complex64", "complex128"])
+
+
+def part_of(name: str) -> str:
+    return {"complex64": "float32", "complex128": "float64"}.get(name, name)
+
+
+def widened(name: str, semantics: str = "array-api") -> str:
+    """The dtype of a sum, by the standard's words."""
+    default = 64 if semantics == "array-api" else 32
+    if name == "bool":
+        return f"int{default}"
+    if kind_of(name) != "int":
+        return name
+    sign, bits = name.rstrip("0123456789"), int(name.lstrip("uint"))
+    return f"{sign}{max(bits, default)}"
+
+
+@given(pairs(), st.data(), st.booleans(), st.sampled_from(["array-api", "triton"]))
+def test_shapes_and_dtypes(pair, data, keepdims, semantics):
+    axis = data.draw(axes_of(pair.theirs.ndim))
+    shape, _ = groups(pair.theirs, axis, keepdims)
+    name = pair.theirs.dtype.name
+    of_floats = name if kind_of(name) in ("float", "complex") else "float32"
+    with ta.semantics(semantics):
+        found = {
+            ta.sum: widened(name, semantics),
+            ta.prod: widened(name, semantics),
+            ta.mean: of_floats,
+            ta.var: part_of(of_floats),
+            ta.std: part_of(of_floats),
+            ta.all: "bool",
+            ta.any: "bool",
+            ta.count_nonzero: "int64",
+        }
+        for function, dtype in found.items():
+            result = function(pair.mine, axis=axis, keepdims=keepdims)
+            assert (result.shape, result.dtype.name) == (shape, dtype), function.__name__
+
+
+@given(pairs(st.one_of(INTEGER_NAMES, st.just("bool"))), st.data(), st.booleans())
+def test_sums_and_products_of_integers_are_exact_and_wrap(pair, data, keepdims):
+    axis = data.draw(axes_of(pair.theirs.ndim))
+    _, parts = groups(pair.theirs, axis, keepdims)
+    dtype = widened(pair.theirs.dtype.name)
+    found = flat(ta.sum(pair.mine, axis=axis, keepdims=keepdims))
+    assert found == [wrapped(sum(part), dtype) for part in parts]
+    found = flat(ta.prod(pair.mine, axis=axis, keepdims=keepdims))
+    assert found == [wrapped(math.prod(part), dtype) for part in parts]
+
+
+@given(pairs(FLOATS), st.data())
+def test_sums_of_floats_are_rounded_once(pair, data):
+    axis = data.draw(axes_of(pair.theirs.ndim))
+    _, parts = groups(pair.theirs, axis, False)
+    assume(all(abs(value) < 1e300 or not math.isfinite(value) for part in parts for value in part))
+    name = pair.theirs.dtype.name
+    for got, part in zip(flat(ta.sum(pair.mine, axis=axis)), parts, strict=True):
+        known = special(part)
+        slack = 0.0 if known is not None else len(part) * 2.0**-52 * math.fsum(map(abs, part))
+        check_close(got, math.fsum(part) if known is None else known, name, slack)
+
+
+@given(pairs(COMPLEX), st.data())
+def test_sums_and_means_of_complex_numbers_are_those_of_their_parts(pair, data):
+    axis = data.draw(axes_of(pair.theirs.ndim))
+    _, parts = groups(pair.theirs, axis, False)
+    assume(all(abs(one) < 1e300 or not math.isfinite(one) for part in parts for z in part for one in (z.real, z.imag)))
+    name = part_of(pair.theirs.dtype.name)
+    for got, mean, part in zip(flat(ta.sum(pair.mine, axis=axis)), flat(ta.mean(pair.mine, axis=axis)), parts):
+        for take in (lambda z: z.real, lambda z: z.imag):
+            values = [take(z) for z in part]
+            known, count = special(values), len(values)
+            slack = 0.0 if known is not None else count * 2.0**-52 * math.fsum(map(abs, values))
+            total = math.fsum(values) if known is None else known
+            check_close(take(got), total, name, slack)
+            check_close(take(mean), total / count if count else math.nan, name, slack)
+
+
+MODERATE = st.lists(st.floats(-4, 4, width=16).filter(lambda value: not value or abs(value) > 0.1), max_size=24)
+
+
+@given(MODERATE, FLOATS)
+def test_products_of_floats_are_rounded_once(values, name):
+    x = ta.asarray(values, dtype="float64").astype(name)
+    exact = math.prod([Fraction(value) for value in x.tolist()])
+    if name == "float8_e4m3fn" and abs(exact) > 448:
+        assert math.isnan(ta.prod(x).item()) or abs(ta.prod(x).item()) == 448
+    else:
+        check_close(ta.prod(x).item(), exact, name, float(abs(exact)) * len(values) * 2.0**-52)
+
+
+@given(pairs(REAL_NAMES), st.data())
+def test_means_variances_and_deviations_are_those_of_fractions(pair, data):
+    axis, correction = data.draw(axes_of(pair.theirs.ndim)), data.draw(st.sampled_from([0, 1, 0.5, -1, 2]))
+    _, parts = groups(pair.theirs, axis, False)
+    assume(all(abs(value) < 1e15 for part in parts for value in part))  # and no NaN
+    name = pair.theirs.dtype.name if kind_of(pair.theirs.dtype.name) == "float" else "float32"
+    means, variances = ta.mean(pair.mine, axis=axis), ta.var(pair.mine, axis=axis, correction=correction)
+    deviations = ta.std(pair.mine, axis=axis, correction=correction)
+    for mean, var, std, part in zip(flat(means), flat(variances), flat(deviations), parts, strict=True):
+        exact = [Fraction(value) for value in part]
+        slack = 2.0**-50 * max(map(abs, part), default=0) * max(len(part), 1)
+        if not exact:
+            assert math.isnan(mean)
+            assert math.isnan(var) if correction >= 0 else var == 0  # the sum of no squares, divided by -correction
+            continue
+        middle = sum(exact) / len(exact)
+        check_close(mean, middle, name, slack)
+        if len(exact) - correction <= 0:
+            assert math.isnan(var)
+            assert math.isnan(std)
+            continue
+        spread = sum([(value - middle) ** 2 for value in exact]) / Fraction(len(exact) - correction)
+        if float(spread) < ta.finfo(name).max and not math.isnan(var):
+            square = float(max(map(abs, exact))) ** 2 * 2.0**-45 * len(exact)
+            check_close(var, spread, name, square)
+            check_close(std, math.sqrt(spread), name, math.sqrt(square))
+
+
+@given(pairs(REAL_NAMES), st.data(), st.booleans())
+def test_extremes_are_pythons_and_nan_wins(pair, data, keepdims):
+    axis = data.draw(axes_of(pair.theirs.ndim))
+    shape, parts = groups(pair.theirs, axis, keepdims)
+    for mine, choose in ((ta.max, max), (ta.min, min)):
+        if 0 in (pair.theirs.shape if axis is None else np.take(pair.theirs.shape, axis).reshape(-1)):
+            with pytest.raises(ShapeError, match=f"{choose.__name__}: expected at least one element to choose from"):
+                mine(pair.mine, axis=axis, keepdims=keepdims)
+            continue
+        found = mine(pair.mine, axis=axis, keepdims=keepdims)
+        assert (found.shape, found.dtype) == (shape, pair.mine.dtype)
+        for got, part in zip(flat(found), parts, strict=True):
+            assert same(got, math.nan if any(value != value for value in part) else choose(part))
+
+
+@given(pairs(st.one_of(NAMES, st.sampled_from(list(STORAGE)))), st.data(), st.booleans())
+def test_truths_are_pythons(pair, data, keepdims):
+    axis = data.draw(axes_of(pair.theirs.ndim))
+    _, parts = groups(pair.theirs, axis, keepdims)
+    assert flat(ta.all(pair.mine, axis=axis, keepdims=keepdims)) == [all(part) for part in parts]
+    assert flat(ta.any(pair.mine, axis=axis, keepdims=keepdims)) == [any(part) for part in parts]
+    counts = [sum([bool(value) for value in part]) for part in parts]
+    assert flat(ta.count_nonzero(pair.mine, axis=axis, keepdims=keepdims)) == counts
+
+
+def test_narrow_floats_are_accumulated_wide():
+    ones = ta.ones(100_000, dtype="bfloat16")
+    assert ta.sum(ones).item() == 99840  # the nearest bfloat16; added one by one it would stop at 256
+    assert ta.mean(ones).item() == 1
+    tenths = ta.full(1_000_000, 0.1, dtype="float32")
+    exact = np.float32(math.fsum([float(np.float32(0.1))] * 1_000_000))
+    assert ta.sum(tenths).item() == exact
+    half = ta.asarray([60000.0, 60000.0, -60000.0], dtype="float16")
+    assert ta.sum(half).item() == 60000
+    assert ta.prod(ta.asarray([1e-30, 1e-30, 1e30, 1e30])).item() == pytest.approx(1, rel=1e-6)
+
+
+def test_the_dtype_is_cast_to_before():
+    x = ta.asarray([100, 100, 100], dtype="int8")
+    assert ta.sum(x, dtype="int8").item() == 300 - 256
+    assert ta.sum(x, dtype="float16").dtype == ta.float16
+    assert ta.sum(ta.asarray([1.9, 1.9]), dtype="int32").item() == 2
+    assert ta.sum(ta.asarray([True, True]), dtype="bool").item() is True
+    assert ta.prod(x, dtype="uint64").item() == 1_000_000
+    with ta.semantics("triton"):
+        assert ta.sum(x).dtype == ta.int32
+        assert ta.sum(x.astype("uint8")).dtype == ta.uint32
+
+
+def test_a_nan_stays_in_its_part():
+    x = ta.asarray([complex(1, math.nan), complex(3, 2)])
+    found = ta.mean(x).item()
+    assert found.real == 2
+    assert math.isnan(found.imag)
+    found = ta.mean(ta.zeros((0,), dtype="complex64")).item()
+    assert math.isnan(found.real)
+    assert math.isnan(found.imag)
+    assert ta.mean(ta.reshape(ta.asarray([1 + 1j, 3 + 5j, 0, 0]), (2, 2)).T, axis=1, keepdims=True).shape == (2, 1)
+
+
+def test_the_variance_of_complex_numbers_is_real():
+    x = ta.asarray([1 + 1j, 3 + 5j])
+    assert (ta.var(x).dtype, ta.var(x).item()) == (ta.float32, 5)
+    assert ta.std(x, correction=1).item() == pytest.approx(math.sqrt(10))
+
+
+X = ta.asarray([[1.0, 2.0], [3.0, 4.0]])
+ERRORS = [
+    (lambda: ta.sum([1, 2]), OperandError, r"sum: expected a tilearray Array, got list; write ta.asarray\(x\)"),
+    (lambda: ta.all(np.ones(2)), OperandError, r"all: expected a tilearray Array, got numpy.ndarray; write ta.asarray"),
+    (lambda: ta.sum(X, axis=2), AxisError, r"sum: expected -2 <= axis < 2, got axis 2"),
+    (lambda: ta.mean(X, axis=(0, -2)), ShapeError, r"mean: expected different axes, got \(0, -2\)"),
+    (lambda: ta.any(ta.asarray(1), axis=0), AxisError, r"any: expected no axis \(the array is 0-d\), got axis 0"),
+    (lambda: ta.max(X, axis=0.5), ShapeError, r"max: expected axis as an int"),
+    (
+        lambda: ta.max(ta.zeros((0,))),
+        ShapeError,
+        r"max: expected at least one element .*\(0,\); write ta.max\(x\) only",
+    ),
+    (lambda: ta.min(ta.zeros((2, 0)), axis=1), ShapeError, r"min: expected at least one element .*\(2, 0\)"),
+    (lambda: ta.max(X.astype("complex64")), DTypeError, r"max: .* got complex64; write x.real, x.imag or ta.abs\(x\)"),
+    (lambda: ta.sum(X, dtype="float8_e3m4"), DTypeError, r"sum: float8_e3m4 is a storage dtype, .*astype\('float32'\)"),
+    (lambda: ta.mean(X.astype("float4_e2m1fn")), DTypeError, r"mean: float4_e2m1fn is a storage dtype"),
+    (lambda: ta.sum(X.astype("complex64"), dtype="float32"), DTypeError, r"astype: complex64 does not become float32"),
+    (
+        lambda: ta.var(X, correction="a"),
+        OperandError,
+        r"var: expected correction as a real number, got str; write",
+    ),
+    (lambda: ta.std(X, correction=1j), OperandError, r"std: expected correction as a real number, got complex"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), ERRORS, ids=[message for *_, message in ERRORS])
+def test_bad_input_is_named(call, error, message):
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert type(caught.value) is error
+
+
+def test_no_row_to_search_is_no_error():
+    assert ta.max(ta.zeros((0, 3)), axis=1).shape == (0,)
+    assert ta.min(ta.zeros((0, 3)), axis=-1, keepdims=True).shape == (0, 1)
+
+
+@pytest.mark.parametrize("function", [ta.sum, ta.prod, ta.max, ta.min, ta.mean, ta.all, ta.any])
+def test_no_axis_is_no_reduction_but_a_copy(function):
+    x = ta.asarray([True, True]) if function in (ta.all, ta.any) else ta.asarray([1.0, 2.0], dtype="float64")
+    before = x.tolist()
+    found = function(x, axis=())
+    assert found.tolist() == before
+    found[0] = 0
+    assert x.tolist() == before
+
+
+def test_an_axis_error_is_an_index_error_too():
+    with pytest.raises(IndexError):
+        ta.sum(X, axis=5)

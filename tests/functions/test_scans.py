@@ -1,0 +1,134 @@
+"""Running sums and products, and differences, against Python numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from support.oracles.axes import INTEGER_NAMES, NAMES, check_close, expand, flat, pairs, python, same, special, wrapped
+from support.oracles.formats import kind_of
+
+import tilearray as ta
+from tilearray.errors import AxisError, DTypeError, OperandError, ShapeError
+
+FLOATS = st.sampled_from(["float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"])
+
+
+def place_of(data: st.DataObject, ndim: int) -> int:
+    assume(ndim)
+    return data.draw(st.integers(-ndim, ndim - 1))
+
+
+@given(pairs(INTEGER_NAMES), st.data(), st.booleans())
+def test_running_sums_and_products_of_integers_are_exact_and_wrap(pair, data, initial):
+    axis = place_of(data, pair.theirs.ndim)
+    for mine, fold, start in ((ta.cumulative_sum, operator.add, 0), (ta.cumulative_prod, operator.mul, 1)):
+        found = mine(pair.mine, axis=axis, include_initial=initial)
+        name = found.dtype.name
+        assert name == ("u" if pair.mine.dtype.kind == "u" else "") + "int64"
+
+        def scanned(row, fold=fold, start=start, name=name):
+            every = itertools.accumulate(row, fold, initial=start)
+            return [wrapped(value, name) for value in every][0 if initial else 1 :]
+
+        want = expand(scanned, pair.theirs, axis)
+        assert found.shape == tuple(
+            size + (initial and place == axis % pair.theirs.ndim) for place, size in enumerate(pair.theirs.shape)
+        )
+        assert flat(found) == list(want.ravel())
+
+
+@given(pairs(FLOATS), st.data())
+def test_running_sums_of_floats_are_rounded_once_each(pair, data):
+    axis = place_of(data, pair.theirs.ndim)
+    rows = np.moveaxis(python(pair.theirs), axis, -1).reshape(-1, pair.theirs.shape[axis]) if pair.theirs.size else []
+    assume(all(abs(value) < 1e300 or not math.isfinite(value) for row in rows for value in row))
+    found = ta.cumulative_sum(pair.mine, axis=axis)
+    assert (found.shape, found.dtype) == (pair.mine.shape, pair.mine.dtype)
+    mine = np.moveaxis(python(ta.to_numpy(found)), axis, -1).reshape(-1, pair.theirs.shape[axis]) if len(rows) else []
+    for got, row in zip(mine, rows, strict=True):
+        for position, value in enumerate(got):
+            part = list(row[: position + 1])
+            known = special(part)
+            slack = 0.0 if known is not None else len(part) * 2.0**-52 * math.fsum(map(abs, part))
+            check_close(value, math.fsum(part) if known is None else known, found.dtype.name, slack)
+
+
+def test_what_comes_first_and_the_dtype():
+    x = ta.asarray([[1.5, 2], [3, 4]], dtype="bfloat16")
+    assert ta.cumulative_prod(x, axis=1, include_initial=True).tolist() == [[1, 1.5, 3], [1, 3, 12]]
+    assert ta.cumulative_sum(ta.asarray([True, True])).dtype == ta.int64
+    assert ta.cumulative_sum(x, axis=0, dtype="float64").dtype == ta.float64
+    assert ta.cumulative_sum(ta.asarray([100, 100], dtype="int8"), dtype="int8").tolist() == [100, 200 - 256]
+    assert ta.cumulative_sum(ta.ones(1000, dtype="float16"))[-1].item() == 1000
+    assert ta.cumulative_sum(ta.ones(300, dtype="bfloat16"))[-1].item() == 300
+    assert ta.cumulative_sum(ta.zeros((2, 0)), axis=1, include_initial=True).tolist() == [[0], [0]]
+    with ta.semantics("triton"):
+        assert ta.cumulative_sum(ta.asarray([1], dtype="uint8")).dtype == ta.uint32
+
+
+@given(pairs(NAMES), st.data(), st.integers(0, 3))
+def test_differences_are_those_of_neighbours(pair, data, n):
+    name = pair.theirs.dtype.name
+    axis = place_of(data, pair.theirs.ndim)
+    if name == "bool":
+        with pytest.raises(DTypeError, match=r"diff: .* got bool; write x.astype\('int8'\)"):
+            ta.diff(pair.mine, axis=axis, n=n)
+        return
+    want = pair.mine
+    for _ in range(n):
+        upper, lower = (np.moveaxis(ta.to_numpy(want), axis, 0)[s] for s in (slice(1, None), slice(-1)))
+        want = ta.asarray(np.moveaxis(upper, 0, axis).copy()) - ta.asarray(np.moveaxis(lower, 0, axis).copy())
+    found = ta.diff(pair.mine, axis=axis, n=n)
+    assert (found.shape, found.dtype.name) == (want.shape, name)
+    if kind_of(name) == "int":
+        numbers = expand(lambda row: differences(row, n), pair.theirs, axis)
+        assert flat(found) == [wrapped(value, name) for value in numbers.ravel()]
+    assert all(map(same, flat(found), flat(want)))
+
+
+def differences(row: list[int], n: int) -> list[int]:
+    for _ in range(n):
+        row = [b - a for a, b in itertools.pairwise(row)]
+    return row
+
+
+def test_differences_of_what_is_joined():
+    x = ta.asarray([[1, 4], [9, 16]])
+    before, after = ta.zeros((2, 1), dtype="int64"), ta.asarray([[20, 30], [40, 50]])
+    assert ta.diff(x, prepend=before).tolist() == [[1, 3], [9, 7]]
+    assert ta.diff(x, append=after, n=2).tolist() == np.diff([[1, 4, 20, 30], [9, 16, 40, 50]], n=2).tolist()
+    assert ta.diff(x, axis=0, prepend=x[:1], append=x[:1]).tolist() == [[0, 0], [8, 12], [-8, -12]]
+    assert ta.diff(x, n=5).shape == (2, 0)
+
+
+X = ta.asarray([[1.0, 2.0], [3.0, 4.0]])
+ERRORS = [
+    (lambda: ta.cumulative_sum([1]), OperandError, r"cumulative_sum: expected a tilearray Array, got list"),
+    (lambda: ta.cumulative_sum(X), ShapeError, r"cumulative_sum: expected axis= for an array of 2 axes.*axis=-1"),
+    (lambda: ta.cumulative_prod(ta.asarray(1)), ShapeError, r"cumulative_prod: expected axis= for an array of 0 axes"),
+    (lambda: ta.cumulative_sum(X, axis=2), AxisError, r"cumulative_sum: expected -2 <= axis < 2, got axis 2"),
+    (
+        lambda: ta.cumulative_sum(X.astype("float8_e3m4"), axis=0),
+        DTypeError,
+        r"cumulative_sum: float8_e3m4 is",
+    ),
+    (lambda: ta.diff(X, n=-1), ShapeError, r"diff: expected n >= 0, got -1; write n=1"),
+    (lambda: ta.diff(X, n=1.5), ShapeError, r"diff: expected n as an int, got float"),
+    (lambda: ta.diff(X, axis=-3), AxisError, r"diff: expected -2 <= axis < 2, got axis -3"),
+    (lambda: ta.diff(ta.asarray(1.0)), AxisError, r"diff: expected no axis"),
+    (lambda: ta.diff(X, prepend=X[0]), ShapeError, r"diff: expected prepend .* but 1, got \(2,\)"),
+    (lambda: ta.diff(np.ones(3)), OperandError, r"diff: expected a tilearray Array, got ndarray"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), ERRORS, ids=[message for *_, message in ERRORS])
+def test_bad_input_is_named(call, error, message):
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert type(caught.value) is error

@@ -1,0 +1,273 @@
+"""The library on an emulated GPU: generated kernels run by Triton's interpreter, everything above them as it is.
+
+What has no row in the table of ops is seen here without a GPU: gathers, assignments, ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from support.interpreter.run import Interpreter, interpreting, programs_of
+from support.kernels import body_for, kernel_for, needs_triton
+from support.oracles.formats import dtype_of
+
+pytestmark = needs_triton
+
+FEW = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[Interpreter]:
+    with interpreting() as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", ["gather", "scatter", "take"])
+def test_indexing_is_numpys(process, name):
+    process.pool.submit(_indexing, name).result()
+
+
+@pytest.mark.parametrize(
+    "name", ["_errors", "_overlap", "_wide", "_modes", "_ranges", "_launches", "_misaligned", "_turned", "_over_rows"]
+)
+def test_on_the_device(process, name):
+    process.pool.submit(globals()[name]).result()
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("strides", [[(600, 1)] * 3, [(600, 1), (600, 1), (1, 0)], [(600, 1), (600, 1), (1, 40)]])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+def test_the_emulated_device_launches_as_many_programs(dtype, strides, aligned):
+    """As the launcher does: from lengths at which a target that is misaligned needs one more to others."""
+    found = pytest.importorskip("tilearray_cuda.kernel")
+    from tilearray_cuda.kernels.source import open_strides
+
+    body = body_for("add", [dtype] * 2)
+    kernels = [kernel_for(body, (40, 600), strides, aligned=aligned)]
+    boxes = [[(each * 40, each, 1)] * 2 + [(1, 64, 64 * 40)] for each in (900, 901, 1024)]
+    kernels += [kernel_for(body, (64, 40, box[0][1]), box, aligned=aligned) for box in boxes]
+    assert [kernel.spec.merged for kernel in kernels[1:]] == [True, dtype != "uint8", False]
+    odd = kernel_for(body, (1100, 1151), [(1151, 1), (1151, 1), (1, 1101)], aligned=aligned)
+    assert odd.spec.slanted == (0 if dtype == "float32" else 4)
+    kernels.append(odd)
+    turned = kernel_for(body_for("identity", [dtype]), (1100, 1151), [(1151, 1), (1, 1101)], aligned=aligned)
+    assert turned.spec.slanted == (32 if dtype == "float32" else 4)
+    kernels.append(turned)
+    pitches = [(320_000, 800, 1), (1, 961, 384_448)]
+    boxes = [
+        kernel_for(body_for("identity", [dtype]), (n, 400, 800), pitches, aligned=aligned) for n in (900, 960, 961)
+    ]
+    assert [box.spec.hanging for box in boxes] == [{"uint8": 0, "float16": 128, "float32": 256}[dtype] * aligned] * 3
+    kernels += boxes
+    kernels += [kernel_for(body, (size,), [(1,)] * 3, aligned=aligned) for size in (1, 1023, 1024, 1025, 2047, 2048)]
+    arguments = SimpleNamespace(pack_fixed=lambda *values: values, block=b"block", fix=None)
+    for kernel in kernels:
+        fixed = found.fixed_by_loop(kernel.spec, kernel.source.tile, arguments)(kernel.loop)
+        strides = [kernel.loop.strides[position][axis] for _, position, axis in open_strides(kernel.spec)]
+        assert fixed == (*kernel.loop.shape, *strides, programs_of(kernel), b"block")
+
+
+def _indexing(name: str) -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.indexing import check_property
+
+    check_property(name, emulated_device(), FEW)
+
+
+def _errors() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.indexing import check_errors
+
+    check_errors(emulated_device())
+
+
+def _overlap() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.indexing import check_repeated_and_overlapping
+
+    check_repeated_and_overlapping(emulated_device())
+
+
+def _wide() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.indexing import check_wide_rows
+
+    check_wide_rows(emulated_device())
+
+
+def _modes() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray_cuda.errors import DeferredIndexError
+
+    device = emulated_device()
+    x, index = ta.arange(5, device=device), ta.asarray([1, 7, -9], device=device)
+    try:
+        ta.set_index_check("clip")
+        assert x[index].tolist() == [1, 4, 0]
+        ta.set_index_check("deferred")
+        found = x[index]
+        with pytest.raises(DeferredIndexError, match=r"an index array held (7|-9)"):
+            ta.to_numpy(found)
+        assert found.tolist() == [1, 4, 0]
+    finally:
+        ta.set_index_check("raise")
+    with pytest.raises(ta.IndexingError, match=r"got (7|-9)"):
+        x[index]
+    with pytest.raises(ta.IndexingError, match=r"write ta.where\(mask, x, fill\)"):
+        x[x > 2]
+    with pytest.raises(ta.DeviceError, match=r"write index.to_device\('cuda:0'\)"):
+        x[ta.asarray([1], device="cpu")]
+    assert x[[0, -1]].tolist() == [0, 4]
+    assert x[np.array([[3]])].tolist() == [[3]]
+    assert x[ta.asarray(2**64 - 1, dtype="uint64", device=device)[None] % 3].tolist() == [(2**64 - 1) % 3]
+    with pytest.raises(ta.IndexingError):
+        x[ta.asarray([2**64 - 1], dtype="uint64", device=device)]
+
+
+RANGES = [
+    ((5,), {}),
+    ((5, -5, -2), {"dtype": "int8"}),
+    ((2**63, 2**63 + 3), {}),
+    ((2**63 - 3, 2**64 - 1, 2**62), {"dtype": "uint64"}),
+    ((0, 3000), {"dtype": "float16"}),
+    ((0.1, 2.0, 0.3), {}),
+    ((0, 1, 1e-3), {"dtype": "float64"}),
+    ((3, 3), {}),
+    ((-3.5, 3), {"dtype": "int16"}),
+    ((4,), {"dtype": "complex64"}),
+]
+SPACES = [
+    ((0, 1, 7), {}),
+    ((0, 10, 4), {"dtype": "int32"}),
+    ((-1.5, 1.7, 1001), {"dtype": "float64"}),
+    ((0, 1, 5), {"endpoint": False}),
+    ((3, 3, 4), {}),
+    ((1, 2, 1), {}),
+    ((1, 2, 0), {}),
+    ((0, 5e-324, 3), {"dtype": "float64"}),
+    ((0, 1j, 3), {}),
+    ((0, float("inf"), 3), {}),
+]
+
+
+def _ranges() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    for function, cases in ((ta.arange, RANGES), (ta.linspace, SPACES)):
+        for arguments, options in cases:
+            ours = ta.to_numpy(function(*arguments, device=device, **options))
+            host = ta.to_numpy(function(*arguments, device="cpu", **options))
+            assert ours.dtype == host.dtype, (arguments, options)
+            np.testing.assert_array_equal(ours, host, err_msg=f"{arguments} {options}")
+
+
+def _launches() -> None:
+    """A gather is one launch; an assignment is two, one of which checks."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    backend = device.backend
+    x, index = ta.arange(5, device=device), ta.asarray([1, 2], device=device)
+    for act, launches in [
+        (lambda: x[index], 1),
+        (lambda: x.__setitem__(index, 3), 2),
+        (lambda: ta.arange(100, device=device), 1),
+        (lambda: ta.linspace(0, 1, 100, device=device), 1),
+    ]:
+        before = backend.launches
+        act()
+        assert backend.launches - before == launches
+
+
+def _misaligned() -> None:
+    """Runs from every address within a vector on, read and written: to the end of memory, or into the next row."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device, rng = emulated_device(), np.random.default_rng(5)
+    for name in ("uint8", "bool", "float8_e5m2", "float16", "bfloat16"):
+        dtype, size = dtype_of(name), 4096
+        bits = rng.integers(0, 2 if name == "bool" else 90, (3, size + 16), np.uint8)
+        x = bits.astype(dtype) if name == "float16" else np.repeat(bits, dtype.itemsize, axis=1).view(dtype)
+        ours = ta.asarray(x, device=device)
+        for skipped in (1, 8, 15) if dtype.itemsize == 1 else (1, 6):
+            flat, rows, row = np.index_exp[2, skipped:], np.index_exp[:, skipped:], np.index_exp[0, skipped:]
+            for key, other in ((flat, row), (rows, rows), (rows, row)):
+                found = ta.to_numpy(ta.where(ours[key] == ours[other], ours[key], ours[other]))
+                assert found.tobytes() == np.where(x[key] == x[other], x[key], x[other]).tobytes(), (name, key, other)
+            for end in (None, 2000):
+                target, expected = ta.asarray(x, device=device, copy=True), x.copy()
+                count = len(x[1, skipped:end])
+                target[1, skipped:end], expected[1, skipped:end] = ours[2, :count], x[2, :count]
+                assert ta.to_numpy(target).tobytes() == expected.tobytes(), (name, skipped, end)
+        whole = ta.asarray(x[0, : 4096 // dtype.itemsize], device=device, copy=True)  # two blocks, and no byte more
+        target = ta.zeros(whole.shape, dtype=name, device=device)
+        target[1:] = whole[1:]
+        assert ta.to_numpy(target).tobytes() == bytes(dtype.itemsize) + ta.to_numpy(whole).tobytes()[dtype.itemsize :]
+        count = 2048 // dtype.itemsize  # one block, to the middle of a vector
+        partly, target = (
+            ta.asarray(x[0, : count + 1], device=device, copy=True),
+            ta.zeros(count, dtype=name, device=device),
+        )
+        target[:] = partly[1:]
+        assert ta.to_numpy(target).tobytes() == x[0, 1 : count + 1].tobytes()
+
+
+def _over_rows() -> None:
+    """Blocks of small elements that go on in the next row: rows end in every place of a vector, and lie backwards."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device, rng = emulated_device(), np.random.default_rng(6)
+    views = {
+        "outer": lambda x, y: x[:, :1] + y[:1],
+        "row": lambda x, y: x - y[:1],
+        "rows of other pitches": lambda x, y: x[:, 1:] - y[1:2, 1:],
+        "backwards": lambda x, y: x[:, ::-1] - y,
+        "from the end": lambda x, y: x[::-1, ::-1] + y[:1, ::-1],
+        "flat backwards": lambda x, y: x.reshape(-1)[::-1] - y.reshape(-1),
+        "pitches backwards": lambda x, y: x[:, :0:-1] + y[:, 1:],
+        "three": lambda x, y: x[:, ::-1] + (x[:1] - y[:, :1]),
+        "every other": lambda x, y: x[:1] + y.T.reshape(-1)[: x.size].reshape(x.shape)[:, ::-1],
+    }
+    for dtype in ("uint8", "int8", "float16"):
+        for columns in (515, 521, 1024, 1039, 2113):
+            x, y = rng.integers(0, 50 if dtype == "float16" else 250, (2, 3, columns)).astype(dtype)
+            ours = [ta.asarray(each, device=device, copy=True) for each in (x, y)]
+            for name, view in views.items():
+                found = ta.to_numpy(view(*ours))
+                assert found.tobytes() == view(x, y).tobytes(), (name, dtype, columns)
+            target, whole = np.ones((3, columns), dtype), ta.ones(3 * columns + 9, dtype=dtype, device=device)
+            into = whole[5 : 5 + 3 * columns].reshape(3, columns)  # what is read is written in the same launch
+            into += ours[0][:1]
+            into -= ours[1][:, ::-1]
+            assert ta.to_numpy(into).tobytes() == (target + x[:1] - y[:, ::-1]).tobytes(), (dtype, columns)
+            assert ta.to_numpy(whole[:5]).tolist() + ta.to_numpy(whole[-4:]).tolist() == [1] * 9
+
+
+def _turned() -> None:
+    """A loop that begins at the other end of an axis, at any address; what is said of the address is checked."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    for size in (1024, 1027):
+        x, target = np.arange(size, dtype=np.float32), ta.zeros(size, dtype="float32", device=device)
+        target[::-1] = ta.asarray(x, device=device)
+        assert target.tolist() == x[::-1].tolist()
+        flipped = ta.asarray(x, device=device)[::-1]
+        assert ta.to_numpy(ta.add(flipped, flipped, out=target[::-1])).tolist() == (x[::-1] + x[::-1]).tolist()

@@ -1,0 +1,66 @@
+"""benchmarks/tune.py as far as it goes without a GPU: sources with other tiles, and launches of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from support.kernels import body_for, kernel_for, needs_triton
+
+pytestmark = needs_triton
+pytest.importorskip("cuda.bindings")
+
+from benchmarks import tune  # noqa: E402 - needs cuda-python
+from tilearray_cuda.kernels.schedules.tile_sizes import Tile  # noqa: E402
+
+
+def given() -> tune.Operation:
+    """A sum over arrays that have addresses only."""
+    kernel = kernel_for(body_for("add", ["float32", "float32"]), (4096,), [(1,)] * 3)
+    array = SimpleNamespace(nbytes=4 * 4096, _buffer=SimpleNamespace(nbytes=4 * 4096, pointer=1 << 20), _offset=0)
+    return tune.Operation((array, array, array), kernel.loop, kernel.spec)
+
+
+def test_a_source_has_the_tile_that_is_tried():
+    spec = given().spec
+    assert tune.source_with(spec, Tile(1, 256, 2), 90).tile == Tile(1, 256, 2)
+    assert (
+        tune.source_with(spec, None, 90).tile
+        == kernel_for(body_for("add", ["float32", "float32"]), (4096,), [(1,)] * 3).source.tile
+    )
+
+
+def test_a_candidate_is_bound_and_timed(monkeypatch):
+    bound = []
+    given_by_the_driver = {"parameters": None, "device": None, "reference": None, "launch": None}
+    function = SimpleNamespace(**given_by_the_driver, threads=64, shared=0)
+    monkeypatch.setattr(tune.launch, "load_function", lambda device, cubin: function)
+    monkeypatch.setattr(tune, "seconds", lambda call: bound.append(call) or 0.5)
+    source = tune.source_with(given().spec, Tile(1, 256, 2), 90)
+    assert tune.timed(None, given(), source, None) == 3 * 4 * 4096 / 0.5
+    assert callable(bound[0])
+
+
+def test_a_tile_that_the_device_refuses_has_no_rate(monkeypatch):
+    def refuse(device, cubin):
+        raise RuntimeError("too much shared memory")
+
+    monkeypatch.setattr(tune.launch, "load_function", refuse)
+    assert tune.timed(None, given(), tune.source_with(given().spec, None, 90), None) == 0.0
+
+
+def test_every_case_is_a_sum_of_views_or_a_copy_of_one():
+    class View(SimpleNamespace):
+        def __getitem__(self, key):
+            return self
+
+        @property
+        def T(self):
+            return self
+
+        def permute_dims(self, *axes):
+            return self
+
+    for case in tune.CASES.values():
+        assert len(case.views(*[View() for _ in case.shapes])) == len(case.shapes) in (1, 2)
+        assert case.tiles

@@ -1,0 +1,49 @@
+"""What `import tilearray` costs and brings: no framework, little time, and exactly the public names."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+
+from support.processes import in_fresh_python
+
+import tilearray as ta
+
+LAZY = ("triton", "cuda", "torch", "cupy", "jax", "scipy", "matplotlib", "rich", "tilearray_cuda")
+
+
+def test_import_brings_no_framework():
+    code = "import json, sys, tilearray; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    imported = json.loads(in_fresh_python(code))
+    assert {"numpy", "ml_dtypes", "tilearray"} <= set(imported)
+    assert set(imported).isdisjoint(LAZY)
+
+
+def test_a_host_expression_brings_no_framework():
+    code = "import sys, tilearray as ta; (ta.asarray([1, 2, 3], device='cpu') * 2.5).tolist(); print(*sys.modules)"
+    imported = {name.partition(".")[0] for name in in_fresh_python(code).split()}
+    assert "tilearray_host" in imported
+    assert imported.isdisjoint(LAZY)
+
+
+def test_memory_on_its_way_to_a_gpu_loads_no_host_kernels():
+    code = "import sys, numpy, tilearray_host as host; host.from_numpy(numpy.ones(3), copy=True); print(*sys.modules)"
+    imported = set(in_fresh_python(code).split())
+    assert "tilearray_host.memory" in imported
+    assert imported.isdisjoint({"tilearray_host.kernel", "tilearray_host.functions", "fractions"})
+
+
+def test_import_takes_under_a_fifth_of_a_second_beyond_numpy():
+    code = "from time import perf_counter as now; import numpy; start = now(); import tilearray; print(now() - start)"
+    assert min(float(in_fresh_python(code)) for _ in range(5)) < 0.2
+
+
+def test_all_is_the_public_interface():
+    public = {
+        name
+        for name, value in vars(ta).items()
+        if not name.startswith("_") and not (isinstance(value, ModuleType) and value.__name__.startswith("tilearray."))
+    }
+    assert public <= set(ta.__all__), "public by their names, but not in __all__"
+    assert [name for name in ta.__all__ if not hasattr(ta, name)] == []
+    assert len(ta.__all__) == len(set(ta.__all__))

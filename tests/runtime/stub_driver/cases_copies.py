@@ -1,0 +1,183 @@
+"""Copies between host and device: every layout and dtype, sizes around the chunks, several devices."""
+
+from __future__ import annotations
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+from support.threads import in_threads
+
+from tilearray_cuda.device import CudaDevice
+from tilearray_cuda.errors import CaptureError, CudaError, NeedsDense
+from tilearray_cuda.runtime import staging
+from tilearray_cuda.runtime.streams import Stream
+
+
+def round_trip(device, array, stream=0):
+    buffer, offset = device.from_numpy(array, stream=stream)
+    strides = tuple(stride // max(array.itemsize, 1) for stride in array.strides)
+    return device.to_numpy(buffer, offset, array.shape, strides, array.dtype)
+
+
+def same(x, y):
+    return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
+
+
+STEPS = (slice(None), slice(1, None, 2), slice(None, None, -1), slice(2, 0, -1), slice(2, 2), 1)
+
+
+def test_every_layout_comes_back(device):
+    dense = np.arange(4 * 5 * 6, dtype=np.int32).reshape(4, 5, 6)
+    refused = 0
+    for key in itertools.product(STEPS, repeat=3):
+        for view in (dense[key], np.asarray(dense[key]).T):
+            try:
+                back = round_trip(device, np.asarray(view))
+            except NeedsDense:
+                refused += 1
+                continue
+            assert same(back, np.asarray(view))
+            assert back.flags.writeable
+    assert 50 < refused < 120  # of 432
+
+
+DTYPES = ["bool", "int8", "uint64", "float16", "complex128", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_comes_back(device, dtype):
+    array = np.arange(24).reshape(4, 6).astype(dtype)
+    for view in (array, array.T, array[::-1, 1:], array[2], array[1, 1]):
+        assert same(round_trip(device, np.asarray(view)), np.asarray(view))
+
+
+def test_permuted_memory_is_copied_as_it_lies(device, stub):
+    array = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)[:, ::-1]
+    buffer, offset = device.from_numpy(array)
+    stub.start_log()
+    back = device.to_numpy(buffer, offset, array.shape, tuple(s // 8 for s in array.strides), array.dtype)
+    assert back.strides == array.strides
+    assert [(call.name, call.size) for call in stub.log()] == [("cuMemcpyDtoHAsync", 192), ("cuStreamSynchronize", 0)]
+
+
+def test_broadcast_memory_is_copied_once(device):
+    array = np.broadcast_to(np.arange(3.0), (1000, 3))
+    buffer, _ = device.from_numpy(array)
+    assert buffer.nbytes == 24
+    back = round_trip(device, array)
+    assert same(back, array)
+    back[0, 0] = 7
+    assert back[1, 0] == 0
+
+
+def test_a_sparse_view_is_left_to_the_caller(device):
+    buffer = device.allocate(8000, 0)
+    with pytest.raises(NeedsDense, match="to_numpy: 10 elements lie in 91; make a dense copy on the device first"):
+        device.to_numpy(buffer, 0, (10,), (10,), np.dtype("int64"))
+    assert device.to_numpy(buffer, 0, (10,), (4,), np.dtype("int64")).shape == (10,)
+    assert device.to_numpy(buffer, 72, (10,), (-1,), np.dtype("int64")).shape == (10,)
+
+
+def test_nothing_is_copied_without_elements(device, stub):
+    stub.start_log()
+    assert round_trip(device, np.empty((3, 0, 2), np.int16)).shape == (3, 0, 2)
+    assert [call.name for call in stub.log() if "Memcpy" in call.name] == []
+
+
+AROUND = [1, staging.SMALL - 1, staging.SMALL, staging.SMALL + 1, staging.DIRECT + 1]
+AROUND += [staging.CHUNK - 1, staging.CHUNK, staging.CHUNK + 1, 2 * staging.CHUNK, 5 * staging.CHUNK + 3]
+
+
+@pytest.mark.parametrize("nbytes", AROUND)
+def test_sizes_around_the_chunks(device, nbytes):
+    array = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    assert same(round_trip(device, array), array)
+
+
+def test_the_host_array_may_change_at_once(device, stub):
+    array = np.arange(100)
+    buffer, _ = device.from_numpy(array)
+    array[:] = 0
+    assert device.to_numpy(buffer, 0, (100,), (1,), array.dtype).tolist() == list(range(100))
+
+
+def test_chunks_are_reused_and_waited_for(device, stub):
+    """More copies in flight than chunks: the copy waits for the oldest, and no more memory is pinned."""
+    array = np.arange(100)
+    stub.hold(0, True)  # no event passes, so every chunk stays busy
+    buffers = [device.from_numpy(array + i)[0] for i in range(3 * staging.KEPT[staging.SMALL])]
+    chunks = device.staging._chunks[staging.SMALL]
+    assert len(chunks) == staging.KEPT[staging.SMALL]
+    stub.start_log()
+    device.from_numpy(array)
+    assert stub.log()[-3].name == "cuEventSynchronize"
+    stub.hold(0, False)
+    for i, buffer in enumerate(buffers):
+        assert device.to_numpy(buffer, 0, (100,), (1,), array.dtype)[0] == i
+    device.empty_cache()
+    assert not chunks
+
+
+def test_threads_do_not_share_chunks(device):
+    wrong = []
+
+    def body(seed):
+        array = np.full(3 * staging.CHUNK // 8 + seed, seed, np.int64)
+        for _ in range(3):
+            if not same(round_trip(device, array), array):
+                wrong.append(seed)
+
+    assert in_threads(4, body) == [None] * 4
+    assert wrong == []
+    assert len(device.staging._chunks[staging.CHUNK]) <= staging.KEPT[staging.CHUNK]
+
+
+def test_a_copy_that_fails_gives_its_chunks_back(device, stub):
+    stub.fail("cuMemcpyHtoDAsync", 700)
+    with pytest.raises(CudaError, match="cuMemcpyHtoDAsync: CUDA_ERROR_ILLEGAL_ADDRESS"):
+        device.from_numpy(np.arange(10))
+    assert len(device.staging._chunks[staging.SMALL]) == 1
+
+
+def test_copies_run_on_the_home_stream(device, stub):
+    stream = Stream(device).handle
+    stub.start_log()
+    buffer, _ = device.from_numpy(np.arange(10), stream=stream)
+    device.to_numpy(buffer, 0, (10,), (1,), np.dtype("int64"))
+    copies = [call for call in stub.log() if "Memcpy" in call.name]
+    assert [call.stream for call in copies] == [stream, stream]
+    device.to_numpy(buffer, 0, (10,), (1,), np.dtype("int64"), stream=0)
+    assert stub.log()[-3].name == "cuStreamWaitEvent"
+
+
+def test_copies_are_refused_in_a_capture(device, stub):
+    stream = Stream(device).handle
+    buffer = device.allocate(80, stream)
+    stub.capture(stream, 5)
+    with pytest.raises(CaptureError, match=r"to_numpy: stream .* is being captured into a CUDA graph"):
+        device.to_numpy(buffer, 0, (10,), (1,), np.dtype("int64"))
+    with pytest.raises(CaptureError, match="from_numpy: stream"):
+        device.from_numpy(np.arange(10), stream=stream)
+    stub.capture(stream, 0)
+
+
+def test_between_devices(device, stub):
+    other = CudaDevice(1)
+    array = np.arange(1000)
+    source = Stream(device).handle
+    buffer, _ = device.from_numpy(array, stream=source)
+    stub.start_log()
+    copy = other.from_device(device, buffer)
+    names = ("cuEventRecord", "cuStreamWaitEvent", "cuMemcpyPeerAsync")
+    calls = [(call.name, call.stream) for call in stub.log() if call.name in names]
+    assert calls == [
+        ("cuEventRecord", source),
+        ("cuStreamWaitEvent", 0),
+        ("cuMemcpyPeerAsync", 0),
+        ("cuEventRecord", 0),
+        ("cuStreamWaitEvent", source),
+    ]
+    assert copy.device_index == 1
+    assert same(other.to_numpy(copy, 0, (1000,), (1,), array.dtype), array)

@@ -1,0 +1,242 @@
+"""What an operation that was planned before may do, counted: driver calls, Python frames, plans, kernels. No clocks.
+
+The numbers are those of the hit path as it is. Who raises one makes every small operation slower, and should know.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+import pytest
+
+import tilearray as ta
+from benchmarks import dispatch
+from tilearray.engine import caches, plan
+from tilearray.functions.indexing import views
+from tilearray.geometry.layout import Layout
+from tilearray.ops import op
+from tilearray_cuda import kernel
+from tilearray_cuda.kernels.disk_cache import Cubin
+from tilearray_cuda.runtime import launch
+
+
+class Counted:
+    """Calls of what an operation does only once: look the whole way, plan, compile, work out a layout."""
+
+    def __init__(self, monkeypatch):
+        self.calls = Counter()
+        for owner, name in (
+            (op, "make_plan"),
+            (op, "execute"),
+            (kernel, "cubin_of"),
+            (plan, "geometry_of"),
+            (views, "_taken"),
+            (views, "_transposed"),
+            (Layout, "__init__"),
+        ):
+            monkeypatch.setattr(owner, name, self.counting(name, getattr(owner, name)))
+
+    def counting(self, name, function):
+        def counted(*args, **kwargs):
+            self.calls[name] += 1
+            return function(*args, **kwargs)
+
+        return counted
+
+
+@pytest.fixture
+def counted(monkeypatch, stub):
+    caches.PLANS.clear()
+    caches.RECIPES.clear()
+    caches.KERNELS.clear()
+    monkeypatch.setattr(kernel, "cubin_of", lambda source, arch: Cubin(b"other", source.name, source.tile.warps, 0))
+    return Counted(monkeypatch)
+
+
+def vector(size=1000, dtype="float32"):
+    return ta.empty((size,), dtype=dtype, device="cuda:0")
+
+
+def frames_of(call):
+    """The Python functions that a call enters, by name, but for those of cuda-python."""
+    entered = []
+
+    def profile(frame, event, argument):
+        if event == "call" and "bindings" not in frame.f_code.co_filename:
+            entered.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return entered[1:]  # less the call itself
+
+
+HIT = ["method", "launch"]
+FREED = "__del__"
+
+CALLS = [
+    ("a + b", lambda a, b, m: a + b, [*HIT, FREED]),
+    ("a < b", lambda a, b, m: a < b, [*HIT, FREED]),
+    ("a * 2.0", lambda a, b, m: a * 2.0, [*HIT, FREED]),
+    ("2.0 * a", lambda a, b, m: 2.0 * a, [*HIT, FREED]),
+    ("-a", lambda a, b, m: -a, [*HIT, FREED]),
+    ("a += b", lambda a, b, m: a.__iadd__(b), HIT),
+    ("a += 2.0", lambda a, b, m: a.__iadd__(2.0), HIT),
+    ("add(a, b)", lambda a, b, m: ta.add(a, b), ["__call__", "launch", FREED]),
+    ("add(a, b, out=a)", lambda a, b, m: ta.add(a, b, out=a), ["__call__", "launch"]),
+    ("where(c, a, b)", lambda a, b, m: ta.where(a < b, a, b), [*HIT, "__call__", "launch", FREED, FREED]),
+    ("m + m.T", lambda a, b, m: m + m.T, ["transposed", *HIT, FREED]),
+]
+
+
+@pytest.mark.parametrize(("call", "frames"), [case[1:] for case in CALLS], ids=[case[0] for case in CALLS])
+def test_a_hit_is_a_lookup_and_a_launch(counted, stub, call, frames):
+    operands = vector(), vector(), ta.empty((32, 32), dtype="float32", device="cuda:0")
+
+    def again():
+        call(*operands)
+
+    again()
+    assert counted.calls["make_plan"] >= 1
+    assert counted.calls["cubin_of"] >= 1
+    again()
+    counted.calls.clear()
+    launches, before = frames.count("launch"), stub.calls()
+    again()
+    assert stub.calls() - before == launches
+    assert frames_of(again) == ["<lambda>", *frames]
+    assert counted.calls == {}
+
+
+VIEWS = [
+    ("a[1:]", lambda a, m: a[1:], ["get"]),
+    ("a[5]", lambda a, m: a[5], ["get"]),
+    ("a[::-2]", lambda a, m: a[::-2], ["get"]),
+    ("m[1:, ::2]", lambda a, m: m[1:, ::2], ["get", "_selected"]),
+    ("m[:, -1]", lambda a, m: m[:, -1], ["get", "_selected"]),
+    ("m.T", lambda a, m: m.T, ["transposed"]),
+]
+
+
+@pytest.mark.parametrize(("view", "frames"), [case[1:] for case in VIEWS], ids=[case[0] for case in VIEWS])
+def test_a_view_taken_before_asks_for_nothing(counted, stub, view, frames):
+    a, m = vector(), ta.empty((32, 32), dtype="float32", device="cuda:0")
+    first = view(a, m)
+    counted.calls.clear()
+    before = stub.calls()
+    assert frames_of(lambda: view(a, m)) == ["<lambda>", *frames]
+    second = view(a, m)
+    assert second._signature is first._signature
+    assert (second._buffer, second._offset) == (first._buffer, first._offset)
+    assert stub.calls() == before
+    assert counted.calls == {}
+
+
+def test_a_window_that_slides_is_one_view_of_two_alignments(counted):
+    a = vector()
+    signatures = {a[start : start + 100]._signature for start in range(500)}
+    assert len(signatures) == 2
+    assert {signature.aligned for signature in signatures} == {True, False}
+    assert counted.calls["_taken"] == 1
+    for start in range(0, 500, 7):
+        x = a[start : start + 100]
+        assert x._signature.aligned == (x._address % 16 == 0)
+        assert (x.shape, x.strides, x.offset) == ((100,), (1,), start)
+
+
+def test_numbers_make_one_plan_and_one_kernel(counted):
+    a, i = vector(), vector(dtype="int8")
+    for number in (2.0, -3.5, 1e300, float("nan"), 7, 2**80, True):
+        a * number
+    for number in (1, -128, 127):
+        results = i + number, i < number
+        assert [result.dtype.name for result in results] == ["int8", "bool"]
+    assert counted.calls["cubin_of"] == 3
+    assert counted.calls["make_plan"] == 3 + 1 + 1  # float, int and bool beside float; int8 with int; the comparison
+    with pytest.raises(ta.ScalarOverflowError, match="128 does not fit int8"):
+        i + 128
+    assert (i < 128).dtype == "bool"  # compared as int32, in a kernel of its own
+
+
+def block_and_row(pool, size):
+    matrix = pool.reshape(128, 128)
+    return matrix[: size - 1000, : size - 1010], pool[: size - 1010]
+
+
+MISSES = [
+    ("length", lambda pool, size: (pool[:size], pool[:size]), 0, 17),
+    ("matrix and row", lambda pool, size: (pool.reshape(128, 128)[: size - 1000], pool[:128]), 0, 18),
+    ("block and row", block_and_row, 1, 24),
+    ("matrix and transpose", lambda pool, size: transposed_pair(pool.reshape(128, 128), size - 1000), 1, 23),
+    ("block and number", lambda pool, size: (block_and_row(pool, size)[0], 2.0), 1, 28),
+]
+KINDS = [case[0] for case in MISSES]
+
+
+@pytest.mark.parametrize(("make", "layouts"), [case[1:3] for case in MISSES], ids=KINDS)
+def test_a_shape_never_seen_of_a_known_pattern_is_not_planned(counted, stub, make, layouts):
+    """It costs its launch, the layout of its result, and nothing that was done for a shape before."""
+    pool = vector(1 << 14)
+    operands = [make(pool, size) for size in range(1030, 1126)]
+    for x, y in operands[:16]:
+        ta.add(x, y)
+    for x, _ in operands:
+        vector(x.size)  # there are free blocks of all sizes now
+    counted.calls.clear()
+    before = stub.calls()
+    for x, y in operands[16:]:
+        ta.add(x, y)
+    assert stub.calls() - before == 80
+    assert counted.calls == {"execute": 80, "make_plan": 80, **({"__init__": 80} if layouts else {})}
+
+
+@pytest.mark.parametrize(("make", "functions"), [(case[1], case[3]) for case in MISSES], ids=KINDS)
+def test_a_shape_never_seen_enters_few_functions(counted, make, functions):
+    pool = vector(1 << 14)
+    for size in range(1070, 1086):
+        add = ta.add(*make(pool, size))
+    x, y = make(pool, 1086)
+    del add
+    entered = [name for name in frames_of(lambda: ta.add(x, y)) if name not in ("counted", "<listcomp>")]
+    assert "make_plan" in entered
+    assert len(entered) <= functions, " ".join(entered)
+
+
+def transposed_pair(matrix, size):
+    return matrix[:size, :100], matrix.T[:size, :100]
+
+
+def test_a_number_that_does_not_fit_gives_its_frame_back(counted):
+    i = vector(dtype="int8")
+    i + 1
+    for _ in range(5):
+        with pytest.raises(ta.ScalarOverflowError):
+            i + 1000
+    planned = next(iter(caches.leaves(caches.PLANS._young[id(op.plans_of(ta.get_semantics()))])))
+    assert len(planned.kernel.arguments.frames) == launch.SPARE_FRAMES
+
+
+def test_signatures_that_leave_the_table_let_go(counted, monkeypatch):
+    from tilearray.engine import signature
+
+    monkeypatch.setattr(signature, "SIGNATURES", caches.TwoGenerations(8, signature.Signature.forget))
+    x = ta.empty((200,), dtype="float32", device="cuda:0")
+    first = x._signature
+    y = x
+    for _ in range(100):
+        y = y[1:]
+    assert not first.interned
+    assert first.views == {}
+    assert (x[1:].shape, x._signature.interned) == ((199,), True)
+    assert x.T.shape == (200,)
+
+
+def test_the_profile_names_every_part(counted, capsys):
+    assert dispatch.main(["--repeats", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("bare launch: ")
+    for name in (*dispatch.OPERATIONS, *dispatch.VIEWS, *dict(dispatch.PARTS), *dict(dispatch.NEVER_SEEN)):
+        assert f"| {name} |" in printed

@@ -1,0 +1,170 @@
+"""The namespace ta.cuda, and expressions of tilearray over the stub as far as they go without compiling."""
+
+from __future__ import annotations
+
+import types
+import weakref
+
+import pytest
+
+import tilearray as ta
+from tilearray import cuda
+from tilearray.engine.context import STATE
+from tilearray_cuda.device import open_device
+from tilearray_cuda.errors import CudaError, DeferredIndexError
+
+
+def in_force():
+    return STATE.get().stream
+
+
+class Speaks:
+    def __init__(self, handle):
+        self.handle = handle
+
+    def __cuda_stream__(self):
+        return 0, self.handle
+
+
+def test_what_is_taken_for_a_stream(stub):
+    own = cuda.Stream("cuda:0")
+    handle = own.handle
+    described = types.SimpleNamespace(__cuda_stream__=(0, handle))  # once a property, in cuda.core
+    torch, cupy = types.SimpleNamespace(cuda_stream=handle), types.SimpleNamespace(ptr=handle)
+    for stream in (own, Speaks(handle), described, torch, cupy, handle):
+        with cuda.stream(stream):
+            assert in_force() == handle
+            assert cuda.current_stream() == own
+        assert in_force() == 0
+    for stream in (None, 0, 1, Speaks(0), types.SimpleNamespace(ptr=0)):
+        with cuda.stream(own), cuda.stream(stream):
+            assert in_force() == 0
+    assert own.__cuda_stream__() == (0, handle)
+    assert repr(own) == f"<Stream {handle:#x} of cuda:0>"
+
+
+@pytest.mark.parametrize("bad", ["0", 2.5, True, -1, object(), Speaks(None)])
+def test_what_is_no_stream(bad):
+    with pytest.raises(ta.OperandError, match=r"stream: expected a stream, got .*; write ta\.cuda\.Stream\(\)"):
+        cuda.stream(bad)
+
+
+def test_the_per_thread_stream_is_refused():
+    with pytest.raises(ta.OperandError, match="the per-thread default stream is another stream in every thread"):
+        cuda.stream(Speaks(2))
+
+
+def test_a_stream_in_a_block_is_kept_alive(stub):
+    stub.start_log()
+    with cuda.stream(cuda.Stream("cuda:0")) as handle:
+        cuda.empty_cache("cuda:0")
+        x = open_device(0).allocate(8, in_force())
+    cuda.Stream("cuda:0")
+    cuda.empty_cache("cuda:0")
+    assert ("cuStreamDestroy", handle) not in [(call.name, call.stream) for call in stub.log()]
+    del x
+    cuda.empty_cache("cuda:0")
+    assert ("cuStreamDestroy", handle) in [(call.name, call.stream) for call in stub.log()]
+
+
+def test_no_weak_reference_leads_to_a_stream_of_others(stub):
+    """torch's objects of a stream do not clear theirs: what is left behind reads freed memory."""
+    own = cuda.Stream("cuda:0")
+    foreign = Speaks(own.handle)
+    with cuda.stream(foreign):
+        x = open_device(0).allocate(8, in_force())
+        assert weakref.getweakrefcount(foreign) == 0
+    kept = weakref.ref(foreign)
+    del foreign
+    assert kept() is not None  # as long as there is memory of the stream
+    del x
+    cuda.empty_cache("cuda:0")
+    assert kept() is None
+
+
+def test_events_and_waiting(stub):
+    one, other = cuda.Stream("cuda:0"), cuda.Stream("cuda:0")
+    assert one != other
+    assert len({one, other, one}) == 2
+    stub.start_log()
+    event = one.record()
+    other.wait(event)
+    other.wait(one)
+    names = [(call.name, call.stream) for call in stub.log()]
+    assert names[:2] == [("cuEventRecord", one.handle), ("cuStreamWaitEvent", other.handle)]
+    assert names[2:] == [("cuEventRecord", one.handle), ("cuStreamWaitEvent", other.handle)]
+    stub.hold(one.handle, True)
+    assert not event.is_done()
+    stub.hold(one.handle, False)
+    assert event.is_done()
+    assert one.is_done()
+    one.synchronize()
+    event.synchronize()
+    with pytest.raises(ta.OperandError, match=r"expected events with times; write ta\.cuda\.Event\(timing=True\)"):
+        event.milliseconds_since(event)
+
+
+def test_events_with_times():
+    start, end = cuda.Event(timing=True, device="cuda:0"), cuda.Event(timing=True, device="cuda:0")
+    stream = cuda.Stream("cuda:0")
+    assert stream.record(start) is start
+    stream.record(end)
+    assert end.milliseconds_since(start) == 1.5
+
+
+def test_synchronize_and_devices(stub):
+    assert cuda.device_count() == 2
+    stub.start_log()
+    cuda.synchronize("cuda:1")
+    assert [(call.name, call.object) for call in stub.log()] == [("cuCtxSynchronize", int(open_device(1).context))]
+    cuda.synchronize()
+    assert len(stub.log()) == 3
+    for function in (cuda.synchronize, cuda.empty_cache, cuda.memory_statistics, cuda.Stream):
+        with pytest.raises(ta.DeviceError, match="expected a cuda device, got 'cpu'; write 'cuda:0'"):
+            function("cpu")
+        with pytest.raises(ta.DeviceUnavailableError, match="cuda:9"):
+            function("cuda:9")
+
+
+def test_streams_belong_to_devices():
+    stream = cuda.Stream("cuda:1")
+    assert str(stream.device) == "cuda:1"
+    with cuda.stream(stream):
+        assert str(cuda.current_stream().device) == "cuda:1"
+        with pytest.raises(CudaError, match=r"is a stream of cuda:1, .*; write with ta\.cuda\.stream\(s\)"):
+            open_device(0).allocate(8, in_force())
+
+
+def test_an_allocator_is_set_for_all_devices():
+    pointers = iter(range(1 << 40, 1 << 41, 1 << 20))
+    released = []
+    cuda.set_allocator(lambda nbytes, stream: next(pointers), lambda *block: released.append(block))
+    try:
+        buffers = [open_device(index).allocate(100, 0) for index in (0, 1)]
+        assert [buffer.pointer for buffer in buffers] == [1 << 40, (1 << 40) + (1 << 20)]
+        buffers.clear()
+    finally:
+        cuda.set_allocator(None)
+    assert sorted(released) == [(1 << 40, 512, 0), ((1 << 40) + (1 << 20), 512, 0)]
+    with pytest.raises(ta.OperandError, match="set_allocator: expected functions"):
+        cuda.set_allocator(3)
+
+
+def test_memory_statistics():
+    buffer = open_device(0).allocate(1000, 0)
+    statistics = cuda.memory_statistics("cuda:0")
+    assert statistics.live >= 1024
+    assert statistics.held == statistics.live + statistics.cached <= statistics.peak
+    del buffer
+
+
+@pytest.mark.parametrize("wait", [lambda stream: stream.synchronize(), lambda stream: cuda.synchronize("cuda:0")])
+def test_a_deferred_check_is_raised_by_what_waits(wait):
+    stream = cuda.Stream("cuda:0")
+    wait(stream)
+    (word,) = open_device(0).reports.deferred(1, stream.handle)
+    wait(stream)
+    word.cell.value = 77  # as a kernel would leave it
+    with pytest.raises(DeferredIndexError, match="an index array held"):
+        wait(stream)
+    wait(stream)  # told once

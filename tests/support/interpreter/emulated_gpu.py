@@ -1,0 +1,153 @@
+"""A CUDA device of NumPy memory: the whole library above the driver, its kernels run by Triton's interpreter.
+
+It serves in a process where Triton interprets (`interpreting.Interpreter`), as ``cuda:0``. Every address that a kernel
+reads or writes must lie in memory that was allocated, or in a word for reports; what is read may end in the last vector
+of 16 bytes of which a byte was allocated. Arguments must be multiples of what they are said to be.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from support.interpreter.mended import FaultError
+from support.interpreter.run import _arguments, _launch, programs_of
+from support.kernels import Kernel
+from tilearray.engine.devices import _DEVICES, Device
+from tilearray_cuda.errors import DeferredIndexError
+from tilearray_cuda.kernels.source import generate
+from tilearray_cuda.kernels.spec import make_spec
+from tilearray_cuda.runtime.index_errors import NOTHING, Reports, Word
+
+
+class Memory:
+    """Bytes at an address that is a multiple of 16."""
+
+    readonly = False
+    stream = 0
+
+    def __init__(self, nbytes: int) -> None:
+        self._bytes = np.zeros(nbytes + 16, np.uint8)
+        self.nbytes = nbytes
+        self.pointer = -(-self._bytes.ctypes.data // 16) * 16
+
+
+class Words(Reports):
+    """Words for reports, in host memory that no driver pinned."""
+
+    def take(self, count: int, stream: int) -> list[Word]:
+        """Untouched words."""
+        words = [self._word() for _ in range(count)]
+        for word in words:
+            word.cell.value = NOTHING
+        return words
+
+    def read(self, words: list[Word], stream: int) -> list[int | None]:
+        """What was left in words."""
+        return [None if word.cell.value == NOTHING else word.cell.value for word in words]
+
+    def _word(self) -> Word:
+        memory = Memory(16)
+        self._device.memory.append(memory)
+        return Word(memory.pointer)
+
+
+class _Watch:
+    """Refuses addresses outside of what was allocated."""
+
+    module: Any
+
+    def __init__(self, memory: list[Memory]) -> None:
+        spans = sorted((each.pointer, each.pointer + each.nbytes) for each in memory if each.nbytes)
+        self.starts, self.ends = (np.array(column, np.uint64) for column in zip(*spans, strict=True))
+        self.readable = (self.ends + np.uint64(15)) // np.uint64(16) * np.uint64(16)
+
+    def load(self, pointers: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+        self._check(pointers, mask, dtype.itemsize, self.readable)
+        return self.module.load(pointers, mask, other, dtype)
+
+    def store(self, pointers: np.ndarray, value: np.ndarray, mask: np.ndarray) -> None:
+        self._check(pointers, mask, value.dtype.itemsize, self.ends)
+        self.module.store(pointers, value, mask)
+
+    def _check(self, pointers: np.ndarray, mask: np.ndarray, size: int, ends: np.ndarray) -> None:
+        touched = pointers[np.broadcast_to(mask, pointers.shape)]
+        place = np.maximum(np.searchsorted(self.starts, touched, "right"), 1) - 1
+        if not ((touched >= self.starts[place]) & (touched + np.uint64(size) <= ends[place])).all():
+            raise FaultError("the kernel accesses memory that was not allocated")
+
+
+class Emulated:
+    """What the library asks of a GPU, of architecture `arch`."""
+
+    index = 0
+    arch = 90
+
+    def __init__(self) -> None:
+        self.memory: list[Memory] = []
+        self.launches = 0
+        self.reports = Words(self)  # type: ignore[arg-type]
+
+    def allocate(self, nbytes: int, stream: int) -> Memory:
+        """Memory that stays allocated."""
+        self.memory.append(Memory(nbytes))
+        return self.memory[-1]
+
+    def compile(self, body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Any:
+        """The spec and its source."""
+        spec = make_spec(body, layout_class, aligned)
+        return spec, generate(spec, self.arch)
+
+    def bind(self, compiled: Any, loop: Any) -> Callable[..., None]:
+        """What interprets the kernel over the loop."""
+        kernel = Kernel(*compiled, loop)
+
+        def launch(stream: int, *operands: Any) -> None:
+            pairs = list(zip(operands[::2], operands[1::2], strict=True))
+            kinds = [operand.strides is None for operand in kernel.spec.operands]
+            origins = [at.pointer + offset for (at, offset), number in zip(pairs, kinds, strict=True) if not number]
+            numbers = [given for (given, _), number in zip(pairs, kinds, strict=True) if number]
+            arguments = _arguments(kernel, origins, numbers)
+            for (name, _, divisor), given in zip(kernel.source.arguments, arguments, strict=True):
+                if divisor > 1 and int(given.handle.data[0]) % divisor:
+                    raise FaultError(f"{name} is said to be a multiple of {divisor}")
+            self.launches += 1
+            _launch(kernel, arguments, range(programs_of(kernel)), _Watch(self.memory))
+
+        return launch
+
+    def to_numpy(
+        self, buffer: Memory, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> np.ndarray:
+        """A copy of a view."""
+        self.reports.check()
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        raw = np.ctypeslib.as_array((ctypes.c_ubyte * buffer.nbytes).from_address(buffer.pointer))
+        return np.ndarray(shape, dtype, raw, offset, [stride * dtype.itemsize for stride in strides]).copy(order="K")
+
+    def from_numpy(self, array: np.ndarray, *, copy: bool, **options: Any) -> tuple[Memory, int]:
+        """A dense copy at the array's strides."""
+        strides = [abs(stride) for stride in array.strides]
+        low = sum(min(0, (size - 1) * step) for size, step in zip(array.shape, array.strides, strict=True))
+        span = sum((size - 1) * step for size, step in zip(array.shape, strides, strict=True)) + array.itemsize
+        buffer = self.allocate(span if array.size else 0, 0)
+        if array.size:
+            ctypes.memmove(buffer.pointer, array.ctypes.data + low, span)
+        return buffer, -low
+
+
+def emulated_device() -> Device:
+    """The device, made at the first call in a process."""
+    found = _DEVICES.get("cuda:0")
+    if found is None:
+        found = Device("cuda", 0)
+        found._backend = Emulated()  # type: ignore[assignment]
+        _DEVICES["cuda:0"] = _DEVICES["cuda"] = found
+    return found
+
+
+__all__ = ["DeferredIndexError", "Emulated", "emulated_device"]

@@ -1,0 +1,183 @@
+"""Triton's interpreter with what it is known to get wrong replaced by what the hardware does.
+
+That is: the functions of libdevice that IEEE 754 or C defines exactly, the conversions of bfloat16, and ``~`` of
+unsigned integers. And it is stricter than hardware: a kernel may not shift, divide or convert where LLVM leaves the
+result undefined, and must be right in what it says a value is a multiple of.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from support.interpreter import rounding
+
+
+class FaultError(Exception):
+    """A kernel read or wrote what it should not have, left something unwritten, or computed what is undefined."""
+
+
+def of_the_host(name: str) -> Any:
+    """A function of the host backend."""
+    from tilearray_host.functions import FUNCTIONS
+
+    def apply(*operands: np.ndarray) -> np.ndarray:
+        out = np.empty(np.broadcast_shapes(*[operand.shape for operand in operands]), operands[0].dtype)
+        FUNCTIONS[name](*operands, out=out)
+        return out
+
+    return apply
+
+
+def _sine_of_pi(x: np.ndarray) -> np.ndarray:
+    """``sin(pi x)``, at integers a zero of the sign of x."""
+    whole = np.rint(x)
+    sine = np.sin(np.pi * (x - whole)) * np.where(np.fmod(whole, 2), -1, 1).astype(x.dtype)
+    return np.where(x == whole, np.copysign(sine, x), sine)
+
+
+_SAME_NAME = "fmod copysign floor trunc rint exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt"
+_FUNCTIONS: dict[str, Any] = {
+    **{name: getattr(np, name) for name in _SAME_NAME.split()},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
+    **{name: of_the_host(name) for name in ("hypot", "erf", "erfc", "erfinv", "lgamma", "fma")},
+    "div_rn": np.divide,
+    "rcp_rn": np.reciprocal,
+    "pow": np.power,
+    "ldexp": np.ldexp,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "ilogb": lambda x: np.frexp(x)[1] - np.int32(1),
+    "sinpi": _sine_of_pi,
+}
+"""What libdevice has, from NumPy and the host backend: exact where IEEE 754 or C defines it, else good enough to see
+that a kernel calls the right function on the right operands."""
+
+
+def mend(interpreter: Any, tl: Any) -> None:
+    """Put right what the interpreter does not do as the hardware does."""
+    from triton.language.extra import libdevice
+
+    if hasattr(libdevice, "mended"):
+        return
+    libdevice.mended = True
+    for name, function in _FUNCTIONS.items():
+        setattr(libdevice, name, _on_tensors(function, interpreter, tl))
+    rounding.mend(interpreter, tl, libdevice)
+    original, to_tensor = interpreter.InterpreterBuilder.cast_impl, interpreter.interpreter_semantic.to_tensor
+
+    def cast_impl(self: Any, src: Any, dst_type: Any) -> Any:
+        pair = src.dtype.scalar, dst_type.scalar
+        if pair == (tl.float32, tl.bfloat16):
+            return interpreter.TensorHandle(src.data.astype(ml_dtypes.bfloat16).view(np.uint16), tl.bfloat16)
+        if pair == (tl.bfloat16, tl.float32):
+            return interpreter.TensorHandle(src.data.view(ml_dtypes.bfloat16).astype(np.float32), tl.float32)
+        return original(self, src, dst_type)
+
+    def get_all_ones_value(self: Any, kind: Any) -> Any:
+        return interpreter.TensorHandle(~np.zeros(1, interpreter._get_np_dtype(kind)), kind.scalar)
+
+    def of_any(value: Any, check_type: bool = True) -> Any:
+        """An assignment of several values makes tensors of each, as the compiler does."""
+        return tuple(map(to_tensor, value)) if isinstance(value, tuple) else to_tensor(value, check_type)
+
+    def call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Without preparing Triton's whole language again, which the launch has done."""
+        return self.rewrite()(*args, **kwargs)
+
+    def set_attr(self: Any, key: str, values: Any) -> None:
+        step = self.dtype.element_ty.primitive_bitwidth // 8 if self.dtype.is_ptr() else 1
+        for axis, value in enumerate(np.atleast_1d(values) if np.ndim(self.data) else ()):
+            if not _HINTS[key](np.moveaxis(np.asarray(self.data), axis, -1), int(value), step):
+                raise FaultError(f"the kernel says {key} of {value} along axis {axis} of values that have it not")
+        if not np.ndim(self.data) and key == "tt.divisibility" and self.data % np.max(values):
+            raise FaultError(f"the kernel says {key} of {values} of a value that has it not")
+
+    for name, undefined in _UNDEFINED.items():
+        setattr(
+            interpreter.InterpreterBuilder, name, _defined(getattr(interpreter.InterpreterBuilder, name), undefined)
+        )
+    for name in ("create_fp_to_si", "create_fp_to_ui"):
+        setattr(interpreter.InterpreterBuilder, name, _truncated(cast_impl, interpreter))
+    builder = interpreter.interpreter_builder
+    builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)  # an assertion that is never made
+    interpreter.InterpretedFunction.__call__ = call_device_function
+    interpreter.TensorHandle.set_attr = set_attr
+    interpreter.InterpreterBuilder.cast_impl = cast_impl
+    interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
+    interpreter.interpreter_semantic.to_tensor = of_any
+
+
+def _are_multiples(data: np.ndarray, value: int, step: int) -> bool:
+    """Whether all are, or the first of every run of so many."""
+    if not (data % np.array(value, data.dtype)).any():
+        return True
+    starts = data[..., :: max(value // step, 1)]
+    return _are_runs(data, max(value // step, 1), step) and not (starts % np.array(value, data.dtype)).any()
+
+
+def _are_runs(data: np.ndarray, value: int, step: int) -> bool:
+    runs = _in_groups(data, value)
+    return bool((np.diff(runs.astype(np.int64), axis=-1) == step).all())
+
+
+def _are_alike(data: np.ndarray, value: int, step: int) -> bool:
+    runs = _in_groups(data, value)
+    return bool((runs == runs[..., :1]).all())
+
+
+def _in_groups(data: np.ndarray, count: int) -> np.ndarray:
+    count = min(count, data.shape[-1])
+    return data.reshape(*data.shape[:-1], data.shape[-1] // count, count)
+
+
+_HINTS = {"tt.divisibility": _are_multiples, "tt.contiguity": _are_runs, "tt.constancy": _are_alike}
+"""What a kernel says of values to the compiler, and whether it is so, along the last axis, of so many neighbours."""
+
+
+def _shifts_out(x: np.ndarray, y: np.ndarray) -> bool:
+    return bool(((y < 0) | (y >= 8 * x.itemsize)).any())
+
+
+def _divides_badly(x: np.ndarray, y: np.ndarray) -> bool:
+    smallest = np.iinfo(x.dtype).min
+    return bool(((y == 0) | ((x == smallest) & (y == -1) & (smallest < 0))).any())
+
+
+_UNDEFINED = {
+    **dict.fromkeys(("create_shl", "create_lshr", "create_ashr"), _shifts_out),
+    **dict.fromkeys(("create_sdiv", "create_udiv", "create_srem", "create_urem"), _divides_badly),
+}
+"""Integer operations, and for which operands LLVM leaves them undefined; NumPy has some value for all."""
+
+
+def _defined(operation: Any, undefined: Any) -> Any:
+    def apply(self: Any, lhs: Any, rhs: Any) -> Any:
+        if undefined(lhs.data, rhs.data):
+            raise FaultError("the kernel shifts or divides where the result is undefined")
+        return operation(self, lhs, rhs)
+
+    return apply
+
+
+def _truncated(cast_impl: Any, interpreter: Any) -> Any:
+    def apply(self: Any, src: Any, dst_type: Any) -> Any:
+        limits, whole = np.iinfo(interpreter._get_np_dtype(dst_type)), np.trunc(src.data.astype(np.float64))
+        if not ((whole >= float(limits.min)) & (whole < float(limits.max + 1))).all():
+            raise FaultError("the kernel makes an integer of a float beyond its range")
+        return cast_impl(self, src, dst_type)
+
+    return apply
+
+
+def _on_tensors(function: Any, interpreter: Any, tl: Any) -> Any:
+    def apply(*tensors: Any) -> Any:
+        found = function(*[tensor.handle.data for tensor in tensors])
+        like = max(tensors, key=lambda tensor: tensor.handle.data.size).type
+        scalar = tensors[0].dtype if found.dtype == tensors[0].handle.data.dtype else tl.int32
+        kind = tl.block_type(scalar, like.shape) if like.is_block() else scalar
+        return tl.tensor(interpreter.TensorHandle(found, scalar), kind)
+
+    return apply

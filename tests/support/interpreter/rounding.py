@@ -1,0 +1,111 @@
+"""What stands for libdevice's directed roundings and for PTX in Triton's interpreter: tests/support/oracles/rounding.py.
+
+Instructions on words that hold four bytes are run one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from support.oracles import rounding as exact
+
+SUFFIXES = {"rz": "rz", "rm": "rd", "rp": "ru"}
+OPERATIONS = {"add": exact.add, "mul": exact.multiply, "div": exact.divide, "sqrt": exact.sqrt, "fma": exact.fma}
+PTX: dict[str, Any] = {
+    "div": lambda x, y: np.divide(x, y),
+    "sqrt": lambda x: np.sqrt(x),
+    "ex2": lambda x: np.exp2(x),
+    "tanh": lambda x: np.tanh(x),
+}
+
+WORDS: dict[str, Any] = {
+    "and": lambda x, y: x & y,
+    "or": lambda x, y: x | y,
+    "xor": lambda x, y: x ^ y,
+    "shl": lambda x, y: x << y,
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "lop3": lambda *given: sum(_bits(given[:3], row) for row in range(8) if int(given[3]) >> row & 1),
+    "shf": lambda low, high, bits: ((high.astype("u8") << np.uint64(32) | low) >> np.minimum(bits, 32)).astype("u4"),
+}
+
+
+def _bits(given: Any, row: int) -> Any:
+    """Where the bits of three words are those of a row of a truth table."""
+    x, y, z = (word if row >> place & 1 else ~word for place, word in zip((2, 1, 0), given, strict=True))
+    return x & y & z
+
+
+def computed_on_words(asm: str, kind: Any, pack: int, arrays: Any) -> Any:
+    """What instructions on words make of each element, or of each four bytes, which then share a register."""
+    arrays = np.broadcast_arrays(*arrays)
+    shape, size = arrays[0].shape, arrays[0].size
+    fours = [np.resize(array.ravel(), -(-size // pack) * pack).view(np.uint32) for array in arrays]
+    registers: dict[str, Any] = {f"${k + 1}": four for k, four in enumerate(fours)}
+    for name, operands in re.findall(r"(\w+)(?:\.r\.clamp)?\.[bu]32 ([^;]+);", asm):
+        to, *sources = operands.split(", ")
+        values = [registers[each] if each in registers else np.uint32(int(each, 0)) for each in sources]
+        registers[to] = WORDS[name](*values)
+    return registers["$0"].view(kind)[:size].reshape(shape)
+
+
+def functions() -> dict[str, Any]:
+    """libdevice's functions by name, on NumPy arrays."""
+    found: dict[str, Any] = {}
+    for mode, suffix in SUFFIXES.items():
+        for name, operation in OPERATIONS.items():
+            found[f"{name}_{suffix}"] = lambda *xs, f=operation, mode=mode: f(*xs, mode)
+        found[f"double2float_{suffix}"] = lambda x, mode=mode: exact.cast(x, "float32", mode)
+        for name in ("ll2double", "ull2double"):
+            found[f"{name}_{suffix}"] = lambda x, mode=mode: exact.cast(x, "float64", mode)
+    return found
+
+
+def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
+    """Give the interpreter what it has not."""
+
+    def on_tensors(function: Any) -> Any:
+        def apply(*tensors: Any) -> Any:
+            found = np.asarray(function(*np.broadcast_arrays(*(tensor.handle.data for tensor in tensors))))
+            is_block = any(tensor.type.is_block() for tensor in tensors)
+            scalar = getattr(tl, found.dtype.name)
+            return tl.tensor(
+                interpreter.TensorHandle(found, scalar),
+                tl.block_type(scalar, list(found.shape)) if is_block else scalar,
+            )
+
+        return apply
+
+    def inline_asm_elementwise(
+        asm: str, constraints: str, args: Any, dtype: Any, is_pure: bool = True, pack: int = 1
+    ) -> Any:
+        converts = re.fullmatch(r"\{ \.reg \.b16 h; cvt\.(\w+)\.f16\.f32 h, \$1; cvt\.u32\.u16 \$0, h; \}", asm)
+        if converts:
+            assert (constraints, len(args), dtype) == ("=r,f", 1, tl.uint32)
+            return on_tensors(lambda x: exact.cast(x, "float16", converts[1]).view(np.uint16).astype(np.uint32))(*args)
+        if constraints.startswith("=r,r"):
+            assert constraints == "=r" + ",r" * len(args)
+            assert all(arg.dtype.primitive_bitwidth * pack == 32 for arg in args)
+            kind = interpreter._get_np_dtype(dtype)
+            return on_tensors(lambda *arrays: computed_on_words(asm, kind, pack, arrays))(*args)
+        registers = ", ".join(f"${k}" for k in range(len(args) + 1))
+        name, flushes = re.fullmatch(rf"(\w+)\.(?:full|approx)(\.ftz)?\.f32 {re.escape(registers)};", asm).groups()  # type: ignore[union-attr]
+        assert (constraints, dtype) == (",".join(["=f", *["f"] * len(args)]), tl.float32)
+
+        def computed(*xs: Any) -> Any:
+            found = PTX[name](*map(exact.flushed, xs) if flushes else xs)
+            return exact.flushed(found) if flushes else found
+
+        return on_tensors(computed)(*args)
+
+    def create_splat(self: Any, block: Any, value: Any) -> Any:
+        """What two scalars compare to is bool; the interpreter takes it for a number of their dtype."""
+        return interpreter.TensorHandle(np.full(block.shape, value.data, value.data.dtype), value.dtype.scalar)
+
+    interpreter.InterpreterBuilder.create_splat = create_splat
+    for name, function in functions().items():
+        setattr(libdevice, name, on_tensors(function))
+    tl.inline_asm_elementwise = inline_asm_elementwise

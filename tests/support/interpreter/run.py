@@ -1,0 +1,325 @@
+"""Triton's interpreter, in a process of its own: a kernel, run on NumPy memory.
+
+``TRITON_INTERPRET`` changes what importing Triton means, hence the process. A kernel is called there as a launcher
+would, one program after the other, by the interpreter as tests/support/interpreter/mended.py has put it right. And memory is
+stricter than hardware's: a kernel may read the elements of its inputs and nothing else, and must write each element of
+its output once.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from support.interpreter.mended import FaultError, mend
+from support.kernels import Kernel, Strides, body_for, kernel_for
+from support.oracles.formats import Number, dtype_of
+from tilearray.geometry.layout import Layout, result_layout
+from tilearray.ops.typing import Body
+from tilearray_cuda.kernels.source import open_strides
+from tilearray_cuda.kernels.storage import STORAGE
+from tilearray_host.casts import scalar
+
+# --- memory ---------------------------------------------------------------------------------------------------------
+
+
+class Memory(NamedTuple):
+    """An array as the interpreter's process makes it: values that are there once, and their strides in elements."""
+
+    values: np.ndarray
+    strides: Strides
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Memory:
+        """The memory behind a view; axes that only repeat keep one element."""
+        strides = tuple(stride // array.itemsize for stride in array.strides)
+        once = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)]
+        return cls(np.ascontiguousarray(once).reshape(once.shape), strides)
+
+    def offsets(self) -> np.ndarray:
+        """Where each element lies, in elements from the first."""
+        axes = [
+            np.arange(n, dtype=np.int64) * stride for n, stride in zip(self.values.shape, self.strides, strict=True)
+        ]
+        return reduce(np.add.outer, axes, np.zeros((), np.int64)).reshape(self.values.shape)
+
+
+def view(array: np.ndarray, strides: Strides, shape: Sequence[int], start: int = 0) -> np.ndarray:
+    """A view of a flat array, its strides in elements."""
+    return np.ndarray(
+        tuple(shape), array.dtype, array, start * array.itemsize, tuple(s * array.itemsize for s in strides)
+    )
+
+
+def result_strides(arrays: Sequence[np.ndarray], shape: Sequence[int]) -> Strides:
+    """The strides that the library gives a result, in elements."""
+    layouts = [
+        Layout(array.shape, tuple(stride // array.itemsize for stride in array.strides)).broadcast_to(tuple(shape))
+        for array in arrays
+    ]
+    return result_layout(tuple(shape), [layout.strides for layout in layouts]).strides
+
+
+class Call(NamedTuple):
+    """A kernel with its operands and the memory of its one output."""
+
+    kernel: Kernel
+    operands: tuple[Memory | Number, ...]
+    out: Memory
+
+
+def planned(
+    name: str | Body,
+    *operands: np.ndarray | Number,
+    out: str | np.ndarray | None = None,
+    semantics: str = "array-api",
+    index_bits: int | None = None,
+) -> Call:
+    """Plan one op, or a body, on arrays and numbers, as the library does; `out` is a dtype or an array to fill."""
+    types = [operand.dtype.name if isinstance(operand, np.ndarray) else operand for operand in operands]
+    arrays = [operand for operand in operands if isinstance(operand, np.ndarray)]
+    body = name
+    if not isinstance(body, Body):
+        body = body_for(body, types, out.dtype.name if isinstance(out, np.ndarray) else out, semantics)
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    if not isinstance(out, np.ndarray):
+        strides = result_strides(arrays, shape)
+        out = view(np.empty(math.prod(shape), dtype_of(body.output_dtypes[0])), strides, shape)
+    memories = tuple(
+        Memory.of(np.broadcast_to(operand, shape)) if isinstance(operand, np.ndarray) else operand
+        for operand in operands
+    )
+    memory = Memory.of(out)
+    strides = [memory.strides, *(given.strides for given in memories if isinstance(given, Memory))]
+    return Call(kernel_for(body, shape, strides, index_bits=index_bits), memories, memory)
+
+
+# --- the interpreter's side -----------------------------------------------------------------------------------------
+
+
+class Interpreter:
+    """Runs kernels in a process where Triton interprets."""
+
+    def __init__(self) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self.pool = ProcessPoolExecutor(1, spawn, initializer=_start_interpreting)
+
+    def run(self, call: Call, tile: dict[str, int] | None = None) -> np.ndarray:
+        """Make a call; `tile` replaces the sizes of the kernel's block. Returns the output's values."""
+        source = call.kernel.source
+        if tile is not None:
+            source = source._replace(constants=tuple((name, tile[name]) for name, _ in source.constants))
+        return self.pool.submit(_interpret, call._replace(kernel=call.kernel._replace(source=source))).result()
+
+    def call(
+        self, name: str | Body, *operands: np.ndarray | Number, tile: dict[str, int] | None = None, **options: Any
+    ) -> np.ndarray:
+        """Plan an op as `planned` does, and run it."""
+        return self.run(planned(name, *operands, **options), tile)
+
+    def trace(self, kernel: Kernel, programs: Sequence[int]) -> list[list[int]]:
+        """The elements of each array that some programs access, without any memory behind them."""
+        return self.pool.submit(_trace, kernel, programs).result()
+
+    def close(self) -> None:
+        self.pool.shutdown()
+
+
+@contextmanager
+def interpreting() -> Iterator[Interpreter]:
+    """An interpreter, for the length of a fixture."""
+    interpreter = Interpreter()
+    try:
+        yield interpreter
+    finally:
+        interpreter.close()
+
+
+def _start_interpreting() -> None:
+    os.environ["TRITON_INTERPRET"] = "1"
+
+
+class _Watch:
+    """Stands for Triton's module of memory accesses: checks every address, and counts the stores.
+
+    A word of a tile has a byte of an array; one of a run lies in a vector that has one.
+    """
+
+    module: Any
+
+    def __init__(self, source: str, readable: np.ndarray, writable: np.ndarray, size: int) -> None:
+        self.readable, self.writable = np.sort(readable), np.sort(writable)
+        vectors = np.unique(self.readable // 16 * 16)
+        words = self.readable // 4 * 4 if "words_after(" in source else self.readable
+        words = np.add.outer(vectors, np.arange(0, 16, 4, np.uint64)) if "load_vectors(" in source else words
+        self.words = np.union1d(words, readable)
+        self.stored: list[np.ndarray] = []
+        self.parts = np.arange(0, 4 if "store_runs(" in source else 1, size, np.uint64)
+
+    def load(self, pointers: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+        self._check(pointers, mask, self.words if dtype == np.uint32 else self.readable, "reads")
+        return self.module.load(pointers, mask, other, dtype)
+
+    def store(self, pointers: np.ndarray, value: np.ndarray, mask: np.ndarray) -> None:
+        if value.dtype == np.uint32:
+            pointers, every = np.add.outer(pointers, self.parts), np.broadcast_to(mask, pointers.shape)
+            self.stored.append(self._check(pointers, every[..., None], self.writable, "writes"))
+            pointers = pointers[..., 0]
+        else:
+            self.stored.append(self._check(pointers, mask, self.writable, "writes"))
+        self.module.store(pointers, value, mask)
+
+    def _check(self, pointers: np.ndarray, mask: np.ndarray, allowed: np.ndarray, verb: str) -> np.ndarray:
+        touched = pointers[np.broadcast_to(mask, pointers.shape)].ravel()
+        places = np.minimum(np.searchsorted(allowed, touched), allowed.size - 1)
+        if touched.size and not (allowed.size and np.array_equal(allowed[places], touched)):
+            raise FaultError(f"the kernel {verb} where no element is")
+        return touched
+
+    def finish(self) -> None:
+        if not np.array_equal(np.sort(np.concatenate(self.stored)), self.writable):
+            raise FaultError("the kernel does not write each element once")
+
+
+class _Trace:
+    """Notes the addresses; loads give zeros, and stores go nowhere."""
+
+    module: Any
+
+    def __init__(self) -> None:
+        self.touched: list[np.ndarray] = []
+
+    def load(self, pointers: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+        self.store(pointers, other, mask)
+        return np.zeros(pointers.shape, dtype)
+
+    def store(self, pointers: np.ndarray, value: np.ndarray, mask: np.ndarray) -> None:
+        self.touched.append(pointers[np.broadcast_to(mask, pointers.shape)].ravel())
+
+
+def _interpret(call: Call) -> np.ndarray:
+    kernel, operands, out = call
+    arrays = [given for given in (out, *operands) if isinstance(given, Memory)]
+    buffers = [_allocate(memory) for memory in arrays]
+    origins = [int(places.flat[0]) for _, places in buffers]
+    accessed = [_accessed(memory, places) for memory, (_, places) in zip(arrays, buffers, strict=True)]
+    readable = np.concatenate([np.empty(0, np.uint64), *accessed[1:]])
+    watch = _Watch(kernel.source.text, readable, accessed[0], out.values.itemsize)
+    numbers = [given for given in operands if not isinstance(given, Memory)]
+    _launch(kernel, _arguments(kernel, origins, numbers), range(programs_of(kernel)), watch)
+    watch.finish()
+    buffer, places = buffers[0]
+    size = out.values.itemsize
+    raw = buffer[(places - buffer.ctypes.data).astype(np.int64)[..., None] + np.arange(size)]
+    return raw.reshape(-1).view(out.values.dtype).reshape(out.values.shape)
+
+
+def _trace(kernel: Kernel, programs: Sequence[int]) -> list[list[int]]:
+    """The elements of each array that some programs access, by their distance from the array's first; no memory."""
+    arrays = kernel.spec.arrays
+    origins = [(position + 1) << 56 for position in range(len(arrays))]
+    trace = _Trace()
+    numbers = [0 for operand in kernel.spec.operands if operand.strides is None]
+    _launch(kernel, _arguments(kernel, origins, numbers), programs, trace)
+    touched = np.concatenate(trace.touched).astype(np.int64)
+    found: list[list[int]] = []
+    for operand, origin, shift in zip(arrays, origins, kernel.loop.shifts, strict=True):
+        bytes_from = touched[abs(touched - origin) < 1 << 55] - origin
+        size = STORAGE[operand.dtype].itemsize
+        found.append(sorted({int(place) // size - shift for place in bytes_from}))
+    return found
+
+
+def _arguments(kernel: Kernel, origins: Sequence[int], numbers: Sequence[Number]) -> list[Any]:
+    """The arguments of a launch, as tensors of the types that the compiled kernel has."""
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    spec, loop = kernel.spec, kernel.loop
+    types = {argument.name: tl.str_to_ty(argument.type, None) for argument in kernel.source.arguments}
+    values: dict[str, Any] = {}
+    addresses, given = iter(zip(origins, loop.shifts, strict=True)), iter(numbers)
+    for operand in spec.operands:
+        if operand.strides is None:
+            values |= _number(operand, next(given))
+        else:
+            origin, shift = next(addresses)
+            values[operand.name] = origin + shift * STORAGE[operand.dtype].itemsize
+    values |= {f"n{axis}": extent for axis, extent in enumerate(loop.shape)}
+    values |= {name: loop.strides[position][axis] for name, position, axis in open_strides(spec)}
+    assert list(values) == list(types), "the arguments are not in the order of the kernel"
+    arrays = {name: np.array([value], interpreter._get_np_dtype(types[name])) for name, value in values.items()}
+    return [tl.tensor(interpreter.TensorHandle(array, types[name]), types[name]) for name, array in arrays.items()]
+
+
+def _launch(kernel: Kernel, arguments: Sequence[Any], programs: Sequence[int], watch: Any) -> None:
+    """Run some programs of a kernel, while something watches its memory accesses."""
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    from tilearray_cuda.kernels.compile import jit_function
+
+    mend(interpreter, tl)
+    builder, module = interpreter.interpreter_builder, interpreter._interpreter
+    watch.module, interpreter._interpreter = module, watch
+    index_type = interpreter.InterpreterBuilder.create_get_program_id
+    try:
+        with np.errstate(all="ignore"):
+            function = jit_function(kernel.source)
+            for program in [programs] if programs == range(len(programs)) else [[one] for one in programs]:
+                first = program[0]
+                builder.create_get_program_id = lambda axis, first=first: interpreter.TensorHandle(
+                    index_type(builder, axis).data + np.int32(first), tl.int32
+                )
+                function[(len(program),)](*arguments, **dict(kernel.source.constants))
+    except interpreter.InterpreterError as error:
+        raise error.__cause__ if isinstance(error.__cause__, FaultError) else error from None
+    finally:
+        interpreter._interpreter = module
+        del builder.create_get_program_id
+
+
+def _allocate(memory: Memory) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes that hold an array, and the address of each of its elements."""
+    size = memory.values.itemsize
+    offsets = memory.offsets()
+    low, high = int(offsets.min()), int(offsets.max())
+    buffer = np.zeros((high - low + 1) * size + 64, np.uint8)
+    start = -buffer.ctypes.data % 64
+    places = start + (offsets - low) * size
+    raw = memory.values.reshape(-1, 1).view(np.uint8).reshape(*memory.values.shape, size)
+    for byte in range(size):
+        buffer[places + byte] = raw[..., byte]
+    return buffer, (places + buffer.ctypes.data).astype(np.uint64)
+
+
+def _accessed(memory: Memory, places: np.ndarray) -> np.ndarray:
+    """The addresses that may be accessed: of each element, and of the imaginary part of a complex128."""
+    flat = np.unique(places)
+    return np.concatenate([flat, flat + np.uint64(8)]) if memory.values.dtype.name == "complex128" else flat
+
+
+def _number(operand: Any, value: Number) -> dict[str, Any]:
+    """A Python number as the launcher packs it: rounded once to its dtype, then as the argument's type."""
+    exact, storage = scalar(value, dtype_of(operand.dtype)), STORAGE[operand.dtype]
+    if storage.kind == "complex":
+        return {f"{operand.name}_re": exact.real, f"{operand.name}_im": exact.imag}
+    return {operand.name: exact.view(np.uint8) if storage.kind == "bits" else exact.astype(storage.argument[1])}
+
+
+def programs_of(kernel: Kernel) -> int:
+    """How many programs cover the loop."""
+    shape, tile = kernel.loop.shape, dict(kernel.source.constants)
+    if "BLOCK" in tile:
+        return -(-(math.prod(shape) + kernel.spec.lead) // tile["BLOCK"])
+    merged = shape[-3] if kernel.spec.merged else 1
+    columns, step = shape[-1] * merged + kernel.spec.lead, tile["COLUMNS"] - kernel.spec.overlap
+    return -(-(shape[-2] + kernel.spec.rise) // tile["ROWS"]) * -(-columns // step) * math.prod(shape[:-2]) // merged

@@ -1,0 +1,190 @@
+"""What integer-array indexing must do on any device, against NumPy: shared by the tests of all devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tilearray as ta
+from support.drawing import Draw
+from support.drawn_keys import as_ours, index_arrays, keys
+from support.oracles.formats import dtype_of
+
+DTYPES = ["int16", "float32", "bool", "complex128", "complex64", "bfloat16", "float8_e4m3fn", "int64", "float64"]
+SHAPES = [(5,), (3, 4), (4, 1, 3), (2, 3, 5), (0, 3), (300,), (40, 70), (2, 3, 2, 3)]
+
+
+@st.composite
+def sources(draw: Draw) -> tuple[np.ndarray, str]:
+    """An array of different values, dense, transposed or strided, and the dtype in which it is indexed."""
+    shape = draw(st.sampled_from(SHAPES))
+    host = np.arange(2 * np.prod(shape, dtype=int), dtype=np.int32)
+    form = draw(st.sampled_from(["dense", "transposed", "gaps", "backwards"]))
+    if form == "transposed":
+        host = host[: host.size // 2].reshape(shape[::-1]).T
+    elif form == "dense":
+        host = host[: host.size // 2].reshape(shape)
+    else:
+        host = host.reshape(*shape[:-1], 2 * shape[-1])[..., ::2][..., :: -1 if form == "backwards" else 1]
+    return host, draw(st.sampled_from(DTYPES))
+
+
+def cast(host: np.ndarray, dtype: str) -> np.ndarray:
+    """The values in a dtype, at the same strides."""
+    found = (host % 3 == 0) if dtype == "bool" else (host % 200).astype(np.float32).astype(dtype_of(dtype))
+    base = np.empty_like(host, dtype=found.dtype)
+    base[...] = found
+    return base
+
+
+def bits(array: np.ndarray) -> list[Any]:
+    return [array.shape, array.dtype.name, np.ascontiguousarray(array).tobytes()]
+
+
+def views_of(host: np.ndarray, device: Any) -> ta.Array:
+    """The array on a device, strided as on the host."""
+    return ta.asarray(host, device=device, copy=True) if host.dtype.kind != "V" else ta.asarray(host, device=device)
+
+
+def check_gather(data: Any, device: Any) -> None:
+    """``x[key]``."""
+    host, dtype = data.draw(sources())
+    host = cast(host, dtype)
+    key = data.draw(keys(host.shape, masks=device == "cpu"))
+    assert bits(ta.to_numpy(views_of(host, device)[as_ours(key, device)])) == bits(host[key])
+
+
+def check_scatter(data: Any, device: Any) -> None:
+    """``x[key] = value``: a number, or an array that names each element by its value."""
+    host, dtype = data.draw(sources())
+    host = cast(host, dtype)
+    key = data.draw(keys(host.shape, masks=device == "cpu"))
+    ours, target = views_of(host, device), host[key]
+    if data.draw(st.booleans()):
+        ours[as_ours(key, device)] = 1
+        host[key] = 1
+        assert bits(ta.to_numpy(ours)) == bits(host)
+        return
+    kept = tuple(1 if data.draw(st.integers(0, 3)) == 0 else extent for extent in target.shape)
+    value = cast(np.arange(np.prod(kept, dtype=int), dtype=np.int32).reshape(kept) + 50, dtype)
+    ours[as_ours(key, device)] = ta.asarray(value, device=device)
+    # Where an index occurs twice any of its values may stay: write positions, and look each up.
+    positions = np.full(host.shape, -1)
+    positions[key] = np.arange(target.size).reshape(target.shape)
+    found = ta.to_numpy(ours)
+    same = positions == -1
+    assert bits(found[same]) == bits(host[same])
+    offered: dict[int, set[bytes]] = {}
+    places = np.arange(host.size).reshape(host.shape)[key].reshape(-1)
+    for place, element in zip(places.tolist(), np.broadcast_to(value, target.shape).reshape(-1), strict=True):
+        offered.setdefault(place, set()).add(element.tobytes())
+    assert all(found.reshape(-1)[place].tobytes() in wanted for place, wanted in offered.items())
+
+
+def check_take(data: Any, device: Any) -> None:
+    """``take`` and ``take_along_axis``."""
+    host, dtype = data.draw(sources())
+    host = cast(host, dtype)
+    axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
+    size = host.shape[axis]
+    ours = views_of(host, device)
+    indices = data.draw(index_arrays(size, (3, 2) if size else (2, 0)))
+    indices = indices if size else indices[..., :0]
+    assert bits(ta.to_numpy(ta.take(ours, ta.asarray(indices, device=device), axis=axis))) == bits(
+        np.take(host, indices.astype(np.int64), axis=axis)
+    )
+    shape = list(host.shape)
+    shape[axis] = data.draw(st.integers(1, 4)) if size else 0
+    along = np.random.default_rng(1).integers(-size, max(size, 1), shape)
+    assert bits(ta.to_numpy(ta.take_along_axis(ours, ta.asarray(along, device=device), axis=axis))) == bits(
+        np.take_along_axis(host, along, axis=axis)
+    )
+
+
+PROPERTIES: dict[str, Callable[[Any, Any], None]] = {
+    "gather": check_gather,
+    "scatter": check_scatter,
+    "take": check_take,
+}
+
+
+def check_property(name: str, device: Any, settings: Any) -> None:
+    """Check one of the properties on a device."""
+
+    @settings
+    @given(st.data())
+    def run(data: Any) -> None:
+        PROPERTIES[name](data, device)
+
+    run()
+
+
+def check_repeated_and_overlapping(device: Any) -> None:
+    """The value may be the array itself, and the index, too."""
+    x = ta.arange(6, device=device)
+    x[ta.asarray([5, 4, 3], device=device)] = x[:3]
+    assert x.tolist() == [0, 1, 2, 2, 1, 0]
+    x[x[:3]] = x[3:]
+    assert x.tolist() == [2, 1, 0, 2, 1, 0]
+    x[ta.asarray([0, 0, 0], device=device)] = 9
+    assert x.tolist() == [9, 1, 0, 2, 1, 0]
+    y = ta.zeros((2, 3), dtype="float32", device=device)
+    y[:, ta.asarray([2, 0], device=device)] = ta.asarray([[1], [2]], dtype="int8", device=device)
+    assert y.tolist() == [[1, 0, 1], [2, 0, 2]]
+    y[0, ta.asarray([2, 0], device=device)] = ta.asarray([[[3, 4]]], dtype="int8", device=device)
+    assert y.tolist() == [[4, 0, 3], [2, 0, 2]]
+
+
+def check_errors(device: Any) -> None:
+    """Each error names what came, and nothing is written."""
+    x = ta.arange(6, device=device).reshape(2, 3)
+    index = ta.asarray([0, 7], device=device)
+    for bad, message in [
+        (index, r"index 7 is out of bounds|expected -2 <= index < 2 for axis 0 .* got 7"),
+        (ta.asarray([0, -3], device=device), r"index -3 is out of bounds|got -3"),
+        (ta.asarray([0, -(2**63)], device=device), f"index -{2**63} is out of bounds|got -{2**63}"),
+        (ta.asarray([0, 2**63 - 1], device=device), f"index {2**63 - 1} is out of bounds|got {2**63 - 1}"),
+        (ta.asarray([0, 2**64 - 1], dtype="uint64", device=device), f"index {2**63 - 1} is out|got {2**63 - 1}"),
+        (ta.asarray([0.5], device=device), r"expected arrays of integers or bools as indices, got float32"),
+        ((index, slice(0, 0)), r"index 7 is out of bounds|got 7"),
+        ((0, 0, index), r"at most 2 indices|too many indices"),
+        ((ta.asarray([0, 1], device=device), ta.asarray([0, 1, 2], device=device)), "broadcast|expected equal sizes"),
+    ]:
+        with pytest.raises((ta.IndexingError, ta.BroadcastError), match=message):
+            x[bad]
+        with pytest.raises((ta.IndexingError, ta.BroadcastError), match=message):
+            x[bad] = 1
+    with pytest.raises(ta.BroadcastError):
+        x[ta.asarray([0, 1], device=device)] = ta.ones((4,), dtype="int64", device=device)
+    with pytest.raises(ta.DTypeError, match="float"):
+        x[ta.asarray([0, 1], device=device)] = ta.ones((3,), device=device)
+    with pytest.raises(ta.ScalarOverflowError):
+        x[ta.asarray([0, 1], device=device)] = 2**63
+    with pytest.raises(ta.IndexingError):
+        ta.take_along_axis(x, ta.asarray([[0, 2**64 - 1]], dtype="uint64", device=device))
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def check_wide_rows(device: Any) -> None:
+    """Rows that are longer than a block, so that a block reaches from one row into the next."""
+    rng = np.random.default_rng(3)
+    for dtype in ("float32", "bool", "complex64", "complex128", "uint8"):
+        host = cast(np.arange(7 * 90, dtype=np.int32).reshape(7, 90), dtype)
+        x = views_of(host, device)
+        for size in (512, 601, 1500):
+            columns = rng.integers(-90, 90, size)
+            assert bits(ta.to_numpy(x[:, ta.asarray(columns, device=device)])) == bits(host[:, columns]), (dtype, size)
+        long = cast(np.arange(9 * 700, dtype=np.int32).reshape(9, 700), dtype)
+        rows = rng.integers(-9, 9, 13)
+        found = views_of(long, device)[ta.asarray(rows, device=device)]
+        assert bits(ta.to_numpy(found)) == bits(long[rows]), dtype
+        y, wanted = views_of(long, device), long.copy()
+        places = rng.permutation(700)[:650]
+        y[:, ta.asarray(places, device=device)] = views_of(long[:, :650].copy(), device)
+        wanted[:, places] = long[:, :650]
+        assert bits(ta.to_numpy(y)) == bits(wanted), dtype

@@ -1,0 +1,369 @@
+"""``tilearray cache warm``: the kernels of ops, dtypes and layouts, compiled ahead, where there need be no GPU.
+
+A kernel depends on a body and a layout class and never on a shape, so a few representative calls stand for all. They
+are planned by `make_plan` as any call is, on a device that has no memory and only says which kernel it was asked for:
+what is compiled here is what a GPU looks up, because it was found in the same way. Results are new arrays, which are
+aligned; views are aligned as far as their first element is.
+
+Compiling goes on in processes of its own, since Triton compiles one kernel at a time in each. Ctrl-C does not reach
+them: they are in a group of their own, and finish the kernel they are at; files are written whole in any case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import io
+import itertools
+import multiprocessing
+import os
+import signal
+import tempfile
+import threading
+import warnings
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.devices import Backend, Device
+from tilearray.engine.plan import Key, make_plan
+from tilearray.engine.signature import Signature, signature_of
+from tilearray.errors import BroadcastError, TileArrayError
+from tilearray.geometry.layout import Layout
+from tilearray.geometry.loop import LayoutClass, Loop
+from tilearray.ops import OPS
+from tilearray.ops.op import Op
+from tilearray.ops.typing import Body, typed_scalar
+from tilearray.promotion.scalars import ScalarClass
+from tilearray.promotion.semantics import Semantics
+
+ROWS: dict[str, Op] = {op.name: op for op in OPS}
+OPERATORS = tuple(op.name for op in OPS if op.operator)
+ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120, 121)  # that Triton has an assembler for, and we have tiles for
+NUMBERS = {
+    "bool": (ScalarClass.BOOL,),
+    "int": (ScalarClass.INT32, ScalarClass.FLOAT32),
+    "uint": (ScalarClass.INT32, ScalarClass.FLOAT32),
+    "float": (ScalarClass.FLOAT32,),
+    "complex": (ScalarClass.COMPLEX,),
+}
+"""The Python numbers that arrays of a kind usually meet; wider ones make kernels of their own."""
+
+
+# --- layouts ------------------------------------------------------------------------------------------------------
+
+
+class View(NamedTuple):
+    """The layout of an operand, and how many elements its first one lies behind an aligned address."""
+
+    layout: Layout
+    shift: int = 0
+
+
+def dense(*shape: int) -> View:
+    return View(Layout.of(shape))
+
+
+def part(shape: tuple[int, ...], *key: slice) -> View:
+    return View(*Layout.of(shape).index(key))
+
+
+def permuted(shape: tuple[int, ...], *axes: int) -> View:
+    return View(Layout.of(shape).permute(axes))
+
+
+BACKWARDS, FROM_1, EVEN = slice(None, None, -1), slice(1, None), slice(None, None, 2)
+ALL = slice(None)
+VECTOR, BLOCK = dense(1000), dense(32, 48, 64)
+SHAPES = ((96, 640), (96, 641), (96, 96), (96, 95), (4096, 4096), (4095, 4097))
+"""Kernels for matrices depend on whether the pitch is a multiple of 16 elements, whether the last axis is short, and
+whether the matrix is large."""
+SIZES = (640, 4096)
+
+# name -> what it is, and views that are combined in all places of a call
+LAYOUTS: dict[str, tuple[str, tuple[tuple[View, ...], ...]]] = {
+    "contiguous": ("dense arrays of one shape", ((VECTOR,),)),
+    "scalar": ("a Python or NumPy number in the place of an array", ((VECTOR, dense()),)),
+    "row": ("a row repeated along a matrix", tuple((dense(m, n), dense(n)) for m, n in SHAPES)),
+    "column": ("a column repeated along a matrix", tuple((dense(m, n), dense(m, 1)) for m, n in SHAPES)),
+    "outer": ("a column with a row", tuple((dense(m, 1), dense(n)) for m, n in SHAPES)),
+    "transposed": ("a matrix with its transpose", tuple((dense(m, n), permuted((n, m), 1, 0)) for m, n in SHAPES)),
+    "permuted": ("three axes in another order", ((BLOCK, permuted((48, 32, 64), 1, 0, 2)),
+                                                 (BLOCK, permuted((32, 64, 48), 0, 2, 1),
+                                                  permuted((64, 48, 32), 2, 1, 0)))),
+    "sliced": ("a block of a wider matrix", tuple((dense(m, n), part((m, n + (2 if n % 2 else 16)), ALL, slice(n)))
+                                                  for m, n in SHAPES)),
+    "shifted": ("all but the first elements", ((VECTOR, part((1001,), FROM_1)),
+                                               *((dense(n, n), part((n, n + 1), ALL, FROM_1)) for n in SIZES))),
+    "strided": ("every second element", ((VECTOR, part((2000,), EVEN)),
+                                         *((dense(n, n), part((n, 2 * n), ALL, EVEN)) for n in SIZES))),
+    "reversed": ("read backwards", ((VECTOR, part((1000,), BACKWARDS)), (dense(993), part((993,), BACKWARDS)),
+                                    *((dense(n, n), part((n, n), BACKWARDS)) for n in SIZES),
+                                    *((dense(n, n), part((n, n), ALL, BACKWARDS)) for n in SIZES))),
+    "large": ("dense arrays of 2**31 elements", ((dense(2**31),),)),
+}  # fmt: skip
+
+
+# --- calls and their kernels --------------------------------------------------------------------------------------
+
+
+class Request(NamedTuple):
+    """What a device is asked to compile."""
+
+    body: Body
+    layout_class: LayoutClass
+    aligned: tuple[bool, ...]
+
+
+class _Planner:
+    """A backend that compiles nothing: a plan's kernel is the request for it."""
+
+    def compile(self, body: Body, layout_class: LayoutClass, aligned: tuple[bool, ...], /) -> Request:
+        return Request(body, layout_class, aligned)
+
+    def bind(self, kernel: Request, loop: Loop, /) -> Request:
+        return kernel
+
+
+PLANNER = Device("any_gpu", 0)
+"""Stands for every GPU: a plan asks for the same kernel on all of them. Nobody can name it, or make arrays on it."""
+PLANNER._backend = cast(Backend, _Planner())
+
+
+class Call(NamedTuple):
+    """An op, the keys of its operands, and its target, if it has one."""
+
+    op: Op
+    keys: tuple[Key, ...]
+    out: Signature | None
+
+
+class Row(NamedTuple):
+    """An op and the dtypes of its operands (for copies, of the value and of the target)."""
+
+    op: Op
+    dtypes: tuple[np.dtype, ...]
+
+    def __str__(self) -> str:
+        return f"{self.op.name} {' '.join(dtype.name for dtype in self.dtypes)}"
+
+
+def rows_of(op: Op, chosen: Sequence[np.dtype], mixed: bool) -> Iterator[Row]:
+    """An op with each dtype, or with every combination of them; copies go from each dtype to each."""
+    places = 2 if op.moves else op.arity - op.masks - op.exponents
+    for given in itertools.product(chosen, repeat=places):
+        if mixed or op.moves or len(set(given)) == 1:
+            yield Row(op, (dtypes.bool_,) * op.masks + given + (dtypes.int64,) * op.exponents)
+
+
+def calls_of(row: Row, layout: str) -> Iterator[Call]:
+    """The calls that stand for a layout: its views in every combination, and for operators in place, too."""
+    op = row.op
+    for views in LAYOUTS[layout][1]:
+        if op.moves:
+            yield from _moves(row, views, layout)
+            continue
+        for combination in itertools.product(views, repeat=op.arity):
+            keys = tuple(_signature(view, dtype) for view, dtype in zip(combination, row.dtypes, strict=True))
+            yield Call(op, keys, None)
+            if op.operator and op.arity == 2:
+                yield Call(op, keys, keys[0])
+    if layout == "scalar" and not op.moves:
+        yield from _with_numbers(row)
+
+
+def _signature(view: View, dtype: np.dtype) -> Signature:
+    return signature_of(view.layout, dtype, PLANNER, view.shift * dtype.itemsize % 16 == 0)
+
+
+def _moves(row: Row, views: tuple[View, ...], layout: str) -> Iterator[Call]:
+    """Copies, assignments and fills; ``astype`` writes to what a result would be."""
+    op, (source, target) = row
+    for value in views:
+        given = _signature(value, source)
+        if op.casts_freely:
+            yield Call(op, (given,), signature_of(value.layout.dense(), target, PLANNER))
+            continue
+        if source == target:
+            yield Call(op, (given,), None)
+        for place in views:
+            yield Call(op, (given,), _signature(place, target))
+        if layout != "scalar":
+            yield Call(op, (typed_scalar(target),), _signature(value, target))
+
+
+def _with_numbers(row: Row) -> Iterator[Call]:
+    """Python numbers in the place of some operands: not of a condition, and never of all arrays."""
+    op = row.op
+    arrays: tuple[Key, ...] = tuple(_signature(VECTOR, dtype) for dtype in row.dtypes)
+    for replaced in itertools.product((False, True), repeat=op.arity):
+        if not any(replaced) or all(replaced) or any(replaced[: op.masks]):
+            continue
+        for number in NUMBERS[dtypes.info(row.dtypes[-1]).kind]:
+            keys = tuple(number if scalar else array for scalar, array in zip(replaced, arrays, strict=True))
+            yield Call(op, keys, None)
+
+
+def request_of(call: Call, semantics: Semantics) -> Request:
+    """What planning a call asks a device to compile."""
+    return cast(Request, make_plan(call.op, semantics, call.keys, call.out).kernel)
+
+
+Job = tuple[Any, int]
+"""A kernel's source and the architecture to compile it for."""
+
+
+class Selection(NamedTuple):
+    """The kernels that were chosen, and why some rows have none."""
+
+    jobs: tuple[Job, ...]
+    unsupported: dict[str, str]
+
+
+def select(
+    rows: Iterable[Row], layouts: Sequence[str], architectures: Sequence[int], semantics: Semantics
+) -> Selection:
+    """Return the sources of all kernels that calls of these rows and layouts run, each once an architecture.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> jobs, unsupported = select(rows_of(ROWS["add"], [ta.float32], False), ["row"], [90], ta.get_semantics())
+    >>> [source.name for source, arch in jobs[:2]], unsupported
+    (['add_flat', 'add_lookup'], {})
+    """
+    generate = importlib.import_module("tilearray_cuda.kernels.source").generate
+    make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec
+    no_cast = importlib.import_module("tilearray_cuda.kernels.casts").UnsupportedCastError
+    jobs: dict[Job, None] = {}
+    unsupported: dict[str, str] = {}
+    for row in rows:
+        specs: dict[Any, None] = {}
+        reasons: list[str] = []
+        for call in itertools.chain.from_iterable(calls_of(row, layout) for layout in layouts):
+            try:
+                specs[make_spec(*request_of(call, semantics))] = None
+            except BroadcastError:  # a target that is smaller than the result
+                continue
+            except (TileArrayError, NotImplementedError) as error:
+                reasons.append(str(error))
+        found: list[Job] = []
+        for spec, arch in itertools.product(specs, architectures):
+            try:
+                found.append((generate(spec, arch), arch))
+            except (no_cast, NotImplementedError) as error:
+                reasons.append(str(error))
+        jobs.update(dict.fromkeys(found))
+        if reasons and not found:
+            unsupported[str(row)] = reasons[0]
+    return Selection(tuple(jobs), unsupported)
+
+
+# --- compiling ----------------------------------------------------------------------------------------------------
+
+
+class WarmError(TileArrayError):
+    """Kernels cannot be compiled ahead: something is missing, or the cache's directory cannot be written."""
+
+
+class Outcome(NamedTuple):
+    """What became of one kernel: compiled, there already, or an error; and how many others made room for it."""
+
+    label: str
+    compiled: bool
+    error: str
+    evicted: int
+
+
+def check_ready() -> None:
+    """Raise WarmError where nothing could be compiled, or nothing kept."""
+    if importlib.util.find_spec("triton") is None:
+        raise WarmError("triton, which compiles the kernels, is not installed; write: pip install triton (for Linux)")
+    cache: Any = importlib.import_module("tilearray_cuda.kernels.disk_cache").process_cache()
+    if cache.limit == 0:
+        raise WarmError("TILEARRAY_CACHE_SIZE is 0, which keeps kernels in memory only; unset it")
+    try:
+        os.makedirs(cache.directory, exist_ok=True)
+        with tempfile.TemporaryFile(dir=cache.directory):
+            pass
+    except OSError as error:
+        raise WarmError(
+            f"cannot write to {str(cache.directory)!r}: {error.strerror}; name another directory in TILEARRAY_CACHE_DIR"
+        ) from error
+
+
+def compile_all(jobs: Sequence[Job], workers: int) -> Generator[Outcome, None, None]:
+    """Compile in so many processes what is not in the cache yet; say what became of each kernel, in any order.
+
+    Closing the iterator, or an interrupt, lets the kernels be finished that are being compiled, and no others.
+
+    Raises
+    ------
+    WarmError
+        If a process died, or the directory of the cache cannot be written any more.
+    """
+    if not jobs:
+        return
+    pool = ProcessPoolExecutor(min(workers, len(jobs)), multiprocessing.get_context("spawn"), initializer=_stand_apart)
+    try:
+        with _interrupts_ignored():  # as the new processes do from then on
+            waiting = [pool.submit(compile_one, *job) for job in jobs]
+        for done in as_completed(waiting):
+            yield done.result()
+    except Warning as error:  # the cache's, that it cannot write: the work would be lost
+        raise WarmError(str(error)) from error
+    except BrokenProcessPool as error:
+        raise WarmError("a process that compiled died, for want of memory perhaps; write fewer --jobs") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def compile_one(source: Any, arch: int) -> Outcome:
+    """Ask the cache for a kernel as `tilearray_cuda` does; errors of the compiler are part of the answer."""
+    cache = importlib.import_module("tilearray_cuda.kernels.disk_cache")
+    cubin_of = importlib.import_module("tilearray_cuda.kernels.compile").cubin_of
+    before, error = cache.statistics(), ""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # Triton prints what it fails at
+        warnings.simplefilter("error", cache.CacheWarning)
+        try:
+            cubin_of(source, arch)
+        except cache.CacheWarning:
+            raise
+        except Exception as problem:
+            error = f"{type(problem).__name__}: {problem}"
+    after = cache.statistics()
+    return Outcome(
+        f"{source.label} sm_{arch}", after.compiles > before.compiles, error, after.evictions - before.evictions
+    )
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Generator[None, None, None]:
+    """Ignore Ctrl-C; a process that is started meanwhile goes on to ignore it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _stand_apart() -> None:
+    """Let a terminal's signals pass this process and its assembler by, but let it end when its parent is gone."""
+    os.setpgrp()
+
+    def follow() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            connection.wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()

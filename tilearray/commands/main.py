@@ -1,0 +1,174 @@
+"""The command ``tilearray``: ``info`` says what is installed and in force, ``demo`` shows it at work, ``eval`` computes
+an expression over files, and ``cache`` lists, removes and prepares compiled kernels.
+
+Exit status: 0; 1 if a command cannot go on, the demo differs from NumPy, or a kernel cannot be compiled or removed;
+2 for arguments that are not understood, an expression among them; 130 after Ctrl-C. What went wrong goes to standard
+error, in one line if it ends the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import textwrap
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+
+import tilearray as ta
+from tilearray import dtypes
+from tilearray.commands.cache.command import add_cache_commands
+from tilearray.commands.eval import command
+from tilearray.commands.eval.vocabulary import CONSTANTS, FUNCTIONS
+from tilearray.commands.text import listed
+from tilearray.engine.caches import KERNELS, PLANS, RECIPES
+from tilearray.engine.signature import SIGNATURES
+from tilearray.ops.typing import BODIES
+from tilearray.promotion.systems import SEMANTICS
+
+CACHES = {  # two generations each
+    "plans": PLANS,
+    "recipes": RECIPES,
+    "signatures": SIGNATURES,
+    "bodies": BODIES,
+    "kernels": KERNELS,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with arguments, those of the process by default; return its exit status."""
+    chosen = parsed(arguments)
+    from tilearray.commands.demo.pipeline import DemoError
+
+    try:
+        status: int = chosen.run(chosen)
+        sys.stdout.flush()
+    except command.UsageError as error:
+        print(f"tilearray {chosen.name}: {error}", file=sys.stderr)
+        return 2
+    except (DemoError, ta.TileArrayError) as error:
+        print(f"tilearray {chosen.name}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"tilearray {chosen.name}: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `tilearray cache list | head`: nobody reads on, and the flush at exit would fail
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments by name. Files of an expression may stand before and behind options, which argparse does not do."""
+    top = parser()
+    chosen, more = top.parse_known_args(arguments)
+    if more and (chosen.name != "eval" or any(argument.startswith("-") for argument in more)):
+        top.error(f"unrecognized arguments: {' '.join(more)}")
+    if more:
+        chosen.files += more
+    return chosen
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="tilearray", description="NumPy-like expressions over strided arrays.")
+    top.add_argument("--version", action="version", version=f"tilearray {ta.__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="{info,demo,eval,cache}")
+    info = commands.add_parser("info", help="print version, devices, dtypes, semantics and caches")
+    info.set_defaults(run=print_info, name="info")
+    demo = commands.add_parser(
+        "demo",
+        help="put a photograph through a pipeline, every step checked against NumPy",
+        description="Put the photograph that matplotlib ships through a pipeline over uint8, float16 and float32, "
+        "check every step against NumPy, and write before.png, after.png and steps.png. "
+        "Needs: pip install 'tilearray[demo]'",
+    )
+    demo.add_argument(
+        "--output", default="demo-output", metavar="DIR", help="folder for the pictures, made if need be: demo-output"
+    )
+    demo.set_defaults(run=run_demo, name="demo")
+    add_eval(commands)
+    cache = commands.add_parser(
+        "cache",
+        help="list, remove or prepare compiled kernels",
+        description="Compiled kernels are kept in the directory that TILEARRAY_CACHE_DIR names, else in "
+        "tilearray in XDG_CACHE_HOME or ~/.cache, and take TILEARRAY_CACHE_SIZE bytes at most.",
+    )
+    add_cache_commands(cache)
+    return top
+
+
+def add_eval(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:  # pyright: ignore[reportPrivateUsage]
+    what = (
+        f"An expression has Python's operators, x.T, x[...], numbers, ta.{', ta.'.join(CONSTANTS)}, the names of the "
+        f"files, and calls, with or without ta., of: {listed(sorted(FUNCTIONS))}. Dtypes are written ta.float32 or "
+        "'float32'. One that begins with - goes in parentheses."
+    )
+    command = commands.add_parser(
+        "eval",
+        help="compute an expression over .npy files",
+        description="Compute an expression over .npy files, which are mapped into memory; print the result, or write "
+        "it to a file, whole or not at all.",
+        epilog=textwrap.fill(what, 100, break_on_hyphens=False),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("expression", metavar="EXPR", help="such as 'sqrt(a * a + b[:, ::-1]) / 2'")
+    command.add_argument(
+        "files", nargs="*", metavar="NAME=FILE", help="the arrays; NAME:DTYPE=FILE says what raw bytes are"
+    )
+    command.add_argument("-o", "--output", metavar="FILE", help="where to write the result, as .npy")
+    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda or cuda:N; by default a GPU, if there is one")
+    command.add_argument("--semantics", choices=list(SEMANTICS), help="the rules for dtypes; array-api by default")
+    command.add_argument("--explain", action="store_true", help="print the stages of every operation")
+    command.add_argument("--source", action="store_true", help="print them with the Triton source of their kernels")
+    command.set_defaults(run=run_eval, name="eval")
+
+
+def print_info(chosen: argparse.Namespace) -> int:
+    print(info())
+    return 0
+
+
+def run_demo(chosen: argparse.Namespace) -> int:
+    from tilearray.commands.demo.command import demo
+
+    demo(chosen.output)
+    return 0
+
+
+def run_eval(chosen: argparse.Namespace) -> int:
+    task = command.task(chosen.expression, chosen.files, chosen.output, chosen.device)
+    command.run(task, chosen.semantics, chosen.explain, chosen.source)
+    return 0
+
+
+def info() -> str:
+    """What ``tilearray info`` prints.
+
+    Examples
+    --------
+    >>> "semantics   array-api (in force), triton, cutile, torch, numpy" in info().splitlines()
+    True
+    """
+    lines = (
+        textwrap.fill(f"{name:12}{fact}", 100, subsequent_indent=" " * 12, break_on_hyphens=False)
+        for name, fact in facts().items()
+    )
+    return "\n".join(lines)
+
+
+def facts() -> dict[str, str]:
+    """What there is to say, by topic."""
+    default, rules = ta.default_device(), ta.get_semantics()
+    return {
+        "tilearray": ta.__version__,
+        "devices": listed(f"{device} (default)" if device is default else str(device) for device in ta.devices()),
+        "dtypes": listed(dtype.name for dtype in dtypes.ARITHMETIC),
+        "  storage": listed(dtype.name for dtype in dtypes.STORAGE_ONLY),
+        "semantics": listed(f"{name} (in force)" if known is rules else name for name, known in SEMANTICS.items()),
+        "caches": listed(f"{name} {len(cache)} of {2 * cache.capacity}" for name, cache in CACHES.items()),
+        "python": f"{platform.python_version()}, numpy {np.__version__}, ml_dtypes {ml_dtypes.__version__}",
+    }

@@ -1,0 +1,158 @@
+"""Keys with integer arrays: which axes they index, and where those stand in the result.
+
+The rules are NumPy's. Every array indexes one axis, or one for each of its own where it is a mask; beside an array an
+int counts as an array, too. The arrays broadcast against each other, and the shape that they have in common replaces
+the indexed axes: where the first of them stood if they stand side by side, else in front.
+
+>>> import tilearray as ta
+>>> x, rows = ta.zeros((4, 5, 6)), ta.asarray([0, 2, 2])
+>>> x[rows].shape, x[:, 1, rows].shape, x[1, :, rows].shape
+((3, 5, 6), (4, 3), (3, 5))
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilearray.engine.devices import Device
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import DeviceError, IndexingError
+from tilearray.geometry.layout import broadcast_shapes
+
+Ints = tuple[int, ...]
+
+
+def has_arrays(key: Any) -> bool:
+    """Whether a key selects by arrays or lists. A 0-d integer array is an int."""
+    return any(is_array(part) for part in parts_of(key))
+
+
+def parts_of(key: Any) -> tuple[Any, ...]:
+    """The parts of a key, which may be one alone."""
+    return key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
+
+
+_ARRAYS: tuple[Any, ...] = (ArrayBase, np.ndarray)
+
+
+def is_array(part: Any) -> bool:
+    """Whether a part of a key selects several elements, or none or one by a bool."""
+    return isinstance(part, list) or (isinstance(part, _ARRAYS) and not is_integer(part))
+
+
+def is_integer(part: Any) -> bool:
+    """Whether a part of a key is an array that is as good as an int."""
+    return isinstance(part, _ARRAYS) and part.shape == () and part.dtype.kind in "iu"
+
+
+def as_index(part: Any, device: Device) -> Any:
+    """Return an array key as an Array on a device; lists and ndarrays are copied there.
+
+    Raises
+    ------
+    IndexingError
+        If it is neither of integers nor of bools.
+    DeviceError
+        If it is an Array on another device.
+    """
+    from tilearray.interchange.asarray import asarray
+
+    if isinstance(part, ArrayBase):
+        if part._signature.device is not device:
+            raise DeviceError(
+                f"indexing: the array is on {device} and the index on {part._signature.device}; "
+                f"write index.to_device({str(device)!r})"
+            )
+        found: Any = part
+    else:
+        is_empty = isinstance(part, list) and not part
+        found = asarray(part, device=device, dtype="int64" if is_empty else None)
+    if found.dtype.kind not in "iub":
+        raise IndexingError(
+            f"indexing: expected arrays of integers or bools as indices, got {found.dtype.name}; "
+            f"write index.astype('int64')"
+        )
+    return found
+
+
+class Selection(NamedTuple):
+    """What a key with integer arrays selects."""
+
+    view: Any
+    """What its other parts select; the indexed axes are whole."""
+    axes: Ints
+    """The axes of the view that are indexed."""
+    indices: tuple[Any, ...]
+    """An integer Array for each of them."""
+    shape: Ints
+    """What the indices broadcast to."""
+    place: int
+    """How many of the view's other axes stand before `shape` in the result."""
+
+    @property
+    def result_shape(self) -> Ints:
+        """The shape of what is selected."""
+        rest = [size for axis, size in enumerate(self.view.shape) if axis not in self.axes]
+        return (*rest[: self.place], *self.shape, *rest[self.place :])
+
+    def over_rest(self, strides: Ints) -> Ints:
+        """Strides of the view along the result's axes: 0 along those that indices made."""
+        rest = [stride for axis, stride in enumerate(strides) if axis not in self.axes]
+        return (*rest[: self.place], *(0,) * len(self.shape), *rest[self.place :])
+
+    def over_indices(self, index: Any) -> Ints:
+        """Strides of an index along the result's axes: 0 along all that no index made."""
+        strides = index._signature.layout.broadcast_to(self.shape).strides
+        rest = len(self.view.shape) - len(self.axes)
+        return (*(0,) * self.place, *strides, *(0,) * (rest - self.place))
+
+
+def select(x: Any, key: Any) -> Selection:
+    """Take a key with integer arrays apart.
+
+    Raises
+    ------
+    IndexingError
+        If there are more indices than axes, a part is of another kind, or a mask is among them.
+    """
+    parts: list[Any] = [as_index(part, x.device) if is_array(part) else part for part in parts_of(key)]
+    if any(isinstance(part, ArrayBase) and part._signature.dtype.kind == "b" for part in parts):
+        raise IndexingError(
+            "indexing: the shape of a selection by mask depends on the mask's values, which tilearray does not count "
+            f"on {x.device} yet; write ta.where(mask, x, fill), or x.to_device('cpu')[mask.to_device('cpu')]"
+        )
+    whole = tuple([slice(None) if _indexes(part) else part for part in parts])
+    layout, shift = x._signature.layout.index(whole)
+    view = x._view(layout, shift)
+    axes: list[int] = []
+    indices: list[Any] = []
+    advanced: list[int] = []
+    axis = 0
+    for position, part in enumerate(parts):
+        if _indexes(part):
+            axes.append(axis)
+            indices.append(part)
+        if _counts_as_array(part):
+            advanced.append(position)
+        axis += _axes_of(part, parts, x)
+    together = advanced[-1] - advanced[0] == len(advanced) - 1
+    shape = broadcast_shapes(*[index.shape for index in indices], function="indexing")
+    return Selection(view, tuple(axes), tuple(indices), shape, axes[0] if together else 0)
+
+
+def _indexes(part: Any) -> bool:
+    return isinstance(part, ArrayBase) and part._signature.layout.shape != ()
+
+
+def _counts_as_array(part: Any) -> bool:
+    return part is not None and part is not Ellipsis and not isinstance(part, slice)
+
+
+def _axes_of(part: Any, parts: list[Any], x: Any) -> int:
+    """How many axes a part leaves in the view."""
+    if part is Ellipsis:
+        taken = sum(other is not None and other is not Ellipsis for other in parts)
+        return x.ndim - taken
+    return 0 if _counts_as_array(part) and not _indexes(part) else 1

@@ -1,0 +1,145 @@
+"""`take` and `take_along_axis`: elements at integer indices along one axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import IndexingError, OperandError, ShapeError
+from tilearray.functions.indexing.gather import gather, gather_selected, positions_of
+from tilearray.functions.indexing.keys import Ints, Selection, as_index
+from tilearray.geometry.layout import broadcast_shapes
+from tilearray.geometry.shapes import normalize_axis
+
+if TYPE_CHECKING:
+    from tilearray.array import Array
+
+
+def take(x: Array, indices: Any, /, *, axis: int | None = None) -> Array:
+    """Return the elements at indices along an axis, as ``x[:, indices]`` does for axis 1.
+
+    Parameters
+    ----------
+    x : Array
+    indices : Array, ndarray or list of integers
+        Of any shape, which replaces the axis; negative ones count from the end.
+    axis : int, optional
+        May be left out for a 1-D `x`.
+
+    Returns
+    -------
+    Array
+        A new array of the dtype of `x`.
+
+    Raises
+    ------
+    IndexingError
+        If an index is outside of the axis (on a GPU as `set_index_check` says), or is no integer.
+    ShapeError
+        If `axis` is missing, or is no axis of `x`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.take(ta.asarray([[1, 2, 3], [4, 5, 6]]), [2, 0], axis=1)
+    Array([[3, 1],
+           [6, 4]], dtype=int64, device='cpu')
+    """
+    _check_array(x, "take")
+    if axis is None and x.ndim != 1:
+        raise ShapeError(f"take: expected an axis for shape {x.shape}; write axis=0, or x.reshape(-1)")
+    found = _integers(indices, x, "take")
+    if not found.shape:
+        found = found[None]
+        return take(x, found, axis=axis).squeeze(normalize_axis(axis or 0, x.ndim, "take"))
+    place = normalize_axis(axis or 0, x.ndim, "take")
+    return gather(x, (*(slice(None),) * place, found))
+
+
+def take_along_axis(x: Array, indices: Any, /, *, axis: int = -1) -> Array:
+    """Return for each place of `indices` the element of `x` in the same place but for the axis, where it is the index.
+
+    What ``argsort`` and ``argmax`` return is meant to be used so.
+
+    Parameters
+    ----------
+    x : Array
+    indices : Array, ndarray or list of integers
+        As many axes as `x`; the others broadcast.
+    axis : int
+
+    Returns
+    -------
+    Array
+        A new array of the dtype of `x` and the broadcast shape of `indices`.
+
+    Raises
+    ------
+    IndexingError
+        If an index is outside of the axis (on a GPU as `set_index_check` says), or is no integer.
+    ShapeError
+        If the number of axes differs, or the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> x = ta.asarray([[30, 10, 20], [4, 6, 5]])
+    >>> ta.take_along_axis(x, [[1, 2], [0, 2]])
+    Array([[10, 20],
+           [ 4,  5]], dtype=int64, device='cpu')
+    """
+    _check_array(x, "take_along_axis")
+    found = _integers(indices, x, "take_along_axis")
+    if len(found.shape) != x.ndim or not x.ndim:
+        raise ShapeError(
+            f"take_along_axis: expected indices of {max(x.ndim, 1)} axes for shape {x.shape}, got shape "
+            f"{found.shape}; write ta.expand_dims(indices, axis), or ta.take"
+        )
+    place = normalize_axis(axis, x.ndim, "take_along_axis")
+    others = [(*shape[:place], 1, *shape[place + 1 :]) for shape in (x.shape, found.shape)]
+    common = list(broadcast_shapes(*others, function="take_along_axis"))
+    whole, common[place] = (*common[:place], x.shape[place], *common[place + 1 :]), found.shape[place]
+    view = x._view(x._signature.layout.broadcast_to(whole))
+    return gather_selected(AlongAxis(view, (place,), (found,), tuple(common), 0))
+
+
+class AlongAxis(Selection):
+    """The selection of `take_along_axis`: the index has all axes of the view."""
+
+    __slots__ = ()
+
+    @property
+    def result_shape(self) -> Ints:
+        """The shape that everything was broadcast to."""
+        return self.shape
+
+    @property
+    def key(self) -> tuple[np.ndarray, ...]:
+        """The same selection as NumPy's key: positions along every axis."""
+        positions: list[np.ndarray] = list(np.ix_(*[np.arange(size) for size in self.shape]))
+        positions[self.axes[0]] = np.broadcast_to(positions_of(self.indices[0]), self.shape)
+        return tuple(positions)
+
+    def over_rest(self, strides: Ints) -> Ints:
+        """Strides of the view: it stands still along the indexed axis."""
+        axis = self.axes[0]
+        return (*strides[:axis], 0, *strides[axis + 1 :])
+
+    def over_indices(self, index: Any) -> Ints:
+        """Strides of the indices along all axes."""
+        return index._signature.layout.broadcast_to(self.shape).strides
+
+
+def _check_array(x: object, function: str) -> None:
+    if not isinstance(x, ArrayBase):
+        raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
+
+
+def _integers(indices: Any, x: Array, function: str) -> Any:
+    """Indices as an integer Array on the device of `x`."""
+    found = as_index(indices, x.device)
+    if found.dtype.kind == "b":
+        raise IndexingError(f"{function}: expected integers as indices, got bool; write x[mask]")
+    return found

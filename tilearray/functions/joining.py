@@ -1,0 +1,376 @@
+"""Joining and repeating: new arrays in C order, filled piece by piece through views.
+
+No function here computes on elements. Each allocates its result and assigns to views of it: `concat` a slice for each
+array, `roll` the two parts of each rolled axis that trade places, `repeat` and `tile` all copies at once, by
+broadcasting along axes that the result is reshaped to have. So every device that assigns through views has them all.
+
+``tile(x, (3, 2))`` of a row of 4, for example, sees the result of shape (3, 8) as copies beside elements and assigns
+the row to all of it in one launch::
+
+    result (3, 8) -> (3, 1, 2, 4)    copies and sizes of each axis in turn
+    x      (4,)   -> (1, 1, 1, 4)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from tilearray.engine.context import STATE
+from tilearray.engine.devices import common_device
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import DTypeError, OperandError, ShapeError
+from tilearray.functions.creation import empty
+from tilearray.functions.indexing.take import take
+from tilearray.functions.manipulation import _c_contiguous, _checked, expand_dims, reshape
+from tilearray.functions.on_host import on_host, values
+from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
+from tilearray.interchange.asarray import asarray
+from tilearray.ops.arithmetic import assign, convert
+from tilearray.ops.numbers import type_name
+from tilearray.ops.op import execute
+
+if TYPE_CHECKING:
+    from tilearray.array import Array
+
+
+# --- joining -------------------------------------------------------------------------------------------------------
+
+
+def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+    """Return arrays one behind the other along an axis that they have.
+
+    Parameters
+    ----------
+    arrays : sequence of Array
+        Of equal shapes but for `axis`, and on one device. Their common dtype is that of the result.
+    axis : int or None
+        None joins the elements of all arrays, each in C order; the shapes may differ then.
+
+    Raises
+    ------
+    ShapeError
+        If there is no array or no such axis, or the shapes do not fit.
+    PromotionError
+        If the dtypes have no common one.
+    DeviceError
+        If the arrays are on different devices.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.concat([ta.asarray([1, 2]), ta.asarray([0.5])])
+    Array([1. , 2. , 0.5], dtype=float32, device='cpu')
+    >>> ta.concat([ta.zeros((2, 3)), ta.zeros((2, 1))], axis=1).shape
+    (2, 4)
+    """
+    parts = _members(arrays, "concat")
+    if axis is None:
+        return _flattened(parts)
+    shape = parts[0].shape
+    if not shape:
+        raise ShapeError(
+            "concat: expected arrays with an axis to join along, got a 0-d array; write axis=None or stack"
+        )
+    axis = normalize_axis(axis, len(shape), "concat")
+    for position, part in enumerate(parts):
+        if part.ndim != len(shape) or _without(part.shape, axis) != _without(shape, axis):
+            raise ShapeError(
+                f"concat: expected the sizes of {shape} along all axes but {axis}, got {part.shape} for array "
+                f"{position}; {_advice(shape, part.shape, axis)}"
+            )
+    return _joined(parts, axis, "concat")
+
+
+def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+    """Return arrays of one shape side by side along a new axis.
+
+    Parameters
+    ----------
+    arrays : sequence of Array
+        Of equal shapes, and on one device. Their common dtype is that of the result.
+    axis : int
+        Where the new axis is in the result.
+
+    Raises
+    ------
+    ShapeError
+        If there is no array, the shapes differ, or the result has no such axis.
+    PromotionError
+        If the dtypes have no common one.
+    DeviceError
+        If the arrays are on different devices.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.stack([ta.asarray([1, 2]), ta.asarray([3, 4])], axis=-1)
+    Array([[1, 3],
+           [2, 4]], dtype=int64, device='cpu')
+    """
+    parts = _members(arrays, "stack")
+    shape = parts[0].shape
+    axis = normalize_axis(axis, len(shape) + 1, "stack")
+    for position, part in enumerate(parts):
+        if part.shape != shape:
+            raise ShapeError(
+                f"stack: expected arrays of one shape, got {shape} for array 0 and {part.shape} for array {position}; "
+                f"write concat to join along an axis that they have"
+            )
+    return _joined([expand_dims(part, axis) for part in parts], axis, "stack")
+
+
+def _members(arrays: Any, function: str) -> list[Array]:
+    """The arrays of a sequence of at least one."""
+    if isinstance(arrays, ArrayBase) or not isinstance(arrays, Iterable):
+        raise OperandError(
+            f"{function}: expected a list or tuple of tilearray Arrays, got {type_name(arrays)}; "
+            f"write {function}([x, y])"
+        )
+    members = list(cast("Iterable[Any]", arrays))
+    if not members:
+        raise ShapeError(f"{function}: expected at least one array, got none; write ta.empty(shape) for no elements")
+    for position, member in enumerate(members):
+        if not isinstance(member, ArrayBase):
+            raise OperandError(
+                f"{function}: expected tilearray Arrays, got {type_name(member)} as array {position}; "
+                f"write ta.asarray(x)"
+            )
+    return members
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def _advice(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> str:
+    """What to do about shapes that do not fit, the first axis that differs by name."""
+    if len(other) != len(shape):
+        return "write expand_dims or reshape to give all arrays the same number of axes"
+    axes = range(len(shape))
+    wrong = next(place for place in axes if place != axis and shape[place] != other[place])
+    return f"axis {wrong} has {shape[wrong]} and {other[wrong]}: slice it, or write axis={wrong} to join along it"
+
+
+def _result(parts: Sequence[Array], shape: tuple[int, ...], function: str) -> Array:
+    """Memory for all parts: of their common dtype, on their one device."""
+    device = common_device(function, [part._signature for part in parts])
+    dtype = STATE.get().semantics.result_type([part.dtype for part in parts], function)
+    return empty(shape, dtype=dtype, device=device)
+
+
+def _joined(parts: Sequence[Array], axis: int, function: str) -> Array:
+    """Parts that fit, each assigned to its slice of the result."""
+    sizes = [part.shape[axis] for part in parts]
+    shape = parts[0].shape
+    result = _result(parts, (*shape[:axis], sum(sizes), *shape[axis + 1 :]), function)
+    for part, stop in zip(parts, itertools.accumulate(sizes)):
+        _cast(part, result[(*_all(axis), slice(stop - part.shape[axis], stop))])
+    return result
+
+
+def _flattened(parts: Sequence[Array]) -> Array:
+    """All elements in one axis; slices of it take the shapes of the parts, which need no copy for that."""
+    sizes = [part.size for part in parts]
+    result = _result(parts, (sum(sizes),), "concat")
+    for part, stop in zip(parts, itertools.accumulate(sizes)):
+        _cast(part, reshape(result[stop - part.size : stop], part.shape, copy=False))
+    return result
+
+
+def _cast(part: Array, target: Array) -> None:
+    """Assign in the common dtype, which `assign` may refuse: int8 with uint8 is uint8 in the semantics `triton`."""
+    execute(convert, (part,), target)
+
+
+def _all(axes: int) -> tuple[slice, ...]:
+    return (slice(None),) * axes
+
+
+# --- repeating -----------------------------------------------------------------------------------------------------
+
+
+def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
+    """Return an array with every element repeated, the copies next to each other.
+
+    Parameters
+    ----------
+    x : Array
+    repeats : int, or Array, ndarray or list of integers
+        How many copies there are of each: one count for all, or one for each, which are read on the host.
+    axis : int or None
+        The axis that grows; None repeats the elements in C order, as one axis.
+
+    Raises
+    ------
+    ShapeError
+        If `repeats` is negative or no integer, there are not as many counts as elements, or there is no such axis.
+    DTypeError
+        If `repeats` is an Array of no integer dtype.
+    DeviceError
+        If the counts are an Array on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.repeat(ta.asarray([[1, 2], [3, 4]]), 2, axis=1)
+    Array([[1, 1, 2, 2],
+           [3, 3, 4, 4]], dtype=int64, device='cpu')
+    >>> ta.repeat(ta.asarray([1, 2]), [3, 1]).tolist()
+    [1, 1, 1, 2]
+    """
+    shape = _checked(x, "repeat").shape
+    if isinstance(repeats, (ArrayBase, np.ndarray, list, tuple)):
+        return _each_repeated(x, repeats, axis)
+    count = _count(repeats)
+    last = len(shape) - 1 if axis is None else normalize_axis(axis, len(shape), "repeat")
+    repeated = _of_copies(x, (*shape[: last + 1], count, *shape[last + 1 :]), expand_dims(x, last + 1))
+    return reshape(repeated, x.size * count if axis is None else _scaled(shape, last, count))
+
+
+def _each_repeated(x: Array, repeats: Any, axis: Any) -> Array:
+    """With a count for each element: what `take` returns for as many indices of each."""
+    counts = values(on_host("repeat", repeats if isinstance(repeats, ArrayBase) else asarray(repeats, device="cpu")))
+    flat, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "repeat"))
+    size = flat.shape[place]
+    if counts.size and counts.dtype.kind not in "iu":
+        raise DTypeError(f"repeat: expected integers as counts, got {counts.dtype}; write repeats.astype('int64')")
+    if counts.shape not in ((size,), (1,), ()):
+        raise ShapeError(
+            f"repeat: expected one count or {size}, got counts of shape {counts.shape}; write one for each element"
+        )
+    if counts.size and counts.min() < 0:
+        raise ShapeError(f"repeat: expected counts >= 0, got {counts.min()}; write 0 for no copies")
+    return take(flat, np.repeat(np.arange(size), counts.astype(np.int64)), axis=place)
+
+
+def _count(repeats: Any) -> int:
+    count = as_int(repeats, "repeat", "repeats")
+    if count < 0:
+        raise ShapeError(f"repeat: expected repeats >= 0, got {count}; write 0 for no copies")
+    return count
+
+
+def _scaled(shape: tuple[int, ...], axis: int, count: int) -> tuple[int, ...]:
+    return (*shape[:axis], shape[axis] * count, *shape[axis + 1 :])
+
+
+def tile(x: Array, repetitions: int | tuple[int, ...], /) -> Array:
+    """Return copies of an array laid side by side like tiles.
+
+    Parameters
+    ----------
+    x : Array
+    repetitions : int or tuple of int
+        How many copies there are along each axis, the last axis last. What is missing counts as 1, in the shape of `x`
+        as well.
+
+    Raises
+    ------
+    ShapeError
+        If a number of repetitions is negative or no integer.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.tile(ta.asarray([1, 2]), (2, 3))
+    Array([[1, 2, 1, 2, 1, 2],
+           [1, 2, 1, 2, 1, 2]], dtype=int64, device='cpu')
+    """
+    shape = _checked(x, "tile").shape
+    counts = as_ints(repetitions, "tile", "repetitions", "repetitions")
+    if any(count < 0 for count in counts):
+        raise ShapeError(f"tile: expected repetitions >= 0, got {counts}; write 0 for no copies")
+    ndim = max(len(shape), len(counts))
+    counts = (1,) * (ndim - len(counts)) + counts
+    sizes = (1,) * (ndim - len(shape)) + shape
+    pairs = tuple(itertools.chain.from_iterable(zip(counts, sizes)))
+    spread = reshape(x, sizes, copy=False)
+    tiled = _of_copies(x, pairs, expand_dims(spread, tuple(range(0, 2 * ndim, 2))))
+    return reshape(tiled, tuple([count * size for count, size in zip(counts, sizes)]))
+
+
+def _of_copies(x: Array, shape: tuple[int, ...], source: Array) -> Array:
+    """A new array like `x` of a shape, with `source` broadcast into it."""
+    return execute(assign, (source,), empty(shape, dtype=x.dtype, device=x.device))
+
+
+# --- rolling -------------------------------------------------------------------------------------------------------
+
+
+def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Return an array whose elements are moved along axes; what leaves at the end comes in at the start.
+
+    Parameters
+    ----------
+    x : Array
+    shift : int or tuple of int
+        By how many places, toward higher indices; a tuple has one for each axis of `axis`.
+    axis : int or tuple of int or None
+        One shift is for all of the axes; the shifts of an axis that comes twice add up. None moves the elements in C
+        order, as if they were one axis.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or not as many shifts as axes.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.roll(ta.asarray([1, 2, 3, 4]), 1)
+    Array([4, 1, 2, 3], dtype=int64, device='cpu')
+    >>> ta.roll(ta.asarray([[1, 2], [3, 4]]), (1, 1), axis=(0, 1)).tolist()
+    [[4, 3], [2, 1]]
+    """
+    shape = _checked(x, "roll").shape
+    if axis is not None:
+        return _rolled(x, _shifts(shift, axis, len(shape)))
+    if isinstance(shift, (tuple, list)):
+        raise ShapeError(
+            f"roll: expected one shift where axis is None, got {shift}; write axis= with one for each shift"
+        )
+    return reshape(_rolled(reshape(x, -1), [as_int(shift, "roll", "shift")]), shape)
+
+
+def _shifts(shift: Any, axis: Any, ndim: int) -> list[int]:
+    """The shift of every axis."""
+    places = [normalize_axis(place, ndim, "roll") for place in _each(axis)]
+    steps = [as_int(step, "roll", "shift") for step in _each(shift)]
+    if not isinstance(shift, (tuple, list)):
+        steps *= len(places)
+    if len(steps) != len(places):
+        raise ShapeError(
+            f"roll: expected a shift for each of the axes {tuple(places)}, got {tuple(steps)}; "
+            f"write one shift for all axes, or as many as axes"
+        )
+    total = [0] * ndim
+    for place, step in zip(places, steps):
+        total[place] += step
+    return total
+
+
+def _each(given: Any) -> list[Any]:
+    """One thing, or several in a tuple or list, as a list."""
+    return list(cast("list[Any]", given)) if isinstance(given, (tuple, list)) else [given]
+
+
+def _rolled(x: Array, shifts: Sequence[int]) -> Array:
+    """Every combination of the parts of all axes, assigned to where it goes: 2**k of them for k axes that roll."""
+    steps = [step % size if size else 0 for step, size in zip(shifts, x.shape)]
+    if not any(steps):
+        return _c_contiguous(x)
+    result = empty(x.shape, dtype=x.dtype, device=x.device)
+    for parts in itertools.product(*[_parts(size, step) for size, step in zip(x.shape, steps)]):
+        execute(assign, (x[tuple([source for source, _ in parts])],), result[tuple([target for _, target in parts])])
+    return result
+
+
+def _parts(size: int, step: int) -> list[tuple[slice, slice]]:
+    """What an axis consists of, before and after it was rolled by ``0 <= step < size``."""
+    if not step:
+        return [(slice(None), slice(None))]
+    return [(slice(size - step), slice(step, None)), (slice(size - step, None), slice(step))]

@@ -1,0 +1,276 @@
+"""Matrix and tensor products, on the host through NumPy.
+
+Operands are rounded to their common dtype first, as in elementwise operations. float32 and wider go to NumPy as they
+are, narrower floats as float32, and the result is rounded once. Integers wrap; for bool, a product is `and` and a sum
+`or`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from tilearray.errors import ShapeError
+from tilearray.functions.manipulation import _checked, permute_dims
+from tilearray.functions.on_host import ANY, array_of, common_dtype, on_host, values
+from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
+from tilearray.ops.op import check_target, execute
+
+if TYPE_CHECKING:
+    from tilearray.array import Array
+
+Host = np.ndarray[Any, np.dtype[Any]]
+
+
+def matmul(x1: Array, x2: Array, /) -> Array:
+    """Return the matrix product: what the operator ``@`` computes.
+
+    Parameters
+    ----------
+    x1 : Array
+        Of shape (..., M, K), or (K,), which counts as one row.
+    x2 : Array
+        Of shape (..., K, N), or (K,), which counts as one column. The axes before the last two broadcast.
+
+    Returns
+    -------
+    Array
+        Of shape (..., M, N), without the axes that a 1-d operand did not have, and of the common dtype.
+
+    Raises
+    ------
+    ShapeError
+        If an operand is 0-d, or the sizes K differ.
+    BroadcastError
+        If the axes before do not broadcast.
+    PromotionError
+        If the dtypes have no common one.
+    DeviceError
+        If an array is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.matmul(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
+    Array([12, 34], dtype=int64, device='cpu')
+    """
+    rows, columns = on_host("matmul", x1).shape, on_host("matmul", x2).shape
+    if not rows or not columns:
+        raise ShapeError(f"matmul: expected arrays with axes, got shapes {rows} and {columns}; write x1 * x2")
+    if rows[-1] != columns[-2:][0]:
+        raise ShapeError(
+            f"matmul: expected the size of the last axis of x1 as that of the last but one of x2 (or the only one), "
+            f"got shapes {rows} and {columns}; write x2.mT, or ta.vecdot to multiply row by row"
+        )
+    broadcast_shapes(rows[:-2], columns[:-2], function="matmul")
+    return _product("matmul", np.matmul, x1, x2)
+
+
+def matrix_transpose(x: Array, /) -> Array:
+    """Return the view with the last two axes exchanged: ``x.mT``.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has less than two axes.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.matrix_transpose(ta.zeros((2, 3, 4))).shape
+    (2, 4, 3)
+    """
+    ndim = _checked(x, "matrix_transpose").ndim
+    if ndim < 2:
+        raise ShapeError(
+            f"matrix_transpose: expected at least 2 axes, got shape {x.shape}; write ta.expand_dims(x, axis=0) first"
+        )
+    return permute_dims(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
+    """Return the dot products of vectors: the sum of ``conj(x1) * x2`` along an axis.
+
+    Parameters
+    ----------
+    x1, x2 : Array
+        Of equal size along `axis`; all other axes broadcast.
+    axis : int
+        Counted from the last axis: from -N to -1, N the smaller number of axes.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or the sizes along it differ.
+    BroadcastError
+        If the other axes do not broadcast.
+    PromotionError
+        If the dtypes have no common one.
+    DeviceError
+        If an array is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.vecdot(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
+    Array([12, 34], dtype=int64, device='cpu')
+    """
+    shapes = on_host("vecdot", x1).shape, on_host("vecdot", x2).shape
+    place = as_int(axis, "vecdot", "axis")
+    ndim = min(len(shape) for shape in shapes)
+    if not -ndim <= place < 0:
+        raise ShapeError(
+            f"vecdot: expected {-ndim} <= axis < 0 for shapes {shapes[0]} and {shapes[1]}, got {place}; "
+            f"write axis counted from the last one"
+        )
+    if shapes[0][place] != shapes[1][place]:
+        raise ShapeError(
+            f"vecdot: expected equal sizes along axis {place}, got shapes {shapes[0]} and {shapes[1]}; "
+            f"write ta.broadcast_to for a vector of one element"
+        )
+    broadcast_shapes(*shapes, function="vecdot")
+
+    def product(a: Host, b: Host) -> Host:
+        return np.vecdot(np.moveaxis(a, place, -1), np.moveaxis(b, place, -1))
+
+    return _product("vecdot", product, x1, x2)
+
+
+def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+    """Return the sum of products over pairs of axes, which do not broadcast.
+
+    Parameters
+    ----------
+    x1, x2 : Array
+    axes : int or two tuples of int
+        The last that many axes of `x1` with the first of `x2`; or which axes of `x1`, and which of `x2`, in order.
+
+    Returns
+    -------
+    Array
+        The axes of `x1` that are left, then those of `x2`; of the common dtype.
+
+    Raises
+    ------
+    ShapeError
+        If there are no such axes, there are not as many of each, or their sizes differ.
+    PromotionError
+        If the dtypes have no common one.
+    DeviceError
+        If an array is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.tensordot(ta.ones((2, 3, 4)), ta.ones((4, 5)), axes=1).shape
+    (2, 3, 5)
+    """
+    first, second = _pairs(on_host("tensordot", x1).ndim, on_host("tensordot", x2).ndim, axes)
+    if [x1.shape[axis] for axis in first] != [x2.shape[axis] for axis in second]:
+        raise ShapeError(
+            f"tensordot: expected equal sizes along axes {first} of x1 and {second} of x2, got shapes {x1.shape} and "
+            f"{x2.shape}; write axes=((...), (...)) that fit"
+        )
+
+    def product(a: Host, b: Host) -> Host:
+        return np.tensordot(a, b, (first, second))
+
+    return _product("tensordot", product, x1, x2)
+
+
+def _pairs(ndim1: int, ndim2: int, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The contracted axes of both operands."""
+    if isinstance(axes, (tuple, list)):
+        given = cast("Sequence[Any]", axes)
+        first, second = (
+            [normalize_axes(one, ndim, "tensordot") for one, ndim in zip(given, (ndim1, ndim2), strict=False)]
+            if len(given) == 2
+            else ((0,), ())
+        )
+        if len(first) == len(second):
+            return first, second
+        raise ShapeError(f"tensordot: expected as many axes of x1 as of x2, got axes {axes}; write ((...), (...))")
+    count = as_int(axes, "tensordot", "axes")
+    if not 0 <= count <= min(ndim1, ndim2):
+        raise ShapeError(
+            f"tensordot: expected 0 <= axes <= {min(ndim1, ndim2)} for arrays of {ndim1} and {ndim2} axes, "
+            f"got {count}; write axes=0 for the outer product"
+        )
+    return tuple(range(ndim1 - count, ndim1)), tuple(range(count))
+
+
+def einsum(subscripts: str, /, *operands: Array) -> Array:
+    """Return the sum of products that a subscript string describes, as `numpy.einsum` reads it.
+
+    Parameters
+    ----------
+    subscripts : str
+        A letter for each axis of each operand, and behind ``->`` those of the result.
+    *operands : Array
+        On the host.
+
+    Returns
+    -------
+    Array
+        Of the common dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the subscripts do not fit the operands.
+    PromotionError
+        If the dtypes have no common one.
+    DeviceError
+        If an array is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.einsum("ij,j->i", ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
+    Array([12, 34], dtype=int64, device='cpu')
+    """
+
+    def product(*hosts: Host) -> Host:
+        try:
+            found = np.asarray(np.einsum(subscripts, *hosts, optimize=True))
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            shapes = " and ".join([str(host.shape) for host in hosts])
+            raise ShapeError(
+                f"einsum: {subscripts!r:.100} does not fit shapes {shapes}: {error}; "
+                f"write a letter for each axis, such as 'ij,jk->ik'"
+            ) from None
+        return found.copy() if any(np.may_share_memory(found, host) for host in hosts) else found
+
+    if not operands:
+        raise ShapeError(
+            "einsum: expected at least one array behind the subscripts, got none; write einsum('ij->ji', x)"
+        )
+    return _product("einsum", product, *operands)
+
+
+def _product(function: str, compute: Callable[..., Any], *operands: Array) -> Array:
+    """What NumPy computes of the operands in their common dtype."""
+    dtype = common_dtype(function, [on_host(function, x).dtype for x in operands], ANY)
+    with np.errstate(all="ignore"):
+        return array_of(compute(*[values(x, dtype) for x in operands]), dtype, operands[0])
+
+
+def multiply_into(x1: Array, x2: Array) -> Array:
+    """Write the matrix product to where `x1` lies: ``x1 @= x2``.
+
+    Raises
+    ------
+    ShapeError
+        If the product has another shape.
+    """
+    from tilearray.ops.arithmetic import assign
+
+    product = matmul(x1, x2)
+    check_target("matmul", x1)
+    if product.shape != x1.shape:
+        raise ShapeError(
+            f"matmul: expected a product of shape {x1.shape} to write in place, got {product.shape}; write x = x @ y"
+        )
+    return execute(assign, (product,), x1)

@@ -1,0 +1,320 @@
+"""Shape manipulation: other views of the same memory. Only `reshape` copies, and only where strides leave no choice."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilearray import dtypes
+from tilearray.engine.signature import ArrayBase, check_alignment, placed
+from tilearray.errors import LayoutError, OperandError, ShapeError
+from tilearray.geometry.layout import Layout, as_shape, broadcast_shapes, resolve_shape
+from tilearray.geometry.shapes import as_ints, normalize_axis
+from tilearray.ops.op import execute
+
+if TYPE_CHECKING:
+    from tilearray.array import Array
+
+Axes = int | Sequence[int]
+
+
+def _checked(x: Any, function: str) -> Array:
+    if not isinstance(x, ArrayBase):
+        raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
+    return x  # type: ignore[return-value]
+
+
+def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
+    """Return the view whose axis ``i`` is axis ``axes[i]`` of `x`.
+
+    Raises
+    ------
+    ShapeError
+        If `axes` is no permutation of the axes.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.permute_dims(ta.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    return _checked(x, "permute_dims")._view(x._signature.layout.permute(axes))
+
+
+def transpose(x: Array, /, axes: Sequence[int] | None = None) -> Array:
+    """Return the view with its axes permuted; reversed where `axes` is None.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.transpose(ta.zeros((2, 3, 4))).shape
+    (4, 3, 2)
+    """
+    layout = _checked(x, "transpose")._signature.layout
+    return x._view(layout.permute(range(layout.ndim)[::-1] if axes is None else axes))
+
+
+def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
+    """Return the view with some axes moved, the others in their order.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.moveaxis(ta.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    return _checked(x, "moveaxis")._view(x._signature.layout.moveaxis(source, destination))
+
+
+def expand_dims(x: Array, /, axis: Axes = 0) -> Array:
+    """Return the view with axes of size 1 inserted, at their positions in the result.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.expand_dims(ta.zeros((2, 3)), axis=(0, -1)).shape
+    (1, 2, 3, 1)
+    """
+    return _checked(x, "expand_dims")._view(x._signature.layout.expand_dims(axis))
+
+
+def squeeze(x: Array, /, axis: Axes | None = None) -> Array:
+    """Return the view without the named axes of size 1; without all of them where `axis` is None.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.squeeze(ta.zeros((1, 3, 1)), 0).shape
+    (3, 1)
+    """
+    return _checked(x, "squeeze")._view(x._signature.layout.squeeze(axis))
+
+
+def reshape(x: Array, /, shape: Any, *, copy: bool | None = None) -> Array:
+    """Return the elements in C order in another shape.
+
+    Parameters
+    ----------
+    x : Array
+    shape : int or tuple of int
+        One size may be -1: what is left.
+    copy : bool, optional
+        True always copies, False raises where a view is impossible, None copies only then.
+
+    Raises
+    ------
+    ShapeError
+        If the sizes do not fit.
+    LayoutError
+        If ``copy=False`` and the strides of `x` allow no view.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.reshape(ta.arange(6), (2, -1)).strides
+    (3, 1)
+    """
+    layout = _checked(x, "reshape")._signature.layout
+    target = resolve_shape(shape, layout.size)
+    viewed = None if copy else layout.reshape(target)
+    if viewed is not None:
+        return x._view(viewed)
+    if copy is False:
+        raise LayoutError(
+            f"reshape: shape {layout.shape} with strides {layout.strides} has no view of shape {target}; "
+            f"write copy=None or x.copy()"
+        )
+    return _c_contiguous(x)._view(Layout.of(target))
+
+
+def _c_contiguous(x: Array) -> Array:
+    """A new array of the same elements in C order."""
+    from tilearray.functions.creation import empty
+    from tilearray.ops.arithmetic import assign
+
+    return execute(assign, (x,), empty(x.shape, dtype=x.dtype, device=x.device))
+
+
+def broadcast_to(x: Array, /, shape: Any) -> Array:
+    """Return the view of `x` repeated to a shape: stride 0, nothing copied. It cannot be written to.
+
+    Raises
+    ------
+    BroadcastError
+        If an axis of `x` is neither 1 nor the size asked for.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.broadcast_to(ta.arange(3), (2, 3)).strides
+    (0, 1)
+    """
+    return _checked(x, "broadcast_to")._view(x._signature.layout.broadcast_to(as_shape(shape, "broadcast_to")))
+
+
+def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+    """Return views of all arrays, broadcast to their common shape.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> [x.shape for x in ta.broadcast_arrays(ta.zeros((2, 1)), ta.zeros(3))]
+    [(2, 3), (2, 3)]
+    """
+    shapes = [_checked(x, "broadcast_arrays").shape for x in arrays]
+    shape = broadcast_shapes(*shapes, function="broadcast_arrays")
+    return tuple(broadcast_to(x, shape) for x in arrays)
+
+
+def expand(x: Array, /, *shape: Any) -> Array:
+    """Return `x` broadcast to a shape in which -1 keeps an axis as it is, as torch's `expand` does.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.expand(ta.zeros((2, 1)), -1, 4).shape
+    (2, 4)
+    """
+    given = as_ints(shape[0] if len(shape) == 1 else shape, "expand", "shape", "sizes")
+    old = _checked(x, "expand").shape
+    new = len(given) - len(old)
+    if new < 0 or any(size == -1 for size in given[:new]):
+        raise ShapeError(
+            f"expand: expected a size for each new axis and at least {len(old)} sizes for shape {old}, got {given}"
+        )
+    return broadcast_to(x, tuple(old[axis - new] if size == -1 else size for axis, size in enumerate(given)))
+
+
+def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
+    """Return the view with the order along axes reversed; along all of them where `axis` is None.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.flip(ta.arange(3)).tolist()
+    [2, 1, 0]
+    """
+    layout, shift = _checked(x, "flip")._signature.layout.flip(axis)
+    return x._view(layout, shift)
+
+
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """Return the views of an array at each position along an axis, without that axis.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis; a 0-d array has none.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> [column.tolist() for column in ta.unstack(ta.asarray([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
+    """
+    place = normalize_axis(axis, _checked(x, "unstack").ndim, "unstack")
+    before = (slice(None),) * place
+    return tuple([x[(*before, position)] for position in range(x.shape[place])])
+
+
+def diagonal(x: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """Return the view of a diagonal of two axes, its axis last.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.diagonal(ta.reshape(ta.arange(9), (3, 3)), offset=1).tolist()
+    [1, 5]
+    """
+    layout, shift = _checked(x, "diagonal")._signature.layout.diagonal(offset, axis1, axis2)
+    return x._view(layout, shift)
+
+
+def sliding_window_view(x: Array, /, window_shape: Any, axis: Axes | None = None) -> Array:
+    """Return the view of all windows of a shape, the window's axes last. It cannot be written to.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.sliding_window_view(ta.arange(4), 2).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    """
+    return _checked(x, "sliding_window_view")._view(x._signature.layout.sliding_window(window_shape, axis))
+
+
+def as_strided(x: Array, /, shape: Any, strides: Axes, offset: int = 0) -> Array:
+    """Return a view of any shape and strides of the memory behind `x`.
+
+    Parameters
+    ----------
+    x : Array
+    shape : tuple of int
+    strides : tuple of int
+        In elements.
+    offset : int
+        Where the first element lies, in elements from the first element of `x`.
+
+    Raises
+    ------
+    LayoutError
+        If an element would lie outside the buffer of `x`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.as_strided(ta.arange(5), (3, 3), (1, 1)).tolist()
+    [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+    """
+    itemsize = _checked(x, "as_strided").itemsize
+    low = -(x._offset // itemsize)
+    high = (x._buffer.nbytes - x._offset) // itemsize - 1
+    layout = x._signature.layout.as_strided(shape, strides, offset, low, high)
+    return x._view(layout, operator.index(offset))
+
+
+def view(x: Array, dtype: Any) -> Array:
+    """Return the same bytes read as another dtype.
+
+    Where the itemsize changes, the last axis shrinks or grows with it and must be dense.
+
+    Raises
+    ------
+    LayoutError
+        If the last axis is not dense, or the memory is not aligned for the dtype.
+    ShapeError
+        If the bytes of the last axis are no multiple of the itemsize.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.view(ta.asarray([1.0, -2.0]), "uint16").tolist()
+    [0, 16256, 0, 49152]
+    """
+    new = dtypes.as_dtype(dtype, "view")
+    old, layout = _checked(x, "view").dtype, x._signature.layout
+    if layout.size:
+        check_alignment(x._address, new.itemsize, "view")
+    if new.itemsize == old.itemsize:
+        return x._view(layout, dtype=new)
+    if layout.ndim == 0 or (layout.size and layout.strides[-1] != 1 and layout.shape[-1] > 1):
+        raise LayoutError(
+            f"view: from {old.name} to {new.name} the last axis must be dense, got shape {layout.shape} with strides "
+            f"{layout.strides}; write x.copy().view({new.name!r})"
+        )
+    resized = _resized(layout, old.itemsize, new.itemsize, f"view: from {old.name} to {new.name}")
+    return x._make(x._buffer, x._offset, placed(x._buffer, x._offset, resized, new, x.device))
+
+
+def _resized(layout: Layout, old: int, new: int, what: str) -> Layout:
+    """The layout of the same bytes in elements of another size, the last axis being dense."""
+    width = layout.shape[-1] * old
+    if width % new:
+        raise ShapeError(f"{what}: {width} bytes along the last axis are no multiple of {new}; slice the axis first")
+    shape = (*layout.shape[:-1], width // new)
+    if not layout.size:
+        return Layout.of(shape)
+    outer = [stride * old for stride in layout.strides[:-1]]
+    if any(stride % new and size > 1 for stride, size in zip(outer, layout.shape)):
+        raise LayoutError(f"{what}: the row pitch is no multiple of {new} bytes; write x.copy() first")
+    return Layout(shape, (*(stride // new for stride in outer), 1))

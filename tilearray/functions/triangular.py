@@ -1,0 +1,187 @@
+"""Triangles, diagonals and grids: what is made from positions alone.
+
+Nothing here enumerates indices. Where an element lies relative to the diagonal depends on ``column - row`` only, so
+the mask of a triangle is a view, strides (-1, 1), of one bool for each diagonal::
+
+    4 x 3, k = 0     bools, lowest left to highest right     row i, column j is bool number 3 - i + j
+                     T T T T F F                             tril: those up to the diagonal k are true
+
+It costs a vector, not a matrix, and moves nothing between devices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilearray import dtypes
+from tilearray.engine.devices import Device, common_device
+from tilearray.errors import ShapeError
+from tilearray.functions.creation import _dtype_or_default, _new, empty
+from tilearray.functions.manipulation import _checked, diagonal
+from tilearray.geometry.layout import Layout, as_shape
+from tilearray.geometry.shapes import as_int
+from tilearray.ops.arithmetic import assign, where
+from tilearray.ops.op import execute, fill
+
+if TYPE_CHECKING:
+    from tilearray.array import Array
+
+
+def tril(x: Array, /, *, k: int = 0) -> Array:
+    """Return the lower triangle of matrices: a copy with zeros above a diagonal.
+
+    Parameters
+    ----------
+    x : Array
+        Of shape (..., M, N).
+    k : int
+        The last diagonal that is kept: 0 is the main one, higher ones are above it.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has less than two axes, or `k` is no integer.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.tril(ta.asarray([[1, 2, 3], [4, 5, 6]]))
+    Array([[1, 0, 0],
+           [4, 5, 0]], dtype=int64, device='cpu')
+    """
+    return _triangle(x, k, "tril")
+
+
+def triu(x: Array, /, *, k: int = 0) -> Array:
+    """Return the upper triangle of matrices: a copy with zeros below a diagonal.
+
+    Parameters
+    ----------
+    x : Array
+        Of shape (..., M, N).
+    k : int
+        The first diagonal that is kept: 0 is the main one, higher ones are above it.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has less than two axes, or `k` is no integer.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.triu(ta.asarray([[1, 2, 3], [4, 5, 6]]), k=1)
+    Array([[0, 2, 3],
+           [0, 0, 6]], dtype=int64, device='cpu')
+    """
+    return _triangle(x, k, "triu")
+
+
+def _triangle(x: Array, k: Any, function: str) -> Array:
+    shape = _checked(x, function).shape
+    k = as_int(k, function, "k")
+    if len(shape) < 2:
+        raise ShapeError(
+            f"{function}: expected at least 2 axes, got shape {shape}; write ta.broadcast_to(x, (rows, columns)) first"
+        )
+    result = empty(shape, dtype=x.dtype, device=x.device)
+    if not x.size:
+        return result
+    zero = False if x.dtype == dtypes.bool_ else 0
+    return execute(where, (_mask(shape[-2], shape[-1], k, function == "tril", x.device), x, zero), result)
+
+
+def _mask(rows: int, columns: int, k: int, lower: bool, device: Device) -> Array:
+    """True on the diagonals up to `k`, or from `k` on. Diagonal d is bool number ``d + rows - 1``."""
+    count = rows + columns - 1
+    edge = min(max(k + rows if lower else k + rows - 1, 0), count)
+    diagonals = empty(count, dtype=dtypes.bool_, device=device)
+    fill(diagonals[:edge], lower, "fill")
+    fill(diagonals[edge:], not lower, "fill")
+    return diagonals._view(Layout((rows, columns), (-1, 1)), rows - 1)
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Array:
+    """Return a matrix with ones on one diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    n_rows : int
+    n_cols : int, optional
+        As `n_rows` where it is None.
+    k : int
+        Which diagonal: 0 is the main one, higher ones are above it. It may lie outside of the matrix.
+    dtype : dtype or name, optional
+        The default float dtype of the semantics in force where it is None.
+    device : Device or str, optional
+
+    Raises
+    ------
+    ShapeError
+        If a size is negative, or a size or `k` is no integer.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.eye(2, 3, k=1, dtype="int8")
+    Array([[0, 1, 0],
+           [0, 0, 1]], dtype=int8, device='cpu')
+    """
+    sizes = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
+    k = as_int(k, "eye", "k")
+    result = fill(_new(sizes, _dtype_or_default(dtype, "eye"), device, "eye"), 0, "eye")
+    fill(diagonal(result, offset=k), 1, "eye")
+    return result
+
+
+def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+    """Return, for each of several coordinate axes, the coordinate of every point of the grid that they span.
+
+    Parameters
+    ----------
+    *arrays : Array
+        The coordinates along each axis, 1-d, on one device. Each keeps its dtype.
+    indexing : {"xy", "ij"}
+        "ij": axis i of the grid is that of array i. "xy" exchanges the first two axes, so that a grid of columns and
+        rows is indexed as ``[row, column]``.
+
+    Returns
+    -------
+    tuple of Array
+        New arrays in C order, all of the grid's shape.
+
+    Raises
+    ------
+    ShapeError
+        If an array is not 1-d, or `indexing` is neither word.
+    DeviceError
+        If the arrays are on different devices.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> columns, rows = ta.meshgrid(ta.arange(3), ta.arange(2))
+    >>> columns.tolist(), rows.tolist()
+    ([[0, 1, 2], [0, 1, 2]], [[0, 0, 0], [1, 1, 1]])
+    """
+    if indexing not in ("xy", "ij"):
+        raise ShapeError(f"meshgrid: expected indexing as 'xy' or 'ij', got {indexing!r}; write one of the two")
+    for position, x in enumerate(arrays):
+        if _checked(x, "meshgrid").ndim != 1:
+            raise ShapeError(
+                f"meshgrid: expected 1-d arrays, got shape {x.shape} for array {position}; write ta.reshape(x, -1)"
+            )
+    if not arrays:
+        return ()
+    device = common_device("meshgrid", [x._signature for x in arrays])
+    axes = list(range(len(arrays)))
+    if indexing == "xy":
+        axes[:2] = axes[:2][::-1]
+    shape = tuple([arrays[axis].size for axis in axes])  # the exchange is its own inverse
+    return tuple([_along(x, axis, shape, device) for x, axis in zip(arrays, axes)])
+
+
+def _along(x: Array, axis: int, shape: tuple[int, ...], device: Device) -> Array:
+    """Coordinates along one axis, repeated along all others."""
+    spread = x[(*(None,) * axis, slice(None), *(None,) * (len(shape) - 1 - axis))]
+    return execute(assign, (spread,), empty(shape, dtype=x.dtype, device=device))

@@ -1,0 +1,398 @@
+"""Layout: the geometry of a strided view, in plain Python ints.
+
+A `Layout` says where the elements of an array lie relative to its first one, ``x[0, ..., 0]``: a shape, and strides
+counted in elements. It knows no buffer, dtype or device. So every view of an array is arithmetic here, the same for
+every device, and tested against NumPy without one. Where a view moves the origin, the method returns the new layout
+and the distance, in elements, that the origin moved.
+
+A layout is never changed once made (what it says is `Final`; `__slots__` without a guard keeps reading it cheap), so
+it can be a key and be shared. What every call asks for (size, lowest and highest element, contiguity) is
+computed when it is made.
+
+>>> x = Layout.of((4, 6))
+>>> x
+Layout(shape=(4, 6), strides=(6, 1))
+>>> x.index((slice(1, None), slice(None, None, -2)))
+(Layout(shape=(3, 3), strides=(6, -2)), 11)
+>>> x.permute((1, 0)).reshape(24) is None    # a copy is needed
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any, Final
+
+from tilearray.errors import BroadcastError, LayoutError, ShapeError
+from tilearray.geometry.shapes import as_ints, as_shape, broadcast_shapes, normalize_axes, normalize_axis, resolve_shape
+from tilearray.geometry.slicing import select
+from tilearray.geometry.strides import dense_strides, extent, overlaps, reshape_strides, result_strides, steps_down
+
+__all__ = [
+    "Layout",
+    "as_shape",
+    "broadcast_shapes",
+    "normalize_axes",
+    "normalize_axis",
+    "resolve_shape",
+    "result_layout",
+]
+
+Ints = tuple[int, ...]
+
+
+class Layout:
+    """Shape and strides of a view.
+
+    Parameters
+    ----------
+    shape, strides : tuple of int
+        Of equal length, taken as they are: `as_shape` and the methods below check what a user writes.
+    dense : int
+        The size, if it is not 0 and the strides are known to be `dense_strides`: then nothing is worked out.
+
+    Attributes
+    ----------
+    ndim, size : int
+    low, high : int
+        The lowest and the highest element offset that an index reaches, from the origin; 0 and 0 if size is 0.
+    contiguous : bool
+        Whether the elements lie gapless in C order. Axes of size 1 do not matter; size 0 counts as contiguous.
+    canonical : bool
+        Whether the strides are `dense_strides` of the shape, those of axes of size 1 as well.
+    pattern : int
+        What `tilearray.geometry.fast_path` knows of it; 0 before it was asked.
+
+    Examples
+    --------
+    >>> Layout((2, 3), (-3, 1)).low
+    -3
+    """
+
+    shape: Final[Ints]
+    strides: Final[Ints]
+    ndim: Final[int]
+    size: Final[int]
+    low: Final[int]
+    high: Final[int]
+    contiguous: Final[bool]
+    canonical: Final[bool]
+    pattern: int
+
+    __slots__ = ("_overlaps", "canonical", "contiguous", "high", "low", "ndim", "pattern", "shape", "size", "strides")
+
+    def __init__(self, shape: Ints, strides: Ints, dense: int = 0) -> None:
+        size, low, high, contiguous, canonical = (dense, 0, dense - 1, True, True) if dense else extent(shape, strides)
+        self.shape = shape
+        self.strides = strides
+        self.ndim = len(shape)
+        self.size = size
+        self.low = low
+        self.high = high
+        self.contiguous = contiguous
+        self.canonical = canonical
+        self.pattern = 0
+        self._overlaps: bool | None = None
+
+    @classmethod
+    def of(cls, shape: Any) -> Layout:
+        """Return the contiguous layout of `shape`, in C order.
+
+        Examples
+        --------
+        >>> Layout.of((2, 3, 4)).strides
+        (12, 4, 1)
+        """
+        sizes = as_shape(shape, "Layout.of")
+        return cls(sizes, dense_strides(sizes))
+
+    @property
+    def overlaps_itself(self) -> bool:
+        """Whether two different indices reach the same element; see `strides.overlaps` for where it is exact.
+
+        Examples
+        --------
+        >>> Layout.of(3).broadcast_to((2, 3)).overlaps_itself
+        True
+        """
+        if self._overlaps is None:
+            self._overlaps = not self.contiguous and overlaps(self.shape, self.strides)
+        return self._overlaps
+
+    def index(self, key: object) -> tuple[Layout, int]:
+        """Return the layout that a basic index key selects, and its offset (see `slicing.select`).
+
+        Where nothing is selected the origin stays, so that it never leaves the array.
+
+        Examples
+        --------
+        >>> Layout.of((4, 6)).index((-1, slice(2, None)))
+        (Layout(shape=(4,), strides=(1,)), 20)
+        """
+        shape, strides, offset = select(self.shape, self.strides, key)
+        layout = Layout(shape, strides)
+        return layout, offset if layout.size else 0
+
+    def permute(self, axes: Iterable[int]) -> Layout:
+        """Return the layout with its axes in the order `axes`.
+
+        Examples
+        --------
+        >>> Layout.of((2, 3, 4)).permute((-1, 0, 1))
+        Layout(shape=(4, 2, 3), strides=(1, 12, 4))
+        """
+        order = normalize_axes(axes, self.ndim, "permute_dims")
+        if len(order) != self.ndim:
+            raise ShapeError(
+                f"permute_dims: expected all {self.ndim} axes, got {order}; write every axis once, or moveaxis for some"
+            )
+        return self._select_axes(order)
+
+    def moveaxis(self, source: int | Iterable[int], destination: int | Iterable[int]) -> Layout:
+        """Return the layout with the axes `source` at the places `destination`, the others in their order.
+
+        Examples
+        --------
+        >>> Layout.of((2, 3, 4)).moveaxis(0, -1)
+        Layout(shape=(3, 4, 2), strides=(4, 1, 12))
+        """
+        sources = normalize_axes(source, self.ndim, "moveaxis")
+        destinations = normalize_axes(destination, self.ndim, "moveaxis")
+        if len(sources) != len(destinations):
+            raise ShapeError(
+                f"moveaxis: expected as many destinations as sources, got {destinations} for {sources}; "
+                "write one destination for each source"
+            )
+        order = [axis for axis in range(self.ndim) if axis not in sources]
+        for place, axis in sorted(zip(destinations, sources)):
+            order.insert(place, axis)
+        return self._select_axes(order)
+
+    def expand_dims(self, axis: int | Iterable[int]) -> Layout:
+        """Return the layout with new axes of size 1 (stride 0); they are counted in the result.
+
+        Examples
+        --------
+        >>> Layout.of((2, 3)).expand_dims((0, -1)).shape
+        (1, 2, 3, 1)
+        """
+        axes = tuple(axis) if isinstance(axis, Iterable) else (axis,)
+        shape, strides = list(self.shape), list(self.strides)
+        for place in sorted(normalize_axes(axes, self.ndim + len(axes), "expand_dims")):
+            shape.insert(place, 1)
+            strides.insert(place, 0)
+        return Layout(tuple(shape), tuple(strides))
+
+    def squeeze(self, axes: int | Iterable[int] | None = None) -> Layout:
+        """Return the layout without the given axes, which must have size 1 (None: without all such axes).
+
+        Examples
+        --------
+        >>> Layout.of((1, 3, 1)).squeeze(0)
+        Layout(shape=(3, 1), strides=(1, 1))
+        """
+        if axes is None:
+            return self._select_axes([axis for axis, n in enumerate(self.shape) if n != 1])
+        dropped = normalize_axes(axes, self.ndim, "squeeze")
+        for axis in dropped:
+            if self.shape[axis] != 1:
+                raise ShapeError(
+                    f"squeeze: expected size 1 along axis {axis}, got {self.shape[axis]} in shape {self.shape}; "
+                    f"write an index such as 0 to select one element of that axis"
+                )
+        return self._select_axes([axis for axis in range(self.ndim) if axis not in dropped])
+
+    def broadcast_to(self, shape: Any, function: str = "broadcast_to") -> Layout:
+        """Return the layout repeated, with stride 0, to `shape`.
+
+        Raises
+        ------
+        BroadcastError
+            If an axis of a size other than 1 would change. Axes are counted from the end.
+
+        Examples
+        --------
+        >>> Layout.of((4, 1)).broadcast_to((2, 4, 3)).strides
+        (0, 1, 0)
+        """
+        sizes = as_shape(shape, function)
+        if sizes == self.shape:
+            return self
+        if len(sizes) < self.ndim:
+            raise BroadcastError(
+                f"{function}: expected at least the {self.ndim} axes of shape {self.shape}, got shape {sizes}; "
+                "write squeeze or an index to drop axes"
+            )
+        strides = [0] * (len(sizes) - self.ndim)
+        for axis in range(-self.ndim, 0):
+            n = self.shape[axis]
+            if n != sizes[axis] and n != 1:
+                raise BroadcastError(
+                    f"{function}: expected size {n} along axis {axis} (-1 is the last), got {sizes[axis]} from shape "
+                    f"{self.shape} to {sizes}; only size 1 broadcasts: write expand_dims or reshape to line the axes up"
+                )
+            strides.append(self.strides[axis] if n == sizes[axis] else 0)
+        return Layout(sizes, tuple(strides))
+
+    def reshape(self, shape: Any) -> Layout | None:
+        """Return the layout of the same elements, in C order, as `shape`; None if they must be copied for that.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            One size may be -1: it is inferred.
+
+        Examples
+        --------
+        >>> Layout((4, 6), (12, 2)).reshape((2, 2, -1))
+        Layout(shape=(2, 2, 6), strides=(24, 12, 2))
+        """
+        sizes = resolve_shape(shape, self.size)
+        strides = dense_strides(sizes) if self.contiguous else reshape_strides(self.shape, self.strides, sizes)
+        return None if strides is None else Layout(sizes, strides)
+
+    def flip(self, axes: int | Iterable[int] | None = None) -> tuple[Layout, int]:
+        """Return the layout with the order along `axes` (None: all) reversed, and the offset of its origin.
+
+        Examples
+        --------
+        >>> Layout.of((2, 3)).flip(-1)
+        (Layout(shape=(2, 3), strides=(3, -1)), 2)
+        """
+        flipped = range(self.ndim) if axes is None else normalize_axes(axes, self.ndim, "flip")
+        strides, offset = list(self.strides), 0
+        if self.size:
+            for axis in flipped:
+                offset += (self.shape[axis] - 1) * strides[axis]
+                strides[axis] = -strides[axis]
+        return Layout(self.shape, tuple(strides)), offset
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> tuple[Layout, int]:
+        """Return the diagonal ``[i, i + offset]`` of two axes as a new last axis, and the offset of its origin.
+
+        Examples
+        --------
+        >>> Layout.of((3, 4)).diagonal(1)
+        (Layout(shape=(3,), strides=(5,)), 1)
+        """
+        row, column = normalize_axes((axis1, axis2), self.ndim, "diagonal")
+        (offset,) = as_ints((offset,), "diagonal", "offset", "the offset")
+        down, right = max(-offset, 0), max(offset, 0)
+        count = max(min(self.shape[row] - down, self.shape[column] - right), 0)
+        rest = [axis for axis in range(self.ndim) if axis not in (row, column)]
+        shape = *[self.shape[axis] for axis in rest], count
+        strides = *[self.strides[axis] for axis in rest], self.strides[row] + self.strides[column]
+        layout = Layout(shape, strides)
+        return layout, down * self.strides[row] + right * self.strides[column] if layout.size else 0
+
+    def sliding_window(self, window_shape: Any, axis: int | Iterable[int] | None = None) -> Layout:
+        """Return every window of `window_shape` along `axis` (None: all axes), window axes last.
+
+        Examples
+        --------
+        >>> Layout.of(5).sliding_window(3)
+        Layout(shape=(3, 3), strides=(1, 1))
+        """
+        name = "sliding_window_view"
+        window = as_shape(window_shape, name)
+        axes = tuple(range(self.ndim)) if axis is None else normalize_axes(axis, self.ndim, name)
+        if len(window) != len(axes):
+            raise ShapeError(
+                f"{name}: expected a window of {len(axes)} sizes for axes {axes}, got {window}; "
+                "write axis= to slide along some axes only"
+            )
+        shape = list(self.shape)
+        for n, place in zip(window, axes):
+            if n > shape[place]:
+                raise ShapeError(
+                    f"{name}: expected a window of at most {shape[place]} along axis {place} of shape {self.shape}, "
+                    f"got {n}; write a smaller window"
+                )
+            shape[place] -= n - 1
+        return Layout((*shape, *window), self.strides + tuple([self.strides[place] for place in axes]))
+
+    @staticmethod
+    def as_strided(shape: Any, strides: Any, offset: int, available_low: int, available_high: int) -> Layout:
+        """Return any layout whose elements all lie in the memory at hand.
+
+        Parameters
+        ----------
+        shape, strides : int or tuple of int
+        offset : int
+            Its origin. Like `available_low` and `available_high`, the first and the last element that may be
+            reached, it counts elements from any one point; an empty memory ends before it begins.
+
+        Raises
+        ------
+        LayoutError
+            If an index would reach outside.
+
+        Examples
+        --------
+        >>> Layout.as_strided((3, 2), (1, 1), 0, 0, 3)
+        Layout(shape=(3, 2), strides=(1, 1))
+        """
+        sizes = as_shape(shape, "as_strided")
+        steps = as_ints(strides, "as_strided", "strides", "strides")
+        (offset,) = as_ints((offset,), "as_strided", "offset", "the offset")
+        if len(sizes) != len(steps):
+            raise LayoutError(
+                f"as_strided: expected one stride for each of {len(sizes)} axes, got {steps} for shape {sizes}; "
+                "write 0 for an axis that repeats"
+            )
+        layout = Layout(sizes, steps)
+        first, last = offset + layout.low, offset + layout.high
+        if first < available_low or last > available_high + (not layout.size):
+            raise LayoutError(
+                f"as_strided: expected elements {available_low} to {available_high}, got {first} to {last} from shape "
+                f"{sizes}, strides {steps}, offset {offset}; write smaller ones (strides count elements, not bytes)"
+            )
+        return layout
+
+    def dense(self) -> Layout:
+        """Return the layout of a copy without gaps, its axes in the same order of strides."""
+        return result_layout(self.shape, [self.strides])
+
+    def _select_axes(self, axes: Sequence[int]) -> Layout:
+        shape, strides = self.shape, self.strides
+        return Layout(tuple([shape[axis] for axis in axes]), tuple([strides[axis] for axis in axes]))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return self.shape == other.shape and self.strides == other.strides
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.strides))
+
+    def __reduce__(self) -> tuple[type[Layout], tuple[Ints, Ints]]:
+        return Layout, (self.shape, self.strides)
+
+    def __repr__(self) -> str:
+        return f"Layout(shape={self.shape}, strides={self.strides})"
+
+
+def result_layout(shape: Ints, operand_strides: Sequence[Ints]) -> Layout:
+    """Return the layout of the new array that an operation over operands of these strides makes.
+
+    It is dense, and its axes lie in memory as those of the operands do: NumPy's ``order='K'``, C order where
+    operands disagree, but without NumPy's negative strides.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    operand_strides : sequence of tuple of int
+        Of operands broadcast to `shape`.
+
+    Examples
+    --------
+    >>> result_layout((2, 3), [(1, 2), (0, 1)])
+    Layout(shape=(2, 3), strides=(1, 2))
+    >>> result_layout((2, 3), [(1, 2), (3, 1)])
+    Layout(shape=(2, 3), strides=(3, 1))
+    """
+    for strides in operand_strides:
+        if steps_down(strides):  # One settles it: axes keep C order unless all that stride agree on another.
+            return Layout(shape, dense_strides(shape), prod(shape))
+    return Layout(shape, dense_strides(shape) if 0 in shape else result_strides(shape, operand_strides))

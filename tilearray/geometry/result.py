@@ -1,0 +1,94 @@
+"""Layouts of operands -> the layout of the result, and the loop over all of them. No dtype enters.
+
+Every shape that was never seen comes here, unless its pattern is known, so what most calls are is asked first: are all
+operands contiguous? What is general stands in `shapes`, `strides` and `loop`, and finds the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilearray.errors import BroadcastError
+from tilearray.geometry.layout import Layout, result_layout
+from tilearray.geometry.loop import INT32_END, Loop, flat_loop, make_loop
+from tilearray.geometry.shapes import broadcast_shapes
+from tilearray.geometry.strides import broadcast_strides
+
+Ints = tuple[int, ...]
+
+
+def geometry_of(function: str, layouts: Sequence[Layout], target: Layout | None) -> tuple[Layout, Loop]:
+    """Return the layout that is written, of a new result or the target's, and the loop over it and the operands.
+
+    Parameters
+    ----------
+    function : str
+        The function that an error names.
+    layouts : sequence of Layout
+        Of the operands that are arrays.
+    target : Layout or None
+        Of the target, if there is one. Without operands there is.
+
+    Raises
+    ------
+    BroadcastError
+        If the operands' shapes do not broadcast, or not to the target's.
+
+    Examples
+    --------
+    >>> geometry_of("add", [Layout.of((2, 3)), Layout.of(3)], None)[0]
+    Layout(shape=(2, 3), strides=(3, 1))
+    """
+    first = layouts[0] if target is None else target
+    if _all_alike(first, layouts):
+        return first, flat_loop(first.size, len(layouts) + 1)
+    shape = _shape(function, layouts, target)
+    strides = [broadcast_strides(layout.shape, layout.strides, shape) for layout in layouts]
+    written = target or _operand_in_c_order(shape, layouts) or result_layout(shape, strides)
+    return written, make_loop(shape, [written.strides, *strides], small=_small(written, layouts))
+
+
+def _all_alike(first: Layout, layouts: Sequence[Layout]) -> bool:
+    """Whether all have one shape and its dense strides."""
+    if not first.canonical:
+        return False
+    shape = first.shape
+    for layout in layouts:  # noqa: SIM110 - half the time of all(...)
+        if not layout.canonical or layout.shape != shape:
+            return False
+    return True
+
+
+def _shape(function: str, layouts: Sequence[Layout], target: Layout | None) -> Ints:
+    """The shape that the operands broadcast to, and which a target must have or be broadcast to from."""
+    shape = layouts[0].shape if layouts else ()
+    for layout in layouts:
+        if layout.shape != shape:
+            shape = broadcast_shapes(*[each.shape for each in layouts], function=function)
+            break
+    if target is None or target.shape == shape:
+        return shape
+    if broadcast_shapes(shape, target.shape, function=function) != target.shape:
+        raise BroadcastError(
+            f"{function}: the operands broadcast to shape {shape}, which does not fit the target's {target.shape}; "
+            f"write a target of shape {shape}"
+        )
+    return target.shape
+
+
+def _operand_in_c_order(shape: Ints, layouts: Sequence[Layout]) -> Layout | None:
+    """The layout of an operand that has the shape and the strides of a new array in C order, and so settles it."""
+    for layout in layouts:
+        if layout.canonical and layout.shape == shape:
+            return layout
+    return None
+
+
+def _small(written: Layout, operands: Sequence[Layout]) -> bool:
+    """Whether no offset within the result or an operand needs 64 bits."""
+    if written.size >= INT32_END or written.high - written.low >= INT32_END:
+        return False
+    for layout in operands:  # noqa: SIM110 - half the time of all(...)
+        if layout.high - layout.low >= INT32_END:
+            return False
+    return True

@@ -1,0 +1,186 @@
+"""Importing: arrays from data of any library.
+
+`asarray` is the front door. Memory that can be shared is shared, wherever it is. What it is given is recognised by its
+protocols, in this order: tilearray's own arrays, exact arrays of torch and CuPy (`tilearray.interchange.torch_cupy`), Python numbers
+and sequences, ndarrays and what NumPy reads, DLPack, the CUDA Array Interface. No framework is imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.array import Array
+from tilearray.engine.context import STATE
+from tilearray.engine.devices import CPU, as_device
+from tilearray.engine.signature import ArrayBase, check_alignment, placed, signature_of
+from tilearray.errors import LayoutError, OperandError
+from tilearray.geometry.layout import Layout
+from tilearray.interchange import cuda_array_interface, dlpack, torch_cupy
+from tilearray.interchange import foreign_memory as gpu_memory
+from tilearray.interchange.export import to_device
+from tilearray.interchange.numpy import from_host_object
+from tilearray.interchange.python_data import is_python_data, ndarray_of
+from tilearray.ops.op import copy_of
+
+_READERS = torch_cupy.READERS
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
+    """Return an Array of `obj`, sharing its memory where that is possible.
+
+    Parameters
+    ----------
+    obj : array of any library, buffer, number, or nested lists of numbers
+        An Array; an ndarray; a tensor of torch, an array of CuPy or JAX; whatever has ``__dlpack__``,
+        ``__cuda_array_interface__``, ``__array_interface__``, ``__array__`` or a buffer; Python data.
+    dtype : dtype or name, optional
+        As the data have it; for Python numbers the default of their kind, or the wider dtype that holds them.
+    device : Device or str, optional
+        Where the array is to be: where it is, or the default device for host data and Python numbers.
+    copy : bool, optional
+        True always copies, False raises where a copy is needed, None copies only then.
+
+    Raises
+    ------
+    OperandError
+        If `obj` is nothing that holds numbers.
+    DTypeError
+        If its dtype is none of tilearray's.
+    ScalarOverflowError
+        If `dtype` does not hold a Python integer.
+    LayoutError
+        If ``copy=False`` and the memory cannot be shared.
+    InterchangeError
+        If its library cannot share it as it is, such as a tensor that requires grad; the message says what to write.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.asarray([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int64, device='cpu')
+    """
+    reader = _READERS.get(obj.__class__)
+    if reader is not None and dtype is None and device is None and not copy:
+        known = reader(obj)
+        if known is not None:
+            return known
+    return _asarray(obj, None if dtype is None else dtypes.as_dtype(dtype, "asarray"), device, copy)
+
+
+def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
+    if isinstance(obj, ArrayBase):
+        return converted(obj, dtype, device, copy)  # type: ignore[arg-type]
+    on_gpu = torch_cupy.from_framework(obj)
+    if on_gpu is not None:
+        return converted(on_gpu, dtype, device, copy)
+    if is_python_data(obj):
+        if copy is False:
+            raise LayoutError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")
+        return to_device(imported(ndarray_of(obj, dtype, "asarray")), as_device(device, "asarray"))
+    host = from_host_object(obj, copy=copy, function="asarray")
+    if host is None and hasattr(obj, "__dlpack__"):
+        host = _from_producer(obj, copy, "asarray")
+        if isinstance(host, Array):
+            return converted(host, dtype, device, copy)
+    if host is None and hasattr(obj, "__cuda_array_interface__"):
+        found = cuda_array_interface.import_from(obj, "asarray", STATE.get().stream)
+        return converted(_on_gpu(found), dtype, device, copy)
+    if host is None:
+        raise OperandError(
+            f"asarray: expected an array, a buffer, a number or nested lists of numbers, got {type(obj).__name__}"
+        )
+    return converted(imported(host), dtype, as_device(device, "asarray"), None if copy else copy)
+
+
+def converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
+    """Return `x` with the dtype, on the device, copied as asked."""
+    target = x.device if device is None else as_device(device, "asarray")
+    moves = target is not x.device or (dtype is not None and dtype != x.dtype)
+    if copy is False and moves:
+        raise LayoutError(
+            f"asarray: copy=False, but {x.dtype.name} on {x.device} becomes "
+            f"{(dtype or x.dtype).name} on {target}; write copy=None"
+        )
+    if not moves:
+        return copy_of(x) if copy else x
+    moved = to_device(x, target)
+    return moved if dtype is None else moved.astype(dtype, copy=False)
+
+
+def imported(host: np.ndarray) -> Array:
+    """Return an Array over an ndarray's memory."""
+    itemsize = host.dtype.itemsize
+    buffer, offset = CPU.backend.from_numpy(host, copy=False)
+    layout = Layout(host.shape, tuple(stride // itemsize for stride in host.strides))
+    if host.size:
+        check_alignment(buffer.pointer + offset, host.dtype.alignment, "asarray")
+    return Array._make(buffer, offset, signature_of(layout, host.dtype, CPU))
+
+
+def _on_gpu(found: gpu_memory.Imported) -> Array:
+    """An Array over another library's GPU memory."""
+    device, buffer, offset, layout, dtype = found
+    return Array._make(buffer, offset, placed(buffer, offset, layout, dtype, device))
+
+
+def _from_producer(producer: Any, copy: bool | None, function: str) -> np.ndarray | Array:
+    """What a DLPack producer holds: an ndarray of the host's memory, or an Array over a GPU's."""
+    taken = dlpack.take(producer, copy=copy, stream=STATE.get().stream)
+    array = taken.array
+    if taken.on_host:
+        return dlpack.host_array(taken, copy)
+    itemsize = array.dtype.itemsize
+    found = gpu_memory.imported(
+        taken.device[1],
+        array.__array_interface__["data"][0],
+        Layout(array.shape, tuple([stride // itemsize for stride in array.strides])),
+        array.dtype,
+        owner=array,
+        readonly=not array.flags.writeable,
+        stream=taken.stream,
+        what=f"{function}: the data of {type(producer).__name__}",
+    )
+    return _on_gpu(found)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """Return an Array over the memory of a DLPack producer; nothing moves unless `device` asks for it.
+
+    Parameters
+    ----------
+    x : object
+        With ``__dlpack__`` and ``__dlpack_device__``.
+    device : Device or str, optional
+        Where the array is to be; where the memory is.
+    copy : bool, optional
+        True always copies, False raises where a copy is needed, None copies only then.
+
+    Raises
+    ------
+    InterchangeError
+        If the memory cannot be shared as asked.
+    DTypeError
+        If its dtype is none of tilearray's.
+    LayoutError
+        If ``copy=False`` and a copy is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tilearray as ta
+    >>> source = np.arange(3.0)
+    >>> ta.from_dlpack(source)[0] = 7
+    >>> source
+    array([7., 1., 2.])
+    """
+    found: Any = x._make(x._buffer, x._offset, x._signature) if isinstance(x, Array) else torch_cupy.from_framework(x)
+    if found is None and not isinstance(x, np.ndarray):
+        found = _from_producer(x, copy, "from_dlpack")
+    if not isinstance(found, Array):  # of the host, and copied where that was asked for
+        host = dlpack.from_capsule_producer(x, copy=copy) if found is None else found
+        found, copy = imported(host), None if copy else copy
+    return converted(found, None, device, copy)

@@ -1,0 +1,330 @@
+"""Arrays to other things: dtypes, devices, Python values, NumPy, DLPack, pickles.
+
+Data never leaves a device by accident: a protocol that needs the host (``np.asarray``) raises `ImplicitTransferError`
+for an array that is elsewhere, unless `set_transfer_guard` allows it. `to_numpy` and `item` say what they do.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.context import STATE
+from tilearray.engine.devices import CPU, Device, Stream, as_device
+from tilearray.engine.signature import ArrayBase, placed
+from tilearray.errors import (
+    DeviceError,
+    DTypeError,
+    ImplicitTransferError,
+    IndexingError,
+    LayoutError,
+    OperandError,
+    ShapeError,
+)
+from tilearray.geometry.layout import Layout
+from tilearray.interchange import dlpack, foreign_memory
+from tilearray.interchange.capsules import stand_in
+from tilearray.ops.op import copy_of, stored_as
+from tilearray.ops.options import cast_choice, derived
+
+if TYPE_CHECKING:
+    from tilearray.array import Array
+
+_guard = "error"
+
+
+def set_transfer_guard(policy: str, /) -> None:
+    """Choose what ``np.asarray`` of an array on another device does: ``"error"`` (at first) or ``"allow"`` a copy.
+
+    Raises
+    ------
+    DeviceError
+        If `policy` is neither.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.set_transfer_guard("error")
+    """
+    global _guard
+    if policy not in ("error", "allow"):
+        raise DeviceError(f"set_transfer_guard: expected a policy, got {policy!r}; write 'error' or 'allow'")
+    _guard = policy
+
+
+def astype(
+    x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None, rounding: Any = None, saturate: bool = False
+) -> Array:
+    """Return the values of `x` in another dtype.
+
+    Each value is rounded once, to nearest even. A float becomes an integer by truncation; what does not fit saturates,
+    and NaN becomes 0. Integers wrap in narrower integers. Everything but 0 becomes True.
+
+    Parameters
+    ----------
+    x : Array
+    dtype : dtype or name
+    copy : bool
+        False returns `x` itself where its dtype is `dtype` already, and no float is to saturate.
+    device : Device or str, optional
+        Where the result is to be.
+    rounding : str, optional
+        How a float becomes another float: "rn" to nearest even, "rz" toward zero, "rm" toward -infinity, "rp" toward
+        +infinity, "ra" to nearest with ties away from zero. A float becomes an integer by "rzi".
+    saturate : bool
+        Whether integers that an integer dtype does not hold are clamped instead of wrapped, and floats that a float
+        does not hold, infinities among them, become its largest value, also where `x` has the dtype; NaN stays NaN.
+
+    Raises
+    ------
+    DTypeError
+        From complex to a real dtype: write ``x.real``. If these dtypes are not cast by that mode, or do not saturate.
+    OperandError
+        If there is no such rounding mode.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.astype(ta.asarray([1.7, -300.0, float("nan")]), "int8")
+    Array([   1, -128,    0], dtype=int8, device='cpu')
+    >>> ta.astype(ta.asarray([1.0001, -1.0001]), "float16", rounding="rp")
+    Array([ 1.001, -1.   ], dtype=float16, device='cpu')
+    >>> ta.astype(ta.asarray([300, -300]), "int8", saturate=True)
+    Array([ 127, -128], dtype=int8, device='cpu')
+    """
+    from tilearray.ops.arithmetic import convert
+
+    target = dtypes.as_dtype(dtype, "astype")
+    row = convert
+    if rounding is not None or saturate is not False:
+        row = derived(convert, cast_choice(x.dtype, target, rounding, saturate))
+    x = x if device is None else to_device(x, device)
+    if target == x.dtype and row is convert:
+        return copy_of(x) if copy else x
+    return stored_as(row, x, target)
+
+
+def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
+    """Return `x` on a device: itself where it is there already, else a copy.
+
+    Parameters
+    ----------
+    x : Array
+    device : Device or str
+    stream : Stream, object with ``__cuda_stream__``, torch or CuPy stream or int, optional
+        Where a GPU is to make the copy: the stream in force, or the default stream where that is another GPU's.
+
+    Raises
+    ------
+    OperandError
+        If there is a stream for the host.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> x = ta.asarray([1, 2])
+    >>> ta.to_device(x, "cpu") is x
+    True
+    """
+    target = as_device(device, "to_device")
+    if stream is not None and target is CPU:
+        raise OperandError("to_device: a stream is taken by cuda devices only; leave it out")
+    if target is x.device:
+        return x
+    handle = upload_stream(target, stream)
+    dense = _as_dense(x)
+    layout, backend = dense._signature.layout, target.backend
+    if x.device.type == target.type:
+        first = dense._offset + layout.low * dense.itemsize
+        extent = (layout.high - layout.low + 1) * dense.itemsize if layout.size else 0
+        buffer = backend.from_device(x.device.backend, dense._buffer, first, extent, stream=handle)
+        offset = dense._offset - first
+    else:
+        buffer, offset = backend.from_numpy(to_numpy(dense), copy=False, stream=handle)
+    return x._make(buffer, offset, placed(buffer, offset, layout, x.dtype, target))
+
+
+def upload_stream(target: Device, stream: Any = None) -> Stream:
+    """Return the stream for a copy to a device: the given one, or that in force if it is the device's."""
+    if target is CPU:
+        return None
+    from tilearray import cuda
+
+    if stream is not None:
+        return cuda.handle_of(stream, "to_device")
+    return cuda.stream_on(STATE.get().stream, target)
+
+
+def to_numpy(x: Array, /) -> np.ndarray:
+    """Return the elements as an ndarray: the same memory for an array on the host, else a copy.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.to_numpy(ta.asarray([1, 2]))
+    array([1, 2])
+    """
+    if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise OperandError(f"to_numpy: expected a tilearray Array, got {type(x).__name__}; write np.asarray(x)")
+    if x._signature.device is not CPU:
+        x = _as_dense(x)
+    signature = x._signature
+    layout = signature.layout
+    array = signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
+    if 0 in layout.strides and layout.overlaps_itself:
+        array.flags.writeable = False  # a write to one element would be a write to several
+    return array
+
+
+def _as_dense(x: Array) -> Array:
+    """Return an array without gaps: itself, or a copy, made on its own GPU whatever stream is in force."""
+    if is_dense(x._signature.layout):
+        return x
+    if x.device is CPU:
+        return copy_of(x)
+    from tilearray import cuda
+
+    with cuda.stream(cuda.stream_on(STATE.get().stream, x.device)):
+        return copy_of(x)
+
+
+def is_dense(layout: Layout) -> bool:
+    """Whether the elements lie without gaps, in whatever order of axes."""
+    return layout.strides == layout.dense().strides
+
+
+def as_ndarray(x: Array, dtype: Any, copy: bool | None) -> np.ndarray:
+    """What ``np.asarray(x)`` gives, or an error where it would move data between devices."""
+    if x.device.type != "cpu" and _guard != "allow":
+        raise ImplicitTransferError(
+            f"__array__: the array is on {x.device}, and NumPy would copy it to the host; write ta.to_numpy(x) or "
+            f"x.to_device('cpu'), or allow it with ta.set_transfer_guard('allow')"
+        )
+    array = to_numpy(x)
+    if dtype is not None and np.dtype(dtype) != array.dtype:
+        if copy is False:
+            raise LayoutError(f"__array__: copy=False, but {array.dtype} becomes {np.dtype(dtype)}; write copy=None")
+        return to_numpy(x.astype(dtype)) if np.dtype(dtype) in dtypes.ALL else array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def part(x: Array, position: int) -> Array:
+    """The real (0) or imaginary (1) part as a view."""
+    signature = x._signature
+    if dtypes.info(signature.dtype).kind != "complex":
+        if position == 0:
+            return x
+        raise DTypeError(f"imag: expected a complex array, got {signature.dtype.name}; write ta.zeros_like(x)")
+    half = np.dtype(f"float{signature.itemsize * 4}")
+    layout = Layout(signature.layout.shape, tuple(2 * stride for stride in signature.layout.strides))
+    offset = x._offset + position * half.itemsize
+    return x._make(x._buffer, offset, placed(x._buffer, offset, layout, half, x.device))
+
+
+def single(x: Array, function: str) -> Any:
+    """The one element as a Python number."""
+    if x.size != 1:
+        raise ShapeError(
+            f"{function}: expected an array of one element, got shape {x.shape}; "
+            f"write x.item(index), or a comparison of single elements"
+        )
+    return _python(to_numpy(x).reshape(()))
+
+
+def item(x: Array, *index: Any) -> Any:
+    """The element at an index (one int counts through all elements in C order, as in NumPy), or the only one."""
+    if len(index) == 1 and isinstance(index[0], tuple):
+        (index,) = index
+    elif len(index) == 1 and x.ndim != 1:
+        index = _unravelled(operator.index(index[0]), x)
+    return single(x[index] if index else x, "item")
+
+
+def _unravelled(position: int, x: Array) -> tuple[int, ...]:
+    """The index of the element that comes at a position in C order."""
+    if not -x.size <= position < x.size:
+        raise IndexingError(
+            f"item: expected {-x.size} <= index < {x.size} for shape {x.shape}, got {position}; "
+            f"write one index per axis to count along each"
+        )
+    return tuple([int(place) for place in np.unravel_index(position % x.size, x.shape)])
+
+
+def contains(x: Array, value: Any) -> bool:
+    """Whether any element equals a value."""
+    found = x == value
+    return isinstance(found, ArrayBase) and bool(to_numpy(found).any())  # type: ignore[arg-type]
+
+
+def tolist(x: Array) -> Any:
+    """Nested lists of Python numbers."""
+    return _python(to_numpy(x))
+
+
+def _python(array: np.ndarray) -> Any:
+    """Python numbers of an ndarray; ml_dtypes' floats become Python floats."""
+    return (array if array.dtype.kind in "biufc" else array.astype(np.float64)).tolist()
+
+
+def rebuild(array: np.ndarray, device: str) -> Array:
+    """Make the array that a pickle describes."""
+    from tilearray.interchange.asarray import asarray
+
+    return asarray(array, device=device, copy=True)
+
+
+def to_dlpack(x: Array, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+    """The capsule of ``__dlpack__``.
+
+    On a GPU the consumer's stream waits for ours, and the memory is not reused before it is done. A copy for the host
+    is made where the consumer asks for the host and does not forbid it.
+    """
+    device = x._signature.device
+    if device is CPU:
+        if stream is not None:
+            dlpack.check_no_stream(stream)
+        try:
+            export = x._export
+        except AttributeError:
+            view = to_numpy(x)
+            export = x._export = dlpack.Export(view, view.dtype)
+        return export.capsule(max_version, dl_device, copy)
+    if dl_device is not None and copy is not False and tuple(dl_device) == dlpack.HOST:
+        view = to_numpy(x)
+        return dlpack.Export(view, view.dtype).capsule(max_version, None, None, dlpack.COPIED)
+    if copy:
+        x = copy_of(x)
+    number = dlpack.consumer_stream(stream)
+    if number != 1 or x._buffer.stream:  # type: ignore[attr-defined]
+        foreign_memory.foreign().lend(device.backend, x._buffer, number)
+    try:
+        export = x._export
+    except AttributeError:
+        export = x._export = _stand_in(x)
+    return export.capsule(max_version, dl_device, None, dlpack.COPIED if copy else 0)
+
+
+def _stand_in(x: Array) -> dlpack.Export:
+    """What the capsules of an array on a GPU are made from; it keeps the memory alive."""
+    signature = x._signature
+    layout, itemsize = signature.layout, signature.itemsize
+    device = dlpack_device(x)
+    array = stand_in(
+        x._address,
+        layout.shape,
+        tuple([stride * itemsize for stride in layout.strides]),
+        signature.dtype,
+        readonly=x._buffer.readonly or (0 in layout.strides and layout.overlaps_itself),
+        owner=x._buffer,
+        device=device,
+    )
+    return dlpack.Export(array, signature.dtype, device)
+
+
+def dlpack_device(x: Array) -> tuple[int, int]:
+    """The DLPack device type and index."""
+    device = x._signature.device
+    return dlpack.HOST if device is CPU else (dlpack.CUDA, device.index)

@@ -1,0 +1,227 @@
+"""Python data: numbers, and nested lists of them, to one ndarray whose every element was rounded once.
+
+Lists of nothing but Python numbers take the default dtype of their highest kind, or the wider one that their extremes
+ask for. An element with a dtype (an array of any library, a NumPy scalar) makes all of them promote as operands do: by
+the semantics in force, Python numbers weakly. NumPy is not asked, for it reads ``[1, 2**63]`` as floats and
+``[int32, float32]`` as float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.context import STATE
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import DTypeError, OperandError, ScalarOverflowError, ShapeError
+from tilearray.interchange import dlpack
+from tilearray.interchange.export import as_ndarray
+from tilearray.interchange.numpy import from_host_object
+from tilearray.ops.numbers import class_of, host_number, type_name
+from tilearray.promotion.scalars import Number, ScalarClass, as_number, classify
+
+_DEPTH = 64  # NumPy's own limit of dimensions
+_EXACT = 2**53  # every integer up to here is a float64
+_CARRIERS = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}  # by rank
+Kinds = set[type | np.dtype]
+
+
+def is_python_data(obj: object) -> bool:
+    """Whether `obj` is a Python number, or a sequence that may hold some."""
+    return _is_sequence(obj) or classify(obj) is not None
+
+
+def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
+    """Return the ndarray of a Python number, or of nested sequences of numbers and arrays.
+
+    Parameters
+    ----------
+    obj : number, list, tuple or range
+    dtype : numpy.dtype, optional
+        One of tilearray's. An integer that it does not hold is an error; a float is cut to an integer, as by `astype`.
+    function : str
+        The function that was called, for error messages.
+
+    Raises
+    ------
+    ShapeError
+        If nested sequences differ in length.
+    OperandError
+        If something in them is no number.
+    ScalarOverflowError, PromotionError
+        If no dtype holds the integers, or the elements have no common one.
+
+    Examples
+    --------
+    >>> ndarray_of([1, 2.5], None, "asarray"), ndarray_of([1, np.int8(2)], None, "asarray")
+    (array([1. , 2.5], dtype=float32), array([1, 2], dtype=int8))
+    """
+    if dtype is None and classify(obj) is not None:
+        return host_number(obj, number_dtype(obj, obj, function), function)
+    kinds: Kinds = set()
+    _collect(obj, kinds, function, 0)
+    if kinds <= _CARRIERS.keys():
+        return _numbers(obj, kinds, dtype, function)
+    if dtype is None:
+        operands = {classify(leaf) or _dtype(leaf, function) for leaf in _leaves(obj)}
+        dtype = STATE.get().semantics.result_type(operands, function)
+    return _joined(obj, dtype, function)
+
+
+def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
+    """Return the dtype of Python numbers between two: the default of their kind, or the wider one that holds both.
+
+    Examples
+    --------
+    >>> number_dtype(1, 2**63, "asarray"), number_dtype(0.0, 1e300, "asarray")
+    (dtype('uint64'), dtype('float64'))
+    """
+    semantics = STATE.get().semantics
+    if isinstance(most, complex):
+        parts = [class_of(part) for number in (least, most) for part in (number.real, number.imag)]
+        wide = ScalarClass.FLOAT64 in parts and semantics.result_type([ScalarClass.FLOAT64]) == dtypes.float64
+        return dtypes.complex128 if wide else semantics.defaults["complex"]
+    if isinstance(most, float):
+        return semantics.result_type([class_of(least), class_of(most)], function)
+    # A negative number of the same size asks for the signed dtype.
+    found = class_of(most if least >= 0 else min(least, -most - 1))  # type: ignore[operator]
+    if found is ScalarClass.HUGE:
+        what = least if least == most else f"everything from {least} to {most}"
+        raise ScalarOverflowError(f"{function}: no integer dtype holds {what}; write dtype='float64'")
+    return semantics.result_type([found], function)
+
+
+# ------------------------------------------------------------------ what is in there
+
+
+def _collect(obj: Any, kinds: Kinds, function: str, depth: int) -> None:
+    """Add the Python types of the numbers in `obj` to `kinds`, and the dtypes of everything else."""
+    if depth > _DEPTH:
+        raise ShapeError(f"{function}: expected lists nested up to {_DEPTH} times, got deeper ones; flatten them")
+    if not _is_sequence(obj):
+        is_number = classify(obj) is not None
+        kinds.add(next(kind for kind in _CARRIERS if isinstance(obj, kind)) if is_number else _dtype(obj, function))
+        return
+    found: set[type] = {int} if isinstance(obj, range) else set(map(type, obj))
+    if found <= _CARRIERS.keys():
+        kinds |= found
+    elif _is_uniform(found):
+        kinds.add(_dtype(obj[0], function))
+    else:
+        for part in obj:
+            _collect(part, kinds, function, depth + 1)
+
+
+def _leaves(obj: Any) -> Iterator[Any]:
+    """The elements of nested sequences; of NumPy scalars of one type, the first."""
+    if not _is_sequence(obj):
+        yield obj
+    elif _is_uniform(set(map(type, obj))):
+        yield obj[0]
+    else:
+        for part in obj:
+            yield from _leaves(part)
+
+
+def _is_sequence(obj: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(obj, (list, tuple, range))
+
+
+def _is_uniform(found: set[type]) -> bool:
+    """Whether all elements are NumPy scalars of one type."""
+    return len(found) == 1 and issubclass(next(iter(found)), np.generic)
+
+
+def _dtype(element: Any, function: str) -> np.dtype:
+    return dtypes.as_dtype(_host(element, function).dtype, function)
+
+
+def _host(element: Any, function: str) -> np.ndarray:
+    """The ndarray of an element that is no Python number."""
+    if isinstance(element, ArrayBase):
+        return as_ndarray(element, None, None)  # type: ignore[arg-type]
+    host = None if isinstance(element, bytes) else from_host_object(element, copy=None, function=function)
+    if host is None and hasattr(element, "__dlpack__"):
+        host = dlpack.from_capsule_producer(element, copy=None)
+    if host is None:
+        raise OperandError(
+            f"{function}: expected numbers or arrays in nested lists, got {type_name(element)}; write float(x) for it"
+        )
+    return host
+
+
+# ------------------------------------------------------------------ building
+
+
+def _joined(obj: Any, dtype: np.dtype, function: str) -> np.ndarray:
+    """The ndarray of nested sequences in which some elements have dtypes."""
+    if classify(obj) is not None:
+        return _numbers(obj, {type(obj)}, dtype, function)
+    if not _is_sequence(obj):
+        return _converted(_host(obj, function), dtype, function)
+    if _is_uniform(set(map(type, obj))):
+        return _converted(np.array(obj), dtype, function)
+    rows = [_joined(part, dtype, function) for part in obj]
+    shapes = {row.shape for row in rows}
+    if len(shapes) > 1:
+        raise _ragged(function, f"elements of shapes {' and '.join(map(str, sorted(shapes)))}")
+    return np.stack(rows) if rows else np.empty(0, dtype)
+
+
+def _numbers(obj: Any, kinds: Kinds, dtype: np.dtype | None, function: str) -> np.ndarray:
+    """The ndarray of nested Python numbers of these types."""
+    top = next((kind for kind in reversed(_CARRIERS) if kind in kinds), float)
+    try:
+        found = np.array(obj, _CARRIERS[top])
+        beyond = int in kinds and top is not int and bool((np.abs(found) >= _EXACT).any())
+    except OverflowError:
+        found, beyond = np.array(obj, object), True
+        if top is not int:
+            found = _one_by_one(found, _CARRIERS[top], function)
+    except ValueError as error:
+        raise _ragged(function, str(error)) from None
+    if dtype is None:
+        dtype = _default(found, top, function)
+    return _one_by_one(np.array(obj, object), dtype, function) if beyond else _converted(found, dtype, function)
+
+
+def _one_by_one(numbers: np.ndarray, dtype: np.dtype, function: str) -> np.ndarray:
+    """The ndarray of an array of Python numbers that no one dtype holds exactly."""
+    done = [
+        _converted(np.array(number), dtype, function)
+        if isinstance(number, (float, complex))
+        else host_number(number, dtype, function)
+        for number in numbers.flat
+    ]
+    return np.stack(done).reshape(numbers.shape)
+
+
+def _default(found: np.ndarray, top: type, function: str) -> np.dtype:
+    """The dtype that Python numbers take where none is asked for."""
+    if found.size == 0 or top is bool:
+        return number_dtype(top(), top(), function)
+    if top is int:
+        return number_dtype(int(found.min()), int(found.max()), function)
+    parts = np.abs(np.concatenate([np.real(found).ravel(), np.imag(found).ravel()]))
+    largest = float(parts.max(initial=0.0, where=np.isfinite(parts)))
+    return number_dtype(largest, top(largest), function)
+
+
+def _converted(found: np.ndarray, dtype: np.dtype, function: str) -> np.ndarray:
+    """`found` in a dtype, each element rounded once; integers must fit."""
+    from tilearray_host.casts import cast
+
+    kind = dtypes.info(dtype).kind
+    if found.dtype.kind == "c" and kind not in ("complex", "bool"):
+        raise DTypeError(f"{function}: complex numbers do not become {dtype.name}; write their real parts")
+    if found.size and found.dtype.kind in "iu" and kind in ("int", "uint"):
+        for extreme in (int(found.min()), int(found.max())):
+            as_number(extreme, dtype, function)
+    return found if found.dtype == dtype else cast(found, dtype)
+
+
+def _ragged(function: str, what: str) -> ShapeError:
+    return ShapeError(f"{function}: nested lists must be rectangular, got {what}; write lists of equal length")

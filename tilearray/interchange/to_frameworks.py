@@ -1,0 +1,259 @@
+"""Arrays back to the libraries they came from, and functions that take and return whatever their caller holds.
+
+A framework is imported where it is asked for by name, and nowhere else. Memory is shared through DLPack; what a library
+cannot share (torch has no negative strides, JAX has none at all) is copied on its device, unless ``copy=False``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
+
+from tilearray.engine.devices import CPU
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import DeviceError, DTypeError, LayoutError, OperandError
+from tilearray.interchange.asarray import asarray
+from tilearray.interchange.export import is_dense, to_numpy
+from tilearray.ops.op import copy_of
+
+if TYPE_CHECKING:
+    from tilearray.array import Array
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def to_torch(x: Array, /, *, copy: bool | None = None) -> Any:
+    """Return the elements as a torch tensor on the same device: the same memory, where torch can have it.
+
+    Parameters
+    ----------
+    x : Array
+    copy : bool, optional
+        True always copies, False raises where a copy is needed, None copies only then: for negative strides, and for
+        read-only memory, since torch would write to it.
+
+    Raises
+    ------
+    ImportError
+        If torch is not installed.
+    DTypeError
+        If torch has no such dtype.
+    LayoutError
+        If ``copy=False`` and a copy is needed.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> x = ta.asarray([[1, 2], [3, 4]])
+    >>> ta.to_torch(x.T).tolist()  # doctest: +SKIP
+    [[1, 3], [2, 4]]
+    """
+    torch = _framework("torch", "to_torch")
+    _check_array(x, "to_torch")
+    if not hasattr(torch, x.dtype.name):
+        raise DTypeError(f"to_torch: torch has no dtype {x.dtype.name} with one value a byte; write x.view('uint8')")
+    why = "read-only memory needs" if x._buffer.readonly else ""
+    if any(stride < 0 for stride in x.strides):
+        why = "negative strides need"
+    return torch.from_dlpack(_shared_or_copied(x, why, copy, "to_torch"))
+
+
+def to_cupy(x: Array, /, *, copy: bool | None = None) -> Any:
+    """Return the elements of an array on a GPU as a CuPy array: the same memory.
+
+    Parameters
+    ----------
+    x : Array
+        On a GPU.
+    copy : bool, optional
+        True copies. CuPy takes every layout, and ignores that memory is read-only.
+
+    Raises
+    ------
+    ImportError
+        If CuPy is not installed.
+    DeviceError
+        If the array is on the host.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.to_cupy(ta.ones(3, device="cuda"))  # doctest: +SKIP
+    array([1., 1., 1.], dtype=float32)
+    """
+    cupy = _framework("cupy", "to_cupy")
+    _check_array(x, "to_cupy")
+    if x.device is CPU:
+        raise DeviceError("to_cupy: expected an array on a GPU, got one on the host; write x.to_device('cuda')")
+    return cupy.from_dlpack(_shared_or_copied(x, "", copy, "to_cupy"))
+
+
+def to_jax(x: Array, /, *, copy: bool | None = None) -> Any:
+    """Return the elements as a JAX array on the same device: the same memory, where JAX can have it.
+
+    JAX takes its arrays to be constant: do not write to shared memory afterwards.
+
+    Parameters
+    ----------
+    x : Array
+    copy : bool, optional
+        True always copies, False raises where a copy is needed, None copies only then: for memory with gaps, repeated
+        elements or negative strides, and for read-only memory. JAX itself copies memory of the host at an address that
+        is not a multiple of 64.
+
+    Raises
+    ------
+    ImportError
+        If JAX is not installed.
+    DTypeError
+        If JAX has the dtype switched off, and would narrow the values.
+    LayoutError
+        If ``copy=False`` and a copy is needed.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.to_jax(ta.asarray([1, 2], dtype="int32"))  # doctest: +SKIP
+    Array([1, 2], dtype=int32)
+    """
+    jax = _framework("jax.dlpack", "to_jax")
+    _check_array(x, "to_jax")
+    if x.dtype.name in _WIDE and not jax.config.jax_enable_x64:
+        raise DTypeError(
+            f"to_jax: JAX would narrow {x.dtype.name}; write jax.config.update('jax_enable_x64', True) first, or "
+            f"x.astype({_WIDE[x.dtype.name]!r})"
+        )
+    why = "read-only memory needs" if x._buffer.readonly else ""
+    return jax.dlpack.from_dlpack(
+        _shared_or_copied(x, why if is_dense(x._signature.layout) else "these strides need", copy, "to_jax")
+    )
+
+
+_WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+
+
+def _framework(module: str, function: str) -> Any:
+    """Import a framework, whose name is the first part of the module's."""
+    name = module.partition(".")[0]
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{function}: {name} is not installed; write pip install 'tilearray[interop]', or install {name} for your "
+            f"GPU"
+        ) from error
+    return sys.modules[name]
+
+
+def _check_array(x: object, function: str) -> None:
+    if not isinstance(x, ArrayBase):
+        raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
+
+
+def _shared_or_copied(x: Array, why: str, copy: bool | None, function: str) -> Array:
+    """`x` itself, or a dense copy where that is asked for or there is a reason."""
+    if copy is False and why:
+        raise LayoutError(f"{function}: copy=False, but {why} a copy; write copy=None")
+    return copy_of(x) if copy or why else x
+
+
+# ---------------------------------------------------------------------- whatever the caller holds
+
+
+class _Library(NamedTuple):
+    """A library whose arrays are recognised once it is imported: its name, their class, and the way back."""
+
+    name: str
+    array: str
+    back: Callable[[Any], Any]
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is an array of this library."""
+        found: Any = sys.modules.get(self.name)
+        for part in self.array.split("."):
+            found = getattr(found, part, None)
+        return found is not None and isinstance(value, found)
+
+
+def _to_numba(x: Any) -> Any:
+    return sys.modules["numba.cuda"].as_cuda_array(x)
+
+
+_LIBRARIES = (
+    _Library("numpy", "ndarray", to_numpy),
+    _Library("torch", "Tensor", to_torch),
+    _Library("cupy", "ndarray", to_cupy),
+    _Library("jax", "Array", to_jax),
+    _Library("numba.cuda", "devicearray.DeviceNDArray", _to_numba),
+)
+
+
+def array_agnostic(function: Callable[P, R], /) -> Callable[P, R]:
+    """Let a function written for tilearray take and return arrays of whatever library its caller uses.
+
+    Arrays of NumPy, torch, CuPy, JAX and numba among the arguments, also within tuples, lists and dicts, become Arrays
+    over the same memory on the same device. If there were any, the Arrays in the result become arrays of that library,
+    sharing their memory where it can (`to_torch`, `to_jax` say where not). Everything else passes as it is.
+
+    Parameters
+    ----------
+    function : callable
+
+    Raises
+    ------
+    OperandError
+        At the call, if the arguments are of two libraries other than tilearray.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tilearray as ta
+    >>> @ta.array_agnostic
+    ... def scaled(x, factor):
+    ...     return x * factor
+    >>> scaled(np.array([1.0, 2.0]), 3)
+    array([3., 6.])
+    >>> scaled(ta.asarray([1, 2]), 3)
+    Array([3, 6], dtype=int64, device='cpu')
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        met: list[_Library] = []
+
+        def inwards(value: Any) -> Any:
+            library = next((known for known in _LIBRARIES if known.holds(value)), None)
+            if library is None:
+                return value
+            met.append(library)
+            return asarray(value, device="cpu" if library.name == "numpy" else None)
+
+        arguments: Any = _mapped(inwards, args)
+        options: Any = _mapped(inwards, kwargs)
+        names = sorted({library.name for library in met})
+        if len(names) > 1:
+            raise OperandError(
+                f"{function.__name__}: expected arrays of one library, got arrays of {' and '.join(names)}; write "
+                f"ta.asarray(x) for those of one of them"
+            )
+        result: Any = cast(Any, function)(*arguments, **options)
+        if not met:
+            return result
+        return _mapped(lambda value: met[0].back(value) if isinstance(value, ArrayBase) else value, result)
+
+    return call
+
+
+def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """`value` with everything in its tuples, lists and dicts changed."""
+    if isinstance(value, dict):
+        return {key: _mapped(change, item) for key, item in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        kind: Any = cast("type[Any]", type(value))  # pyright: ignore[reportUnknownArgumentType]
+        items = [_mapped(change, item) for item in cast("list[Any]", value)]
+        return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    return change(value)

@@ -1,0 +1,153 @@
+"""Arrays of torch and CuPy on a GPU, read straight off their attributes: the way in that costs least.
+
+A class gets its reader the first time that one of its instances comes; no framework is imported, since who has a tensor
+has torch. A reader takes what has been seen before: shape, strides, dtype, device and alignment are the key of a table
+that holds the signature, so that an import is a few attributes, a look-up, and two new objects. What it cannot take
+(memory of the host, tensors that are more than their memory) it leaves to the protocols, which say why.
+
+Only exact classes are read this way: a subclass may mean something else by its attributes. The memory is ordered by the
+library's current stream, as its own exports have it. What is kept alive is torch's storage, for a tensor may be given
+another one; and CuPy's memory pointer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.array import Array
+from tilearray.engine.devices import as_device
+from tilearray.engine.signature import signature_of
+from tilearray.errors import DTypeError
+from tilearray.geometry.layout import Layout
+from tilearray.interchange.foreign_memory import foreign
+
+Reader = Callable[[Any], Array | None]
+READERS: dict[type, Reader] = {}
+"""The readers of exact classes that were met."""
+
+KNOWN_LAYOUTS = 4096
+"""Layouts that a reader remembers, before it starts again."""
+
+
+class Known(NamedTuple):
+    """What follows from shape, strides, dtype, device and alignment: the signature, and the extent of the memory."""
+
+    signature: Any
+    offset: int
+    nbytes: int
+    gpu: int
+    is_complex: bool
+
+
+def from_framework(obj: object) -> Array | None:
+    """Return an Array over a GPU array of torch's or CuPy's exact class; None for everything else."""
+    cls: type[object] = type(obj)
+    reader = READERS.get(cls)
+    if reader is None:
+        for module, name, make in (("torch", "Tensor", torch_reader), ("cupy", "ndarray", cupy_reader)):
+            framework = sys.modules.get(module)
+            if framework is not None and getattr(framework, name, None) is cls:
+                reader = READERS[cls] = make(framework)
+    return None if reader is None else reader(obj)
+
+
+def _learn(
+    known: dict[Any, Known], key: Any, index: int, shape: Any, strides: tuple[int, ...], dtype: Any, residue: int
+) -> Known | None:
+    """Remember a layout; None where the protocols have to say what is wrong with it."""
+    try:
+        ours = dtypes.as_dtype(dtype, "asarray")
+    except DTypeError:
+        return None
+    layout = Layout(tuple(shape), strides)
+    if residue % ours.itemsize and layout.size:
+        return None
+    signature = signature_of(layout, ours, as_device(f"cuda:{index}", "asarray"), residue == 0)
+    nbytes = (layout.high - layout.low + 1) * ours.itemsize if layout.size else 0
+    if len(known) >= KNOWN_LAYOUTS:
+        known.clear()
+    return known.setdefault(
+        key, Known(signature, -layout.low * ours.itemsize, nbytes, index, dtypes.info(ours).kind == "complex")
+    )
+
+
+def torch_reader(torch: Any) -> Reader:
+    """Return the reader of ``torch.Tensor``."""
+    known: dict[Any, Known] = {}
+    buffer_class: Any = None
+    current_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
+        lambda index: torch.cuda.current_stream(index).cuda_stream
+    )
+    new = object.__new__
+
+    def learn(tensor: Any, key: Any) -> Known | None:
+        nonlocal buffer_class
+        if not tensor.is_cuda:
+            return None
+        buffer_class = foreign().ForeignBuffer
+        _, shape, strides, index, residue = key
+        return _learn(known, key, index, shape, strides, tensor.dtype, residue)
+
+    def read(tensor: Any) -> Array | None:
+        try:
+            pointer = tensor.data_ptr()
+            key = tensor.dtype, tensor.shape, tensor.stride(), tensor.get_device(), pointer & 15
+            found = known.get(key) or learn(tensor, key)
+            if found is None or tensor.requires_grad or tensor.is_neg() or (found.is_complex and tensor.is_conj()):
+                return None
+            owner = tensor.untyped_storage()
+        except (RuntimeError, NotImplementedError):  # sparse, nested, or of another kind that has no one memory
+            return None
+        signature, offset, nbytes, index, _ = found
+        buffer: Any = new(buffer_class)
+        buffer.device_index = index
+        buffer.pointer = pointer - offset
+        buffer.nbytes = nbytes
+        buffer.owner = owner
+        stream = current_stream(index)
+        buffer.stream = stream if stream > 2 else 0
+        array = new(Array)
+        array._buffer, array._offset, array._signature = buffer, offset, signature
+        return array
+
+    return read
+
+
+def cupy_reader(cupy: Any) -> Reader:
+    """Return the reader of ``cupy.ndarray``."""
+    known: dict[Any, Known] = {}
+    buffer_class: Any = None
+    current_stream = cupy.cuda.get_current_stream
+    new = object.__new__
+
+    def learn(array: Any, key: Any) -> Known | None:
+        nonlocal buffer_class
+        buffer_class = foreign().ForeignBuffer
+        dtype, shape, byte_strides, index, residue = key
+        if any(stride % dtype.itemsize for stride in byte_strides):
+            return None
+        strides = tuple([stride // dtype.itemsize for stride in byte_strides])
+        return _learn(known, key, index, shape, strides, np.dtype(dtype), residue)
+
+    def read(array: Any) -> Array | None:
+        memory = array.data
+        pointer, index = memory.ptr, memory.device_id
+        key = array.dtype, array.shape, array.strides, index, pointer & 15
+        found = known.get(key) or learn(array, key)
+        if found is None:
+            return None
+        buffer: Any = new(buffer_class)
+        buffer.device_index = index
+        buffer.pointer = pointer - found.offset
+        buffer.nbytes = found.nbytes
+        buffer.owner = memory
+        stream = current_stream(index).ptr
+        buffer.stream = stream if stream > 2 else 0
+        return Array._make(buffer, found.offset, found.signature)
+
+    return read

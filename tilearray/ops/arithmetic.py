@@ -1,0 +1,197 @@
+"""THE TABLE: one row per elementwise operation, in three chapters of one shape.
+
+A row is the public function of its name, the source of its operator, its documentation, its tests and its kernels.
+To add an operation, add a row, name the function in a backend, and give the test table an oracle. Arithmetic, logic,
+comparison and selection are here, mathematical functions in `tilearray.ops.elementary`, and what looks at the parts of
+a number in `tilearray.ops.number_parts`. Functions made of several rows, or with options, are in `tilearray.ops.composed`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.ops.op import ANY, NUMERIC, REAL, B, F, I, Op
+from tilearray.ops.options import Options, directed
+from tilearray.ops.typing import Promotion
+from tilearray.promotion.scalars import Number
+
+DEFAULT, NO_OPMATH, BITWISE = Promotion.DEFAULT, Promotion.NO_OPMATH, Promotion.BITWISE
+TRUE_DIVISION, ALWAYS_BOOL, TRUTH = Promotion.TRUE_DIVISION, Promotion.ALWAYS_BOOL, Promotion.TRUTH
+COMPLEX_TO_FLOAT, BOOL_TO_LONG = Promotion.COMPLEX_TO_FLOAT, Promotion.BOOL_TO_LONG
+FLOAT_TO_BOOL, FLOAT64 = Promotion.FLOAT_TO_BOOL, Promotion.FLOAT64
+
+
+def _refuse_negative_exponent(op: Op, position: int, number: Number, dtype: np.dtype) -> None:
+    """An integer to a negative power is no integer, and the exponent is known to be negative: say so."""
+    if position == 1 and dtypes.info(dtype).kind in ("int", "uint") and isinstance(number, int) and number < 0:
+        raise ValueError(
+            f"{op.name}: integers to the negative power {number} are not integers; "
+            f"write x.astype('float32') ** {number}"
+        )
+
+
+# fmt: off
+# name, summary, arity, kinds, promotion, then what is special to the row
+
+# arithmetic
+add = Op("add", "Sum; for bool, logical or.", 2, ANY, DEFAULT, "+",
+         triton={"any": "{x} + {y}", "bool": "{x} | {y}", "complex": "complex_add({x}, {y})",
+                 **dict.fromkeys(("int8", "uint8"), "add_bytes({x}, {y})")},
+         options=Options(directed("libdevice.add_{mode}({x}, {y})"), flush_to_zero=True),
+         example=("ta.add(ta.asarray([1, 2]), 10)", "Array([11, 12], dtype=int64, device='cpu')"))
+subtract = Op("subtract", "Difference.", 2, NUMERIC, DEFAULT, "-",
+              triton={"any": "{x} - {y}", "complex": "complex_subtract({x}, {y})",
+                      **dict.fromkeys(("int8", "uint8"), "subtract_bytes({x}, {y})")},
+              options=Options(directed("libdevice.add_{mode}({x}, {y} * -1.0)"), flush_to_zero=True),
+              example=("ta.subtract(ta.asarray([1, 2]), 10)", "Array([-9, -8], dtype=int64, device='cpu')"))
+multiply = Op("multiply", "Product; for bool, logical and.", 2, ANY, DEFAULT, "*",
+              triton={"any": "{x} * {y}", "bool": "{x} & {y}", "complex": "complex_multiply({x}, {y})"},
+              options=Options(directed("libdevice.mul_{mode}({x}, {y})"), flush_to_zero=True),
+              example=("ta.multiply(ta.asarray([1, 2]), 10)", "Array([10, 20], dtype=int64, device='cpu')"))
+divide = Op("divide", "True quotient; integers give the default float.", 2, ANY, TRUE_DIVISION, "/",
+            triton={"float32": "tl.math.div_rn({x}, {y})", "float": "{x} / {y}", "complex": "complex_divide({x}, {y})"},
+            options=Options(directed("libdevice.div_{mode}({x}, {y})")
+                            | {"full": "divide_full({x}, {y})", "approx": "divide_approx({x}, {y})"},
+                            {"full": "2 ulp", "approx": "2 ulp where abs(x2) is in [2**-126, 2**126]"},
+                            flush_to_zero=True),
+            example=("ta.divide(ta.asarray([1, 2]), 4)", "Array([0.25, 0.5 ], dtype=float32, device='cpu')"))
+floor_divide = Op("floor_divide", "Quotient rounded down (toward zero for the integers of C-like semantics).",
+                  2, I | F, DEFAULT, "//", truncating="floor_divide_trunc",
+                  triton={"int": "floor_divide_int({x}, {y})", "uint": "divide_uint({x}, {y})",
+                          "trunc int": "truncate_divide_int({x}, {y})", "float": "floor_divide_float({x}, {y})"},
+                  example=("ta.floor_divide(ta.asarray([7, -7]), 2)", "Array([ 3, -4], dtype=int64, device='cpu')"))
+remainder = Op("remainder", "What floor division leaves, with the divisor's sign (the dividend's in C-like semantics).",
+               2, I | F, DEFAULT, "%", truncating="remainder_trunc",
+               triton={"int": "remainder_int({x}, {y})", "uint": "remainder_uint({x}, {y})",
+                       "trunc int": "truncate_remainder_int({x}, {y})", "float": "remainder_float({x}, {y})"},
+               example=("ta.remainder(ta.asarray([7, -7]), 2)", "Array([1, 1], dtype=int64, device='cpu')"))
+pow = Op("pow", "Power; integers wrap, and 1 and -1 alone have negative powers.", 2, NUMERIC, DEFAULT, "**",
+         ufunc="power", exact=False, domain=(0.1, 10.0), refuse_scalar=_refuse_negative_exponent,
+         triton={"int": "power_int({x}, {y})", "uint": "power_uint({x}, {y})", "float": "libdevice.pow({x}, {y})"},
+         example=("ta.pow(ta.asarray([2, 3]), 2)", "Array([4, 9], dtype=int64, device='cpu')"))
+float_power = Op("float_power", "Power, computed in float64 or complex128.", 2, ANY, FLOAT64, exact=False,
+                 domain=(0.1, 10.0),
+                 triton={"float": "libdevice.pow({x}, {y})"},
+                 example=("ta.float_power(ta.asarray([2, 3]), -1)",
+                          "Array([0.5       , 0.33333333], dtype=float64, device='cpu')"))
+fmod = Op("fmod", "What division toward zero leaves, with the dividend's sign.", 2, I | F, DEFAULT,
+          triton={"int": "truncate_remainder_int({x}, {y})", "uint": "remainder_uint({x}, {y})",
+                  "float": "libdevice.fmod({x}, {y})"},
+          example=("ta.fmod(ta.asarray([7, -7]), 2)", "Array([ 1, -1], dtype=int64, device='cpu')"))
+fma = Op("fma", "x1 * x2 + x3; for floats rounded once, to float32 at least.", 3, I | F, DEFAULT,
+         triton={"any": "{x} * {y} + {z}", "float": "libdevice.fma({x}, {y}, {z})"},
+         options=Options(directed("libdevice.fma_{mode}({x}, {y}, {z})"), flush_to_zero=True),
+         example=("ta.fma(ta.asarray([1.0, 2.0]), 3, 0.5)", "Array([3.5, 6.5], dtype=float32, device='cpu')"))
+reciprocal = Op("reciprocal", "1 / x; integers give the default float.", 1, ANY, TRUE_DIVISION,
+                triton={"float": "libdevice.rcp_rn({x})", "complex": "complex_reciprocal({x})"},
+                example=("ta.reciprocal(ta.asarray([2, 4]))", "Array([0.5 , 0.25], dtype=float32, device='cpu')"))
+negative = Op("negative", "Negation; unsigned integers wrap.", 1, NUMERIC, DEFAULT, "-x",
+              triton={"any": "0 - {x}", "float": "{x} * -1.0", "complex": "complex_negative({x})"},
+              example=("ta.negative(ta.asarray([1, -2]))", "Array([-1,  2], dtype=int64, device='cpu')"))
+positive = Op("positive", "The same values, copied.", 1, NUMERIC, DEFAULT, "+x",
+              triton={"any": "{x}"},
+              example=("ta.positive(ta.asarray([1, -2]))", "Array([ 1, -2], dtype=int64, device='cpu')"))
+abs = Op("abs", "Absolute value; for complex, the modulus.", 1, NUMERIC, COMPLEX_TO_FLOAT, "abs(x)", ufunc="absolute",
+         triton={"any": "tl.abs({x})", "uint": "{x}", "complex": "complex_abs({x})"},
+         example=("ta.abs(ta.asarray([3 + 4j]))", "Array([5.], dtype=float32, device='cpu')"))
+square = Op("square", "Product with itself; bool counts as integer.", 1, ANY, BOOL_TO_LONG,
+            triton={"any": "{x} * {x}", "complex": "complex_square({x})"},
+            example=("ta.square(ta.asarray([True, False]))", "Array([1, 0], dtype=int64, device='cpu')"))
+
+# bits
+bitwise_and = Op("bitwise_and", "Bitwise and; for bool, logical and.", 2, B | I, BITWISE, "&",
+                 triton={"any": "{x} & {y}"},
+                 example=("ta.bitwise_and(ta.asarray([6, 5]), 4)", "Array([4, 4], dtype=int64, device='cpu')"))
+bitwise_or = Op("bitwise_or", "Bitwise or; for bool, logical or.", 2, B | I, BITWISE, "|",
+                triton={"any": "{x} | {y}"},
+                example=("ta.bitwise_or(ta.asarray([6, 5]), 1)", "Array([7, 5], dtype=int64, device='cpu')"))
+bitwise_xor = Op("bitwise_xor", "Bitwise exclusive or.", 2, B | I, BITWISE, "^",
+                 triton={"any": "{x} ^ {y}"},
+                 example=("ta.bitwise_xor(ta.asarray([6, 5]), 1)", "Array([7, 4], dtype=int64, device='cpu')"))
+bitwise_invert = Op("bitwise_invert", "Every bit inverted; for bool, logical not.", 1, B | I, NO_OPMATH, "~x",
+                    ufunc="invert",
+                    triton={"any": "~{x}"},
+                    example=("ta.bitwise_invert(ta.asarray([0, 5]))", "Array([-1, -6], dtype=int64, device='cpu')"))
+bitwise_left_shift = Op("bitwise_left_shift", "Bits moved up; a count beyond the width leaves 0.",
+                        2, I, NO_OPMATH, "<<", ufunc="left_shift",
+                        triton={"any": "shift_left({x}, {y}, {width})"},
+                        example=("ta.bitwise_left_shift(ta.asarray([1, 3]), 2)",
+                                 "Array([ 4, 12], dtype=int64, device='cpu')"))
+bitwise_right_shift = Op("bitwise_right_shift", "Bits moved down, the sign kept.", 2, I, NO_OPMATH, ">>",
+                         ufunc="right_shift",
+                         triton={"int": "shift_right_int({x}, {y}, {width})",
+                                 "uint": "shift_right_uint({x}, {y}, {width})"},
+                         example=("ta.bitwise_right_shift(ta.asarray([8, -8]), 2)",
+                                  "Array([ 2, -2], dtype=int64, device='cpu')"))
+
+# comparison
+equal = Op("equal", "Whether the operands are equal; integers compare exactly.", 2, ANY, ALWAYS_BOOL, "==",
+           triton={"any": "{x} == {y}", "complex": "complex_equal({x}, {y})"},
+           example=("ta.equal(ta.asarray([1, 2]), 2)", "Array([False,  True], dtype=bool, device='cpu')"))
+not_equal = Op("not_equal", "Whether the operands differ.", 2, ANY, ALWAYS_BOOL, "!=",
+               triton={"any": "{x} != {y}", "complex": "complex_not_equal({x}, {y})"},
+               example=("ta.not_equal(ta.asarray([1, 2]), 2)", "Array([ True, False], dtype=bool, device='cpu')"))
+less = Op("less", "Whether x1 < x2.", 2, REAL, ALWAYS_BOOL, "<",
+          triton={"any": "{x} < {y}"},
+          example=("ta.less(ta.asarray([1, 2]), 2)", "Array([ True, False], dtype=bool, device='cpu')"))
+less_equal = Op("less_equal", "Whether x1 <= x2.", 2, REAL, ALWAYS_BOOL, "<=",
+                triton={"any": "{x} <= {y}"},
+                example=("ta.less_equal(ta.asarray([1, 2]), 1)", "Array([ True, False], dtype=bool, device='cpu')"))
+greater = Op("greater", "Whether x1 > x2.", 2, REAL, ALWAYS_BOOL, ">",
+             triton={"any": "{x} > {y}"},
+             example=("ta.greater(ta.asarray([1, 2]), 300)", "Array([False, False], dtype=bool, device='cpu')"))
+greater_equal = Op("greater_equal", "Whether x1 >= x2.", 2, REAL, ALWAYS_BOOL, ">=",
+                   triton={"any": "{x} >= {y}"},
+                   example=("ta.greater_equal(ta.asarray([1, 2]), 2)",
+                            "Array([False,  True], dtype=bool, device='cpu')"))
+
+# logic
+logical_and = Op("logical_and", "Whether both operands are true; anything but 0 is, NaN too.", 2, ANY, TRUTH,
+                 triton={"any": "{x} & {y}"},
+                 example=("ta.logical_and(ta.asarray([0, 3]), True)",
+                          "Array([False,  True], dtype=bool, device='cpu')"))
+logical_or = Op("logical_or", "Whether an operand is true.", 2, ANY, TRUTH,
+                triton={"any": "{x} | {y}"},
+                example=("ta.logical_or(ta.asarray([0, 3]), False)", "Array([False,  True], dtype=bool, device='cpu')"))
+logical_xor = Op("logical_xor", "Whether one operand is true, and the other is not.", 2, ANY, TRUTH,
+                 triton={"any": "{x} ^ {y}"},
+                 example=("ta.logical_xor(ta.asarray([0, 3]), True)",
+                          "Array([ True, False], dtype=bool, device='cpu')"))
+logical_not = Op("logical_not", "Whether the operand is 0.", 1, ANY, TRUTH,
+                 triton={"any": "~{x}"},
+                 example=("ta.logical_not(ta.asarray([0, 3]))", "Array([ True, False], dtype=bool, device='cpu')"))
+
+# selection
+minimum = Op("minimum", "The smaller operand; NaN where either is NaN.", 2, REAL, DEFAULT,
+             triton={"any": "lesser({x}, {y})", "bool": "{x} & {y}"},
+             options=Options(flush_to_zero=True, ignoring_nan="minimum_number({x}, {y})"),
+             example=("ta.minimum(ta.asarray([1, 5]), 3)", "Array([1, 3], dtype=int64, device='cpu')"))
+maximum = Op("maximum", "The larger operand; NaN where either is NaN.", 2, REAL, DEFAULT,
+             triton={"any": "greater({x}, {y})", "bool": "{x} | {y}"},
+             options=Options(flush_to_zero=True, ignoring_nan="maximum_number({x}, {y})"),
+             example=("ta.maximum(ta.asarray([1, 5]), 3)", "Array([3, 5], dtype=int64, device='cpu')"))
+where = Op("where", "x2 where the bool x1 is true, else x3.", 3, ANY, NO_OPMATH, masks=1,
+           triton={"any": "tl.where({x}, {y}, {z})", "complex": "complex_where({x}, {y}, {z})"},
+           example=("ta.where(ta.asarray([True, False]), 1, ta.asarray([10, 20]))",
+                    "Array([ 1, 20], dtype=int64, device='cpu')"))
+clamp = Op("clip", "The nearest value to x1 within [x2, x3]; NaN where any is NaN.", 3, I | F, DEFAULT, part_of="clip",
+           triton={"any": "lesser(greater({x}, {y}), {z})"},
+           example=("ta.clip(ta.asarray([1, 5, 9]), 2, 6)", "Array([2, 5, 6], dtype=int64, device='cpu')"))
+close = Op("isclose", "Whether x1 is x2 or within x4 + x3 * abs(x2) of it.", 4, ANY, FLOAT_TO_BOOL, part_of="isclose",
+           triton={"float": "close({x}, {y}, {z}, {w})", "complex": "complex_close({x}, {y}, {z}, {w})"},
+           example=("ta.isclose(ta.asarray([1.0, 2.0]), 1.000001)",
+                    "Array([ True, False], dtype=bool, device='cpu')"))
+replace_nan = Op("nan_to_num", "x1, but x2 for NaN, x3 for infinity, x4 for -infinity; complex numbers part by part.",
+                 4, NUMERIC, DEFAULT, part_of="nan_to_num",
+                 triton={"any": "{x}", "float": "replace_nan({x}, {y}, {z}, {w})",
+                         "complex": "complex_replace_nan({x}, {y}, {z}, {w})"},
+                 example=("ta.nan_to_num(ta.asarray([1.0, float('nan')]))",
+                          "Array([1., 0.], dtype=float32, device='cpu')"))
+
+# copies
+assign = Op("setitem", "The values of x, in another dtype or place.", 1, ANY, NO_OPMATH, moves=True,
+            example=("ta.asarray([1, 2]).copy()", "Array([1, 2], dtype=int64, device='cpu')"))
+convert = Op("astype", "The values of x in any dtype.", 1, ANY, NO_OPMATH, casts_freely=True, moves=True,
+             example=("ta.asarray([1.5]).astype('int8')", "Array([1], dtype=int8, device='cpu')"))
+# fmt: on

@@ -1,0 +1,197 @@
+"""Public functions that are made of rows of the op table: with options, with two results, or by another name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilearray import dtypes
+from tilearray.engine.signature import ArrayBase
+from tilearray.ops.arithmetic import (
+    assign,
+    bitwise_left_shift,
+    bitwise_right_shift,
+    clamp,
+    close,
+    divide,
+    floor_divide,
+    logical_and,
+    logical_or,
+    maximum,
+    minimum,
+    positive,
+    pow,
+    remainder,
+    replace_nan,
+)
+from tilearray.ops.number_parts import frexp_exponent, frexp_mantissa, isnan
+from tilearray.ops.op import execute
+
+left_shift, right_shift = bitwise_left_shift, bitwise_right_shift
+power, mod, true_divide = pow, remainder, divide
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+    """Return the nearest value to each element within ``[min, max]``.
+
+    Parameters
+    ----------
+    x : Array or number
+    min, max : Array, number or None
+        The bounds, broadcast against `x`; None leaves that side open.
+    out : Array, optional
+        Where to write the result.
+
+    Returns
+    -------
+    Array
+        Of the common dtype; NaN where any operand is NaN.
+
+    Raises
+    ------
+    ScalarOverflowError
+        If a bound does not fit an integer `x`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.clip(ta.asarray([1, 5, 9]), None, 6)
+    Array([1, 5, 6], dtype=int64, device='cpu')
+    """
+    if min is None and max is None:
+        return positive(x, out=out)
+    if min is None:
+        return minimum(x, max, out=out)
+    if max is None:
+        return maximum(x, min, out=out)
+    return clamp(x, min, max, out=out)
+
+
+def isclose(
+    x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, *, equal_nan: bool = False, out: Any = None
+) -> Any:
+    """Return whether elements are equal, or both finite and within ``atol + rtol * abs(x2)`` of each other.
+
+    So an infinity is close to itself alone, as in `math.isclose`; `numpy.isclose` finds it close to every number where
+    the tolerance overflows.
+
+    Parameters
+    ----------
+    x1, x2 : Array or number
+        What is compared; not symmetric, `x2` being the reference.
+    rtol, atol : Array or number
+        The relative and the absolute tolerance. Like every operand they are rounded to the common dtype: in float16
+        the default `atol` is 0.
+    equal_nan : bool
+        Whether NaN is close to NaN.
+    out : Array, optional
+        Where to write the result.
+
+    Returns
+    -------
+    Array
+        Of dtype bool. Integers are compared as the default float.
+
+    Raises
+    ------
+    PromotionError
+        If the operands have no common dtype.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> x = ta.asarray([1.0, ta.nan])
+    >>> ta.isclose(x, x + 1e-7), ta.isclose(x, x, equal_nan=True)
+    (Array([ True, False], dtype=bool, device='cpu'), Array([ True,  True], dtype=bool, device='cpu'))
+    """
+    if not equal_nan:
+        return close(x1, x2, rtol, atol, out=out)
+    return logical_or(close(x1, x2, rtol, atol), logical_and(isnan(x1), isnan(x2)), out=out)
+
+
+def nan_to_num(x: Any, /, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Any:
+    """Return x with numbers in the place of NaN and infinities; in complex numbers part by part.
+
+    Parameters
+    ----------
+    x : Array or number
+        Integers and bools, which are always finite, are copied.
+    nan, posinf, neginf : Array or number
+        What to write instead of NaN, infinity and -infinity; None is the largest or the least finite value of the
+        dtype.
+    out : Array, optional
+        Where to write the result.
+
+    Returns
+    -------
+    Array
+        Of the common dtype.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nan_to_num(ta.asarray([ta.nan, ta.inf, 1.0]), nan=-1.0, posinf=9.0)
+    Array([-1.,  9.,  1.], dtype=float32, device='cpu')
+    """
+    array = x if isinstance(x, ArrayBase) else positive(x)
+    dtype = array._signature.dtype
+    if dtypes.info(dtype).kind not in ("float", "complex"):
+        return execute(assign, (array,), out)
+    largest = dtypes.finfo(dtype).max
+    return replace_nan(
+        array, nan, largest if posinf is None else posinf, -largest if neginf is None else neginf, out=out
+    )
+
+
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+    """Return ``x1 // x2`` and ``x1 % x2``.
+
+    Parameters
+    ----------
+    x1, x2 : Array or number
+        Dividend and divisor; they broadcast against each other.
+
+    Returns
+    -------
+    tuple of two Arrays
+        What `floor_divide` and `remainder` give.
+
+    Raises
+    ------
+    PromotionError, DTypeError, BroadcastError
+        As `floor_divide`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.divmod(ta.asarray([7, -7]), 2)
+    (Array([ 3, -4], dtype=int64, device='cpu'), Array([1, 1], dtype=int64, device='cpu'))
+    """
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """Return mantissa and exponent: ``x == mantissa * 2**exponent``.
+
+    Parameters
+    ----------
+    x : Array or number
+        Real numbers; integers become the default float.
+
+    Returns
+    -------
+    tuple of two Arrays
+        The mantissa, of the dtype of `x`, with an absolute value in [0.5, 1) unless it is 0, infinite or NaN; and the
+        exponent, int32, 0 in these cases.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.frexp(ta.asarray([12.0, -0.1]))
+    (Array([ 0.75, -0.8 ], dtype=float32, device='cpu'), Array([ 4, -3], dtype=int32, device='cpu'))
+    """
+    return frexp_mantissa(x), frexp_exponent(x)

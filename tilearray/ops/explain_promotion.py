@@ -1,0 +1,202 @@
+"""`explain_promotion`: the rule that decided a result dtype, step by step, and what every semantics would have said.
+
+Nothing is decided here. The steps are those that `Semantics.decide` wrote, then what the op's own rule adds; the answer
+is the one that a call would get, because the same functions give it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilearray.dtypes import info
+from tilearray.engine.context import STATE, operand_of
+from tilearray.errors import OperandError, TileArrayError
+from tilearray.ops.numbers import INTEGER_LADDER
+from tilearray.ops.typing import Promotion, Type, Typing, computed_as, plain_dtype, typed_scalar, typing_of
+from tilearray.promotion.operands import SCALAR_KIND, Operand, ZeroDim
+from tilearray.promotion.scalars import Number, ScalarClass, as_number
+from tilearray.promotion.systems import SEMANTICS
+
+if TYPE_CHECKING:
+    from tilearray.ops.op import Op
+    from tilearray.promotion.semantics import Semantics
+
+_FUNCTION = "explain_promotion"
+
+
+@dataclass(frozen=True)
+class PromotionExplanation:
+    """Why a call has its result dtype; printed, it is a page to read.
+
+    Attributes
+    ----------
+    op : str
+        The function.
+    operands : tuple of str
+        What each operand is: a dtype, the dtype of a 0-d array, or a number and its kind.
+    semantics : str
+        The semantics in force.
+    steps : tuple of str
+        The way to the decision, in words.
+    compute : numpy.dtype or None
+        What is computed in; None where the call is an error.
+    result : numpy.dtype or None
+        The dtype of the result; None where the call is an error.
+    error : str or None
+        What the call would raise.
+    answers : mapping of str to dtype or str
+        What each semantics would have said: the result dtype, or the message of the error.
+    """
+
+    op: str
+    operands: tuple[str, ...]
+    semantics: str
+    steps: tuple[str, ...]
+    compute: np.dtype | None
+    result: np.dtype | None
+    error: str | None
+    answers: Mapping[str, np.dtype | str]
+
+    def __repr__(self) -> str:
+        steps = "".join(f"\n  {number}. {step}" for number, step in enumerate(self.steps, 1))
+        said = "".join(f"\n  {name:<9}  {_said(answer)}" for name, answer in self.answers.items())
+        answer = f"error: {self.error}" if self.result is None else self.result.name
+        return f"{self.op}({', '.join(self.operands)}) under {self.semantics}: {answer}{steps}\nothers would say{said}"
+
+
+def _said(answer: np.dtype | str) -> str:
+    return answer.name if isinstance(answer, np.dtype) else f"error: {answer}"
+
+
+def explain_promotion(*operands: Any, op: str | Op = "add") -> PromotionExplanation:
+    """Return why a call has its result dtype, and which one it had under each semantics.
+
+    Parameters
+    ----------
+    *operands : array, dtype or number
+        The operands of the call; a dtype stands for an array with dimensions.
+    op : str or Op
+        The function or its name.
+
+    Returns
+    -------
+    PromotionExplanation
+        The steps in words, the result and the answers of all semantics, as data; it prints as a page.
+
+    Raises
+    ------
+    OperandError
+        If there is no such op, or it takes another number of operands.
+    DTypeError
+        If an operand is neither an array, a dtype nor a number.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.explain_promotion("int8", "uint8", 2.5, op="clip").result
+    dtype('float32')
+    >>> ta.explain_promotion("int32", "float32", op="divide")
+    divide(int32, float32) under array-api: float32
+      1. int32 and float32: float is the higher kind, so float32
+    others would say
+      array-api  float32
+      triton     float32
+      cutile     float32
+      torch      float32
+      numpy      float64
+    """
+    row = _row(op)
+    if len(operands) != row.arity:
+        raise OperandError(f"{_FUNCTION}: {row.name} takes {row.arity} operands, got {len(operands)}")
+    types = tuple(operand_of(operand, _FUNCTION) for operand in operands)
+    rules = STATE.get().semantics
+    steps: list[str] = []
+    typing, error = _decided(row, rules, types, operands, steps)
+    others = {**SEMANTICS, rules.name: rules}
+    answers = {name: _answer(row, other, types, operands) for name, other in others.items()}
+    shown = tuple(_shown(given, operand) for given, operand in zip(types, operands, strict=True))
+    compute, result = (typing.casts[row.masks][-1], typing.result) if typing else (None, None)
+    return PromotionExplanation(row.name, shown, rules.name, tuple(steps), compute, result, error, answers)
+
+
+def _row(op: str | Op) -> Op:
+    from tilearray.ops import PUBLIC
+
+    found = PUBLIC.get(op) if isinstance(op, str) else op
+    if found is None:
+        raise OperandError(f"{_FUNCTION}: {op!r} is no elementwise op; write one of {', '.join(PUBLIC)}")
+    return found
+
+
+def _answer(op: Op, rules: Semantics, types: Sequence[Operand], operands: Sequence[Any]) -> np.dtype | str:
+    typing, error = _decided(op, rules, types, operands, [])
+    return typing.result if typing else str(error)
+
+
+def _decided(
+    op: Op, rules: Semantics, types: Sequence[Operand], operands: Sequence[Any], steps: list[str]
+) -> tuple[Typing | None, str | None]:
+    """The dtypes of a call and the way there, or the message of its error."""
+    compared = _compared_exactly(op, types)
+    try:
+        typing = typing_of(op, rules, [_key(given) if compared else given for given in types])
+        if compared:
+            steps.append("integers are compared as numbers, whatever their dtypes: bool")
+            return typing, None
+        if op.promotion is Promotion.TRUTH:
+            steps.append("every operand by itself is true where it is not 0: bool")
+            return typing, None
+        common = rules.decide(types[op.masks : op.arity - op.exponents], op.name, steps)
+        for position, (given, casts) in enumerate(zip(types, typing.casts, strict=True)):
+            if isinstance(given, ScalarClass):
+                _check_number(op, position, operands[position], casts[0])
+    except (TileArrayError, ValueError) as error:
+        return None, str(error)
+    steps += _of_the_op(op, rules, common, typing)
+    return typing, None
+
+
+def _compared_exactly(op: Op, types: Sequence[Operand]) -> bool:
+    kinds = [SCALAR_KIND[t] if isinstance(t, ScalarClass) else info(plain_dtype(t)).kind for t in types]
+    return op.promotion is Promotion.ALWAYS_BOOL and op.arity > 1 and set(kinds) <= {"bool", "int", "uint"}
+
+
+def _key(given: Operand) -> Type:
+    """What stands for an integer that is compared: a dtype of its own; what is beyond all is as good as infinite."""
+    if isinstance(given, ScalarClass) and given is not ScalarClass.BOOL:
+        rung = INTEGER_LADDER[given]
+        return ScalarClass.FLOAT32 if rung is None else typed_scalar(rung)
+    return given
+
+
+def _check_number(op: Op, position: int, number: Number, dtype: np.dtype) -> None:
+    as_number(number, dtype, op.name)
+    if op.refuse_scalar is not None:
+        op.refuse_scalar(op, position, number, dtype)
+
+
+def _shown(given: Operand, operand: object) -> str:
+    if isinstance(given, ScalarClass):
+        return repr(operand)
+    return f"0-d {given.dtype.name}" if isinstance(given, ZeroDim) else given.name
+
+
+def _of_the_op(op: Op, rules: Semantics, common: np.dtype, typing: Typing) -> list[str]:
+    """What the op's own rule adds to the common dtype."""
+    found: list[str] = []
+    taken, compute = computed_as(op, rules, common), typing.casts[op.masks][-1]
+    if taken != common:
+        found.append(f"{op.name} takes {common.name} as {taken.name}")
+    if compute != taken and op.name in rules.wide_numbers and any(len(casts) == 1 for casts in typing.casts):
+        found.append(f"the number is taken in {compute.name} and not rounded to {taken.name}")
+    if compute != taken:
+        found.append(f"{taken.name} computes in {compute.name}, and the result is rounded once")
+    if op.exponents:
+        found.append("the exponent is an int64, and takes no part")
+    if typing.result != taken:
+        found.append(f"the result of {op.name} is {typing.result.name}")
+    return found

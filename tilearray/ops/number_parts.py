@@ -1,0 +1,108 @@
+"""Rows of the op table: rounding, and the parts of numbers: sign, exponent, real and imaginary part.
+
+Each row is the public function of its name; `tilearray.ops.arithmetic` tells what a row is, and gathers the table.
+"""
+
+from __future__ import annotations
+
+from tilearray.ops.op import ANY, NUMERIC, REAL, F, I, Op
+from tilearray.ops.typing import Promotion
+
+DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = Promotion.DEFAULT, Promotion.INT_TO_FLOAT, Promotion.ALWAYS_BOOL
+COMPLEX_TO_FLOAT, ALWAYS_FLOAT = Promotion.COMPLEX_TO_FLOAT, Promotion.ALWAYS_FLOAT
+ALWAYS_INT32 = Promotion.ALWAYS_INT32
+
+_BITS = {
+    "float8_e4m3fn": "tl.int8, 0x7F, 0x7E",
+    "float8_e5m2": "tl.int8, 0x7F, 0x7C",
+    "float16": "tl.int16, 0x7FFF, 0x7C00",
+    "bfloat16": "tl.int16, 0x7FFF, 0x7F80",
+    "float32": "tl.int32, 0x7FFFFFFF, 0x7F800000",
+    "float64": "tl.int64, 0x7FFFFFFFFFFFFFFF, 0x7FF0000000000000",
+}
+"""How kernels read a float as an integer: its type, the bits below the sign, and the greatest code that is no NaN."""
+
+
+def _on_bits(function: str, operands: str) -> dict[str, str]:
+    """Calls of a device function that works on the bits of a float, one for each dtype."""
+    return {name: f"{function}({operands}, {bits})" for name, bits in _BITS.items()}
+
+
+# fmt: off
+# name, summary, arity, kinds, promotion, then what is special to the row
+
+# rounding to integers
+floor = Op("floor", "The largest integer that is not above x, in x's dtype.", 1, I | F, DEFAULT,
+           triton={"any": "{x}", "float": "tl.math.floor({x})"},
+           example=("ta.floor(ta.asarray([1.5, -1.5]))", "Array([ 1., -2.], dtype=float32, device='cpu')"))
+ceil = Op("ceil", "The smallest integer that is not below x, in x's dtype.", 1, I | F, DEFAULT,
+          triton={"any": "{x}", "float": "tl.math.ceil({x})"},
+          example=("ta.ceil(ta.asarray([1.5, -1.5]))", "Array([ 2., -1.], dtype=float32, device='cpu')"))
+trunc = Op("trunc", "The integer next to x toward 0, in x's dtype.", 1, I | F, DEFAULT,
+           triton={"any": "{x}", "float": "libdevice.trunc({x})"},
+           example=("ta.trunc(ta.asarray([1.5, -1.5]))", "Array([ 1., -1.], dtype=float32, device='cpu')"))
+round = Op("round", "The integer nearest to x, half to even, in x's dtype; complex numbers part by part.",
+           1, NUMERIC, DEFAULT, ufunc="rint",
+           triton={"any": "{x}", "float": "libdevice.rint({x})", "complex": "complex_round({x})"},
+           example=("ta.round(ta.asarray([0.5, 1.5]))", "Array([0., 2.], dtype=float32, device='cpu')"))
+
+# classes of floats
+isnan = Op("isnan", "Whether a value is NaN.", 1, ANY, ALWAYS_BOOL,
+           triton={"any": "{x} != {x}", "complex": "complex_isnan({x})"},
+           example=("ta.isnan(ta.asarray([1.0, float('nan')]))", "Array([False,  True], dtype=bool, device='cpu')"))
+isinf = Op("isinf", "Whether a value is infinite.", 1, ANY, ALWAYS_BOOL,
+           triton={"any": "{x} != {x}", "float": "is_infinite({x})", "complex": "complex_isinf({x})"},
+           example=("ta.isinf(ta.asarray([1.0, -float('inf')]))", "Array([False,  True], dtype=bool, device='cpu')"))
+isfinite = Op("isfinite", "Whether a value is neither infinite nor NaN.", 1, ANY, ALWAYS_BOOL,
+              triton={"any": "{x} == {x}", "float": "is_finite({x})", "complex": "complex_isfinite({x})"},
+              example=("ta.isfinite(ta.asarray([1.0, float('nan')]))",
+                       "Array([ True, False], dtype=bool, device='cpu')"))
+
+# sign
+sign = Op("sign", "-1, 0 or 1 with the sign of x, NaN for NaN; x / abs(x) for complex numbers.", 1, NUMERIC, DEFAULT,
+          triton={"int": "sign_int({x})", "uint": "sign_int({x})", "float": "sign_float({x})",
+                  "complex": "complex_sign({x})"},
+          example=("ta.sign(ta.asarray([-3, 0, 5]))", "Array([-1,  0,  1], dtype=int64, device='cpu')"))
+signbit = Op("signbit", "Whether the sign bit is set, of zeros and NaN, too.", 1, I | F, ALWAYS_BOOL, narrow=True,
+             triton={"int": "{x} < 0", "uint": "{x} != {x}", **_on_bits("sign_bit", "{x}")},
+             example=("ta.signbit(ta.asarray([0.0, -0.0]))", "Array([False,  True], dtype=bool, device='cpu')"))
+copysign = Op("copysign", "The magnitude of x1 with the sign of x2.", 2, REAL, INT_TO_FLOAT, narrow=True,
+              triton=_on_bits("copy_sign", "{x}, {y}"),
+              example=("ta.copysign(ta.asarray([1.0, 2.0]), -0.0)", "Array([-1., -2.], dtype=float32, device='cpu')"))
+heaviside = Op("heaviside", "0 below 0, 1 above, x2 at 0 itself.", 2, REAL, INT_TO_FLOAT,
+               triton={"float": "heaviside({x}, {y})"},
+               example=("ta.heaviside(ta.asarray([-2.0, 0.0, 2.0]), 0.5)",
+                        "Array([0. , 0.5, 1. ], dtype=float32, device='cpu')"))
+
+# significand and exponent
+nextafter = Op("nextafter", "The value next to x1 toward x2, of the common dtype, however narrow.", 2, REAL,
+               INT_TO_FLOAT, narrow=True,
+               triton=_on_bits("next_after", "{x}, {y}"),
+               example=("ta.nextafter(ta.asarray([1.0]), 2.0)", "Array([1.0000001], dtype=float32, device='cpu')"))
+ldexp = Op("ldexp", "x1 * 2**x2, of x1's dtype; x2 is an integer.", 2, REAL, INT_TO_FLOAT, exponents=1,
+           triton={"float": "libdevice.ldexp({x}, exponent_int32({y}))"},
+           example=("ta.ldexp(ta.asarray([0.75]), 4)", "Array([12.], dtype=float32, device='cpu')"))
+frexp_mantissa = Op("frexp_mantissa", "The first of two results: x / 2**exponent, in [0.5, 1) or 0.", 1, REAL,
+                    INT_TO_FLOAT, part_of="frexp",
+                    triton={"float": "frexp_mantissa({x})"},
+                    example=("ta.frexp(ta.asarray([12.0]))[0]", "Array([0.75], dtype=float32, device='cpu')"))
+frexp_exponent = Op("frexp_exponent", "The second of two results: the exponent; 0 for 0, infinity and NaN.", 1, REAL,
+                    ALWAYS_INT32, part_of="frexp",
+                    triton={"float": "frexp_exponent({x})"},
+                    example=("ta.frexp(ta.asarray([12.0]))[1]", "Array([4], dtype=int32, device='cpu')"))
+
+# complex numbers
+real = Op("real", "The real part.", 1, NUMERIC, COMPLEX_TO_FLOAT,
+          triton={"any": "{x}", "complex": "complex_real({x})"},
+          example=("ta.real(ta.asarray([3 + 4j]))", "Array([3.], dtype=float32, device='cpu')"))
+imag = Op("imag", "The imaginary part, 0 for real numbers.", 1, NUMERIC, COMPLEX_TO_FLOAT,
+          triton={"any": "zero_like({x})", "complex": "complex_imag({x})"},
+          example=("ta.imag(ta.asarray([3 + 4j]))", "Array([4.], dtype=float32, device='cpu')"))
+conj = Op("conj", "The complex conjugate.", 1, NUMERIC, DEFAULT, ufunc="conjugate",
+          triton={"any": "{x}", "complex": "complex_conj({x})"},
+          example=("ta.conj(ta.asarray([3 + 4j]))", "Array([3.-4.j], dtype=complex64, device='cpu')"))
+angle = Op("angle", "The angle of a complex number in radians; pi for negative real numbers.", 1, ANY, ALWAYS_FLOAT,
+           exact=False, domain=(-100.0, 100.0),
+           triton={"float": "libdevice.atan2(zero_like({x}), {x})", "complex": "complex_angle({x})"},
+           example=("ta.angle(ta.asarray([1j]))", "Array([1.5707964], dtype=float32, device='cpu')"))
+# fmt: on

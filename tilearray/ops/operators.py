@@ -1,0 +1,145 @@
+"""The methods behind Python's operators, made from rows of the op table.
+
+The method of an operator *is* the plan-cache hit: one dictionary lookup an operand, and the call of the plan, which
+does the rest. A Python number is looked up by its class. What is not found goes the whole way through
+`tilearray.ops.op`. An operand of an unknown type gets ``NotImplemented``, so that its own reflected operator has
+its turn; an array of a library that we know is an error that says what to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tilearray.engine.context import STATE
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import OperandError, ScalarOverflowError
+from tilearray.functions import linalg
+from tilearray.ops.numbers import type_name
+from tilearray.ops.op import Op, execute
+from tilearray.promotion.scalars import classify
+
+_NUMBERS = frozenset({bool, int, float, complex})
+_KNOWN_ELSEWHERE = ("numpy", "torch", "cupy", "jax", "jaxlib", "numba", "pandas")
+
+
+def operator_of(op: Op) -> Callable[[Any, Any], Any]:
+    """Return the method of a binary operator."""
+    state_in_force = STATE.get
+
+    def method(self: Any, other: Any, /) -> Any:
+        kind = other.__class__
+        state = state_in_force()
+        try:
+            plan = state.plans[op][self._signature][other._signature if kind is self.__class__ else kind]
+        except KeyError:
+            plan = None
+        if plan is not None:
+            try:
+                return plan.call(state.stream, self, other)
+            except ScalarOverflowError:  # the number fits another dtype, or is an error
+                plan = None
+        return execute(op, (self, other)) if takes(op, other) else NotImplemented
+
+    return method
+
+
+def reflected_operator_of(op: Op) -> Callable[[Any, Any], Any]:
+    """Return the method of a binary operator whose first operand does not know Arrays."""
+    state_in_force = STATE.get
+
+    def method(self: Any, other: Any, /) -> Any:
+        state = state_in_force()
+        try:
+            plan = state.plans[op][other.__class__][self._signature]
+        except KeyError:
+            plan = None
+        if plan is not None:
+            try:
+                return plan.call(state.stream, other, self)
+            except ScalarOverflowError:
+                plan = None
+        return execute(op, (other, self)) if takes(op, other) else NotImplemented
+
+    return method
+
+
+def in_place_operator_of(op: Op) -> Callable[[Any, Any], Any]:
+    """Return the method of an in-place operator: the result is written where `self` lies, its dtype unchanged."""
+    state_in_force, into = STATE.get, op.into
+
+    def method(self: Any, other: Any, /) -> Any:
+        kind = other.__class__
+        state = state_in_force()
+        signature = self._signature
+        try:
+            plan = state.plans[into][signature][signature][other._signature if kind is self.__class__ else kind]
+        except KeyError:
+            plan = None
+        if plan is not None:
+            try:
+                return plan.call(state.stream, self, self, other)
+            except ScalarOverflowError:
+                plan = None
+        return execute(op, (self, other), self) if takes(op, other) else NotImplemented
+
+    return method
+
+
+def unary_operator_of(op: Op) -> Callable[[Any], Any]:
+    """Return the method of a unary operator."""
+    state_in_force = STATE.get
+
+    def method(self: Any, /) -> Any:
+        state = state_in_force()
+        try:
+            plan = state.plans[op][self._signature]
+        except KeyError:
+            plan = None
+        return execute(op, (self,)) if plan is None else plan.call(state.stream, self)
+
+    return method
+
+
+def matrix_operators() -> tuple[Callable[[Any, Any], Any], ...]:
+    """Return the methods of ``@``: the operator, its reflected form and its in-place form."""
+
+    def operator(self: Any, other: Any, /) -> Any:
+        return linalg.matmul(self, other) if _is_matrix(other) else NotImplemented
+
+    def reflected(self: Any, other: Any, /) -> Any:
+        return linalg.matmul(other, self) if _is_matrix(other) else NotImplemented
+
+    def in_place(self: Any, other: Any, /) -> Any:
+        return linalg.multiply_into(self, other) if _is_matrix(other) else NotImplemented
+
+    return operator, reflected, in_place
+
+
+def _is_matrix(other: object) -> bool:
+    """Whether ``@`` takes `other`; a number or an array of another library is an error that says what to write."""
+    if isinstance(other, ArrayBase):
+        return True
+    if classify(other) is not None or issubclass(type(other), np.generic):
+        raise OperandError(f"matmul: expected an Array beside '@', got {type_name(other)}; write x * y")
+    _refuse_known("matmul", "@", other)
+    return False
+
+
+def takes(op: Op, other: object) -> bool:
+    """Whether an operator takes `other`; an array of another library is an error that says what to write."""
+    if other.__class__ in _NUMBERS or isinstance(other, (ArrayBase, np.generic)) or classify(other) is not None:
+        return True
+    _refuse_known(op.name, op.operator, other)
+    return False
+
+
+def _refuse_known(name: str, symbol: str, other: object) -> None:
+    """Raise OperandError for a sequence, or an array of a library that we know."""
+    if issubclass(type(other), (list, tuple)) or type(other).__module__.partition(".")[0] in _KNOWN_ELSEWHERE:
+        raise OperandError(
+            f"{name}: the operands of {symbol!r} are a tilearray Array and {type_name(other)}; "
+            f"write ta.asarray(y) for the latter"
+        )
