@@ -23,12 +23,12 @@ from typing import Any
 import tilearray as ta
 from tilearray import dtypes
 from tilearray.commands.cache import warm
+from tilearray.creation import ranges
 from tilearray.errors import TileArrayError
-from tilearray.functions import ranges
 from tilearray.functions.indexing import gather
 from tilearray.geometry.loop import layout_class, make_loop
 from tilearray.ops import OPS
-from tilearray.ops.options import variant
+from tilearray.ops.variants import variant
 from tilearray.promotion.systems import SEMANTICS
 from tilearray_cuda.kernel import fixed_by_loop
 from tilearray_cuda.kernels.casts import UnsupportedCastError
@@ -37,7 +37,7 @@ from tilearray_cuda.kernels.spec import make_spec
 
 ARCHITECTURES = (80, 90, 120)
 EXTENTS = (3, 5, 1009, 1013)
-SIZES = {"int8": 1, "int16": 2, "float32": 4, "float64": 8}
+SIZES = (ta.int8, ta.int16, ta.float32, ta.float64)
 
 
 def requests(sample: bool) -> Iterator[tuple[Any, Any, tuple[bool, ...]]]:
@@ -82,13 +82,14 @@ def of_row(row: Any, layouts: list[str], semantics: Any) -> Iterator[tuple[Any, 
 def moving() -> Iterator[tuple[Any, Any, tuple[bool, ...]]]:
     """Yield the kernels of gathers, scatters and ranges over a few loops."""
     made = []
-    for dtype, index, checked in itertools.product(SIZES, (("int64",), ("uint64", "int32")), (False, True)):
-        made += [gather._gathering(dtype, index, checked), gather._placing(index, checked)]
-        made += [gather._scattering(dtype, is_number) for is_number in (False, True)]
-    made += [ranges._stepping(carrier, dtype) for carrier in ("int64", "uint64", "float64") for dtype in SIZES]
-    made += [ranges._spacing(dtype, down) for dtype in SIZES for down in (False, True)]
+    for dtype, index, checked in itertools.product(SIZES, ((ta.int64,), (ta.uint64, ta.int32)), (False, True)):
+        made += [gather.gathering(dtype, index, checked), gather.placing(index, checked)]
+        made += [gather.scattering(dtype, is_number) for is_number in (False, True)]
+    made += [ranges.stepping(carrier, dtype) for carrier in (ta.int64, ta.uint64, ta.float64) for dtype in SIZES]
+    made += [ranges.spacing(dtype, down) for dtype in SIZES for down in (False, True)]
     shapes = (((1000,), (1,)), ((96, 640), (640, 1)), ((640, 96), (1, 640)), ((4, 30, 40), (1200, 1, 30)))
-    for body, (shape, strides), aligned in itertools.product(dict.fromkeys(made), shapes, (True, False)):
+    for operation, (shape, strides), aligned in itertools.product(dict.fromkeys(made), shapes, (True, False)):
+        body = operation.graph
         arrays = len(body.outputs) + sum(kind == "array" for kind, _ in body.inputs)
         others = [(0,) * (len(shape) - 1) + (1,)] * (arrays - 1)
         yield body, layout_class(make_loop(shape, [strides, *others])), (aligned,) * arrays

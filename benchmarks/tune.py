@@ -17,9 +17,10 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import tilearray as ta
+from tilearray.engine.expression import Expression
+from tilearray.engine.operation import expression_of
 from tilearray.geometry.loop import Loop, layout_class, make_loop
 from tilearray.ops import arithmetic
-from tilearray.ops.typing import Body, body_of
 from tilearray_cuda import kernel
 from tilearray_cuda.kernels import disk_cache, source
 from tilearray_cuda.kernels.compile import cubin_of
@@ -120,7 +121,7 @@ def operation_of(case: Case, dtype: str) -> Operation:
     strides = [each._signature.layout.broadcast_to(out.shape).strides for each in arrays]
     loop = make_loop(out.shape, strides)
     aligned = tuple((each._address + shift * each.itemsize) % 16 == 0 for each, shift in zip(arrays, loop.shifts))
-    body: Body = body_of(op, ta.get_semantics(), tuple([x.dtype for x in operands]), out.dtype)
+    body: Expression = expression_of(op, ta.get_semantics(), tuple([x.dtype for x in operands]), out.dtype)
     return Operation(arrays, loop, make_spec(body, layout_class(loop), aligned))
 
 

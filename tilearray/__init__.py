@@ -6,6 +6,20 @@ broadcast, and run as one kernel on any layout. See `tilearray.ops.arithmetic` f
 
 from tilearray import cuda as cuda
 from tilearray.array import Array
+from tilearray.creation.asarray import asarray, from_dlpack
+from tilearray.creation.fills import (
+    arange,
+    empty,
+    empty_like,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from tilearray.creation.triangular import eye, meshgrid, tril, triu
 from tilearray.dtypes import (
     bfloat16,
     complex64,
@@ -56,19 +70,9 @@ from tilearray.errors import (
     TileArrayError,
     WriteError,
 )
+from tilearray.frameworks import array_agnostic, to_cupy, to_jax, to_torch
 from tilearray.functions import inspection as _inspection
-from tilearray.functions.creation import (
-    arange,
-    empty,
-    empty_like,
-    full,
-    full_like,
-    linspace,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
+from tilearray.functions.conversion import astype, set_transfer_guard, to_device, to_numpy
 from tilearray.functions.indexing.gather import set_index_check
 from tilearray.functions.indexing.take import take, take_along_axis
 from tilearray.functions.inspection import array_namespace_info as __array_namespace_info__
@@ -95,11 +99,7 @@ from tilearray.functions.reductions import all, any, count_nonzero, max, mean, m
 from tilearray.functions.scans import cumulative_prod, cumulative_sum, diff
 from tilearray.functions.searching import argmax, argmin, argsort, nonzero, searchsorted, sort
 from tilearray.functions.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
-from tilearray.functions.triangular import eye, meshgrid, tril, triu
 from tilearray.geometry.layout import broadcast_shapes
-from tilearray.interchange.asarray import asarray, from_dlpack
-from tilearray.interchange.export import astype, set_transfer_guard, to_device, to_numpy
-from tilearray.interchange.to_frameworks import array_agnostic, to_cupy, to_jax, to_torch
 from tilearray.ops.arithmetic import (
     abs,
     add,

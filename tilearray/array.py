@@ -14,15 +14,11 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import OperandError
-from tilearray.functions import inspection, linalg, manipulation, numpy_dispatch, printing
+from tilearray.functions import conversion, inspection, linalg, manipulation, numpy_dispatch, printing
 from tilearray.functions.indexing import assign, views
-from tilearray.interchange import cuda_array_interface, export
-from tilearray.ops import arithmetic, composed
-from tilearray.ops.op import Op, copy_of
-from tilearray.ops.operators import (
+from tilearray.functions.operators import (
     in_place_operator_of,
     matrix_operators,
     operator_of,
@@ -30,6 +26,10 @@ from tilearray.ops.operators import (
     takes,
     unary_operator_of,
 )
+from tilearray.interchange import cuda_array_interface
+from tilearray.ops import arithmetic, composed
+from tilearray.ops.execute import copy_of
+from tilearray.ops.op import Op
 
 Binary = Callable[[Any, Any], Any]
 
@@ -70,51 +70,6 @@ class Array(ArrayBase):
 
     # ------------------------------------------------------------------ attributes
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extent of every axis."""
-        return self._signature.layout.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The distance between neighbours along every axis, in elements."""
-        return self._signature.layout.strides
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self._signature.layout.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._signature.layout.size
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of the elements."""
-        return self._signature.dtype
-
-    @property
-    def device(self) -> Device:
-        """The device that holds the memory."""
-        return self._signature.device
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes per element."""
-        return self._signature.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements: size times itemsize."""
-        return self._signature.nbytes
-
-    @property
-    def offset(self) -> int:
-        """The position of element ``[0, ..., 0]`` in the buffer, in elements."""
-        return self._offset // max(self._signature.itemsize, 1)
-
     T = property(views.transposed, doc="The view with its axes reversed.")
 
     @property
@@ -125,12 +80,12 @@ class Array(ArrayBase):
     @property
     def real(self) -> Array:
         """The real part, a view; of real arrays the array itself."""
-        return export.part(self, 0)
+        return conversion.part(self, 0)
 
     @property
     def imag(self) -> Array:
         """The imaginary part, a view; complex arrays only."""
-        return export.part(self, 1)
+        return conversion.part(self, 1)
 
     # ------------------------------------------------------------------ views and copies
 
@@ -166,19 +121,19 @@ class Array(ArrayBase):
         self, dtype: Any, /, *, copy: bool = True, device: Any = None, rounding: Any = None, saturate: bool = False
     ) -> Array:
         """Return the values in another dtype, each rounded once; floats saturate in integers, and NaN becomes 0."""
-        return export.astype(self, dtype, copy=copy, device=device, rounding=rounding, saturate=saturate)
+        return conversion.astype(self, dtype, copy=copy, device=device, rounding=rounding, saturate=saturate)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
         """Return the array on another device: itself where it is there already, else a copy."""
-        return export.to_device(self, device, stream=stream)
+        return conversion.to_device(self, device, stream=stream)
 
     def item(self, *index: int) -> Any:
         """Return the one element, or the element at an index, as a Python number."""
-        return export.item(self, *index)
+        return conversion.item(self, *index)
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
-        return export.tolist(self)
+        return conversion.tolist(self)
 
     # ------------------------------------------------------------------ Python protocols
 
@@ -198,26 +153,26 @@ class Array(ArrayBase):
         return (self[position] for position in range(self.shape[0]))
 
     def __contains__(self, value: Any, /) -> bool:
-        return export.contains(self, value)
+        return conversion.contains(self, value)
 
     def __bool__(self) -> bool:
-        return bool(export.single(self, "bool"))
+        return bool(conversion.single(self, "bool"))
 
     def __int__(self) -> int:
-        return int(export.single(self, "int"))
+        return int(conversion.single(self, "int"))
 
     def __float__(self) -> float:
-        return float(export.single(self, "float"))
+        return float(conversion.single(self, "float"))
 
     def __complex__(self) -> complex:
-        return complex(export.single(self, "complex"))
+        return complex(conversion.single(self, "complex"))
 
     def __index__(self) -> int:
         if self.shape or dtypes.info(self.dtype).kind not in ("int", "uint"):
             raise OperandError(
                 f"index: expected a 0-d integer array, got {self.dtype.name} of shape {self.shape}; write int(x)"
             )
-        return int(export.single(self, "index"))
+        return int(conversion.single(self, "index"))
 
     def __repr__(self) -> str:
         return printing.array_repr(self)
@@ -235,7 +190,7 @@ class Array(ArrayBase):
         return memo.setdefault(id(self), self.copy())
 
     def __reduce__(self) -> tuple[Callable[..., Array], tuple[Any, ...]]:
-        return export.rebuild, (export.to_numpy(self), str(self.device))
+        return conversion.rebuild, (conversion.to_numpy(self), str(self.device))
 
     # ------------------------------------------------------------------ exchange
 
@@ -243,7 +198,7 @@ class Array(ArrayBase):
         return inspection.namespace(api_version)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return export.as_ndarray(self, dtype, copy)
+        return conversion.as_ndarray(self, dtype, copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return numpy_dispatch.from_ufunc(ufunc, method, inputs, kwargs)
@@ -259,10 +214,10 @@ class Array(ArrayBase):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        return export.to_dlpack(self, stream, max_version, dl_device, copy)
+        return conversion.to_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return export.dlpack_device(self)
+        return conversion.dlpack_device(self)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -257,16 +257,6 @@ def handle_of(s: object, function: str) -> int:
     return _LEGACY if handle == _LEGACY_ALIAS else int(handle)
 
 
-def stream_on(handle: int, device: Device) -> int:
-    """Return a stream's handle if it is a stream of a device, else that of the device's default stream."""
-    if not handle:
-        return _LEGACY
-    _backend(device, "stream")  # initialises the driver
-    from tilearray_cuda.runtime.streams import device_of
-
-    return handle if device_of(handle) == device.index else _LEGACY
-
-
 def current_stream() -> Stream:
     """Return the stream in force: that of the innermost ``with ta.cuda.stream(s):`` block, else the default stream.
 

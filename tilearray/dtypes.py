@@ -14,6 +14,7 @@ so never imports a framework.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
@@ -395,3 +396,30 @@ def _is_kind(row: DTypeInfo, kind: object) -> bool:
         return row.dtype == as_dtype(kind, "isdtype")
     except DTypeError as error:
         raise DTypeError(f"{error}; or a kind: {', '.join(map(repr, KINDS))}") from None
+
+
+KIND_NAMES = {
+    "bool": "bool",
+    "int": "signed integer",
+    "uint": "unsigned integer",
+    "float": "float",
+    "complex": "complex",
+}
+"""The kinds of dtypes, in words."""
+
+
+def kinds_in_words(kinds: Collection[str]) -> str:
+    """Return kinds for an error message.
+
+    >>> kinds_in_words({"float", "int"})
+    'signed integer, float'
+    """
+    return ", ".join(words for kind, words in KIND_NAMES.items() if kind in kinds)
+
+
+def check_arithmetic(function: str, dtype: np.dtype) -> None:
+    """Raise DTypeError if a dtype is for storage only."""
+    if not info(dtype).arithmetic:
+        raise DTypeError(
+            f"{function}: {dtype.name} is a storage dtype, it is not computed with; write x.astype('float32') first"
+        )

@@ -93,3 +93,13 @@ class ExpressionError(TileArrayError, ValueError):
 
 class OperandError(TileArrayError, TypeError):
     """An operand is neither a tilearray Array nor a Python or NumPy number."""
+
+
+def type_name(value: object) -> str:
+    """Return the name of a value's type for an error message, with its module unless that is builtins.
+
+    >>> type_name(3), type_name(__import__("fractions").Fraction(1))
+    ('int', 'fractions.Fraction')
+    """
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

@@ -14,12 +14,12 @@ import numpy as np
 
 from tilearray_cuda.errors import NoDeviceError
 from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
-from tilearray_cuda.runtime.index_errors import Reports
+from tilearray_cuda.runtime.index_errors import IndexErrors
 from tilearray_cuda.runtime.memory import allocators
 from tilearray_cuda.runtime.memory.allocator import Allocator, Statistics
 from tilearray_cuda.runtime.memory.buffers import Buffer
 from tilearray_cuda.runtime.staging import Staging, download_array, upload_array
-from tilearray_cuda.runtime.streams import Events, home_of
+from tilearray_cuda.runtime.streams import Events, device_of, home_of
 
 
 class CudaDevice:
@@ -41,6 +41,10 @@ class CudaDevice:
         ``buffer.stream != stream``, and before memory is handed to other libraries.
     """
 
+    indexing = None
+    on_host = False
+    approximates = True
+
     def __init__(self, index: int) -> None:
         attribute = api.CUdevice_attribute
         self.index = index
@@ -54,7 +58,8 @@ class CudaDevice:
         self.events = Events(self.context)
         self.memory = Allocator(self)
         self.staging = Staging(self)
-        self.reports = Reports(self)
+        self.index_errors = IndexErrors(self)
+        self.call_writer = self
         self.allocate = self.memory.allocate
         self.join = self.memory.join
 
@@ -66,11 +71,18 @@ class CudaDevice:
 
     # ------------------------------------------------------------------ kernels
 
-    def compile(self, body: Any, layout_class: Any, aligned: tuple[bool, ...], /) -> Any:
-        """Return the kernel of a body for every loop of one layout class."""
+    def loop_class(self, loop: Any, /) -> Any:
+        """Return all facts of a loop that a kernel's code may depend on."""
+        from tilearray.geometry.loop import class_key
+
+        return class_key(loop)
+
+    def compile(self, expression: Any, loop_class: Any, aligned: tuple[bool, ...], /) -> Any:
+        """Return the kernel of an expression for every loop of one class."""
+        from tilearray.geometry.loop import LayoutClass
         from tilearray_cuda import kernel
 
-        return kernel.compile_kernel(self, body, layout_class, aligned)
+        return kernel.compile_kernel(self, expression, LayoutClass(*loop_class), aligned)
 
     def bind(self, compiled: Any, loop: Any, /) -> Any:
         """Fix the loop of a kernel: the result takes a stream, then a buffer (or number) and an offset each."""
@@ -85,6 +97,10 @@ class CudaDevice:
         return compiled.written_out(rule)
 
     # ------------------------------------------------------------------ copies
+
+    def own_stream(self, stream: int, /) -> int:
+        """Return a stream's handle if it is one of this GPU, else the default stream."""
+        return stream if stream and device_of(stream) == self.index else 0
 
     def to_numpy(
         self,
@@ -110,7 +126,7 @@ class CudaDevice:
         stream = home_of(buffer) if stream is None else stream
         self.join(buffer, stream)
         found = download_array(self.staging, buffer.pointer + offset, shape, strides, dtype, stream)
-        self.reports.check()
+        self.index_errors.check()
         return found
 
     def from_numpy(self, array: np.ndarray, /, *, copy: bool = True, stream: int = 0) -> tuple[Buffer, int]:
@@ -152,7 +168,7 @@ class CudaDevice:
         check_fork("cuCtxSynchronize")
         with Current(self.context):
             call(api.cuCtxSynchronize)
-        self.reports.check()
+        self.index_errors.check()
 
     def statistics(self) -> Statistics:
         """Return what memory is held."""

@@ -37,12 +37,12 @@ Step = tuple[Callable[..., Any], np.dtype, tuple[int, ...]]
 class Kernel:
     """A body with its functions looked up."""
 
-    def __init__(self, body: Any) -> None:
-        kinds = [("array", name) for name in body.output_dtypes] + list(body.inputs)
+    def __init__(self, expression: Any) -> None:
+        kinds = [("array", name) for name in expression.output_dtypes] + list(expression.inputs)
         self.operands = [(kind, dtype_named(name)) for kind, name in kinds]
-        self.stores: tuple[int, ...] = body.outputs
-        self.steps = _steps(body)
-        self.direct = _single_call(body)
+        self.stores: tuple[int, ...] = expression.outputs
+        self.steps = _steps(expression)
+        self.direct = _single_call(expression)
         last = len(self.steps) - 1
         self.writes_in_place = self.stores == (last,) and not isinstance(self.steps[last], int)
 
@@ -56,13 +56,19 @@ class Kernel:
             return _bind_binary(self.direct, shape, *slots)
         return _bind_direct(self.direct, shape, slots)
 
-    def evaluate(self, outs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
-        """Compute every node and store the outputs; a last node that is the only output writes in place."""
+    def evaluate(self, outs: list[np.ndarray], inputs: list[np.ndarray], first: int = 0) -> None:
+        """Compute every node and store the outputs; a last node that is the only output writes in place.
+
+        `first` is the position of the block's first element in a dense output.
+        """
         values: list[np.ndarray] = []
         final = len(self.steps) - 1 if self.writes_in_place else -1
         for position, step in enumerate(self.steps):
             if isinstance(step, int):
                 values.append(inputs[step])
+                continue
+            if step is None:
+                values.append(np.arange(first, first + outs[0].size).reshape(outs[0].shape))
                 continue
             function, dtype, arguments = step
             operands = [values[argument] for argument in arguments]
@@ -75,20 +81,27 @@ class Kernel:
                 np.copyto(out, values[store])
 
 
-def _steps(body: Any) -> list[int | Step]:
-    """Look up the functions of a body's nodes; an input stays its position."""
-    steps: list[int | Step] = []
+def _steps(expression: Any) -> list[int | Step | None]:
+    """Look up the functions of an expression's nodes. An input is its position, the index of an element is None."""
+    steps: list[int | Step | None] = []
     dtypes: list[np.dtype] = []
-    for kind, what, *rest in body.nodes:
-        if kind == "input":
-            dtypes.append(dtype_named(body.inputs[what][1]))
-            steps.append(what)
-        elif kind == "cast":
-            dtypes.append(dtype_named(rest[0]))
-            steps.append((_cast(dtypes[what], dtypes[-1], *rest[1:]), dtypes[-1], (what,)))
-        else:
-            dtypes.append(dtype_named(rest[1]))
-            steps.append((FUNCTIONS[what], dtypes[-1], rest[0]))
+    for node in expression.nodes:
+        match node:
+            case ("input", position):
+                dtypes.append(dtype_named(expression.inputs[position][1]))
+                steps.append(position)
+            case ("index",):
+                dtypes.append(np.dtype(np.int64))
+                steps.append(None)
+            case ("cast", argument, dtype, *how):
+                target = dtype_named(dtype)
+                steps.append((_cast(dtypes[argument], target, *how), target, (argument,)))
+                dtypes.append(target)
+            case ("call", name, arguments, dtype, _):
+                dtypes.append(dtype_named(dtype))
+                steps.append((FUNCTIONS[name], dtypes[-1], arguments))
+            case _:
+                raise NotImplementedError(f"{node[0]}: the host runs no such node; it indexes with NumPy")
     return steps
 
 
@@ -101,13 +114,13 @@ def _cast(source: np.dtype, target: np.dtype, *how: Any) -> Callable[..., Any]:
     return function
 
 
-def _single_call(body: Any) -> Callable[..., Any] | None:
+def _single_call(expression: Any) -> Callable[..., Any] | None:
     """The function of a body that is one call on its inputs in their order, or a copy; else None."""
-    *inputs, last = body.nodes
+    *inputs, last = expression.nodes
     if last[0] == "input":
         return FUNCTIONS["identity"]
     in_order = tuple(range(len(inputs)))
-    plain = last[0] == "call" and last[2] == in_order and body.outputs == (len(inputs),)
+    plain = last[0] == "call" and last[2] == in_order and expression.outputs == (len(inputs),)
     return FUNCTIONS[last[1]] if plain and all(node[0] == "input" for node in inputs) else None
 
 
@@ -156,9 +169,11 @@ def _bind_blocks(kernel: Kernel, shape: tuple[int, ...], slots: list[Slot]) -> L
 
     def launch(stream: Any, *operands: Any) -> None:
         arrays = _arrays(shape, slots, operands)
+        first = 0
         for block in _blocks(shape):
             parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays
-            _quietly(kernel.evaluate, parts[:outputs], parts[outputs:])
+            _quietly(kernel.evaluate, parts[:outputs], parts[outputs:], first)
+            first += parts[0].size
 
     return launch
 

@@ -22,7 +22,7 @@ def test_plans_are_those_of_the_call_and_made_anew():
     a + b.T
     for _ in range(2):
         result, plans = planned(lambda: ta.sqrt(a + b.T) + a)
-        assert [plan.op.name for plan in plans] == ["add", "add", "sqrt"]
+        assert [plan.operation.name for plan in plans] == ["add", "add", "sqrt"]
         assert ta.to_numpy(result).tolist() == [[0.0] * 4] * 3
     assert planned(lambda: a.T)[1] == []
 
@@ -70,7 +70,7 @@ def test_the_source_is_one_that_is_compiled_ahead(layout: str):
     rows = warm.rows_of(warm.ROWS["add"], [ta.float32], False)
     ahead = {source.text for source, _ in warm.select(rows, [layout], [90], ta.get_semantics()).jobs}
     _, plans = planned(calls[layout])
-    assert plans[-1].op.name == "add"
+    assert plans[-1].operation.name == "add"
     assert kernel_source(plans[-1]) in ahead
 
 
@@ -80,12 +80,14 @@ def test_the_architecture_is_the_gpus_or_an_h200s():
     device = Device("gpu of another kind", 0)
     device._backend = type("Backend", (), {"arch": 120})()  # type: ignore[assignment]
     signature = warm.signature_of(plan.signature.layout, plan.signature.dtype, device)
-    elsewhere = Plan(plan.op, plan.body, plan.loop, signature, None, plan.call)
+    elsewhere = Plan(plan.operation, plan.expression, plan.loop, signature, None, plan.call)
     assert architecture_of(elsewhere) == 120
 
 
 def test_nodes_that_move_elements_are_written_as_indices():
     _, (plan,) = planned(lambda: ta.asarray([1, 2], device="cpu").copy())
     nodes = (("index",), ("cast", 0, "int32"), ("gather", 0, 1))
-    moving = Plan(plan.op, replace(plan.body, nodes=nodes, outputs=(2,)), plan.loop, plan.signature, None, plan.call)
+    moving = Plan(
+        plan.operation, replace(plan.expression, nodes=nodes, outputs=(2,)), plan.loop, plan.signature, None, plan.call
+    )
     assert stages(moving)[1] == "body    out0: int64 = x0[int32(index)]"

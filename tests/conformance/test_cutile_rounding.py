@@ -28,9 +28,10 @@ from cuda.tile._ir import arithmetic_ops as arithmetic
 from cuda.tile._ir import ops_utils
 from support.cutile import DTYPES, FP8, INTEGERS, answer, emit_nothing, tile_of
 
+from tilearray.engine.operation import expression_of
 from tilearray.ops import PUBLIC
-from tilearray.ops.options import MODES, cast_choice, variant
-from tilearray.ops.typing import body_of
+from tilearray.ops.options import MODES, cast_choice
+from tilearray.ops.variants import variant
 from tilearray.promotion.systems import CUTILE
 
 CHOICES = [None, *RoundingMode]
@@ -76,7 +77,7 @@ def theirs(name: str, dtype: str, mode: Any, flush: bool) -> bool:
 def ours(name: str, dtype: str, mode: Any, flush: bool) -> bool:
     op = PUBLIC[name]
     try:
-        body_of(variant(op, mode, flush), CUTILE, (dtype_of(dtype),) * op.arity, None)
+        expression_of(variant(op, mode, flush), CUTILE, (dtype_of(dtype),) * op.arity, None)
     except ta.TileArrayError:
         return False
     return True
@@ -124,7 +125,7 @@ def test_nan_of_integers() -> None:
     for dtype in (*INTEGERS, "float16", "float64"):
         found = arithmetic.binary_arithmetic_tensorlike("min", tile_of(dtype), tile_of(dtype), propagate_nan=False)
         assert answer(lambda found=found: found.get_type().tensor_dtype()) == dtype
-        assert body_of(variant(ta.minimum, propagate_nan=False), CUTILE, (dtype_of(dtype),) * 2, None)
+        assert expression_of(variant(ta.minimum, propagate_nan=False), CUTILE, (dtype_of(dtype),) * 2, None)
 
 
 # --- casts ----------------------------------------------------------------------------------------------------------

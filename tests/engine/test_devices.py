@@ -14,29 +14,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.elsewhere import Elsewhere
 
 import tilearray as ta
+from tilearray.creation.asarray import converted
 from tilearray.engine.devices import CPU, Device, as_device, using_device
 from tilearray.errors import DeviceError, DeviceUnavailableError, ImplicitTransferError, OperandError
-from tilearray.interchange import export
-from tilearray.interchange.asarray import converted
+from tilearray.functions import conversion
 
 devices: Any = sys.modules["tilearray.engine.devices"]  # as an attribute it is the function of that name
 
 INDEX = itertools.count(5)
-
-
-class Elsewhere:
-    """The host's backend, but for what crosses the border."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(CPU.backend, name)
-
-    def from_numpy(self, array: np.ndarray, *, copy: bool, stream: Any = None) -> Any:
-        return CPU.backend.from_numpy(array, copy=True)
-
-    def to_numpy(self, *view: Any) -> np.ndarray:
-        return CPU.backend.to_numpy(*view).copy("K")
 
 
 @pytest.fixture
@@ -52,7 +40,7 @@ def elsewhere(monkeypatch) -> Device:
 def as_found(monkeypatch) -> None:
     """Whatever a test sets is as it was afterwards."""
     monkeypatch.setattr(devices, "_default", devices._default)
-    monkeypatch.setattr(export, "_guard", "error")
+    monkeypatch.setattr(conversion, "_guard", "error")
 
 
 def test_devices_have_names():

@@ -7,8 +7,7 @@ import random
 import pytest
 
 import tilearray as ta
-from tilearray.engine import caches
-from tilearray.ops import numbers
+from tilearray.engine import caches, execute
 from tilearray.promotion.systems import SEMANTICS
 
 DTYPES = ("bool", "int8", "uint8", "int64", "uint64", "float16", "bfloat16", "float32", "float64", "complex64")
@@ -27,7 +26,7 @@ def outcome(op, x, number, reflected):
 
 def forget():
     caches.PLANS.clear()
-    numbers._DECIDES.clear()
+    execute._DECIDES.clear()
 
 
 @pytest.mark.parametrize("name", SEMANTICS)

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import tilearray as ta
-from tilearray.engine import caches, signature
+from tilearray.engine import caches, operation, signature
 from tilearray.engine.caches import PlanTree, TwoGenerations
-from tilearray.ops import typing
 
 THREADS = 16
 
@@ -73,9 +72,9 @@ def test_one_array_read_by_all():
 def test_plans_and_signatures_that_are_evicted_all_the_time(monkeypatch):
     """Caches of four entries, shared by threads that each bring forty shapes: every call misses, none is wrong."""
     plans = PlanTree(4)
-    monkeypatch.setattr("tilearray.ops.op.PLANS", plans)
+    monkeypatch.setattr("tilearray.engine.execute.PLANS", plans)
     monkeypatch.setattr(signature, "SIGNATURES", TwoGenerations(4))
-    monkeypatch.setattr(typing, "BODIES", TwoGenerations(4))
+    monkeypatch.setattr(operation, "EXPRESSIONS", TwoGenerations(4))
     monkeypatch.setattr("tilearray.engine.plan.KERNELS", TwoGenerations(4))
     caches.PLANS.clear()
 

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from support.elsewhere import Elsewhere
 
 import tilearray as ta
 from tilearray.engine.devices import _DEVICES, CPU, Device
@@ -149,7 +150,7 @@ ELSEWHERE = Device("cuda", 7654322)  # one object for all tests: signatures are 
 @pytest.fixture
 def elsewhere(monkeypatch) -> Device:
     """A device that is not the host, though its memory is."""
-    monkeypatch.setattr(ELSEWHERE, "_backend", CPU.backend)
+    monkeypatch.setattr(ELSEWHERE, "_backend", Elsewhere())
     monkeypatch.setitem(_DEVICES, ELSEWHERE.name, ELSEWHERE)
     return ELSEWHERE
 

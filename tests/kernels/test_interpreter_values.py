@@ -21,7 +21,7 @@ from support.oracles.calls import Operand, disagreements, predict, predict_astyp
 from support.oracles.formats import ARITHMETIC, FORMATS, dtype_of, exact, kind_of, limits_of, width_of
 from support.oracles.rules import COMPARISONS, RULES, TRUNCATING
 
-from tilearray.ops.typing import Body
+from tilearray.engine.expression import Expression
 
 pytestmark = needs_triton
 
@@ -251,12 +251,12 @@ def test_every_float16_and_many_float32_to_8_bits(target: str, interpreter: Inte
 # --- device functions, called directly ------------------------------------------------------------------------------
 
 
-def calling(template: str, inputs: list[str], returns: str) -> Body:
+def calling(template: str, inputs: list[str], returns: str) -> Expression:
     """A body that calls an expression on its inputs."""
     nodes = [("input", position) for position in range(len(inputs))]
     call = ("call", "probe", tuple(range(len(inputs))), returns, template)
     kinds = tuple(("array", name) for name in inputs)
-    return Body(kinds, (*nodes, call), (len(inputs),), (returns,), (None,) * len(inputs), dtype_of(returns))
+    return Expression(kinds, (*nodes, call), (len(inputs),), (returns,), (None,) * len(inputs), dtype_of(returns))
 
 
 def rounded_to_odd(value: Fraction, precision: int, lowest: int, largest: float) -> float:

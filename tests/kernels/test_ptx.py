@@ -18,10 +18,10 @@ from support.oracles.rules import RULES, TRUNCATING
 from support.processes import in_fresh_python
 
 from tilearray import ops
+from tilearray.creation.ranges import _spacing, _stepping
+from tilearray.engine.expression import Expression
 from tilearray.errors import TileArrayError
 from tilearray.functions.indexing.gather import _gathering, _placing, _scattering
-from tilearray.functions.ranges import _spacing, _stepping
-from tilearray.ops.typing import Body
 from tilearray_cuda.kernels import compile as compiling
 
 pytestmark = needs_triton
@@ -112,7 +112,7 @@ def test_compiling_twice_gives_the_same_code() -> None:
 # --- rounding -------------------------------------------------------------------------------------------------------
 
 
-def product_and_difference(dtype: str) -> Body:
+def product_and_difference(dtype: str) -> Expression:
     """``x * y - z``, which invites contraction."""
     inputs = tuple(("array", dtype) for _ in range(3))
     nodes = (
@@ -120,7 +120,7 @@ def product_and_difference(dtype: str) -> Body:
         ("call", "multiply", (0, 1), dtype, "{x} * {y}"),
         ("call", "subtract", (3, 2), dtype, "{x} - {y}"),
     )
-    return Body(inputs, nodes, (4,), (dtype,), (None,) * 3, dtype_of(dtype))
+    return Expression(inputs, nodes, (4,), (dtype,), (None,) * 3, dtype_of(dtype))
 
 
 def test_nothing_is_contracted_between_operations(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,10 @@ from support.oracles.formats import dtype_of
 from support.rounding_cases import COMPUTED, DIRECTED, MODES, NARROW, OPS, WIDE, arithmetic, cast, selection
 
 import tilearray as ta
-from tilearray.ops.arithmetic import convert
-from tilearray.ops.options import Choice, derived, variant
-from tilearray.ops.typing import body_of
+from tilearray.engine.operation import expression_of
+from tilearray.ops.moves import convert
+from tilearray.ops.options import Choice
+from tilearray.ops.variants import derived, variant
 from tilearray.promotion.systems import ARRAY_API
 
 pytestmark = needs_triton
@@ -132,7 +133,7 @@ def _approximations() -> list[str]:
 
 def kernel_of(name: str, dtype: str, arch: int = 90, **options: object) -> Kernel:
     op = variant(getattr(ta, name), **options)  # type: ignore[arg-type]
-    body = body_of(op, ARRAY_API, (dtype_of(dtype),) * op.arity, None)
+    body = expression_of(op, ARRAY_API, (dtype_of(dtype),) * op.arity, None)
     return kernel_for(body, (100_000,), [(1,)] * (op.arity + 1), arch=arch)
 
 
@@ -170,7 +171,7 @@ def test_kernels_compile_for_every_architecture(name: str, dtype: str, options: 
 @pytest.mark.parametrize(("source", "target"), [("float64", "bfloat16"), ("float32", "float8_e5m2")])
 def test_casts_compile_for_every_architecture(source: str, target: str, arch: int) -> None:
     row = derived(convert, Choice("ra", saturate=True))
-    body = body_of(row, ARRAY_API, (dtype_of(source),), dtype_of(target))
+    body = expression_of(row, ARRAY_API, (dtype_of(source),), dtype_of(target))
     assert compiled(kernel_for(body, (100_000,), [(1,)] * 2, arch=arch), arch).cubin.startswith(b"\x7fELF")
 
 

@@ -14,9 +14,10 @@ import pytest
 from support.oracles.formats import Number, dtype_of
 from support.oracles.rules import RULES
 from tilearray import ops
+from tilearray.engine.expression import Expression
+from tilearray.engine.operation import expression_of
 from tilearray.geometry.loop import Loop, layout_class, make_loop
 from tilearray.ops import arithmetic
-from tilearray.ops.typing import Body, body_of
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.systems import SEMANTICS
 from tilearray_cuda.kernels.source import Source, generate
@@ -38,11 +39,13 @@ class Kernel(NamedTuple):
     loop: Loop
 
 
-def body_for(name: str, operands: Sequence[str | Number], out: str | None = None, semantics: str = "array-api") -> Body:
+def body_for(
+    name: str, operands: Sequence[str | Number], out: str | None = None, semantics: str = "array-api"
+) -> Expression:
     """The body of an op for operands given as the names of dtypes, or as numbers; ``astype`` is one of the ops."""
     op = arithmetic.convert if name == "astype" else arithmetic.assign if name == "identity" else ops.PUBLIC[name]
     types = tuple(dtype_of(given) if isinstance(given, str) else classify(given) for given in operands)
-    return body_of(op, SEMANTICS[semantics], types, None if out is None else dtype_of(out))  # type: ignore[arg-type]
+    return expression_of(op, SEMANTICS[semantics], types, None if out is None else dtype_of(out))  # type: ignore[arg-type]
 
 
 def operands_of(name: str, dtype: str) -> list[str]:
@@ -52,7 +55,7 @@ def operands_of(name: str, dtype: str) -> list[str]:
 
 
 def kernel_for(
-    body: Body,
+    body: Expression,
     shape: Sequence[int],
     strides: Sequence[Strides],
     *,

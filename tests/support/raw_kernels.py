@@ -15,7 +15,7 @@ import numpy as np
 from support.oracles.formats import ARITHMETIC
 from tilearray.errors import OperandError
 from tilearray.ops import PUBLIC
-from tilearray.ops.options import variant
+from tilearray.ops.variants import variant
 from tilearray_cuda.kernels.casts import MODES, UnsupportedCastError, cast_text
 from tilearray_cuda.kernels.schedules.tile_sizes import Tile
 from tilearray_cuda.kernels.source import Argument, Source, _helpers

@@ -14,6 +14,7 @@ from tilearray.commands.cache import warm
 from tilearray.engine.devices import Device
 from tilearray.engine.signature import signature_of
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.loop import LayoutClass, class_key
 
 _numbers = itertools.count()
 
@@ -26,6 +27,14 @@ class Gpu:
     """A GPU of sm_90 that finds kernels as any does, but has no memory and launches nothing."""
 
     index, arch = 0, 90
+    call_writer = index_errors = indexing = None
+    on_host, approximates = False, True
+
+    def loop_class(self, loop: Any) -> Any:
+        return class_key(loop)
+
+    def own_stream(self, stream: int) -> int:
+        return stream
 
     def allocate(self, nbytes: int, stream: object) -> Memory:
         pointer = next(_numbers) << 40
@@ -34,10 +43,10 @@ class Gpu:
     def from_numpy(self, array: np.ndarray, *, copy: bool, stream: object = None) -> tuple[Memory, int]:
         return self.allocate(array.nbytes, 0), 0
 
-    def compile(self, *request: Any) -> Any:
+    def compile(self, expression: Any, loop_class: Any, aligned: Any) -> Any:
         from tilearray_cuda import kernel
 
-        return kernel.compile_kernel(self, *request)
+        return kernel.compile_kernel(self, expression, LayoutClass(*loop_class), aligned)
 
     def bind(self, kernel: Any, loop: Any) -> Callable[..., None]:
         return lambda stream, *operands: None

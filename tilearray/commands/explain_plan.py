@@ -21,9 +21,9 @@ from typing import Any, cast
 
 from tilearray.engine.caches import PLANS, leaves
 from tilearray.engine.context import STATE
+from tilearray.engine.expression import Expression
 from tilearray.engine.plan import ALIGNED, Plan
 from tilearray.geometry.loop import LayoutCase, layout_class
-from tilearray.ops.typing import Body
 
 ARCHITECTURE = 90
 
@@ -40,7 +40,7 @@ def planned(compute: Callable[[], Any]) -> tuple[Any, list[Plan]]:
 
 def stages(plan: Plan) -> list[str]:
     """Return a line for each stage: dtypes, what is computed, the result, the collapsed loop and its layout class."""
-    body, loop, target = plan.body, plan.loop, plan.signature
+    body, loop, target = plan.expression, plan.loop, plan.signature
     arrays = [name for name, (kind, _) in zip(_inputs(body), body.inputs) if kind == "array"]
     strides = [f"{name} {given}" for name, given in zip(["out0", *arrays], loop.strides)]
     shape = " x ".join(map(str, loop.shape))
@@ -76,11 +76,11 @@ def kernel_source(plan: Plan) -> str:
     make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec
     if plan.loop.case is LayoutCase.EMPTY:
         return "# no elements: nothing is launched\n"
-    spec = make_spec(plan.body, layout_class(plan.loop), ALIGNED[: len(plan.loop.strides)])
+    spec = make_spec(plan.expression, layout_class(plan.loop), ALIGNED[: len(plan.loop.strides)])
     return generate(spec, architecture_of(plan)).text
 
 
-def _inputs(body: Body) -> list[str]:
+def _inputs(body: Expression) -> list[str]:
     return [f"x{position}" for position in range(len(body.inputs))]
 
 
@@ -89,7 +89,7 @@ def _operand(name: str, given: tuple[str, str]) -> str:
     return f"{name}: {dtype}{' (a number)' if kind == 'scalar' else ''}"
 
 
-def _expression(body: Body, position: int) -> str:
+def _expression(body: Expression, position: int) -> str:
     """A node of the body with all that it is computed from; a cast is written as a call of the dtype, with its mode."""
     kind, *rest = body.nodes[position]
     if kind == "input":

@@ -25,15 +25,15 @@ from tilearray.commands.eval import command
 from tilearray.commands.eval.vocabulary import CONSTANTS, FUNCTIONS
 from tilearray.commands.text import listed
 from tilearray.engine.caches import KERNELS, PLANS, RECIPES
+from tilearray.engine.operation import EXPRESSIONS
 from tilearray.engine.signature import SIGNATURES
-from tilearray.ops.typing import BODIES
 from tilearray.promotion.systems import SEMANTICS
 
 CACHES = {  # two generations each
     "plans": PLANS,
     "recipes": RECIPES,
     "signatures": SIGNATURES,
-    "bodies": BODIES,
+    "bodies": EXPRESSIONS,
     "kernels": KERNELS,
 }
 

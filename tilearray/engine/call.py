@@ -1,45 +1,42 @@
 """Plans -> calls: a function of a stream and operands that checks what depends on memory, launches, returns the result.
 
-Whether a target may be written and whether it shares memory with an operand, and whether a Python number fits, is all
-that a plan cannot know. A backend may write the whole call out (`bind_call`; `bind_new`, for any loop of a kernel),
-which saves half the host time of a small operation; `_through` does the same for one that only launches.
+A plan cannot know three things: whether a target may be written, whether it shares memory with an operand, and whether a
+Python number fits. A backend may write the whole call (`tilearray.engine.backend.CallWriter`), which saves half the host
+time of a small operation; `_call` does the same for a backend that only launches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilearray.engine.backend import Backend, Call, Gap, Kernel, Launch
 from tilearray.engine.caches import TwoGenerations
-from tilearray.engine.devices import Launch
+from tilearray.engine.expression import Expression
+from tilearray.engine.operation import Operation
 from tilearray.engine.signature import ArrayBase, Signature, empty_array
-from tilearray.promotion.scalars import Number, as_number
+from tilearray.geometry.loop import Loop
+from tilearray.promotion.scalars import Number
 
-if TYPE_CHECKING:
-    from tilearray.geometry.loop import Loop
-    from tilearray.ops.op import Op
-    from tilearray.ops.typing import Body
-
-Call = Callable[..., Any]
 Take = Callable[[Any], Number]
-Gap = tuple[int, int, bool]
-"""An operand shares memory with the target if its address is between two distances from the target's, in bytes; and
-whether it is the same view if the distance is 0."""
+Careful = Callable[[Any, Sequence[Any], Any], Any]
+"""``careful(operation, operands, out)`` runs an operation on a target that must be checked, or that shares memory."""
 
 
 class Rule(NamedTuple):
-    """What all calls of a body have in common.
+    """What all calls of an expression have in common.
 
     Attributes
     ----------
     numbers : tuple
         For the output and each operand None, or what checks a Python number and returns what is passed for it.
     raw : bool
-        Whether an int for an integer dtype, and a float for a float, may be passed without that, if it fits.
+        Whether an int for an integer dtype, and a float for a float, may be passed without that check, if it fits.
     whole : callable
-        ``whole(operands, out)`` goes the whole way: checks the target, copies operands that it shares memory with.
+        ``whole(operands, out)`` goes the whole way: checks the target, copies operands that share its memory.
     """
 
     numbers: tuple[Take | None, ...]
@@ -51,46 +48,38 @@ RULES: TwoGenerations[Rule] = TwoGenerations(2048)
 BindNew = Callable[[Any, Signature], Call]
 
 
-def rule_of(op: Op, body: Body) -> Rule:
-    """Return the rule of a body, the same object for all of its calls."""
-    found = RULES.get(body)
+def rule_of(operation: Operation, expression: Expression, careful: Careful) -> Rule:
+    """Return the rule of an expression, the same object for all of its calls."""
+    found = RULES.get(expression)
     if found is None:
-        takes = [dtype and _take(op, position, dtype) for position, dtype in enumerate(body.scalar_dtypes)]
-        found = RULES.put(body, Rule((None, *takes), op.refuse_scalar is None, op.execute))
+        takes = [dtype and _take(operation, position, dtype) for position, dtype in enumerate(expression.scalar_dtypes)]
+        rule = Rule((None, *takes), operation.passes_numbers, partial(careful, operation))
+        found = RULES.put(expression, rule)
     return found
 
 
-def call_of(rule: Rule, loop: Loop, kernel: Any, keys: Sequence[Any], target: Signature, *, new: bool) -> Call:
+def call_of(rule: Rule, loop: Loop, kernel: Kernel, keys: Sequence[Any], target: Signature, *, new: bool) -> Call:
     """Return the call of a kernel over a loop; without a kernel there is nothing to launch."""
     signature = target if new else None
     if kernel is None:
-        return _through(_nothing, rule, signature, (None,) * len(rule.numbers))
+        return _call(_nothing, rule, signature, (None,) * len(rule.numbers))
     gaps = () if new else (None, *[_gap(target, key) if isinstance(key, Signature) else None for key in keys])
     backend = target.device.backend
-    bind_call = getattr(backend, "bind_call", None)
-    if bind_call is None:
-        return _through(backend.bind(kernel, loop), rule, signature, gaps)
-    return bind_call(kernel, loop, rule, signature, gaps)
+    if backend.call_writer is None:
+        return _call(backend.bind(kernel, loop), rule, signature, gaps)
+    return backend.call_writer.bind_call(kernel, loop, rule, signature, gaps)
 
 
-def bind_new(backend: Any, kernel: Any, rule: Rule) -> BindNew:
-    """Return what makes a call of a kernel, a loop that begins where its operands do, and the signature to make."""
-    written_out = getattr(backend, "bind_new", None)
-    if written_out is not None:
-        return written_out(kernel, rule)
-    return lambda loop, signature: _through(backend.bind(kernel, loop), rule, signature, ())
+def bind_new(backend: Backend, kernel: Kernel, rule: Rule) -> BindNew:
+    """Return what makes a call of a kernel from a loop that starts at its operands, and the signature to make."""
+    if backend.call_writer is not None:
+        return backend.call_writer.bind_new(kernel, rule)
+    return lambda loop, signature: _call(backend.bind(kernel, loop), rule, signature, ())
 
 
-def _take(op: Op, position: int, dtype: np.dtype) -> Take:
+def _take(operation: Operation, position: int, dtype: np.dtype) -> Take:
     """What checks a Python number in place of an operand."""
-
-    def take(number: Number) -> Number:
-        checked = as_number(number, dtype, op.name)
-        if op.refuse_scalar is not None:
-            op.refuse_scalar(op, position, checked, dtype)
-        return checked
-
-    return take
+    return lambda number: operation.number(position, number, dtype)
 
 
 def _gap(target: Signature, operand: Signature) -> Gap:
@@ -105,7 +94,7 @@ def _nothing(stream: Any, *operands: Any) -> None:
     """The launch of an empty loop."""
 
 
-def _through(launch: Launch, rule: Rule, signature: Signature | None, gaps: tuple[Gap | None, ...]) -> Call:
+def _call(launch: Launch, rule: Rule, signature: Signature | None, gaps: tuple[Gap | None, ...]) -> Call:
     """The call of a backend that only launches."""
     takes, whole = rule.numbers[1:], rule.whole
 

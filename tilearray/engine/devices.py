@@ -1,8 +1,7 @@
 """Devices: where an Array's memory lives, and which backend works there.
 
 A `Device` is interned, so identity means equality and a plan key hashes it in nanoseconds. Its backend is a package of
-its own and is imported when the device is first used, never before: ``import tilearray`` loads no driver. A backend
-offers the calls of `Backend`; everything that it receives is plain: integers, strings and tuples.
+its own and is imported when the device is first used, never before: ``import tilearray`` loads no driver.
 """
 
 from __future__ import annotations
@@ -13,56 +12,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
+from tilearray.engine.backend import Backend
 from tilearray.errors import DeviceError, DeviceUnavailableError
 
 ENVIRONMENT_VARIABLE = "TILEARRAY_DEVICE"
 BACKENDS = {"cpu": "tilearray_host", "cuda": "tilearray_cuda"}
-
-
-class Buffer(Protocol):
-    """Memory on one device: kept alive by every view of it."""
-
-    @property
-    def pointer(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def readonly(self) -> bool: ...
-
-
-Launch = Callable[..., None]
-Stream = Any
-"""What orders the work of a device: for cuda the handle of a stream, an int; the host has none and ignores it."""
-
-
-class Backend(Protocol):
-    """What a device must be able to do. All of it is plain: integers, strings, tuples and the backend's own objects."""
-
-    def allocate(self, nbytes: int, stream: Stream, /) -> Buffer:
-        """Return uninitialised memory of `nbytes` bytes, aligned for every dtype."""
-        ...
-
-    def compile(self, body: Any, layout_class: Any, aligned: tuple[bool, ...], /) -> Any:
-        """Turn an expression body into a kernel for every loop of one layout class."""
-        ...
-
-    def bind(self, kernel: Any, loop: Any, /) -> Launch:
-        """Fix the loop of a kernel: the result is called with a stream, then a buffer or number and an offset each."""
-        ...
-
-    def to_numpy(
-        self, buffer: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, /
-    ) -> Any:
-        """Return a host ndarray of a strided view: the same memory where the device is the host, else a copy."""
-        ...
-
-    def from_numpy(self, array: Any, /, *, copy: bool, stream: Stream = None) -> tuple[Buffer, int]:
-        """Return a buffer that holds `array`'s elements at its strides, and the byte offset of element 0."""
-        ...
-
-    def from_device(self, other: Any, buffer: Any, offset: int, nbytes: int, /, *, stream: Stream = None) -> Buffer:
-        """Return a copy of bytes of another device of the same backend; a backend of one device has no such call."""
-        ...
 
 
 class Placed(Protocol):
@@ -85,14 +39,14 @@ class Device:
     Device('cpu')
     """
 
-    __slots__ = ("_backend", "index", "kinds", "name", "type", "wants_alignment")
+    __slots__ = ("_backend", "index", "name", "traits", "type", "wants_alignment")
 
     def __init__(self, type_: str, index: int) -> None:
         self.type = type_
         self.index = index
         self.name = type_ if type_ == "cpu" else f"{type_}:{index}"
         self.wants_alignment = type_ != "cpu"
-        self.kinds: dict[Any, Any] = {}  # of the arrays on it: see `tilearray.engine.signature.Kind`
+        self.traits: dict[Any, Any] = {}  # of the arrays on it: see `tilearray.engine.signature.Traits`
         self._backend: Backend | None = None
 
     @property

@@ -1,10 +1,10 @@
 """Operands -> a frozen Plan: everything about a call that does not depend on addresses or values.
 
-A plan joins the two halves of a call that are decided apart: the `Body` (dtypes only) and the `Loop` (geometry only).
+A plan joins the two halves of a call that are decided apart: the `Expression` (dtypes only) and the `Loop` (geometry only).
 A kernel serves every loop of its layout class, so a shape that was never seen costs planning, not compilation::
 
     shapes, strides -> broadcast -> result layout -> collapsed loop -> layout class ─┐
-    dtypes, scalars -> result_type -> body ──────────────────────────────────────────┴-> kernel -> bound to the loop
+    dtypes, scalars -> result_type -> expression ──────────────────────────────────────────┴-> kernel -> bound to the loop
 
 A `Recipe` keeps what the lower line has found, for all operands of the same kinds, and the kernels of the patterns that
 it has met: most shapes never seen have the pattern of another one, and are bound to its kernel at once.
@@ -14,24 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from tilearray.engine.backend import Call, Kernel
 from tilearray.engine.caches import KERNELS, RECIPES
-from tilearray.engine.call import BindNew, Call, bind_new, call_of, rule_of
+from tilearray.engine.call import BindNew, Careful, bind_new, call_of, rule_of
 from tilearray.engine.devices import Device, common_device
-from tilearray.engine.signature import Kind, Signature, interned, kind_of
+from tilearray.engine.expression import Expression
+from tilearray.engine.operation import OperandType, Operation, TypedScalar, expression_of
+from tilearray.engine.signature import Signature, Traits, interned, traits_of
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import LayoutCase, LayoutClass, Loop, class_key
+from tilearray.geometry.loop import LayoutCase, Loop
 from tilearray.geometry.result import geometry_of
-from tilearray.ops.options import check_device
-from tilearray.ops.typing import Body, Type, TypedScalar, body_of
 from tilearray.promotion.operands import zero_dim
 from tilearray.promotion.scalars import ScalarClass
-
-if TYPE_CHECKING:
-    from tilearray.ops.op import Op
-    from tilearray.promotion.semantics import Semantics
+from tilearray.promotion.semantics import Semantics
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +38,7 @@ class Plan:
 
     Attributes
     ----------
-    op, body, loop
+    operation, expression, loop
         What was planned.
     signature : Signature
         Of the result, or of the target.
@@ -50,8 +48,8 @@ class Plan:
         ``call(stream, *operands)`` returns the result; ``call(stream, out, *operands)`` where there is a target.
     """
 
-    op: Op
-    body: Body
+    operation: Operation
+    expression: Expression
     loop: Loop
     signature: Signature
     kernel: Any
@@ -72,23 +70,25 @@ class Recipe:
 
     Attributes
     ----------
-    op, body, device
+    operation, expression, device
         What is computed, and where.
     rule : Rule
         What the calls check.
-    result : Kind
+    result : Traits
         Of the new array, or of the target.
     known : dict
         For a pattern of the operands' layouts the case of its loops, their kernel, and what makes calls of it.
     """
 
-    __slots__ = ("body", "device", "known", "op", "result", "rule")
+    __slots__ = ("device", "expression", "known", "operation", "result", "rule")
 
-    def __init__(self, op: Op, body: Body, device: Device, result: Kind) -> None:
-        self.op = op
-        self.body = body
+    def __init__(
+        self, operation: Operation, expression: Expression, device: Device, result: Traits, careful: Careful
+    ) -> None:
+        self.operation = operation
+        self.expression = expression
         self.device = device
-        self.rule = rule_of(op, body)
+        self.rule = rule_of(operation, expression, careful)
         self.result = result
         self.known: dict[int, tuple[LayoutCase, Any, BindNew]] = {}
 
@@ -110,20 +110,20 @@ class Recipe:
         else:
             signature = self._new_signature(written, keys)
         loop = _new_loop(Loop, (shape, strides, (0,) * len(strides), case, 32))
-        return Plan(self.op, self.body, loop, signature, kernel, bind_loop(loop, signature))
+        return Plan(self.operation, self.expression, loop, signature, kernel, bind_loop(loop, signature))
 
     def plan(self, keys: Sequence[Key], layouts: list[Layout], out: Signature | None) -> Plan:
         """Plan any call: all that depends on the layouts is decided here."""
         device = self.device
-        layout, loop = geometry_of(self.op.name, layouts, None if out is None else out.layout)
+        layout, loop = geometry_of(self.operation.name, layouts, None if out is None else out.layout)
         target = self._new_signature(layout, keys) if out is None else out
         kernel = None
         if loop.case is not LayoutCase.EMPTY:
             arrays = [target, *[key for key in keys if isinstance(key, Signature)]]
             aligned = _aligned(arrays, loop) if device.wants_alignment else ALIGNED[: len(arrays)]
-            kernel = kernel_of(self.body, loop, aligned, device)
+            kernel = kernel_of(self.expression, loop, aligned, device)
         call = call_of(self.rule, loop, kernel, keys, target, new=out is None)
-        return Plan(self.op, self.body, loop, target, kernel, call)
+        return Plan(self.operation, self.expression, loop, target, kernel, call)
 
     def _learn(self, pattern: int, plan: Plan) -> None:
         """Remember a plan for the loops of its pattern."""
@@ -133,44 +133,54 @@ class Recipe:
 
     def _new_signature(self, layout: Layout, keys: Sequence[Key]) -> Signature:
         """The signature of a new array: mostly that of an operand."""
-        kind = self.result
+        traits = self.result
         for key in keys:
-            if isinstance(key, Signature) and key.layout is layout and key.kind is kind and key.interned:
+            if isinstance(key, Signature) and key.layout is layout and key.traits is traits and key.interned:
                 return key
-        return interned(layout, kind)
+        return interned(layout, traits)
 
 
-def make_plan(op: Op, semantics: Semantics, keys: Sequence[Key], out: Signature | None) -> Plan:
-    """Plan `op` for operands of these keys; `out` is the target's signature, if there is a target."""
-    path: list[Any] = [op, semantics, None if out is None else out.kind]
+def make_plan(
+    operation: Operation, semantics: Semantics, keys: Sequence[Key], out: Signature | None, careful: Careful
+) -> Plan:
+    """Plan an operation for operands of these keys; `out` is the target's signature, if there is a target."""
+    path: list[Any] = [operation, semantics, None if out is None else out.traits]
     layouts: list[Layout] = []
     for key in keys:
         if isinstance(key, Signature):
-            path.append(key.kind)
+            path.append(key.traits)
             layouts.append(key.layout)
         else:
             path.append(key)
     known = tuple(path)
-    recipe: Recipe = RECIPES.get(known) or RECIPES.put(known, _recipe(*known))
+    recipe: Recipe = RECIPES.get(known) or RECIPES.put(known, _recipe(careful, *known))
     return recipe.plan_new(keys, layouts) if out is None else recipe.plan(keys, layouts, out)
 
 
-def _recipe(op: Op, semantics: Semantics, out: Kind | None, *kinds: Kind | ScalarClass | TypedScalar) -> Recipe:
-    """Decide all that kinds decide, or say why there is no such call."""
-    arrays = [kind for kind in kinds if isinstance(kind, Kind)]
-    device = common_device(op.name, arrays if out is None else [*arrays, out])
-    body = body_of(op, semantics, types_of(kinds, semantics), None if out is None else out.dtype)
-    check_device(op, device)
-    return Recipe(op, body, device, out or kind_of(body.result, device, True, all(kind.is_0d for kind in arrays)))
+def _recipe(
+    careful: Careful,
+    operation: Operation,
+    semantics: Semantics,
+    out: Traits | None,
+    *operands: Traits | ScalarClass | TypedScalar,
+) -> Recipe:
+    """Decide all that does not depend on layouts, or say why there is no such call."""
+    arrays = [operand for operand in operands if isinstance(operand, Traits)]
+    device = common_device(operation.name, arrays if out is None else [*arrays, out])
+    types = types_of(operands, semantics)
+    expression = expression_of(operation, semantics, types, None if out is None else out.dtype)
+    operation.check_device(device)
+    result = out or traits_of(expression.result, device, True, all(array.is_0d for array in arrays))
+    return Recipe(operation, expression, device, result, careful)
 
 
-def types_of(keys: tuple[Key | Kind, ...], semantics: Semantics) -> tuple[Type, ...]:
+def types_of(keys: tuple[Key | Traits, ...], semantics: Semantics) -> tuple[OperandType, ...]:
     """Return what decides dtypes of operands of these keys, under semantics that may tell 0-d arrays from others."""
-    kinds = [key.kind if isinstance(key, Signature) else key for key in keys]
-    return tuple([_type_of(kind, semantics.zero_dim) if isinstance(kind, Kind) else kind for kind in kinds])
+    found = [key.traits if isinstance(key, Signature) else key for key in keys]
+    return tuple([_type_of(key, semantics.zero_dim) if isinstance(key, Traits) else key for key in found])
 
 
-def _type_of(array: Kind, apart: bool) -> Type:
+def _type_of(array: Traits, apart: bool) -> OperandType:
     return zero_dim(array.dtype) if apart and array.is_0d else array.dtype
 
 
@@ -178,13 +188,14 @@ ALIGNED = (True,) * 64
 """For a device that does not care."""
 
 
-def kernel_of(body: Body, loop: Loop, aligned: tuple[bool, ...], device: Device) -> Any:
-    """Return the kernel of a body for the loop's layout class, compiled on the first call."""
-    shape_free = class_key(loop)
-    key = (body, shape_free, aligned, device.name)
+def kernel_of(expression: Expression, loop: Loop, aligned: tuple[bool, ...], device: Device) -> Kernel:
+    """Return the kernel of an expression for the class of a loop, compiled on the first call."""
+    backend = device.backend
+    loop_class = backend.loop_class(loop)
+    key = (expression, loop_class, aligned, device.name)
     kernel = KERNELS.get(key)
     if kernel is None:
-        kernel = KERNELS.put(key, device.backend.compile(body, LayoutClass(*shape_free), aligned))
+        kernel = KERNELS.put(key, backend.compile(expression, loop_class, aligned))
     return kernel
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import CPU, Device, as_device, default_device, devices
+from tilearray.engine.devices import Device, as_device, default_device, devices
 from tilearray.errors import DTypeError, OperandError
 from tilearray.functions.on_host import INDEX
 
@@ -26,7 +27,7 @@ _STANDARD: Final = (
 )
 
 
-def namespace(api_version: str | None) -> ModuleType:
+def namespace(api_version: str | None = None) -> ModuleType:
     """Return the module whose functions take an Array: what ``x.__array_namespace__()`` gives.
 
     Raises
@@ -40,14 +41,12 @@ def namespace(api_version: str | None) -> ModuleType:
     >>> ta.zeros(3).__array_namespace__() is ta
     True
     """
-    import tilearray
-
     if api_version is not None and api_version not in _VERSIONS:
         raise OperandError(
             f"__array_namespace__: expected a version of the array API standard, one of {', '.join(_VERSIONS)}, "
             f"got {api_version!r}; write api_version=None for {API_VERSION}"
         )
-    return tilearray
+    return sys.modules[__name__.partition(".")[0]]
 
 
 class Info:
@@ -64,8 +63,8 @@ class Info:
         >>> ta.__array_namespace_info__().capabilities()["max dimensions"]
         64
         """
-        on_host = default_device() is CPU
-        return {"boolean indexing": on_host, "data-dependent shapes": on_host, "max dimensions": 64}
+        counts = default_device().backend.indexing is not None
+        return {"boolean indexing": counts, "data-dependent shapes": counts, "max dimensions": 64}
 
     def default_device(self) -> Device:
         """Return the device on which new arrays are created."""

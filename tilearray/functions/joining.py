@@ -15,32 +15,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from tilearray.creation.asarray import asarray
+from tilearray.creation.fills import empty
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
-from tilearray.engine.signature import ArrayBase
-from tilearray.errors import DTypeError, OperandError, ShapeError
-from tilearray.functions.creation import empty
+from tilearray.engine.signature import A, ArrayBase
+from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.indexing.take import take
 from tilearray.functions.manipulation import _c_contiguous, _checked, expand_dims, reshape
 from tilearray.functions.on_host import on_host, values
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
-from tilearray.interchange.asarray import asarray
-from tilearray.ops.arithmetic import assign, convert
-from tilearray.ops.numbers import type_name
-from tilearray.ops.op import execute
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
-
+from tilearray.ops.execute import execute
+from tilearray.ops.moves import assign, convert
 
 # --- joining -------------------------------------------------------------------------------------------------------
 
 
-def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[A], /, *, axis: int | None = 0) -> A:
     """Return arrays one behind the other along an axis that they have.
 
     Parameters
@@ -85,7 +80,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     return _joined(parts, axis, "concat")
 
 
-def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+def stack(arrays: Sequence[A], /, *, axis: int = 0) -> A:
     """Return arrays of one shape side by side along a new axis.
 
     Parameters
@@ -123,7 +118,7 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
     return _joined([expand_dims(part, axis) for part in parts], axis, "stack")
 
 
-def _members(arrays: Any, function: str) -> list[Array]:
+def _members(arrays: Any, function: str) -> list[ArrayBase]:
     """The arrays of a sequence of at least one."""
     if isinstance(arrays, ArrayBase) or not isinstance(arrays, Iterable):
         raise OperandError(
@@ -155,14 +150,14 @@ def _advice(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> str:
     return f"axis {wrong} has {shape[wrong]} and {other[wrong]}: slice it, or write axis={wrong} to join along it"
 
 
-def _result(parts: Sequence[Array], shape: tuple[int, ...], function: str) -> Array:
+def _result(parts: Sequence[A], shape: tuple[int, ...], function: str) -> A:
     """Memory for all parts: of their common dtype, on their one device."""
     device = common_device(function, [part._signature for part in parts])
     dtype = STATE.get().semantics.result_type([part.dtype for part in parts], function)
     return empty(shape, dtype=dtype, device=device)
 
 
-def _joined(parts: Sequence[Array], axis: int, function: str) -> Array:
+def _joined(parts: Sequence[A], axis: int, function: str) -> A:
     """Parts that fit, each assigned to its slice of the result."""
     sizes = [part.shape[axis] for part in parts]
     shape = parts[0].shape
@@ -172,7 +167,7 @@ def _joined(parts: Sequence[Array], axis: int, function: str) -> Array:
     return result
 
 
-def _flattened(parts: Sequence[Array]) -> Array:
+def _flattened(parts: Sequence[A]) -> A:
     """All elements in one axis; slices of it take the shapes of the parts, which need no copy for that."""
     sizes = [part.size for part in parts]
     result = _result(parts, (sum(sizes),), "concat")
@@ -181,7 +176,7 @@ def _flattened(parts: Sequence[Array]) -> Array:
     return result
 
 
-def _cast(part: Array, target: Array) -> None:
+def _cast(part: A, target: A) -> None:
     """Assign in the common dtype, which `assign` may refuse: int8 with uint8 is uint8 in the semantics `triton`."""
     execute(convert, (part,), target)
 
@@ -193,7 +188,7 @@ def _all(axes: int) -> tuple[slice, ...]:
 # --- repeating -----------------------------------------------------------------------------------------------------
 
 
-def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
+def repeat(x: A, repeats: Any, /, *, axis: int | None = None) -> A:
     """Return an array with every element repeated, the copies next to each other.
 
     Parameters
@@ -231,7 +226,7 @@ def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
     return reshape(repeated, x.size * count if axis is None else _scaled(shape, last, count))
 
 
-def _each_repeated(x: Array, repeats: Any, axis: Any) -> Array:
+def _each_repeated(x: A, repeats: Any, axis: Any) -> A:
     """With a count for each element: what `take` returns for as many indices of each."""
     counts = values(on_host("repeat", repeats if isinstance(repeats, ArrayBase) else asarray(repeats, device="cpu")))
     flat, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "repeat"))
@@ -258,7 +253,7 @@ def _scaled(shape: tuple[int, ...], axis: int, count: int) -> tuple[int, ...]:
     return (*shape[:axis], shape[axis] * count, *shape[axis + 1 :])
 
 
-def tile(x: Array, repetitions: int | tuple[int, ...], /) -> Array:
+def tile(x: A, repetitions: int | tuple[int, ...], /) -> A:
     """Return copies of an array laid side by side like tiles.
 
     Parameters
@@ -293,7 +288,7 @@ def tile(x: Array, repetitions: int | tuple[int, ...], /) -> Array:
     return reshape(tiled, tuple([count * size for count, size in zip(counts, sizes)]))
 
 
-def _of_copies(x: Array, shape: tuple[int, ...], source: Array) -> Array:
+def _of_copies(x: A, shape: tuple[int, ...], source: A) -> A:
     """A new array like `x` of a shape, with `source` broadcast into it."""
     return execute(assign, (source,), empty(shape, dtype=x.dtype, device=x.device))
 
@@ -301,7 +296,7 @@ def _of_copies(x: Array, shape: tuple[int, ...], source: Array) -> Array:
 # --- rolling -------------------------------------------------------------------------------------------------------
 
 
-def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Array:
+def roll(x: A, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> A:
     """Return an array whose elements are moved along axes; what leaves at the end comes in at the start.
 
     Parameters
@@ -358,7 +353,7 @@ def _each(given: Any) -> list[Any]:
     return list(cast("list[Any]", given)) if isinstance(given, (tuple, list)) else [given]
 
 
-def _rolled(x: Array, shifts: Sequence[int]) -> Array:
+def _rolled(x: A, shifts: Sequence[int]) -> A:
     """Every combination of the parts of all axes, assigned to where it goes: 2**k of them for k axes that roll."""
     steps = [step % size if size else 0 for step, size in zip(shifts, x.shape)]
     if not any(steps):

@@ -8,23 +8,22 @@ are, narrower floats as float32, and the result is rounded once. Integers wrap; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from tilearray.engine.signature import A
 from tilearray.errors import ShapeError
 from tilearray.functions.manipulation import _checked, permute_dims
 from tilearray.functions.on_host import ANY, array_of, common_dtype, on_host, values
 from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
-from tilearray.ops.op import check_target, execute
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
+from tilearray.ops.execute import check_target, execute
+from tilearray.ops.moves import assign
 
 Host = np.ndarray[Any, np.dtype[Any]]
 
 
-def matmul(x1: Array, x2: Array, /) -> Array:
+def matmul(x1: A, x2: A, /) -> A:
     """Return the matrix product: what the operator ``@`` computes.
 
     Parameters
@@ -68,7 +67,7 @@ def matmul(x1: Array, x2: Array, /) -> Array:
     return _product("matmul", np.matmul, x1, x2)
 
 
-def matrix_transpose(x: Array, /) -> Array:
+def matrix_transpose(x: A, /) -> A:
     """Return the view with the last two axes exchanged: ``x.mT``.
 
     Raises
@@ -90,7 +89,7 @@ def matrix_transpose(x: Array, /) -> Array:
     return permute_dims(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
+def vecdot(x1: A, x2: A, /, *, axis: int = -1) -> A:
     """Return the dot products of vectors: the sum of ``conj(x1) * x2`` along an axis.
 
     Parameters
@@ -138,7 +137,7 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     return _product("vecdot", product, x1, x2)
 
 
-def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+def tensordot(x1: A, x2: A, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> A:
     """Return the sum of products over pairs of axes, which do not broadcast.
 
     Parameters
@@ -201,7 +200,7 @@ def _pairs(ndim1: int, ndim2: int, axes: Any) -> tuple[tuple[int, ...], tuple[in
     return tuple(range(ndim1 - count, ndim1)), tuple(range(count))
 
 
-def einsum(subscripts: str, /, *operands: Array) -> Array:
+def einsum(subscripts: str, /, *operands: A) -> A:
     """Return the sum of products that a subscript string describes, as `numpy.einsum` reads it.
 
     Parameters
@@ -250,14 +249,14 @@ def einsum(subscripts: str, /, *operands: Array) -> Array:
     return _product("einsum", product, *operands)
 
 
-def _product(function: str, compute: Callable[..., Any], *operands: Array) -> Array:
+def _product(function: str, compute: Callable[..., Any], *operands: A) -> A:
     """What NumPy computes of the operands in their common dtype."""
     dtype = common_dtype(function, [on_host(function, x).dtype for x in operands], ANY)
     with np.errstate(all="ignore"):
         return array_of(compute(*[values(x, dtype) for x in operands]), dtype, operands[0])
 
 
-def multiply_into(x1: Array, x2: Array) -> Array:
+def multiply_into(x1: A, x2: A) -> A:
     """Write the matrix product to where `x1` lies: ``x1 @= x2``.
 
     Raises
@@ -265,8 +264,6 @@ def multiply_into(x1: Array, x2: Array) -> Array:
     ShapeError
         If the product has another shape.
     """
-    from tilearray.ops.arithmetic import assign
-
     product = matmul(x1, x2)
     check_target("matmul", x1)
     if product.shape != x1.shape:

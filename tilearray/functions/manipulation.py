@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilearray import dtypes
-from tilearray.engine.signature import ArrayBase, check_alignment, placed
+from tilearray.engine.signature import A, ArrayBase, check_alignment, new_array, placed, signature_of
 from tilearray.errors import LayoutError, OperandError, ShapeError
 from tilearray.geometry.layout import Layout, as_shape, broadcast_shapes, resolve_shape
 from tilearray.geometry.shapes import as_ints, normalize_axis
-from tilearray.ops.op import execute
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
+from tilearray.ops.execute import execute
+from tilearray.ops.moves import assign
 
 Axes = int | Sequence[int]
 
 
-def _checked(x: Any, function: str) -> Array:
+def _checked(x: Any, function: str) -> ArrayBase:
     if not isinstance(x, ArrayBase):
         raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
     return x  # type: ignore[return-value]
 
 
-def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
+def permute_dims(x: A, /, axes: Sequence[int]) -> A:
     """Return the view whose axis ``i`` is axis ``axes[i]`` of `x`.
 
     Raises
@@ -42,7 +40,7 @@ def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
     return _checked(x, "permute_dims")._view(x._signature.layout.permute(axes))
 
 
-def transpose(x: Array, /, axes: Sequence[int] | None = None) -> Array:
+def transpose(x: A, /, axes: Sequence[int] | None = None) -> A:
     """Return the view with its axes permuted; reversed where `axes` is None.
 
     Examples
@@ -55,7 +53,7 @@ def transpose(x: Array, /, axes: Sequence[int] | None = None) -> Array:
     return x._view(layout.permute(range(layout.ndim)[::-1] if axes is None else axes))
 
 
-def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
+def moveaxis(x: A, source: Axes, destination: Axes, /) -> A:
     """Return the view with some axes moved, the others in their order.
 
     Examples
@@ -67,7 +65,7 @@ def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
     return _checked(x, "moveaxis")._view(x._signature.layout.moveaxis(source, destination))
 
 
-def expand_dims(x: Array, /, axis: Axes = 0) -> Array:
+def expand_dims(x: A, /, axis: Axes = 0) -> A:
     """Return the view with axes of size 1 inserted, at their positions in the result.
 
     Examples
@@ -79,7 +77,7 @@ def expand_dims(x: Array, /, axis: Axes = 0) -> Array:
     return _checked(x, "expand_dims")._view(x._signature.layout.expand_dims(axis))
 
 
-def squeeze(x: Array, /, axis: Axes | None = None) -> Array:
+def squeeze(x: A, /, axis: Axes | None = None) -> A:
     """Return the view without the named axes of size 1; without all of them where `axis` is None.
 
     Examples
@@ -91,7 +89,7 @@ def squeeze(x: Array, /, axis: Axes | None = None) -> Array:
     return _checked(x, "squeeze")._view(x._signature.layout.squeeze(axis))
 
 
-def reshape(x: Array, /, shape: Any, *, copy: bool | None = None) -> Array:
+def reshape(x: A, /, shape: Any, *, copy: bool | None = None) -> A:
     """Return the elements in C order in another shape.
 
     Parameters
@@ -128,15 +126,12 @@ def reshape(x: Array, /, shape: Any, *, copy: bool | None = None) -> Array:
     return _c_contiguous(x)._view(Layout.of(target))
 
 
-def _c_contiguous(x: Array) -> Array:
+def _c_contiguous(x: A) -> A:
     """A new array of the same elements in C order."""
-    from tilearray.functions.creation import empty
-    from tilearray.ops.arithmetic import assign
-
-    return execute(assign, (x,), empty(x.shape, dtype=x.dtype, device=x.device))
+    return execute(assign, (x,), new_array(x.__class__, signature_of(Layout.of(x.shape), x.dtype, x.device)))
 
 
-def broadcast_to(x: Array, /, shape: Any) -> Array:
+def broadcast_to(x: A, /, shape: Any) -> A:
     """Return the view of `x` repeated to a shape: stride 0, nothing copied. It cannot be written to.
 
     Raises
@@ -153,7 +148,7 @@ def broadcast_to(x: Array, /, shape: Any) -> Array:
     return _checked(x, "broadcast_to")._view(x._signature.layout.broadcast_to(as_shape(shape, "broadcast_to")))
 
 
-def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+def broadcast_arrays(*arrays: A) -> tuple[A, ...]:
     """Return views of all arrays, broadcast to their common shape.
 
     Examples
@@ -167,7 +162,7 @@ def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     return tuple(broadcast_to(x, shape) for x in arrays)
 
 
-def expand(x: Array, /, *shape: Any) -> Array:
+def expand(x: A, /, *shape: Any) -> A:
     """Return `x` broadcast to a shape in which -1 keeps an axis as it is, as torch's `expand` does.
 
     Examples
@@ -186,7 +181,7 @@ def expand(x: Array, /, *shape: Any) -> Array:
     return broadcast_to(x, tuple(old[axis - new] if size == -1 else size for axis, size in enumerate(given)))
 
 
-def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
+def flip(x: A, /, *, axis: Axes | None = None) -> A:
     """Return the view with the order along axes reversed; along all of them where `axis` is None.
 
     Examples
@@ -199,7 +194,7 @@ def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
     return x._view(layout, shift)
 
 
-def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: A, /, *, axis: int = 0) -> tuple[A, ...]:
     """Return the views of an array at each position along an axis, without that axis.
 
     Raises
@@ -218,7 +213,7 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple([x[(*before, position)] for position in range(x.shape[place])])
 
 
-def diagonal(x: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(x: A, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A:
     """Return the view of a diagonal of two axes, its axis last.
 
     Examples
@@ -231,7 +226,7 @@ def diagonal(x: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ar
     return x._view(layout, shift)
 
 
-def sliding_window_view(x: Array, /, window_shape: Any, axis: Axes | None = None) -> Array:
+def sliding_window_view(x: A, /, window_shape: Any, axis: Axes | None = None) -> A:
     """Return the view of all windows of a shape, the window's axes last. It cannot be written to.
 
     Examples
@@ -243,7 +238,7 @@ def sliding_window_view(x: Array, /, window_shape: Any, axis: Axes | None = None
     return _checked(x, "sliding_window_view")._view(x._signature.layout.sliding_window(window_shape, axis))
 
 
-def as_strided(x: Array, /, shape: Any, strides: Axes, offset: int = 0) -> Array:
+def as_strided(x: A, /, shape: Any, strides: Axes, offset: int = 0) -> A:
     """Return a view of any shape and strides of the memory behind `x`.
 
     Parameters
@@ -273,7 +268,7 @@ def as_strided(x: Array, /, shape: Any, strides: Axes, offset: int = 0) -> Array
     return x._view(layout, operator.index(offset))
 
 
-def view(x: Array, dtype: Any) -> Array:
+def view(x: A, dtype: Any) -> A:
     """Return the same bytes read as another dtype.
 
     Where the itemsize changes, the last axis shrinks or grows with it and must be dense.

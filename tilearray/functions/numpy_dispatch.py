@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 
 from tilearray.errors import OperandError
+from tilearray.functions.inspection import namespace
 from tilearray.geometry.shapes import normalize_axes
+from tilearray.ops import BY_UFUNC
 
 # --- ufuncs ----------------------------------------------------------------------------------------------------------
 
 
 def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``np.sin(x)``: run the op of the same name, so that the result is an Array."""
-    from tilearray.ops import BY_UFUNC
-
     if ufunc is np.divmod and method == "__call__" and not kwargs:
         return from_ufunc(np.floor_divide, method, inputs, {}), from_ufunc(np.remainder, method, inputs, {})
     if ufunc in (np.matmul, np.vecdot) and method == "__call__":
@@ -194,9 +194,7 @@ def _names() -> dict[Callable[..., Any], str]:
 
 
 def _ours(name: str) -> Callable[..., Any]:
-    import tilearray
-
-    return getattr(tilearray, name)
+    return getattr(namespace(), name)
 
 
 def _bound(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:

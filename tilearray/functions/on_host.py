@@ -12,22 +12,17 @@ function does, then hand ndarrays to NumPy. Three rules hold for all of them, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU
-from tilearray.engine.signature import A, ArrayBase, signature_of
-from tilearray.errors import DeviceError, DTypeError, OperandError
-from tilearray.geometry.layout import Layout
-from tilearray.interchange.export import astype, to_numpy
-from tilearray.ops.numbers import type_name
-from tilearray.ops.typing import opmath
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
+from tilearray.engine.signature import A, ArrayBase, from_host
+from tilearray.errors import DeviceError, DTypeError, OperandError, type_name
+from tilearray.functions.conversion import astype, to_numpy
+from tilearray.ops.promotion_methods import opmath
 
 REAL = ("bool", "int", "uint", "float")
 NUMERIC = ("int", "uint", "float", "complex")
@@ -39,7 +34,7 @@ _WORDS = {"bool": "bool", "int": "signed integer", "uint": "unsigned integer", "
 _INSTEAD = {"bool": "x.astype('int8')", "complex": "x.real, x.imag or ta.abs(x)", "float": "x.astype('int64')"}
 
 
-def on_host(function: str, x: Any) -> Array:
+def on_host(function: str, x: Any) -> ArrayBase:
     """Return `x` if it is an Array on the host, else say what to write.
 
     Examples
@@ -81,7 +76,7 @@ def common_dtype(function: str, given: Sequence[Any], kinds: Sequence[str]) -> n
     return dtype
 
 
-def values(x: Array, dtype: np.dtype | None = None) -> np.ndarray:
+def values(x: ArrayBase, dtype: np.dtype | None = None) -> np.ndarray:
     """Return the elements, rounded to `dtype` where it is given, as an ndarray that NumPy computes with.
 
     Examples
@@ -94,7 +89,7 @@ def values(x: Array, dtype: np.dtype | None = None) -> np.ndarray:
     return to_numpy(astype(rounded, opmath(rounded.dtype), copy=False))
 
 
-def truth(x: Array) -> np.ndarray:
+def truth(x: ArrayBase) -> np.ndarray:
     """Return whether each element is other than 0; NaN is."""
     return to_numpy(astype(x, dtypes.bool_, copy=False))
 
@@ -113,7 +108,4 @@ def array_of(host: Any, dtype: np.dtype, like: A) -> A:
     >>> array_of(np.float64(1.7), dtypes.float16, ta.zeros(3))
     Array(1.7, dtype=float16, device='cpu')
     """
-    dense = np.asarray(host, order="C")
-    buffer, offset = CPU.backend.from_numpy(dense, copy=False)
-    x = like._make(buffer, offset, signature_of(Layout.of(dense.shape), dense.dtype, CPU))
-    return astype(x, dtype, copy=False)  # type: ignore[arg-type,return-value]
+    return astype(from_host(np.asarray(host, order="C"), like.__class__), dtype, copy=False)

@@ -6,17 +6,13 @@ one element between them are fetched, which NumPy then summarises to the same te
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tilearray.interchange.export import to_numpy
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
+from tilearray.engine.signature import ArrayBase
+from tilearray.functions.conversion import to_numpy
 
 
-def array_repr(x: Array) -> str:
+def array_repr(x: ArrayBase) -> str:
     """Return the text of ``repr(x)``.
 
     Examples
@@ -36,14 +32,14 @@ def array_repr(x: Array) -> str:
     return f"{head}{body},{gap}{tail}"
 
 
-def array_str(x: Array) -> str:
+def array_str(x: ArrayBase) -> str:
     """Return the text of ``str(x)``."""
     if x.ndim == 0:
         return str(to_numpy(x))  # as NumPy's: the number itself, whatever the printoptions
     return "[]" if x.size == 0 else _text(x, " ", "")
 
 
-def _text(x: Array, separator: str, prefix: str) -> str:
+def _text(x: ArrayBase, separator: str, prefix: str) -> str:
     options = np.get_printoptions()
     summarised = x.size > options["threshold"]
     shown = _ends(x, 0, options["edgeitems"]) if summarised else to_numpy(x)
@@ -57,7 +53,7 @@ def _text(x: Array, separator: str, prefix: str) -> str:
     )
 
 
-def _ends(x: Array, axis: int, edge: int) -> np.ndarray:
+def _ends(x: ArrayBase, axis: int, edge: int) -> np.ndarray:
     """Return `x` with the inside of every long axis from `axis` on reduced to one element."""
     if axis == x.ndim:
         return to_numpy(x)

@@ -9,25 +9,22 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.context import STATE
-from tilearray.errors import OperandError, ShapeError
+from tilearray.engine.signature import A, ArrayBase
+from tilearray.errors import OperandError, ShapeError, type_name
 from tilearray.functions.on_host import ANY, INDEX, REAL, accumulator, array_of, check_kind, on_host, truth, values
 from tilearray.geometry.shapes import normalize_axes
-from tilearray.ops.numbers import type_name
-from tilearray.ops.typing import REAL_PART
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
+from tilearray.ops.promotion_methods import REAL_PART
 
 Axis = int | Sequence[int] | None
 
 
-def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def sum(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> A:
     """Return the sum of elements; 0 where there are none.
 
     Parameters
@@ -58,7 +55,7 @@ def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = F
     return _folded("sum", np.add, x, axis, dtype, keepdims)
 
 
-def prod(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def prod(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> A:
     """Return the product of elements; 1 where there are none. Parameters, dtypes and errors are those of `sum`.
 
     Examples
@@ -70,7 +67,7 @@ def prod(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
     return _folded("prod", np.multiply, x, axis, dtype, keepdims)
 
 
-def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def max(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     """Return the largest element; NaN where there is one.
 
     Parameters
@@ -100,7 +97,7 @@ def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return _extreme("max", np.maximum, x, axis, keepdims)
 
 
-def min(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def min(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     """Return the smallest element; NaN where there is one. Parameters and errors are those of `max`.
 
     Examples
@@ -112,7 +109,7 @@ def min(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return _extreme("min", np.minimum, x, axis, keepdims)
 
 
-def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def mean(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     """Return the arithmetic mean; NaN of no elements.
 
     Parameters
@@ -142,7 +139,7 @@ def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return array_of(_mean(values(x), axes, keepdims), _float_of(x.dtype), x)
 
 
-def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def var(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> A:
     """Return the variance: the mean square of the distances from the mean.
 
     Parameters
@@ -177,7 +174,7 @@ def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bo
     return array_of(spread, dtype, x)
 
 
-def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> A:
     """Return the standard deviation: the root of `var`, with its parameters and errors.
 
     Examples
@@ -190,7 +187,7 @@ def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bo
     return array_of(np.sqrt(spread), dtype, x)
 
 
-def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def all(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     """Return whether all elements are other than 0; true of no elements. NaN is other than 0.
 
     Parameters
@@ -219,7 +216,7 @@ def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return array_of(np.logical_and.reduce(truth(x), axis=axes, keepdims=keepdims), dtypes.bool_, x)
 
 
-def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def any(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     """Return whether any element is other than 0; false of no elements. Parameters and errors are those of `all`.
 
     Examples
@@ -232,7 +229,7 @@ def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return array_of(np.logical_or.reduce(truth(x), axis=axes, keepdims=keepdims), dtypes.bool_, x)
 
 
-def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     """Return how many elements are other than 0, as int64. Parameters and errors are those of `all`.
 
     Examples
@@ -254,7 +251,7 @@ def _reduced(x: Any, axis: Any, function: str) -> tuple[int, ...]:
     return tuple(range(ndim)) if axis is None else normalize_axes(axis, ndim, function)
 
 
-def sum_dtype(function: str, x: Array, dtype: Any) -> np.dtype:
+def sum_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
     """Return the dtype of a sum: as asked, or wide enough for integers, as the array API standard has it."""
     chosen = x.dtype if dtype is None else dtypes.as_dtype(dtype, function)
     check_kind(function, x.dtype, ANY)
@@ -269,7 +266,7 @@ def sum_dtype(function: str, x: Array, dtype: Any) -> np.dtype:
     return default if row.kind == "int" else np.dtype(f"u{default.itemsize}")
 
 
-def _folded(function: str, ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:
+def _folded(function: str, ufunc: np.ufunc, x: A, axis: Any, dtype: Any, keepdims: bool) -> A:
     """A sum or product in the accumulator of its dtype."""
     axes = _reduced(x, axis, function)
     result = sum_dtype(function, x, dtype)
@@ -278,7 +275,7 @@ def _folded(function: str, ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, kee
     return array_of(folded, result, x)
 
 
-def _extreme(function: str, ufunc: np.ufunc, x: Array, axis: Any, keepdims: bool) -> Array:
+def _extreme(function: str, ufunc: np.ufunc, x: A, axis: Any, keepdims: bool) -> A:
     axes = _reduced(x, axis, function)
     check_kind(function, x.dtype, REAL)
     if not _count(x.shape, axes):
@@ -309,7 +306,7 @@ def _mean(host: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray
     return total
 
 
-def _variance(function: str, x: Array, axis: Any, correction: Any, keepdims: bool) -> tuple[np.ndarray, np.dtype]:
+def _variance(function: str, x: ArrayBase, axis: Any, correction: Any, keepdims: bool) -> tuple[np.ndarray, np.dtype]:
     """The variance in float64, and the dtype to round it to."""
     axes = _reduced(x, axis, function)
     check_kind(function, x.dtype, ANY)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tilearray.engine.signature import A
 from tilearray.errors import ShapeError
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import _checked
@@ -13,11 +14,8 @@ from tilearray.functions.on_host import NUMERIC, accumulator, array_of, check_ki
 from tilearray.functions.reductions import sum_dtype
 from tilearray.geometry.shapes import as_int, normalize_axis
 
-if TYPE_CHECKING:
-    from tilearray.array import Array
 
-
-def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+def cumulative_sum(x: A, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> A:
     """Return the sums of all elements up to each one along an axis.
 
     Parameters
@@ -47,7 +45,7 @@ def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None, i
     return _scanned("cumulative_sum", np.add, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+def cumulative_prod(x: A, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> A:
     """Return the products of all elements up to each one along an axis; the initial value, if it is included, is 1.
 
     Parameters and errors are those of `cumulative_sum`.
@@ -61,7 +59,7 @@ def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None, 
     return _scanned("cumulative_prod", np.multiply, x, axis, dtype, include_initial)
 
 
-def _scanned(function: str, ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, include_initial: bool) -> Array:
+def _scanned(function: str, ufunc: np.ufunc, x: A, axis: Any, dtype: Any, include_initial: bool) -> A:
     shape = on_host(function, x).shape
     if axis is None and len(shape) != 1:
         raise ShapeError(
@@ -79,9 +77,7 @@ def _scanned(function: str, ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, in
     return array_of(scanned, result, x)
 
 
-def diff(
-    x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None
-) -> Array:
+def diff(x: A, /, *, axis: int = -1, n: int = 1, prepend: A | None = None, append: A | None = None) -> A:
     """Return the n-th differences of neighbours along an axis: ``x[i + 1] - x[i]``, `n` times over.
 
     Parameters

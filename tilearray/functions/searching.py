@@ -6,22 +6,19 @@ NaN comes first there. Sorting is always stable, `stable=False` included.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tilearray.engine.signature import ArrayBase
-from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError
+from tilearray.engine.signature import A, ArrayBase
+from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError, type_name
 from tilearray.functions.on_host import INDEX, REAL, array_of, check_kind, common_dtype, on_host, truth, values
 from tilearray.geometry.shapes import normalize_axis
-from tilearray.ops.numbers import class_of, host_number, type_name
+from tilearray.ops.numbers import class_of, host_number
 from tilearray.promotion.scalars import classify
 
-if TYPE_CHECKING:
-    from tilearray.array import Array
 
-
-def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmax(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
     """Return the index of the first largest element, or of the first NaN, as int64.
 
     Parameters
@@ -51,7 +48,7 @@ def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
     return _position("argmax", np.argmax, x, axis, keepdims)
 
 
-def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmin(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
     """Return the index of the first smallest element, or of the first NaN, as int64.
 
     Parameters and errors are those of `argmax`.
@@ -65,7 +62,7 @@ def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
     return _position("argmin", np.argmin, x, axis, keepdims)
 
 
-def _position(function: str, search: Any, x: Array, axis: Any, keepdims: bool) -> Array:
+def _position(function: str, search: Any, x: A, axis: Any, keepdims: bool) -> A:
     shape = on_host(function, x).shape
     check_kind(function, x.dtype, REAL)
     place = None if axis is None else normalize_axis(axis, len(shape), function)
@@ -77,7 +74,7 @@ def _position(function: str, search: Any, x: Array, axis: Any, keepdims: bool) -
     return array_of(search(values(x), axis=place, keepdims=keepdims), INDEX, x)
 
 
-def nonzero(x: Array, /) -> tuple[Array, ...]:
+def nonzero(x: A, /) -> tuple[A, ...]:
     """Return the indices of all elements other than 0, in C order: an int64 array for each axis.
 
     Raises
@@ -98,7 +95,7 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
     return tuple([array_of(places, INDEX, x) for places in np.nonzero(truth(x))])
 
 
-def searchsorted(x1: Array, x2: Any, /, *, side: str = "left", sorter: Array | None = None) -> Array:
+def searchsorted(x1: A, x2: Any, /, *, side: str = "left", sorter: A | None = None) -> A:
     """Return where values would have to be inserted into a sorted array to keep it sorted.
 
     Parameters
@@ -170,7 +167,7 @@ def _order(sorter: Any, size: int) -> np.ndarray:
     return order
 
 
-def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def sort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> A:
     """Return a sorted copy.
 
     Parameters
@@ -208,7 +205,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     return array_of(ordered, x.dtype, x)
 
 
-def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def argsort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> A:
     """Return the indices that sort an array, as int64. Parameters and errors are those of `sort`.
 
     Examples

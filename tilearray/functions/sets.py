@@ -6,46 +6,42 @@ ascending order, as `sort` has it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.signature import ArrayBase
-from tilearray.errors import OperandError
+from tilearray.engine.signature import A, ArrayBase
+from tilearray.errors import OperandError, type_name
 from tilearray.functions.on_host import ANY, INDEX, array_of, check_kind, common_dtype, on_host, values
 from tilearray.ops.arithmetic import bitwise_invert, equal
-from tilearray.ops.numbers import type_name
 from tilearray.promotion.scalars import classify
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
 
 
 class UniqueAll(NamedTuple):
     """What `unique_all` returns."""
 
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
+    values: ArrayBase
+    indices: ArrayBase
+    inverse_indices: ArrayBase
+    counts: ArrayBase
 
 
 class UniqueCounts(NamedTuple):
     """What `unique_counts` returns."""
 
-    values: Array
-    counts: Array
+    values: ArrayBase
+    counts: ArrayBase
 
 
 class UniqueInverse(NamedTuple):
     """What `unique_inverse` returns."""
 
-    values: Array
-    inverse_indices: Array
+    values: ArrayBase
+    inverse_indices: ArrayBase
 
 
-def unique_all(x: Array, /) -> UniqueAll:
+def unique_all(x: ArrayBase, /) -> UniqueAll:
     """Return the distinct elements and, about each, where it comes first, where it comes at all, and how often.
 
     Parameters
@@ -79,7 +75,7 @@ def unique_all(x: Array, /) -> UniqueAll:
     return _unique("unique_all", x)
 
 
-def unique_counts(x: Array, /) -> UniqueCounts:
+def unique_counts(x: ArrayBase, /) -> UniqueCounts:
     """Return the distinct elements, and how often each comes. See `unique_all`.
 
     Examples
@@ -92,7 +88,7 @@ def unique_counts(x: Array, /) -> UniqueCounts:
     return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(x: Array, /) -> UniqueInverse:
+def unique_inverse(x: ArrayBase, /) -> UniqueInverse:
     """Return the distinct elements, and which of them each element of `x` is. See `unique_all`.
 
     Examples
@@ -105,7 +101,7 @@ def unique_inverse(x: Array, /) -> UniqueInverse:
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def unique_values(x: Array, /) -> Array:
+def unique_values(x: A, /) -> A:
     """Return the distinct elements. See `unique_all`.
 
     Examples
@@ -131,7 +127,7 @@ def _unique(function: str, x: Any) -> UniqueAll:
     )
 
 
-def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> ArrayBase:
     """Return, for each element of `x1`, whether it is in `x2`.
 
     Parameters
@@ -180,7 +176,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     return array_of(found, dtypes.bool_, first)
 
 
-def _comparable(x1: Array, x2: Array) -> tuple[np.ndarray, np.ndarray]:
+def _comparable(x1: A, x2: A) -> tuple[np.ndarray, np.ndarray]:
     """The elements of both in one dtype, those of `x2` that no element of `x1` can equal left out."""
     kinds = {dtypes.info(x1.dtype).kind, dtypes.info(x2.dtype).kind}
     if kinds <= {"int", "uint"}:

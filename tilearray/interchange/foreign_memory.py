@@ -12,7 +12,7 @@ from tilearray.errors import LayoutError
 from tilearray.geometry.layout import Layout
 
 if TYPE_CHECKING:
-    from tilearray.engine.devices import Buffer
+    from tilearray.engine.backend import Buffer
 
 
 class Imported(NamedTuple):

@@ -1,10 +1,14 @@
-"""THE TABLE: one row per elementwise operation, in chapters of one shape."""
+"""THE TABLE: one row per elementwise operation, in chapters of one shape.
 
-from tilearray.ops import arithmetic, elementary, number_parts
+`OPS` has every row, `PUBLIC` those that can be called by name, and `BY_UFUNC` the same by NumPy's names.
+"""
+
+from tilearray.ops import arithmetic, elementary, moves, number_parts
 from tilearray.ops.op import Op
+from tilearray.ops.row import Row
 
-CHAPTERS = (arithmetic, elementary, number_parts)
-OPS: tuple[Op, ...] = tuple(row for chapter in CHAPTERS for row in vars(chapter).values() if isinstance(row, Op))
-PUBLIC: dict[str, Op] = {row.name: row for row in OPS if not row.moves}
+CHAPTERS = (arithmetic, moves, elementary, number_parts)
+OPS: tuple[Row, ...] = tuple(row for chapter in CHAPTERS for row in vars(chapter).values() if isinstance(row, Row))
+PUBLIC: dict[str, Op] = {row.name: row for row in OPS if isinstance(row, Op)}
 BY_UFUNC: dict[str, Op] = {row.ufunc or row.name: row for row in PUBLIC.values()}
 __test__ = {f"{row.name}-{number}": row.__doc__ for number, row in enumerate(OPS)}

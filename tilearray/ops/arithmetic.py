@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.ops.op import ANY, NUMERIC, REAL, B, F, I, Op
+from tilearray.ops.op import Op
 from tilearray.ops.options import Options, directed
-from tilearray.ops.typing import Promotion
+from tilearray.ops.promotion_methods import Promotion
+from tilearray.ops.row import ANY, NUMERIC, REAL, B, F, I
 from tilearray.promotion.scalars import Number
 
 DEFAULT, NO_OPMATH, BITWISE = Promotion.DEFAULT, Promotion.NO_OPMATH, Promotion.BITWISE
@@ -188,10 +189,4 @@ replace_nan = Op("nan_to_num", "x1, but x2 for NaN, x3 for infinity, x4 for -inf
                          "complex": "complex_replace_nan({x}, {y}, {z}, {w})"},
                  example=("ta.nan_to_num(ta.asarray([1.0, float('nan')]))",
                           "Array([1., 0.], dtype=float32, device='cpu')"))
-
-# copies
-assign = Op("setitem", "The values of x, in another dtype or place.", 1, ANY, NO_OPMATH, moves=True,
-            example=("ta.asarray([1, 2]).copy()", "Array([1, 2], dtype=int64, device='cpu')"))
-convert = Op("astype", "The values of x in any dtype.", 1, ANY, NO_OPMATH, casts_freely=True, moves=True,
-             example=("ta.asarray([1.5]).astype('int8')", "Array([1], dtype=int8, device='cpu')"))
 # fmt: on

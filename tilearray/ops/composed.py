@@ -7,7 +7,6 @@ from typing import Any
 from tilearray import dtypes
 from tilearray.engine.signature import ArrayBase
 from tilearray.ops.arithmetic import (
-    assign,
     bitwise_left_shift,
     bitwise_right_shift,
     clamp,
@@ -23,8 +22,9 @@ from tilearray.ops.arithmetic import (
     remainder,
     replace_nan,
 )
+from tilearray.ops.execute import execute
+from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import frexp_exponent, frexp_mantissa, isnan
-from tilearray.ops.op import execute
 
 left_shift, right_shift = bitwise_left_shift, bitwise_right_shift
 power, mod, true_divide = pow, remainder, divide

@@ -5,9 +5,10 @@ Each row is the public function of its name; `tilearray.ops.arithmetic` tells wh
 
 from __future__ import annotations
 
-from tilearray.ops.op import ANY, REAL, Op
+from tilearray.ops.op import Op
 from tilearray.ops.options import Options, directed
-from tilearray.ops.typing import Promotion
+from tilearray.ops.promotion_methods import Promotion
+from tilearray.ops.row import ANY, REAL
 
 INT_TO_FLOAT, TRUE_DIVISION = Promotion.INT_TO_FLOAT, Promotion.TRUE_DIVISION
 

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tilearray.dtypes import info
 from tilearray.engine.context import STATE, operand_of
+from tilearray.engine.operation import OperandType, typed_scalar
 from tilearray.errors import OperandError, TileArrayError
+from tilearray.ops import PUBLIC
 from tilearray.ops.numbers import INTEGER_LADDER
-from tilearray.ops.typing import Promotion, Type, Typing, computed_as, plain_dtype, typed_scalar, typing_of
+from tilearray.ops.promotion_methods import Promotion, computed_as
+from tilearray.ops.row import CallTyping, Row, plain_dtype
 from tilearray.promotion.operands import SCALAR_KIND, Operand, ZeroDim
 from tilearray.promotion.scalars import Number, ScalarClass, as_number
+from tilearray.promotion.semantics import Semantics
 from tilearray.promotion.systems import SEMANTICS
-
-if TYPE_CHECKING:
-    from tilearray.ops.op import Op
-    from tilearray.promotion.semantics import Semantics
 
 _FUNCTION = "explain_promotion"
 
@@ -72,14 +72,14 @@ def _said(answer: np.dtype | str) -> str:
     return answer.name if isinstance(answer, np.dtype) else f"error: {answer}"
 
 
-def explain_promotion(*operands: Any, op: str | Op = "add") -> PromotionExplanation:
+def explain_promotion(*operands: Any, op: str | Row = "add") -> PromotionExplanation:
     """Return why a call has its result dtype, and which one it had under each semantics.
 
     Parameters
     ----------
     *operands : array, dtype or number
         The operands of the call; a dtype stands for an array with dimensions.
-    op : str or Op
+    op : str or op
         The function or its name.
 
     Returns
@@ -123,27 +123,25 @@ def explain_promotion(*operands: Any, op: str | Op = "add") -> PromotionExplanat
     return PromotionExplanation(row.name, shown, rules.name, tuple(steps), compute, result, error, answers)
 
 
-def _row(op: str | Op) -> Op:
-    from tilearray.ops import PUBLIC
-
+def _row(op: str | Row) -> Row:
     found = PUBLIC.get(op) if isinstance(op, str) else op
     if found is None:
         raise OperandError(f"{_FUNCTION}: {op!r} is no elementwise op; write one of {', '.join(PUBLIC)}")
     return found
 
 
-def _answer(op: Op, rules: Semantics, types: Sequence[Operand], operands: Sequence[Any]) -> np.dtype | str:
+def _answer(op: Row, rules: Semantics, types: Sequence[Operand], operands: Sequence[Any]) -> np.dtype | str:
     typing, error = _decided(op, rules, types, operands, [])
     return typing.result if typing else str(error)
 
 
 def _decided(
-    op: Op, rules: Semantics, types: Sequence[Operand], operands: Sequence[Any], steps: list[str]
-) -> tuple[Typing | None, str | None]:
+    op: Row, rules: Semantics, types: Sequence[Operand], operands: Sequence[Any], steps: list[str]
+) -> tuple[CallTyping | None, str | None]:
     """The dtypes of a call and the way there, or the message of its error."""
     compared = _compared_exactly(op, types)
     try:
-        typing = typing_of(op, rules, [_key(given) if compared else given for given in types])
+        typing = op.typing(rules, [_key(given) if compared else given for given in types])
         if compared:
             steps.append("integers are compared as numbers, whatever their dtypes: bool")
             return typing, None
@@ -160,12 +158,12 @@ def _decided(
     return typing, None
 
 
-def _compared_exactly(op: Op, types: Sequence[Operand]) -> bool:
+def _compared_exactly(op: Row, types: Sequence[Operand]) -> bool:
     kinds = [SCALAR_KIND[t] if isinstance(t, ScalarClass) else info(plain_dtype(t)).kind for t in types]
     return op.promotion is Promotion.ALWAYS_BOOL and op.arity > 1 and set(kinds) <= {"bool", "int", "uint"}
 
 
-def _key(given: Operand) -> Type:
+def _key(given: Operand) -> OperandType:
     """What stands for an integer that is compared: a dtype of its own; what is beyond all is as good as infinite."""
     if isinstance(given, ScalarClass) and given is not ScalarClass.BOOL:
         rung = INTEGER_LADDER[given]
@@ -173,7 +171,7 @@ def _key(given: Operand) -> Type:
     return given
 
 
-def _check_number(op: Op, position: int, number: Number, dtype: np.dtype) -> None:
+def _check_number(op: Row, position: int, number: Number, dtype: np.dtype) -> None:
     as_number(number, dtype, op.name)
     if op.refuse_scalar is not None:
         op.refuse_scalar(op, position, number, dtype)
@@ -185,10 +183,10 @@ def _shown(given: Operand, operand: object) -> str:
     return f"0-d {given.dtype.name}" if isinstance(given, ZeroDim) else given.name
 
 
-def _of_the_op(op: Op, rules: Semantics, common: np.dtype, typing: Typing) -> list[str]:
+def _of_the_op(op: Row, rules: Semantics, common: np.dtype, typing: CallTyping) -> list[str]:
     """What the op's own rule adds to the common dtype."""
     found: list[str] = []
-    taken, compute = computed_as(op, rules, common), typing.casts[op.masks][-1]
+    taken, compute = computed_as(op.promotion, rules, common), typing.casts[op.masks][-1]
     if taken != common:
         found.append(f"{op.name} takes {common.name} as {taken.name}")
     if compute != taken and op.name in rules.wide_numbers and any(len(casts) == 1 for casts in typing.casts):

@@ -5,8 +5,9 @@ Each row is the public function of its name; `tilearray.ops.arithmetic` tells wh
 
 from __future__ import annotations
 
-from tilearray.ops.op import ANY, NUMERIC, REAL, F, I, Op
-from tilearray.ops.typing import Promotion
+from tilearray.ops.op import Op
+from tilearray.ops.promotion_methods import Promotion
+from tilearray.ops.row import ANY, NUMERIC, REAL, F, I
 
 DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = Promotion.DEFAULT, Promotion.INT_TO_FLOAT, Promotion.ALWAYS_BOOL
 COMPLEX_TO_FLOAT, ALWAYS_FLOAT = Promotion.COMPLEX_TO_FLOAT, Promotion.ALWAYS_FLOAT

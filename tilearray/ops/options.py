@@ -11,17 +11,14 @@ instructions give; their bounds stand in the row, and the host, which has no suc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.devices import Device
 from tilearray.errors import DeviceError, DTypeError, OperandError
-
-if TYPE_CHECKING:
-    from tilearray.engine.devices import Device
-    from tilearray.ops.op import Op
 
 MODES: Final[dict[str, str]] = {
     "rn": "to nearest, ties to even",
@@ -138,105 +135,39 @@ def checked_flag(function: str, option: str, value: Any) -> bool:
     raise OperandError(f"{function}: expected True or False as {option}, got {value!r}; write {option}=True, or False")
 
 
-_VARIANTS: dict[tuple[Op, Choice], Op] = {}
-
-
-def variant(op: Op, rounding: Any = None, flush_to_zero: bool = False, propagate_nan: bool = True) -> Op:
-    """Return the row that an op is with these options: the op itself where they ask for nothing.
-
-    Raises
-    ------
-    OperandError
-        If the op does not take them, or one that is True or False is neither.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> variant(ta.add, "rz").triton
-    {'float': 'libdevice.add_rz({x}, {y})'}
-    >>> variant(ta.add) is ta.add
-    True
-    """
-    options = op.options
-    flushes = checked_flag(op.name, "flush_to_zero", flush_to_zero)
-    propagates = checked_flag(op.name, "propagate_nan", propagate_nan)
-    _check_taken(op, "rounding", rounding is None or options.rounding)
-    _check_taken(op, "flush_to_zero", not flushes or options.flush_to_zero)
-    _check_taken(op, "propagate_nan", propagates or options.ignoring_nan)
-    return derived(op, Choice(mode_named(rounding, op.name, options.rounding), flushes, propagates))
-
-
-def derived(op: Op, choice: Choice) -> Op:
-    """Return the row derived for a choice, the same object for every call."""
-    if choice == USUAL:
-        return op
-    found = _VARIANTS.get((op, choice))
-    return found if found is not None else _VARIANTS.setdefault((op, choice), _derive(op, choice))
-
-
-def _check_taken(op: Op, option: str, taken: object) -> None:
-    if not taken:
-        names = list(op.options.names)
-        takes = f"it takes {' and '.join(names)}" if names else "it takes no options but out"
-        raise OperandError(f"{op.name}: there is no {option}= for it, {takes}; leave it out")
-
-
-def _derive(op: Op, choice: Choice) -> Op:
-    mode = choice.rounding
-    if mode is not None and op.options.rounding.get(mode):
-        triton = {"float": op.options.rounding[mode]}
-    elif not choice.propagate_nan:
-        triton = {**op.triton, "float": op.options.ignoring_nan}
-    else:
-        triton = op.triton
-    if choice.flush_to_zero:
-        expression = next(triton[kind] for kind in ("float32", "float", "any") if kind in triton)
-        triton = {"float32": expression.replace("(", "_ftz(", 1) if mode in GPU_ONLY else _flushed(expression)}
-    function = op.name + choice.suffix if not op.moves else ""
-    return replace(op, choice=choice, function=function, triton=triton, operator="", into=object())
-
-
-def _flushed(expression: str) -> str:
-    """An expression whose operands and result are flushed."""
-    for name in "xyz":
-        expression = expression.replace(f"{{{name}}}", f"flush_f32({{{name}}})")
-    return f"flush_f32({expression})"
-
-
 # --- what a variant takes -------------------------------------------------------------------------------------------
 
 
-def check_dtype(op: Op, computed: np.dtype) -> None:
+def check_dtype(function: str, choice: Choice | None, computed: np.dtype) -> None:
     """Raise unless a variant takes operands of this common dtype: floats, and float32 where only that has the mode."""
-    choice, kind = op.choice, dtypes.info(computed).kind
-    if choice is None or op.moves:
+    if choice is None:
         return
+    kind = dtypes.info(computed).kind
     if choice.rounding in GPU_ONLY and computed != dtypes.float32:
-        raise _only_float32(op, f"rounding={choice.rounding!r}", computed)
+        raise _only_float32(function, f"rounding={choice.rounding!r}", computed)
     if choice.rounding is not None and kind != "float":
         raise DTypeError(
-            f"{op.name}: rounding={choice.rounding!r} applies to float results, got {computed.name}; leave it out, or "
+            f"{function}: rounding={choice.rounding!r} applies to float results, got {computed.name}; leave it out, or "
             f"write {'x.real, x.imag' if kind == 'complex' else 'x.astype(...) with a float dtype'}"
         )
     if choice.flush_to_zero and computed != dtypes.float32:
-        raise _only_float32(op, "flush_to_zero=True", computed)
+        raise _only_float32(function, "flush_to_zero=True", computed)
 
 
-def _only_float32(op: Op, option: str, computed: np.dtype) -> DTypeError:
+def _only_float32(function: str, option: str, computed: np.dtype) -> DTypeError:
     instead = "x.real, x.imag" if dtypes.info(computed).kind == "complex" else "x.astype('float32')"
     return DTypeError(
-        f"{op.name}: {option} is for float32 alone, got {computed.name}; leave it out, or write {instead}"
+        f"{function}: {option} is for float32 alone, got {computed.name}; leave it out, or write {instead}"
     )
 
 
-def check_device(op: Op, device: Device) -> None:
+def check_device(function: str, options: Options, choice: Choice | None, device: Device) -> None:
     """Raise where a variant is an instruction that the device does not have."""
-    choice = op.choice
-    if choice is not None and choice.rounding in GPU_ONLY and device.type == "cpu":
-        instead = "rounding='rn'" if "rn" in op.options.rounding else "no rounding="
+    if choice is not None and choice.rounding in GPU_ONLY and not device.backend.approximates:
+        instead = "rounding='rn'" if "rn" in options.rounding else "no rounding="
         raise DeviceError(
-            f"{op.name}: rounding={choice.rounding!r} is what a GPU's instruction gives "
-            f"({op.options.bounds[choice.rounding]}), which the host does not have; write {instead} for a result "
+            f"{function}: rounding={choice.rounding!r} is what a GPU's instruction gives "
+            f"({options.bounds[choice.rounding]}), which the host does not have; write {instead} for a result "
             f"that is at least as exact, or x.to_device('cuda')"
         )
 

@@ -35,7 +35,7 @@ class Word:
         self.cell = ctypes.c_int64.from_address(pointer)
 
 
-class Reports:
+class IndexErrors:
     """The words of one device. A word in use is in nobody else's hands."""
 
     def __init__(self, device: CudaDevice) -> None:

@@ -202,7 +202,7 @@ def synchronize(device: CudaDevice, stream: int) -> None:
     """Wait on the host for everything launched on a stream; a deferred check that failed is raised here."""
     with Current(device.context):
         call(api.cuStreamSynchronize, STREAMS[stream])
-    device.reports.check()
+    device.index_errors.check()
 
 
 def is_done(device: CudaDevice, stream: int) -> bool:

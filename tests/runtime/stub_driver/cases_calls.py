@@ -13,7 +13,8 @@ from support.threads import in_threads
 import tilearray as ta
 from tilearray import cuda
 from tilearray.engine import caches
-from tilearray.ops import op, operators
+from tilearray.functions import operators
+from tilearray.ops import op
 from tilearray_cuda import kernel
 from tilearray_cuda.errors import CaptureError, CudaError
 from tilearray_cuda.kernels.disk_cache import Cubin

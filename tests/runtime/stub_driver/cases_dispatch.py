@@ -13,6 +13,7 @@ import pytest
 import tilearray as ta
 from benchmarks import dispatch
 from tilearray.engine import caches, plan
+from tilearray.engine import execute as engine
 from tilearray.functions.indexing import views
 from tilearray.geometry.layout import Layout
 from tilearray.ops import op
@@ -27,7 +28,7 @@ class Counted:
     def __init__(self, monkeypatch):
         self.calls = Counter()
         for owner, name in (
-            (op, "make_plan"),
+            (engine, "make_plan"),
             (op, "execute"),
             (kernel, "cubin_of"),
             (plan, "geometry_of"),
@@ -215,7 +216,7 @@ def test_a_number_that_does_not_fit_gives_its_frame_back(counted):
     for _ in range(5):
         with pytest.raises(ta.ScalarOverflowError):
             i + 1000
-    planned = next(iter(caches.leaves(caches.PLANS._young[id(op.plans_of(ta.get_semantics()))])))
+    planned = next(iter(caches.leaves(caches.PLANS._young[id(engine.plans_of(ta.get_semantics()))])))
     assert len(planned.kernel.arguments.frames) == launch.SPARE_FRAMES
 
 

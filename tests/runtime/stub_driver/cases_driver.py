@@ -210,7 +210,7 @@ else:
 
 LOCKED = {
     "a frame": ("launch._slab._lock", "add(0, x, 0, x, 0, x, 0)"),
-    "a deferred report": ("device.reports._lock", "device.reports.deferred(1, 0)"),
+    "a deferred report": ("device.index_errors._lock", "device.index_errors.deferred(1, 0)"),
 }
 
 

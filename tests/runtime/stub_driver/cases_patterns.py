@@ -9,6 +9,7 @@ import tilearray as ta
 from tilearray.engine import caches, plan
 from tilearray.engine.context import STATE
 from tilearray.engine.plan import make_plan
+from tilearray.ops.execute import execute
 from tilearray.promotion.scalars import ScalarClass
 from tilearray_cuda import kernel
 from tilearray_cuda.kernels.disk_cache import Cubin
@@ -71,7 +72,7 @@ def way(op, keys, monkeypatch, general):
     with monkeypatch.context() as patched:
         if general:
             patched.setattr(plan, "pattern_of", lambda layouts: None)
-        return make_plan(op, STATE.get().semantics, keys, None)
+        return make_plan(op, STATE.get().semantics, keys, None, execute)
 
 
 @pytest.mark.parametrize("seed", range(4))

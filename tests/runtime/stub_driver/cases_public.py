@@ -162,7 +162,7 @@ def test_memory_statistics():
 def test_a_deferred_check_is_raised_by_what_waits(wait):
     stream = cuda.Stream("cuda:0")
     wait(stream)
-    (word,) = open_device(0).reports.deferred(1, stream.handle)
+    (word,) = open_device(0).index_errors.deferred(1, stream.handle)
     wait(stream)
     word.cell.value = 77  # as a kernel would leave it
     with pytest.raises(DeferredIndexError, match="an index array held"):

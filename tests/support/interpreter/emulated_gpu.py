@@ -17,10 +17,11 @@ from support.interpreter.mended import FaultError
 from support.interpreter.run import _arguments, _launch, programs_of
 from support.kernels import Kernel
 from tilearray.engine.devices import _DEVICES, Device
+from tilearray.geometry.loop import LayoutClass, class_key
 from tilearray_cuda.errors import DeferredIndexError
 from tilearray_cuda.kernels.source import generate
 from tilearray_cuda.kernels.spec import make_spec
-from tilearray_cuda.runtime.index_errors import NOTHING, Reports, Word
+from tilearray_cuda.runtime.index_errors import NOTHING, IndexErrors, Word
 
 
 class Memory:
@@ -35,7 +36,7 @@ class Memory:
         self.pointer = -(-self._bytes.ctypes.data // 16) * 16
 
 
-class Words(Reports):
+class Words(IndexErrors):
     """Words for reports, in host memory that no driver pinned."""
 
     def take(self, count: int, stream: int) -> list[Word]:
@@ -85,20 +86,28 @@ class Emulated:
 
     index = 0
     arch = 90
+    call_writer = indexing = None
+    on_host, approximates = False, True
+
+    def loop_class(self, loop: Any) -> Any:
+        return class_key(loop)
+
+    def own_stream(self, stream: int) -> int:
+        return stream
 
     def __init__(self) -> None:
         self.memory: list[Memory] = []
         self.launches = 0
-        self.reports = Words(self)  # type: ignore[arg-type]
+        self.index_errors = Words(self)  # type: ignore[arg-type]
 
     def allocate(self, nbytes: int, stream: int) -> Memory:
         """Memory that stays allocated."""
         self.memory.append(Memory(nbytes))
         return self.memory[-1]
 
-    def compile(self, body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Any:
+    def compile(self, expression: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Any:
         """The spec and its source."""
-        spec = make_spec(body, layout_class, aligned)
+        spec = make_spec(expression, LayoutClass(*loop_class), aligned)
         return spec, generate(spec, self.arch)
 
     def bind(self, compiled: Any, loop: Any) -> Callable[..., None]:
@@ -123,7 +132,7 @@ class Emulated:
         self, buffer: Memory, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
     ) -> np.ndarray:
         """A copy of a view."""
-        self.reports.check()
+        self.index_errors.check()
         if 0 in shape:
             return np.empty(shape, dtype)
         raw = np.ctypeslib.as_array((ctypes.c_ubyte * buffer.nbytes).from_address(buffer.pointer))

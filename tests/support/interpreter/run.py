@@ -22,8 +22,8 @@ import numpy as np
 from support.interpreter.mended import FaultError, mend
 from support.kernels import Kernel, Strides, body_for, kernel_for
 from support.oracles.formats import Number, dtype_of
+from tilearray.engine.expression import Expression
 from tilearray.geometry.layout import Layout, result_layout
-from tilearray.ops.typing import Body
 from tilearray_cuda.kernels.source import open_strides
 from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_host.casts import scalar
@@ -77,7 +77,7 @@ class Call(NamedTuple):
 
 
 def planned(
-    name: str | Body,
+    name: str | Expression,
     *operands: np.ndarray | Number,
     out: str | np.ndarray | None = None,
     semantics: str = "array-api",
@@ -87,7 +87,7 @@ def planned(
     types = [operand.dtype.name if isinstance(operand, np.ndarray) else operand for operand in operands]
     arrays = [operand for operand in operands if isinstance(operand, np.ndarray)]
     body = name
-    if not isinstance(body, Body):
+    if not isinstance(body, Expression):
         body = body_for(body, types, out.dtype.name if isinstance(out, np.ndarray) else out, semantics)
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     if not isinstance(out, np.ndarray):
@@ -120,7 +120,7 @@ class Interpreter:
         return self.pool.submit(_interpret, call._replace(kernel=call.kernel._replace(source=source))).result()
 
     def call(
-        self, name: str | Body, *operands: np.ndarray | Number, tile: dict[str, int] | None = None, **options: Any
+        self, name: str | Expression, *operands: np.ndarray | Number, tile: dict[str, int] | None = None, **options: Any
     ) -> np.ndarray:
         """Plan an op as `planned` does, and run it."""
         return self.run(planned(name, *operands, **options), tile)

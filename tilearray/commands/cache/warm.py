@@ -31,15 +31,18 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.devices import Backend, Device
+from tilearray.engine.backend import Backend
+from tilearray.engine.devices import Device
+from tilearray.engine.expression import Expression
+from tilearray.engine.operation import typed_scalar
 from tilearray.engine.plan import Key, make_plan
 from tilearray.engine.signature import Signature, signature_of
 from tilearray.errors import BroadcastError, TileArrayError
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import LayoutClass, Loop
+from tilearray.geometry.loop import LayoutClass, Loop, class_key
 from tilearray.ops import OPS
+from tilearray.ops.execute import execute
 from tilearray.ops.op import Op
-from tilearray.ops.typing import Body, typed_scalar
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
 
@@ -116,7 +119,7 @@ LAYOUTS: dict[str, tuple[str, tuple[tuple[View, ...], ...]]] = {
 class Request(NamedTuple):
     """What a device is asked to compile."""
 
-    body: Body
+    body: Expression
     layout_class: LayoutClass
     aligned: tuple[bool, ...]
 
@@ -124,8 +127,14 @@ class Request(NamedTuple):
 class _Planner:
     """A backend that compiles nothing: a plan's kernel is the request for it."""
 
-    def compile(self, body: Body, layout_class: LayoutClass, aligned: tuple[bool, ...], /) -> Request:
-        return Request(body, layout_class, aligned)
+    call_writer = index_errors = indexing = None
+    on_host, approximates = False, True
+
+    def loop_class(self, loop: Loop, /) -> Any:
+        return class_key(loop)
+
+    def compile(self, body: Expression, layout_class: LayoutClass, aligned: tuple[bool, ...], /) -> Request:
+        return Request(body, LayoutClass(*layout_class), aligned)
 
     def bind(self, kernel: Request, loop: Loop, /) -> Request:
         return kernel
@@ -212,7 +221,7 @@ def _with_numbers(row: Row) -> Iterator[Call]:
 
 def request_of(call: Call, semantics: Semantics) -> Request:
     """What planning a call asks a device to compile."""
-    return cast(Request, make_plan(call.op, semantics, call.keys, call.out).kernel)
+    return cast(Request, make_plan(call.op, semantics, call.keys, call.out, execute).kernel)
 
 
 Job = tuple[Any, int]

@@ -24,9 +24,9 @@ WIDEST = 128
 
 CHAPTERS = (
     "ops.composed",
-    *("functions.creation", "functions.indexing.take", "functions.joining", "functions.linalg"),
+    *("creation.fills", "functions.indexing.take", "functions.joining", "functions.linalg"),
     *("functions.manipulation", "functions.reductions", "functions.scans", "functions.searching", "functions.sets"),
-    "functions.triangular",
+    "creation.triangular",
 )
 """The modules whose public functions may be called, as every operation of the table may."""
 ELSEWHERE = ("asarray", "astype")

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from tilearray.engine.devices import common_device
-from tilearray.engine.signature import ArrayBase
+from tilearray.engine.signature import ArrayBase, overlap
 from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.indexing.gather import scatter, without_leading_axes
 from tilearray.functions.indexing.keys import has_arrays
 from tilearray.functions.indexing.views import get
+from tilearray.ops.arithmetic import where
+from tilearray.ops.execute import check_target, copy_of, execute, fill, stored_as
+from tilearray.ops.moves import assign
 from tilearray.ops.numbers import scalar_array
-from tilearray.ops.op import check_target, copy_of, execute, fill, overlap, stored_as
 from tilearray.promotion.scalars import as_number, classify
 
 
@@ -43,8 +45,6 @@ def _set_view(target: ArrayBase, value: Any) -> None:
     check_target("setitem", target)
     if value._buffer is target._buffer and value._offset == target._offset and value._signature is target._signature:
         return  # what `x[key] += y` comes to in the end: it is there already
-    from tilearray.ops.arithmetic import assign
-
     execute(assign, (without_leading_axes(value, target._signature.layout.ndim),), target)
 
 
@@ -65,8 +65,6 @@ def _set_at(x: ArrayBase, key: Any, value: Any) -> None:
 
 def _in_dtype_of(x: ArrayBase, value: ArrayBase) -> ArrayBase:
     """The value in the dtype of the target, cast as any assignment casts it."""
-    from tilearray.ops.arithmetic import assign
-
     common_device("setitem", [x._signature, value._signature])
     dtype = x._signature.dtype
     return value if value._signature.dtype == dtype else stored_as(assign, value, dtype)
@@ -74,8 +72,6 @@ def _in_dtype_of(x: ArrayBase, value: ArrayBase) -> ArrayBase:
 
 def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
     """Assign where a mask over the leading axes is true: a number, or what broadcasts over the other axes."""
-    from tilearray.ops.arithmetic import where
-
     shape, masked = x._signature.layout.shape, mask._signature.layout
     if masked.shape != shape[: masked.ndim]:
         raise ShapeError(

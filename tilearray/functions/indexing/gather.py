@@ -1,7 +1,7 @@
 """Elements at integer indices: read (`gather`) and written (`scatter`).
 
-On the host NumPy does it. On a GPU the indices of an element become one distance from its place in a view of which
-the indexed axes have no stride, so that the planner sees an ordinary elementwise loop::
+A backend with `indexing` of its own (the host's is NumPy's) does it. On the others the indices of an element become one
+distance from its place in a view whose indexed axes have no stride, so the planner sees an ordinary elementwise loop::
 
     result[i, j]  =  view.origin + j * view.stride[1] + rows[i] * view.stride[0]        x[rows] of a matrix
 
@@ -16,14 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from tilearray.engine.backend import Indexing
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU
-from tilearray.engine.expression import BodyMaker, Operand, run
-from tilearray.engine.signature import A, ArrayBase, empty_array, signature_of
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
+from tilearray.engine.signature import A, ArrayBase, empty_array, from_host, placed, signature_of
 from tilearray.errors import BroadcastError, DeviceError, IndexingError
 from tilearray.functions.indexing.keys import Selection, as_index, is_array, is_integer, parts_of, select
 from tilearray.geometry.layout import Layout
-from tilearray.ops.typing import Body
 from tilearray.promotion.scalars import as_number
 
 MODES = ("raise", "deferred", "clip")
@@ -60,16 +62,14 @@ def set_index_check(mode: str, /) -> None:
 
 def gather(x: Any, key: Any) -> Any:
     """Return a new array of the elements that a key with arrays selects."""
-    if x.device is CPU:
-        return _imported(_on_host(x, _numpy_key(key)))
-    return _gather(select(x, key))
+    indexing = x.device.backend.indexing
+    return _gather(select(x, key)) if indexing is None else _get(indexing, x, _numpy_key(key))
 
 
 def gather_selected(selection: Any) -> Any:
-    """Return a new array of the elements of a selection that was made already; on the host it has a `key`."""
-    if selection.view.device is CPU:
-        return _imported(_on_host(selection.view, selection.key))
-    return _gather(selection)
+    """Return a new array of the elements of a selection that also has a `key`, the same selection for NumPy."""
+    indexing = selection.view.device.backend.indexing
+    return _gather(selection) if indexing is None else _get(indexing, selection.view, selection.key)
 
 
 def scatter(x: Any, key: Any, value: Any) -> None:
@@ -78,10 +78,11 @@ def scatter(x: Any, key: Any, value: Any) -> None:
     An array has the dtype of `x` and shares no memory with it. Where an index occurs twice, the host keeps the value
     that comes last, and a GPU any of them.
     """
-    if x.device is CPU:
-        _set_on_host(x, key, value)
-    else:
+    indexing = x.device.backend.indexing
+    if indexing is None:
         _scatter(select(x, key), value)
+    else:
+        _set(indexing, x, _numpy_key(key), value)
 
 
 def without_leading_axes(value: A, ndim: int) -> A:
@@ -91,13 +92,7 @@ def without_leading_axes(value: A, ndim: int) -> A:
     return value._view(layout.squeeze(range(spare))) if spare and layout.shape[:spare] == (1,) * spare else value
 
 
-# --- the host -------------------------------------------------------------------------------------------------------
-
-
-def _imported(found: np.ndarray) -> Any:
-    from tilearray.interchange.asarray import asarray
-
-    return asarray(found, device=CPU)
+# --- a backend that indexes by itself -------------------------------------------------------------------------------
 
 
 def _numpy_key(key: Any) -> tuple[Any, ...]:
@@ -122,19 +117,19 @@ def positions_of(index: Any) -> np.ndarray:
 
 
 def _memory(x: Any) -> np.ndarray:
-    """The host memory of a view, also where it is read-only."""
+    """The memory of a view as an ndarray, even where it is read-only."""
     layout = x._signature.layout
     return x.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, x.dtype)
 
 
-def _on_host(x: Any, key: tuple[Any, ...]) -> np.ndarray:
+def _get(indexing: Indexing, x: A, key: tuple[Any, ...]) -> A:
     try:
-        return np.asarray(_memory(x)[key])
+        return from_host(indexing.get(_memory(x), key), x.__class__)
     except IndexError as error:
-        raise _told(error) from error
+        raise _with_cure(error) from error
 
 
-def _set_on_host(x: Any, key: Any, value: Any) -> None:
+def _set(indexing: Indexing, x: Any, key: tuple[Any, ...], value: Any) -> None:
     if isinstance(value, ArrayBase):
         value = _memory(value)
     else:
@@ -142,63 +137,72 @@ def _set_on_host(x: Any, key: Any, value: Any) -> None:
 
         value = scalar(as_number(value, x.dtype, "setitem"), x.dtype)
     try:
-        _memory(x)[_numpy_key(key)] = value
+        indexing.set(_memory(x), key, value)
     except ValueError as error:
         raise BroadcastError(f"setitem: {error}; write a value that broadcasts to what is selected") from error
     except (IndexError, TypeError) as error:
-        raise _told(error) from error
+        raise _with_cure(error) from error
 
 
-def _told(error: Exception) -> Exception:
+def _with_cure(error: Exception) -> Exception:
+    """NumPy's error as ours, with what to write."""
     if isinstance(error, IndexingError):
         return error
     return IndexingError(f"indexing: {error}; write indices within each axis, and values that broadcast to them")
 
 
-# --- a GPU ----------------------------------------------------------------------------------------------------------
+# --- kernels --------------------------------------------------------------------------------------------------------
+
+_BOOL, _INT64, _UINT64 = np.dtype("bool"), np.dtype("int64"), np.dtype("uint64")
 
 
-def _place(maker: BodyMaker, dtypes: tuple[str, ...], checked: bool) -> int:
+def _place(builder: ExpressionBuilder, dtypes: tuple[np.dtype, ...], checked: bool) -> int:
     """Add the distance that indices amount to. The inputs of each are as `_Check.operands` lists them."""
     total = None
     for dtype in dtypes:
-        index = maker.array(dtype)
-        if dtype == "uint64":  # beyond int64 is beyond every axis
-            index = maker.call("minimum", (index, maker.number("uint64")), "uint64", "lesser({x}, {y})")
-        index = maker.cast(index, dtype, "int64")
-        size, stride = maker.number("int64"), maker.number("int64")
-        wrapped = maker.call("wrapped", (index, size), "int64", "wrapped_index({x}, {y})")
+        index = builder.array(dtype)
+        if dtype == _UINT64:  # beyond int64 is beyond every axis
+            index = builder.call("minimum", (index, builder.number(_UINT64)), _UINT64, "lesser({x}, {y})")
+        index = builder.cast(index, dtype, _INT64)
+        size, stride = builder.number(_INT64), builder.number(_INT64)
+        wrapped = builder.call("wrapped", (index, size), _INT64, "wrapped_index({x}, {y})")
         if checked:
-            outside = maker.call("outside", (wrapped, size), "bool", "is_outside({x}, {y})")
-            maker.node("report", outside, index, maker.memory("int64"))
-        inside = maker.call("clamped", (wrapped, size), "int64", "clamped_index({x}, {y})")
-        part = maker.call("multiply", (inside, stride), "int64", "{x} * {y}")
-        total = part if total is None else maker.call("add", (total, part), "int64", "{x} + {y}")
+            outside = builder.call("outside", (wrapped, size), _BOOL, "is_outside({x}, {y})")
+            builder.node("report", outside, index, builder.memory(_INT64))
+        inside = builder.call("clamped", (wrapped, size), _INT64, "clamped_index({x}, {y})")
+        part = builder.call("multiply", (inside, stride), _INT64, "{x} * {y}")
+        total = part if total is None else builder.call("add", (total, part), _INT64, "{x} + {y}")
     assert total is not None
     return total
 
 
 @cache
-def _gathering(dtype: str, indices: tuple[str, ...], checked: bool) -> Body:
-    """What reads elements at indices."""
-    maker = BodyMaker()
-    source = maker.memory(dtype)
-    return maker.body((maker.node("gather", source, _place(maker, indices, checked)),), (dtype,))
+def gathering(dtype: np.dtype, indices: tuple[np.dtype, ...], checked: bool) -> FixedOperation:
+    """Return the operation that reads elements at indices."""
+    builder = ExpressionBuilder()
+    source = builder.memory(dtype)
+    element = builder.node("gather", source, _place(builder, indices, checked))
+    return FixedOperation("indexing", builder.build([element], [dtype]))
 
 
 @cache
-def _placing(indices: tuple[str, ...], checked: bool) -> Body:
-    """What turns indices into distances."""
-    maker = BodyMaker()
-    return maker.body((_place(maker, indices, checked),), ("int64",))
+def placing(indices: tuple[np.dtype, ...], checked: bool) -> FixedOperation:
+    """Return the operation that turns indices into distances."""
+    builder = ExpressionBuilder()
+    return FixedOperation("indexing", builder.build([_place(builder, indices, checked)], [_INT64]))
 
 
 @cache
-def _scattering(dtype: str, is_number: bool) -> Body:
-    """What writes elements at distances."""
-    maker = BodyMaker()
-    value = maker.number(dtype) if is_number else maker.array(dtype)
-    return maker.body((value,), (dtype,), (maker.array("int64"),))
+def scattering(dtype: np.dtype, is_number: bool) -> FixedOperation:
+    """Return the operation that writes elements at distances."""
+    builder = ExpressionBuilder()
+    value = builder.number(dtype) if is_number else builder.array(dtype)
+    return FixedOperation("setitem", builder.build([value], [dtype], (builder.array(_INT64),)))
+
+
+def _strided(x: A, shape: tuple[int, ...], strides: tuple[int, ...]) -> A:
+    """The memory of an array as the loop walks it; a stride is 0 along axes that it does not have."""
+    return x._view(Layout(shape, strides))
 
 
 def _gather(selection: Selection) -> Any:
@@ -209,16 +213,10 @@ def _gather(selection: Selection) -> Any:
         _places(selection, stream)
         return out
     with _Check(selection, stream) as check:
-        source = Operand.of(view, selection.over_rest(view.strides))
-        body = _gathering(view.dtype.name, check.dtypes, check.reports is not None)
+        source = _strided(view, shape, selection.over_rest(view.strides))
+        operation = gathering(view.dtype, check.dtypes, check.reports is not None)
         strides = [selection.over_indices(index) for index in selection.indices]
-        run(
-            body,
-            shape,
-            [Operand.of(out, out._signature.layout.strides), source, *check.operands(strides)],
-            view.device,
-            stream,
-        )
+        run_fixed(operation, [source, *check.operands(shape, strides)], out)
     return out
 
 
@@ -227,33 +225,24 @@ def _scatter(selection: Selection, value: Any) -> None:
     places = _places(selection, stream)
     shape = selection.result_shape
     is_number = not isinstance(value, ArrayBase)
-    given: Any = value
     if is_number:
-        given = as_number(value, view.dtype, "setitem")
+        given: Any = as_number(value, view.dtype, "setitem")
     else:
-        spread = without_leading_axes(value, len(shape))._signature.layout.broadcast_to(shape, "setitem")
-        given = Operand.of(value, spread.strides)
-    run(
-        _scattering(view.dtype.name, is_number),
-        shape,
-        [
-            Operand.of(view, selection.over_rest(view.strides)),
-            given,
-            Operand.of(places, selection.over_indices(places)),
-        ],
-        view.device,
-        stream,
-    )
+        given = without_leading_axes(value, len(shape))
+        given = given._view(given._signature.layout.broadcast_to(shape, "setitem"))
+    target = _strided(view, shape, selection.over_rest(view.strides))
+    at = _strided(places, shape, selection.over_indices(places))
+    run_fixed(scattering(view.dtype, is_number), [given, at], target)
 
 
 def _places(selection: Selection, stream: Any) -> ArrayBase:
     """The distances that a selection's indices amount to, in their common shape; the indices are checked."""
     view, layout = selection.view, Layout.of(selection.shape)
-    places: ArrayBase = empty_array(view.__class__, signature_of(layout, np.dtype("int64"), view.device), stream)
+    places: ArrayBase = empty_array(view.__class__, signature_of(layout, _INT64, view.device), stream)
     with _Check(selection, stream) as check:
         strides = [index._signature.layout.broadcast_to(selection.shape).strides for index in selection.indices]
-        body = _placing(check.dtypes, check.reports is not None)
-        run(body, selection.shape, [Operand.of(places, layout.strides), *check.operands(strides)], view.device, stream)
+        operation = placing(check.dtypes, check.reports is not None)
+        run_fixed(operation, check.operands(selection.shape, strides), places)
     return places
 
 
@@ -263,9 +252,9 @@ class _Check:
     def __init__(self, selection: Selection, stream: int) -> None:
         self.selection = selection
         self.stream = stream
-        self.dtypes = tuple(index.dtype.name for index in selection.indices)
+        self.dtypes = tuple([index.dtype for index in selection.indices])
         self.sizes = [selection.view.shape[axis] for axis in selection.axes]
-        self.device: Any = selection.view.device.backend
+        self.errors: Any = selection.view.device.backend.index_errors
         self.mode = _mode
         self.reports: Any = None
         if 0 not in selection.shape and 0 in self.sizes:
@@ -274,30 +263,31 @@ class _Check:
                 f"for shape {selection.view.shape}; write an index array of size 0"
             )
 
-    def operands(self, strides: list[tuple[int, ...]]) -> list[Any]:
+    def operands(self, shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[Any]:
         """The operands of `_place`: each index with strides along the loop, and what belongs to it."""
         found: list[Any] = []
         view = self.selection.view
         for position, (axis, index) in enumerate(zip(self.selection.axes, self.selection.indices, strict=True)):
-            found.append(Operand.of(index, strides[position]))
-            if self.dtypes[position] == "uint64":
+            found.append(_strided(index, shape, strides[position]))
+            if self.dtypes[position] == _UINT64:
                 found.append(_LAST)
             found += [self.sizes[position], view.strides[axis]]
             if self.reports is not None:
-                found.append(Operand(self.reports[position], 0, (0,) * len(strides[position]), 8))
+                word, layout = self.reports[position], Layout(shape, (0,) * len(shape))
+                found.append(view._make(word, 0, placed(word, 0, layout, _INT64, view.device)))
         return found
 
     def __enter__(self) -> _Check:
         if self.mode == "raise":
-            self.reports = self.device.reports.take(len(self.sizes), self.stream)
+            self.reports = self.errors.take(len(self.sizes), self.stream)
         elif self.mode == "deferred":
-            self.reports = self.device.reports.deferred(len(self.sizes), self.stream)
+            self.reports = self.errors.deferred(len(self.sizes), self.stream)
         return self
 
     def __exit__(self, kind: Any, *error: object) -> None:
         if self.mode != "raise":
             return
-        outside = self.device.reports.read(self.reports, self.stream)
+        outside = self.errors.read(self.reports, self.stream)
         if kind is not None:
             return
         for axis, size, index in zip(self.selection.axes, self.sizes, outside, strict=True):

@@ -16,10 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilearray import dtypes
 from tilearray.engine.devices import Device
-from tilearray.engine.signature import ArrayBase
+from tilearray.engine.signature import ArrayBase, from_host
 from tilearray.errors import DeviceError, IndexingError
+from tilearray.functions.conversion import to_device
+from tilearray.functions.python_data import ndarray_of
 from tilearray.geometry.layout import broadcast_shapes
+from tilearray.interchange.numpy import from_host_object
 
 Ints = tuple[int, ...]
 
@@ -57,8 +61,6 @@ def as_index(part: Any, device: Device) -> Any:
     DeviceError
         If it is an Array on another device.
     """
-    from tilearray.interchange.asarray import asarray
-
     if isinstance(part, ArrayBase):
         if part._signature.device is not device:
             raise DeviceError(
@@ -67,14 +69,22 @@ def as_index(part: Any, device: Device) -> Any:
             )
         found: Any = part
     else:
-        is_empty = isinstance(part, list) and not part
-        found = asarray(part, device=device, dtype="int64" if is_empty else None)
+        found = to_device(from_host(_host_index(part), ArrayBase.public), device)
     if found.dtype.kind not in "iub":
         raise IndexingError(
             f"indexing: expected arrays of integers or bools as indices, got {found.dtype.name}; "
             f"write index.astype('int64')"
         )
     return found
+
+
+def _host_index(part: Any) -> np.ndarray:
+    """A list or an ndarray as an ndarray that an Array may stand over."""
+    if isinstance(part, list):
+        return ndarray_of(part, None if part else dtypes.int64, "indexing")  # pyright: ignore[reportUnknownArgumentType]
+    host = from_host_object(part, copy=None, function="indexing")
+    assert host is not None  # an ndarray is a host object
+    return host
 
 
 class Selection(NamedTuple):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tilearray.engine.signature import ArrayBase
+from tilearray.engine.signature import A, ArrayBase
 from tilearray.errors import IndexingError, OperandError, ShapeError
 from tilearray.functions.indexing.gather import gather, gather_selected, positions_of
 from tilearray.functions.indexing.keys import Ints, Selection, as_index
 from tilearray.geometry.layout import broadcast_shapes
 from tilearray.geometry.shapes import normalize_axis
 
-if TYPE_CHECKING:
-    from tilearray.array import Array
 
-
-def take(x: Array, indices: Any, /, *, axis: int | None = None) -> Array:
+def take(x: A, indices: Any, /, *, axis: int | None = None) -> A:
     """Return the elements at indices along an axis, as ``x[:, indices]`` does for axis 1.
 
     Parameters
@@ -58,7 +55,7 @@ def take(x: Array, indices: Any, /, *, axis: int | None = None) -> Array:
     return gather(x, (*(slice(None),) * place, found))
 
 
-def take_along_axis(x: Array, indices: Any, /, *, axis: int = -1) -> Array:
+def take_along_axis(x: A, indices: Any, /, *, axis: int = -1) -> A:
     """Return for each place of `indices` the element of `x` in the same place but for the axis, where it is the index.
 
     What ``argsort`` and ``argmax`` return is meant to be used so.
@@ -137,7 +134,7 @@ def _check_array(x: object, function: str) -> None:
         raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
 
 
-def _integers(indices: Any, x: Array, function: str) -> Any:
+def _integers(indices: Any, x: ArrayBase, function: str) -> Any:
     """Indices as an integer Array on the device of `x`."""
     found = as_index(indices, x.device)
     if found.dtype.kind == "b":

@@ -16,11 +16,11 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase
-from tilearray.errors import DTypeError, OperandError, ScalarOverflowError, ShapeError
+from tilearray.errors import DTypeError, OperandError, ScalarOverflowError, ShapeError, type_name
+from tilearray.functions.conversion import as_ndarray
 from tilearray.interchange import dlpack
-from tilearray.interchange.export import as_ndarray
 from tilearray.interchange.numpy import from_host_object
-from tilearray.ops.numbers import class_of, host_number, type_name
+from tilearray.ops.numbers import class_of, host_number
 from tilearray.promotion.scalars import Number, ScalarClass, as_number, classify
 
 _DEPTH = 64  # NumPy's own limit of dimensions

@@ -1,7 +1,7 @@
 """Importing: arrays from data of any library.
 
 `asarray` is the front door. Memory that can be shared is shared, wherever it is. What it is given is recognised by its
-protocols, in this order: tilearray's own arrays, exact arrays of torch and CuPy (`tilearray.interchange.torch_cupy`), Python numbers
+protocols, in this order: tilearray's own arrays, exact arrays of torch and CuPy (`tilearray.creation.torch_cupy`), Python numbers
 and sequences, ndarrays and what NumPy reads, DLPack, the CUDA Array Interface. No framework is imported.
 """
 
@@ -13,17 +13,18 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.array import Array
+from tilearray.creation import torch_cupy
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import CPU, as_device
-from tilearray.engine.signature import ArrayBase, check_alignment, placed, signature_of
+from tilearray.engine.devices import as_device
+from tilearray.engine.signature import ArrayBase, from_host, placed
 from tilearray.errors import LayoutError, OperandError
+from tilearray.functions.conversion import to_device
+from tilearray.functions.python_data import is_python_data, ndarray_of
 from tilearray.geometry.layout import Layout
-from tilearray.interchange import cuda_array_interface, dlpack, torch_cupy
+from tilearray.interchange import cuda_array_interface, dlpack
 from tilearray.interchange import foreign_memory as gpu_memory
-from tilearray.interchange.export import to_device
 from tilearray.interchange.numpy import from_host_object
-from tilearray.interchange.python_data import is_python_data, ndarray_of
-from tilearray.ops.op import copy_of
+from tilearray.ops.execute import copy_of
 
 _READERS = torch_cupy.READERS
 
@@ -80,7 +81,7 @@ def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -
     if is_python_data(obj):
         if copy is False:
             raise LayoutError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")
-        return to_device(imported(ndarray_of(obj, dtype, "asarray")), as_device(device, "asarray"))
+        return to_device(from_host(ndarray_of(obj, dtype, "asarray"), Array), as_device(device, "asarray"))
     host = from_host_object(obj, copy=copy, function="asarray")
     if host is None and hasattr(obj, "__dlpack__"):
         host = _from_producer(obj, copy, "asarray")
@@ -93,7 +94,7 @@ def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -
         raise OperandError(
             f"asarray: expected an array, a buffer, a number or nested lists of numbers, got {type(obj).__name__}"
         )
-    return converted(imported(host), dtype, as_device(device, "asarray"), None if copy else copy)
+    return converted(from_host(host, Array), dtype, as_device(device, "asarray"), None if copy else copy)
 
 
 def converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
@@ -109,16 +110,6 @@ def converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None) 
         return copy_of(x) if copy else x
     moved = to_device(x, target)
     return moved if dtype is None else moved.astype(dtype, copy=False)
-
-
-def imported(host: np.ndarray) -> Array:
-    """Return an Array over an ndarray's memory."""
-    itemsize = host.dtype.itemsize
-    buffer, offset = CPU.backend.from_numpy(host, copy=False)
-    layout = Layout(host.shape, tuple(stride // itemsize for stride in host.strides))
-    if host.size:
-        check_alignment(buffer.pointer + offset, host.dtype.alignment, "asarray")
-    return Array._make(buffer, offset, signature_of(layout, host.dtype, CPU))
 
 
 def _on_gpu(found: gpu_memory.Imported) -> Array:
@@ -182,5 +173,5 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         found = _from_producer(x, copy, "from_dlpack")
     if not isinstance(found, Array):  # of the host, and copied where that was asked for
         host = dlpack.from_capsule_producer(x, copy=copy) if found is None else found
-        found, copy = imported(host), None if copy else copy
+        found, copy = from_host(host, Array), None if copy else copy
     return converted(found, None, device, copy)

@@ -12,12 +12,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 
-from tilearray.engine.devices import CPU
+from tilearray.creation.asarray import asarray
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import DeviceError, DTypeError, LayoutError, OperandError
-from tilearray.interchange.asarray import asarray
-from tilearray.interchange.export import is_dense, to_numpy
-from tilearray.ops.op import copy_of
+from tilearray.functions.conversion import is_dense, to_numpy
+from tilearray.ops.execute import copy_of
 
 if TYPE_CHECKING:
     from tilearray.array import Array
@@ -87,7 +86,7 @@ def to_cupy(x: Array, /, *, copy: bool | None = None) -> Any:
     """
     cupy = _framework("cupy", "to_cupy")
     _check_array(x, "to_cupy")
-    if x.device is CPU:
+    if x.device.backend.on_host:
         raise DeviceError("to_cupy: expected an array on a GPU, got one on the host; write x.to_device('cuda')")
     return cupy.from_dlpack(_shared_or_copied(x, "", copy, "to_cupy"))
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase
-from tilearray.errors import OperandError, ScalarOverflowError
+from tilearray.errors import OperandError, ScalarOverflowError, type_name
 from tilearray.functions import linalg
-from tilearray.ops.numbers import type_name
-from tilearray.ops.op import Op, execute
+from tilearray.ops.execute import execute
+from tilearray.ops.op import Op
 from tilearray.promotion.scalars import classify
 
 _NUMBERS = frozenset({bool, int, float, complex})

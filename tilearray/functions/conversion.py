@@ -7,14 +7,14 @@ for an array that is elsewhere, unless `set_transfer_guard` allows it. `to_numpy
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tilearray import dtypes
+from tilearray import cuda, dtypes
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import CPU, Device, Stream, as_device
-from tilearray.engine.signature import ArrayBase, placed
+from tilearray.engine.devices import as_device
+from tilearray.engine.signature import A, ArrayBase, from_host, placed
 from tilearray.errors import (
     DeviceError,
     DTypeError,
@@ -27,11 +27,10 @@ from tilearray.errors import (
 from tilearray.geometry.layout import Layout
 from tilearray.interchange import dlpack, foreign_memory
 from tilearray.interchange.capsules import stand_in
-from tilearray.ops.op import copy_of, stored_as
-from tilearray.ops.options import cast_choice, derived
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
+from tilearray.ops.execute import copy_of, stored_as
+from tilearray.ops.moves import convert
+from tilearray.ops.options import cast_choice
+from tilearray.ops.variants import derived
 
 _guard = "error"
 
@@ -56,8 +55,8 @@ def set_transfer_guard(policy: str, /) -> None:
 
 
 def astype(
-    x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None, rounding: Any = None, saturate: bool = False
-) -> Array:
+    x: A, dtype: Any, /, *, copy: bool = True, device: Any = None, rounding: Any = None, saturate: bool = False
+) -> A:
     """Return the values of `x` in another dtype.
 
     Each value is rounded once, to nearest even. A float becomes an integer by truncation; what does not fit saturates,
@@ -95,8 +94,6 @@ def astype(
     >>> ta.astype(ta.asarray([300, -300]), "int8", saturate=True)
     Array([ 127, -128], dtype=int8, device='cpu')
     """
-    from tilearray.ops.arithmetic import convert
-
     target = dtypes.as_dtype(dtype, "astype")
     row = convert
     if rounding is not None or saturate is not False:
@@ -107,7 +104,7 @@ def astype(
     return stored_as(row, x, target)
 
 
-def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
+def to_device(x: A, device: Any, /, *, stream: Any = None) -> A:
     """Return `x` on a device: itself where it is there already, else a copy.
 
     Parameters
@@ -130,13 +127,14 @@ def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
     True
     """
     target = as_device(device, "to_device")
-    if stream is not None and target is CPU:
+    backend = target.backend
+    if stream is not None and backend.on_host:
         raise OperandError("to_device: a stream is taken by cuda devices only; leave it out")
     if target is x.device:
         return x
-    handle = upload_stream(target, stream)
+    handle = cuda.handle_of(stream, "to_device") if stream is not None else backend.own_stream(STATE.get().stream)
     dense = _as_dense(x)
-    layout, backend = dense._signature.layout, target.backend
+    layout = dense._signature.layout
     if x.device.type == target.type:
         first = dense._offset + layout.low * dense.itemsize
         extent = (layout.high - layout.low + 1) * dense.itemsize if layout.size else 0
@@ -147,18 +145,7 @@ def to_device(x: Array, device: Any, /, *, stream: Any = None) -> Array:
     return x._make(buffer, offset, placed(buffer, offset, layout, x.dtype, target))
 
 
-def upload_stream(target: Device, stream: Any = None) -> Stream:
-    """Return the stream for a copy to a device: the given one, or that in force if it is the device's."""
-    if target is CPU:
-        return None
-    from tilearray import cuda
-
-    if stream is not None:
-        return cuda.handle_of(stream, "to_device")
-    return cuda.stream_on(STATE.get().stream, target)
-
-
-def to_numpy(x: Array, /) -> np.ndarray:
+def to_numpy(x: ArrayBase, /) -> np.ndarray:
     """Return the elements as an ndarray: the same memory for an array on the host, else a copy.
 
     Examples
@@ -169,7 +156,7 @@ def to_numpy(x: Array, /) -> np.ndarray:
     """
     if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OperandError(f"to_numpy: expected a tilearray Array, got {type(x).__name__}; write np.asarray(x)")
-    if x._signature.device is not CPU:
+    if not x._signature.device.backend.on_host:
         x = _as_dense(x)
     signature = x._signature
     layout = signature.layout
@@ -179,15 +166,14 @@ def to_numpy(x: Array, /) -> np.ndarray:
     return array
 
 
-def _as_dense(x: Array) -> Array:
+def _as_dense(x: A) -> A:
     """Return an array without gaps: itself, or a copy, made on its own GPU whatever stream is in force."""
     if is_dense(x._signature.layout):
         return x
-    if x.device is CPU:
+    backend = x.device.backend
+    if backend.on_host:
         return copy_of(x)
-    from tilearray import cuda
-
-    with cuda.stream(cuda.stream_on(STATE.get().stream, x.device)):
+    with cuda.stream(backend.own_stream(STATE.get().stream)):
         return copy_of(x)
 
 
@@ -196,9 +182,9 @@ def is_dense(layout: Layout) -> bool:
     return layout.strides == layout.dense().strides
 
 
-def as_ndarray(x: Array, dtype: Any, copy: bool | None) -> np.ndarray:
+def as_ndarray(x: ArrayBase, dtype: Any, copy: bool | None) -> np.ndarray:
     """What ``np.asarray(x)`` gives, or an error where it would move data between devices."""
-    if x.device.type != "cpu" and _guard != "allow":
+    if not x.device.backend.on_host and _guard != "allow":
         raise ImplicitTransferError(
             f"__array__: the array is on {x.device}, and NumPy would copy it to the host; write ta.to_numpy(x) or "
             f"x.to_device('cpu'), or allow it with ta.set_transfer_guard('allow')"
@@ -211,7 +197,7 @@ def as_ndarray(x: Array, dtype: Any, copy: bool | None) -> np.ndarray:
     return array.copy() if copy else array
 
 
-def part(x: Array, position: int) -> Array:
+def part(x: A, position: int) -> A:
     """The real (0) or imaginary (1) part as a view."""
     signature = x._signature
     if dtypes.info(signature.dtype).kind != "complex":
@@ -224,7 +210,7 @@ def part(x: Array, position: int) -> Array:
     return x._make(x._buffer, offset, placed(x._buffer, offset, layout, half, x.device))
 
 
-def single(x: Array, function: str) -> Any:
+def single(x: ArrayBase, function: str) -> Any:
     """The one element as a Python number."""
     if x.size != 1:
         raise ShapeError(
@@ -234,7 +220,7 @@ def single(x: Array, function: str) -> Any:
     return _python(to_numpy(x).reshape(()))
 
 
-def item(x: Array, *index: Any) -> Any:
+def item(x: ArrayBase, *index: Any) -> Any:
     """The element at an index (one int counts through all elements in C order, as in NumPy), or the only one."""
     if len(index) == 1 and isinstance(index[0], tuple):
         (index,) = index
@@ -243,7 +229,7 @@ def item(x: Array, *index: Any) -> Any:
     return single(x[index] if index else x, "item")
 
 
-def _unravelled(position: int, x: Array) -> tuple[int, ...]:
+def _unravelled(position: int, x: ArrayBase) -> tuple[int, ...]:
     """The index of the element that comes at a position in C order."""
     if not -x.size <= position < x.size:
         raise IndexingError(
@@ -253,13 +239,13 @@ def _unravelled(position: int, x: Array) -> tuple[int, ...]:
     return tuple([int(place) for place in np.unravel_index(position % x.size, x.shape)])
 
 
-def contains(x: Array, value: Any) -> bool:
+def contains(x: ArrayBase, value: Any) -> bool:
     """Whether any element equals a value."""
     found = x == value
     return isinstance(found, ArrayBase) and bool(to_numpy(found).any())  # type: ignore[arg-type]
 
 
-def tolist(x: Array) -> Any:
+def tolist(x: ArrayBase) -> Any:
     """Nested lists of Python numbers."""
     return _python(to_numpy(x))
 
@@ -269,21 +255,19 @@ def _python(array: np.ndarray) -> Any:
     return (array if array.dtype.kind in "biufc" else array.astype(np.float64)).tolist()
 
 
-def rebuild(array: np.ndarray, device: str) -> Array:
+def rebuild(array: np.ndarray, device: str) -> ArrayBase:
     """Make the array that a pickle describes."""
-    from tilearray.interchange.asarray import asarray
-
-    return asarray(array, device=device, copy=True)
+    return to_device(from_host(array.copy(), ArrayBase.public), device)  # type: ignore[arg-type,return-value]
 
 
-def to_dlpack(x: Array, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+def to_dlpack(x: ArrayBase, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
     """The capsule of ``__dlpack__``.
 
     On a GPU the consumer's stream waits for ours, and the memory is not reused before it is done. A copy for the host
     is made where the consumer asks for the host and does not forbid it.
     """
     device = x._signature.device
-    if device is CPU:
+    if device.backend.on_host:
         if stream is not None:
             dlpack.check_no_stream(stream)
         try:
@@ -307,7 +291,7 @@ def to_dlpack(x: Array, stream: Any, max_version: Any, dl_device: Any, copy: boo
     return export.capsule(max_version, dl_device, None, dlpack.COPIED if copy else 0)
 
 
-def _stand_in(x: Array) -> dlpack.Export:
+def _stand_in(x: ArrayBase) -> dlpack.Export:
     """What the capsules of an array on a GPU are made from; it keeps the memory alive."""
     signature = x._signature
     layout, itemsize = signature.layout, signature.itemsize
@@ -324,7 +308,7 @@ def _stand_in(x: Array) -> dlpack.Export:
     return dlpack.Export(array, signature.dtype, device)
 
 
-def dlpack_device(x: Array) -> tuple[int, int]:
+def dlpack_device(x: ArrayBase) -> tuple[int, int]:
     """The DLPack device type and index."""
     device = x._signature.device
-    return dlpack.HOST if device is CPU else (dlpack.CUDA, device.index)
+    return dlpack.HOST if device.backend.on_host else (dlpack.CUDA, device.index)

@@ -1,4 +1,4 @@
-"""Creation: arrays from nothing and from ranges; `tilearray.interchange.asarray` makes them from data.
+"""Creation: arrays from nothing and from ranges; `tilearray.creation.asarray` makes them from data.
 
 Python numbers take the default dtypes of the semantics in force, or wider ones where a value asks for it. Creation
 happens on the default device unless ``device=`` names one.
@@ -13,15 +13,14 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.array import Array
+from tilearray.creation import ranges
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, as_device
-from tilearray.engine.signature import ArrayBase, Signature, signature_of
-from tilearray.errors import OperandError, ShapeError
-from tilearray.functions import ranges
+from tilearray.engine.signature import ArrayBase, Signature, new_array, signature_of
+from tilearray.errors import OperandError, ShapeError, type_name
+from tilearray.functions.python_data import number_dtype
 from tilearray.geometry.layout import Layout, as_shape
-from tilearray.interchange.python_data import number_dtype
-from tilearray.ops.numbers import type_name
-from tilearray.ops.op import fill, new_array
+from tilearray.ops.execute import fill
 from tilearray.promotion.scalars import Number, as_number, classify
 
 

@@ -14,14 +14,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilearray import dtypes
+from tilearray.creation.fills import _dtype_or_default, _new, empty
 from tilearray.engine.devices import Device, common_device
 from tilearray.errors import ShapeError
-from tilearray.functions.creation import _dtype_or_default, _new, empty
 from tilearray.functions.manipulation import _checked, diagonal
 from tilearray.geometry.layout import Layout, as_shape
 from tilearray.geometry.shapes import as_int
-from tilearray.ops.arithmetic import assign, where
-from tilearray.ops.op import execute, fill
+from tilearray.ops.arithmetic import where
+from tilearray.ops.execute import execute, fill
+from tilearray.ops.moves import assign
 
 if TYPE_CHECKING:
     from tilearray.array import Array

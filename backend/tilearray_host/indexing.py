@@ -1,0 +1,21 @@
+"""Indexing by integer arrays and masks, as NumPy does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def get(x: np.ndarray, key: tuple[Any, ...], /) -> np.ndarray:
+    """Return a copy of the elements that a key selects; IndexError if an index lies outside of its axis.
+
+    >>> get(np.arange(6).reshape(2, 3), (np.array([1, 0]), 2))
+    array([5, 2])
+    """
+    return np.asarray(x[key])
+
+
+def set(x: np.ndarray, key: tuple[Any, ...], value: np.ndarray, /) -> None:
+    """Assign to the elements that a key selects; of several writes to one element the last counts."""
+    x[key] = value

@@ -1,0 +1,25 @@
+"""A device that is not the host, although its memory is: what crosses the border is copied, as for a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilearray.engine.devices import CPU
+
+
+class Elsewhere:
+    """The host's backend, without what a GPU lacks."""
+
+    on_host = False
+    indexing = reductions = sorting = linear_algebra = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(CPU.backend, name)
+
+    def from_numpy(self, array: np.ndarray, *, copy: bool, stream: Any = None) -> Any:
+        return CPU.backend.from_numpy(array, copy=True)
+
+    def to_numpy(self, *view: Any) -> np.ndarray:
+        return CPU.backend.to_numpy(*view).copy("K")

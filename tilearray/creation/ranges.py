@@ -1,0 +1,104 @@
+"""Evenly spaced values, each made from its position: what `arange` and `linspace` fill their arrays with.
+
+Integers are computed modulo 2**64, so that nothing in between overflows, and floats in float64; then each value is
+rounded once. The host and a GPU agree in every bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.array import Array
+from tilearray.engine.devices import Device
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
+from tilearray.engine.signature import from_host, new_array, signature_of
+from tilearray.functions.conversion import astype, to_device
+from tilearray.geometry.layout import Layout
+
+
+def integers(values: range, dtype: np.dtype, device: Device) -> Array:
+    """Return the integers of a range, all of which int64 or uint64 holds.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> integers(range(5, 0, -2), dtypes.int8, ta.Device("cpu", 0))
+    Array([5, 3, 1], dtype=int8, device='cpu')
+    """
+    carrier = dtypes.uint64 if values and max(values[0], values[-1]) > dtypes.iinfo("int64").max else dtypes.int64
+    start, step = values.start % 2**64, values.step % 2**64
+    return _filled(stepping(carrier, dtype), len(values), [start, step], dtype, device)
+
+
+def floats(start: float, step: float, count: int, dtype: np.dtype, device: Device) -> Array:
+    """Return ``start + i * step``.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> floats(0.5, 0.25, 3, dtypes.float32, ta.Device("cpu", 0))
+    Array([0.5 , 0.75, 1.  ], dtype=float32, device='cpu')
+    """
+    return _filled(stepping(dtypes.float64, dtype), count, [start, step], dtype, device)
+
+
+def spaced(first: complex, last: complex, count: int, endpoint: bool, dtype: np.dtype, device: Device) -> Array:
+    """Return `count` values from `first` to `last`, as ``np.linspace`` spaces them; integers are rounded down.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> spaced(0.0, 9.0, 4, True, dtypes.int64, ta.Device("cpu", 0))
+    Array([0, 3, 6, 9], dtype=int64, device='cpu')
+    """
+    gaps = count - 1 if endpoint else count
+    step = (last - first) / gaps if gaps > 0 else last - first
+    rounds_down = dtypes.info(dtype).kind in ("int", "uint")
+    if not isinstance(step, complex) and (step or first == last):
+        is_closed = endpoint and count > 1
+        numbers = [first, step, count - 1 if is_closed else -1, last]
+        return _filled(spacing(dtype, rounds_down), count, numbers, dtype, device)
+    with np.errstate(all="ignore"):  # complex numbers, and steps that underflow: NumPy spaces them
+        host = np.linspace(first, last, count, endpoint=endpoint)
+    values = np.floor(host) if rounds_down and host.dtype.kind == "f" else host
+    return astype(to_device(from_host(values, Array), device), dtype, copy=False)
+
+
+@cache
+def stepping(carrier: np.dtype, target: np.dtype) -> FixedOperation:
+    """Return ``start + position * step`` in uint64, read as `carrier`, or in float64."""
+    builder = ExpressionBuilder()
+    computed = dtypes.float64 if carrier == dtypes.float64 else dtypes.uint64
+    start, step = builder.number(computed), builder.number(computed)
+    position = builder.cast(builder.node("index"), dtypes.int64, computed)
+    moved = builder.call("multiply", (position, step), computed, "{x} * {y}")
+    value = builder.call("add", (moved, start), computed, "{x} + {y}")
+    value = builder.cast(builder.cast(value, computed, carrier), carrier, target)
+    return FixedOperation("arange", builder.build([value], [target]))
+
+
+@cache
+def spacing(target: np.dtype, rounds_down: bool) -> FixedOperation:
+    """Return ``start + position * step``, except for one position, which is the end itself."""
+    builder = ExpressionBuilder()
+    double = dtypes.float64
+    start, step, last, end = (builder.number(dtype) for dtype in (double, double, dtypes.int64, double))
+    position = builder.node("index")
+    moved = builder.call("multiply", (builder.cast(position, dtypes.int64, double), step), double, "{x} * {y}")
+    value = builder.call("add", (moved, start), double, "{x} + {y}")
+    is_last = builder.call("equal", (position, last), dtypes.bool_, "{x} == {y}")
+    value = builder.call("where", (is_last, end, value), double, "tl.where({x}, {y}, {z})")
+    if rounds_down:
+        value = builder.call("floor", (value,), double, "tl.math.floor({x})")
+    return FixedOperation("linspace", builder.build([builder.cast(value, double, target)], [target]))
+
+
+def _filled(operation: FixedOperation, count: int, numbers: Sequence[Any], dtype: np.dtype, device: Device) -> Array:
+    return run_fixed(operation, numbers, new_array(Array, signature_of(Layout.of((count,)), dtype, device)))

@@ -1,0 +1,129 @@
+"""Run an operation: look the plan up, make it where there is none, call it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tilearray.engine.caches import PLANS, Nested, TwoGenerations
+from tilearray.engine.call import Careful
+from tilearray.engine.context import STATE, plans_of
+from tilearray.engine.expression import Expression
+from tilearray.engine.operation import FixedOperation, OperandType, Operation, expression_of, typed_scalar
+from tilearray.engine.plan import Key, Plan, make_plan, types_of
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import TileArrayError, WriteError
+from tilearray.promotion.scalars import ScalarClass
+from tilearray.promotion.semantics import Semantics
+
+
+def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any, careful: Careful) -> Any:
+    """Run an operation on operands and their keys; write into `out` where it is given, else make the result.
+
+    Parameters
+    ----------
+    operation : Operation
+    keys : list of Key
+        Of each operand: an array's signature, or what a Python number counts as.
+    operands : sequence
+        Arrays and Python numbers.
+    out : Array or None
+        The target; it was checked, and shares no memory with an operand but as the very same view.
+    careful : callable
+        What later calls of the same plan go to when their target does not fulfil that.
+    """
+    state = STATE.get()
+    semantics = state.semantics
+    root = plans_of(semantics)  # another thread may set other semantics meanwhile
+    path = (operation, *keys) if out is None else (operation.into, out._signature, *keys)
+    plan: Any = root
+    for key in path:
+        plan = plan.get(key)
+        if plan is None:
+            plan = PLANS.find_old(root, path) or make_plan(
+                operation, semantics, keys, None if out is None else out._signature, careful
+            )
+            _keep(plan, semantics, root, path, keys, out)
+            break
+    return plan.call(state.stream, *operands) if out is None else plan.call(state.stream, out, *operands)
+
+
+def _keep(
+    plan: Plan, semantics: Semantics, root: Nested, path: tuple[Any, ...], keys: list[Key], out: ArrayBase | None
+) -> None:
+    """Remember a plan under its path, and under the class of its only Python number if that alone decides."""
+    PLANS.keep(root, path, plan)
+    for key in keys:
+        if key.__class__ is ScalarClass:
+            target = None if out is None else out._signature.dtype
+            kind = _class_that_decides(plan.operation, semantics, tuple(keys), target, plan.expression)
+            if kind is not None:
+                PLANS.keep(root, tuple([kind if isinstance(key, ScalarClass) else key for key in path]), plan)
+            break
+
+
+def run_fixed(operation: FixedOperation, operands: Sequence[ArrayBase | int | float], out: Any) -> Any:
+    """Run an operation with fixed dtypes into a target that shares no memory with an operand; return the target.
+
+    Numbers stand in the place of inputs that are numbers, and are checked against their dtypes.
+    """
+    keys = [
+        operand._signature if dtype is None else typed_scalar(dtype)  # type: ignore[union-attr]
+        for operand, dtype in zip(operands, operation.graph.scalar_dtypes, strict=True)
+    ]
+    return run(operation, keys, operands, out, _refuse)
+
+
+def _refuse(operation: FixedOperation, operands: Sequence[Any], out: Any) -> Any:
+    del operands, out
+    raise WriteError(f"{operation.name}: the target is read-only, or shares memory with an operand; write to x.copy()")
+
+
+# --- Python numbers whose class alone decides ----------------------------------------------------------------------
+
+_RUNGS: dict[type, tuple[ScalarClass, ...]] = {
+    bool: (ScalarClass.BOOL,),
+    int: (ScalarClass.INT32, ScalarClass.UINT32, ScalarClass.INT64, ScalarClass.UINT64, ScalarClass.HUGE),
+    float: (ScalarClass.FLOAT32, ScalarClass.FLOAT64),
+    complex: (ScalarClass.COMPLEX,),
+}
+_CLASS_OF = {rung: kind for kind, rungs in _RUNGS.items() for rung in rungs}
+_DECIDES: TwoGenerations[bool] = TwoGenerations(2048)
+
+
+def _class_that_decides(
+    operation: Operation, semantics: Semantics, keys: tuple[Key, ...], out: np.dtype | None, expression: Expression
+) -> type | None:
+    """Return the class of the only Python number among operands, if every number of it gives the same expression.
+
+    This holds in ``float32 * 2.5``, not in ``int8 * 2.5``. Then the plan is found by that class alone, and nobody looks
+    at the value.
+    """
+    numbers = [key for key in keys if type(key) is ScalarClass]
+    if len(numbers) != 1:
+        return None
+    (number,) = numbers
+    kind = _CLASS_OF[number]
+    types = types_of(keys, semantics)
+    asked = (operation, semantics, tuple([kind if key is number else key for key in types]), out)
+    decides = _DECIDES.get(asked)
+    if decides is None:
+        others = [tuple([rung if key is number else key for key in types]) for rung in _RUNGS[kind]]
+        same = all(_gives(expression, operation, semantics, other, out) for other in others)
+        decides = _DECIDES.put(asked, same)
+    return kind if decides else None
+
+
+def _gives(
+    expression: Expression,
+    operation: Operation,
+    semantics: Semantics,
+    types: tuple[OperandType, ...],
+    out: np.dtype | None,
+) -> bool:
+    try:
+        return expression_of(operation, semantics, types, out) is expression
+    except TileArrayError:
+        return False

@@ -1,0 +1,88 @@
+"""Rows on operands: the whole way of a call, for whatever the plan cache does not know or a plan may not decide.
+
+Operands are Arrays, Python numbers and NumPy scalars. Numbers get a key or become 0-d arrays, a target is checked, an
+operand that shares memory with it is copied; then the engine runs the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tilearray.engine.execute import run
+from tilearray.engine.operation import typed_scalar
+from tilearray.engine.plan import Key
+from tilearray.engine.signature import A, ArrayBase, new_array, overlap, signature_of
+from tilearray.errors import OperandError, WriteError, type_name
+from tilearray.ops.moves import assign
+from tilearray.ops.numbers import as_operands, numbers_alone, scalar_key
+from tilearray.ops.row import Row
+from tilearray.promotion.scalars import Number, as_number
+
+
+def execute(row: Row, operands: Sequence[Any], out: Any = None) -> Any:
+    """Run a row on any mixture of Arrays and numbers; write into `out` where it is given, else make the result."""
+    if len(operands) != row.arity:
+        raise TypeError(f"{row.name}: expected {row.arity} operands, got {len(operands)}")
+    if out is not None:
+        check_target(row.name, out)
+        operands = [_unaliased(operand, out) for operand in operands]
+    keys: list[Key] = []
+    numbers = 0
+    for operand in operands:
+        if isinstance(operand, ArrayBase):
+            keys.append(operand._signature)
+            continue
+        key = scalar_key(row, operand, operands)
+        if key is None:
+            return execute(row, as_operands(row, operands, out), out)
+        keys.append(key)
+        numbers += 1
+    if numbers == row.arity and out is None:
+        return execute(row, numbers_alone(row, operands), out)
+    return run(row, keys, operands, out, execute)
+
+
+def check_target(function: str, out: Any) -> None:
+    """Raise unless `out` is an Array that may be written: not read-only, no two elements in one place."""
+    if not isinstance(out, ArrayBase):
+        raise OperandError(
+            f"{function}: expected a tilearray Array as out, got {type_name(out)}; write out=ta.empty(...)"
+        )
+    if out._buffer.readonly:
+        raise WriteError(f"{function}: the target is read-only; write to x.copy() instead")
+    layout = out._signature.layout
+    if layout.overlaps_itself:
+        raise WriteError(
+            f"{function}: the target has several elements in one place (shape {layout.shape}, strides "
+            f"{layout.strides}); write to x.copy() instead"
+        )
+
+
+def _unaliased(operand: Any, out: ArrayBase) -> Any:
+    """Return `operand`, or a copy of it where it shares memory with `out` and is not the very same view."""
+    if operand is out or not isinstance(operand, ArrayBase) or not overlap(operand, out):
+        return operand
+    mine, target = operand._signature, out._signature
+    same_elements = mine.layout == target.layout and mine.itemsize == target.itemsize
+    return operand if same_elements and operand._address == out._address else copy_of(operand)
+
+
+def copy_of(x: A) -> A:
+    """Return a dense copy of an array, its axes in the same order of strides."""
+    return run(assign, [x._signature], (x,), None, execute)
+
+
+def stored_as(row: Row, x: A, dtype: np.dtype) -> A:
+    """Return a new array of the values of `x` in another dtype, cast as `row` casts: a row that moves."""
+    signature = x._signature
+    return execute(row, (x,), new_array(x.__class__, signature_of(signature.layout.dense(), dtype, signature.device)))
+
+
+def fill(out: A, number: Number, function: str) -> A:
+    """Write a Python number, taken as the dtype of `out`, to every element."""
+    check_target(function, out)
+    dtype = out._signature.dtype
+    return run(assign, [typed_scalar(dtype)], (as_number(number, dtype, function),), out, execute)

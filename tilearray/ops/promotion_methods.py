@@ -1,0 +1,116 @@
+"""Promotion methods: how the dtypes of a call follow from the common dtype of its operands.
+
+Operands are rounded to the promoted dtype first and then widened to the compute dtype (float32 for the 16- and 8-bit
+floats); the result is rounded once. The methods are those of FlagGems and of torch's type promotion.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.errors import DTypeError
+from tilearray.promotion.scalars import ScalarClass
+from tilearray.promotion.semantics import Semantics
+
+
+class Promotion(enum.Enum):
+    """How a result dtype follows from the operands' common dtype."""
+
+    DEFAULT = "the common dtype; 8- and 16-bit floats compute in float32"
+    NO_OPMATH = "the common dtype, and none wider in between"
+    BITWISE = "the common dtype; semantics may ask for operands of one dtype"
+    INT_TO_FLOAT = "the common dtype; integers become a float"
+    TRUE_DIVISION = "the common dtype; integers become the float of true division"
+    ALWAYS_BOOL = "bool; the common dtype decides, but integers are compared exactly"
+    COMPLEX_TO_FLOAT = "the common dtype; complex becomes the float of its parts"
+    BOOL_TO_LONG = "the common dtype; bool becomes the default integer"
+    ALWAYS_FLOAT = "a float: the default one for integers, that of the parts for complex"
+    FLOAT_TO_BOOL = "bool; the common dtype decides, and integers count as the float of true division"
+    FLOAT64 = "float64, complex128 for complex"
+    ALWAYS_INT32 = "int32"
+    TRUTH = "bool; every operand by itself is true where it is not 0"
+
+
+NEVER_WIDER = {Promotion.NO_OPMATH, Promotion.BITWISE}
+_BY_DIVISION = {Promotion.TRUE_DIVISION, Promotion.FLOAT_TO_BOOL}
+_BY_FUNCTION = {Promotion.INT_TO_FLOAT, Promotion.ALWAYS_FLOAT, Promotion.ALWAYS_INT32}
+REAL_PART = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
+_INTEGER_SCALARS = {ScalarClass.BOOL, ScalarClass.INT32, ScalarClass.UINT32, ScalarClass.INT64, ScalarClass.UINT64}
+
+
+def opmath(dtype: np.dtype) -> np.dtype:
+    """Return the dtype that values of `dtype` are computed in: float32 for the narrower floats.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> opmath(ta.bfloat16), opmath(ta.int8)
+    (dtype('float32'), dtype('int8'))
+    """
+    row = dtypes.info(dtype)
+    return dtypes.float32 if row.kind == "float" and row.bits < 32 else dtype
+
+
+def computed_as(promotion: Promotion, semantics: Semantics, common: np.dtype) -> np.dtype:
+    """Return the dtype that operands are rounded to: the common dtype, or the one that a method takes instead.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> computed_as(Promotion.INT_TO_FLOAT, ta.get_semantics(), ta.int8)
+    dtype('float32')
+    """
+    kind = dtypes.info(common).kind
+    if kind in ("bool", "int", "uint"):
+        if promotion in _BY_DIVISION:
+            return semantics.true_division
+        if promotion in _BY_FUNCTION:
+            return semantics.integer_functions.get(common, semantics.true_division)
+    if kind == "bool" and promotion is Promotion.BOOL_TO_LONG:
+        return semantics.defaults["int"]
+    if promotion is Promotion.FLOAT64 and dtypes.info(common).arithmetic:
+        return dtypes.complex128 if kind == "complex" else dtypes.float64
+    return common
+
+
+def returned_as(promotion: Promotion, common: np.dtype) -> np.dtype:
+    """Return the result dtype of operands that were rounded to `common`."""
+    if promotion in (Promotion.ALWAYS_BOOL, Promotion.FLOAT_TO_BOOL):
+        return dtypes.bool_
+    if promotion in (Promotion.COMPLEX_TO_FLOAT, Promotion.ALWAYS_FLOAT):
+        return REAL_PART.get(common, common)
+    return dtypes.int32 if promotion is Promotion.ALWAYS_INT32 else common
+
+
+def check_mask(function: str, given: np.dtype | ScalarClass) -> np.dtype:
+    """Return bool, the dtype of a condition, or raise if the operand is not a bool."""
+    if given is not ScalarClass.BOOL and given != dtypes.bool_:
+        name = given.name if isinstance(given, np.dtype) else "a Python number"
+        raise DTypeError(f"{function}: the condition must be bool, got {name}; write `condition != 0`")
+    return dtypes.bool_
+
+
+def check_exponent(function: str, given: np.dtype | ScalarClass) -> np.dtype:
+    """Return int64, the dtype of an exponent, or raise if the operand is not an integer that int64 holds."""
+    if isinstance(given, np.dtype):
+        fits = dtypes.info(given).kind in ("bool", "int", "uint") and given != dtypes.uint64
+    else:
+        fits = given in _INTEGER_SCALARS or given is ScalarClass.HUGE  # whose value is checked
+    if not fits:
+        name = given.name if isinstance(given, np.dtype) else "a Python float or complex"
+        raise DTypeError(f"{function}: the exponent must be an int64 integer, got {name}; write n.astype('int64')")
+    return dtypes.int64
+
+
+def all_integers(types: Sequence[np.dtype | ScalarClass]) -> bool:
+    """Return whether every operand is an integer or a bool."""
+    return all(
+        given in _INTEGER_SCALARS
+        if isinstance(given, ScalarClass)
+        else dtypes.info(given).kind in ("bool", "int", "uint")
+        for given in types
+    )

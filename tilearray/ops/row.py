@@ -1,0 +1,326 @@
+"""`Row`: one elementwise operation of the table, as data; its dtypes, its expression and its documentation.
+
+A row implements `tilearray.engine.operation.Operation` but for running: `tilearray.ops.execute` runs rows, and
+`tilearray.ops.op.Op` is a row that can be called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import Parameter
+from inspect import Signature as CallSignature
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.devices import Device
+from tilearray.engine.expression import Expression, ExpressionBuilder
+from tilearray.engine.operation import OperandType, TypedScalar
+from tilearray.errors import DTypeError
+from tilearray.ops.options import NONE, Choice, Options, check_device, check_dtype, parameters
+from tilearray.ops.promotion_methods import (
+    NEVER_WIDER,
+    Promotion,
+    all_integers,
+    check_exponent,
+    check_mask,
+    computed_as,
+    opmath,
+    returned_as,
+)
+from tilearray.promotion.lattice import names
+from tilearray.promotion.operands import ZeroDim
+from tilearray.promotion.scalars import Number, ScalarClass, as_number
+from tilearray.promotion.semantics import Semantics
+from tilearray.promotion.storing import can_cast_same_kind
+from tilearray.promotion.systems import ARRAY_API
+
+# Kinds that rows accept.
+B = frozenset({"bool"})
+I = frozenset({"int", "uint"})  # noqa: E741
+F = frozenset({"float"})
+C = frozenset({"complex"})
+REAL = B | I | F
+NUMERIC = I | F | C
+ANY = B | NUMERIC
+
+
+@dataclass(frozen=True, slots=True)
+class CallTyping:
+    """The dtypes of one call of a row.
+
+    Attributes
+    ----------
+    casts : for each operand the dtypes that it is cast to, in turn
+    function : the backends' name of the function
+    returns : the dtype that the function returns
+    result : the dtype of a new result
+    """
+
+    casts: tuple[tuple[np.dtype, ...], ...]
+    function: str
+    returns: np.dtype
+    result: np.dtype
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One elementwise operation.
+
+    Attributes
+    ----------
+    name : the function's name, and the backends' name for it
+    summary : one line of documentation
+    arity : number of operands
+    kinds : the dtype kinds accepted, after promotion
+    promotion : how the result dtype follows from the common dtype
+    operator : the Python operator, or ""
+    ufunc : NumPy's name of the same function, where it differs
+    truncating : the backends' name of the variant that truncates integer division
+    masks : number of leading operands that are bool conditions and take no part in promotion
+    exponents : number of trailing operands that are integers and take no part in promotion
+    narrow : whether floats narrower than float32 are computed as they are, not in float32
+    exact : whether the result is exact (rounded once), so that backends agree bit for bit
+    domain : where random operands of tests and benchmarks are drawn from
+    moves : whether nothing is called: the operand is cast and stored, as astype and assignment do
+    part_of : the public function that is made of this row, where the row is not itself public
+    casts_freely : whether ``out`` may have any dtype (assignment and astype, not arithmetic)
+    refuse_scalar : a check of Python-number operands by position and common dtype
+    example : the documented example: a call, and what it prints
+    triton : the expression in Triton over ``{x} {y} {z} {w}``, by dtype or kind; "any" is the rest, "trunc int" C's
+    options : what a call may ask for by keyword: rounding, flush_to_zero, propagate_nan
+    choice : what this row was derived for, where it is a variant of a row; see `tilearray.ops.variants`
+    function : the backends' name of a variant
+    into : the key of the plans that write to a target
+    """
+
+    name: str
+    summary: str
+    arity: int
+    kinds: frozenset[str]
+    promotion: Promotion = Promotion.DEFAULT
+    operator: str = ""
+    ufunc: str = ""
+    truncating: str | None = None
+    masks: int = 0
+    exponents: int = 0
+    narrow: bool = False
+    exact: bool = True
+    domain: tuple[float, float] | None = None
+    moves: bool = False
+    part_of: str = ""
+    casts_freely: bool = False
+    refuse_scalar: Callable[[Row, int, Number, np.dtype], None] | None = None
+    example: tuple[str, str] = ("", "")
+    triton: Mapping[str, str] = field(default_factory=dict[str, str])
+    options: Options = NONE
+    choice: Choice | None = None
+    function: str = ""
+    into: object = field(default_factory=object, repr=False)
+    __module__ = "tilearray"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__name__", self.name)
+        object.__setattr__(self, "__qualname__", self.name)
+        object.__setattr__(self, "__doc__", _documentation(self))
+        object.__setattr__(self, "__signature__", _signature(self))
+
+    def __repr__(self) -> str:
+        return f"<elementwise op tilearray.{self.name}>"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    # ------------------------------------------------------------------ what the engine asks
+
+    @property
+    def passes_numbers(self) -> bool:
+        """Whether a Python number of the right class may be passed on unchecked if it fits its dtype."""
+        return self.refuse_scalar is None
+
+    def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
+        """Return a Python number as `dtype`, or raise if it does not fit or the row refuses it."""
+        checked = as_number(number, dtype, self.name)
+        if self.refuse_scalar is not None:
+            self.refuse_scalar(self, position, checked, dtype)
+        return checked
+
+    def check_device(self, device: Device, /) -> None:
+        """Raise DeviceError where a variant is an instruction that the device does not have."""
+        check_device(self.name, self.options, self.choice, device)
+
+    def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> CallTyping:
+        """Decide the dtypes of one call, or say why the op does not take these operands."""
+        name, promotion = self.name, self.promotion
+        if promotion is Promotion.TRUTH:
+            return CallTyping(((dtypes.bool_,),) * self.arity, name, dtypes.bool_, dtypes.bool_)
+        plain = [_plain_type(given) for given in types]
+        end = self.arity - self.exponents
+        mask_casts = tuple((check_mask(name, given),) for given in plain[: self.masks])
+        exponent_casts = tuple((check_exponent(name, given),) for given in plain[end:])
+        rest = plain[self.masks : end]
+        if promotion is Promotion.ALWAYS_BOOL and len(rest) > 1 and all_integers(rest):
+            return self._exact_comparison(semantics, rest)
+        operands = [given.dtype if isinstance(given, TypedScalar) else given for given in types[self.masks : end]]
+        common = computed_as(promotion, semantics, semantics.result_type(operands, name))
+        self._check_kind(semantics, common)
+        if not self.moves:
+            check_dtype(name, self.choice, common)
+        if promotion is Promotion.BITWISE and semantics.same_bits:
+            self._check_same_bits(operands)
+        compute = common if self.narrow or promotion in NEVER_WIDER else opmath(common)
+        result = returned_as(promotion, common)
+        returns = compute if result == common else result
+        truncates = semantics.integer_division == "trunc" and dtypes.info(common).kind in ("int", "uint")
+        function = self.truncating if truncates and self.truncating is not None else self.function or name
+        wide = name in semantics.wide_numbers
+        casts = [(compute,) if wide and isinstance(given, ScalarClass) else (common, compute) for given in rest]
+        return CallTyping((*mask_casts, *casts, *exponent_casts), function, returns, result)
+
+    def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
+        """Return the expression for operands of `types`, stored as `out` where that is given."""
+        typing = self.typing(semantics, types)
+        stored = typing.result if out is None else self._stored_as(semantics, typing.result, out)
+        builder = ExpressionBuilder()
+        arguments: list[int] = []
+        for given, casts in zip(types, typing.casts, strict=True):
+            is_number = isinstance(given, ScalarClass | TypedScalar)
+            current = casts[0] if isinstance(given, ScalarClass) else plain_dtype(given)
+            argument = builder.number(current) if is_number else builder.array(current)
+            for target in casts:
+                argument, current = builder.cast(argument, current, target), target
+            arguments.append(argument)
+        last = arguments[0]
+        if not self.moves:
+            last = builder.call(typing.function, tuple(arguments), typing.returns, self._triton(typing))
+        how = () if self.choice is None else self.choice.cast
+        clamps = self.choice is not None and self.choice.saturate  # infinities, even where the dtype stays
+        for before, after, needed in ((typing.returns, typing.result, False), (typing.result, stored, clamps)):
+            if needed or before != after:
+                last = builder.node("cast", last, after.name, *how)
+        return builder.build([last], [stored])
+
+    # ------------------------------------------------------------------ parts of both
+
+    def _triton(self, typing: CallTyping) -> str | None:
+        """The expression in Triton for the kind that is computed in."""
+        computed = typing.casts[self.masks][-1]
+        kind = dtypes.info(computed).kind
+        chosen = f"trunc {kind}" if typing.function == self.truncating else kind
+        for name in (computed.name, chosen, kind, "any"):
+            if name in self.triton:
+                return self.triton[name]
+        return None
+
+    def _exact_comparison(self, semantics: Semantics, types: Sequence[np.dtype | ScalarClass]) -> CallTyping:
+        """Compare integers as numbers under all semantics, as NumPy 2 does.
+
+        The operands meet in a dtype that holds both. uint64 and a signed integer have none: they reach the backend as
+        they are (the signed one as int64), and it compares signs first.
+        """
+        signed = any(isinstance(given, np.dtype) and dtypes.info(given).kind == "int" for given in types)
+        if signed and dtypes.uint64 in types:
+            casts = tuple((dtypes.uint64 if given == dtypes.uint64 else dtypes.int64,) for given in types)
+        else:
+            casts = ((ARRAY_API.result_type(types, self.name),),) * len(types)
+        self._check_kind(semantics, casts[0][0])
+        return CallTyping(casts, self.name, dtypes.bool_, dtypes.bool_)
+
+    def _check_kind(self, semantics: Semantics, common: np.dtype) -> None:
+        row = dtypes.info(common)
+        if self.promotion in NEVER_WIDER and row.kind in self.kinds:
+            return
+        dtypes.check_arithmetic(self.name, common)
+        if common not in semantics.arithmetic and not (self.promotion is Promotion.ALWAYS_BOOL and row.kind == "bool"):
+            raise DTypeError(
+                f"{self.name}: semantics {semantics.name!r} do not compute with {common.name}; "
+                f"{_INSTEAD_OF[row.kind]} first"
+            )
+        if row.kind not in self.kinds:
+            accepted = dtypes.kinds_in_words(self.kinds)
+            raise DTypeError(
+                f"{self.name}: expected dtypes of kind {accepted}, got {common.name}; {self._instead(row.kind)}"
+            )
+
+    def _instead(self, kind: str) -> str:
+        if kind == "bool":
+            return "write x.astype('int8') first" if "int" in self.kinds else "write x.astype('float32') first"
+        if kind == "complex":
+            return "write x.real, x.imag or ta.abs(x)"
+        return "write x.astype('int64') first" if "int" in self.kinds else "write `x != 0`"
+
+    def _check_same_bits(self, operands: Sequence[np.dtype | ZeroDim | ScalarClass]) -> None:
+        """Raise unless all arrays have one dtype, for semantics whose bitwise operations convert nothing."""
+        found = {plain_dtype(given) for given in operands if not isinstance(given, ScalarClass)}
+        if len(found) > 1:
+            raise DTypeError(
+                f"{self.name}: expected operands of one dtype, got {names(found)}; write x.astype(...) for one of them"
+            )
+
+    def _stored_as(self, semantics: Semantics, result: np.dtype, out: np.dtype) -> np.dtype:
+        """Return `out`, the dtype of an ``out=`` or in-place target, if the result may be stored so.
+
+        Assignment, which computes nothing, has one rule in all semantics.
+        """
+        if self.casts_freely:
+            if dtypes.info(result).kind == "complex" and dtypes.info(out).kind not in ("complex", "bool"):
+                raise DTypeError(
+                    f"astype: {result.name} does not become {out.name}: the imaginary part would be lost; "
+                    f"write x.real.astype({out.name!r})"
+                )
+        elif not (can_cast_same_kind(result, out) if self.moves else semantics.stores(result, out)):
+            raise DTypeError(
+                f"{self.name}: the result is {result.name}, which is not cast to the {out.name} of the target; "
+                f"write a target of dtype {result.name}, or target[...] = result.astype({out.name!r})"
+            )
+        return out
+
+
+_INSTEAD_OF = {"complex": "write x.real, x.imag", "float": "write x.astype('float32')"} | dict.fromkeys(
+    ("bool", "int", "uint"), "write x.astype('int32')"
+)
+
+
+def plain_dtype(given: np.dtype | ZeroDim | TypedScalar) -> np.dtype:
+    """Return the dtype of an operand that has one."""
+    return given if isinstance(given, np.dtype) else given.dtype
+
+
+def _plain_type(given: OperandType) -> np.dtype | ScalarClass:
+    """The dtype of an operand, or the class of a Python number."""
+    return given if isinstance(given, ScalarClass) else plain_dtype(given)
+
+
+# --- documentation --------------------------------------------------------------------------------------------------
+
+
+def _signature(row: Row) -> CallSignature:
+    """What `inspect.signature` says: operands by position, ``out`` and options by name."""
+    operands = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in _operand_names(row)]
+    keywords = {"out": None, **row.options.names}
+    return CallSignature(
+        [*operands, *[Parameter(name, Parameter.KEYWORD_ONLY, default=usual) for name, usual in keywords.items()]]
+    )
+
+
+def _operand_names(row: Row) -> list[str]:
+    return [f"x{position + 1}" for position in range(row.arity)] if row.arity > 1 else ["x"]
+
+
+def _documentation(row: Row) -> str:
+    kinds = ", ".join(kind for kind in ("bool", "int", "uint", "float", "complex") if kind in row.kinds)
+    call, printed = row.example
+    return (
+        f"{row.summary}\n\n"
+        f"Parameters\n----------\n"
+        f"{', '.join(_operand_names(row))} : Array or number\n"
+        f"    Operands of kind {kinds}; they broadcast against each other.\n"
+        f"out : Array, optional\n    Where to write the result; its dtype may be narrower within the same kind.\n"
+        f"{parameters(row.options)}\n"
+        f"Returns\n-------\nArray\n    Dtype: {row.promotion.value}.\n\n"
+        f"Raises\n------\n"
+        f"PromotionError, DTypeError\n    If the dtypes have no common one, or the op does not take it.\n"
+        f"BroadcastError\n    If the shapes do not broadcast.\n\n"
+        f"Examples\n--------\n>>> import tilearray as ta\n>>> {call}\n{printed}\n"
+    )
