@@ -56,6 +56,9 @@ def floor_divide_trunc(x: Array, y: Array, *, out: Array) -> None:
 def power(x: Array, y: Array, *, out: Array) -> None:
     """``x ** y``; integers wrap, and take negative exponents: exact for 1 and -1, else 0 (which ``0 ** -1`` is too).
 
+    Floats as in C: ``1 ** y`` and ``x ** 0`` are 1 for NaN too. For a signalling NaN only some of NumPy's loops say so,
+    and the processor and the strides select the loop; a product makes it quiet.
+
     Examples
     --------
     >>> out = np.empty(4, int)
@@ -67,9 +70,12 @@ def power(x: Array, y: Array, *, out: Array) -> None:
         # 1 and -1 have the same power for any exponent of the same parity, and so has 0 for any positive one.
         x = np.where(negative & (x != 1) & (x != -1), 0, x)
         y = np.where(negative, 2 - (y & 1), y)
-    elif x.dtype.kind == "f" and np.any(half := y == 0.5):
-        # Where the exponent has stride 0 NumPy takes the root, and that of -0.0 and -inf is no power.
-        x = np.where(half & ((x == 0) | (x == -np.inf)), np.abs(x), x)
+    elif x.dtype.kind == "f":
+        if np.any(half := y == 0.5):
+            # Where the exponent has stride 0 NumPy takes the root, and that of -0.0 and -inf is no power.
+            x = np.where(half & ((x == 0) | (x == -np.inf)), np.abs(x), x)
+        if parts.has_nan(x) or parts.has_nan(y):
+            x, y = x * 1, y * 1
     np.power(x, y, out=out)
 
 
@@ -134,7 +140,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "identity": identity,
     "positive": identity,
     "negative": np.negative,
-    "abs": np.absolute,
+    "abs": parts.absolute,
     "square": np.square,
     "add": np.add,
     "subtract": np.subtract,

@@ -74,6 +74,8 @@ def expm1(x: Array, *, out: Array) -> None:
 def log1p(x: Array, *, out: Array) -> None:
     """``log(1 + x)``; complex near 0 from ``abs(1 + x)**2 - 1``, since ``1 + x`` has lost what x is made of.
 
+    Where a part of a complex x is infinite the real part is, beside a signalling NaN too, for which NumPy gives NaN.
+
     Examples
     --------
     >>> out = np.empty(1, complex)
@@ -84,10 +86,11 @@ def log1p(x: Array, *, out: Array) -> None:
     if x.dtype.kind != "c":
         np.log1p(x, out=out)
         return
-    near = np.maximum(np.abs(x.real), np.abs(x.imag)) < 0.25
-    real = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
+    size_real, size_imag = np.abs(x.real), np.abs(x.imag)
+    near = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
     found: Array = np.log1p(x)
-    _store(out, np.where(near, real, found.real), found.imag)
+    real = np.where(np.maximum(size_real, size_imag) < 0.25, near, found.real)
+    _store(out, np.where((size_real == np.inf) | (size_imag == np.inf), np.inf, real), found.imag)
 
 
 def tan(x: Array, *, out: Array) -> None:

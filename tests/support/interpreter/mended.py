@@ -43,10 +43,9 @@ _SAME_NAME = "fmod copysign floor trunc rint exp exp2 expm1 log log2 log10 log1p
 _FUNCTIONS: dict[str, Any] = {
     **{name: getattr(np, name) for name in _SAME_NAME.split()},
     **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
-    **{name: of_the_host(name) for name in ("hypot", "erf", "erfc", "erfinv", "lgamma", "fma")},
+    **{name: of_the_host(name) for name in ("hypot", "pow", "erf", "erfc", "erfinv", "lgamma", "fma")},
     "div_rn": np.divide,
     "rcp_rn": np.reciprocal,
-    "pow": np.power,
     "ldexp": np.ldexp,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "ilogb": lambda x: np.frexp(x)[1] - np.int32(1),
