@@ -242,7 +242,7 @@ def test_an_interrupt_leaves_whole_kernels_only(at_work: subprocess.Popen[str], 
     assert compiled <= len(files) <= compiled + 6  # those that were being compiled, or about to be, were finished
     assert all(disk_cache.lookup(path.stem) for path in files)
     assert list((tmp_path / "scratch").iterdir()) == []
-    assert end(str(tmp_path / "scratch"), within=10.0)
+    assert end(str(tmp_path / "scratch"), within=60.0)
 
 
 @needs_triton
@@ -250,7 +250,7 @@ def test_an_interrupt_leaves_whole_kernels_only(at_work: subprocess.Popen[str], 
 def test_no_process_outlives_the_command(at_work: subprocess.Popen[str], tmp_path: Path):
     at_work.kill()
     at_work.communicate(timeout=60)
-    assert end(str(tmp_path / "scratch"), within=10.0)
+    assert end(str(tmp_path / "scratch"), within=60.0)
 
 
 # --- progress -------------------------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def test_entries_are_listed_the_last_used_first(fresh):
     assert [entry.key for entry in found[1:]] == [key("b"), key("a"), key("c")]
     assert found[1] == Entry(key("b"), "op b", 90, path_of(kept, "b").stat().st_size, found[1].last_used)
     assert found[0].size > 5000
-    assert abs(time.time() - 10 - found[1].last_used) < 5
+    assert found[1].last_used == path_of(kept, "b").stat().st_mtime
 
 
 def test_a_hit_on_disk_is_a_use_and_one_in_memory_touches_nothing(fresh):
@@ -146,9 +146,9 @@ def test_a_hit_on_disk_is_a_use_and_one_in_memory_touches_nothing(fresh):
     age(kept, "a", 1000)
     ask(kept, "a")
     assert time.time() - kept.entries()[0].last_used > 900
-    other = fresh()
+    other, before = fresh(), time.time()
     ask(other, "a")
-    assert time.time() - kept.entries()[0].last_used < 100
+    assert kept.entries()[0].last_used > before - 10  # a file's clock may be behind
     age(kept, "a", 1000)
     ask(other, "a")  # once per process and entry
     assert time.time() - kept.entries()[0].last_used > 900

@@ -7,7 +7,6 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -246,12 +245,18 @@ print(*(set(sys.modules) - before))
     assert "importlib.metadata" not in hit[1].split()
 
 
-def test_a_hit_on_disk_takes_well_under_a_millisecond(fresh):
+def test_a_hit_on_disk_is_few_calls(fresh):
+    """Calls and not seconds, which a busy machine has more of: benchmarks/startup.py measures those."""
     ask(fresh(), "a", size=40_000)
-    times = []
-    for _ in range(50):
-        kept = fresh()
-        start_time = time.perf_counter()
+    kept, calls = fresh(), []
+
+    def note(frame, event, what):
+        calls.append(event)
+
+    sys.setprofile(note)
+    try:
         kept.load_or_compile("a", 90, OPTIONS, "", never)
-        times.append(time.perf_counter() - start_time)
-    assert min(times) < 0.5e-3
+    finally:
+        sys.setprofile(None)
+    assert kept.statistics().disk_hits == 1
+    assert calls.count("call") + calls.count("c_call") < 300
