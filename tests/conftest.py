@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -11,8 +12,25 @@ from hypothesis import settings
 # Read when tilearray is imported. Examples print their device: on a machine with a GPU they stay on the host, too.
 os.environ["TILEARRAY_DEVICE"] = "cpu"
 os.environ.pop("TILEARRAY_SEMANTICS", None)
-# Kernels that tests compile do not go to the user's cache; runs and workers share one of their own.
-os.environ.setdefault("TILEARRAY_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"tilearray-tests-{os.getuid()}"))
+# The modules beside this one are imported by tests. `--doctest-modules` would import each by itself, and some of them
+# need a package that is not installed everywhere.
+collect_ignore = [path.name for path in Path(__file__).parent.glob("*.py")]
+
+
+def kernel_folder() -> str:
+    """Where kernels that tests compile are kept, and not in the user's cache: one folder per checkout, nobody else's.
+
+    The runs of a checkout share it, and so do a run's workers.
+    """
+    checkout = hashlib.sha256(f"{os.path.expanduser('~')}:{Path(__file__).resolve().parents[1]}".encode())
+    folder = Path(tempfile.gettempdir()) / f"tilearray-tests-{checkout.hexdigest()[:16]}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.chmod(0o700)  # which fails where somebody else made it
+    return str(folder)
+
+
+if "TILEARRAY_CACHE_DIR" not in os.environ:
+    os.environ["TILEARRAY_CACHE_DIR"] = kernel_folder()
 
 # No deadline: a busy machine is not a failure. The blob reproduces a case found on another one.
 settings.register_profile("tilearray", deadline=None, print_blob=True)

@@ -12,12 +12,13 @@ import random
 from fractions import Fraction
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
 from support.oracles.rules import COMPARE
 
 from tilearray_host.functions import FUNCTIONS
+
+mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed: the extra `test` has it")
 
 pytestmark = pytest.mark.filterwarnings("error")
 

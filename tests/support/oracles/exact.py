@@ -12,9 +12,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import mpmath
 import numpy as np
-
+import pytest
 from support.oracles.formats import FORMATS, nearest, step
 
 # --- rounding and signs -------------------------------------------------------------------------------------------
@@ -104,15 +103,21 @@ def replaced(x: float, nan: float, positive: float, negative: float) -> float:
 # --- special functions --------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def mpmath() -> Any:
+    """The module; where it is not installed, the test that asks for it is skipped."""
+    return pytest.importorskip("mpmath", reason="mpmath is not installed: the extra `test` has it")
+
+
 def by_mpmath(function: Callable[[Any], Any], at_zero: Callable[[float], float]) -> Callable[[np.ndarray], np.ndarray]:
     """A function in 100 bits, rounded to float64; it raises ValueError where there is no value. mpmath has no -0."""
 
     @functools.cache
     def one(text: str) -> float:  # a text, for 0.0 and -0.0 are equal
         x = float.fromhex(text)
-        with mpmath.workprec(100):
+        with mpmath().workprec(100):
             try:
-                return float(function(mpmath.mpf(x))) if x and x == x else at_zero(x) if x == 0 else x
+                return float(function(mpmath().mpf(x))) if x and x == x else at_zero(x) if x == 0 else x
             except ValueError:
                 return math.nan
 
@@ -120,17 +125,21 @@ def by_mpmath(function: Callable[[Any], Any], at_zero: Callable[[float], float])
 
 
 def sinc(x: Any) -> Any:
-    return mpmath.sinpi(x) / (mpmath.pi * x) if mpmath.isfinite(x) else math.nan
+    return mpmath().sinpi(x) / (mpmath().pi * x) if mpmath().isfinite(x) else math.nan
+
+
+def erf(x: Any) -> Any:
+    return mpmath().erf(x)
 
 
 def erfc(x: Any) -> Any:
-    return mpmath.erfc(x) if x < 100 else 0.0
+    return mpmath().erfc(x) if x < 100 else 0.0
 
 
 def erfinv(x: Any) -> Any:
-    return x * math.inf if abs(x) == 1 else mpmath.erfinv(x)
+    return x * math.inf if abs(x) == 1 else mpmath().erfinv(x)
 
 
 def lgamma(x: Any) -> Any:
-    pole = x < 0 and mpmath.isint(x)
-    return math.inf if pole or mpmath.isinf(x) else mpmath.re(mpmath.loggamma(x))
+    pole = x < 0 and mpmath().isint(x)
+    return math.inf if pole or mpmath().isinf(x) else mpmath().re(mpmath().loggamma(x))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import mpmath
+from support.oracles import exact
 import numpy as np
 
 from support.oracles import exact
@@ -264,7 +264,7 @@ RULES: dict[str, Rule] = {
     "sinc": of_reals(by_mpmath(exact.sinc, lambda x: 1.0)),
     "deg2rad": of_reals(np.deg2rad),
     "rad2deg": of_reals(np.rad2deg),
-    "erf": of_reals(by_mpmath(mpmath.erf, operator.pos)),
+    "erf": of_reals(by_mpmath(exact.erf, operator.pos)),
     "erfc": of_reals(by_mpmath(exact.erfc, lambda x: 1.0)),
     "erfinv": of_reals(by_mpmath(exact.erfinv, operator.pos)),
     "lgamma": of_reals(  # 0 at 1 and 2, and often between the poles
