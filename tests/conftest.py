@@ -12,9 +12,9 @@ from hypothesis import settings
 # Read when tilearray is imported. Examples print their device: on a machine with a GPU they stay on the host, too.
 os.environ["TILEARRAY_DEVICE"] = "cpu"
 os.environ.pop("TILEARRAY_SEMANTICS", None)
-# The modules beside this one are imported by tests. `--doctest-modules` would import each by itself, and some of them
-# need a package that is not installed everywhere.
-collect_ignore = [path.name for path in Path(__file__).parent.glob("*.py")]
+# Tests import the modules of support/. `--doctest-modules` would import each by itself, and some of them need a package
+# that is not installed everywhere.
+collect_ignore_glob = ["support/*"]
 
 
 def kernel_folder() -> str:

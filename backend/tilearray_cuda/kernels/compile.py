@@ -11,7 +11,8 @@ import functools
 import linecache
 import os
 import threading
-from contextvars import ContextVar
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from tilearray_cuda.kernels import disk_cache
@@ -19,7 +20,6 @@ from tilearray_cuda.kernels.source import Source
 
 OPTIONS: tuple[tuple[str, object], ...] = (("enable_fp_fusion", False), ("enable_reflect_ftz", False))
 _LOCK = threading.Lock()
-_COMPILING: ContextVar[bool] = ContextVar("compiling", default=False)
 
 
 def cubin_of(source: Source, arch: int) -> disk_cache.Cubin:
@@ -69,7 +69,6 @@ def compile_source(source: Source, arch: int) -> Compiled:
 
 
 def _compile(source: Source, arch: int, scratch: str) -> Any:
-    import triton
     from triton import knobs
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -85,29 +84,23 @@ def _compile(source: Source, arch: int, scratch: str) -> Any:
         fn=jit_function(source), signature=signature, constexprs=dict(source.constants), attrs=attributes
     )
     options = {"num_warps": source.tile.warps, **dict(OPTIONS)}
-    _name_triton_by_its_version()
-    compiling = _COMPILING.set(True)
-    try:
-        with knobs.cache.scope():
-            knobs.cache.dir = scratch
-            return triton.compile(ast_source, target=GPUTarget("cuda", arch, 32), options=options)
-    finally:
-        _COMPILING.reset(compiling)
+    with knobs.cache.scope():
+        knobs.cache.dir = scratch
+        return _compile_without_a_key()(ast_source, target=GPUTarget("cuda", arch, 32), options=options)
 
 
 @functools.cache
-def _name_triton_by_its_version() -> None:
-    """Leave a hash of all of Triton out of the names in our folders, which have no other Triton's files.
+def _compile_without_a_key() -> Callable[..., Any]:
+    """``triton.compile``, which gives each kernel the same key: it is alone in its folder.
 
-    Its library alone is hundreds of megabytes, and to read and hash it took half of a process's first compilation. All
-    else that Triton compiles keeps the hash.
+    Triton's own key has a hash of its library, which is hundreds of megabytes: to read and hash it took two thirds of
+    a process's first compilation. This is the same function beside another ``get_cache_key``. Nothing of Triton's is
+    replaced: all else that Triton compiles keeps its key.
     """
     import triton
-    from triton.runtime import cache as triton_cache
 
-    whole = getattr(triton_cache, "triton_key", None)
-    if whole is not None:
-        triton_cache.triton_key = lambda: triton.__version__ if _COMPILING.get() else whole()
+    names = {**triton.compile.__globals__, "get_cache_key": lambda *_, **__: "the only kernel of its folder"}
+    return FunctionType(triton.compile.__code__, names, argdefs=triton.compile.__defaults__)
 
 
 def jit_function(source: Source) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from support.oracles.formats import FORMATS, nearest, step
 
 # --- rounding and signs -------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from support.oracles import exact
 import numpy as np
 
 from support.oracles import exact
