@@ -11,8 +11,8 @@ import functools
 import linecache
 import os
 import threading
-from collections.abc import Callable
-from types import FunctionType
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tilearray_cuda.kernels import disk_cache
@@ -57,15 +57,40 @@ def compile_source(source: Source, arch: int) -> Compiled:
     RuntimeError
         If the kernel would need scratch memory in global memory, which the launcher does not give it.
     """
-    import tempfile  # not where the disk has the machine code
-
-    with _LOCK, tempfile.TemporaryDirectory(prefix="tilearray-triton-") as scratch:
+    with _LOCK, _scratch() as scratch:
         os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
         kernel = _compile(source, arch, scratch)
     metadata = kernel.metadata
     if metadata.global_scratch_size:
         raise RuntimeError(f"{source.name}: the compiler asks for global scratch memory, which is not supported")
     return Compiled(kernel.asm["cubin"], kernel.asm["ptx"], metadata.name, metadata.num_warps, metadata.shared)
+
+
+@contextmanager
+def _scratch() -> Iterator[str]:
+    """A folder that is there for Triton's files while a kernel compiles.
+
+    `tempfile.TemporaryDirectory` removes folders through descriptors. Up to Python 3.12 it closes one twice where an
+    interrupt comes right after the first close: an OSError takes the interrupt's place, or another thread's file is
+    closed. Nobody else can write in this folder, so paths do.
+    """
+    import tempfile  # not where the disk has the machine code
+
+    folder = tempfile.mkdtemp(prefix="tilearray-triton-")
+    try:
+        yield folder
+    finally:
+        _remove(folder)
+
+
+def _remove(folder: str) -> None:
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if os.path.isdir(path):
+            _remove(path)
+        else:
+            os.unlink(path)
+    os.rmdir(folder)
 
 
 def _compile(source: Source, arch: int, scratch: str) -> Any:
