@@ -122,7 +122,7 @@ def test_warm_names_a_directory_that_cannot_be_written(folder: Path, capsys: Out
     folder.write_text("a file")
     assert main(WARM) == 1
     assert capsys.readouterr().err == (
-        f"tilearray cache warm: cannot write to {str(folder)!r}: File exists; "
+        f"tilearray cache warm: cannot keep kernels in {str(folder)!r}: File exists; "
         f"name another directory in TILEARRAY_CACHE_DIR\n"
     )
 

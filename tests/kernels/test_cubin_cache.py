@@ -272,14 +272,14 @@ def test_what_a_dead_writer_left_is_removed_but_not_what_a_living_one_writes(fre
     dead, alive = (kept.directory / f"{key('x')}.{digit * 16}.tmp" for digit in "01")
     dead.write_bytes(bytes(1000))
     alive.write_bytes(bytes(1000))
-    os.utime(dead, (time.time() - 4000,) * 2)
-    os.utime(alive, (time.time() - 3000,) * 2)
+    os.utime(dead, (time.time() - 120,) * 2)
+    os.utime(alive, (time.time() - 10,) * 2)
     for number in range(4):
         ask(kept, str(number), size=1000)
     assert (dead.exists(), alive.exists()) == (False, True)
     assert path_of(kept, "3").exists()
     dead.write_bytes(bytes(1000))
-    os.utime(dead, (time.time() - 4000,) * 2)
+    os.utime(dead, (time.time() - 120,) * 2)
     count = len(kept.entries())
     assert kept.clear()[0] == count + 1
     assert list(kept.directory.iterdir()) == [alive]

@@ -11,8 +11,9 @@ import functools
 import linecache
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from tilearray_cuda.kernels import disk_cache

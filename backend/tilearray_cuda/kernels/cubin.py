@@ -185,26 +185,18 @@ def read(file: BinaryIO, key: str) -> Cubin:
 
 
 def open_file(path: str) -> BinaryIO:
-    """Open for reading, not waiting for anybody where a pipe lies in the place of a file."""
-    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    """Open for reading, follow no link, and do not wait for anybody where a pipe lies in the place of a file."""
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW))
 
 
 def write(path: str, data: bytes) -> None:
-    """Put a file in its place at once. The directory is made where it is missing, or went away in the meantime."""
+    """Put a file in its place at once, for this user alone. FileNotFoundError where the directory is missing."""
     temporary = f"{path.removesuffix('.cubin')}.{os.urandom(8).hex()}.tmp"
     try:
-        try:
-            _write_and_rename(temporary, path, data)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            _write_and_rename(temporary, path, data)
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(data)
+        os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-
-
-def _write_and_rename(temporary: str, path: str, data: bytes) -> None:
-    with open(temporary, "xb") as file:
-        file.write(data)
-    os.replace(temporary, path)

@@ -7,6 +7,8 @@ memory, then the directory, then the compiler; only the last of them imports tri
   no hit and is replaced by the compiled kernel (`cubin.py`). Files of any other name are never touched.
 - **Shared**: threads asking for one key compile it once. Two processes may both compile it; the last one's equal file
   stays, and nobody sees half of one.
+- **Ours**: code that another user could have written is not loaded (`cache_directory.py`). Such a file is no hit and is
+  replaced; such a directory is not used, which costs one `CacheWarning`.
 - **Bounded**: reading a file from disk sets its mtime; when the directory holds more than the bound, the longest unused
   go. The directory is looked through once in many writes, so other processes can push it over the bound for a while.
 - **Never in the way**: a directory that cannot be written costs one `CacheWarning` in a process, and kernels then stay
@@ -21,14 +23,24 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
+from tilearray_cuda.kernels.cache_directory import (
+    DEFAULT_LIMIT,
+    CacheWarning,
+    KernelFile,
+    UntrustedError,
+    check_directory,
+    check_file,
+    directory_from_environment,
+    files_in,
+    limit_from_environment,
+    make_directory,
+)
 from tilearray_cuda.kernels.cubin import Cubin, key_of, open_file, pack, read, read_head, write
 
 if TYPE_CHECKING:  # with all that it imports, it took 7 ms of a first operation's 18
@@ -40,6 +52,7 @@ __all__ = [
     "CubinCache",
     "Entry",
     "Statistics",
+    "UntrustedError",
     "clear",
     "directory",
     "entries",
@@ -50,18 +63,10 @@ __all__ = [
     "statistics",
 ]
 
-DEFAULT_LIMIT = 2**30
 MEMORY_LIMIT = 2**26
 """Bytes of code held in memory, beyond which the longest unused leave; the driver has its own copy by then."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
-_ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.cubin")
-_TEMPORARY_NAME = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
-_ABANDONED = 3600 * 10**9  # nanoseconds after which a temporary file's writer is taken for dead
-
-
-class CacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on disk, or a setting of the cache was not understood."""
 
 
 class Entry(NamedTuple):
@@ -81,11 +86,6 @@ class Statistics(NamedTuple):
     disk_hits: int
     compiles: int
     evictions: int
-
-
-def _removable(name: str, used: int) -> bool:
-    """An entry, or a temporary file whose writer must be dead: to take a living one's away would fail its rename."""
-    return bool(_ENTRY_NAME.fullmatch(name)) or used < time.time_ns() - _ABANDONED
 
 
 class CubinCache:
@@ -120,6 +120,7 @@ class CubinCache:
         self._compiling: dict[str, tuple[Lock, list[None]]] = {}  # per key, its lock and one item a thread that uses it
         self._counts = dict.fromkeys(Statistics._fields, 0)
         self._warned = False
+        self._trusted = False  # the directory was looked at, and nobody else can write there
         self._sweeping = Lock()  # guards _room, and lets one thread look through the directory at a time
         self._room = 0  # bytes to write before the directory has to be looked through again
 
@@ -129,6 +130,18 @@ class CubinCache:
         from pathlib import Path
 
         return Path(self._directory)
+
+    def check(self) -> None:
+        """Raise UntrustedError where another user can write to the directory. One that is in order is asked once."""
+        if not self._trusted:
+            check_directory(self._directory)
+            self._trusted = True
+
+    def prepare(self) -> None:
+        """Make the directory where it is missing, or went away in the meantime; then `check` it."""
+        make_directory(self._directory)
+        self._trusted = False
+        self.check()
 
     def load_or_compile(
         self, source: str, arch: int, options: tuple[tuple[str, object], ...], label: str, make: Callable[[], Cubin]
@@ -164,7 +177,7 @@ class CubinCache:
         with self._lock:
             self._memory.clear()
             self._memory_size = 0
-        removed = [size for used, size, name in list(self._files()) if _removable(name, used) and self._remove(name)]
+        removed = [file.size for file in list(files_in(self._directory)) if self._remove(file.name)]
         return len(removed), sum(removed)
 
     def statistics(self) -> Statistics:
@@ -209,7 +222,9 @@ class CubinCache:
 
     def _from_disk(self, key: str) -> Cubin | None:
         try:
+            self.check()
             with open_file(self._path(f"{key}.cubin")) as file:
+                check_file(file)
                 cubin = read(file, key)
                 with suppress(OSError):  # not ours, or read-only: it is used all the same
                     os.utime(file.fileno())
@@ -223,21 +238,32 @@ class CubinCache:
         if len(data) > self.limit:
             return
         try:
-            write(self._path(name), data)
+            try:
+                self.check()
+                write(self._path(name), data)
+            except FileNotFoundError:
+                self.prepare()
+                write(self._path(name), data)
+        except UntrustedError as error:
+            self._warn(
+                f"load_or_compile: expected to keep compiled kernels in {self._directory!r}, where no other user can"
+                f" write, got one where {error}. Kernels there are not used and none is kept: each process compiles its"
+                " own. Name another directory in TILEARRAY_CACHE_DIR where that cannot be changed"
+            )
         except OSError as error:
-            self._warn(error)
+            self._warn(
+                f"load_or_compile: expected to keep compiled kernels in {self._directory!r}, got {error}: they stay"
+                " in memory, and the next process compiles them again. Make room or make it writable, or name another"
+                " directory in TILEARRAY_CACHE_DIR"
+            )
         else:
             self._keep_bound(name, len(data))
 
-    def _warn(self, error: OSError) -> None:
+    def _warn(self, message: str) -> None:
         with self._lock:
             first, self._warned = not self._warned, True
         if first:
-            message = (
-                f"load_or_compile: expected to keep compiled kernels in {self._directory!r}, got {error}: they stay"
-                " in memory, and the next process compiles them again. Make room or make it writable, or name another"
-                " directory in TILEARRAY_CACHE_DIR; TILEARRAY_CACHE_SIZE=0 keeps kernels in memory and is silent"
-            )
+            message += "; TILEARRAY_CACHE_SIZE=0 keeps kernels in memory and is silent"
             warnings.warn(message, CacheWarning, stacklevel=2)
 
     def _keep_bound(self, name: str, size: int) -> None:
@@ -252,16 +278,21 @@ class CubinCache:
                 self._room = max(0, self.limit - self._evict(name)) // 16
 
     def _evict(self, keep: str) -> int:
-        """Remove the longest unused files where there are too many, never `keep`; return the bytes that are left."""
-        files = list(self._files())
-        total = sum(size for _, size, _ in files)
+        """Remove what dead writers left, and the longest unused entries but `keep` if too many; return bytes left."""
+        entries: list[KernelFile] = []
+        for file in list(files_in(self._directory)):
+            if file.name.endswith(".cubin"):
+                entries.append(file)
+            else:
+                self._remove(file.name)
+        total = sum(entry.size for entry in entries)
         if total <= self.limit:
             return total
-        for used, size, name in sorted(files):
+        for entry in sorted(entries):
             if total <= self.limit * 9 // 10:
                 break
-            if name != keep and _removable(name, used) and self._remove(name):
-                total -= size
+            if entry.name != keep and self._remove(entry.name):
+                total -= entry.size
                 self._count("evictions")
         return total
 
@@ -275,46 +306,12 @@ class CubinCache:
             return False
         return True
 
-    def _files(self) -> Iterator[tuple[int, int, str]]:
-        """Time of last use in ns, size and name of all regular files that are ours by name, temporary ones included."""
-        with suppress(OSError), os.scandir(self._directory) as found:
-            for file in found:
-                with suppress(OSError):  # one that went away in the meantime
-                    if _ENTRY_NAME.fullmatch(file.name) or _TEMPORARY_NAME.fullmatch(file.name):
-                        info = file.stat(follow_symlinks=False)
-                        if stat.S_ISREG(info.st_mode):
-                            yield info.st_mtime_ns, info.st_size, file.name
-
     def _entries(self) -> Iterator[Entry]:
-        for used, size, name in self._files():
+        for used, size, name in files_in(self._directory):
             with suppress(OSError, ValueError), open_file(self._path(name)) as file:
                 _, details, _ = read_head(file)
                 if name == f"{details.key}.cubin":
                     yield Entry(details.key, details.label, details.arch, size, used / 1e9)
-
-
-def _directory_from_environment() -> str:
-    named = os.environ.get("TILEARRAY_CACHE_DIR")
-    if named:
-        return os.path.expanduser(named)
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # what is relative is to be ignored: XDG Base Directory Specification 0.8
-        base = os.path.expanduser("~/.cache")
-    # Without a home there is no place of our own, and under this path nothing can be written or planted.
-    return os.path.join(base if os.path.isabs(base) else os.devnull, "tilearray")
-
-
-def _limit_from_environment() -> int:
-    if not (text := os.environ.get("TILEARRAY_CACHE_SIZE")):
-        return DEFAULT_LIMIT
-    if re.fullmatch("[0-9]{1,18}", text):
-        return int(text)
-    message = (
-        f"TILEARRAY_CACHE_SIZE: expected a number of bytes, got {text!r}; {DEFAULT_LIMIT} is used. "
-        f"Write TILEARRAY_CACHE_SIZE={DEFAULT_LIMIT}"
-    )
-    warnings.warn(message, CacheWarning, stacklevel=2)
-    return DEFAULT_LIMIT
 
 
 _shared: list[CubinCache] = []
@@ -325,7 +322,7 @@ def process_cache() -> CubinCache:
     """Return the cache of this process; the environment is read when it is made."""
     with _sharing:
         if not _shared:
-            _shared.append(CubinCache(_directory_from_environment(), _limit_from_environment()))
+            _shared.append(CubinCache(directory_from_environment(), limit_from_environment()))
         return _shared[0]
 
 
@@ -394,6 +391,7 @@ def statistics() -> Statistics:
 def directory() -> Path:
     """Return where kernels are kept: ``TILEARRAY_CACHE_DIR``, else tilearray in ``XDG_CACHE_HOME`` or ``~/.cache``.
 
-    Whoever can write there decides what runs on the GPU, as with any cache of code: share it with those you trust.
+    Whoever can write there decides what runs on the GPU, so it has to be a directory that only its owner may write, and
+    its owner is this user or root; otherwise it is not used.
     """
     return process_cache().directory

@@ -33,7 +33,8 @@ def add_cache_commands(cache: argparse.ArgumentParser) -> None:
         description=textwrap.fill(
             "Compile the kernels that calls on a GPU will look up, for building images: of each op, with all its "
             "operands of one dtype, under the semantics in force (TILEARRAY_SEMANTICS). Names are separated by commas, "
-            "options may be repeated, and `all` takes everything.",
+            "options may be repeated, and `all` takes everything. Only their owner can read the files; for an image "
+            "whose programs run as another user, let root warm the cache, then write: chmod -R go+rX DIRECTORY",
             80,
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -102,7 +103,7 @@ def list_kernels(chosen: argparse.Namespace) -> int:
     entries = cache.entries()
     rows = [
         (
-            entry.label,
+            ascii(entry.label)[1:-1],  # a file may say anything, and a terminal obeys escape sequences
             f"sm_{entry.arch}",
             f"{readable(entry.size):>10}",
             f"{duration(now - entry.last_used):>7}",
@@ -113,6 +114,12 @@ def list_kernels(chosen: argparse.Namespace) -> int:
     if rows:
         print(plain_table(("kernel", "arch", f"{'size':>10}", f"{'age':>7}", "last used"), rows), end="\n\n")
     print(f"{counted(len(entries), 'kernel')}, {readable(sum(e.size for e in entries))}, in {cache.directory()}")
+    try:
+        cache.process_cache().check()
+    except cache.UntrustedError as error:
+        print(f"not used: {error}")
+    except OSError:  # nothing is there
+        pass
     return 0
 
 

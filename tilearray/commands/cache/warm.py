@@ -298,12 +298,13 @@ def check_ready() -> None:
     if cache.limit == 0:
         raise WarmError("TILEARRAY_CACHE_SIZE is 0, which keeps kernels in memory only; unset it")
     try:
-        os.makedirs(cache.directory, exist_ok=True)
+        cache.prepare()
         with tempfile.TemporaryFile(dir=cache.directory):
             pass
     except OSError as error:
         raise WarmError(
-            f"cannot write to {str(cache.directory)!r}: {error.strerror}; name another directory in TILEARRAY_CACHE_DIR"
+            f"cannot keep kernels in {str(cache.directory)!r}: {error.strerror or error}; "
+            "name another directory in TILEARRAY_CACHE_DIR"
         ) from error
 
 

@@ -14,10 +14,10 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
-from cubins import ask, file_size, kernel_of, temporary_files
+from support.cubins import ask, file_size, kernel_of, temporary_files
 
 from tilearray_cuda import compile as compiler
-from tilearray_cuda.cache import CubinCache
+from tilearray_cuda.kernels.disk_cache import CubinCache
 
 
 def interrupted(call: Callable[[], object], number: int) -> BaseException | None:
