@@ -12,8 +12,8 @@ import pytest
 from support.cubins import OPTIONS, age, ask, empty_cache, file_size, kernel_of, key, never, path_of
 
 from tilearray.commands.main import main
-from tilearray_cuda.kernels import disk_cache as cache
 from tilearray_cuda.kernels import cubin
+from tilearray_cuda.kernels import disk_cache as cache
 from tilearray_cuda.kernels.disk_cache import CacheWarning, CubinCache, Statistics
 
 Fresh = Callable[..., CubinCache]
