@@ -19,7 +19,7 @@ from tilearray.engine.devices import Device, common_device
 from tilearray.errors import ShapeError
 from tilearray.functions.manipulation import _checked, diagonal
 from tilearray.geometry.layout import Layout, as_shape
-from tilearray.geometry.shapes import as_int
+from tilearray.geometry.shapes import as_int, as_ints
 from tilearray.ops.arithmetic import where
 from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
@@ -128,7 +128,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     Array([[0, 1, 0],
            [0, 0, 1]], dtype=int8, device='cpu')
     """
-    sizes = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
+    given = as_ints((n_rows,) if n_cols is None else (n_rows, n_cols), "eye", "shape", "sizes")
+    sizes = as_shape(given * 2 if n_cols is None else given, "eye")
     k = as_int(k, "eye", "k")
     result = fill(_new(sizes, _dtype_or_default(dtype, "eye"), device, "eye"), 0, "eye")
     fill(diagonal(result, offset=k), 1, "eye")

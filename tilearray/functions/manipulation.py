@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from tilearray import dtypes
 from tilearray.engine.signature import A, ArrayBase, check_alignment, new_array, placed, signature_of
 from tilearray.errors import LayoutError, OperandError, ShapeError
 from tilearray.geometry.layout import Layout, as_shape, broadcast_shapes, resolve_shape
-from tilearray.geometry.shapes import as_ints, normalize_axis
+from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
 from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 
@@ -264,8 +263,8 @@ def as_strided(x: A, /, shape: Any, strides: Axes, offset: int = 0) -> A:
     itemsize = _checked(x, "as_strided").itemsize
     low = -(x._offset // itemsize)
     high = (x._buffer.nbytes - x._offset) // itemsize - 1
-    layout = x._signature.layout.as_strided(shape, strides, offset, low, high)
-    return x._view(layout, operator.index(offset))
+    start = as_int(offset, "as_strided", "offset")
+    return x._view(x._signature.layout.as_strided(shape, strides, start, low, high), start)
 
 
 def view(x: A, dtype: Any) -> A:

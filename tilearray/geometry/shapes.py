@@ -1,9 +1,10 @@
 """Sizes and axes: every shape and axis that a caller writes is checked here, once.
 
 A shape is a tuple of Python ints >= 0 and an axis an int from ``-ndim`` to ``ndim - 1``; past this module nobody
-checks them again. The functions take the name of the public function that was called, so that an error names it.
-They sit apart from `layout` because functions without any layout (``zeros(shape)``) need them too. What is right
-already (a tuple of plain ints) passes through untouched: these functions are on the path of every call.
+checks them again, and nobody asks the caller's objects again: an ``__index__`` may say something else the next time.
+The functions take the name of the public function that was called, so that an error names it. They sit apart from
+`layout` because functions without any layout (``zeros(shape)``) need them too. What is right already (a tuple of plain
+ints) passes through untouched: these functions are on the path of every call.
 
 >>> as_shape([2, 3], "zeros")
 (2, 3)
@@ -43,9 +44,9 @@ def as_shape(obj: Any, function: str) -> Shape:
     >>> as_shape(5, "zeros")
     (5,)
     """
-    if obj.__class__ is tuple:
+    if type(obj) is tuple:
         for n in obj:
-            if n.__class__ is not int or n < 0:
+            if type(n) is not int or n < 0:
                 break
         else:
             return obj
@@ -137,7 +138,7 @@ def normalize_axis(axis: Any, ndim: int, function: str) -> int:
     >>> normalize_axis(-1, 3, "flip")
     2
     """
-    if axis.__class__ is not int:
+    if type(axis) is not int:
         (axis,) = as_ints((axis,), function, "axis", "axes")
     if not -ndim <= axis < ndim:
         expected = f"{-ndim} <= axis < {ndim}" if ndim else "no axis (the array is 0-d)"
@@ -160,7 +161,7 @@ def normalize_axes(axes: Any, ndim: int, function: str) -> tuple[int, ...]:
     >>> normalize_axes((-1, 0), 3, "flip")
     (2, 0)
     """
-    if axes.__class__ is int:
+    if type(axes) is int:
         return (normalize_axis(axes, ndim, function),)
     members: Iterable[Any] = cast("Iterable[Any]", axes) if isinstance(axes, Iterable) else (axes,)
     result = tuple([normalize_axis(axis, ndim, function) for axis in members])

@@ -5,7 +5,8 @@ an int moves the origin and drops the axis, a slice moves the origin and multipl
 of size 1 and stride 0. Array keys are not known here, and bools are refused: `True` as a key is a mask, not a 1.
 
 Python's own rules apply: slices are clipped, negative indices count from the end. Where nothing is selected the
-offset means nothing, and may lie outside the array.
+offset means nothing, and may lie outside the array. Every entry is read once: an object with ``__index__`` may say
+something else the next time.
 
 >>> select((4, 6), (6, 1), (slice(None, None, -2), 3))
 ((2,), (-12,), 21)
@@ -52,7 +53,7 @@ def select(shape: Ints, strides: Ints, key: Any) -> tuple[Ints, Ints, int]:
             _raise_too_many(keys, shape)
         else:
             stride = strides[axis]
-            if entry.__class__ is slice:
+            if type(entry) is slice:
                 start, size, step = _span(entry, shape[axis], axis)
                 sizes.append(size)
                 steps.append(step * stride if size > 1 else stride)  # a step never taken may be beyond any memory
@@ -78,7 +79,7 @@ def _span(entry: slice[Any, Any, Any], size: int, axis: int) -> tuple[int, int, 
 def _position(entry: Any, size: int, axis: int) -> int:
     """Return an integer index counted from the front of an axis of `size`."""
     position = entry
-    if entry.__class__ is not int:
+    if type(entry) is not int:
         try:
             position = index(entry)
         except TypeError:

@@ -94,17 +94,18 @@ def _read(given: Any, function: str) -> _Description:
         raise TypeError(f"expected a typestr, got {given['typestr']!r:.60}")
     strides = given.get("strides")
     stream: Any = given.get("stream")
-    if stream is not None and (isinstance(stream, bool) or operator.index(stream) < 1):
+    handle = None if stream is None else operator.index(stream)
+    if isinstance(stream, bool) or (handle is not None and handle < 1):
         raise ValueError(f"expected a stream as None, 1, 2 or a handle, got {stream!r:.60}")
-    if stream is None and version < _NEWEST:  # older ones cannot say it: the default stream is what they mean
-        stream = _LEGACY
+    if handle is None and version < _NEWEST:  # older ones cannot say it: the default stream is what they mean
+        handle = _LEGACY
     return _Description(
         tuple([operator.index(size) for size in given["shape"]]),
         None if strides is None else tuple([operator.index(stride) for stride in strides]),
         dtypes.as_dtype(np.dtype(given["typestr"]), function),
         pointer,
         bool(readonly),
-        stream,
+        handle,
         given.get("mask") is not None,
     )
 

@@ -65,6 +65,26 @@ def test_streams_of_the_interface(stub):
     assert waits(stub) == [("cuEventRecord", side.handle), ("cuStreamWaitEvent", 0)]
 
 
+class Cursor:
+    """An index that says one thing first and another from then on."""
+
+    def __init__(self, first: int, later: int) -> None:
+        self.readings = [first]
+        self.later = later
+
+    def __index__(self) -> int:
+        return self.readings.pop() if self.readings else self.later
+
+
+def test_what_is_read_twice_is_no_other_memory():
+    x = on_gpu(np.arange(100.0))
+    assert ta.asarray(described(x, stream=Cursor(1, 0xBAD)))._buffer.stream == 0
+    x[Cursor(50, 0) :]
+    view = x[50:]
+    assert (view.shape, view._address) == ((50,), x._address + 400)
+    assert ta.as_strided(x, (3,), (1,), Cursor(0, 2**40))._address == x._address
+
+
 # --- between devices, and uploads -----------------------------------------------------------------------------------
 
 

@@ -48,11 +48,9 @@ def take(x: A, indices: Any, /, *, axis: int | None = None) -> A:
     if axis is None and x.ndim != 1:
         raise ShapeError(f"take: expected an axis for shape {x.shape}; write axis=0, or x.reshape(-1)")
     found = _integers(indices, x, "take")
-    if not found.shape:
-        found = found[None]
-        return take(x, found, axis=axis).squeeze(normalize_axis(axis or 0, x.ndim, "take"))
-    place = normalize_axis(axis or 0, x.ndim, "take")
-    return gather(x, (*(slice(None),) * place, found))
+    place = normalize_axis(0 if axis is None else axis, x.ndim, "take")
+    taken = gather(x, (*(slice(None),) * place, found if found.shape else found[None]))
+    return taken if found.shape else taken.squeeze(place)
 
 
 def take_along_axis(x: A, indices: Any, /, *, axis: int = -1) -> A:

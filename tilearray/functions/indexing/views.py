@@ -5,6 +5,9 @@ a signature remembers the signatures of its views by the extent and step of ever
 computed beside it. That can make another alignment of it, and then its twin is meant. A transpose begins where the
 array does, and is one attribute away.
 
+An index is read once: its ints are taken out of it when it is looked up, and a view that is not remembered yet is made
+from those, never from a second look at objects that may say something else by then.
+
 The memory is bounded in each signature, and cleared when the signature leaves the table of signatures: else a chain of
 views, each remembered by the one before it, would stay for good.
 """
@@ -15,7 +18,7 @@ from typing import Any
 
 from tilearray.engine.signature import ArrayBase, Signature, placed, signature_of
 from tilearray.functions.indexing.gather import gather
-from tilearray.functions.indexing.keys import has_arrays
+from tilearray.functions.indexing.keys import has_arrays, parts_of
 from tilearray.geometry.layout import Layout
 
 REMEMBERED = 256
@@ -28,20 +31,28 @@ def get(x: Any, key: Any, /) -> Any:
     """Return what `key` selects: a view, or, where arrays are in it, a new array."""
     signature = x._signature
     layout: Layout = signature.layout
-    kind = key.__class__
+    kind = type(key)  # pyright: ignore[reportUnknownVariableType]  # an object may lie about its `__class__`
     shift = 0
     try:
         if kind is slice:
             start, stop, step = key.indices(layout.shape[0])
-            found = signature.views[stop - start, step]
             shift = start * layout.strides[0]
+            try:
+                found = signature.views[stop - start, step]
+            except KeyError:
+                found, key = None, _slice_of(start, stop, step)
         elif kind is int:
             size = layout.shape[0]
             found = signature.views[None] if -size <= key < size else None
             shift = (key if key >= 0 else key + size) * layout.strides[0]
+        elif kind is tuple and len(key) <= layout.ndim:
+            selected, shift, spans = _selected(layout, key)
+            try:
+                found = signature.views[selected]
+            except KeyError:
+                found, key = None, _as_read(key, spans)
         else:
-            selected, shift = _selected(layout, key)
-            found = signature.views[selected]
+            found = None
     except (LookupError, TypeError, ValueError):
         found = None
     if found is None:
@@ -75,26 +86,54 @@ def twin_of(signature: Signature) -> Signature:
     return twin
 
 
-def _selected(layout: Layout, key: Any) -> tuple[Any, int]:
-    """What a key selects, as it is remembered, and the shift of the origin; TypeError if it is no basic key.
+_OTHER = object()
+"""Stands for a selection that is never remembered."""
 
-    A slice leaves its extent and step, an int None. A key with one part is remembered as that part alone would be.
+
+def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[tuple[int, int, int]]]:
+    """What a key selects, as it is remembered, the shift of the origin, and what its slices said that were read.
+
+    A slice leaves its extent and step, an int None. A key of one int is remembered as that int alone would be.
     """
-    if key.__class__ is not tuple or len(key) > layout.ndim:
-        raise TypeError
     selected: list[int | None] = []
+    spans: list[tuple[int, int, int]] = []
     shift = 0
     for part, size, stride in zip(key, layout.shape, layout.strides):
-        if part.__class__ is slice:
-            start, stop, step = part.indices(size)
-            selected += (stop - start, step)
-        elif part.__class__ is int and -size <= part < size:
+        if type(part) is slice:
+            try:
+                span = part.indices(size)
+            except (TypeError, ValueError):
+                return _OTHER, 0, spans
+            start, stop, step = span
+            selected.append(stop - start)
+            selected.append(step)
+            spans.append(span)
+        elif type(part) is int and -size <= part < size:
             start = part if part >= 0 else part + size
             selected.append(None)
         else:
-            raise TypeError
+            return _OTHER, 0, spans
         shift += start * stride
-    return tuple(selected) if selected != [None] else None, shift
+    return None if len(selected) == 1 else tuple(selected), shift, spans
+
+
+def _as_read(key: tuple[Any, ...], spans: list[tuple[int, int, int]]) -> tuple[Any, ...]:
+    """The key with its first slices as they were read."""
+    left = iter(spans)
+    found = [next(left, None) if type(part) is slice else None for part in key]
+    return tuple([part if span is None else _slice_of(*span) for part, span in zip(key, found)])
+
+
+def _slice_of(start: int, stop: int, step: int) -> slice[Any, Any, Any]:
+    """The slice that says of an axis what these say, which `slice.indices` found: there -1 is before the first."""
+    return slice(start, None if stop < 0 else stop, step) if start >= 0 else slice(0, 0, step)
+
+
+def _is_plain(part: Any) -> bool:
+    """Whether a part of a key is an int, or a slice of ints, and so the same whenever it is read."""
+    if type(part) is slice:
+        return all(end is None or type(end) is int for end in (part.start, part.stop, part.step))
+    return type(part) is int
 
 
 def _taken(x: Any, key: Any) -> Any:
@@ -104,14 +143,11 @@ def _taken(x: Any, key: Any) -> Any:
     signature = _interned(x)
     layout, shift = signature.layout.index(key)
     view = x._view(layout, shift)
-    if layout.size:  # where nothing is selected the origin stays, which is another rule
-        try:
-            selected = _selected(signature.layout, key if isinstance(key, tuple) else (key,))[0]  # pyright: ignore[reportUnknownVariableType]
-        except TypeError:
-            return view
+    parts = parts_of(key)
+    if layout.size and all(map(_is_plain, parts)):  # where nothing is selected the origin stays, which is another rule
         if len(signature.views) >= REMEMBERED:
             signature.views.clear()
-        signature.views[selected] = view._signature
+        signature.views[_selected(signature.layout, parts)[0]] = view._signature
     return view
 
 
