@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.capsules import DLPACK, LAYOUTS, SHARED, Exporter, address, sample
 
+import tilearray as ta
 from tilearray import dtypes
 from tilearray.errors import DTypeError, InterchangeError
 from tilearray.interchange.dlpack import from_capsule_producer
@@ -101,6 +102,42 @@ def test_negative_strides_are_refused_before_torch_ends_the_process(torch):
             consume(reverse)
     assert torch.from_dlpack(reverse, copy=True).tolist() == reverse.view.tolist()
     assert np.from_dlpack(reverse).strides == (-24, 4)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.bfloat16])
+def test_read_only_memory_is_refused_before_torch_writes_to_it(torch, dtype):
+    source = sample(dtype)
+    source.flags.writeable = False
+    x = ta.asarray(source)
+    consumers = (torch.from_dlpack, torch.asarray, torch.as_tensor, torch.utils.dlpack.from_dlpack)
+    for kept in (x, x[1:, ::2], ta.broadcast_to(x[0], (3, 6)), Exporter(source)):
+        for consume in consumers:
+            with pytest.raises(
+                InterchangeError, match=r"read-only, and torch would write.*ta\.to_torch\(x\), or x\.copy"
+            ):
+                consume(kept)
+    for tensor in (torch.from_dlpack(x, copy=True), ta.to_torch(x), torch.from_dlpack(x.copy())):
+        assert tensor.tolist() == x.tolist()
+        assert tensor.data_ptr() != address(source)
+    assert address(np.from_dlpack(ta.asarray(source).view("uint8"))) == address(source)
+    assert torch.from_dlpack(x[:0]).shape == (0, 6)
+
+
+def test_a_mapped_file_stays_as_it_is(torch, tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(3.0))
+    x = ta.asarray(np.load(tmp_path / "x.npy", mmap_mode="r"), device="cpu")
+    with pytest.raises(BufferError, match=r"ta\.to_torch\(x\)"):
+        torch.from_dlpack(x)
+    ta.to_torch(x)[0] = 99
+    assert np.load(tmp_path / "x.npy").tolist() == [0, 1, 2]
+
+
+def test_a_repeated_view_of_writable_memory_is_shared(torch):
+    """Its NumPy array is read-only, since one write would change several elements; torch looks after its own."""
+    x = ta.asarray(sample(dtypes.float32))
+    tensor = torch.from_dlpack(ta.broadcast_to(x[0], (3, 6)))
+    assert tensor.stride() == (0, 1)
+    assert tensor.data_ptr() == x._address
 
 
 TORCH_OBSTACLES = {

@@ -274,7 +274,7 @@ def to_dlpack(x: ArrayBase, stream: Any, max_version: Any, dl_device: Any, copy:
             export = x._export
         except AttributeError:
             view = to_numpy(x)
-            export = x._export = dlpack.Export(view, view.dtype)
+            export = x._export = dlpack.Export(view, view.dtype, fixed=x._buffer.readonly)
         return export.capsule(max_version, dl_device, copy)
     if dl_device is not None and copy is not False and tuple(dl_device) == dlpack.HOST:
         view = to_numpy(x)
@@ -305,7 +305,7 @@ def _stand_in(x: ArrayBase) -> dlpack.Export:
         owner=x._buffer,
         device=device,
     )
-    return dlpack.Export(array, signature.dtype, device)
+    return dlpack.Export(array, signature.dtype, device, fixed=x._buffer.readonly)
 
 
 def dlpack_device(x: ArrayBase) -> tuple[int, int]:

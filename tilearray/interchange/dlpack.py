@@ -66,15 +66,21 @@ class Export:
         The array's; a stand-in has the unsigned integer of its width for ml_dtypes'.
     device : tuple of int
         DLPack's device type and index.
+    fixed : bool, optional
+        Whether the memory is read-only, and not just this view of it, whose elements may share memory. As the array
+        says where it is left out.
     """
 
-    __slots__ = ("_array", "_as_it_is", "_device", "_dtype", "_readonly", "_reversed")
+    __slots__ = ("_array", "_as_it_is", "_device", "_dtype", "_fixed", "_readonly", "_reversed")
 
-    def __init__(self, array: np.ndarray, dtype: np.dtype, device: tuple[int, int] = HOST) -> None:
+    def __init__(
+        self, array: np.ndarray, dtype: np.dtype, device: tuple[int, int] = HOST, *, fixed: bool | None = None
+    ) -> None:
         self._array = array.view(CARRIERS.get(dtype, dtype))
         self._dtype = dtype
         self._device = device
         self._readonly = not array.flags.writeable
+        self._fixed = array.size > 0 and (self._readonly if fixed is None else fixed)
         self._reversed = any(stride < 0 for stride in array.strides)
         self._as_it_is = dtype not in CARRIERS and array.size > 0 and not self._readonly and not self._reversed
 
@@ -118,11 +124,17 @@ class Export:
                 "__dlpack__: the array is read-only, which a consumer learns from DLPack 1.0 on, and this one asked "
                 "for an older version; write x.copy(), or ask with max_version=(1, 0)"
             )
-        if self._reversed and _consumer_module().partition(".")[0] == "torch":
+        if not (self._reversed or self._fixed) or _consumer_module().partition(".")[0] != "torch":
+            return
+        if self._reversed:
             raise InterchangeError(
                 f"__dlpack__: torch has no negative strides and would end the process; got strides "
                 f"{self._array.strides} in bytes; write x.copy()"
             )
+        raise InterchangeError(
+            "__dlpack__: the array is read-only, and torch would write to its memory all the same; write "
+            "ta.to_torch(x), or x.copy(), for a tensor with memory of its own"
+        )
 
 
 def to_capsule(

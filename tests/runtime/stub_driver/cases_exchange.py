@@ -87,6 +87,16 @@ def test_read_only_memory_is_exported_only_where_the_consumer_learns_it():
         x.__dlpack__()
 
 
+def test_read_only_memory_is_not_lent_to_torch():
+    torch_asks = eval("lambda x: x.__dlpack__(max_version=(1, 0))", {"__name__": "torch.utils.dlpack"})
+    x = on_gpu(np.arange(3.0))
+    fixed = ta.from_dlpack(Forwards(x, max_version=None))
+    with pytest.raises(ta.InterchangeError, match=r"read-only, and torch would write.*write ta\.to_torch\(x\)"):
+        torch_asks(fixed)
+    torch_asks(x)
+    torch_asks(ta.broadcast_to(x, (2, 3)))
+
+
 def test_an_unversioned_import_is_read_only():
     back = ta.from_dlpack(Forwards(on_gpu(np.arange(3.0)), max_version=None))
     assert back._buffer.readonly
