@@ -23,8 +23,9 @@ from support.capsules import (
     flags_of,
     sample,
 )
+from together import in_threads
 
-from tilearray import dtypes
+from tilearray import dtypes, from_dlpack
 from tilearray.errors import InterchangeError
 from tilearray.interchange.dlpack import from_capsule_producer
 
@@ -214,3 +215,24 @@ def test_a_capsule_is_consumed_once(dtype, max_version):
     with pytest.raises(InterchangeError, match="consumed already; call __dlpack__ again"):
         from_capsule_producer(producer, copy=None)
     assert np.array_equal(bits(taken), bits(sample(dtype)))
+
+
+@pytest.mark.parametrize("others", [from_dlpack, np.from_dlpack], ids=["ours", "numpys"])
+@pytest.mark.parametrize("max_version", [None, (1, 0)])
+def test_of_many_threads_with_one_capsule_one_gets_it(max_version, others):
+    for _ in range(40):
+        owner = sample(dtypes.float32)
+        alive, wanted = weakref.ref(owner), owner.tolist()
+        capsule = export(owner, max_version)
+        producer = Producer(lambda capsule=capsule, **_: capsule)
+        del owner
+
+        def consume(number: int, producer=producer) -> object:
+            return (from_dlpack if number % 2 else others)(producer).tolist()
+
+        found = in_threads(8, consume, interval=1e-6)
+        assert [x for x in found if not isinstance(x, Exception)] == [wanted]
+        assert all("consumed already" in str(x) for x in found[1::2] if x != wanted)
+        del capsule, producer, consume, found
+        gc.collect()
+        assert alive() is None

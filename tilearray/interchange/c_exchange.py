@@ -11,11 +11,19 @@ import weakref
 from typing import Any
 
 from tilearray.errors import InterchangeError
-from tilearray.interchange.capsules import MAJOR, ManagedVersioned, Taken, capsule_name, capsule_pointer, consume
+from tilearray.interchange.capsules import (
+    MAJOR,
+    VERSIONED,
+    ManagedVersioned,
+    Taken,
+    capsule_name,
+    capsule_pointer,
+    new_capsule,
+    take_out,
+)
 
 _ATTRIBUTE = "__dlpack_c_exchange_api__"
 _NAME = b"dlpack_exchange_api"
-_CAPSULE_NAME = b"dltensor_versioned"  # the capsule borrows it: it lives as long as the module
 
 
 class _Header(ctypes.Structure):
@@ -37,9 +45,6 @@ class _Functions(ctypes.Structure):
 _FromObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
 _CurrentStream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
 _Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
-    ("PyCapsule_New", ctypes.pythonapi)
-)
 
 
 class ExchangeApi:
@@ -61,7 +66,7 @@ class ExchangeApi:
         if status or not managed.value:
             raise _refusal(producer, f"status {status}")
         try:
-            return consume(_new_capsule(managed.value, _CAPSULE_NAME, None))
+            return take_out(new_capsule(managed.value, VERSIONED, None))
         except Exception:
             deleter = ManagedVersioned.from_address(managed.value).deleter
             if deleter:

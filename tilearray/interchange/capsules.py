@@ -6,13 +6,17 @@ never touches the memory itself. What NumPy does not know is overwritten, after 
 into one: ml_dtypes' dtypes travel as the unsigned integer of the same width, and memory on a GPU as memory of the host.
 An ndarray made from a capsule exports the device that stands in it, so that this is done once for an array.
 
-NumPy trusts what a producer wrote; an import checks it first. The structures are those of dlpack.h, major version 1,
+NumPy trusts what a producer wrote; an import checks it first. Before it looks into a capsule it renames it, as a
+consumer does, so that of several that were handed the same one a single consumer reads it; NumPy then gets another
+capsule of the same memory. The structures are those of dlpack.h, major version 1,
 and of the unversioned protocol before it.
 """
 
 from __future__ import annotations
 
 import ctypes
+from functools import partial
+from operator import call
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +87,17 @@ capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_
 capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
+new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", ctypes.pythonapi))
+_keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+
+VERSIONED = b"dltensor_versioned"
+_USED = {b"dltensor": b"used_dltensor", VERSIONED: b"used_dltensor_versioned"}
+_NAMES = {name: name for name in (*_USED, *_USED.values())}
+for _name in _NAMES:
+    _keep(_name)  # a capsule borrows its name, and may outlive this module
 
 
 class Carrier:
@@ -189,28 +204,35 @@ def amend(capsule: object, dtype: np.dtype, flags: int = 0) -> None:
 
 def open_capsule(capsule: object) -> Opened:
     """Return what is inside a capsule, without taking it out."""
-    try:
-        name = capsule_name(capsule)
-    except ValueError:
+    name = _name_of(capsule)
+    address: Any = capsule_pointer(capsule, name)
+    if name != VERSIONED:
+        return Opened(Managed.from_address(address).tensor, None)
+    managed = ManagedVersioned.from_address(address)
+    if managed.major != MAJOR:
         raise InterchangeError(
-            f"from_dlpack: expected __dlpack__ to return a capsule, got a {type(capsule).__name__}"
-        ) from None
-    if name == b"dltensor":
-        return Opened(Managed.from_address(capsule_pointer(capsule, name)).tensor, None)
-    if name == b"dltensor_versioned":
-        managed = ManagedVersioned.from_address(capsule_pointer(capsule, name))
-        if managed.major != MAJOR:
-            raise InterchangeError(
-                f"from_dlpack: expected DLPack version 1, got a capsule of version {managed.major}.{managed.minor}"
-            )
-        return Opened(managed.tensor, managed)
-    if name in (b"used_dltensor", b"used_dltensor_versioned"):
-        raise InterchangeError("from_dlpack: the capsule is consumed already; call __dlpack__ again for another")
-    raise InterchangeError(f"from_dlpack: expected a capsule named 'dltensor' or 'dltensor_versioned', got {name!r}")
+            f"from_dlpack: expected DLPack version 1, got a capsule of version {managed.major}.{managed.minor}"
+        )
+    return Opened(managed.tensor, managed)
 
 
 def consume(capsule: object) -> Taken:
-    """Take out what is inside a capsule, having checked it; a capsule that is refused is left as it was."""
+    """Take out what is inside a capsule, having checked it; a capsule that is refused is left as it was.
+
+    Of several threads that consume one capsule at once, one takes it, and the others get an error.
+    """
+    name = _claim(capsule)
+    ours = new_capsule(capsule_pointer(capsule, _USED[name]), name, None)
+    try:
+        return take_out(ours)
+    except BaseException:
+        if capsule_name(ours) == name:  # it was not taken
+            _rename(capsule, name)
+        raise
+
+
+def take_out(capsule: object) -> Taken:
+    """Take out what is inside a capsule that nobody else has, having checked it."""
     opened = open_capsule(capsule)
     tensor = opened.tensor
     problem = _problem_of(tensor)
@@ -229,6 +251,35 @@ def consume(capsule: object) -> Taken:
         tensor.dtype = DataType.from_buffer_copy(given)
         tensor.device_type, tensor.device_id = device
     return Taken(array.view(dtype) if dtype in CARRIERS else array, device)
+
+
+def _name_of(capsule: object) -> bytes:
+    """The name of a capsule that is there to be consumed; it lasts, as a name that a capsule borrows has to."""
+    try:
+        name: bytes | None = capsule_name(capsule)
+    except ValueError:
+        raise InterchangeError(
+            f"from_dlpack: expected __dlpack__ to return a capsule, got a {type(capsule).__name__}"
+        ) from None
+    if name in _USED:
+        return _NAMES[name]
+    if name in _NAMES:
+        raise _consumed()
+    raise InterchangeError(f"from_dlpack: expected a capsule named 'dltensor' or 'dltensor_versioned', got {name!r}")
+
+
+def _claim(capsule: object) -> bytes:
+    """Rename a capsule to one that is consumed, and return its name, which no other thread has found then."""
+    name = _name_of(capsule)
+    # One call that reads and renames, in which Python switches to no other thread: who reads the old name has it.
+    before, _ = tuple(map(call, (partial(capsule_name, capsule), partial(_rename, capsule, _USED[name]))))
+    if before != name:
+        raise _consumed()
+    return name
+
+
+def _consumed() -> InterchangeError:
+    return InterchangeError("from_dlpack: the capsule is consumed already; call __dlpack__ again for another")
 
 
 def check_kind(kind: int) -> None:
