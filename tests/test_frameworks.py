@@ -1,4 +1,4 @@
-"""The way back to torch and JAX, the decorator, and DLPack's C exchange API, on the host."""
+"""The way back to torch and JAX, and DLPack's C exchange API, on the host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ctypes
 import gc
 import sys
 import types
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -135,65 +134,6 @@ def test_what_is_missing_and_what_is_no_array(function, monkeypatch):
         ta.OperandError, match=rf"{function.__name__}: expected a tilearray Array, got list; write ta.as"
     ):
         function([1, 2])
-
-
-# --- whatever the caller holds --------------------------------------------------------------------------------------
-
-
-class Pair(NamedTuple):
-    first: Any
-    second: Any
-
-
-@ta.array_agnostic
-def combined(x, y=1, *, more=(), **named):
-    """Multiply, and say what came."""
-    kinds = [type(value).__name__ for value in (x, *more, *named.values())]
-    return {"product": x * y, "pair": Pair(x, [y, "text"]), "kinds": kinds}
-
-
-HOLDINGS = {
-    "numpy": (lambda: np.arange(3.0), np.ndarray),
-    "torch": (lambda: torch.arange(3.0), torch.Tensor),
-    "tilearray": (lambda: ta.asarray(np.arange(3.0), device="cpu"), ta.Array),
-}
-
-
-@pytest.mark.parametrize("library", HOLDINGS)
-def test_a_function_takes_and_returns_what_its_caller_holds(library):
-    make, kind = HOLDINGS[library]
-    x = make()
-    found = combined(x, 2, more=[make(), 3], other=make())
-    assert found["kinds"] == ["Array", "Array", "int", "Array"]
-    assert type(found["product"]) is kind
-    assert type(found["pair"]) is Pair
-    assert type(found["pair"].first) is kind
-    assert found["pair"].second == [2, "text"]
-    assert found["product"].tolist() == [0, 2, 4]
-    found["pair"].first[0] = 9  # the same memory
-    assert float(x[0]) == 9
-
-
-def test_a_function_of_jax_arrays():
-    jax = pytest.importorskip("jax")
-    found = combined(jax.numpy.arange(3, dtype="float32"), 2)
-    assert isinstance(found["product"], jax.Array)
-    assert found["product"].tolist() == [0, 2, 4]
-
-
-def test_arrays_of_two_libraries_are_refused():
-    message = r"combined: expected arrays of one library, got arrays of numpy and torch; write ta\.asarray\(x\)"
-    with pytest.raises(ta.OperandError, match=message):
-        combined(np.arange(3.0), torch.arange(3.0))
-    assert type(combined(torch.arange(3.0), ta.asarray(2.0, device="cpu"))["product"]) is torch.Tensor
-
-
-def test_the_function_keeps_its_name():
-    assert (combined.__name__, combined.__doc__) == ("combined", "Multiply, and say what came.")
-
-
-def test_no_arrays_at_all():
-    assert ta.array_agnostic(lambda x: x + 1)(2) == 3
 
 
 # --- the C exchange API ---------------------------------------------------------------------------------------------

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import sys
-from collections.abc import Callable
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from tilearray.creation.asarray import asarray
@@ -194,13 +196,19 @@ _LIBRARIES = (
 def array_agnostic(function: Callable[P, R], /) -> Callable[P, R]:
     """Let a function written for tilearray take and return arrays of whatever library its caller uses.
 
-    Arrays of NumPy, torch, CuPy, JAX and numba among the arguments, also within tuples, lists and dicts, become Arrays
-    over the same memory on the same device. If there were any, the Arrays in the result become arrays of that library,
-    sharing their memory where it can (`to_torch`, `to_jax` say where not). Everything else passes as it is.
+    Arrays of NumPy, torch, CuPy, JAX and numba among the arguments become Arrays over the same memory on the same
+    device. If there were any, the Arrays in the result become arrays of that library, sharing their memory where it can
+    (`to_torch`, `to_jax` say where not). The result of a coroutine is what it returns, that of a generator what it
+    yields and returns.
+
+    Arrays within tuples, named tuples, lists, dicts, OrderedDicts and defaultdicts are changed as well. A container
+    that holds some is replaced by a new one of its type, so that its owner does not see what the function puts into it.
+    Everything else passes as it is: containers without arrays, those of other types, and what a generator is sent.
 
     Parameters
     ----------
     function : callable
+        A function, or a coroutine, generator or asynchronous generator function.
 
     Raises
     ------
@@ -221,38 +229,161 @@ def array_agnostic(function: Callable[P, R], /) -> Callable[P, R]:
     """
 
     @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        met: list[_Library] = []
+    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+        met: dict[str, _Library] = {}
 
         def inwards(value: Any) -> Any:
-            library = next((known for known in _LIBRARIES if known.holds(value)), None)
-            if library is None:
-                return value
-            met.append(library)
+            library = cast(_Library, _library_of(value))
+            met[library.name] = library
             return asarray(value, device="cpu" if library.name == "numpy" else None)
 
-        arguments: Any = _mapped(inwards, args)
-        options: Any = _mapped(inwards, kwargs)
-        names = sorted({library.name for library in met})
-        if len(names) > 1:
+        arguments, options = _changed(_library_of, inwards, (args, kwargs))
+        if len(met) > 1:
             raise OperandError(
-                f"{function.__name__}: expected arrays of one library, got arrays of {' and '.join(names)}; write "
-                f"ta.asarray(x) for those of one of them"
+                f"{function.__name__}: expected arrays of one library, got arrays of {' and '.join(sorted(met))}; "
+                f"write ta.asarray(x) for those of one of them"
             )
         result: Any = cast(Any, function)(*arguments, **options)
-        if not met:
-            return result
-        return _mapped(lambda value: met[0].back(value) if isinstance(value, ArrayBase) else value, result)
+        return _outwards(next(iter(met.values())).back, result) if met else result
 
-    return call
+    if not inspect.iscoroutinefunction(function):
+        return call
+
+    @functools.wraps(function)
+    async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
+        return await call(*args, **kwargs)
+
+    return cast("Callable[P, R]", awaited)
 
 
-def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
-    """`value` with everything in its tuples, lists and dicts changed."""
-    if isinstance(value, dict):
-        return {key: _mapped(change, item) for key, item in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list | tuple):
+_NO_ARRAYS = frozenset((type(None), bool, int, float, complex, str, bytes))
+_DICTS = frozenset((dict, OrderedDict, defaultdict))
+_CONTAINERS = _DICTS | {tuple, list}
+
+
+def _library_of(value: object) -> _Library | None:
+    """The library whose array a value is."""
+    if type(value) in _NO_ARRAYS or type(value) in _CONTAINERS:
+        return None
+    return next((known for known in _LIBRARIES if known.holds(value)), None)
+
+
+def _outwards(back: Callable[[Any], Any], result: Any) -> Any:
+    """A result with `back` of the Arrays in it, or in what it is going to yield and return."""
+    if inspect.iscoroutine(result):
+        return _awaited(back, result)
+    if inspect.isgenerator(result):
+        return _Generated(back, result)
+    if inspect.isasyncgen(result):
+        return _GeneratedAsynchronously(back, result)
+    return _changed(lambda value: isinstance(value, ArrayBase), back, result)
+
+
+async def _awaited(back: Callable[[Any], Any], inner: Any) -> Any:
+    """What a coroutine returns, outwards."""
+    return _outwards(back, await inner)
+
+
+class _Generated(Generator[Any, Any, Any]):
+    """A generator, of which what it yields and returns goes outwards."""
+
+    def __init__(self, back: Callable[[Any], Any], inner: Any) -> None:
+        self._back = back
+        self._inner = inner
+
+    def send(self, value: Any, /) -> Any:
+        return self._step(self._inner.send, value)
+
+    def throw(self, kind: Any, value: Any = None, traceback: Any = None, /) -> Any:
+        return self._step(self._inner.throw, kind if value is None else value)
+
+    def _step(self, step: Callable[[Any], Any], given: Any) -> Any:
+        try:
+            found = step(given)
+        except StopIteration as end:
+            raise StopIteration(_outwards(self._back, end.value)) from None
+        return _outwards(self._back, found)
+
+
+class _GeneratedAsynchronously(AsyncGenerator[Any, Any]):
+    """An asynchronous generator, of which what it yields goes outwards."""
+
+    def __init__(self, back: Callable[[Any], Any], inner: Any) -> None:
+        self._back = back
+        self._inner = inner
+
+    async def asend(self, value: Any, /) -> Any:
+        return _outwards(self._back, await self._inner.asend(value))
+
+    async def athrow(self, kind: Any, value: Any = None, traceback: Any = None, /) -> Any:
+        return _outwards(self._back, await self._inner.athrow(kind if value is None else value))
+
+
+# --- what is in containers
+
+
+def _members(value: Any) -> Iterable[Any]:
+    """What a container of one of the known types holds, subclasses aside; nothing if it is none."""
+    kind = cast("type[Any]", type(value))
+    if kind in _DICTS:
+        return value.values()
+    return value if kind in _CONTAINERS or _is_named_tuple(kind) else ()
+
+
+def _is_named_tuple(kind: Any) -> bool:
+    return issubclass(kind, tuple) and hasattr(cast(object, kind), "_fields") and hasattr(cast(object, kind), "_make")
+
+
+def _changed(wanted: Callable[[Any], Any], change: Callable[[Any], Any], value: Any) -> Any:
+    """`value` with everything wanted in it changed: in new containers where there is any, else the same object."""
+    return _rebuilt(wanted, change, value, _holders(wanted, value), {})
+
+
+def _holders(wanted: Callable[[Any], Any], value: Any) -> set[int]:
+    """The `id` of every container in `value` that holds something wanted, at any depth, itself perhaps."""
+    owners: dict[int, list[int]] = {id(value): []}
+    direct: list[int] = []
+    left = [value]
+    while left:
+        container = left.pop()
+        for item in _members(container):
+            if type(item) in _NO_ARRAYS:
+                continue
+            if wanted(item):
+                direct.append(id(container))
+            elif id(item) in owners:
+                owners[id(item)].append(id(container))
+            else:
+                owners[id(item)] = [id(container)]
+                left.append(item)
+    found: set[int] = set()
+    while direct:
+        holder = direct.pop()
+        if holder not in found:
+            found.add(holder)
+            direct += owners[holder]
+    return found
+
+
+def _rebuilt(
+    wanted: Callable[[Any], Any], change: Callable[[Any], Any], value: Any, holders: set[int], done: dict[int, Any]
+) -> Any:
+    """`value` with everything wanted changed. `done` has the new containers by the `id` of the old ones.
+
+    What holds itself does so through a list or a dict, which is entered there before its members are looked at.
+    """
+    if wanted(value):
+        return change(value)
+    place = id(value)
+    if place in done or place not in holders:
+        return done.get(place, value)
+    members = _members(value)
+    if isinstance(value, tuple):
+        items = [_rebuilt(wanted, change, item, holders, done) for item in members]
         kind: Any = cast("type[Any]", type(value))  # pyright: ignore[reportUnknownArgumentType]
-        items = [_mapped(change, item) for item in cast("list[Any]", value)]
-        return kind(*items) if hasattr(kind, "_fields") else kind(items)
-    return change(value)
+        return done.setdefault(place, tuple(items) if kind is tuple else kind._make(items))
+    found = done[place] = value.copy()
+    keys: Any = value if type(value) in _DICTS else range(len(value))
+    for key, item in zip(keys, members):
+        found[key] = _rebuilt(wanted, change, item, holders, done)
+    return found

@@ -44,12 +44,13 @@ def as_shape(obj: Any, function: str) -> Shape:
     >>> as_shape(5, "zeros")
     (5,)
     """
+    given: Any = obj
     if type(obj) is tuple:
-        for n in obj:
+        for n in given:
             if type(n) is not int or n < 0:
                 break
         else:
-            return obj
+            return given
     shape = as_ints(obj, function, "shape", "sizes")
     for n in shape:
         if n < 0:
