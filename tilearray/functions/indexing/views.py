@@ -31,7 +31,7 @@ def get(x: Any, key: Any, /) -> Any:
     """Return what `key` selects: a view, or, where arrays are in it, a new array."""
     signature = x._signature
     layout: Layout = signature.layout
-    kind = type(key)  # pyright: ignore[reportUnknownVariableType]  # an object may lie about its `__class__`
+    kind = key.__class__
     shift = 0
     try:
         if kind is slice:
@@ -99,7 +99,7 @@ def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[tupl
     spans: list[tuple[int, int, int]] = []
     shift = 0
     for part, size, stride in zip(key, layout.shape, layout.strides):
-        if type(part) is slice:
+        if part.__class__ is slice:
             try:
                 span = part.indices(size)
             except (TypeError, ValueError):
@@ -108,7 +108,7 @@ def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[tupl
             selected.append(stop - start)
             selected.append(step)
             spans.append(span)
-        elif type(part) is int and -size <= part < size:
+        elif part.__class__ is int and -size <= part < size:
             start = part if part >= 0 else part + size
             selected.append(None)
         else:
@@ -131,7 +131,7 @@ def _slice_of(start: int, stop: int, step: int) -> slice[Any, Any, Any]:
 
 def _is_plain(part: Any) -> bool:
     """Whether a part of a key is an int, or a slice of ints, and so the same whenever it is read."""
-    if type(part) is slice:
+    if part.__class__ is slice:
         return all(end is None or type(end) is int for end in (part.start, part.stop, part.step))
     return type(part) is int
 
