@@ -20,7 +20,7 @@ import tilearray as ta
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import expression_of
 from tilearray.geometry.loop import Loop, layout_class, make_loop
-from tilearray.ops import arithmetic
+from tilearray.ops import arithmetic, moves
 from tilearray_cuda import kernel
 from tilearray_cuda.kernels import disk_cache, source
 from tilearray_cuda.kernels.compile import cubin_of
@@ -115,7 +115,7 @@ class Operation(NamedTuple):
 def operation_of(case: Case, dtype: str) -> Operation:
     """Make the operands and the result, and plan the sum or the copy."""
     operands = case.views(*[ta.full(shape, 3, dtype=dtype, device="cuda") for shape in case.shapes])
-    op = arithmetic.add if len(operands) == 2 else arithmetic.assign
+    op = arithmetic.add if len(operands) == 2 else moves.assign
     out = ta.empty(ta.broadcast_shapes(*[x.shape for x in operands]), dtype=dtype, device="cuda")
     arrays = (out, *operands)
     strides = [each._signature.layout.broadcast_to(out.shape).strides for each in arrays]

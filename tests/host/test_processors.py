@@ -14,12 +14,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formats import dtype_of
+from support.oracles.formats import dtype_of
 
 import tilearray as ta
 
 ROOT = Path(__file__).parents[2]
-SAMPLE = [f"tests/host/test_{name}.py" for name in ("processors", "float_functions", "scalars", "interpreter_values")]
+SAMPLE = [
+    "tests/host/test_processors.py",
+    "tests/host/test_float_functions.py",
+    "tests/promotion/test_scalars.py",
+    "tests/kernels/test_interpreter_values.py",
+]
 SELECTED = "signalling or float_functions or scalars or ((pow or ldexp or frexp or hypot) and float)"
 
 

@@ -23,7 +23,7 @@ from support.capsules import (
     flags_of,
     sample,
 )
-from together import in_threads
+from support.threads import in_threads
 
 from tilearray import dtypes, from_dlpack
 from tilearray.errors import InterchangeError

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.cubins import ask, file_size, kernel_of, temporary_files
 
-from tilearray_cuda import compile as compiler
+from tilearray_cuda.kernels import compile as compiler
 from tilearray_cuda.kernels.disk_cache import CubinCache
 
 

@@ -18,10 +18,10 @@ from support.oracles.rules import RULES, TRUNCATING
 from support.processes import in_fresh_python
 
 from tilearray import ops
-from tilearray.creation.ranges import _spacing, _stepping
+from tilearray.creation.ranges import spacing, stepping
 from tilearray.engine.expression import Expression
 from tilearray.errors import TileArrayError
-from tilearray.functions.indexing.gather import _gathering, _placing, _scattering
+from tilearray.functions.indexing.gather import gathering, placing, scattering
 from tilearray_cuda.kernels import compile as compiling
 
 pytestmark = needs_triton
@@ -247,14 +247,20 @@ def test_compiles(name: str, dtype: str, semantics: str) -> None:
 
 
 GATHERS = {
-    "gather": (_gathering("float32", ("int64",), True), [(1,), (0,), (1,), (0,)]),
-    "gather, two indices": (_gathering("complex128", ("uint8", "uint64"), False), [(1,), (0,), (1,), (1,)]),
-    "gather rows": (_gathering("bfloat16", ("int32",), True), [(512, 1), (0, 1), (1, 0), (0, 0)]),
-    "scatter rows": (_scattering("bool", False), [(0, 1), (512, 1), (1, 0)]),
-    "scatter a number": (_scattering("float8_e4m3fn", True), [(0,), (1,)]),
-    "positions": (_placing(("int16", "int64"), True), [(1,), (1,), (0,), (1,), (0,)]),
-    "arange": (_stepping("int64", "bfloat16"), [(1,)]),
-    "linspace": (_spacing("float16", False), [(1,)]),
+    "gather": (gathering(dtype_of("float32"), (dtype_of("int64"),), True).graph, [(1,), (0,), (1,), (0,)]),
+    "gather, two indices": (
+        gathering(dtype_of("complex128"), (dtype_of("uint8"), dtype_of("uint64")), False).graph,
+        [(1,), (0,), (1,), (1,)],
+    ),
+    "gather rows": (
+        gathering(dtype_of("bfloat16"), (dtype_of("int32"),), True).graph,
+        [(512, 1), (0, 1), (1, 0), (0, 0)],
+    ),
+    "scatter rows": (scattering(dtype_of("bool"), False).graph, [(0, 1), (512, 1), (1, 0)]),
+    "scatter a number": (scattering(dtype_of("float8_e4m3fn"), True).graph, [(0,), (1,)]),
+    "positions": (placing((dtype_of("int16"), dtype_of("int64")), True).graph, [(1,), (1,), (0,), (1,), (0,)]),
+    "arange": (stepping(dtype_of("int64"), dtype_of("bfloat16")).graph, [(1,)]),
+    "linspace": (spacing(dtype_of("float16"), False).graph, [(1,)]),
 }
 
 

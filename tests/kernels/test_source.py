@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from support.drawing import accepted, shapes, views
 from support.interpreter.run import planned
 from support.kernels import Kernel, body_for, flat_kernel, kernel_for, operands_of
-from support.oracles.formats import ARITHMETIC, STORAGE, width_of
+from support.oracles.formats import ARITHMETIC, STORAGE, dtype_of, width_of
 from support.oracles.rules import RULES, TRUNCATING
 from support.processes import in_fresh_python
 from support.raw_kernels import rounding_sources
 
 from tilearray import ops
 from tilearray.errors import TileArrayError
-from tilearray.functions.indexing.gather import _gathering
+from tilearray.functions.indexing.gather import gathering
 from tilearray.geometry.loop import NARROW, layout_class, make_loop
 from tilearray_cuda.kernels.casts import UnsupportedCastError
 from tilearray_cuda.kernels.schedules.tile_sizes import tile_of
@@ -175,7 +175,9 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     kernels.append(kernel_for(body_for("identity", ["float32"]), (1151, 1151), [(1151, 1), (1, 1151)]))
     for out in ((320_000, 800, 1), (307_200, 768, 1)):
         kernels.append(kernel_for(body_for("identity", ["complex128"]), (900, 400, out[1]), [out, (1, 900, 360_000)]))
-    kernels.append(kernel_for(_gathering("float32", ("int64",), True), (1000,), [(1,), (0,), (1,), (0,)]))
+    kernels.append(
+        kernel_for(gathering(dtype_of("float32"), (dtype_of("int64"),), True).graph, (1000,), [(1,), (0,), (1,), (0,)])
+    )
     used: set[str] = set()
     for source in [*(kernel.source for kernel in kernels if kernel is not None), *rounding_sources()]:
         assert undefined_names(source.text) == set()

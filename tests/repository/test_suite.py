@@ -26,7 +26,19 @@ def child(code: str, *arguments: str, **variables: str) -> subprocess.CompletedP
 
 @pytest.mark.parametrize(
     ("absent", "where"),
-    [(["cuda.tile", "torch"], ["tests", "--ignore=tests/host", "--ignore=tests/functions", "--ignore=tests/kernels", "--ignore=tests/gpu"]), (OPTIONAL, ["tests"])],
+    [
+        (
+            ["cuda.tile", "torch"],
+            [
+                "tests",
+                "--ignore=tests/host",
+                "--ignore=tests/functions",
+                "--ignore=tests/kernels",
+                "--ignore=tests/gpu",
+            ],
+        ),
+        (OPTIONAL, ["tests"]),
+    ],
     ids=["cuda.tile and torch", "all optional packages"],
 )
 def test_the_suite_is_collected_without(absent: list[str], where: list[str]) -> None:

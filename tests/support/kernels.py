@@ -17,7 +17,7 @@ from tilearray import ops
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import expression_of
 from tilearray.geometry.loop import Loop, layout_class, make_loop
-from tilearray.ops import arithmetic
+from tilearray.ops import moves
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.systems import SEMANTICS
 from tilearray_cuda.kernels.source import Source, generate
@@ -43,7 +43,7 @@ def body_for(
     name: str, operands: Sequence[str | Number], out: str | None = None, semantics: str = "array-api"
 ) -> Expression:
     """The body of an op for operands given as the names of dtypes, or as numbers; ``astype`` is one of the ops."""
-    op = arithmetic.convert if name == "astype" else arithmetic.assign if name == "identity" else ops.PUBLIC[name]
+    op = moves.convert if name == "astype" else moves.assign if name == "identity" else ops.PUBLIC[name]
     types = tuple(dtype_of(given) if isinstance(given, str) else classify(given) for given in operands)
     return expression_of(op, SEMANTICS[semantics], types, None if out is None else dtype_of(out))  # type: ignore[arg-type]
 
