@@ -45,23 +45,21 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
             plan = PLANS.find_old(root, path) or make_plan(
                 operation, semantics, keys, None if out is None else out._signature, careful
             )
-            _keep(plan, semantics, root, path, keys, out)
+            PLANS.keep(root, path, plan)
+            if ScalarClass in [key.__class__ for key in keys]:
+                _keep_by_class(plan, semantics, root, path, keys, out)
             break
     return plan.call(state.stream, *operands) if out is None else plan.call(state.stream, out, *operands)
 
 
-def _keep(
+def _keep_by_class(
     plan: Plan, semantics: Semantics, root: Nested, path: tuple[Any, ...], keys: list[Key], out: ArrayBase | None
 ) -> None:
-    """Remember a plan under its path, and under the class of its only Python number if that alone decides."""
-    PLANS.keep(root, path, plan)
-    for key in keys:
-        if key.__class__ is ScalarClass:
-            target = None if out is None else out._signature.dtype
-            kind = _class_that_decides(plan.operation, semantics, tuple(keys), target, plan.expression)
-            if kind is not None:
-                PLANS.keep(root, tuple([kind if isinstance(key, ScalarClass) else key for key in path]), plan)
-            break
+    """Remember a plan under the class of its only Python number, if that alone decides."""
+    target = None if out is None else out._signature.dtype
+    kind = _class_that_decides(plan.operation, semantics, tuple(keys), target, plan.expression)
+    if kind is not None:
+        PLANS.keep(root, tuple([kind if isinstance(key, ScalarClass) else key for key in path]), plan)
 
 
 def run_fixed(operation: FixedOperation, operands: Sequence[ArrayBase | int | float], out: Any) -> Any:

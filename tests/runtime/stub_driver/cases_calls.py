@@ -12,9 +12,7 @@ from support.threads import in_threads
 
 import tilearray as ta
 from tilearray import cuda
-from tilearray.engine import caches
-from tilearray.functions import operators
-from tilearray.ops import op
+from tilearray.engine import caches, call, plan
 from tilearray_cuda import kernel
 from tilearray_cuda.errors import CaptureError, CudaError
 from tilearray_cuda.kernels.disk_cache import Cubin
@@ -43,14 +41,18 @@ def adding(monkeypatch, stub):
 def whole(monkeypatch):
     """Counts calls that go the whole way."""
     counted = Counter()
-    execute = op.execute
+    rule = call.rule_of
 
-    def counting(op, *rest):
-        counted[op.name] += 1
-        return execute(op, *rest)
+    def counting(operation, expression, careful):
+        def whole(operation, operands, out):
+            counted[operation.name] += 1
+            return careful(operation, operands, out)
 
-    monkeypatch.setattr(op, "execute", counting)
-    monkeypatch.setattr(operators, "execute", counting)
+        return rule(operation, expression, whole)
+
+    caches.RECIPES.clear()
+    call.RULES.clear()
+    monkeypatch.setattr(plan, "rule_of", counting)
     return counted
 
 
