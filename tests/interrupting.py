@@ -1,0 +1,55 @@
+"""Ctrl-C at every bytecode of a piece of work, one after the other, in the way in which Python delivers it.
+
+A signal sets a flag, and Python looks at the flag at some bytecodes only. A trace function that raises would raise
+between bytecodes where no signal ever does. This one sets the flag, with no such bytecode of its own behind it.
+"""
+
+from __future__ import annotations
+
+import _thread
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+
+def interrupted_everywhere(work: Callable[[], object]) -> Iterator[tuple[int, bool]]:
+    """Run `work` again and again, with an interrupt that arrives at its first bytecode, its second, and so on.
+
+    Yields the number of the bytecode, and whether a KeyboardInterrupt came out of the work; a finalizer swallows it.
+    """
+    for target in count(1):
+        seen, raised = _run(work, target)
+        if seen < target:
+            return
+        yield target, raised
+
+
+def _run(work: Callable[[], object], target: int) -> tuple[int, bool]:
+    seen = 0
+    interrupt: dict[int, None] = defaultdict(_thread.interrupt_main)
+
+    def trace(frame: Any, event: str, _: object) -> Any:
+        nonlocal seen
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            seen += 1
+            if seen == target:
+                interrupt[target]  # a subscript, behind which Python does not look at signals as it does behind a call
+        return trace
+
+    hook, raised = sys.unraisablehook, False
+    sys.unraisablehook = lambda _: None
+    try:
+        try:
+            sys.settrace(trace)
+            work()
+        finally:
+            sys.settrace(None)
+    except KeyboardInterrupt as error:
+        raised = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        error.__traceback__ = None
+    finally:
+        sys.unraisablehook = hook
+    return seen, raised
