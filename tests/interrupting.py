@@ -1,7 +1,8 @@
 """Ctrl-C at every bytecode of a piece of work, one after the other, in the way in which Python delivers it.
 
 A signal sets a flag, and Python looks at the flag at some bytecodes only. A trace function that raises would raise
-between bytecodes where no signal ever does. This one sets the flag, with no such bytecode of its own behind it.
+between bytecodes where no signal ever does, and so does one that is called again once the flag is set. This one ends
+the tracing and then sets the flag, with no such bytecode of its own behind it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import _thread
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from itertools import count
 from typing import Any
 
 
@@ -18,15 +18,15 @@ def interrupted_everywhere(work: Callable[[], object]) -> Iterator[tuple[int, bo
     """Run `work` again and again, with an interrupt that arrives at its first bytecode, its second, and so on.
 
     Yields the number of the bytecode, and whether a KeyboardInterrupt came out of the work; a finalizer swallows it.
+    What an interrupt leaves to be made anew may lengthen the next run: the first run, without one, has the last number.
     """
-    for target in count(1):
-        seen, raised = _run(work, target)
-        if seen < target:
-            return
-        yield target, raised
+    last, _ = interrupted(work, 0)
+    for target in range(1, last + 1):
+        yield target, interrupted(work, target)[1]
 
 
-def _run(work: Callable[[], object], target: int) -> tuple[int, bool]:
+def interrupted(work: Callable[[], object], target: int) -> tuple[int, bool]:
+    """Run `work` with an interrupt at one bytecode; return how many there were until then, and whether it came out."""
     seen = 0
     interrupt: dict[int, None] = defaultdict(_thread.interrupt_main)
 
@@ -36,6 +36,7 @@ def _run(work: Callable[[], object], target: int) -> tuple[int, bool]:
         if event == "opcode":
             seen += 1
             if seen == target:
+                sys.settrace(None)
                 interrupt[target]  # a subscript, behind which Python does not look at signals as it does behind a call
         return trace
 

@@ -6,7 +6,8 @@ block goes straight back to its stream's free list and the next array takes it, 
 - **Sizes.** Blocks are rounded up to four sizes an octave, at least 512 bytes; above `LARGE` to whole `GRANULE`. Small
   blocks stay in their lists. Large ones are reused for the same size, and go back to the driver's own pool when another
   large size is asked for, which merges and splits them well.
-- **A block comes back by `Buffer.__del__`**, which appends to a list and does nothing else: see `blocks`.
+- **A block comes back by `Buffer.__del__`**, which appends to a list and does nothing else: see `blocks`, also for what
+  an interrupt does.
 - **Several streams.** A marked buffer comes back behind events; see `stream`.
 - **Out of memory.** Everything cached goes back to the driver, and the call is made once more.
 - **Captures.** Memory asked for on a stream that is being captured into a CUDA graph comes from the graph, is reused
@@ -34,7 +35,7 @@ from tilearray_cuda.runtime.driver import (
     is_capturing,
 )
 from tilearray_cuda.runtime.memory import allocators
-from tilearray_cuda.runtime.memory.buffers import LARGE, Buffer, FreeList, Nowhere, StreamPool, block_size
+from tilearray_cuda.runtime.memory.buffers import LARGE, Block, Buffer, FreeList, Nowhere, StreamPool, block_size
 from tilearray_cuda.runtime.streams import SHARED, Shared, destroy_abandoned, device_of, event_passed, order
 
 if TYPE_CHECKING:
@@ -131,10 +132,12 @@ class Allocator:
                 buffer.send_to(marks)
                 buffer.stream = SHARED
                 return
+            target = self._pool(stream).list_of(free.size)
+            buffer.send_to(target)
             free.blocks -= 1
-            free = self._pool(stream).list_of(free.size)
-            free.blocks += 1
-        buffer.send_to(free)
+            target.blocks += 1
+        else:
+            buffer.send_to(free)
         buffer.stream = stream
 
     def retain(self, stream: int, owner: object) -> None:
@@ -168,10 +171,12 @@ class Allocator:
             except IndexError:
                 pointer = self._from_source(pool.source, size, stream, nbytes)
             free.blocks += 1
-            if not capturing:
-                self._held += size
-                self._peak = max(self._peak, self._held)
-        return free, pointer
+            if capturing:
+                return free, pointer
+            self._held += size
+            block = Block.at(pointer, free)
+            self._peak = max(self._peak, self._held)
+            return free, block
 
     def _from_source(self, source: Any, size: int, stream: int, nbytes: int) -> int:
         self._allocations += 1
@@ -255,6 +260,8 @@ class Allocator:
             if passing:
                 self._waiting.append((passing, marks, pointer))
             else:
+                if isinstance(pointer, Block):
+                    pointer.settle(marks.free)
                 marks.free.append(pointer)
 
     def _events_behind(self, marks: Shared) -> list[Any] | None:
@@ -287,9 +294,10 @@ class Allocator:
                 pointer = free.pop()
             except IndexError:  # another thread took the last one
                 return
-            pool.source.release(pointer, free.size, pool.stream)
+            address = pointer.leave() if isinstance(pointer, Block) else pointer
             free.blocks -= 1
             self._held -= free.size
+            pool.source.release(address, free.size, pool.stream)
 
     # ------------------------------------------------------------------ for the user
 

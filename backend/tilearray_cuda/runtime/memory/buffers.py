@@ -5,8 +5,11 @@ stream and size, `stream.Shared` where other streams use it, or `Nowhere` for me
 collector runs ``__del__`` while other finalizers can still reach the array; that shows in the reference count, and then
 the buffer leaves its block to an heir, which dies when the buffer really does.
 
-A KeyboardInterrupt that arrives within ``__del__`` is swallowed by Python and loses one block; so does one that arrives
-between the taking of a block and its becoming a buffer's.
+A KeyboardInterrupt may arrive between the taking of a block and its becoming a buffer's, or within ``Buffer.__del__``,
+where Python reports it as ignored and swallows it. Neither loses the block: its address is a `Block`, which goes home
+by itself when nothing refers to it any more. A hit pays nothing for that, since an address in use or in a free list is
+never without reference. A second interrupt, within ``Block.__del__``, does lose the block; so does one that arrives
+within the driver's own call.
 """
 
 from __future__ import annotations
@@ -54,6 +57,47 @@ def _count_of_a_last_release() -> int:
 _LAST = _count_of_a_last_release()
 
 
+_homes: dict[int, tuple[int, Any]] = {}
+"""Where each block goes home to: address -> identity of its `Block`, and the list-like object that takes it."""
+
+
+class Block(int):
+    """The address of a block of ours, which puts itself into its free list if whoever held it lost it.
+
+    Python runs a finalizer once for an object, so a new one goes into the list.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def at(cls, address: int, home: Any) -> Block:
+        """Return the block at an address, of which there was none, or none that will be used again."""
+        block = cls(address)
+        _homes[int(address)] = id(block), home
+        return block
+
+    def settle(self, home: Any) -> None:
+        """Let it go home elsewhere."""
+        _homes[int(self)] = id(self), home
+
+    def leave(self) -> int:
+        """Return the address, which goes nowhere any more."""
+        address = int(self)
+        del _homes[address]
+        return address
+
+    def __del__(
+        self,
+        homes: dict[int, tuple[int, Any]] = _homes,
+        count: Callable[[object], int] = getrefcount,
+        last: int = _LAST,
+    ) -> None:
+        if count(self) == last:  # else the collector runs us while a buffer still holds us
+            identity, home = homes.get(int(self), (0, None))
+            if identity == id(self):
+                home.append(self.at(self, home))
+
+
 class Buffer:
     """A run of bytes on a GPU, ours to reuse when the last view of it is gone.
 
@@ -84,10 +128,10 @@ class Buffer:
 
     def send_to(self, free: Any) -> None:
         """Let the memory go back elsewhere."""
-        self.free = free
-        heir = getattr(self, "heir", None)
-        if heir is not None:
-            heir.free = free
+        heir = getattr(self, "heir", self)
+        if isinstance(heir.pointer, Block):
+            heir.pointer.settle(free)
+        self.free = heir.free = free
 
     def __del__(self, count: Callable[[object], int] = getrefcount, last: int = _LAST) -> None:
         try:
@@ -97,6 +141,8 @@ class Buffer:
                 self.heir = heir = _Heir()
                 heir.pointer = self.pointer
                 heir.free = self.free
+                if isinstance(self.pointer, Block):  # its own finalizer has run, or is about to
+                    heir.pointer = Block.at(self.pointer, self.free)
         except (AttributeError, TypeError):  # interrupted while it was made, or at exit
             pass
 
