@@ -116,6 +116,7 @@ class PlanTree:
         self._count = 0
         self._young: dict[int, Nested] = {}
         self._old: dict[int, Nested] = {}
+        self._kept: dict[int, Nested] = {}  # the roots of the old generation, so that no other gets their identity
 
     def find_old(self, root: Nested, path: tuple[Hashable, ...]) -> Any:
         """Return the leaf at `path` of the old generation, or None."""
@@ -146,15 +147,28 @@ class PlanTree:
         """Let the young generation be the old one. The roots stay the same objects: contexts hold them."""
         roots = list(self._young.values())  # another thread may add one meanwhile
         self._old = {id(root): dict(root) for root in roots}
+        self._kept = {id(root): root for root in roots}
         for root in roots:
             root.clear()
         self._count = 0
+
+    def forget(self, root: Nested) -> None:
+        """Let go of a root that nobody will ask for again.
+
+        The collector may call this wherever something is made, so it takes no lock. Counting is then as exact as
+        elsewhere: threads at once may be wrong by a leaf each until the generation ends.
+        """
+        self._old.pop(id(root), None)
+        self._kept.pop(id(root), None)
+        if self._young.pop(id(root), None) is not None:
+            self._count -= sum(1 for _ in leaves(root))
 
     def clear(self) -> None:
         """Forget every plan."""
         with _ageing:
             self._age()
             self._old = {}
+            self._kept = {}
 
     def __len__(self) -> int:
         """The plans of the young generation; the old one has at most `capacity` more."""

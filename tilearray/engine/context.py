@@ -22,20 +22,32 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from tilearray.dtypes import as_dtype, dtype_of
+from tilearray.engine.caches import PLANS
 from tilearray.errors import OperandError, PromotionError
 from tilearray.promotion.operands import Operand, zero_dim
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.semantics import Semantics
-from tilearray.promotion.systems import SEMANTICS, as_semantics
+from tilearray.promotion.systems import as_semantics
 
 ENVIRONMENT_VARIABLE: Final = "TILEARRAY_SEMANTICS"
 
-_PLANS: Final[dict[Semantics, dict[Any, Any]]] = {known: {} for known in SEMANTICS.values()}
+
+_FOLLOWERS: Final[weakref.WeakSet[State]] = weakref.WeakSet()
+"""The states in force somewhere that have the default's semantics, because no block under them sets others."""
+_FOLLOWERS_LOCK: Final = threading.RLock()
 
 
 def plans_of(semantics: Semantics) -> dict[Any, Any]:
-    """Return the plans of a semantics: one dictionary for all states that use it."""
-    return _PLANS.setdefault(semantics, {})
+    """Return the plans of a semantics: one dictionary for all states that use it, for as long as it lives."""
+    plans = semantics.plans
+    if plans is None:
+        with _FOLLOWERS_LOCK:
+            if semantics.plans is None:
+                object.__setattr__(semantics, "plans", {})
+                weakref.finalize(semantics, PLANS.forget, semantics.plans).atexit = False
+            plans = semantics.plans
+    assert plans is not None
+    return plans
 
 
 class State:
@@ -76,9 +88,6 @@ _DEFAULT: Final = State(_initial())
 STATE: Final[ContextVar[State]] = ContextVar("tilearray", default=_DEFAULT)
 
 
-_FOLLOWERS: Final[weakref.WeakSet[State]] = weakref.WeakSet()
-"""The states in force somewhere that have the default's semantics, because no block under them sets others."""
-_FOLLOWERS_LOCK: Final = threading.RLock()
 
 
 class Block:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -82,6 +82,20 @@ class Lattice:
             for dtype, above in self._above.items()
         }
 
+    def _declared(self) -> tuple[Mapping[np.dtype, DTypes], Exceptions, Mapping[Pair, str]]:
+        return self.edges, self.exceptions, self.forbidden
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return self._declared() == other._declared() if isinstance(other, Lattice) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.edges))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, self._declared()
+
     def join(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
         """Return the least upper bound of any number of dtypes, in whatever order.
 
@@ -125,6 +139,11 @@ class Lattice:
             raise SemanticsError(f"the exception {names(pair)} gives {exception.name}, which is not above both")
         assert exception is not None
         return exception
+
+
+def _unpickled(*declared: Any) -> Lattice:
+    """Return the lattice of a pickle: what is derived is derived again."""
+    return Lattice(*dt.in_table(declared))
 
 
 def joined_by(edges: Mapping[np.dtype, DTypes]) -> frozenset[Pair]:

@@ -12,8 +12,7 @@ They cost nothing that counts, because a decision is made once for the dtypes of
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +26,10 @@ from tilearray.promotion.storing import CASTING
 
 @dataclass(frozen=True, eq=False)
 class Semantics:
-    """One system's rules, or rules of your own: see `derive`. Compared and hashed by identity.
+    """One system's rules, or rules of your own: see `derive`.
+
+    They are compared by value and never change, so a copy is the same object. A pickle of one of the five has its name,
+    any other has the rules.
 
     Attributes
     ----------
@@ -58,6 +60,8 @@ class Semantics:
         Whether ``& | ^`` ask for operands of one dtype.
     wide_numbers : frozenset of str
         The operations that take a Python number in the dtype that is computed in, not in the result's.
+    plans : dict or None
+        Not a rule: the plans that `tilearray.engine.context` keeps for as long as this object lives.
     """
 
     name: str
@@ -73,6 +77,25 @@ class Semantics:
     arithmetic: frozenset[np.dtype] = frozenset(dt.ARITHMETIC)
     same_bits: bool = False
     wide_numbers: frozenset[str] = frozenset()
+    plans: dict[Any, Any] | None = field(init=False, repr=False, default=None)
+
+    def rules(self) -> dict[str, Any]:
+        """Return every rule by name."""
+        return {row.name: getattr(self, row.name) for row in fields(self) if row.init}
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return self.rules() == other.rules() if isinstance(other, Semantics) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.rule, self.inplace, self.integer_division))
+
+    def __copy__(self) -> Semantics:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Semantics:
+        return self
 
     def __str__(self) -> str:
         return self.name
@@ -80,7 +103,7 @@ class Semantics:
     def __repr__(self) -> str:
         return f"<Semantics {self.name!r}>"
 
-    @cached_property
+    @property
     def zero_dim(self) -> bool:
         """Whether 0-d arrays are told from others."""
         return self.rule == "categories"

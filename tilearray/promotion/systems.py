@@ -6,10 +6,11 @@ themselves; all four are lattices, so the same check at import holds for them. `
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -183,6 +184,12 @@ TORCH: Final = Semantics(
 class NumPyJoins:
     """The joins that NumPy knows, asked for anew every time."""
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NumPyJoins)
+
+    def __hash__(self) -> int:
+        return hash(NumPyJoins)
+
     def join(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
         """Return ``numpy.result_type`` of the dtypes; their order does not matter."""
         return numpy_result_type(dtypes, (), function)
@@ -228,3 +235,18 @@ def as_semantics(spec: str | Semantics, function: str = "semantics") -> Semantic
     if found is None:
         raise SemanticsError(f"{function}: {spec!r} is no semantics; write {' or '.join(map(repr, SEMANTICS))}")
     return found
+
+
+def _reduced(semantics: Semantics) -> tuple[Any, ...]:
+    """What a pickle holds: the name of one of the five, the rules of all others."""
+    if SEMANTICS.get(semantics.name) is semantics:
+        return as_semantics, (semantics.name,)
+    return _unpickled, (semantics.rules(),)
+
+
+def _unpickled(rules: dict[str, Any]) -> Semantics:
+    """Return the semantics of a pickle, with the table's own dtypes: NumPy's pickles make others that are equal."""
+    return Semantics(**{name: dt.in_table(value) for name, value in rules.items()})
+
+
+copyreg.pickle(Semantics, _reduced)  # pyright: ignore[reportUnknownMemberType]

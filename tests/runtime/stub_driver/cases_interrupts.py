@@ -6,7 +6,7 @@ import ctypes
 import gc
 
 import numpy as np
-from interrupting import interrupted, interrupted_everywhere
+from support.interrupts import interrupted, interrupted_everywhere
 
 import tilearray as ta
 from tilearray.engine import caches

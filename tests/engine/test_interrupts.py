@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from interrupting import interrupted_everywhere
+from support.interrupts import interrupted_everywhere
 
 import tilearray as ta
 
