@@ -1,4 +1,4 @@
-"""What runs during an operation, and what an interrupt leaves behind: the caller's context, as it was."""
+"""What runs during an operation, what an interrupt leaves behind, and a fork: the caller's context, as it was."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from support.interrupts import interrupted_everywhere
+from tilearray.context import STATE
 
 import tilearray as ta
 
@@ -71,6 +72,101 @@ def test_an_operation_leaves_numpys_error_state_as_it_was():
         before = np.geterr()
         interrupts = sum(raised for _, raised in _each(lambda: x / x, lambda: np.geterr() == before))
         assert interrupts > 10
+
+
+def test_a_block_does_not_outlive_an_interrupt():
+    """But for one that Python notices between the end of the body and the first bytecode of ``__exit__``."""
+
+    def body() -> None:
+        """Where a function begins Python looks at signals."""
+
+    def work() -> None:
+        with ta.semantics("triton"):
+            body()
+
+    with ta.semantics("torch"):
+        within = STATE.get()
+        left: list[int] = []
+        for number, _ in interrupted_everywhere(work):
+            if STATE.get() is not within:
+                left.append(number)
+                STATE.set(within)
+        assert STATE.get() is within
+    assert len(left) <= 8
+    assert left == list(range(left[0], left[0] + len(left)))
+
+
+def test_a_forked_child_enters_blocks_while_a_thread_of_the_parent_does():
+    code = """
+import os, signal, sys, threading, warnings
+import tilearray as ta
+from tilearray.context import Block
+class Slow(Block):
+    _field = "stream"
+    def _value(self):
+        if threading.current_thread() is not threading.main_thread():
+            inside.set()
+            forked.wait()
+        return 16
+inside, forked = threading.Event(), threading.Event()
+def enter():
+    for _ in range(3):  # once or more often within what must not be interrupted
+        with Slow():
+            pass
+below = Slow()
+below.__enter__()
+thread = threading.Thread(target=enter)
+thread.start()
+inside.wait()
+warnings.simplefilter("ignore", DeprecationWarning)
+if child := os.fork():
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    forked.set()
+    thread.join()
+    sys.exit(status)
+signal.alarm(30)  # ends a child that hangs
+with ta.semantics("triton"), Slow():
+    assert ta.get_semantics().name == "triton"
+ta.set_semantics("torch")
+assert ta.get_semantics().name == "torch"
+below.__exit__(None, None, None)
+assert ta.get_semantics().name == "torch"
+os._exit(7)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_a_forked_child_compiles_while_a_thread_of_the_parent_does():
+    code = """
+import os, signal, sys, threading, types, warnings
+from tilearray_cuda import compile
+inside, forked = threading.Event(), threading.Event()
+metadata = types.SimpleNamespace(global_scratch_size=0, name="k", num_warps=4, shared=0)
+def made(*_):
+    if threading.current_thread() is not threading.main_thread():
+        inside.set()
+        forked.wait()
+    return types.SimpleNamespace(metadata=metadata, asm={"cubin": b"code", "ptx": ""})
+compile._compile = made
+source = types.SimpleNamespace(name="k")
+thread = threading.Thread(target=compile.compile_source, args=(source, 90))
+thread.start()
+inside.wait()
+warnings.simplefilter("ignore", DeprecationWarning)
+if child := os.fork():
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    forked.set()
+    thread.join()
+    sys.exit(status)
+signal.alarm(30)  # ends a child that hangs
+assert compile.compile_source(source, 90).cubin == b"code"
+os._exit(7)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 def _each(work: Any, holds: Any) -> list[tuple[int, bool]]:

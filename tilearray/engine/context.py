@@ -32,16 +32,16 @@ from tilearray.promotion.systems import as_semantics
 ENVIRONMENT_VARIABLE: Final = "TILEARRAY_SEMANTICS"
 
 
-_FOLLOWERS: Final[weakref.WeakSet[State]] = weakref.WeakSet()
+_followers: weakref.WeakSet[State] = weakref.WeakSet()
 """The states in force somewhere that have the default's semantics, because no block under them sets others."""
-_FOLLOWERS_LOCK: Final = threading.RLock()
+_following = threading.RLock()
 
 
 def plans_of(semantics: Semantics) -> dict[Any, Any]:
     """Return the plans of a semantics: one dictionary for all states that use it, for as long as it lives."""
     plans = semantics.plans
     if plans is None:
-        with _FOLLOWERS_LOCK:
+        with _following:
             if semantics.plans is None:
                 object.__setattr__(semantics, "plans", {})
                 weakref.finalize(semantics, PLANS.forget, semantics.plans).atexit = False
@@ -88,6 +88,26 @@ _DEFAULT: Final = State(_initial())
 STATE: Final[ContextVar[State]] = ContextVar("tilearray", default=_DEFAULT)
 
 
+def _put_in_force(rules: Semantics) -> None:
+    for state in (_DEFAULT, *_followers):
+        state.semantics = rules
+        state.plans = plans_of(rules)
+
+
+def _renew_followers() -> None:
+    """In a forked child, a thread that holds the lock and goes through the set may not be there.
+
+    A set that is gone through keeps what is to be removed until then, so the set is another one, too. What such a
+    thread has begun is brought to an end.
+    """
+    global _followers, _following
+    _following = threading.RLock()
+    _followers = _followers.copy()
+    _put_in_force(_DEFAULT.semantics)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_renew_followers)
 
 
 class Block:
@@ -105,23 +125,34 @@ class Block:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        below = STATE.get()
-        STATE.set(_stacked(self, below, below, self._field))
-        return self._value()
+        below, value = STATE.get(), self._value()
+        state = _stacked(self, below, below, self._field)
+        try:
+            STATE.set(state)
+        except BaseException:  # an interrupt: __exit__ is not called then
+            STATE.set(below)
+            raise
+        return value
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        STATE.set(_without(STATE.get(), self))
+        state = None
+        try:
+            state = STATE.get()
+            STATE.set(_without(state, self))
+        except BaseException:  # an interrupt: nobody calls again
+            STATE.set(_without(state or STATE.get(), self))
+            raise
 
 
 def _stacked(block: Block, below: State, like: State, field: str) -> State:
     """Return the state of a block above `below`, as `like` but for a field, which is the block's or that of `below`."""
-    with _FOLLOWERS_LOCK:  # until the state is among the followers, the default must not change
+    with _following:  # until the state is among the followers, the default must not change
         state = State(like.semantics, like.stream, block, below)
         value = block._value() if block._field == field else getattr(below, field)
         setattr(state, field, value)
-        if block._field != "semantics" and (below is _DEFAULT or below in _FOLLOWERS):
+        if block._field != "semantics" and (below is _DEFAULT or below in _followers):
             state.semantics = below.semantics
-            _FOLLOWERS.add(state)
+            _followers.add(state)
         state.plans = plans_of(state.semantics)
     return state
 
@@ -198,10 +229,8 @@ def set_semantics(name: str | Semantics, /) -> None:
     >>> ta.set_semantics("array-api")
     """
     rules = as_semantics(name, "set_semantics")
-    with _FOLLOWERS_LOCK:
-        for state in (_DEFAULT, *_FOLLOWERS):
-            state.semantics = rules
-            state.plans = plans_of(rules)
+    with _following:
+        _put_in_force(rules)
 
 
 def promote_types(a: Any, b: Any, /) -> np.dtype:

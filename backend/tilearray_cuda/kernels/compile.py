@@ -20,7 +20,16 @@ from tilearray_cuda.kernels import disk_cache
 from tilearray_cuda.kernels.source import Source
 
 OPTIONS: tuple[tuple[str, object], ...] = (("enable_fp_fusion", False), ("enable_reflect_ftz", False))
-_LOCK = threading.Lock()
+_lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """In a forked child, the thread that compiles may not be there."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def cubin_of(source: Source, arch: int) -> disk_cache.Cubin:
@@ -58,7 +67,7 @@ def compile_source(source: Source, arch: int) -> Compiled:
     RuntimeError
         If the kernel would need scratch memory in global memory, which the launcher does not give it.
     """
-    with _LOCK, _scratch() as scratch:
+    with _lock, _scratch() as scratch:
         os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
         kernel = _compile(source, arch, scratch)
     metadata = kernel.metadata

@@ -327,7 +327,10 @@ def process_cache() -> CubinCache:
 
 
 def _start_over() -> None:
-    """In a forked child: locks may have been held by threads that are not there, so nothing is kept but the files."""
+    """In a forked child: locks may have been held by threads that are not there, so nothing is kept but the files.
+
+    Caches besides that of the process are made by commands, which do not fork.
+    """
     global _sharing
     _sharing = Lock()
     _shared.clear()
