@@ -14,7 +14,7 @@ so never imports a framework.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
@@ -181,25 +181,6 @@ def as_dtype(obj: object, function: str = "asarray") -> np.dtype:
     if isinstance(obj, type):
         return _from_type(cast("type[object]", obj), function)
     return _from_framework(obj, function)
-
-
-def in_table(value: Any) -> Any:
-    """Return a value in which every dtype is the table's own object; what was pickled has others that are equal.
-
-    Examples
-    --------
-    >>> import pickle
-    >>> in_table(pickle.loads(pickle.dumps({"float": (float32,)})))["float"][0] is float32
-    True
-    """
-    if isinstance(value, np.dtype):
-        return as_dtype(value)  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(value, Mapping):
-        return {in_table(key): in_table(item) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, tuple | frozenset):
-        items = [in_table(item) for item in cast("tuple[Any, ...]", value)]
-        return tuple(items) if isinstance(value, tuple) else frozenset(items)
-    return value
 
 
 def dtype_of(obj: object, function: str) -> np.dtype:

@@ -6,13 +6,15 @@ import contextvars
 import os
 import subprocess
 import sys
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import numpy as np
+import pytest
 from support.interrupts import interrupted_everywhere
-from tilearray.context import STATE
 
 import tilearray as ta
+from tilearray.engine.context import STATE
 
 REQUEST: contextvars.ContextVar[Any] = contextvars.ContextVar("request", default=None)
 
@@ -74,26 +76,50 @@ def test_an_operation_leaves_numpys_error_state_as_it_was():
         assert interrupts > 10
 
 
-def test_a_block_does_not_outlive_an_interrupt():
-    """But for one that Python notices between the end of the body and the first bytecode of ``__exit__``."""
+@pytest.mark.parametrize("again", [False, True])
+def test_a_block_does_not_outlive_an_interrupt(again):
+    block = ta.semantics("triton")
 
     def body() -> None:
         """Where a function begins Python looks at signals."""
 
     def work() -> None:
-        with ta.semantics("triton"):
+        with block:
             body()
 
-    with ta.semantics("torch"):
+    with ta.semantics("torch"), block if again else nullcontext():
         within = STATE.get()
-        left: list[int] = []
-        for number, _ in interrupted_everywhere(work):
-            if STATE.get() is not within:
-                left.append(number)
-                STATE.set(within)
+        raised = 0
+        for number, came_out in interrupted_everywhere(work):
+            assert STATE.get() is within, f"after an interrupt at bytecode {number}"
+            raised += came_out
+        assert raised > 100
+
+
+def test_a_block_does_not_outlive_an_interrupt_whose_traceback_is_kept():
+    kept: list[KeyboardInterrupt] = []
+
+    def work() -> None:
+        try:
+            with ta.semantics("triton"):
+                pass  # no call: Python looks at signals when __exit__ begins
+        except KeyboardInterrupt as error:
+            kept.append(error)
+            states.append(STATE.get())
+
+    within = STATE.get()
+    states: list[object] = []
+    for _ in interrupted_everywhere(work):
         assert STATE.get() is within
-    assert len(left) <= 8
-    assert left == list(range(left[0], left[0] + len(left)))
+    assert len(kept) > 100
+    assert set(states) == {within}
+
+
+def test_an_exit_stack_enters_and_leaves_blocks():
+    with ExitStack() as stack:
+        assert stack.enter_context(ta.semantics("triton")).name == "triton"
+        assert ta.get_semantics().name == "triton"
+    assert ta.get_semantics().name == "array-api"
 
 
 def test_a_forked_child_enters_blocks_while_a_thread_of_the_parent_does():

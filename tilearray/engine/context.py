@@ -15,9 +15,11 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from types import TracebackType
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -110,6 +112,20 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_renew_followers)
 
 
+class _Exit:
+    """The method ``__exit__`` of a block: what a ``with`` statement looks up before it enters the block."""
+
+    def __get__(self, block: Block | None, owner: type[Block]) -> Callable[..., None]:
+        return _exit if block is None else _Leaving(_left, block, STATE.get())
+
+
+def _exit(
+    block: Block, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+) -> None:
+    """What `contextlib.ExitStack` takes from the class."""
+    _left(block, None, kind, error, at)
+
+
 class Block:
     """A ``with`` block that sets one field of the state.
 
@@ -134,14 +150,45 @@ class Block:
             raise
         return value
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        state = None
-        try:
-            state = STATE.get()
-            STATE.set(_without(state, self))
-        except BaseException:  # an interrupt: nobody calls again
-            STATE.set(_without(state or STATE.get(), self))
-            raise
+    if TYPE_CHECKING:
+
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        ) -> None: ...
+    else:
+        __exit__ = _Exit()
+
+
+def _left(
+    block: Block,
+    before: State | None,
+    kind: type[BaseException] | None,
+    error: BaseException | None,
+    at: TracebackType | None,
+) -> None:
+    """Leave a block; `before` is for `_Leaving`."""
+    state = None
+    try:
+        state = STATE.get()
+        STATE.set(_without(state, block))
+    except BaseException:  # an interrupt: nobody calls again
+        STATE.set(_without(state or STATE.get(), block))
+        raise
+
+
+class _Leaving(partial[None]):
+    """What a ``with`` statement calls at its end, and holds until then.
+
+    Python looks at signals where a function begins, before any of its bytecodes: an interrupt that arrives during a
+    long operation at the end of a block may come out of `_left` with nothing done. The statement then lets go of this
+    object, no traceback holds it, and its finalizer leaves the block.
+    """
+
+    def __del__(self) -> None:
+        block, before = self.args
+        state = STATE.get()
+        if state is not before and state.owner is block and state.below is before:
+            STATE.set(before)
 
 
 def _stacked(block: Block, below: State, like: State, field: str) -> State:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -143,7 +143,27 @@ class Lattice:
 
 def _unpickled(*declared: Any) -> Lattice:
     """Return the lattice of a pickle: what is derived is derived again."""
-    return Lattice(*dt.in_table(declared))
+    return Lattice(*in_table(declared))
+
+
+def in_table(value: Any) -> Any:
+    """Return a value in which every dtype is the table's own object; what was pickled has others that are equal.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from tilearray.dtypes import float32
+    >>> in_table(pickle.loads(pickle.dumps({"float": (float32,)})))["float"][0] is float32
+    True
+    """
+    if isinstance(value, np.dtype):
+        return dt.as_dtype(value)  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, Mapping):
+        return {in_table(key): in_table(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, tuple | frozenset):
+        items = [in_table(item) for item in cast("tuple[Any, ...]", value)]
+        return tuple(items) if isinstance(value, tuple) else frozenset(items)
+    return value
 
 
 def joined_by(edges: Mapping[np.dtype, DTypes]) -> frozenset[Pair]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilearray import dtypes as dt
 from tilearray.errors import SemanticsError
-from tilearray.promotion.lattice import DTypes, Exceptions, Lattice, Pair
+from tilearray.promotion.lattice import DTypes, Exceptions, Lattice, Pair, in_table
 from tilearray.promotion.operands import numpy_result_type
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
@@ -246,7 +246,7 @@ def _reduced(semantics: Semantics) -> tuple[Any, ...]:
 
 def _unpickled(rules: dict[str, Any]) -> Semantics:
     """Return the semantics of a pickle, with the table's own dtypes: NumPy's pickles make others that are equal."""
-    return Semantics(**{name: dt.in_table(value) for name, value in rules.items()})
+    return Semantics(**{name: in_table(value) for name, value in rules.items()})
 
 
 copyreg.pickle(Semantics, _reduced)  # pyright: ignore[reportUnknownMemberType]

@@ -114,7 +114,7 @@ class CubinCache:
     def __init__(self, directory: str | os.PathLike[str], limit: int = DEFAULT_LIMIT) -> None:
         self._directory = os.path.abspath(directory)
         self.limit = limit
-        self._lock = Lock()  # guards what follows; held for a few dictionary operations
+        self._lock = Lock()  # guards what follows; not renewed at a fork: see _start_over
         self._memory: dict[str, Cubin] = {}  # longest unused first
         self._memory_size = 0
         self._compiling: dict[str, tuple[Lock, list[None]]] = {}  # per key, its lock and one item a thread that uses it
@@ -327,10 +327,7 @@ def process_cache() -> CubinCache:
 
 
 def _start_over() -> None:
-    """In a forked child: locks may have been held by threads that are not there, so nothing is kept but the files.
-
-    Caches besides that of the process are made by commands, which do not fork.
-    """
+    """In a forked child: locks may have been held by threads that are not there, so nothing is kept but the files."""
     global _sharing
     _sharing = Lock()
     _shared.clear()
