@@ -59,8 +59,6 @@ def test_copies_are_the_same():
 
 
 def test_semantics_that_came_from_a_pickle_are_gone_with_their_plans():
-    """The bounded caches of recipes and bodies keep the first of those that are equal, and serve the others."""
-
     def work(rules: ta.Semantics) -> None:
         with ta.semantics(rules):
             x = ta.ones(5, dtype="int8", device="cpu")
@@ -69,7 +67,6 @@ def test_semantics_that_came_from_a_pickle_are_gone_with_their_plans():
     first = derived()
     work(first)
     held = len(caches.PLANS)
-    recipes = len(caches.RECIPES)
     gone: list[weakref.ref[ta.Semantics]] = []
     for make in (lambda: pickle.loads(pickle.dumps(first)), derived):
         for _ in range(20):
@@ -81,7 +78,6 @@ def test_semantics_that_came_from_a_pickle_are_gone_with_their_plans():
             gc.collect()
             assert len(caches.PLANS) == held
     assert [one() for one in gone] == [None] * 40
-    assert len(caches.RECIPES) == recipes
 
 
 def test_plans_of_other_semantics_are_never_found():

@@ -105,7 +105,7 @@ def _class_that_decides(
     (number,) = numbers
     kind = _CLASS_OF[number]
     types = types_of(keys, semantics)
-    asked = (operation, semantics, tuple([kind if key is number else key for key in types]), out)
+    asked = (operation, semantics.key, tuple([kind if key is number else key for key in types]), out)
     decides = _DECIDES.get(asked)
     if decides is None:
         others = [tuple([rung if key is number else key for key in types]) for rung in _RUNGS[kind]]

@@ -145,7 +145,7 @@ def expression_of(
     operation: Operation, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None
 ) -> Expression:
     """Return the expression of an operation for operands of `types`, the same object for equal expressions."""
-    key = (operation, semantics, types, out)
+    key = (operation, semantics.key, types, out)
     found = EXPRESSIONS.get(key)
     if found is None:
         made = operation.expression(semantics, types, out)

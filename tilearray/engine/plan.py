@@ -144,7 +144,7 @@ def make_plan(
     operation: Operation, semantics: Semantics, keys: Sequence[Key], out: Signature | None, careful: Careful
 ) -> Plan:
     """Plan an operation for operands of these keys; `out` is the target's signature, if there is a target."""
-    path: list[Any] = [operation, semantics, None if out is None else out.traits]
+    path: list[Any] = [operation, semantics.key, None if out is None else out.traits]
     layouts: list[Layout] = []
     for key in keys:
         if isinstance(key, Signature):
@@ -153,7 +153,7 @@ def make_plan(
         else:
             path.append(key)
     known = tuple(path)
-    recipe: Recipe = RECIPES.get(known) or RECIPES.put(known, _recipe(careful, *known))
+    recipe: Recipe = RECIPES.get(known) or RECIPES.put(known, _recipe(careful, operation, semantics, *known[2:]))
     return recipe.plan_new(keys, layouts) if out is None else recipe.plan(keys, layouts, out)
 
 

@@ -36,7 +36,9 @@ def derive(
 
 _HINTS = get_type_hints(Semantics)
 _CHANGEABLE = tuple(
-    row.name for row in fields(Semantics) if row.name not in ("lattice", "ladder", "rule", "integer_functions")
+    row.name
+    for row in fields(Semantics)
+    if row.init and row.name not in ("lattice", "ladder", "rule", "integer_functions")
 )
 
 

@@ -60,6 +60,10 @@ class Semantics:
         Whether ``& | ^`` ask for operands of one dtype.
     wide_numbers : frozenset of str
         The operations that take a Python number in the dtype that is computed in, not in the result's.
+    zero_dim : bool
+        Whether 0-d arrays are told from others; follows from `rule`.
+    key : object
+        Not a rule: stands for this object in caches that must not keep it alive, and is hashed fast.
     plans : dict or None
         Not a rule: the plans that `tilearray.engine.context` keeps for as long as this object lives.
     """
@@ -77,7 +81,12 @@ class Semantics:
     arithmetic: frozenset[np.dtype] = frozenset(dt.ARITHMETIC)
     same_bits: bool = False
     wide_numbers: frozenset[str] = frozenset()
+    zero_dim: bool = field(init=False, repr=False)
+    key: object = field(init=False, repr=False, default_factory=object)
     plans: dict[Any, Any] | None = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "zero_dim", self.rule == "categories")
 
     def rules(self) -> dict[str, Any]:
         """Return every rule by name."""
@@ -102,11 +111,6 @@ class Semantics:
 
     def __repr__(self) -> str:
         return f"<Semantics {self.name!r}>"
-
-    @property
-    def zero_dim(self) -> bool:
-        """Whether 0-d arrays are told from others."""
-        return self.rule == "categories"
 
     def promote(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
         """Return the common dtype of arrays.
