@@ -48,7 +48,7 @@ def draw(report: Row, folder: Path) -> list[Path]:
         matplotlib = importlib.import_module("matplotlib")
         figures = importlib.import_module("matplotlib.figure")
     except ModuleNotFoundError as error:
-        raise NoPlotError("no pictures without matplotlib; pip install 'tilearray[bench]'") from error
+        raise NoPlotError("pictures need matplotlib; write pip install matplotlib") from error
     paths = []
     for part, picture in (("layouts", layouts), ("calls", calls)):
         if not report[part]:

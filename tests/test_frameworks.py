@@ -123,8 +123,9 @@ def test_what_is_missing_and_what_is_no_array(function, monkeypatch):
     name = function.__name__.removeprefix("to_")
     monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, f"{name}.dlpack", None)
+    package = "cupy-cuda13x" if name == "cupy" else name
     with pytest.raises(
-        ImportError, match=rf"{function.__name__}: {name} is not installed; write pip install 'tilearra"
+        ImportError, match=rf"{function.__name__}: {name} is not installed; write pip install {package}, or "
     ):
         function(host())
     fake = types.ModuleType(name)

@@ -137,6 +137,9 @@ def to_jax(x: Array, /, *, copy: bool | None = None) -> Any:
 _WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
+_PACKAGES = {"cupy": "cupy-cuda13x"}
+
+
 def _framework(module: str, function: str) -> Any:
     """Import a framework, whose name is the first part of the module's."""
     name = module.partition(".")[0]
@@ -144,8 +147,8 @@ def _framework(module: str, function: str) -> Any:
         importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"{function}: {name} is not installed; write pip install 'tilearray[interop]', or install {name} for your "
-            f"GPU"
+            f"{function}: {name} is not installed; write pip install {_PACKAGES.get(name, name)}, or install the "
+            f"build of {name} for your GPU"
         ) from error
     return sys.modules[name]
 

@@ -13,12 +13,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def _scipy(name: str) -> Any:
-    """`scipy.special`, or an ImportError that names the extra which brings it."""
+    """`scipy.special`, or an ImportError that says how to install it."""
     try:
         return import_module("scipy.special")
     except ImportError as error:
         raise ImportError(
-            f"{name}: on the host this needs SciPy; write pip install 'tilearray[special]', "
+            f"{name}: on the host this needs SciPy; write pip install scipy, "
             "or compute it on the GPU, x.to_device('cuda')"
         ) from error
 

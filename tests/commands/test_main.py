@@ -123,7 +123,7 @@ def test_demo_names_the_extra_of_a_missing_package(package: str, tmp_path: Path)
     )
     assert done.returncode == 1
     assert re.fullmatch(
-        rf"tilearray demo: {package} cannot be imported \(.*{package}.*\); write: pip install 'tilearray\[demo\]'\n",
+        rf"tilearray demo: {package} cannot be imported \(.*{package}.*\); write: pip install matplotlib rich\n",
         done.stderr,
     )
     assert list(tmp_path.iterdir()) == []

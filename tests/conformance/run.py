@@ -32,16 +32,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--suite", type=Path, default=os.environ.get("ARRAY_API_TESTS", ROOT.parent / "array-api-tests")
     )
+    parser.add_argument("--look", action="store_true", help="only say whether the checkout is there")
     options, rest = parser.parse_known_args(arguments)
     suite = Path(options.suite).resolve()
     if problem := missing(suite):
         print(problem, file=sys.stderr)
         return 2
+    if options.look:
+        return 0
     return subprocess.run(command(rest), cwd=suite, env=environment()).returncode
 
 
 def missing(suite: Path) -> str | None:
-    """What is not there of a checkout, and how to get it."""
+    """Name the part that a checkout lacks, and say how to get it; None if nothing is missing."""
     for part in ("array_api_tests", f"array-api/src/array_api_stubs/_{VERSION.replace('.', '_')}"):
         if not (suite / part).is_dir():
             return (

@@ -96,7 +96,7 @@ def test_it_is_a_kernel(project: Path) -> None:
 def test_it_is_in_the_table_of_the_documentation(project: Path) -> None:
     row = "| `double` |  | int, float | the common dtype; 8- and 16-bit floats compute in float32 | Twice x. |"
     assert row not in (project / "README.md").read_text(encoding="utf-8")
-    run(project, "scripts/tables")
+    run(project, "scripts/_tables.py")
     assert row in (project / "README.md").read_text(encoding="utf-8")
 
 

@@ -257,7 +257,7 @@ def test_without_matplotlib_there_is_a_report_and_no_picture(
     chosen = ["--only", "a < b", "--parts", "calls", "--libraries", "numpy", "--out", str(tmp_path)]
     assert command.main(["--device", "cpu", "--size", "small", *chosen]) == 0
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md"]
-    assert "no pictures without matplotlib; pip install 'tilearray[bench]'" in capsys.readouterr().err
+    assert "pictures need matplotlib; write pip install matplotlib" in capsys.readouterr().err
     assert command.main(["--plot", written(tmp_path / "old.json", stored()), "--out", str(tmp_path)]) == 2
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +24,18 @@ def test_a_missing_checkout_is_an_error_that_says_how_to_get_one(tmp_path):
     assert f"expected a checkout of array-api-tests at {tmp_path / 'none'}" in done.stderr
     assert "git clone --recurse-submodules https://github.com/data-apis/array-api-tests" in done.stderr
     assert "ARRAY_API_TESTS=PATH" in done.stderr
+
+
+def test_the_script_looks_for_the_checkout_before_it_installs(tmp_path):
+    root = FOLDER.parents[1]
+    shutil.copytree(root / "scripts", tmp_path / "scripts")
+    shutil.copytree(FOLDER, tmp_path / "tests" / "conformance", ignore=shutil.ignore_patterns("__pycache__"))
+    command = ["bash", str(tmp_path / "scripts" / "conformance"), "--suite", str(tmp_path / "none")]
+    environment = {**os.environ, "TILEARRAY_PYTHON": sys.executable}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    assert done.returncode == 2
+    assert f"expected a checkout of array-api-tests at {tmp_path / 'none'}" in done.stderr
+    assert not (tmp_path / ".venv").exists()
 
 
 def test_a_checkout_without_its_submodule_is_missing_something(tmp_path):

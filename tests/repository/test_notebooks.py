@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "scripts" / "notebooks"
+SCRIPT = ROOT / "scripts" / "_notebooks.py"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 

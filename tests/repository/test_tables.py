@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "tables"
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "_tables.py"
 SYSTEMS = ["array-api", "triton", "cutile", "torch", "numpy"]
 NAMES = [*(f"lattice-{name}" for name in SYSTEMS), "semantics", "systems", "ops", "rounding", "casts", "dtypes"]
 

@@ -84,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
         help="put a photograph through a pipeline, every step checked against NumPy",
         description="Put the photograph that matplotlib ships through a pipeline over uint8, float16 and float32, "
         "check every step against NumPy, and write before.png, after.png and steps.png. "
-        "Needs: pip install 'tilearray[demo]'",
+        "Needs: pip install matplotlib rich",
     )
     demo.add_argument(
         "--output", default="demo-output", metavar="DIR", help="folder for the pictures, made if need be: demo-output"

@@ -58,7 +58,7 @@ def needed(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise DemoError(f"{package} cannot be imported ({error}); write: pip install 'tilearray[demo]'") from error
+        raise DemoError(f"{package} cannot be imported ({error}); write: pip install matplotlib rich") from error
 
 
 def photograph() -> np.ndarray:
