@@ -1,0 +1,122 @@
+"""The documentation agrees with the tree: links, the index, benchmark records and their figures, errors, settings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tilearray as ta
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+PAGES += [ROOT / "benchmarks" / "README.md", ROOT / "benchmarks" / "results" / "README.md"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+RECORD = re.compile(r"benchmarks/results/(\d{4}-[\w-]+\.md)")
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def section(text: str, title: str) -> str:
+    return re.split(r"^## ", text.partition(f"\n## {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def rows(record: str, title: str) -> dict[str, dict[str, str]]:
+    """The cells of one table of a benchmark record, by row and column."""
+    text = section((ROOT / "benchmarks" / "results" / record).read_text(encoding="utf-8"), title)
+    header, _, *lines = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+    return {cells[0].strip("`"): dict(zip(header, cells, strict=True)) for cells in lines}
+
+
+def anchors(path: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+# --- the shape of the documentation -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_links_lead_somewhere(path: Path):
+    links = re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
+    for link in links:
+        if link.startswith("https://"):
+            continue
+        target, _, anchor = link.partition("#")
+        found = path.parent / target if target else path
+        assert found.exists(), link
+        assert not anchor or anchor in anchors(found), link
+
+
+def test_every_page_is_in_the_index():
+    linked = re.findall(r"\]\(([\w-]+\.md)\)", page("README.md"))
+    assert sorted(linked) == sorted(path.name for path in DOCS.glob("*.md") if path.name != "README.md")
+
+
+def test_every_record_is_cited_or_the_newest_of_its_kind():
+    """The rule of CONTRIBUTING.md for benchmark records."""
+    stored = {path.stem for path in (ROOT / "benchmarks" / "results").glob("2*.json")}
+    cited = {Path(record).stem for path in PAGES for record in RECORD.findall(path.read_text(encoding="utf-8"))}
+    newest = {stem[len("2026-11-22T0131-") :]: stem for stem in sorted(stored)}
+    assert stored - cited - set(newest.values()) == set()
+
+
+# --- facts --------------------------------------------------------------------------------------------------------
+
+
+def test_every_table_that_can_be_generated_is_in_the_documentation():
+    names = re.findall(
+        r"<!-- table: (\S+) -->", "".join(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))
+    )
+    assert {"lattice-array-api", "semantics", "systems", "ops", "rounding", "casts", "dtypes"} <= set(names)
+    assert len(names) == len(set(names))
+
+
+def test_the_figures_of_the_readme_are_those_of_the_records_it_links():
+    newest, earlier = sorted(set(RECORD.findall(README)), reverse=True)
+    kernels, calls = rows(newest, "Layouts"), rows(earlier, "Calls")
+    fractions = [float(cells["tilearray of copy (sectors)"].split()[0]) for cells in kernels.values()]
+    assert f"{sum(part >= 0.95 for part in fractions)} of the {len(fractions)} layouts" in README
+    transposed = kernels["a + b.T"]
+    speed, other = float(transposed["tilearray"]), float(transposed["torch"])
+    assert f"**`a + b.T` of two 16384 x 16384 float32 arrays runs at {speed:.0f} GB/s" in README
+    assert f"{speed / other:.1f} times torch" in README
+    assert f"`a + b` takes {calls['a + b']['tilearray']} µs" in README
+    assert f"{calls['a + b']['torch']} µs in torch" in README
+
+
+def test_the_figures_of_the_tables_are_those_of_the_records():
+    text = page("performance.md")
+    for title, of_record in (("Kernels", "Layouts"), ("Calls", "Calls")):
+        record = rows(RECORD.findall(section(text, title))[0], of_record)
+        lines = re.findall(r"^\| `(.*?)` \| ([\d.]+) \| ([\d.]+|-) \|", section(text, title), re.MULTILINE)
+        assert len(lines) >= 9
+        for name, ours, torch in lines:
+            assert record[name]["tilearray"] == ours, name
+            assert torch in (record[name]["torch"], "-"), name
+
+
+def test_every_error_class_is_listed_with_its_bases():
+    listed = dict(re.findall(r"^\| `(\w+)` \| (`.*?`) \|", page("errors.md"), re.MULTILINE))
+    for name in (name for name in ta.__all__ if name.endswith("Error") and name != "TileArrayError"):
+        bases = [base.__name__ for base in getattr(ta, name).__bases__ if base is not ta.TileArrayError]
+        assert re.findall(r"`(\w+)`", listed.pop(name)) == bases
+    assert listed == {}
+
+
+def test_every_setting_is_listed():
+    sources = [*(ROOT / "tilearray").rglob("*.py"), *(ROOT / "backend").rglob("*.py")]
+    read = {name for path in sources for name in re.findall(r'"(TILEARRAY_\w+)"', path.read_text(encoding="utf-8"))}
+    assert read == set(re.findall(r"^\| `(TILEARRAY_\w+)`", page("settings.md"), re.MULTILINE))
