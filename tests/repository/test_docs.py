@@ -120,3 +120,18 @@ def test_every_setting_is_listed():
     sources = [*(ROOT / "tilearray").rglob("*.py"), *(ROOT / "backend").rglob("*.py")]
     read = {name for path in sources for name in re.findall(r'"(TILEARRAY_\w+)"', path.read_text(encoding="utf-8"))}
     assert read == set(re.findall(r"^\| `(TILEARRAY_\w+)`", page("settings.md"), re.MULTILINE))
+
+
+def test_the_map_of_contributing_has_every_folder():
+    """And every folder or module that the map names exists."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named: set[str] = set()
+    for cell in re.findall(r"^\| (`.*?`) \| ", section(text, "Where things are"), re.MULTILINE):
+        names = re.findall(r"`([\w./]+)`", cell)
+        parent = Path(names[0]).parent
+        named |= {str(Path(name)) if (ROOT / name).exists() else str(parent / name) for name in names}
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    tops = ("tilearray", "backend", "tests", "benchmarks", "scripts")
+    modules = [path for top in tops for path in (ROOT / top).rglob("*.py") if ".venv" not in path.parts]
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in modules}
+    assert folders - named == {"tilearray", "tests"}
