@@ -117,9 +117,9 @@ def test_bfloat16_and_float8_come_and_go(folder: Path, capsys: Output):
     assert npy.open_npy("y.npy").dtype == ta.bfloat16
 
 
-def test_the_commands_of_the_readme_run(folder: Path, capsys: Output):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    commands = [shlex.split(line, comments=True) for line in readme.splitlines() if line.startswith("tilearray eval ")]
+def test_the_commands_of_the_documentation_run(folder: Path, capsys: Output):
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    commands = [shlex.split(line, comments=True) for line in page.splitlines() if line.startswith("tilearray eval ")]
     np.save("b.npy", np.ones((4, 3), "float32"))
     np.save("x.npy", B)
     np.save("weights.npy", np.ones(3, ml_dtypes.float8_e4m3fn))

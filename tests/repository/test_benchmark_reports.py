@@ -264,12 +264,12 @@ def test_without_matplotlib_there_is_a_report_and_no_picture(
 # ---------------------------------------------------------------------- the page that shows them
 
 
-COLUMNS = {"CuPy": "cupy", "JAX (jit)": "jax.jit"}  # the README's heading -> the report's library, if it has another
+COLUMNS = {"CuPy": "cupy", "JAX (jit)": "jax.jit"}  # the page's heading -> the report's library, if it has another
 
 
-def test_the_figures_of_the_readme_are_those_of_the_results_beside_its_pictures():
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("### Performance\n")[2].partition("\n## ")[0]
-    pictures = re.findall(r"\((benchmarks/results/([^)]*)-(layouts|calls)\.svg)\)", text)
+def test_the_figures_of_the_page_are_those_of_the_records_beside_its_pictures():
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"\((\.\./benchmarks/results/([^)]*)-(layouts|calls)\.svg)\)", text)
     assert [part for *_, part in pictures] == ["layouts", "calls"]
     for (_, stem, part), shown in zip(pictures, text.split("![")[1:], strict=True):
         report = json.loads((ROOT / "benchmarks" / "results" / f"{stem}.json").read_text(encoding="utf-8"))
@@ -287,7 +287,7 @@ def test_the_figures_of_the_readme_are_those_of_the_results_beside_its_pictures(
 
 
 def cell_of(found: dict[str, Any], column: str) -> str:
-    """A cell of the README, from the results of a row."""
+    """A cell of the page, from the results of a row."""
     if column == "of a copy":
         return f"{found['tilearray']['of_yardstick']:.3f}"
     result = found[COLUMNS.get(column, column)]

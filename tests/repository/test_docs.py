@@ -97,16 +97,6 @@ def test_the_figures_of_the_readme_are_those_of_the_records_it_links():
     assert f"{calls['a + b']['torch']} µs in torch" in README
 
 
-def test_the_figures_of_the_tables_are_those_of_the_records():
-    text = page("performance.md")
-    for title, of_record in (("Kernels", "Layouts"), ("Calls", "Calls")):
-        record = rows(RECORD.findall(section(text, title))[0], of_record)
-        lines = re.findall(r"^\| `(.*?)` \| ([\d.]+) \| ([\d.]+|-) \|", section(text, title), re.MULTILINE)
-        assert len(lines) >= 9
-        for name, ours, torch in lines:
-            assert record[name]["tilearray"] == ours, name
-            assert torch in (record[name]["torch"], "-"), name
-
 
 def test_every_error_class_is_listed_with_its_bases():
     listed = dict(re.findall(r"^\| `(\w+)` \| (`.*?`) \|", page("errors.md"), re.MULTILINE))
