@@ -41,18 +41,18 @@ NUMBERS = ("True", "3", "2**31", "2**40", "2**63", "0.5", "1e300", "1j")
 INTEGERS = tuple(dtype for dtype in ARITHMETIC if info(dtype).kind in ("int", "uint"))
 FLOATS = tuple(dtype for dtype in ARITHMETIC if info(dtype).kind == "float")
 OPERANDS_COUNT = {
-    "numbers": "0-d arrays as any array; numbers where of a higher kind",
-    "categories": "arrays with dimensions > 0-d arrays > numbers",
-    "numpy": "as NumPy says",
+    "numbers": "0-d arrays count as arrays; a number counts only if its kind is higher",
+    "categories": "arrays with dimensions before 0-d arrays before numbers",
+    "numpy": "as in NumPy",
 }
 STORED = {
-    "same_kind": "no lower kind, nothing signed as unsigned",
+    "same_kind": "no lower kind, no signed dtype into unsigned",
     "kind": "no lower kind",
-    "promotion": "the target's dtype is the common one",
-    "numpy": "as NumPy's `same_kind`",
+    "promotion": "only the common dtype",
+    "numpy": "NumPy's `same_kind`",
 }
 
-# Asked under every semantics; the table shows those whose answers differ.
+# The table shows the questions for which the semantics give different answers.
 QUESTIONS = (
     "ta.asarray(3).dtype",
     "ta.asarray(2**31).dtype",
@@ -111,7 +111,7 @@ def matrix(semantics: Semantics, dtypes: Sequence[DType]) -> str:
 
 
 def scalars(semantics: Semantics) -> str:
-    """What a Python number beside each dtype gives. Dtypes of the same answers share a row."""
+    """The dtype of each dtype with a Python number. Dtypes with equal answers share a row."""
     classes = [classify(eval(number)) for number in NUMBERS]
     groups: dict[tuple[str, ...], list[str]] = {}
     for dtype in ARITHMETIC:
@@ -124,7 +124,7 @@ def scalars(semantics: Semantics) -> str:
 
 
 def semantics_table() -> str:
-    """Everything in which the semantics differ, and nothing else."""
+    """The pairs of dtypes and the expressions for which the semantics differ."""
     import tilearray as ta
 
     def under(semantics: Semantics, ask: Callable[[], object]) -> str:
@@ -140,7 +140,7 @@ def semantics_table() -> str:
 
 
 def systems_table() -> str:
-    """One row for each semantics: the rules that are not in a promotion table."""
+    """One row for each semantics, with the rules that no promotion table shows."""
 
     def cells(rules: Semantics) -> list[str]:
         numbers = ", ".join(rules.defaults[kind].name for kind in ("int", "float", "complex"))
@@ -166,7 +166,7 @@ def ops_table() -> str:
 
 
 def rounding_table() -> str:
-    """Which ops take which options, for which dtypes: what is accepted, and where."""
+    """The dtypes for which each operation takes each option, and the device."""
     import tilearray as ta
     from tilearray.ops.options import GPU_ONLY
 
@@ -198,7 +198,7 @@ def taken(op: Op, way: dict[str, Any]) -> list[str]:
 
 
 def casts_table() -> str:
-    """What `astype` takes, by the kinds of dtypes."""
+    """The options of `astype`, by the kinds of the two dtypes."""
     from tilearray.ops.options import CAST_MODES, cast_choice
 
     kinds = {"bool": "bool", "int": "integer", "float": "float", "complex": "complex"}
@@ -246,11 +246,11 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def complaints(text: str) -> list[str]:
-    """What is wrong with a document's markers: unbalanced ones would leave a table that nobody ever updates."""
+    """Name unknown and unbalanced markers: a table between those would never be updated."""
     unknown = [name for name in re.findall(r"<!-- table: (\S+) -->", text) if name not in TABLES]
     stray = MARKER.findall(MARKED.sub("", text))
     inside = [marker for match in MARKED.finditer(text) for marker in MARKER.findall(match["text"])]
-    return [f"no table is called {name!r}; write one of {', '.join(TABLES)}" for name in unknown] + [
+    return [f"unknown table {name!r}; write one of {', '.join(TABLES)}" for name in unknown] + [
         f"{marker} has no counterpart" for marker in stray + inside
     ]
 
@@ -268,7 +268,7 @@ def main() -> int:
 
 
 def update(path: Path, check: bool) -> list[str]:
-    """Write a document's tables, or say which are stale; return what is wrong."""
+    """Write a document's tables, or name the stale ones; return the complaints."""
     if not path.is_file():
         return [f"{path}: there is no such file"]
     text = path.read_text(encoding="utf-8")

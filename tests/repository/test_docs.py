@@ -88,7 +88,7 @@ def test_the_figures_of_the_readme_are_those_of_the_records_it_links():
     newest, earlier = sorted(set(RECORD.findall(README)), reverse=True)
     kernels, calls = rows(newest, "Layouts"), rows(earlier, "Calls")
     fractions = [float(cells["tilearray of copy (sectors)"].split()[0]) for cells in kernels.values()]
-    assert f"{sum(part >= 0.95 for part in fractions)} of the {len(fractions)} layouts" in README
+    assert f"{sum(part >= 0.95 for part in fractions)} of the {len(fractions)} rows" in README
     transposed = kernels["a + b.T"]
     speed, other = float(transposed["tilearray"]), float(transposed["torch"])
     assert f"**`a + b.T` of two 16384 x 16384 float32 arrays runs at {speed:.0f} GB/s" in README

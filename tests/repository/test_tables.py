@@ -1,4 +1,4 @@
-"""scripts/tables: what it writes is up to date, and what is stale, unknown or unbalanced it names."""
+"""scripts/tables writes tables that are up to date, and names stale, unknown and unbalanced ones."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_is_written_is_up_to_date_and_true(document: Path) -> None:
     [
         (
             "<!-- table: lattice -->\n<!-- end table -->\n",
-            "no table is called 'lattice'; write one of lattice-array-api",
+            "unknown table 'lattice'; write one of lattice-array-api",
         ),
         ("<!-- table: ops -->\n", "<!-- table: ops --> has no counterpart"),
         ("<!-- end table -->\n", "<!-- end table --> has no counterpart"),
