@@ -187,8 +187,8 @@ def rounding_table() -> str:
 
 def taken(op: Op, way: dict[str, Any]) -> list[str]:
     """The names of the dtypes that an op takes with an option."""
-    from tilearray.ops.variants import variant
     from tilearray.engine.operation import expression_of
+    from tilearray.ops.variants import variant
     from tilearray.promotion.systems import ARRAY_API
 
     def accepted(dtype: DType) -> bool:

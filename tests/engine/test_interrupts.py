@@ -126,7 +126,7 @@ def test_a_forked_child_enters_blocks_while_a_thread_of_the_parent_does():
     code = """
 import os, signal, sys, threading, warnings
 import tilearray as ta
-from tilearray.context import Block
+from tilearray.engine.context import Block
 class Slow(Block):
     _field = "stream"
     def _value(self):
@@ -167,7 +167,7 @@ os._exit(7)
 def test_a_forked_child_compiles_while_a_thread_of_the_parent_does():
     code = """
 import os, signal, sys, threading, types, warnings
-from tilearray_cuda import compile
+from tilearray_cuda.kernels import compile
 inside, forked = threading.Event(), threading.Event()
 metadata = types.SimpleNamespace(global_scratch_size=0, name="k", num_warps=4, shared=0)
 def made(*_):

@@ -97,7 +97,6 @@ def test_the_figures_of_the_readme_are_those_of_the_records_it_links():
     assert f"{calls['a + b']['torch']} µs in torch" in README
 
 
-
 def test_every_error_class_is_listed_with_its_bases():
     listed = dict(re.findall(r"^\| `(\w+)` \| (`.*?`) \|", page("errors.md"), re.MULTILINE))
     for name in (name for name in ta.__all__ if name.endswith("Error") and name != "TileArrayError"):
