@@ -1,7 +1,7 @@
-"""``python -m benchmarks``: measure, print the tables, write them. See README.md beside this file.
+"""``python -m benchmarks``: measure, and print and write the tables. See README.md in this folder.
 
-Exit status: 0; 1 if a result was wrong or tilearray failed (the report says where, and is written all the same); 2 for
-arguments that are not understood, or where nothing can be measured.
+Exit status: 0 for success; 1 if a result was wrong or tilearray failed (the report is still written, and names the
+row); 2 for invalid arguments, or if nothing can be measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARTS = (*USUAL, "bar")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with arguments, those of the process by default; return its exit status."""
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
     top = parser()
     chosen = top.parse_args(arguments)
     if len(chosen.compare) > 2:
@@ -46,11 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(chosen: argparse.Namespace, stored: Sequence[dict[str, Any]]) -> int:
-    """Measure what was asked for, print and write the report, and what moved since the stored one if there is one."""
+    """Measure the chosen parts, print and write the report, and print the changes since a stored report if given."""
     if "startup" not in chosen.parts and not any(selected(chosen)):
         return refused(f"no row of {','.join(chosen.parts)} has {chosen.only!r} in its name")
     device = chosen.device or default_device()
-    chosen.out.mkdir(parents=True, exist_ok=True)  # now, not when everything has been measured
+    chosen.out.mkdir(parents=True, exist_ok=True)  # before the measurements, so that an error comes early
     try:
         session = open_session(device, chosen.size, chosen.libraries or peers.COMPARED[device])
     except (peers.NotHereError, timing.DriverError, ImportError) as error:
@@ -82,29 +82,30 @@ def draw_again(path: Path, folder: Path) -> int:
 
 
 def refused(why: object) -> int:
-    """Say why nothing is done; the exit status for that."""
+    """Print why nothing is measured, and return the exit status for that."""
     print(f"benchmarks: {why}", file=sys.stderr)
     return 2
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
     top = argparse.ArgumentParser(prog="python -m benchmarks", description="tilearray beside its peers.")
-    top.add_argument("--device", choices=sorted(peers.COMPARED), help="cuda if there is one, else cpu")
+    top.add_argument("--device", choices=sorted(peers.COMPARED), help="default: cuda if there is a GPU, else cpu")
     top.add_argument(
-        "--size", choices=("full", "small"), default="full", help="small: takes seconds, its figures mean nothing"
+        "--size", choices=("full", "small"), default="full", help="small: takes seconds; its figures are meaningless"
     )
-    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR", help="for the reports")
-    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains TEXT")
+    top.add_argument(
+        "--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR", help="folder for the reports"
+    )
+    top.add_argument("--only", default="", metavar="TEXT", help="measure only rows whose name contains TEXT")
     top.add_argument(
         "--parts",
         type=words(PARTS),
         default=USUAL,
         metavar=",".join(PARTS),
-        help="what to measure: all but bar, which is every layout at every itemsize",
+        help="the parts to measure (default: all except bar, which is every layout at every itemsize)",
     )
     top.add_argument(
-        "--libraries", type=words(tuple(peers.PEERS)), metavar=",".join(peers.PEERS), help="which to measure"
+        "--libraries", type=words(tuple(peers.PEERS)), metavar=",".join(peers.PEERS), help="the libraries to measure"
     )
     top.add_argument(
         "--compare",
@@ -112,14 +113,14 @@ def parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[],
         metavar=("OLD.json", "NEW.json"),
-        help="measure, and print what moved since OLD.json; with NEW.json: between the two, and measure nothing",
+        help="measure, and print the changes since OLD.json; with NEW.json, compare the two and measure nothing",
     )
-    top.add_argument("--plot", type=Path, metavar="RESULT.json", help="measure nothing; draw a stored result to --out")
+    top.add_argument("--plot", type=Path, metavar="RESULT.json", help="measure nothing; draw a stored result in --out")
     return top
 
 
 def words(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """The type of an argument that lists some of `known`, separated by commas."""
+    """Return the type of an argument that lists some of `known`, separated by commas."""
 
     def some(text: str) -> tuple[str, ...]:
         given = tuple(filter(None, text.split(",")))
@@ -138,7 +139,7 @@ def default_device() -> str:
 
 
 def open_session(device: str, size: str, libraries: Sequence[str]) -> run.Session:
-    """Open the clock, the libraries and the owner of the arrays."""
+    """Open the clock, the libraries, and the library that owns the arrays."""
     kind = "host" if device == "cpu" and size == "full" else size
     clock = timing.open_clock(device)
     here, missing = peers.open_libraries(device, libraries)
@@ -146,7 +147,7 @@ def open_session(device: str, size: str, libraries: Sequence[str]) -> run.Sessio
 
 
 def selected(chosen: argparse.Namespace) -> tuple[list[Case], list[Call]]:
-    """The rows of the tables that are asked for."""
+    """Return the chosen rows of the tables."""
     tables = {"layouts": LAYOUTS, "bar": BAR}
     layouts = [
         case for part, table in tables.items() if part in chosen.parts for case in table if chosen.only in case.name
@@ -155,12 +156,12 @@ def selected(chosen: argparse.Namespace) -> tuple[list[Case], list[Call]]:
 
 
 def measured(session: run.Session, device: str, chosen: argparse.Namespace) -> dict[str, Any]:
-    """The whole report. What ends a run early, such as an illegal access on the GPU, costs only the rows after it."""
+    """Return the whole report. An error that ends the run, such as an illegal access, loses only the later rows."""
     layouts, calls = selected(chosen)
     rows: dict[str, list[dict[str, Any]]] = {"layouts": [], "calls": []}
     floor, stopped = None, ""
     try:
-        # Calls first: a process that has moved gigabytes is no place to count nanoseconds.
+        # Calls first: after moving gigabytes, a process no longer measures nanoseconds well.
         floor = run.launch_floor(session) if calls else None
         rows["calls"].extend(shown((run.run_call(session, call) for call in calls), len(calls), "calls"))
         rows["layouts"].extend(shown(run.run_cases(session, layouts), len(layouts), "layouts"))
@@ -181,7 +182,7 @@ def measured(session: run.Session, device: str, chosen: argparse.Namespace) -> d
 
 
 def shown(rows: Iterable[dict[str, Any]], total: int, title: str) -> Iterator[dict[str, Any]]:
-    """Pass the rows on as they come, and show how far it is: a bar in a terminal that has rich, else lines."""
+    """Yield the rows as they arrive, and show the progress: a bar in a terminal with rich, else lines."""
     if total and sys.stderr.isatty() and importlib.util.find_spec("rich"):
         console = importlib.import_module("rich.console").Console(stderr=True)
         yield from importlib.import_module("rich.progress").track(rows, title, total, console=console, transient=True)

@@ -1,6 +1,6 @@
-"""Every layout at every itemsize, of aligned and of odd extents: whether any combination falls behind a copy.
+"""Every layout at every itemsize, with aligned and odd extents, to find combinations that are slower than a copy.
 
-A row of `LAYOUTS` stands for many of these, so they are measured when the planner or the kernels change:
+A row of `LAYOUTS` represents many of these. Measure them after a change of the planner or the kernels:
 ``python -m benchmarks --parts bar --libraries tilearray,torch``.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from benchmarks.cases import Case
 
 DTYPES = ("uint8", "float16", "float32", "float64", "complex128")
-"""One of each itemsize, from 1 to 16."""
+"""One dtype for each itemsize from 1 to 16."""
 EXTENTS = (
-    {"x": "a", "y": "b", "tall": "big", "turned": "b"},
-    {"x": "c", "y": "d", "tall": "odd_big", "turned": "e"},
+    {"x": "a", "y": "b", "tall": "big", "transposed": "b"},
+    {"x": "c", "y": "d", "tall": "odd_big", "transposed": "e"},
 )
-"""Arrays of 16384 x 16384, and of odd extents."""
+"""The arrays: 16384 x 16384, and odd extents."""
 OF_BOTH = (
     ("{x}", "{y}"),
     ("{x}", "{y}[:1]"),
@@ -25,10 +25,10 @@ OF_BOTH = (
     ("{tall}[::2]", "{x}"),
     ("{x}[:, 1:]", "{y}[:, 1:]"),
     ("{x}[:, ::-1]", "{y}"),
-    ("{x}", "{turned}.T"),
+    ("{x}", "{transposed}.T"),
 )
 COPIES = (("o", "a"), ("o", "b.T"), ("d", "c"), ("d", "e.T"), ("g", "f"), ("s", "permute(r, (2, 1, 0))"))
-"""What is written, and the view that it is written from."""
+"""Targets, and the views that are copied to them."""
 AS_THEY_ARE = (
     ("f", "g"),
     ("f[1:]", "g[1:]"),
@@ -38,7 +38,7 @@ AS_THEY_ARE = (
 
 
 def rows(dtype: str) -> Iterator[Case]:
-    """The rows of one dtype.
+    """Yield the rows of one dtype.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def rows(dtype: str) -> Iterator[Case]:
 
 
 def added(dtype: str, first: str, second: str) -> Case:
-    """The sum of two views."""
+    """Return the row of a sum of two views."""
     without = ("torch",) if "::-1" in first else ()
     return Case(f"{dtype} {first} + {second}", (first, second), dtypes=(dtype,), without=without)
 

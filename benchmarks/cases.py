@@ -1,16 +1,17 @@
-"""What is measured: two tables, pure data. To measure one more thing, add a row.
+"""The measured cases: two tables of pure data. To measure another case, add a row.
 
-`LAYOUTS` are kernels, judged by bandwidth. A row names its operands as views of arrays from `shapes`, written once in
-NumPy's spelling and evaluated by every library over the same memory, and an expression over them, ``x`` the first and
-``y`` the second. `CALLS` are small operations, judged by host time; their statements run inside `timeit`'s loop.
+`LAYOUTS` are kernels, measured by bandwidth. A row contains its operands as views of the arrays of `shapes`, in NumPy's
+notation. Every library evaluates them over the same memory. A row also contains an expression over the operands, ``x``
+for the first and ``y`` for the second. `CALLS` are small operations, measured by host time. Their statements run inside
+`timeit`'s loop.
 
-Bytes are counted from the views alone, on NumPy arrays that are nothing but geometry, so they hold for every library.
+Bytes are counted from the views alone, on NumPy arrays without memory, so they are the same for every library.
 
-    ideal bytes     each element that an operand reaches is read once, each of the result is written once
-    traffic         the same in whole sectors of 32 bytes, which is what memory can move: of ``a[:, ::2]`` twice as much
+    ideal bytes     each element that an operand reaches is read once, and each element of the result is written once
+    traffic         the same in whole sectors of 32 bytes, the unit of memory: twice as much for ``a[:, ::2]``
 
-Worked example: of ``a[:, ::2]`` over float32 16 x 16, 128 elements are reached, 512 bytes. Every row is a run of 60
-bytes whose gaps of 4 are less than a sector, so both of its sectors are touched: 16 rows of 64 bytes, 1024.
+Example: ``a[:, ::2]`` over float32 16 x 16 reaches 128 elements, 512 bytes. Every row is a run of 60 bytes. Its gaps of
+4 bytes are smaller than a sector, so both sectors of the row are touched: 16 rows of 64 bytes, 1024 bytes.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ import ml_dtypes
 import numpy as np
 
 SECTOR = 32
-DTYPES = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}  # what np.dtype does not know by name
+DTYPES = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}  # dtypes that np.dtype does not find by name
 
 Shape = tuple[int, ...]
 
 
 def dtype_of(name: str) -> np.dtype:
-    """The NumPy dtype of a name in the table."""
+    """Return the NumPy dtype of a name in the table."""
     return DTYPES.get(name) or np.dtype(name)
 
 
 def shapes(size: str) -> dict[str, Shape]:
-    """The arrays that operands are views of, by name, at one size.
+    """Return the shapes of the arrays by name, at one size. Operands are views of these arrays.
 
     Examples
     --------
@@ -64,8 +65,8 @@ def shapes(size: str) -> dict[str, Shape]:
 
 SIZES: Mapping[str, tuple[int, Shape, int, Shape, int]] = {
     "full": (16384, (64, 128, 64, 512), 2**28 + 1, (800, 400, 900), 512),
-    "host": (2048, (16, 32, 16, 512), 2**22 + 1, (200, 100, 225), 128),  # a host cannot move a gigabyte in a moment
-    "small": (96, (4, 6, 5, 7), 2**12 + 1, (9, 8, 11), 12),  # for tests: shows that all of it runs, and no speed
+    "host": (2048, (16, 32, 16, 512), 2**22 + 1, (200, 100, 225), 128),  # a host needs too long for gigabytes
+    "small": (96, (4, 6, 5, 7), 2**12 + 1, (9, 8, 11), 12),  # for tests: shows that everything runs, but no speed
 }
 
 
@@ -77,19 +78,19 @@ class Case:
     ----------
     name : str
     operands : tuple of str
-        What is read, as views of the arrays of `shapes`: ``x``, ``y`` ... in the expression.
+        The inputs as views of the arrays of `shapes`: ``x``, ``y`` ... in the expression.
     expression : str
-        Over the operands and ``o``, the target; functions are those of `libraries.Library.names`.
+        An expression over the operands and the target ``o``, with the functions of `libraries.Library.names`.
     dtypes : tuple of str
-        Of the arrays as the operands first name them; the last one goes on.
+        The dtypes of the arrays, in the order in which the operands name them. The last one applies to all others.
     result : str
-        Dtype of the result; empty: that of the first array.
+        The dtype of the result; if empty, that of the first array.
     target : str
-        What is written where the expression writes into memory that is there.
+        The view that the expression writes to, if it writes to existing memory.
     mutates : bool
-        The expression changes what it reads, so it runs once for the check.
+        Whether the expression changes its inputs. Then it runs only once for the check.
     without : tuple of str
-        Libraries that have no such view or operation, known beforehand.
+        Libraries that do not have this view or operation.
     against : str
         The yardstick: "copy" or "memset".
     """
@@ -106,7 +107,7 @@ class Case:
 
     @property
     def arrays(self) -> dict[str, str]:
-        """The dtype of every array, by its name in `shapes`."""
+        """The dtype of every array by its name in `shapes`."""
         named = dict.fromkeys(array_of(text) for text in (*self.operands, self.target) if text)
         return {name: self.dtypes[min(position, len(self.dtypes) - 1)] for position, name in enumerate(named)}
 
@@ -115,34 +116,34 @@ class Case:
         return self.result or self.dtypes[0]
 
     def views(self, arrays: Mapping[str, Any], names: Mapping[str, Any]) -> tuple[list[Any], Any]:
-        """The operands and the target (None if there is none) as views of a library's arrays."""
+        """Return the operands and the target (or None) as views of a library's arrays."""
         scope = {**names, **arrays}
         made = [eval(text, dict(scope)) for text in self.operands]
         return made, eval(self.target, dict(scope)) if self.target else None
 
     def call(self, names: Mapping[str, Any]) -> Callable[..., Any]:
-        """The expression as a function of the operands and the target, if there is one."""
+        """Return the expression as a function of the operands and the optional target."""
         parameters = ", ".join((*"xyzw"[: len(self.operands)], "o=None"))
         return eval(f"lambda {parameters}: {self.expression}", dict(names))
 
     def geometry(self, size: str, hollow: Mapping[str, np.ndarray] | None = None) -> tuple[list[np.ndarray], Shape]:
-        """The operands as views of hollow arrays, and the result's shape."""
+        """Return the operands as views of arrays without memory, and the result's shape."""
         operands, target = self.views(hollow or hollow_arrays(self, size), {"permute": np.transpose})
         return operands, np.broadcast_shapes(*(x.shape for x in operands), *([target.shape] if self.target else []))
 
     def ideal_bytes(self, size: str) -> int:
-        """Bytes of the elements read and written, each once."""
+        """Return the bytes of all elements that are read or written, each counted once."""
         operands, shape = self.geometry(size)
         return sum(reached(x)[0] for x in operands) + math.prod(shape) * dtype_of(self.result_dtype).itemsize
 
     def traffic(self, size: str) -> int:
-        """Bytes of the sectors read and written, each once."""
+        """Return the bytes of all sectors that are read or written, each counted once."""
         operands, shape = self.geometry(size)
         return sum(reached(x)[1] for x in operands) + math.prod(shape) * dtype_of(self.result_dtype).itemsize
 
 
 def array_of(view: str) -> str:
-    """The name of the array that a view is written over.
+    """Return the name of the array in the text of a view.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def array_of(view: str) -> str:
 
 
 def hollow_arrays(case: Case, size: str) -> dict[str, np.ndarray]:
-    """A case's arrays as NumPy arrays without memory: shape and strides only."""
+    """Return a case's arrays as NumPy arrays without memory: only shape and strides."""
     known = shapes(size)
     return {name: _hollow(known[name], dtype_of(dtype)) for name, dtype in case.arrays.items()}
 
@@ -164,7 +165,7 @@ def _hollow(shape: Shape, dtype: np.dtype) -> np.ndarray:
 
 
 def reached(x: np.ndarray) -> tuple[int, int]:
-    """Bytes of the elements that a view reaches, and of the sectors they lie in, taking runs to begin at sectors.
+    """Return the bytes of the elements that a view reaches, and of their sectors. Runs are assumed to be aligned.
 
     Examples
     --------
@@ -175,7 +176,7 @@ def reached(x: np.ndarray) -> tuple[int, int]:
     run, runs = x.itemsize, 1
     for stride, extent in axes:
         if runs == 1 and stride - run < SECTOR:
-            run += stride * (extent - 1)  # a gap of less than a sector holds no untouched one
+            run += stride * (extent - 1)  # a gap smaller than a sector contains no untouched sector
         else:
             runs *= extent
     return math.prod(extent for _, extent in axes) * x.itemsize, runs * -(-run // SECTOR) * SECTOR
@@ -227,7 +228,7 @@ LAYOUTS = (
     Case("uint8 f[1:] + g[1:]", ("f[1:]", "g[1:]"), dtypes=("uint8",)),
     Case("3-D r + s.permute(2, 1, 0)", ("r", "permute(s, (2, 1, 0))")),
     Case("[n,1,n] + [1,n,1]", ("u", "v")),
-    # what only moves, and what writes into memory that is there
+    # copies, and writes to existing memory
     Case("a.copy()", ("a",), "copy(x)"),
     Case("o[...] = a.T", ("a.T",), "assign(o, x)", target="o"),
     Case("float64 o[...] = a.T", ("a.T",), "assign(o, x)", dtypes=("float64",), target="o"),
@@ -249,11 +250,11 @@ class Call:
     ----------
     name : str
     statement : str
-        Over the names of `OPERANDS`.
+        A statement over the names of `OPERANDS`.
     value : str
-        What is checked after the statement; empty: the statement itself.
+        The expression to check after the statement; if empty, the statement itself.
     fresh : bool
-        `xs` and `ys` are iterators of operands whose shapes were not seen before, as many as there are calls.
+        Whether `xs` and `ys` are iterators over operands of new shapes, one pair for each call.
     """
 
     name: str
@@ -263,7 +264,7 @@ class Call:
 
 
 OPERANDS: Mapping[str, Shape] = {"a": (1000,), "b": (1000,), "c": (1000,), "o": (1000,), "m": (32, 32)}
-"""The float32 arrays of `CALLS`; `c` is the one that is changed."""
+"""The float32 arrays of `CALLS`. The statements change only `c`."""
 
 CALLS = (
     Call("a + b", "a + b"),
@@ -280,18 +281,18 @@ CALLS = (
     Call("never-seen shape: x[:r, :c] + y[:c]", "add(next(xs), next(ys))", fresh=True),
 )
 
-POOL = 16384  # elements that operands of a never-seen shape are cut from
+POOL = 16384  # elements of the array whose slices are the operands of never-seen shapes
 
 
 def fresh_lengths(array: Callable[[Shape], Any], start: int, count: int) -> tuple[list[Any], list[Any]]:
-    """`count` pairs of contiguous operands, every pair of another length, none of them met for a smaller `start`."""
+    """Return `count` pairs of contiguous operands, each with its own length, different for every `start`."""
     pool = array((POOL,))
     lengths = [1000 + start + position for position in range(count)]
     return [pool[:length] for length in lengths], [pool[:length] for length in lengths]
 
 
 def fresh_shapes(array: Callable[[Shape], Any], start: int, count: int) -> tuple[list[Any], list[Any]]:
-    """`count` pairs of a block of a 128 x 128 matrix and a row, every pair of another shape."""
+    """Return `count` pairs of a block of a 128 x 128 matrix and a row, each with its own shape."""
     pool = array((POOL,))
     matrix = pool.reshape(128, 128)
     extents = [divmod(start + position, 112) for position in range(count)]

@@ -1,10 +1,10 @@
-"""Is a result right? Asked before anything is timed.
+"""The check of a result, before it is timed.
 
-The oracle is NumPy over elements fetched one by one. Where an operand's element lies follows from NumPy's own views
-(`Case.geometry`), and a plain gather from the owner's flat array brings it to the host: neither the library under test
-nor a peer's idea of a view has a part in it. Floats are computed in float64 and may differ from it by `EPSILONS` of the
-result's precision, relative; everything else is exact. Small results are compared whole, large ones in windows: both
-corners, where tails and masks go wrong, and random places.
+The oracle is NumPy over single elements. NumPy's own views (`Case.geometry`) give the position of each operand element,
+and a gather from the owner's flat array copies the elements to the host. So neither the library under test nor the
+views of a peer take part. Floats are computed in float64. A result may differ by a relative error of `EPSILONS` times
+its precision; all other dtypes must be exact. Small results are compared whole. Large results are compared in windows:
+at both corners, where tails and masks can fail, and at random places.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.cases import Case, Shape, array_of, dtype_of, hollow_arrays
 
 EPSILONS = 4
-WHOLE = 1 << 16  # results of up to so many elements are compared whole
+WHOLE = 1 << 16  # results of up to this number of elements are compared whole
 WINDOW = 1 << 12  # elements of a window
 WINDOWS = 24
 
@@ -28,7 +28,7 @@ Window = tuple[slice, ...]
 
 
 class MismatchError(Exception):
-    """A result that is not what NumPy says."""
+    """A result that differs from NumPy's."""
 
 
 REFERENCE: Mapping[str, Any] = {
@@ -39,11 +39,11 @@ REFERENCE: Mapping[str, Any] = {
     "cast": lambda x, dtype: x,
     "copy": lambda x: x,
 }
-"""What the names of the expressions mean, of values instead of memory."""
+"""The functions in the expressions, on values instead of memory."""
 
 
 def windows(shape: Shape, seed: int = 0) -> Iterator[Window]:
-    """Slices that cut out what is compared."""
+    """Yield the windows of a result that are compared."""
     if math.prod(shape) <= WHOLE:
         yield tuple(slice(0, extent) for extent in shape)
         return
@@ -56,7 +56,7 @@ def windows(shape: Shape, seed: int = 0) -> Iterator[Window]:
 
 
 def positions(view: np.ndarray, array: np.ndarray, shape: Shape, window: Window) -> np.ndarray:
-    """Where the elements of a view, broadcast to a shape and cut to a window, lie in the flat array."""
+    """Return the positions, in the flat array, of the elements of a view broadcast to a shape, within a window."""
     wide = np.broadcast_to(view, shape)
     start = view.__array_interface__["data"][0] - array.__array_interface__["data"][0]
     steps = zip(wide.strides, window)
@@ -65,7 +65,7 @@ def positions(view: np.ndarray, array: np.ndarray, shape: Shape, window: Window)
 
 
 def expected(case: Case, size: str, owner: Any, arrays: Mapping[str, Any]) -> list[tuple[Window, np.ndarray]]:
-    """What every window of the result must hold, for the arrays as they are now."""
+    """Return the expected values of every window of the result, for the arrays' current contents."""
     hollow = hollow_arrays(case, size)
     views, shape = case.geometry(size, hollow)
     cut = list(windows(shape))
@@ -86,14 +86,14 @@ def extents(window: Window) -> Shape:
 
 
 def widened(values: np.ndarray) -> np.ndarray:
-    """Floats in float64, complex numbers in complex128, the rest as it is."""
+    """Return floats as float64, complex numbers as complex128, and other dtypes unchanged."""
     if values.dtype.kind in "fV":
         return values.astype(np.float64)
     return values.astype(np.complex128) if values.dtype.kind == "c" else values
 
 
 def compare(case: Case, library: Any, result: Any, wanted: list[tuple[Window, np.ndarray]], shape: Shape) -> None:
-    """Raise MismatchError unless a result has the shape, the dtype and the values that it must have."""
+    """Raise MismatchError unless a result has the expected shape, dtype and values."""
     if tuple(result.shape) != shape:
         raise MismatchError(f"expected shape {shape}, got {tuple(result.shape)}")
     for window, values in wanted:
@@ -111,7 +111,7 @@ def compare(case: Case, library: Any, result: Any, wanted: list[tuple[Window, np
 
 
 def differs(got: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Where `got` is not what the wide values round to. NaN equals nothing: the data have none."""
+    """Return where `got` differs from the rounded wide values. NaN always differs: the data contain none."""
     if got.dtype.kind not in "fcV":
         return got != values
     tolerance = EPSILONS * float(ml_dtypes.finfo(got.dtype).eps)

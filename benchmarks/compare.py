@@ -1,7 +1,7 @@
-"""What moved between two reports: tilearray's fraction of the yardstick, its ratio to the best peer, its host time.
+"""The changes between two reports: tilearray's fraction of the yardstick, its ratio to the best peer, its host time.
 
-Absolute figures of two runs hold two machines and two moments; the ratios were measured within one run each. Calls are
-given in microseconds all the same, with the bare launch of both runs beside them.
+Absolute figures of two runs depend on two machines and two moments. Ratios are better, because each was measured within
+one run. Calls are nevertheless in microseconds, together with the bare launch of both runs.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from benchmarks.report import SCHEMA, table
 
 Row = Mapping[str, Any]
-Figure = float | str  # a number, or why there is none
+Figure = float | str  # a number, or the reason why there is none
 
-LAYOUT_NOISE = 0.02  # relative; what stays below is not shown
+LAYOUT_NOISE = 0.02  # relative; smaller changes are not shown
 CALL_NOISE = 0.10
 
 
 class ReportError(Exception):
-    """A file that is no report of this program; the text says what is wrong with it."""
+    """A file that is not a report of this program; the message says why."""
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -30,21 +30,21 @@ def load(path: Path) -> dict[str, Any]:
     Raises
     ------
     ReportError
-        If it cannot be read, or holds something else.
+        If the file cannot be read, or is not a report.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ReportError(f"{path}: {error}") from error
     if not isinstance(found, dict) or not {"layouts", "calls", "launch_floor"} <= set(found):
-        raise ReportError(f"{path} holds no layouts and calls; expected the JSON that python -m benchmarks writes")
+        raise ReportError(f"{path} has no layouts and calls; expected the JSON that python -m benchmarks writes")
     if found.get("schema") != SCHEMA:
-        raise ReportError(f"{path} is of schema {found.get('schema')}, expected {SCHEMA}; measure it again")
+        raise ReportError(f"{path} has schema {found.get('schema')}, expected {SCHEMA}; measure it again")
     return found
 
 
 def moved(old: Row, new: Row) -> str:
-    """What differs between two reports by more than noise, as Markdown."""
+    """Return the changes between two reports that exceed the noise, as Markdown."""
     calls = "host microseconds" + "".join(f"; a bare launch {text}" for text in launches(old, new))
     parts = [
         heading(old, new),
@@ -55,15 +55,15 @@ def moved(old: Row, new: Row) -> str:
 
 
 def heading(old: Row, new: Row) -> str:
-    """Which reports they are, and what keeps them from being compared as they stand."""
-    lines = ["# What moved", ""]
+    """Return the lines that identify both reports, and the facts that make them hard to compare."""
+    lines = ["# Changes", ""]
     for word, report in (("Before", old), ("Now", new)):
         lines.append(f"{word}: {report['device']['name']}, {report['date']}, commit {report['commit']}.")
-    for name, what in (("size", "sizes"), ("libraries", "peers")):
-        if old[name] != new[name]:
-            lines.append(f"**Not the same {what}: {listed(old[name])} before, {listed(new[name])} now.**")
+    for key, noun in (("size", "sizes"), ("libraries", "peers")):
+        if old[key] != new[key]:
+            lines.append(f"**Different {noun}: {listed(old[key])} before, {listed(new[key])} now.**")
     if old["device"]["name"] != new["device"]["name"]:
-        lines.append("**Not the same device.**")
+        lines.append("**Different devices.**")
     return "\n".join(lines) + "\n"
 
 
@@ -72,14 +72,14 @@ def listed(value: Any) -> str:
 
 
 def launches(old: Row, new: Row) -> Iterator[str]:
-    """The bare launches of both runs, where both have one."""
+    """Yield the bare launches of both runs, if both have one."""
     floors = [report["launch_floor"] for report in (old, new)]
     if all(floor and floor["status"] == "ok" for floor in floors):
         yield " and then ".join(f"{floor['microseconds']:.2f}" for floor in floors)
 
 
 def part(title: str, old: list[Row], new: list[Row], key: str, noise: float) -> str:
-    """The rows of one table in which a figure moved by more than `noise`, relative."""
+    """Return the rows of one table in which a figure changed by more than `noise`, relative."""
     before, now = ({row["name"]: row for row in rows} for rows in (old, new))
     names = [*now, *(name for name in before if name not in now)]
     lines, same = [], 0
@@ -98,15 +98,15 @@ def part(title: str, old: list[Row], new: list[Row], key: str, noise: float) -> 
 
 
 def figure(row: Row | None, key: str) -> Figure:
-    """A figure of tilearray's in a row, or why there is none."""
+    """Return tilearray's figure in a row, or the reason why there is none."""
     if row is None:
         return "no such row"
-    found = row["results"].get("tilearray", {"status": "not asked for"})
+    found = row["results"].get("tilearray", {"status": "not requested"})
     return found[key] if found["status"] == "ok" else found["status"]
 
 
 def ratio(row: Row | None) -> Figure:
-    """How many times faster than the best peer, or nothing."""
+    """Return tilearray's speed as a multiple of the best peer's, or an empty string."""
     return row.get("speed_of_best_peer", "") if row else ""
 
 

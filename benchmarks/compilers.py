@@ -1,8 +1,8 @@
-"""The peers that compile: an expression of several operations may be one kernel of theirs.
+"""The peers that compile: they can run an expression of several operations as one kernel.
 
-They get what they need to be at their best: torch.compile and cupy.fuse a function of the same views that the others
-read, JAX, which has no views, one of whole arrays with the views inside of it. Compiling is a part of the warm-up and
-is never timed, so rows of never-seen shapes are not for them.
+Each gets its best form: torch.compile and cupy.fuse get a function of the same views that the other libraries read. JAX
+has no views, so it gets a function of whole arrays with the views inside. Compilation is a part of the warm-up and is
+never timed, so rows of never-seen shapes do not apply to these peers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STATEMENT = "not an expression"
 
 
 def changes(row: Case | Call) -> bool:
-    """Whether a row writes into memory that is there."""
+    """Whether a row writes to existing memory."""
     return bool(row.target or row.mutates) if isinstance(row, Case) else bool(row.value) or "out=" in row.statement
 
 
@@ -39,10 +39,10 @@ def is_view(row: Case | Call) -> bool:
 
 
 class Compiler(Library):
-    """What is common to those that turn a function into a compiled one."""
+    """The common part of the libraries that compile a function."""
 
     def transformed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, compiled when it is called first."""
+        """Return a version of the function that is compiled at its first call."""
         raise NotImplementedError
 
     def refuses(self, row: Case | Call) -> str:
@@ -65,7 +65,7 @@ class Compiler(Library):
 
 
 class CompiledTorch(Compiler, Torch):
-    """torch.compile, for the shapes that it is called with."""
+    """torch.compile, with static shapes."""
 
     name = "torch.compile"
     base = "torch"
@@ -76,9 +76,9 @@ class CompiledTorch(Compiler, Torch):
             raise NotHereError("no C++ compiler")
 
     def transformed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, compiled; what was compiled before is forgotten.
+        """Return the compiled function, after dropping all previously compiled functions.
 
-        torch 2.11 takes all functions without a file for one, and runs the ninth of them uncompiled.
+        torch 2.11 treats all functions without a file as one, and runs the ninth of them uncompiled.
         """
         self.xp.compiler.reset()
         importlib.import_module("torch._dynamo").config.fail_on_recompile_limit_hit = True
@@ -86,7 +86,7 @@ class CompiledTorch(Compiler, Torch):
 
 
 class FusedCuPy(Compiler, CuPy):
-    """cupy.fuse: elementwise functions of arrays, which they return."""
+    """cupy.fuse: elementwise functions that return new arrays."""
 
     name = "cupy.fuse"
     base = "cupy"
@@ -99,19 +99,19 @@ class FusedCuPy(Compiler, CuPy):
         return super().refuses(row)
 
     def transformed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        function.__name__ = "fused"  # that of the kernel in C++, where "<lambda>" is none
+        function.__name__ = "fused"  # becomes the kernel's name in C++, where "<lambda>" is invalid
         return self.xp.fuse(function)
 
 
 class Jax(Library):
-    """JAX, operation by operation. Its arrays are immutable and dense, so views are computed within what is timed."""
+    """JAX, one operation at a time. Its arrays are immutable and dense, so the timed code also computes the views."""
 
     name = "jax"
     package = "jax.numpy"
     ordered = False
 
     def __init__(self, device: str) -> None:
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the others need memory, too
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # leave memory for the other libraries
         super().__init__(device)
         self.jax: Any = importlib.import_module("jax")
         self.jax.config.update("jax_enable_x64", True)
@@ -144,22 +144,22 @@ class Jax(Library):
             shared = self.jax.dlpack.from_dlpack(x)
             if shared.unsafe_buffer_pointer() == address(x):
                 return shared
-            why = "JAX shares aligned memory only"
-        except Exception as error:  # whatever it is, the operation can still be measured, and the report says how
+            why = "JAX shares only aligned memory"
+        except Exception as error:  # any error: the operation is measured over a copy, and the report says so
             why = f"{type(error).__name__}: {error}".splitlines()[0]
             shared = self.jax.device_put(x if isinstance(x, np.ndarray) else host_copy(x), self.place)
         self.copied = self.copied or why
         return shared
 
     def spoil(self, x: Any) -> None:
-        """Nothing: no result is written over the memory of another that is still there."""
+        """Do nothing: JAX never writes a result to the memory of a live array."""
 
     def wait(self, result: Any) -> None:
         self.jax.block_until_ready(result)
 
 
 class CompiledJax(Jax, Compiler):
-    """jax.jit, with the views inside of the function."""
+    """jax.jit, with the views inside the function."""
 
     name = "jax.jit"
 
@@ -168,20 +168,20 @@ class CompiledJax(Jax, Compiler):
 
 
 class FlagGems(Torch):
-    """FlagGems: torch with Triton kernels for the operations that it has; the rest are torch's."""
+    """FlagGems: torch with Triton kernels for some operations; the rest run in torch."""
 
     name = "flag_gems"
     base = "torch"
 
     def __init__(self, device: str) -> None:
         if device != "cuda":
-            raise NotHereError("on a GPU only")
+            raise NotHereError("GPU only")
         super().__init__(device)
         try:
             self.gems: Any = importlib.import_module("flag_gems")
         except ModuleNotFoundError as error:
             raise NotHereError("not installed") from error
-        except Exception as error:  # it looks for its device and its kernels when it is imported
+        except Exception as error:  # the import itself looks for a device and for kernels
             raise NotHereError(f"cannot be imported: {error}") from error
 
     def active(self) -> AbstractContextManager[Any]:
@@ -189,7 +189,7 @@ class FlagGems(Torch):
 
 
 def address(x: Any) -> int:
-    """Where an owner's array begins."""
+    """Return the address of an owner's array."""
     if hasattr(x, "__cuda_array_interface__"):
         return x.__cuda_array_interface__["data"][0]
     return x.data_ptr() if hasattr(x, "data_ptr") else x.ctypes.data

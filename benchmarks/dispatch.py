@@ -1,12 +1,12 @@
-"""Where the host time of a small operation goes: ``python -m benchmarks.dispatch``.
+"""The parts of the host time of a small operation: ``python -m benchmarks.dispatch``.
 
-Nothing is computed that takes time: every operand has a thousand elements. Three tables are printed, in nanoseconds:
-operations beside the bare launch of the same run, the parts of ``a + b``, and what a shape costs that was never seen.
-Without a GPU, or with ``--stub``, the driver is the stub of the tests, whose calls return at once: then the numbers are
-those of Python alone. It is compiled with gcc.
+Every operand has a thousand elements, so the computation takes no time. The command prints three tables in
+nanoseconds: operations beside the bare launch of the same run, the parts of ``a + b``, and the cost of a never-seen
+shape. Without a GPU, or with ``--stub``, the driver is the stub of the tests. Its calls return at once, so the numbers
+are Python's time alone. gcc compiles the stub.
 
-A part is timed on its own, in a loop that does nothing else. There it finds the processor's caches and branch
-predictors warm, so the parts are less than the whole; the difference is the last row.
+Each part is timed alone, in a loop. The processor's caches and branch predictors are then warm, so the sum of the parts
+is less than the whole. The last row is the difference.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 STUB = ROOT / "tests" / "runtime" / "stub_driver" / "stub_driver.c"
 FRESH = 2000
-"""Operations on shapes that were never seen."""
+"""The number of operations on never-seen shapes."""
 
 OPERATIONS = (
     "a + b",
@@ -44,7 +44,7 @@ VIEWS = ("a[1:]", "a[5]", "m[1:, ::2]", "m.T")
 
 PARTS = (
     ("the driver's launch", "launch(configuration, function, addresses, None)"),
-    ("what is in force, the plan", "state().plans[add][a._signature][b._signature].call"),
+    ("the state in force, the plan", "state().plans[add][a._signature][b._signature].call"),
     ("is torch capturing?", "if 'torch' in modules and torch.may_capture(0): pass"),
     ("a block of memory, its buffer, and back", "p = free.pop(); o = Buffer(); o.pointer = p; o.nbytes = 4000; "
      "o.stream = 0; o.free = free; o = None"),
@@ -56,7 +56,7 @@ PARTS = (
 
 
 def load_stub() -> None:
-    """Compile the stub driver and load it, under the driver's own name, before anybody asks for that."""
+    """Compile the stub driver, and load it under the driver's own name before any other code loads the driver."""
     folder = tempfile.mkdtemp(prefix="tilearray-stub-")
     library = Path(folder) / "libcuda.so.1"
     options = ["-O2", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"]
@@ -65,7 +65,7 @@ def load_stub() -> None:
 
 
 def nanoseconds(statement: str, names: Mapping[str, Any], repeats: int) -> float:
-    """The fastest of many short runs: what is slower was interrupted."""
+    """Return the time of the fastest of many short runs. Slower runs were interrupted."""
     setup = "; ".join(f"{name} = given[{name!r}]" for name in names)
     timer = timeit.Timer(statement, setup, globals={"given": names})
     timer.timeit(100)
@@ -73,7 +73,7 @@ def nanoseconds(statement: str, names: Mapping[str, Any], repeats: int) -> float
 
 
 def operands() -> dict[str, Any]:
-    """What the operations are written over."""
+    """Return the names in the operations."""
     import tilearray as ta
 
     def array(*shape: int) -> Any:
@@ -83,7 +83,7 @@ def operands() -> dict[str, Any]:
 
 
 def pieces(names: dict[str, Any]) -> dict[str, Any]:
-    """What the parts of ``a + b`` are written over: what its plan holds, and memory of its own."""
+    """Return the names in the parts of ``a + b``: the contents of its plan, and separate memory."""
     from tilearray.engine.context import STATE
     from tilearray_cuda.runtime.driver import TORCH
     from tilearray_cuda.runtime.memory.buffers import Buffer
@@ -123,19 +123,19 @@ def pieces(names: dict[str, Any]) -> dict[str, Any]:
 
 
 def fresh_lengths(pool: Any, start: int, count: int) -> list[tuple[Any, Any]]:
-    """Pairs of contiguous operands of different lengths."""
+    """Return pairs of contiguous operands of different lengths."""
     return [(pool[:size], pool[:size]) for size in range(start + 1000, start + 1000 + count)]
 
 
 def fresh_shapes(pool: Any, start: int, count: int) -> list[tuple[Any, Any]]:
-    """Pairs of a block of a matrix and a row, of different shapes."""
+    """Return pairs of a block of a matrix and a row, of different shapes."""
     matrix = pool.reshape(128, 128)
     extents = [divmod(position, 112) for position in range(start, start + count)]
     return [(matrix[: rows + 2, : columns + 16], pool[: columns + 16]) for rows, columns in extents]
 
 
 def never_seen(make: Any, pool: Any, add: Any) -> tuple[float, float]:
-    """Nanoseconds of an addition of a shape that was never seen: the fastest run of twenty, and the middle one."""
+    """Return the nanoseconds of an addition of a never-seen shape: of the fastest run of 20 calls, and the median."""
     runs: list[float] = []
     for start in range(0, FRESH, 20):
         pairs = iter(make(pool, start, 20))
@@ -145,7 +145,7 @@ def never_seen(make: Any, pool: Any, add: Any) -> tuple[float, float]:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A Markdown table; numbers are rounded to whole nanoseconds."""
+    """Return a Markdown table with numbers rounded to whole nanoseconds."""
     shown = [[f"{cell:.0f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
     lines = [[title, *columns], ["---", *["---:"] * len(columns)], *shown]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
@@ -154,8 +154,8 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dispatch", description=__doc__.partition("\n")[0])
-    parser.add_argument("--stub", action="store_true", help="over the stub driver, also where there is a GPU")
-    parser.add_argument("--repeats", type=int, default=1000, help="runs of 300 calls, of which the fastest counts")
+    parser.add_argument("--stub", action="store_true", help="use the stub driver even if there is a GPU")
+    parser.add_argument("--repeats", type=int, default=1000, help="runs of 300 calls; the fastest counts")
     options = parser.parse_args(arguments)
     import tilearray_cuda
 

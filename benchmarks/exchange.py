@@ -1,10 +1,10 @@
-"""``python -m benchmarks.exchange``: host time of taking and giving arrays on a GPU, beside torch and CuPy in one run.
+"""``python -m benchmarks.exchange``: host time of importing and exporting GPU arrays, beside torch and CuPy.
 
-A row is a statement over arrays of 1000 float32 (or the dtype that it names) of each library: ``t`` of torch, ``c`` of
-CuPy, ``x`` of tilearray. What is timed is the call and the death of its result, as `benchmarks.timing.host_timing`
-does it. A bar is a bound on a row, or on the ratio of two.
+A row is a statement over arrays of 1000 float32 (or another named dtype): ``t`` of torch, ``c`` of CuPy, ``x`` of
+tilearray. The time includes the call and the destruction of its result, as `benchmarks.timing.host_timing` measures
+it. A bar is a bound on a row, or on the ratio of two rows.
 
-Exit status: 0; 1 if a result was wrong or something of tilearray's raised; 2 where there is no GPU.
+Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks import report, timing  # noqa: E402
 
 COUNT = 1000
 
-# What is timed: the library that does the work, the statement, and where the memory of its result begins.
+# The library that does the work, the timed statement, and the expected address of its result.
 STATEMENTS = (
     ("tilearray", "ta.asarray(t)", "t.data_ptr()"),
     ("tilearray", "ta.asarray(t2.T)", "t2.data_ptr()"),
@@ -56,7 +56,7 @@ STATEMENTS = (
 
 
 class Bar(NamedTuple):
-    """A bound on a statement's time: as a multiple of another's, or in microseconds where there is no other."""
+    """A bound on a statement's time: as a multiple of `over`'s time, or in microseconds if `over` is empty."""
 
     statement: str
     over: str
@@ -72,11 +72,13 @@ BARS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with arguments, those of the process by default; return its exit status."""
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
     top = argparse.ArgumentParser(prog="python -m benchmarks.exchange", description="Exchange beside torch and CuPy.")
-    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR", help="for the reports")
     top.add_argument(
-        "--size", choices=("full", "small"), default="full", help="small: takes seconds, its figures mean nothing"
+        "--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR", help="folder for the reports"
+    )
+    top.add_argument(
+        "--size", choices=("full", "small"), default="full", help="small: takes seconds; its figures are meaningless"
     )
     chosen = top.parse_args(arguments)
     try:
@@ -100,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def arrays() -> tuple[dict[str, Any], dict[str, str]]:
-    """The names of the statements, and why those of some library are not there."""
+    """Return the names in the statements, and the reasons why some libraries are not available."""
     import tilearray as ta
 
     ones: Any = ta.ones(COUNT, dtype="float32", device="cuda:0")
@@ -113,7 +115,7 @@ def arrays() -> tuple[dict[str, Any], dict[str, str]]:
             library = importlib.import_module(package)
             names |= {alias: library, **made(library)}
         except Exception as error:  # not installed, or without the GPU
-            missing[package] = f"{package} is not here: {type(error).__name__}: {error}"
+            missing[package] = f"{package} is not available: {type(error).__name__}: {error}"
     return names, missing
 
 
@@ -132,26 +134,26 @@ def of_cupy(cupy: Any) -> dict[str, Any]:
 def measured(
     clock: Any, row: tuple[str, str, str], names: Mapping[str, Any], missing: Mapping[str, str], effort: timing.Effort
 ) -> dict[str, Any]:
-    """The host time of one statement, after a look at where its result lies."""
+    """Measure the host time of one statement, after a check of its result's address."""
     library, statement, address = row
     found: dict[str, Any] = {"library": library, "statement": statement}
     used = {name: value for name, value in names.items() if name in _names_of(statement)}
     lacking = sorted((_names_of(statement) | _names_of(address or "ta")) - names.keys())
     if lacking:
-        return {**found, "status": "not here", "why": "; ".join(missing.values())}
+        return {**found, "status": "not available", "why": "; ".join(missing.values())}
     try:
         result = eval(statement, dict(names))
         if address and address_of(result) != eval(address, dict(names)):
             return {**found, "status": "mismatch", "why": "the result is not the same memory"}
         del result
         spent = timing.host_timing(clock, statement, itertools.repeat(used), effort)
-    except Exception as error:  # a library's own; the run goes on, and the report says so
+    except Exception as error:  # any error of a library; the run continues, and the report contains the error
         return {**found, "status": "error", "why": f"{type(error).__name__}: {error}"}
     return {**found, "status": "ok", **spent.as_dict(), "microseconds": spent.seconds * 1e6}
 
 
 def _names_of(text: str) -> set[str]:
-    """The names that a statement uses: those of libraries and arrays.
+    """Return the names of libraries and arrays in a statement.
 
     Examples
     --------
@@ -162,14 +164,14 @@ def _names_of(text: str) -> set[str]:
 
 
 def address_of(array: Any) -> int:
-    """Where an array of any of the libraries begins."""
+    """Return the address of an array of any of the libraries."""
     if hasattr(array, "data_ptr"):
         return array.data_ptr()
     return array._address if hasattr(array, "_address") else array.data.ptr
 
 
 def judged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The bars, and where the rows stand.
+    """Return the bars with the measured values.
 
     Examples
     --------
@@ -189,10 +191,10 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def markdown(found: Mapping[str, Any]) -> str:
-    """The report for people."""
+    """Return the report as Markdown."""
     lines = [
         *report.provenance(found, "Exchange: "),
-        f"Arrays of {COUNT} elements, float32 where no dtype is named: `t` of torch, `c` of CuPy, `x` of tilearray.",
+        f"Arrays of {COUNT} elements, float32 unless a dtype is named: `t` of torch, `c` of CuPy, `x` of tilearray.",
         "",
     ]
     bars = [

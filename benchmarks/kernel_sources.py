@@ -1,12 +1,12 @@
-"""Fingerprints of every kernel that the library can generate: shows that a change of the generator changes no kernel.
+"""Fingerprints of every kernel that the library can generate, to show that a change of the generator changes no kernel.
 
     python -m benchmarks.kernel_sources --write before.txt      # in the old tree
     python -m benchmarks.kernel_sources --compare before.txt    # in the new one
 
-The rows of the op table are taken with every dtype and every layout of `tilearray cache warm`, with their options, and
-under each semantics; the kernels that move elements or make ranges come on top. A fingerprint covers the Triton source,
-its arguments and constants, the warps, and how many programs a launch has. ``--renamed new=old`` undoes the renaming of
-a device function before the text is fingerprinted. No GPU is needed; it takes a few minutes.
+The kernels are those of the rows of the op table with every dtype and every layout of `tilearray cache warm`, with
+their options, and under each semantics; and those of gathers, scatters and ranges. A fingerprint covers the Triton
+source, its arguments and constants, the warps, and the number of programs of a launch. ``--renamed new=old`` restores
+the old name of a device function before the fingerprint is made. The command needs no GPU, and takes a few minutes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SIZES = (ta.int8, ta.int16, ta.float32, ta.float64)
 
 
 def requests(sample: bool) -> Iterator[tuple[Any, Any, tuple[bool, ...]]]:
-    """Yield what kernels are made from: an expression, the class of a loop, and which operands are aligned."""
+    """Yield the inputs of kernels: an expression, the layout class of a loop, and the alignment of each operand."""
     semantics = ta.get_semantics()
     for op in OPS[:5] if sample else OPS:
         chosen = dtypes.ALL if op.moves else dtypes.ARITHMETIC

@@ -1,12 +1,12 @@
-"""What a launch costs, by every way to the driver: ``python -m benchmarks.launches``.
+"""The cost of a launch through every interface of the driver: ``python -m benchmarks.launches``.
 
-The kernel of ``a + b`` over a thousand float32 is launched over and over with arguments that were packed beforehand, by
-each form that cuda-bindings and ctypes offer, on the legacy default stream and on a stream of our own. What is not
-there has the reason in place of the number. Above the table stands the whole operation, and the same with a launch that
-does nothing; beside them torch's and CuPy's, where they are installed, and what else a launch may pay for.
+The command repeats the launch of the kernel of ``a + b`` over a thousand float32, with arguments packed beforehand. It
+uses each form that cuda-bindings and ctypes have, on the legacy default stream and on a new stream. If a form is
+missing, the reason replaces the number. A first table has the whole operation, the operation with a launch that does
+nothing, the operations of torch and CuPy if they are installed, and other costs of a launch.
 
-The device is waited for between batches of 300 launches, so that its queue is never full. Without a GPU, or with
-``--stub``, the driver is the stub of the tests; then the numbers are those of Python alone.
+The command waits for the device between batches of 300 launches, so that its queue is never full. Without a GPU, or
+with ``--stub``, the driver is the stub of the tests. The numbers are then Python's time alone.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from benchmarks.dispatch import load_stub, operands, pieces, table
 
 BATCH = 300
 CONFIG = 56
-"""Bytes of the configuration, which lies between a frame's arguments and their addresses."""
+"""Bytes of the configuration, which is between a frame's arguments and their addresses."""
 
 FORMS = (
-    ("a Python function of as many arguments", "noop(f, 1, 1, 1, n, 1, 1, s, o, p, 0)"),
+    ("a Python function with the same number of arguments", "noop(f, 1, 1, 1, n, 1, 1, s, o, p, 0)"),
     ("cuda-bindings cuLaunchKernel", "launch(f, 1, 1, 1, n, 1, 1, s, o, p, 0)"),
     ("... the kernel and the stream as ints", "launch(fi, 1, 1, 1, n, 1, 1, s, oi, p, 0)"),
     ("... arguments as tuples of values and types", "launch(f, 1, 1, 1, n, 1, 1, s, o, (values, types), 0)"),
@@ -37,10 +37,10 @@ FORMS = (
     ("cuda-bindings _v2 launch_kernel", "launch_v2(fi, 1, 1, 1, n, 1, 1, s, oi, p, 0)"),
     ("ctypes cuLaunchKernel, types declared", "typed(fi, 1, 1, 1, n, 1, 1, s, oi, p, 0)"),
     ("ctypes cuLaunchKernel, ready objects", "free(fr, 1, 1, 1, n, 1, 1, s, orr, pr, None)"),
-    ("ctypes cuLaunchKernel, the GIL held", "held(fr, 1, 1, 1, n, 1, 1, s, orr, pr, None)"),
+    ("ctypes cuLaunchKernel, holding the GIL", "held(fr, 1, 1, 1, n, 1, 1, s, orr, pr, None)"),
     ("ctypes cuLaunchKernelEx, ready objects", "free_ex(cr, fr, pr, None)"),
     ("ctypes cuLaunchKernelEx, `extra`", "free_ex(cr, fr, None, er)"),
-    ("ctypes cuLaunchKernelEx, the GIL held", "held_ex(cr, fr, pr, None)"),
+    ("ctypes cuLaunchKernelEx, holding the GIL", "held_ex(cr, fr, pr, None)"),
     ("ctypes cuLaunchKernelEx, of the CUkernel", "free_ex(cr, kr, pr, None)"),
 )
 
@@ -57,7 +57,7 @@ class Config(ctypes.Structure):
 
 
 def launching(parts: Mapping[str, Any], stream: int) -> dict[str, Any]:
-    """What the forms are written over: the kernel of ``a + b`` on a stream, by every name that it has."""
+    """Return the names in the forms: the kernel of ``a + b`` and a stream, in each representation."""
     from tilearray_cuda.runtime.driver import STREAMS, api
     from tilearray_cuda.runtime.launch import reference
 
@@ -100,7 +100,7 @@ def launching(parts: Mapping[str, Any], stream: int) -> dict[str, Any]:
 
 
 def optional(name: str, make: Callable[[], Any]) -> dict[str, Any]:
-    """What is not there is left out."""
+    """Return the object that `make` makes under a name, or nothing if it fails."""
     try:
         return {name: make()}
     except Exception:
@@ -108,7 +108,7 @@ def optional(name: str, make: Callable[[], Any]) -> dict[str, Any]:
 
 
 def of_ctypes() -> dict[str, Any]:
-    """The driver's own functions, by ctypes: with the GIL released while they run, and held."""
+    """Return the driver's own functions by ctypes, both releasing and holding the GIL during the call."""
     free, held, typed = (kind("libcuda.so.1") for kind in (ctypes.CDLL, ctypes.PyDLL, ctypes.CDLL))
     pointer = ctypes.c_void_p
     typed.cuLaunchKernel.argtypes = (pointer, *[ctypes.c_uint] * 7, *[pointer] * 3)
@@ -119,7 +119,7 @@ def of_ctypes() -> dict[str, Any]:
 
 
 def kernel_of(parts: Mapping[str, Any]) -> Any:
-    """The same kernel as a CUkernel, which is bound to no context."""
+    """Return the same kernel as a CUkernel, which is independent of contexts."""
     from tilearray_cuda.kernels.compile import cubin_of
     from tilearray_cuda.runtime.driver import api, call
 
@@ -130,7 +130,7 @@ def kernel_of(parts: Mapping[str, Any]) -> Any:
 
 
 def bindings_config(api: Any, config: Config, stream: Any) -> Any:
-    """The same as a `CUlaunchConfig` of cuda-bindings."""
+    """Return the configuration as a `CUlaunchConfig` of cuda-bindings."""
     made = api.CUlaunchConfig()
     made.gridDimX, made.gridDimY, made.gridDimZ = config.gx, config.gy, config.gz
     made.blockDimX, made.blockDimY, made.blockDimZ = config.bx, config.by, config.bz
@@ -142,13 +142,13 @@ def bindings_config(api: Any, config: Config, stream: Any) -> Any:
 
 
 def timed(statement: str, names: Mapping[str, Any], repeats: int, wait: Callable[[], Any]) -> tuple[Any, Any]:
-    """Nanoseconds of a statement, the fastest batch and the middle one; or why there are none."""
+    """Return the nanoseconds of a statement, of the fastest and the median batch; or the reason for their absence."""
     setup = "; ".join(f"{name} = given[{name!r}]" for name in names)
     timer = timeit.Timer(statement, setup, globals={"given": names})
     try:
         timer.timeit(20)
     except NameError:
-        return "not here", ""
+        return "not available", ""
     except Exception as error:
         return f"{type(error).__name__}: {error}"[:60].replace("|", "/"), ""
     batches: list[float] = []
@@ -160,7 +160,7 @@ def timed(statement: str, names: Mapping[str, Any], repeats: int, wait: Callable
 
 
 def whole(parts: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """The operation as it is, and beside peers: a name, a statement and its names."""
+    """Yield the whole operation, of tilearray and its peers: a name, a statement and its names."""
     names = {name: parts[name] for name in ("a", "b", "c", "add")}
     yield from ((name, name, names) for name in ("a + b", "c += b", "add(a, b, out=c)"))
     for library, make in (("torch", torch_arrays), ("cupy", cupy_arrays)):
@@ -185,7 +185,7 @@ def cupy_arrays() -> dict[str, Any]:
 
 
 def torch_checks() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """What it costs to ask torch whether it captures, or what its current stream is."""
+    """Yield torch's checks for a capture and for the current stream, to measure their cost."""
     torch = sys.modules.get("torch")
     native = getattr(torch, "_C", None)
     for name, statement in (
@@ -212,7 +212,7 @@ def with_no_launch(parts: Mapping[str, Any], measure: Callable[[], Any]) -> Any:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.launches", description=__doc__.partition("\n")[0])
-    parser.add_argument("--stub", action="store_true", help="over the stub driver, also where there is a GPU")
+    parser.add_argument("--stub", action="store_true", help="use the stub driver even if there is a GPU")
     parser.add_argument("--repeats", type=int, default=100, help=f"batches of {BATCH} calls")
     options = parser.parse_args(arguments)
     import tilearray_cuda

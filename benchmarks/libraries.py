@@ -1,12 +1,12 @@
-"""The libraries that are measured, each behind one adapter; those that compile an expression are in compilers.py.
+"""Adapters for the measured libraries. Libraries that compile an expression are in compilers.py.
 
-An adapter takes arrays over without a copy, offers the names that the tables' expressions use, and gives results back
-as ndarrays. Views and operators need no adapter: ``a[:, ::2] + b.T`` is spelled alike everywhere.
+An adapter imports arrays without a copy, provides the names in the tables' expressions, and returns results as
+ndarrays. Views and operators need no adapter: ``a[:, ::2] + b.T`` is the same in every library.
 
-The arrays of a case are made once, by the `owner`: NumPy on the host; torch, or else CuPy, on a GPU. Everybody else
-reads the owner's memory. All work is ordered by the default stream, so one pair of events times any of them; a library
-with streams of its own (JAX) sets `ordered` to False and is timed by the clock. To add a library: a subclass, and its
-name in `peers.PEERS`.
+The `owner` makes the arrays of a case once: NumPy on the host; torch, or else CuPy, on a GPU. All other libraries read
+the owner's memory. The default stream orders all work, so one pair of events times any library. A library with its own
+streams (JAX) sets `ordered` to False, and the host's clock times it. To add a library, write a subclass, and add its
+name to `peers.PEERS`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from benchmarks.cases import Call, Case, Shape, dtype_of
 
 
 class NotHereError(Exception):
-    """A library that cannot run here; the text says why: "not installed", "no GPU"."""
+    """A library cannot run on this machine; the message is the reason: "not installed", "no GPU"."""
 
 
 class Library:
-    """What is common: NumPy's names, NumPy's behaviour.
+    """The common part of the adapters: NumPy's names and behaviour.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class Library:
     device : str
         "cpu" or "cuda".
     copied : str
-        Empty as long as it reads the owner's memory; else why it works on copies.
+        The reason why the library uses copies; empty while it reads the owner's memory.
     ordered : bool
         Whether the default stream orders its work.
     base : str
-        The library whose views it has to do with, where that is another one.
+        The library whose views it uses, if that is another one.
     """
 
     name = "numpy"
@@ -70,24 +70,24 @@ class Library:
         return {**own, "exp": xp.exp, "add": xp.add}
 
     def refuses(self, row: Case | Call) -> str:
-        """Why it cannot do the work of a row, known beforehand; empty if it can."""
+        """Return the reason why the library cannot do the work of a row; empty if it can."""
         return "not supported" if isinstance(row, Case) and {self.name, self.base} & {*row.without} else ""
 
     def prepared(self, case: Case, arrays: Mapping[str, Any]) -> Callable[[], Any]:
-        """What is timed: the expression over views made beforehand."""
+        """Return the function to time: the expression over views made beforehand."""
         operands, target = case.views(arrays, self.names)
         return partial(case.call(self.names), *operands, *targets(target))
 
     def statement(self, call: Call, operands: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-        """What is timed of a small operation, and the names in it."""
+        """Return the statement to time for a small operation, and its names."""
         return call.statement, operands
 
     def active(self) -> AbstractContextManager[Any]:
-        """Entered around everything that is to run in this library, and left before others run."""
+        """Return the context in which this library's code runs. It is left before other libraries run."""
         return nullcontext()
 
     def wait(self, result: Any) -> None:
-        """Wait for a result; where the default stream orders the work, nobody has to."""
+        """Wait for a result. Only a library that the default stream does not order must implement it."""
 
     def permute(self, x: Any, axes: tuple[int, ...]) -> Any:
         return self.xp.transpose(x, axes)
@@ -99,15 +99,15 @@ class Library:
         return x.copy()
 
     def adopt(self, x: Any) -> Any:
-        """The owner's array as this library's."""
+        """Return the owner's array as this library's array."""
         return x
 
     def to_numpy(self, x: Any) -> np.ndarray:
-        """The values on the host."""
+        """Return the values on the host."""
         return np.asarray(x)
 
     def spoil(self, x: Any) -> None:
-        """Overwrite a result, so that memory used again does not hold a right one by chance."""
+        """Overwrite a result, so that reused memory does not contain a correct result by chance."""
         x[...] = "bool" in str(x.dtype) or 77
 
     def release(self) -> None:
@@ -115,7 +115,7 @@ class Library:
 
 
 def targets(target: Any) -> tuple[Any, ...]:
-    """The target as further arguments of an expression: none, or it."""
+    """Return the target as a tuple of arguments, empty without a target."""
     return () if target is None else (target,)
 
 
@@ -131,10 +131,10 @@ class NumPy(Library):
     def __init__(self, device: str) -> None:
         super().__init__(device)
         if device != "cpu":
-            raise NotHereError("on the host only")
+            raise NotHereError("host only")
 
     def random(self, shape: Shape, dtype: str, seed: int) -> np.ndarray:
-        """Values that make every operation exact or well conditioned: floats in [1, 2), all integers, both bools."""
+        """Return values for which operations are well conditioned: floats in [1, 2), all integers, both bools."""
         generator: Any = np.random.default_rng(seed)
         wanted = dtype_of(dtype)
         if wanted.kind in "iu":
@@ -149,11 +149,11 @@ class NumPy(Library):
         return (generator.random(shape, wide) + wide.type(1)).astype(wanted, copy=False)
 
     def array(self, x: np.ndarray) -> np.ndarray:
-        """An ndarray of the host as the owner's."""
+        """Return an ndarray as the owner's array."""
         return x
 
     def take(self, x: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """The elements of an owner's array at flat positions, on the host."""
+        """Return the elements of an owner's array at flat positions, on the host."""
         return x.ravel()[positions]
 
 
@@ -225,11 +225,11 @@ class CuPy(Library):
 
     def __init__(self, device: str) -> None:
         if device != "cuda":
-            raise NotHereError("on a GPU only")
+            raise NotHereError("GPU only")
         super().__init__(device)
         try:
             self.xp.cuda.runtime.getDeviceCount()
-        except Exception as error:  # CuPy's own type, which is out of reach where its library is missing
+        except Exception as error:  # CuPy's own error type is not available if its library is missing
             raise NotHereError(f"no GPU: {error}") from error
 
     def random(self, shape: Shape, dtype: str, seed: int) -> Any:
@@ -263,7 +263,7 @@ class CuPy(Library):
 
 
 class TileArray(Library):
-    """tilearray, over the owner's memory; where that cannot be shared, over a copy, and `copied` says why."""
+    """tilearray, over the owner's memory. If memory cannot be shared, it uses a copy, and `copied` is the reason."""
 
     name = "tilearray"
     package = "tilearray"
@@ -280,7 +280,7 @@ class TileArray(Library):
             if shared.device.type == "cuda":
                 return shared if dtype is None else shared.view(dtype)
             why = f"asarray put it on {shared.device}"
-        except Exception as error:  # whatever it is, the operation can still be measured, and the report says how
+        except Exception as error:  # any error: the operation is measured over a copy, and the report says so
             why = f"{type(error).__name__}: {error}"
         self.copied = self.copied or why.splitlines()[0]
         return self.xp.asarray(host_copy(x), device=self.device)
@@ -294,14 +294,14 @@ class TileArray(Library):
 
 
 def carrier(x: Any) -> tuple[Any, np.dtype | None]:
-    """Torch's bfloat16 as int16, and what to view that as: ``__cuda_array_interface__`` has no word for bfloat16."""
+    """Return torch's bfloat16 as int16, and the dtype to view it as: ``__cuda_array_interface__`` lacks bfloat16."""
     if str(x.dtype) != "torch.bfloat16":
         return x, None
     return x.view(importlib.import_module("torch").int16), dtype_of("bfloat16")
 
 
 def _through_cupy(x: Any) -> Any:
-    """A torch tensor as CuPy's array where CuPy is installed, so that one protocol serves every dtype it knows."""
+    """Return a torch tensor as CuPy's array if CuPy is installed, so that one protocol serves all of CuPy's dtypes."""
     if str(x.dtype) == "torch.bfloat16":
         return x
     try:
@@ -311,5 +311,5 @@ def _through_cupy(x: Any) -> Any:
 
 
 def host_copy(x: Any) -> np.ndarray:
-    """An owner's GPU array as an ndarray of its own."""
+    """Return a copy of an owner's GPU array as an ndarray."""
     return (CuPy if "cupy" in type(x).__module__ else Torch)("cuda").to_numpy(x)

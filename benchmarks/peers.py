@@ -1,4 +1,4 @@
-"""Which libraries are compared where, and which of them run here."""
+"""The libraries that are compared on each device, and the ones that run on this machine."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COMPARED: Mapping[str, tuple[str, ...]] = {
     "cpu": ("tilearray", "numpy", "torch"),
     "cuda": ("tilearray", "torch", "torch.compile", "cupy", "cupy.fuse", "jax", "jax.jit", "flag_gems"),
 }
-"""The columns of a report, by device, if no others are asked for; what is not installed says so in its column."""
+"""The default columns of a report by device. The column of a missing library says so."""
 OWNERS: Mapping[str, tuple[str, ...]] = {"cpu": ("numpy",), "cuda": ("torch", "cupy")}
 
 
 def open_libraries(device: str, wanted: Sequence[str]) -> tuple[dict[str, Library], dict[str, str]]:
-    """The libraries that run here, and why the others do not."""
+    """Return the libraries that run on this machine, and the reasons why others do not."""
     here: dict[str, Library] = {}
     missing: dict[str, str] = {}
     for name in wanted:
@@ -40,17 +40,17 @@ def open_libraries(device: str, wanted: Sequence[str]) -> tuple[dict[str, Librar
 
 
 def open_owner(device: str) -> Any:
-    """The first of the device's owners that runs here.
+    """Return the first owner library of the device that runs on this machine.
 
     Raises
     ------
     NotHereError
-        If there is none.
+        If none runs.
     """
     here, missing = open_libraries(device, OWNERS[device])
     if not here:
         reasons = ", ".join(f"{name}: {why}" for name, why in missing.items())
         raise NotHereError(
-            f"nothing can make arrays on {device} ({reasons}); install torch or CuPy, or write --device cpu"
+            f"no library can make arrays on {device} ({reasons}); install torch or CuPy, or write --device cpu"
         )
     return next(iter(here.values()))

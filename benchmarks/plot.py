@@ -1,7 +1,7 @@
-"""Two pictures of a report: GB/s by layout, and host time by call, tilearray as bars and its peers as marks on them.
+"""Two pictures of a report: GB/s by layout, and host time by call. Bars show tilearray, and marks show its peers.
 
-They are drawn from the report alone, so a stored JSON gives the same pictures again:
-``python -m benchmarks --plot RESULT.json --out DIR``. They need matplotlib, the extra `bench`.
+The pictures depend on the report alone, so a stored JSON gives the same pictures:
+``python -m benchmarks --plot RESULT.json --out DIR``. They need matplotlib (the extra `bench`).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ MARKS = (
     ("P", "#5d4037"),
     ("X", "#555555"),
 )
-LONGEST = 24  # rows of a column: forty would be a tower
-SHORTEST = 0.1  # microseconds: where the bars of calls begin
+LONGEST = 24  # maximum rows of a column
+SHORTEST = 0.1  # microseconds: the left end of the axis for calls
 ROW, COLUMN = 0.19, 5.5  # inches
 SETTINGS = {"font.size": 8, "svg.hashsalt": "tilearray", "font.family": "DejaVu Sans", "axes.axisbelow": True}
 
 
 class NoPlotError(Exception):
-    """matplotlib is missing."""
+    """matplotlib is not installed."""
 
 
 def draw(report: Row, folder: Path) -> list[Path]:
-    """Draw what the report has of layouts and calls as SVG; return the paths.
+    """Draw the layouts and calls of the report as SVG, and return the paths.
 
     Raises
     ------
@@ -56,14 +56,14 @@ def draw(report: Row, folder: Path) -> list[Path]:
         with matplotlib.rc_context(SETTINGS):
             buffer = io.BytesIO()
             picture(figures.Figure, report).savefig(buffer, format="svg", metadata={"Date": None})
-        # No line ends in a space, so that a stored picture passes for a text file.
+        # Strip trailing spaces, so that a stored picture passes checks of text files.
         text = "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().decode().splitlines())
         paths.append(write_whole(folder / f"{file_stem(report)}-{part}.svg", text))
     return paths
 
 
 def layouts(figure: Any, report: Row) -> Any:
-    """Bandwidth; a line across a bar is what the yardstick would reach in the sectors of that layout."""
+    """Draw bandwidths. A line across a bar is the yardstick's bandwidth, given the sectors of that layout."""
     yardsticks = {name: found["median"] for name, found in report["yardsticks"].items()}
     limits = [
         yardsticks[row["against"]] * row["ideal_bytes"] / row["traffic"] if row["against"] in yardsticks else None
@@ -74,14 +74,14 @@ def layouts(figure: Any, report: Row) -> Any:
 
 
 def calls(figure: Any, report: Row) -> Any:
-    """Host time, in decades: a view takes tenths of a microsecond, what compiles a kernel thousands.
+    """Draw host times on a logarithmic scale: a view takes tenths of a microsecond, a compilation takes thousands.
 
-    The line is a bare launch, which a view has no need of.
+    The line is a bare launch. A view has none.
     """
     floor = report["launch_floor"]
     limit = floor["microseconds"] if floor and floor["status"] == "ok" else None
     limits = [None if row["name"].startswith("view ") else limit for row in report["calls"]]
-    title = "host microseconds until a call returns, on a scale of decades: shorter is faster"
+    title = "host microseconds until a call returns, on a logarithmic scale: shorter is faster"
     drawn = picture(figure, report, report["calls"], "microseconds", title, limits, "a bare launch in this run")
     for panel in drawn.axes:
         panel.set_xscale("log")
@@ -93,7 +93,7 @@ def calls(figure: Any, report: Row) -> Any:
 def picture(
     figure: Any, report: Row, rows: Sequence[Row], key: str, title: str, limits: Sequence[float | None], limit: str
 ) -> Any:
-    """The rows in columns beside each other, one scale and one legend for all of them."""
+    """Draw the rows in several columns with a common scale and legend."""
     columns = -(-len(rows) // LONGEST)
     height = -(-len(rows) // columns)
     drawn = figure(figsize=(COLUMN * max(columns, 2), ROW * height + 1.3), layout="constrained", facecolor="white")
@@ -106,7 +106,7 @@ def picture(
         for at, value in lines:
             panel.plot([value, value], [at - 0.45, at + 0.45], color="black", linewidth=1, label=limit)
         panel.set_ylim(height - 0.4, -0.6)
-    panels[0].set_xlim(left=0)  # the scale of all: after the last of them has drawn
+    panels[0].set_xlim(left=0)  # the panels share the scale, so set it after all are drawn
     names = {name: handle for panel in panels for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
     drawn.legend(names.values(), names.keys(), loc="outside lower center", ncols=len(names) or 1, frameon=False)
     drawn.suptitle(f"{title}\n{caption(report)}", fontsize=9)
@@ -114,7 +114,7 @@ def picture(
 
 
 def fill(panel: Any, rows: Sequence[Row], key: str, peers: Sequence[str]) -> None:
-    """One column: tilearray's bars, every peer's marks, a name to each row."""
+    """Draw one column: tilearray's bars, every peer's marks, and the names of the rows."""
 
     def found(library: str) -> tuple[list[int], list[float]]:
         results = [row["results"].get(library, {}) for row in rows]
@@ -134,7 +134,7 @@ def fill(panel: Any, rows: Sequence[Row], key: str, peers: Sequence[str]) -> Non
 
 
 def caption(report: Row) -> str:
-    """Where, when, with what."""
+    """Return the device, the date and the versions."""
     versions = report["versions"]
     known = [f"{name} {versions[name]}" for name in versions if name.partition("-")[0] in report["libraries"]]
     small = "; a small run, which says nothing about speed" if report["size"] == "small" else ""

@@ -1,6 +1,6 @@
-"""The report of a run: what was measured, on what, with what; as JSON for programs and Markdown for people.
+"""The report of a run: the measurements, the device and the versions, as JSON for programs and Markdown for people.
 
-Nothing stands in a report that its run did not measure: what did not run says why in the place of a number.
+A report contains only measurements of its run. If a measurement is missing, the reason replaces the number.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ FAILURES = ("mismatch", "error")
 Row = Mapping[str, Any]
 
 
-# ---------------------------------------------------------------------- where it ran
+# ---------------------------------------------------------------------- environment
 
 
 def environment(device: str, clock: Any, module: str = "benchmarks") -> dict[str, Any]:
-    """Date, device, driver, versions, command and commit."""
+    """Return date, device, driver, versions, command and commit."""
     import tilearray
 
     return {
@@ -44,7 +44,7 @@ def environment(device: str, clock: Any, module: str = "benchmarks") -> dict[str
 
 
 def versions() -> dict[str, str]:
-    """The packages that are installed."""
+    """Return the versions of the installed packages."""
     found = {}
     for package in PACKAGES:
         try:
@@ -55,7 +55,7 @@ def versions() -> dict[str, str]:
 
 
 def gpu_facts(clock: GpuClock) -> dict[str, Any]:
-    """The GPU's name, its compute capability, its memory, and the versions of its driver."""
+    """Return the GPU's name, its compute capability, its memory, and the versions of its driver."""
     driver, attribute = clock.driver, clock.driver.CUdevice_attribute
     name = clock.check(driver.cuDeviceGetName(128, clock.device)).partition(b"\0")[0].decode()
     parts = [getattr(attribute, f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")]
@@ -72,7 +72,7 @@ def gpu_facts(clock: GpuClock) -> dict[str, Any]:
 
 
 def cpu_facts() -> dict[str, Any]:
-    """The processor's name and how many of its cores this process may use."""
+    """Return the processor's name and the number of cores that this process may use."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -84,7 +84,7 @@ def cpu_facts() -> dict[str, Any]:
 
 
 def without_folder(arguments: list[str]) -> list[str]:
-    """The arguments but for ``--out``: where a report was written says nothing about the figures in it.
+    """Return the arguments without ``--out``, because the folder of a report has no influence on its figures.
 
     >>> without_folder(["--device", "cuda", "--out", "/somewhere"])
     ['--device', 'cuda']
@@ -97,7 +97,7 @@ def without_folder(arguments: list[str]) -> list[str]:
 
 
 def output_of(*command: str) -> str:
-    """The first line that a command prints, or "unknown"."""
+    """Return the first line that a command prints, or "unknown"."""
     folder = Path(__file__).parent
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=20, check=True)
@@ -106,11 +106,11 @@ def output_of(*command: str) -> str:
     return (done.stdout.strip().splitlines() or ["unknown"])[0]
 
 
-# ---------------------------------------------------------------------- what went wrong
+# ---------------------------------------------------------------------- failures
 
 
 def failures(report: Row) -> list[tuple[str, str, str]]:
-    """Row, library and reason of every wrong result and of everything that raised."""
+    """Return row, library and reason of every wrong result and every error."""
     return [
         (row["name"], library, f"{found['status']}: {found['why']}")
         for row in (*report["layouts"], *report["calls"])
@@ -120,7 +120,7 @@ def failures(report: Row) -> list[tuple[str, str, str]]:
 
 
 def succeeded(report: Row) -> bool:
-    """Whether no result was wrong, and tilearray ran everything that it was asked to. A peer's refusal is its own."""
+    """Whether no result was wrong and tilearray had no error. An error of a peer does not count."""
     broken = [library == "tilearray" or why.startswith("mismatch") for _, library, why in failures(report)]
     return not any(broken) and "error" not in report["startup"] and not report["stopped"]
 
@@ -129,7 +129,7 @@ def succeeded(report: Row) -> bool:
 
 
 def markdown(report: Row) -> str:
-    """The report for people."""
+    """Return the report as Markdown."""
     parts = [heading(report)]
     if report["layouts"]:
         parts.append(layout_table(report))
@@ -139,12 +139,12 @@ def markdown(report: Row) -> str:
         parts.append(startup_table(report["startup"]))
     wrong = failures(report)
     if wrong:
-        parts.append("## What failed\n\n" + table(["row", "library", "reason"], wrong, right=()))
+        parts.append("## Failures\n\n" + table(["row", "library", "reason"], wrong, right=()))
     return "\n".join(parts)
 
 
 def provenance(report: Row, title: str = "") -> list[str]:
-    """The lines that a report begins with: where, when and with what it was measured."""
+    """Return the first lines of a report: device, date, versions, commit and command."""
     device, versions = report["device"], report["versions"]
     return [
         f"# {title}{device['name']}, {report['date']}",
@@ -162,16 +162,16 @@ def heading(report: Row) -> str:
             f"in {found['measured']} measurements of this run."
         )
     for library, why in report["copied"].items():
-        lines.append(f"{library} worked on copies of the arrays, not on the same memory: {why}.")
+        lines.append(f"{library} used copies of the arrays, not the same memory: {why}.")
     if report["size"] == "small":
-        lines.append("A small run: it shows that everything runs and is right; its figures say nothing about speed.")
+        lines.append("A small run: it shows that everything runs correctly; its figures say nothing about speed.")
     if report["stopped"]:
         lines.append(f"**The run stopped early: {report['stopped']}**")
     return "\n".join(lines) + "\n"
 
 
 def layout_table(report: Row) -> str:
-    """Bandwidth: GB/s of ideal bytes, and what tilearray reaches of the yardstick and of the fastest peer."""
+    """Return bandwidths: GB/s of ideal bytes, and tilearray's fraction of the yardstick and of the fastest peer."""
     libraries = report["libraries"]
     rows = [
         [
@@ -188,7 +188,7 @@ def layout_table(report: Row) -> str:
 
 
 def call_table(report: Row) -> str:
-    """Host time: microseconds per call until it returns."""
+    """Return host times: microseconds until a call returns."""
     libraries = report["libraries"]
     rows = [
         [
@@ -207,7 +207,7 @@ def call_table(report: Row) -> str:
 
 
 def startup_table(startup: Row) -> str:
-    """From nothing to the first result, in milliseconds."""
+    """Return the times from the start of a process to the first result, in milliseconds."""
     if "error" in startup:
         return f"## Start-up\n\nNot measured: {startup['error']}\n"
     steps = list(startup["cold"])
@@ -216,9 +216,9 @@ def startup_table(startup: Row) -> str:
 
 
 def cell(found: Row | None, text: Callable[[Row], str], otherwise: str | None = None) -> str:
-    """A number where there is one, else why there is none."""
+    """Return a number, or the reason why there is none."""
     if found is None:
-        return "not asked for"
+        return "not requested"
     if found["status"] == "ok":
         return text(found)
     return found["status"] if otherwise is None else otherwise
@@ -229,7 +229,7 @@ def best_peer(row: Row) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] | None = None) -> str:
-    """A Markdown table that reads as well in a terminal; all columns but the first are flush right.
+    """Return a Markdown table that is also readable in a terminal. All columns except the first are flush right.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 
 
 def file_stem(report: Row) -> str:
-    """The name of a report's files, without extension.
+    """Return the name of a report's files, without extension.
 
     Examples
     --------
@@ -269,9 +269,9 @@ def file_stem(report: Row) -> str:
 
 
 def write(report: Row, folder: Path, text: str | None = None, part: str = "") -> list[Path]:
-    """Write the report's two files, each whole or not at all; return their paths.
+    """Write the report's two files atomically, and return their paths.
 
-    A report of another kind brings its own Markdown, and the part of the name that tells it apart.
+    A report of another kind passes its own Markdown, and a part of the file name that identifies it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stem = file_stem(report) + part
@@ -283,7 +283,7 @@ def write(report: Row, folder: Path, text: str | None = None, part: str = "") ->
 
 
 def write_whole(path: Path, text: str) -> Path:
-    """Write a text file, whole or not at all; return its path."""
+    """Write a text file atomically, and return its path."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         unfinished.write_text(text, encoding="utf-8")

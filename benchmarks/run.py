@@ -1,12 +1,12 @@
-"""The measurements: for every row of the tables and every library, check, then time.
+"""The measurements: for every row of the tables and every library, check the result, then time it.
 
-Everything here returns plain dictionaries, the rows of the report. An outcome's ``status`` is one of
+All functions return plain dictionaries, the rows of the report. An outcome's ``status`` is one of
 
     ok              timed; the result was right
     mismatch        the result was wrong, and was not timed
-    error           the library raised; ``why`` says what
-    not supported, arrays are immutable, ...   known beforehand: the library cannot do this row's work
-    not installed, ...   the library does not run here
+    error           the library raised an error; ``why`` contains it
+    not supported, arrays are immutable, ...   the adapter declares that the library cannot do this row's work
+    not installed, ...   the library does not run on this machine
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ TURNS = 5
 
 @dataclass
 class Session:
-    """What a run has at hand.
+    """The resources of a run.
 
     Attributes
     ----------
     size : str
         One of `cases.SIZES`.
     libraries, missing : dict
-        Those that run here, and why the others do not.
+        The libraries that run on this machine, and the reasons why others do not.
     owner : Library
-        Makes the arrays.
+        The library that makes the arrays.
     clock : HostClock or GpuClock
     effort : Effort
     """
@@ -56,25 +56,24 @@ class Session:
     fills: list[float] = field(default_factory=list[float])
 
     def release(self) -> None:
-        """Give everybody's unused memory back."""
+        """Release the unused memory of all libraries."""
         self.clock.synchronize()
         for library in (*self.libraries.values(), self.owner):
             library.release()
 
 
 def attempted(session: Session, measure: Callable[[Library], Outcome]) -> dict[str, Outcome]:
-    """An outcome of every library, whatever it raises."""
+    """Return an outcome for every library, also if it raises an error."""
     missing: dict[str, Outcome] = {name: {"status": why} for name, why in session.missing.items()}
     return missing | {name: outcome_of(measure, library) for name, library in session.libraries.items()}
 
 
 def outcome_of(measure: Callable[[Library], Outcome], library: Library) -> Outcome:
-    """The outcome of one library."""
     try:
         return measure(library)
     except check.MismatchError as error:
         return {"status": "mismatch", "why": str(error)}
-    except Exception as error:  # a library's own; the run goes on, and the report says so
+    except Exception as error:  # any error of a library; the run continues, and the report contains the error
         text = (str(error).strip() or "no message").splitlines()[0]
         return {"status": "error", "why": f"{type(error).__name__}: {text}"}
 
@@ -83,7 +82,7 @@ def outcome_of(measure: Callable[[Library], Outcome], library: Library) -> Outco
 
 
 def run_case(session: Session, case: Case) -> dict[str, Any]:
-    """One kernel by every library."""
+    """Measure one kernel with every library."""
     known = cases.shapes(session.size)
     arrays = {
         name: session.owner.random(known[name], dtype, SEED + position)
@@ -103,7 +102,7 @@ def run_case(session: Session, case: Case) -> dict[str, Any]:
 
 
 def time_case(session: Session, case: Case, library: Library, arrays: Mapping[str, Any]) -> Outcome:
-    """One kernel by one library: check, then time."""
+    """Check and time one kernel with one library."""
     refused = library.refuses(case)
     if refused:
         return {"status": refused}
@@ -127,7 +126,7 @@ def time_case(session: Session, case: Case, library: Library, arrays: Mapping[st
 
 
 def run_cases(session: Session, chosen: Sequence[Case]) -> Iterator[dict[str, Any]]:
-    """Rows of kernels, with the yardsticks measured before each; their fractions are added by `finish`."""
+    """Yield rows of kernels. Measure the yardsticks before each row; `finish` adds the fractions."""
     shape = cases.shapes(session.size)["a"]
     source, target = (session.owner.random(shape, "float32", SEED + position) for position in range(2))
     nbytes = source.nbytes
@@ -151,7 +150,7 @@ def finish(session: Session, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def rank(row: dict[str, Any]) -> None:
-    """Name the fastest peer, and its time as a multiple of tilearray's (above 1: tilearray is faster)."""
+    """Add the name of the fastest peer, and its time as a multiple of tilearray's (above 1: tilearray is faster)."""
     timed = {name: found["seconds"] for name, found in row["results"].items() if found["status"] == "ok"}
     ours = timed.pop("tilearray", None)
     if ours is not None and timed:
@@ -167,9 +166,9 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def run_call(session: Session, call: Call) -> dict[str, Any]:
-    """The host time of one small operation by every library.
+    """Measure the host time of one small operation with every library.
 
-    They take turns, so that what slows the machine for a moment slows more than one of them.
+    The libraries take turns, so that a disturbance of the machine does not affect only one of them.
     """
     timers: dict[Library, HostTimer] = {}
     results = attempted(session, lambda library: check_and_prepare(session, call, library, timers))
@@ -185,14 +184,14 @@ def run_call(session: Session, call: Call) -> dict[str, Any]:
 
 
 def time_call(timer: HostTimer, batches: int, library: Library) -> Outcome:
-    """The host time of one small operation by one library, after one more turn."""
+    """Return the host time of one small operation with one library, after one more turn."""
     with library.active():
         timing = timer.measure(batches)
     return {"status": "ok", **timing.as_dict(), "microseconds": timing.seconds * 1e6}
 
 
 def check_and_prepare(session: Session, call: Call, library: Library, timers: dict[Library, HostTimer]) -> Outcome:
-    """See that a small operation of one library gives what it should, and add its timer."""
+    """Check the result of a small operation with one library, and add its timer."""
     refused = library.refuses(call)
     if refused:
         return {"status": refused}
@@ -219,7 +218,7 @@ def small_data() -> dict[str, np.ndarray]:
 def fresh_batches(
     call: Call, array: Callable[[cases.Shape], Any], effort: Effort, operands: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
-    """Names for one batch after another, no shape twice."""
+    """Yield the names for each batch. No shape occurs twice."""
     for start in itertools.count(0, effort.calls):
         xs, ys = cases.FRESH[call.name](array, start, effort.calls)
         yield {**operands, "xs": iter(xs), "ys": iter(ys)}
@@ -228,7 +227,7 @@ def fresh_batches(
 def check_call(
     timed: Call, call: Call, library: Library, operands: Mapping[str, Any], data: Mapping[str, np.ndarray]
 ) -> None:
-    """Raise MismatchError unless what is timed gives what NumPy gives of the row as it stands in the table."""
+    """Raise MismatchError unless the timed statement gives NumPy's result for the row of the table."""
     if call.fresh:
         x, y = next(operands["xs"]), next(operands["ys"])
         wanted, got = library.to_numpy(x) + library.to_numpy(y), operands["add"](x, y)
@@ -237,7 +236,7 @@ def check_call(
         got = evaluated(timed, dict(operands))
     values = np.asarray(library.to_numpy(got))
     if values.shape != wanted.shape or not np.allclose(values, wanted, rtol=1e-6, atol=0):
-        raise check.MismatchError(f"{call.statement} is not what NumPy gives")
+        raise check.MismatchError(f"{call.statement} differs from NumPy")
 
 
 def evaluated(call: Call, names: dict[str, Any]) -> Any:
@@ -247,7 +246,7 @@ def evaluated(call: Call, names: dict[str, Any]) -> Any:
 
 
 def launch_floor(session: Session) -> Outcome | None:
-    """Host time of a launch with nothing around it; where the driver cannot compile PTX there is none."""
+    """Return the host time of a bare launch, or an error if the driver cannot compile PTX."""
     try:
         names = session.clock.launcher()
     except DriverError as error:

@@ -1,9 +1,9 @@
-"""How long it takes from nothing to the first result: each number from a process of its own.
+"""The time from the start of a process to the first result. Each number comes from its own process.
 
-A child imports NumPy, then tilearray; on a GPU it imports the driver's bindings and makes the context, which everybody
-on a GPU pays for; it moves an array there, and adds. With an empty cache folder the first addition compiles (cold);
-the next child finds what the first one left (warm). ``python -m benchmarks.startup DEVICE`` is the child: it prints its
-seconds as JSON.
+A child process imports NumPy, then tilearray. On a GPU it imports the driver's bindings and makes the context, a cost
+that every GPU library has. Then it moves an array to the device, and adds. With an empty cache folder the first
+addition compiles (cold). The next child finds the compiled kernel (warm). ``python -m benchmarks.startup DEVICE`` is
+the child: it prints its seconds as JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TIMEOUT = 120
 
 
 def measure(device: str, starts: int) -> dict[str, dict[str, float] | str]:
-    """Median seconds of every step, cold and warm; where a child fails, its last line."""
+    """Return the median seconds of every step, cold and warm; or the last line of a child that failed."""
     found: dict[str, list[dict[str, float]]] = {"cold": [], "warm": []}
     try:
         for _ in range(starts):
@@ -39,17 +39,17 @@ def measure(device: str, starts: int) -> dict[str, dict[str, float] | str]:
 
 
 def child(device: str, cache: str) -> dict[str, float]:
-    """One start in a process of its own."""
+    """Run one start in its own process."""
     paths = [str(ROOT), str(ROOT / "backend"), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TILEARRAY_CACHE_DIR": cache}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled to bytecode
     command = [sys.executable, "-m", "benchmarks.startup", device]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=True)
     return json.loads(done.stdout)
 
 
 def steps(device: str) -> dict[str, float]:
-    """The seconds of each step in this process, which must not have done any of them."""
+    """Return the seconds of each step in this process, which must not have run any of them before."""
     marks = [time.perf_counter()]
 
     import numpy as np

@@ -1,10 +1,10 @@
-"""Clocks. Kernels are timed by the device, calls by the host.
+"""Clocks. The device times kernels, and the host times calls.
 
-`HostClock` and `GpuClock` answer the same questions: seconds of a number of calls, and what this machine can do at
-best: a copy, a fill, a bare launch. On a GPU those are plain driver calls, so that no library is its own yardstick:
-events on the legacy default stream around N calls, ``cuMemcpyDtoDAsync``, ``cuMemsetD32Async``, and ``cuLaunchKernel``
-with arguments packed beforehand. A result is a median of batches, with the fastest and slowest batch beside it. The
-arrays of a full run are far larger than the L2 cache, so nothing has to flush it.
+`HostClock` and `GpuClock` have the same interface: the seconds of a number of calls, and the yardsticks of the machine
+(a copy, a fill, a bare launch). On a GPU these use driver calls, so that no library is its own yardstick: events on the
+legacy default stream around N calls, ``cuMemcpyDtoDAsync``, ``cuMemsetD32Async``, and ``cuLaunchKernel`` with arguments
+packed beforehand. A result is the median of batches, with the fastest and the slowest batch. The arrays of a full run
+are far larger than the L2 cache, so it is not flushed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per call: the median of `batches` batches of `calls` calls, and the best and worst of them."""
+    """Seconds per call: the median of `batches` batches of `calls` calls, and the best and the worst batch."""
 
     seconds: float
     best: float
@@ -42,7 +42,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: seconds and batches of a kernel, batches and calls of a small operation, starts."""
+    """The extent of a measurement: seconds and batches of a kernel, batches and calls of a small operation, starts."""
 
     seconds: float
     batches: int
@@ -51,12 +51,12 @@ class Effort:
     starts: int
 
 
-LONGEST = 2.0  # seconds that a statement is measured for: some libraries take milliseconds for a new shape
+LONGEST = 2.0  # maximum seconds for a statement: some libraries take milliseconds for a new shape
 EFFORTS = {"full": Effort(0.15, 11, 50, 200, 3), "host": Effort(0.1, 5, 50, 200, 3), "small": Effort(0.0, 2, 2, 10, 1)}
 
 
 class HostClock:
-    """The host: a call has run when it returns."""
+    """The clock of the host: a call is complete when it returns."""
 
     ordered = True
 
@@ -64,22 +64,22 @@ class HostClock:
         self.numpy: Any = importlib.import_module("numpy")
 
     def seconds(self, call: Call, count: int) -> float:
-        """Seconds of `count` calls together."""
-        return seconds_to_the_end(self, call, count)
+        """Return the total seconds of `count` calls."""
+        return seconds_to_completion(self, call, count)
 
     def synchronize(self) -> None:
-        """Wait until all work is done."""
+        """Do nothing: the host has no work in flight."""
 
     def copier(self, target: Any, source: Any) -> Call:
-        """The plain copy of one array into another."""
+        """Return a function that copies one array to another."""
         return lambda: self.numpy.copyto(target, source)
 
     def filler(self, target: Any) -> Call:
-        """The plain fill of an array with zeros."""
+        """Return a function that fills an array with zeros."""
         return lambda: target.fill(0)
 
     def launcher(self) -> Mapping[str, Any] | None:
-        """The bare launch as a statement's names, for `host_timing`; None where nothing is launched."""
+        """Return the names in the statement `LAUNCH` for `host_timing`, or None if the device has no launches."""
         return None
 
 
@@ -96,27 +96,27 @@ EMPTY_KERNEL = b"""
 
 
 class GpuClock:
-    """One GPU, by its driver, in the primary context that all libraries share."""
+    """The clock of one GPU: its driver, in the primary context that all libraries share."""
 
     def __init__(self, index: int = 0) -> None:
         self.driver: Any = importlib.import_module("cuda.bindings.driver")
         try:
             self.check(self.driver.cuInit(0))
-        except RuntimeError as error:  # the bindings' own, where there is no driver library, or ours
-            raise DriverError(f"no GPU here: cuInit failed ({error}); write --device cpu") from error
+        except RuntimeError as error:  # from the bindings without a driver library, or from `check`
+            raise DriverError(f"no GPU available: cuInit failed ({error}); write --device cpu") from error
         self.device = self.check(self.driver.cuDeviceGet(index))
         self.check(self.driver.cuCtxSetCurrent(self.check(self.driver.cuDevicePrimaryCtxRetain(self.device))))
         self.start, self.stop = (self.check(self.driver.cuEventCreate(0)) for _ in range(2))
 
     def check(self, answer: tuple[Any, ...]) -> Any:
-        """A driver call's value, or DriverError."""
+        """Return the value of a driver call, or raise DriverError."""
         status, *values = answer
         if int(status):
-            raise DriverError(f"{status!r} from the driver; see its name in the CUDA driver API reference")
+            raise DriverError(f"the driver returned {status!r}; look it up in the CUDA driver API reference")
         return values[0] if values else None
 
     def seconds(self, call: Call, count: int) -> float:
-        """Seconds between an event before and an event after `count` calls."""
+        """Return the seconds between an event before and an event after `count` calls."""
         self.check(self.driver.cuEventRecord(self.start, 0))
         for _ in range(count):
             call()
@@ -125,21 +125,21 @@ class GpuClock:
         return self.check(self.driver.cuEventElapsedTime(self.start, self.stop)) / 1e3
 
     def synchronize(self) -> None:
-        """Wait until all work of all libraries is done."""
+        """Wait until all work of all libraries is complete."""
         self.check(self.driver.cuCtxSynchronize())
 
     def copier(self, target: Any, source: Any) -> Call:
-        """The driver's copy of one array into another."""
+        """Return a function that copies one array to another by a driver call."""
         places, nbytes = (pointer(target), pointer(source)), source.nbytes
         return lambda: self.check(self.driver.cuMemcpyDtoDAsync(*places, nbytes, 0))
 
     def filler(self, target: Any) -> Call:
-        """The driver's fill of an array with zeros."""
+        """Return a function that fills an array with zeros by a driver call."""
         place, words = pointer(target), target.nbytes // 4
         return lambda: self.check(self.driver.cuMemsetD32Async(place, 0, words, 0))
 
     def launcher(self) -> Mapping[str, Any]:
-        """The bare launch of an empty kernel with four parameters, packed beforehand."""
+        """Return the names in `LAUNCH`: an empty kernel with four parameters, packed beforehand."""
         module = self.check(self.driver.cuModuleLoadData(EMPTY_KERNEL + b"\0"))
         function = self.check(self.driver.cuModuleGetFunction(module, b"empty"))
         values = (ctypes.c_uint64 * 4)()
@@ -152,22 +152,23 @@ LAUNCH = "launch(f, 1, 1, 1, 128, 1, 1, 0, 0, frame, 0)"
 
 
 def pointer(array: Any) -> int:
-    """Where a GPU array of any library begins."""
+    """Return the address of a GPU array of any library."""
     return array.__cuda_array_interface__["data"][0]
 
 
 def open_clock(device: str) -> Any:
-    """The clock of a device: "cpu" or "cuda"."""
+    """Return the clock of a device, "cpu" or "cuda"."""
     return GpuClock() if device == "cuda" else HostClock()
 
 
 def kernel_timing(clock: Any, call: Call, effort: Effort, wait: Callable[[Any], None] | None = None) -> Timing:
-    """Seconds of a call on the device, of as many calls as `effort` has time for.
+    """Return the seconds of a call on the device. `effort` limits the number of calls.
 
-    What the default stream does not order has a `wait` for its last result, and is timed by the host to its end.
+    A library that the default stream does not order gives a function `wait` for its last result. The host then times
+    the calls until they are complete.
     """
-    once = partial(seconds_to_the_end, clock, wait=wait) if wait else clock.seconds
-    once(call, 2)  # memory and kernels are there now
+    once = partial(seconds_to_completion, clock, wait=wait) if wait else clock.seconds
+    once(call, 2)  # allocates memory and compiles kernels
     longest = max(once(call, 1), 1e-7)
     count = min(max(int(effort.seconds / effort.batches / longest), 1), 100)
     batches = []
@@ -177,8 +178,8 @@ def kernel_timing(clock: Any, call: Call, effort: Effort, wait: Callable[[Any], 
     return Timing.of(batches, count)
 
 
-def seconds_to_the_end(clock: Any, call: Call, count: int, wait: Callable[[Any], None] | None = None) -> float:
-    """Seconds of `count` calls until the device has done them, by the host's clock."""
+def seconds_to_completion(clock: Any, call: Call, count: int, wait: Callable[[Any], None] | None = None) -> float:
+    """Return the seconds of `count` calls until the device has completed them, by the host's clock."""
     started = time.perf_counter()
     result = None
     for _ in range(count):
@@ -190,9 +191,9 @@ def seconds_to_the_end(clock: Any, call: Call, count: int, wait: Callable[[Any],
 
 
 class HostTimer:
-    """The host time of a statement, submission only: the device is waited for between batches.
+    """Measures the host time of a statement, submission only: it waits for the device between batches.
 
-    Every batch of `calls` calls takes its names from `names` anew, as local variables of `timeit`'s loop.
+    Every batch of `calls` calls takes new names from `names`, as local variables of `timeit`'s loop.
     """
 
     def __init__(self, clock: Any, statement: str, names: Iterator[Mapping[str, Any]], calls: int) -> None:
@@ -201,7 +202,7 @@ class HostTimer:
         self.spent = 0.0
 
     def measure(self, count: int) -> Timing:
-        """Run one batch to warm up and `count` others; fewer if the statement has had its time. All are counted."""
+        """Run one batch to warm up and `count` others, or fewer at the time limit. Return the timing of all so far."""
         for number in range(count + 1):
             if self.batches and self.spent > LONGEST:
                 break
@@ -216,5 +217,5 @@ class HostTimer:
 
 
 def host_timing(clock: Any, statement: str, names: Iterator[Mapping[str, Any]], effort: Effort) -> Timing:
-    """Seconds of host time of a statement that is measured by itself."""
+    """Return the host time of a single statement."""
     return HostTimer(clock, statement, names, effort.calls).measure(effort.call_batches)

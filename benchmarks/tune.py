@@ -1,8 +1,8 @@
-"""Tile sizes, tried one after the other on a GPU: ``python -m benchmarks.tune [CASE ...] [--out FILE]``.
+"""Try tile sizes on a GPU: ``python -m benchmarks.tune [CASE ...] [--out FILE]``.
 
-Each case is a sum over a layout, or a copy out of one. Its kernel is made with each candidate in the place of what
-`tilearray_cuda.kernels.schedules.tile_sizes` says, compiled in parallel, and timed beside the copy. The fastest are printed; what is chosen
-goes into the tables of that module by hand.
+Each case is a sum or a copy over a layout. Its kernel is generated with each candidate in place of the size in
+`tilearray_cuda.kernels.schedules.tile_sizes`, compiled in parallel, and timed beside a plain copy. The command prints
+the fastest candidates. You enter the chosen sizes in the tables of that module by hand.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ N = 16384
 WARM, ROUNDS, CALLS = 2, 5, 6
 
 Shape = tuple[int, ...]
-SQUARE, ODD, TURNED = (N, N), (N - 1, N + 1), (N + 1, N - 1)
+SQUARE, ODD, ODD_TRANSPOSED = (N, N), (N - 1, N + 1), (N + 1, N - 1)
 
 
 class Case(NamedTuple):
-    """Shapes of arrays, the views of them that are added (or of one that is copied), dtypes, and the tiles to try."""
+    """Shapes of arrays, the function that makes their views (two are added, one is copied), dtypes and tiles."""
 
     shapes: tuple[Shape, ...]
     views: Callable[..., tuple[Any, ...]]
@@ -46,22 +46,22 @@ class Case(NamedTuple):
 
 
 def plain(x: Any, y: Any) -> tuple[Any, Any]:
-    """The arrays as they are."""
+    """Return the arrays unchanged."""
     return x, y
 
 
-def turned(x: Any, y: Any) -> tuple[Any, Any]:
-    """The second one transposed."""
+def transposed(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return the arrays, the second one transposed."""
     return x, y.T
 
 
 def copied(x: Any) -> tuple[Any]:
-    """The transpose of one array."""
+    """Return the transpose of one array."""
     return (x.T,)
 
 
 def tiles(rows: Shape, columns: Shape, warps: Shape, least: int = 1, most: int = 256) -> list[Tile]:
-    """Every tile of these sizes of which a thread has no fewer elements and no more."""
+    """Return all tiles of these sizes in which a thread has from `least` to `most` elements."""
     found = [Tile(*sizes) for sizes in itertools.product(rows, columns, warps)]
     return [tile for tile in found if least <= tile.of_a_thread <= most]
 
@@ -81,12 +81,12 @@ CASES = {
     "sliced": Case((SQUARE, SQUARE), lambda x, y: (x[:, 1:], y[:, 1:]), ("uint8", "float16", "float32"), ROWS),
     "shifted": Case(((N * N,), (N * N,)), lambda x, y: (x[1:], y[1:]), ("uint8", "float16"), BLOCKS),
     "cube": Case(((512, 1, 512), (1, 512, 1)), plain, ("float32",), [*BLOCKS[3:], Tile(2, 512, 4), Tile(4, 256, 4)]),
-    "transposed": Case((SQUARE, SQUARE), turned, ("float16", "float32", "complex64"), SQUARES),
-    "transposed bytes": Case((SQUARE, SQUARE), turned, ("uint8",), SQUARES),
-    "transposed pairs": Case((SQUARE, SQUARE), turned, ("complex128",), SMALL_SQUARES),
-    "odd": Case((ODD, TURNED), turned, ("uint8", "float16", "float32", "complex64"), SQUARES),
+    "transposed": Case((SQUARE, SQUARE), transposed, ("float16", "float32", "complex64"), SQUARES),
+    "transposed bytes": Case((SQUARE, SQUARE), transposed, ("uint8",), SQUARES),
+    "transposed pairs": Case((SQUARE, SQUARE), transposed, ("complex128",), SMALL_SQUARES),
+    "odd": Case((ODD, ODD_TRANSPOSED), transposed, ("uint8", "float16", "float32", "complex64"), SQUARES),
     "copied": Case((SQUARE,), copied, ("uint8", "float16", "float32", "float64", "complex128"), LARGE),
-    "odd copied": Case((TURNED,), copied, ("uint8", "float16", "float32", "float64", "complex128"), LARGE),
+    "odd copied": Case((ODD_TRANSPOSED,), copied, ("uint8", "float16", "float32", "float64", "complex128"), LARGE),
     "box": Case(
         ((800, 400, 900), (900, 400, 800)), lambda x, y: (x, y.permute_dims(2, 1, 0)), ("float32", "float16"), SQUARES
     ),
@@ -100,7 +100,7 @@ CASES = {
 
 
 class Operation(NamedTuple):
-    """The result and the operands of a case in one dtype, and what is known of its kernel."""
+    """The result and the operands of a case in one dtype, its loop, and the spec of its kernel."""
 
     arrays: tuple[Any, ...]
     loop: Loop
@@ -108,7 +108,7 @@ class Operation(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """What an ideal kernel moves."""
+        """The number of bytes that an ideal kernel moves."""
         return sum(min(x.nbytes, x._buffer.nbytes) for x in self.arrays)
 
 
@@ -126,7 +126,7 @@ def operation_of(case: Case, dtype: str) -> Operation:
 
 
 def source_with(spec: KernelSpec, tile: Tile | None, arch: int) -> Source:
-    """The kernel's source with another tile; None for the one of the tables."""
+    """Return the kernel's source with the given tile, or with the tile of the tables if it is None."""
     if tile is None:
         return generate(spec, arch)
     original = source.tile_of
@@ -138,7 +138,7 @@ def source_with(spec: KernelSpec, tile: Tile | None, arch: int) -> Source:
 
 
 def compiled(source: Source, arch: int) -> disk_cache.Cubin | None:
-    """A worker's task; None for what the compiler refuses."""
+    """Compile a source, in a worker process. Return None if the compiler fails."""
     try:
         return cubin_of(source, arch)
     except Exception:
@@ -146,7 +146,7 @@ def compiled(source: Source, arch: int) -> disk_cache.Cubin | None:
 
 
 def seconds(call: Callable[[], Any]) -> float:
-    """The median time of a call on the GPU."""
+    """Return the median time of a call on the GPU."""
     for _ in range(WARM):
         call()
     stream, found = ta.cuda.current_stream(), list[float]()
@@ -162,14 +162,14 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def copy_rate() -> float:
-    """Bytes a second of a copy of a gigabyte, both ways counted."""
+    """Return the bytes per second of a copy of a gigabyte, counting reads and writes."""
     x = ta.zeros(2**28, dtype="float32", device="cuda")
     y = ta.empty_like(x)
     return 2 * x.nbytes / seconds(lambda: ta.positive(x, out=y))
 
 
 def measured(name: str, dtype: str, cubins: list[disk_cache.Cubin | None], first: int, send: Any) -> None:
-    """Time the candidates of a case from one on, in a process of its own: a kernel that faults ends it."""
+    """Time the candidates of a case, starting at `first`, in a separate process, which a faulting kernel ends."""
     device: Any = ta.devices()[0].backend
     given, rate = operation_of(CASES[name], dtype), copy_rate()
     for position, tile in list(enumerate([None, *CASES[name].tiles]))[first:]:
@@ -182,7 +182,7 @@ def measured(name: str, dtype: str, cubins: list[disk_cache.Cubin | None], first
 
 
 def rates(name: str, dtype: str, cubins: list[disk_cache.Cubin | None]) -> dict[int, float]:
-    """The part of the copy's rate by candidate; those that fault are told and left out."""
+    """Return the fraction of the copy's rate by candidate. Report candidates that fault, and omit them."""
     context, found, first = multiprocessing.get_context("spawn"), dict[int, float](), 0
     while True:
         receive, send = context.Pipe(duplex=False)
@@ -204,7 +204,7 @@ def rates(name: str, dtype: str, cubins: list[disk_cache.Cubin | None]) -> dict[
 
 
 def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, Any]]:
-    """Each case and dtype, with the candidates from the fastest, by their part of the copy's rate."""
+    """Yield each case and dtype with its fastest candidates and their fractions of the copy's rate."""
     arch: int = ta.devices()[0].backend.arch  # type: ignore[attr-defined]
     for name in names:
         for dtype in CASES[name].dtypes:
@@ -221,7 +221,7 @@ def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, A
 
 
 def timed(device: Any, given: Operation, source: Source, cubin: disk_cache.Cubin) -> float:
-    """Bytes a second of a kernel; 0 where the device does not take it."""
+    """Return the bytes per second of a kernel, or 0 if the device cannot load it."""
     try:
         made = kernel.Kernel(given.spec, source, launch.load_function(device, cubin))
     except RuntimeError:
@@ -232,10 +232,10 @@ def timed(device: Any, given: Operation, source: Source, cubin: disk_cache.Cubin
 
 
 def main() -> None:
-    """Run the cases that are named, or all."""
+    """Run the named cases, or all."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tune", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}")
-    parser.add_argument("--out", help="a file for what was found, as JSON")
+    parser.add_argument("cases", nargs="*", help=f"any of {', '.join(CASES)} (default: all)")
+    parser.add_argument("--out", help="a JSON file for the results")
     options = parser.parse_args()
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         found = list(results(options.cases or list(CASES), pool))

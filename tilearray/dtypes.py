@@ -1,14 +1,14 @@
-"""The dtype table: one row per dtype, and everything that is asked about a dtype is read from its row.
+"""The dtype table: one row per dtype. The library reads every fact about a dtype from its row.
 
-A dtype *is* an ``np.dtype`` instance, NumPy's or ml_dtypes'. There is no class of our own, because clients compare,
-hash and inspect what they get, and NumPy, CuPy and JAX share these objects already. What such an object does not know,
-or says wrongly (bfloat16 has kind 'V', float8_e5m2 has kind 'f' and the others have not), stands in `DTypeInfo`.
+A dtype *is* an ``np.dtype`` instance, NumPy's or ml_dtypes'. The library has no dtype class of its own, because clients
+compare, hash and inspect dtypes, and NumPy, CuPy and JAX already share these objects. `DTypeInfo` holds the facts that
+such an object lacks or states wrongly: bfloat16 has kind 'V', and float8_e5m2 alone of the 8-bit floats has kind 'f'.
 
-Arithmetic is defined for the dtypes of `ARITHMETIC`. Those of `STORAGE_ONLY` can be viewed, copied and cast.
+Arithmetic is defined for the dtypes of `ARITHMETIC`. The dtypes of `STORAGE_ONLY` can be viewed, copied and cast.
 
-Whatever names a dtype enters through `as_dtype`, which returns the table's own object (so that identity implies
-equality) or says why there is none. It recognises dtypes of torch, Triton and JAX by where their class is defined, and
-so never imports a framework.
+Every dtype that a caller writes passes through `as_dtype`. It returns the table's own object, so equal dtypes are
+identical, or it raises an error that gives the reason. It recognises dtypes of torch, Triton and JAX by the module
+that defines their class, and so never imports a framework.
 """
 
 from __future__ import annotations
@@ -25,27 +25,62 @@ from tilearray.errors import DTypeError
 
 Kind = Literal["bool", "int", "uint", "float", "complex"]
 
+KIND_NAMES: Final[dict[Kind, str]] = {
+    "bool": "bool",
+    "int": "signed integer",
+    "uint": "unsigned integer",
+    "float": "float",
+    "complex": "complex",
+}
+"""The kinds in words, for error messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class FloatFormat:
+    """The format of a floating-point dtype. A code is the bits of a value as an unsigned integer.
+
+    The backends import nothing of the library, so the CUDA backend has its own table of the formats that it converts.
+
+    Attributes
+    ----------
+    mantissa : int
+        The number of mantissa bits, without the implicit leading bit.
+    bias : int
+        The bias of the exponent.
+    largest : int
+        The code of the largest finite value.
+    infinity : int or None
+        The code of +inf; None if the format has no infinity.
+    """
+
+    mantissa: int
+    bias: int
+    largest: int
+    infinity: int | None
+
 
 @dataclass(frozen=True, slots=True)
 class DTypeInfo:
-    """What the library knows of one dtype.
+    """The facts about one dtype.
 
     Attributes
     ----------
     name : str
-        The name under which `as_dtype` finds it.
+        The name by which `as_dtype` finds the dtype.
     dtype : numpy.dtype
         The dtype itself.
     kind : {"bool", "int", "uint", "float", "complex"}
-        Signed and unsigned integers apart; every real floating-point format is "float".
+        The kind. Signed and unsigned integers are different kinds; every real floating-point format is "float".
     bits : int
-        The width of a value. It is ``8 * dtype.itemsize`` but for float4_e2m1fn: 4 bits, stored in a byte.
+        The width of a value. It is ``8 * dtype.itemsize``, except for float4_e2m1fn: 4 bits, stored in a byte.
     triton : str or None
-        The name in Triton's signatures; None where Triton has no such dtype.
+        The name in Triton's signatures; None if Triton does not have the dtype.
     dlpack : tuple of int
         DLPack's type code and bits.
     arithmetic : bool
-        False where a dtype is for storage only.
+        False if the dtype is for storage only.
+    format : FloatFormat or None
+        The floating-point format; None for all other kinds.
     """
 
     name: str
@@ -55,14 +90,28 @@ class DTypeInfo:
     triton: str | None
     dlpack: tuple[int, int]
     arithmetic: bool
+    format: FloatFormat | None
 
 
 def _row(
-    scalar_type: Any, kind: Kind, triton: str | None, dlpack_code: int, *, bits: int = 0, arithmetic: bool = True
+    scalar_type: Any,
+    kind: Kind,
+    triton: str | None,
+    dlpack_code: int,
+    format: FloatFormat | None = None,
+    *,
+    bits: int = 0,
+    arithmetic: bool = True,
 ) -> DTypeInfo:
     dtype = np.dtype(scalar_type)
     bits = bits or 8 * dtype.itemsize
-    return DTypeInfo(dtype.name, dtype, kind, bits, triton, (dlpack_code, bits), arithmetic)
+    return DTypeInfo(dtype.name, dtype, kind, bits, triton, (dlpack_code, bits), arithmetic, format)
+
+
+def _storage(
+    scalar_type: Any, triton: str | None, dlpack_code: int, format: FloatFormat, *, bits: int = 0
+) -> DTypeInfo:
+    return _row(scalar_type, "float", triton, dlpack_code, format, bits=bits, arithmetic=False)
 
 
 # DLPack's type codes: DLDataTypeCode in dlpack.h, version 1.1.
@@ -76,52 +125,72 @@ _TABLE: Final = (
     _row(np.uint16, "uint", "u16", 1),
     _row(np.uint32, "uint", "u32", 1),
     _row(np.uint64, "uint", "u64", 1),
-    _row(ml_dtypes.float8_e4m3fn, "float", "fp8e4nv", 10),
-    _row(ml_dtypes.float8_e5m2, "float", "fp8e5", 12),
-    _row(np.float16, "float", "fp16", 2),
-    _row(ml_dtypes.bfloat16, "float", "bf16", 4),
-    _row(np.float32, "float", "fp32", 2),
-    _row(np.float64, "float", "fp64", 2),
+    _row(ml_dtypes.float8_e4m3fn, "float", "fp8e4nv", 10, FloatFormat(3, 7, 0x7E, None)),
+    _row(ml_dtypes.float8_e5m2, "float", "fp8e5", 12, FloatFormat(2, 15, 0x7B, 0x7C)),
+    _row(np.float16, "float", "fp16", 2, FloatFormat(10, 15, 0x7BFF, 0x7C00)),
+    _row(ml_dtypes.bfloat16, "float", "bf16", 4, FloatFormat(7, 127, 0x7F7F, 0x7F80)),
+    _row(np.float32, "float", "fp32", 2, FloatFormat(23, 127, 0x7F7F_FFFF, 0x7F80_0000)),
+    _row(np.float64, "float", "fp64", 2, FloatFormat(52, 1023, 0x7FEF_FFFF_FFFF_FFFF, 0x7FF0_0000_0000_0000)),
     _row(np.complex64, "complex", None, 5),
     _row(np.complex128, "complex", None, 5),
-    _row(ml_dtypes.float8_e3m4, "float", None, 7, arithmetic=False),
-    _row(ml_dtypes.float8_e4m3, "float", None, 8, arithmetic=False),
-    _row(ml_dtypes.float8_e4m3b11fnuz, "float", None, 9, arithmetic=False),
-    _row(ml_dtypes.float8_e4m3fnuz, "float", "fp8e4b8", 11, arithmetic=False),
-    _row(ml_dtypes.float8_e5m2fnuz, "float", "fp8e5b16", 13, arithmetic=False),
-    _row(ml_dtypes.float8_e8m0fnu, "float", None, 14, arithmetic=False),
-    _row(ml_dtypes.float4_e2m1fn, "float", None, 17, bits=4, arithmetic=False),
+    _storage(ml_dtypes.float8_e3m4, None, 7, FloatFormat(4, 3, 0x6F, 0x70)),
+    _storage(ml_dtypes.float8_e4m3, None, 8, FloatFormat(3, 7, 0x77, 0x78)),
+    _storage(ml_dtypes.float8_e4m3b11fnuz, None, 9, FloatFormat(3, 11, 0x7F, None)),
+    _storage(ml_dtypes.float8_e4m3fnuz, "fp8e4b8", 11, FloatFormat(3, 8, 0x7F, None)),
+    _storage(ml_dtypes.float8_e5m2fnuz, "fp8e5b16", 13, FloatFormat(2, 16, 0x7F, None)),
+    _storage(ml_dtypes.float8_e8m0fnu, None, 14, FloatFormat(0, 127, 0xFE, None)),
+    _storage(ml_dtypes.float4_e2m1fn, None, 17, FloatFormat(1, 1, 0x7, None), bits=4),
 )
 
 _BY_DTYPE: Final = {row.dtype: row for row in _TABLE}
 _BY_NAME: Final = {row.name: row.dtype for row in _TABLE}
-# Triton prints integers as int8 and the other dtypes as its signatures name them.
+# Triton prints integers as int8, and all other dtypes as in its signatures.
 _BY_TRITON_NAME: Final = {"int1": np.dtype(np.bool_)} | {row.triton: row.dtype for row in _TABLE if row.triton}
 
 ALL: Final = tuple(row.dtype for row in _TABLE)
 ARITHMETIC: Final = tuple(row.dtype for row in _TABLE if row.arithmetic)
 STORAGE_ONLY: Final = tuple(row.dtype for row in _TABLE if not row.arithmetic)
 
-(bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64) = ALL[:9]
-(float8_e4m3fn, float8_e5m2, float16, bfloat16, float32, float64, complex64, complex128) = ALL[9:17]
-(float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fnuz) = ALL[17:21]
-(float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn) = ALL[21:]
+bool_: Final = _BY_NAME["bool"]
+int8: Final = _BY_NAME["int8"]
+int16: Final = _BY_NAME["int16"]
+int32: Final = _BY_NAME["int32"]
+int64: Final = _BY_NAME["int64"]
+uint8: Final = _BY_NAME["uint8"]
+uint16: Final = _BY_NAME["uint16"]
+uint32: Final = _BY_NAME["uint32"]
+uint64: Final = _BY_NAME["uint64"]
+float8_e4m3fn: Final = _BY_NAME["float8_e4m3fn"]
+float8_e5m2: Final = _BY_NAME["float8_e5m2"]
+float16: Final = _BY_NAME["float16"]
+bfloat16: Final = _BY_NAME["bfloat16"]
+float32: Final = _BY_NAME["float32"]
+float64: Final = _BY_NAME["float64"]
+complex64: Final = _BY_NAME["complex64"]
+complex128: Final = _BY_NAME["complex128"]
+float8_e3m4: Final = _BY_NAME["float8_e3m4"]
+float8_e4m3: Final = _BY_NAME["float8_e4m3"]
+float8_e4m3b11fnuz: Final = _BY_NAME["float8_e4m3b11fnuz"]
+float8_e4m3fnuz: Final = _BY_NAME["float8_e4m3fnuz"]
+float8_e5m2fnuz: Final = _BY_NAME["float8_e5m2fnuz"]
+float8_e8m0fnu: Final = _BY_NAME["float8_e8m0fnu"]
+float4_e2m1fn: Final = _BY_NAME["float4_e2m1fn"]
 
 _PYTHON_TYPES: Final[dict[object, np.dtype]] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
-# Dtypes that exist elsewhere: a pattern of their names, why they are not here, what to write instead.
+# Dtypes of other libraries that this one does not have: a pattern of their names, the reason, what to write instead.
 _REFUSED: Final = tuple(
     (re.compile(pattern), reason, instead)
     for pattern, reason, instead in (
         ("tf32|tensorfloat", "is a rounding of tensor cores, not a format in memory", "'float32'"),
-        ("b?complex32|chalf", "has half-precision parts, which nothing here computes with", "'complex64'"),
+        ("b?complex32|chalf", "has half-precision parts, and no operation computes with them", "'complex64'"),
         ("qu?int", "is quantized", "'int8' or 'uint8', and keep scale and zero point beside it"),
         ("bits?[0-9]*", "has bits but no values", "'uint8' and view the data as that"),
-        ("u?int[1-7]($|x|_)", "has no address for a single value, a byte being the smallest", "'int8' or 'uint8'"),
+        ("u?int[1-7]($|x|_)", "is smaller than a byte, so a single value has no address", "'int8' or 'uint8'"),
         ("float6", "has no byte-wise layout that libraries agree on", "'float8_e4m3fn'"),
-        ("float4_e2m1fn_x2", "packs two values in a byte", "'float4_e2m1fn', which holds one value in a byte"),
+        ("float4_e2m1fn_x2", "packs two values into a byte", "'float4_e2m1fn', which holds one value in a byte"),
         ("c?longdouble|float(80|96|128)|complex(192|256)", "has no arithmetic on GPUs", "'float64' or 'complex128'"),
-        ("void|record", "is structured or raw memory", "one dtype per field, and an array for each"),
+        ("void|record", "is structured or raw memory", "one array for each field, each with its own dtype"),
         ("object", "holds Python objects", "a numeric dtype"),
         ("str|bytes|unicode|String", "holds text", "a numeric dtype"),
         ("datetime|timedelta", "holds dates or durations", "'int64' and view the data as that"),
@@ -135,7 +204,7 @@ def info(dtype: np.dtype, /) -> DTypeInfo:
     Raises
     ------
     DTypeError
-        If the dtype is none of the table's.
+        If the table does not have the dtype.
 
     Examples
     --------
@@ -153,8 +222,8 @@ def as_dtype(obj: object, function: str = "asarray") -> np.dtype:
     Parameters
     ----------
     obj : object
-        An ``np.dtype``, a name (NumPy's short ones, such as "f4", too), a Python, NumPy or ml_dtypes scalar type, or
-        a dtype of torch, CuPy, JAX or Triton. Python types mean what they mean to NumPy: ``int`` is int64.
+        An ``np.dtype``, a name (also a short name of NumPy, such as "f4"), a Python, NumPy or ml_dtypes scalar type,
+        or a dtype of torch, CuPy, JAX or Triton. Python types have NumPy's meaning: ``int`` is int64.
     function : str
         The function that was called, for the error message.
 
@@ -166,7 +235,7 @@ def as_dtype(obj: object, function: str = "asarray") -> np.dtype:
     Raises
     ------
     DTypeError
-        If there is no such dtype, or it is not supported; the message says what to write instead.
+        If the dtype does not exist or is not supported; the message says what to write instead.
 
     Examples
     --------
@@ -184,7 +253,7 @@ def as_dtype(obj: object, function: str = "asarray") -> np.dtype:
 
 
 def dtype_of(obj: object, function: str) -> np.dtype:
-    """Return the dtype of an array, or of whatever `as_dtype` takes."""
+    """Return the dtype of an array, or the dtype that an object names: see `as_dtype`."""
     if isinstance(obj, np.dtype | str | type):
         return as_dtype(obj, function)  # pyright: ignore[reportUnknownArgumentType]
     return as_dtype(getattr(obj, "dtype", obj), function)
@@ -194,7 +263,7 @@ def _supported(dtype: np.dtype, function: str) -> np.dtype:
     row = _BY_DTYPE.get(dtype)
     if row is not None:
         return row.dtype
-    if dtype.name in _BY_NAME:  # the name leaves out the byte order
+    if dtype.name in _BY_NAME:  # a name does not include the byte order
         raise DTypeError(
             f"{function}: dtype {dtype.str!r} is {dtype.name} in foreign byte order; "
             f"write x.astype({dtype.name!r}) in NumPy first"
@@ -208,7 +277,7 @@ def _from_name(name: str, function: str) -> np.dtype:
         return known
     try:
         dtype = np.dtype(name)
-    except (TypeError, ValueError, SyntaxError):  # NumPy parses "f4,i4", and trips over "f4,,"
+    except (TypeError, ValueError, SyntaxError):  # NumPy parses "f4,i4", and raises SyntaxError for "f4,,"
         raise _refusal(name, function) from None
     return _supported(dtype, function)
 
@@ -227,7 +296,7 @@ def _from_type(cls: type[object], function: str) -> np.dtype:
 
 
 def _from_framework(obj: object, function: str) -> np.dtype:
-    """Return the dtype that a framework's own dtype object stands for."""
+    """Return the dtype that corresponds to a framework's own dtype object."""
     framework = type(obj).__module__.partition(".")[0]
     if framework in ("jax", "jaxlib"):  # jnp.float32 is a class that carries an np.dtype
         inner: object = getattr(obj, "dtype", None)
@@ -251,12 +320,12 @@ def _refusal(name: str, function: str) -> DTypeError:
     for pattern, reason, instead in _REFUSED:
         if pattern.match(name):
             return DTypeError(f"{function}: dtype {name!r} is not supported: it {reason}; write {instead}")
-    return DTypeError(f"{function}: {name!r} is no dtype; write one of {', '.join(_BY_NAME)}")
+    return DTypeError(f"{function}: {name!r} is not a dtype; write one of {', '.join(_BY_NAME)}")
 
 
 @dataclass(frozen=True, slots=True)
 class FInfo:
-    """Limits of a floating-point dtype, as Python numbers; of a complex one, those of its parts."""
+    """Limits of a floating-point dtype, or of the parts of a complex dtype, as Python numbers."""
 
     bits: int
     eps: float
@@ -277,12 +346,12 @@ class IInfo:
 
 
 def finfo(type: Any, /) -> FInfo:
-    """Return the limits of a floating-point or complex dtype.
+    """Return the limits of a floating-point dtype, or of the parts of a complex dtype.
 
     Parameters
     ----------
     type : dtype or array
-        A dtype, whatever `as_dtype` takes, or an array.
+        A dtype, any object that `as_dtype` accepts, or an array.
 
     Returns
     -------
@@ -292,7 +361,7 @@ def finfo(type: Any, /) -> FInfo:
     Raises
     ------
     DTypeError
-        If the dtype is an integer or bool.
+        If the dtype is an integer dtype or bool.
 
     Examples
     --------
@@ -322,7 +391,7 @@ def iinfo(type: Any, /) -> IInfo:
     Parameters
     ----------
     type : dtype or array
-        A dtype, whatever `as_dtype` takes, or an array.
+        A dtype, any object that `as_dtype` accepts, or an array.
 
     Returns
     -------
@@ -332,7 +401,7 @@ def iinfo(type: Any, /) -> IInfo:
     Raises
     ------
     DTypeError
-        If the dtype is no integer.
+        If the dtype is not an integer dtype.
 
     Examples
     --------
@@ -361,20 +430,20 @@ KINDS: Final[dict[str, tuple[Kind, ...]]] = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Return whether a dtype is of a kind, as the array API standard defines the kinds.
+    """Return whether a dtype belongs to a kind. The array API standard defines the kinds.
 
     Parameters
     ----------
     dtype : dtype
-        Whatever `as_dtype` takes.
+        Any object that `as_dtype` accepts.
     kind : str, dtype or tuple of them
         A dtype, or "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating" or
-        "numeric". A tuple asks whether one of its members matches.
+        "numeric". A tuple matches if one of its members matches.
 
     Raises
     ------
     DTypeError
-        If `kind` is neither.
+        If `kind` is neither a dtype nor the name of a kind.
 
     Examples
     --------
@@ -396,16 +465,6 @@ def _is_kind(row: DTypeInfo, kind: object) -> bool:
         return row.dtype == as_dtype(kind, "isdtype")
     except DTypeError as error:
         raise DTypeError(f"{error}; or a kind: {', '.join(map(repr, KINDS))}") from None
-
-
-KIND_NAMES = {
-    "bool": "bool",
-    "int": "signed integer",
-    "uint": "unsigned integer",
-    "float": "float",
-    "complex": "complex",
-}
-"""The kinds of dtypes, in words."""
 
 
 def kinds_in_words(kinds: Collection[str]) -> str:

@@ -1,11 +1,11 @@
 """Every exception that tilearray raises on purpose.
 
-Each class is also one of Python's own exceptions, so that code written for NumPy (``except TypeError``) keeps
-working, and ``except TileArrayError`` catches exactly what this library diagnosed itself::
+Each class also derives from one of Python's own exceptions. Code written for NumPy (``except TypeError``) thus keeps
+working. ``except TileArrayError`` catches exactly the errors that this library diagnosed itself::
 
     TileArrayError
-    ├── DTypeError (TypeError)               an unknown or unsupported dtype, or an op that does not take it
-    │   └── PromotionError                   two dtypes without a common one
+    ├── DTypeError (TypeError)               a dtype that is unknown, unsupported, or not accepted by the operation
+    │   └── PromotionError                   operands without a common dtype
     ├── ScalarOverflowError (OverflowError)  a Python number that the dtype cannot hold
     ├── ShapeError (ValueError)              shapes, axes or sizes that do not fit
     │   ├── AxisError (IndexError)           an axis that the array does not have
@@ -13,15 +13,15 @@ working, and ``except TileArrayError`` catches exactly what this library diagnos
     ├── LayoutError (ValueError)             strides or alignment that an operation cannot use
     ├── WriteError (ValueError)              a write through a read-only view or one that overlaps itself
     ├── IndexingError (IndexError)           an index out of bounds or of the wrong kind
-    ├── DeviceError (ValueError)             an unknown device, or operands on different ones
+    ├── DeviceError (ValueError)             an unknown device, or operands on different devices
     │   └── DeviceUnavailableError           a device that this machine or installation does not have
-    ├── SemanticsError (ValueError)          a name that is no semantics, or a lattice that is none
-    ├── ImplicitTransferError (TypeError)    device data asked for by a host-only protocol
-    ├── InterchangeError (BufferError)       memory that cannot be shared as asked
-    ├── ExpressionError (ValueError)         text that is no expression of arrays, or an expression that fails
-    └── OperandError (TypeError)             something that is no array, and not a Python number either
+    ├── SemanticsError (ValueError)          an unknown semantics, or edges that do not form a lattice
+    ├── ImplicitTransferError (TypeError)    a host-only protocol applied to data on a device
+    ├── InterchangeError (BufferError)       memory that cannot be shared as requested
+    ├── ExpressionError (ValueError)         text that is not an array expression, or an expression that fails
+    └── OperandError (TypeError)             an operand that is neither an array nor a Python number
 
-A message says which function was called, what it expected, what came, and what to write instead.
+A message names the function that was called, the expected value, the given value, and what to write instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TileArrayError(Exception):
 
 
 class DTypeError(TileArrayError, TypeError):
-    """A dtype is unknown, unsupported, or not accepted by the operation."""
+    """A dtype is unknown or unsupported, or the operation does not accept it."""
 
 
 class PromotionError(DTypeError):
@@ -52,7 +52,7 @@ class AxisError(ShapeError, IndexError):
 
 
 class BroadcastError(ShapeError):
-    """Shapes cannot be broadcast to a common one."""
+    """The shapes do not broadcast to a common shape."""
 
 
 class LayoutError(TileArrayError, ValueError):
@@ -64,31 +64,31 @@ class WriteError(TileArrayError, ValueError):
 
 
 class IndexingError(TileArrayError, IndexError):
-    """An index is out of bounds, or of a kind that indexing does not take."""
+    """An index is out of bounds, or indexing does not accept its kind."""
 
 
 class DeviceError(TileArrayError, ValueError):
-    """A device is unknown, or the operands live on different ones."""
+    """A device is unknown, or the operands are on different devices."""
 
 
 class DeviceUnavailableError(DeviceError):
-    """The device exists by name, but not on this machine or in this installation."""
+    """The device name is valid, but this machine or installation does not have the device."""
 
 
 class SemanticsError(TileArrayError, ValueError):
-    """A name is no semantics, or declared edges make no lattice."""
+    """A semantics is unknown, or the declared edges do not form a lattice."""
 
 
 class ImplicitTransferError(TileArrayError, TypeError):
-    """A host-only protocol asked for data that lives on another device."""
+    """A host-only protocol requested data that is on another device."""
 
 
 class InterchangeError(TileArrayError, BufferError):
-    """Memory cannot be exchanged with another library in the way that was asked for."""
+    """Memory cannot be exchanged with another library as requested."""
 
 
 class ExpressionError(TileArrayError, ValueError):
-    """An expression given as text is outside of the grammar, or fails; the message quotes the part that does."""
+    """The text of an expression is outside of the grammar, or its computation fails; the message quotes that part."""
 
 
 class OperandError(TileArrayError, TypeError):

@@ -1,7 +1,7 @@
-"""The host backend of tilearray: plans executed by NumPy and ml_dtypes, exactly.
+"""The host backend of tilearray: NumPy and ml_dtypes run the plans, exactly.
 
-It receives expressions, loops and buffers, and knows nothing of arrays, promotion or devices. `HostDevice` offers what
-`tilearray.engine.backend.Backend` asks of a device.
+It receives expressions, loops and buffers. It does not know arrays, promotion or devices. `HostDevice` implements the
+protocol `tilearray.engine.backend.Backend`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ __all__ = ["HOST", "HostDevice", "open_device"]
 
 
 def open_device(index: int) -> HostDevice:
-    """Return the host device; there is one."""
+    """Return the only host device."""
     del index
     return HOST

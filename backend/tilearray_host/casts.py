@@ -1,29 +1,31 @@
-"""Casts between all dtypes of the table, each rounding once, to nearest even, from the exact value.
+"""Casts between all dtypes of the table. Each cast rounds the exact value once, to nearest even.
 
-NumPy and ml_dtypes reach a narrow float by way of float32. Where the source has more than float32's 24 bits, that
-rounds twice: float64 ``1 + 2**-8 + 2**-40`` lies above the midpoint of two bfloat16 neighbours, becomes float32's
-``1 + 2**-8``, a tie, and falls to the wrong one. Such pairs go through float32 *rounded to odd* instead: an inexact
-value takes the neighbour whose last bit is 1, which no narrower format can mistake for a tie or for an exact value
-(Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+NumPy and ml_dtypes cast to a narrow float through float32. If the source has more bits than float32's 24, that rounds
+twice. For example, float64 ``1 + 2**-8 + 2**-40`` lies above the midpoint of two bfloat16 neighbours. It becomes
+float32's ``1 + 2**-8``, a tie, which rounds to the wrong neighbour. Such pairs go through float32 *rounded to odd*
+instead: an inexact value takes the neighbour whose last bit is 1. No narrower format can mistake that neighbour for a
+tie or for an exact value (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
+rounding to odd", 2008).
 
 ===============================  ================================================================================
-source to target                 how
+source to target                 method
 ===============================  ================================================================================
-complex to real                  refused, except to bool
+complex to real                  an error, except to bool
 any float to an integer          toward zero; out of range saturates, NaN is 0
 float64 to an ml_dtypes float    float32 rounded to odd, then ml_dtypes
 32- or 64-bit integer to         float64 (rounded to odd, if it must round), then as above; the other narrow floats
-  bfloat16                       overflow long before 2**24, so that ml_dtypes' own cast is exact enough
+  bfloat16                       overflow long before 2**24, so ml_dtypes' own cast is exact enough
 anything to float8_e8m0fnu       as above, then a correction: ml_dtypes rounds all between 2**-127 and 2**-126 up
 float8_e8m0fnu to float8/4       through float32, exactly: ml_dtypes has no direct cast
-everything else                  NumPy and ml_dtypes themselves; tests/host/test_casts.py holds them to it
+all other pairs                  NumPy and ml_dtypes themselves; tests/host/test_casts.py verifies them
 ===============================  ================================================================================
 
-What a format does with a value that it cannot hold is what ml_dtypes does from float32: infinity, or NaN, or (in
-float4_e2m1fn, which has neither) the largest value, and for NaN a zero. float8_e8m0fnu has no sign, zero or
-mantissa: negative numbers and zeros become NaN, what is below its smallest value becomes that, and a tie goes up.
+A value that a format cannot hold becomes the same as in ml_dtypes' cast from float32: infinity or NaN. float4_e2m1fn
+has neither; it takes the largest value, and a zero for NaN. float8_e8m0fnu has no sign, zero or mantissa: negative
+numbers and zeros become NaN, values below its smallest value become that value, and a tie rounds up.
 
-How a pair is cast is looked up, never decided per call: ``caster`` hands it to a plan, ``cast`` is lookup and call.
+The method of a pair is looked up, never decided per call: ``caster`` returns it for a plan to keep, and ``cast`` looks
+it up and calls it.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ _BFLOAT16, _FLOAT8_E8M0 = np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """Return the dtype of a name, NumPy's or ml_dtypes'.
+    """Return the dtype of NumPy or ml_dtypes that has a name.
 
     Examples
     --------
@@ -54,16 +56,16 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 
 def cast(x: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
-    """Convert an array to another dtype, rounding once; see the module docstring for the rules.
+    """Convert an array to another dtype with one rounding; see the module docstring for the rules.
 
     Parameters
     ----------
     x : ndarray
         Any strides, any number of dimensions.
     dtype : dtype
-        The target, of NumPy or ml_dtypes.
+        The target dtype, of NumPy or ml_dtypes.
     out : ndarray, optional
-        Where to write, of dtype ``dtype``, to whose shape x broadcasts. It may not overlap x in part.
+        The array to write to, of dtype ``dtype``. x must broadcast to its shape. It must not overlap x in part.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def cast(x: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
     Raises
     ------
     TypeError
-        x is complex and ``dtype`` is neither complex nor bool.
+        If x is complex and ``dtype`` is neither complex nor bool.
 
     Examples
     --------
@@ -84,10 +86,10 @@ def cast(x: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
 
 
 def caster(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
-    """Return the function ``f(x, target, out) -> ndarray`` that casts this pair, for callers that keep it.
+    """Return the function ``f(x, target, out) -> ndarray`` that casts this pair, for a caller that keeps it.
 
-    Unlike `cast` it leaves floating-point warnings to the caller's ``np.errstate``, which costs as much as a small
-    cast itself and is better entered once per plan.
+    Unlike `cast`, the function does not enter ``np.errstate``. That costs as much as a small cast, so the caller
+    enters it once for a whole plan.
 
     Examples
     --------
@@ -99,10 +101,10 @@ def caster(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
 
 
 def scalar(value: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
-    """Convert a Python number to a 0-d array, rounding once, whatever the size of an int.
+    """Convert a Python number to a 0-d array with one rounding, also for an int of any size.
 
-    An int too large for a float becomes infinity (or what the format has instead); one that an integer dtype does
-    not hold raises OverflowError.
+    An int that is too large for a float becomes infinity (or the format's substitute). An int that an integer dtype
+    does not hold raises OverflowError.
 
     Examples
     --------
@@ -110,7 +112,7 @@ def scalar(value: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
     True
     """
     if dtype.char in "fd" and not isinstance(value, complex) and (not value or 2**-100 < abs(value) < 2**24):
-        return np.array(value, dtype)  # the common number, which cannot warn
+        return np.array(value, dtype)  # the common case, which cannot warn
     if isinstance(value, bool) or not isinstance(value, int):
         return cast(np.asarray(value), dtype)
     if dtype.kind in "iu":
@@ -125,7 +127,7 @@ def scalar(value: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
 
 
 def _nearest_float(value: int) -> float:
-    """``float(value)``, which rounds to nearest even, and infinity where that overflows."""
+    """Return ``float(value)``, which rounds to nearest even, or infinity if that overflows."""
     try:
         return float(value)
     except OverflowError:
@@ -133,7 +135,7 @@ def _nearest_float(value: int) -> float:
 
 
 def _odd_float(value: int) -> float:
-    """The float64 nearest to zero or exact, with its last bit set if anything was lost: rounded to odd."""
+    """Return a float64 rounded to odd: truncated toward zero, with the last bit set if any bit was lost."""
     magnitude, lost = abs(value), value.bit_length() - 53
     if lost <= 0:
         return float(value)
@@ -145,11 +147,11 @@ def _odd_float(value: int) -> float:
     return rounded if value > 0 else -rounded
 
 
-# --- the ways to cast -------------------------------------------------------------------------------------------
+# --- the methods of casting -------------------------------------------------------------------------------------
 
 
 def _native(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """NumPy's or ml_dtypes' own cast."""
+    """Cast as NumPy or ml_dtypes does."""
     if out is None:
         return x.astype(dtype)
     np.copyto(out, x, casting="unsafe")
@@ -158,18 +160,17 @@ def _native(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 
 def _refuse(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     raise TypeError(
-        f"cast: expected a real array for {dtype.name}, got {x.dtype.name}, whose imaginary part would be lost: "
-        "write x.real to drop it"
+        f"cast: expected a real array for {dtype.name}, got {x.dtype.name}; write x.real to drop the imaginary part"
     )
 
 
 def _through_odd(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Anything to a narrow float."""
+    """Cast any dtype to a narrow float."""
     return _native(_odd_float32(x), dtype, out)
 
 
 def _to_scale(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Anything to float8_e8m0fnu; below the middle of its two smallest values the smallest, 0, is the nearest."""
+    """Cast any dtype to float8_e8m0fnu. Below the midpoint of the two smallest values, the nearest has code 0."""
     near = _odd_float32(x)
     result = _native(near, dtype, out)
     np.copyto(result.view(np.uint8), 0, where=(near > 0) & (near < 1.5 * 2.0**-127))
@@ -177,13 +178,13 @@ def _to_scale(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 
 
 def _odd_float64(x: Array) -> Array:
-    """64-bit integers as float64; beyond 53 bits the last 11 collapse into one that says whether any was set."""
+    """Return 64-bit integers as float64. Beyond 53 bits, one sticky bit replaces the last 11 bits."""
     odd = (x >> 11 | ((x & 2047) != 0)) << 11
     return np.where((x >= -(2**53)) & (x <= 2**53), x, odd).astype(_FLOAT64)
 
 
 def _odd_float32(x: Array) -> Array:
-    """As float32 rounded to odd: the nearest, stepped back toward zero if it went past, last bit set if inexact."""
+    """Return float32 rounded to odd: the nearest value, moved back toward zero if beyond, last bit set if inexact."""
     if x.dtype == _FLOAT32 or x.dtype.itemsize <= 2:
         return x.astype(_FLOAT32, copy=False)
     wide = _odd_float64(x) if x.dtype.kind in "iu" and x.dtype.itemsize == 8 else x.astype(_FLOAT64, copy=False)
@@ -195,7 +196,7 @@ def _odd_float32(x: Array) -> Array:
 
 
 def _to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Clip, then truncate. Where the float has no room for the largest integer, the power of two above stands in."""
+    """Clip, then truncate. If the float cannot hold the largest integer, clip at the next power of two instead."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
     bits, signed = dtype.itemsize * 8, dtype.kind == "i"
     low, above = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
@@ -210,11 +211,11 @@ def _to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     return result
 
 
-# --- which pair goes which way ----------------------------------------------------------------------------------
+# --- the method of each pair ------------------------------------------------------------------------------------
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    """NumPy's kind letter, with ml_dtypes' floats (kind V or f) counted as floats."""
+    """Return NumPy's kind letter, and f for the floats of ml_dtypes (whose kind is V or f)."""
     return dtype.kind if dtype.kind in "biuc" else "f"
 
 
@@ -240,7 +241,7 @@ def _choose(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
 
 
 def _never_warns(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
-    """Whether the pair raises no floating-point flag for any value, a signalling NaN included."""
+    """Whether the pair raises no floating-point flag for any value, including a signalling NaN."""
     if source == target:
         return True
     if _kind(source) in "biu":
@@ -249,14 +250,14 @@ def _never_warns(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
 
 
 class _Casters(dict[tuple[np.dtype[Any], np.dtype[Any]], Caster]):
-    """Pair -> function, chosen at first use."""
+    """Pair -> function, selected at first use."""
 
     def __missing__(self, pair: tuple[np.dtype[Any], np.dtype[Any]]) -> Caster:
         return self.setdefault(pair, _choose(*pair))
 
 
 class _SilentCasters(_Casters):
-    """The same, with ``np.errstate`` around those that may warn."""
+    """The same functions, with ``np.errstate`` around those that can warn."""
 
     def __missing__(self, pair: tuple[np.dtype[Any], np.dtype[Any]]) -> Caster:
         found = _CASTERS[pair]

@@ -1,4 +1,4 @@
-"""`HostDevice`: the memory of the process, and NumPy as what computes there."""
+"""`HostDevice`: the memory of the process, with NumPy for the computation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class HostDevice:
-    """What works on the host. NumPy writes no calls, reports index errors itself, and has no approximations."""
+    """The host's backend. NumPy needs no written calls, reports index errors itself, and has no approximations."""
 
     call_writer = None
     index_errors = None
@@ -21,22 +21,22 @@ class HostDevice:
     approximates = False
 
     def loop_class(self, loop: Any, /) -> None:
-        """One kernel serves every loop."""
+        """Return None: one kernel runs every loop."""
         del loop
 
     def compile(self, expression: Any, loop_class: None, aligned: tuple[bool, ...], /) -> Kernel:
         """Return the kernel of an expression."""
-        from tilearray_host import kernel  # arrays on their way to a GPU need none
+        from tilearray_host import kernel  # not needed for arrays that are moved to a GPU
 
         del loop_class, aligned
         return kernel.Kernel(expression)
 
     def bind(self, kernel: Kernel, loop: Any, /) -> Launch:
-        """Fix the loop of a kernel: the result takes a stream, then a buffer (or number) and an offset each."""
+        """Bind a kernel to a loop. The result takes a stream, then a buffer (or number) and an offset per operand."""
         return kernel.bind(loop)
 
     def own_stream(self, stream: Any, /) -> None:
-        """The host has no streams."""
+        """Do nothing: the host has no streams."""
         del stream
 
     allocate = staticmethod(allocate)
@@ -44,7 +44,7 @@ class HostDevice:
     from_numpy = staticmethod(from_numpy)
 
     def from_device(self, other: Any, buffer: Any, offset: int, nbytes: int, /, *, stream: Any = None) -> Buffer:
-        """There is one host device, so nothing is copied from another."""
+        """Raise an error: there is only one host device."""
         raise NotImplementedError("there is one host device")
 
 

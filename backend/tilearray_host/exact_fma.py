@@ -1,11 +1,11 @@
 """``fma``: the product and the sum, rounded once.
 
-A float32 product is exact in float64. The sum is rounded to odd there, so that rounding it to float32 is the only
-rounding that counts. For float64 the product is split into a pair of float64 (T. Dekker, "A floating-point technique
-for extending the available precision", Numerische Mathematik 18, 1971), and the sum of that pair and the third operand
-has its tail rounded to odd (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
-algorithms using rounding to odd", IEEE Transactions on Computers 57, 2008). Where exponents are so far out that a part
-could overflow or vanish, single elements are computed in exact fractions.
+A float32 product is exact in float64. The sum is rounded to odd in float64, so the later rounding to float32 is the
+only one with an effect. A float64 product is split into a pair of float64 (T. Dekker, "A floating-point technique for
+extending the available precision", Numerische Mathematik 18, 1971). That pair and the third operand are added, and the
+tail of the sum is rounded to odd (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
+algorithms using rounding to odd", IEEE Transactions on Computers 57, 2008). If exponents are so extreme that a part
+could overflow or underflow, those elements are computed one by one in exact fractions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAST, _GREATEST = 2.0**-900, 2.0**900
 
 
 def fma(x: Array, y: Array, z: Array, *, out: Array) -> None:
-    """``x * y + z``, rounded once; integers wrap.
+    """Compute ``x * y + z``, rounded once; integers wrap.
 
     Examples
     --------
@@ -42,28 +42,28 @@ def fma(x: Array, y: Array, z: Array, *, out: Array) -> None:
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum, and its error (D. Knuth)."""
+    """Return the rounded sum and its error (D. Knuth)."""
     total = a + b
     other = total - a
     return total, (a - (total - other)) + (b - other)
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded product, and its error (T. Dekker)."""
+    """Return the rounded product and its error (T. Dekker)."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
 def _split(a: Array) -> tuple[Array, Array]:
-    """Two halves of a significand."""
+    """Return the two halves of a significand."""
     scaled = a * _SPLITTER
     high = scaled - (scaled - a)
     return high, a - high
 
 
 def add_to_odd(a: Array, b: Array) -> Array:
-    """The sum rounded to odd: if it is inexact, the one of its two neighbours whose last bit is set."""
+    """Return the sum rounded to odd: of the two neighbours of an inexact sum, the one whose last bit is set."""
     total, error = _two_sum(a, b)
     bits = total.view(np.int64)
     inexact = (error != 0) & np.isfinite(total) & ((bits & 1) == 0)
@@ -78,16 +78,17 @@ def fma64(
     add: Callable[[Array, Array], Array] = np.add,
     step: Callable[[float, int], float] = lambda nearest, left: nearest,
 ) -> Array:
-    """``x * y + z`` of float64.
+    """Return ``x * y + z`` of float64.
 
-    Rounded as `add` rounds sums; `step` takes a number that is rounded to nearest and the sign of what is left.
+    The result is rounded as `add` rounds sums. `step` rounds a single number: it takes the nearest value and the sign
+    of the remainder.
     """
     product, error = two_product(x, y)
     total, tail = _two_sum(z, error)
     result, rest = _two_sum(product, total)
     result = np.asarray(add(result, add_to_odd(tail, rest)))
     naive = add(x * y, z)
-    # An exact zero keeps the sign that IEEE 754 gives the naive sum, and z counts alone where nothing else is infinite.
+    # An exact zero keeps the sign of the naive sum, as IEEE 754 requires. If only z is infinite, the result is z.
     result = np.where((result == 0) & (naive == 0), naive, result)
     finite = np.isfinite(x) & np.isfinite(y)
     result = np.where(finite & np.isfinite(z), result, np.where(finite, z, naive))
@@ -101,20 +102,22 @@ def fma64(
 
 
 def _near(x: Array, zero: Any = True) -> Array:
-    """Whether a magnitude is such that no part of it overflows or vanishes; zeros where they are known to be exact."""
+    """Whether no part of a value can overflow or underflow. A zero qualifies if it is known to be exact."""
     size = np.abs(x)
     return ((size >= _LEAST) & (size <= _GREATEST)) | ((size == 0) & zero)
 
 
 def fma_exactly(x: float, y: float, z: float, zero: float = 0.0) -> tuple[float, int]:
-    """``x * y + z`` of finite numbers in fractions, rounded to nearest, and the sign of what is left; or a given zero.
+    """Return ``x * y + z`` of finite numbers, rounded to nearest, and the sign of the remainder. Computes in fractions.
+
+    An exact zero becomes the given `zero`.
 
     Examples
     --------
     >>> fma_exactly(1e300, 1e10, -1e308), fma_exactly(5e-324, 0.5, 0.0), fma_exactly(1.0, 2.0, 0.5)
     ((inf, -1), (0.0, 1), (2.5, 0))
     """
-    from fractions import Fraction  # rarely needed, and with decimal behind it slow to import
+    from fractions import Fraction  # rarely needed, and slow to import because it imports decimal
 
     exact = Fraction(x) * Fraction(y) + Fraction(z)
     if not exact:

@@ -1,12 +1,12 @@
 """The functions of the op table, for arrays of one compute dtype: ``f(*operands, out=out) -> None``.
 
-Operands are of bool, an integer, float32, float64, complex64 or complex128, all of one dtype, broadcast to ``out`` by
-their strides or 0-d. (Comparisons also take uint64 beside a signed integer; ``where`` and ``identity`` only move
-values, and take any dtype.) ``out`` has the result dtype, and may be one of the operands: an element is written only
-when it is no longer needed.
+All operands have one dtype: bool, an integer dtype, float32, float64, complex64 or complex128. They are broadcast to
+``out`` by their strides, or are 0-d. (Comparisons also accept uint64 with a signed integer. ``where`` and ``identity``
+only move values, and accept any dtype.) ``out`` has the result dtype. It may be one of the operands: a function writes
+an element only after its last use.
 
-Where NumPy has the rule of the library, the ufunc itself is listed. The rest states the difference in one line each.
-Floating-point warnings are left to the caller's ``np.errstate``, entered once for a whole kernel.
+If NumPy follows the library's rule, the table lists the ufunc itself. Each other function states the difference in one
+line. The caller enters ``np.errstate`` once for a whole kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def floor_divide(x: Array, y: Array, *, out: Array) -> None:
-    """``floor(x / y)``, which Python and NumPy leave where a float operand is infinite (they pair it with ``%``).
+    """Compute ``floor(x / y)``, also for infinite floats, where Python and NumPy differ to match their ``%``.
 
     Examples
     --------
@@ -39,9 +39,9 @@ def floor_divide(x: Array, y: Array, *, out: Array) -> None:
 
 
 def floor_divide_trunc(x: Array, y: Array, *, out: Array) -> None:
-    """Integer division toward zero, as C divides; ``x // 0`` is 0 and ``INT_MIN // -1`` is INT_MIN.
+    """Divide integers toward zero, as C does; ``x // 0`` is 0 and ``INT_MIN // -1`` is INT_MIN.
 
-    With the remainder of C taken away the division is exact, and NumPy's floor has nothing left to round.
+    The division is exact after C's remainder is subtracted, so NumPy's floor does not round.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def floor_divide_trunc(x: Array, y: Array, *, out: Array) -> None:
 
 
 def power(x: Array, y: Array, *, out: Array) -> None:
-    """``x ** y``; integers wrap, and take negative exponents: exact for 1 and -1, else 0 (which ``0 ** -1`` is too).
+    """Compute ``x ** y``. Integers wrap. Negative integer exponents give exact powers of 1 and -1, else 0 (also of 0).
 
-    Floats as in C: ``1 ** y`` and ``x ** 0`` are 1 for NaN too. For a signalling NaN only some of NumPy's loops say so,
-    and the processor and the strides select the loop; a product makes it quiet.
+    Floats follow C: ``1 ** y`` and ``x ** 0`` are 1 also for NaN. For a signalling NaN, NumPy's loops disagree,
+    and the processor and the strides select the loop. Multiplication by 1 makes it quiet.
 
     Examples
     --------
@@ -67,12 +67,12 @@ def power(x: Array, y: Array, *, out: Array) -> None:
     array([ 1, -1,  0, 81])
     """
     if x.dtype.kind == "i" and np.any(negative := y < 0):
-        # 1 and -1 have the same power for any exponent of the same parity, and so has 0 for any positive one.
+        # The powers of 1 and -1 depend only on the parity of the exponent. Every positive power of 0 is 0.
         x = np.where(negative & (x != 1) & (x != -1), 0, x)
         y = np.where(negative, 2 - (y & 1), y)
     elif x.dtype.kind == "f":
         if np.any(half := y == 0.5):
-            # Where the exponent has stride 0 NumPy takes the root, and that of -0.0 and -inf is no power.
+            # For an exponent with stride 0, NumPy computes the root, which differs from the power for -0.0 and -inf.
             x = np.where(half & ((x == 0) | (x == -np.inf)), np.abs(x), x)
         if parts.has_nan(x) or parts.has_nan(y):
             x, y = x * 1, y * 1
@@ -80,7 +80,7 @@ def power(x: Array, y: Array, *, out: Array) -> None:
 
 
 def isnan(x: Array, *, out: Array) -> None:
-    """``x != x``, for any kind. ``np.isnan`` gives wrong values in strided outputs (NumPy 2.4.6 with AVX-512).
+    """Compute ``x != x``, for any kind. ``np.isnan`` writes wrong values to strided outputs (NumPy 2.4.6, AVX-512).
 
     Examples
     --------
@@ -93,7 +93,7 @@ def isnan(x: Array, *, out: Array) -> None:
 
 
 def where(condition: Array, x: Array, y: Array, *, out: Array) -> None:
-    """``x`` where the condition holds, else ``y``.
+    """Select ``x`` where the condition is true, else ``y``.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def where(condition: Array, x: Array, y: Array, *, out: Array) -> None:
 
 
 def clip(x: Array, low: Array, high: Array, *, out: Array) -> None:
-    """``minimum(maximum(x, low), high)``: NaN of any operand propagates, and ``high`` wins over a larger ``low``.
+    """Compute ``minimum(maximum(x, low), high)``. NaN of any operand propagates; ``high`` overrides a larger ``low``.
 
     Examples
     --------

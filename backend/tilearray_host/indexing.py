@@ -8,7 +8,7 @@ import numpy as np
 
 
 def get(x: np.ndarray, key: tuple[Any, ...], /) -> np.ndarray:
-    """Return a copy of the elements that a key selects; IndexError if an index lies outside of its axis.
+    """Return a copy of the elements that a key selects. Raise IndexError if an index is out of bounds.
 
     >>> get(np.arange(6).reshape(2, 3), (np.array([1, 0]), 2))
     array([5, 2])
@@ -17,5 +17,5 @@ def get(x: np.ndarray, key: tuple[Any, ...], /) -> np.ndarray:
 
 
 def set(x: np.ndarray, key: tuple[Any, ...], value: np.ndarray, /) -> None:
-    """Assign to the elements that a key selects; of several writes to one element the last counts."""
+    """Assign to the elements that a key selects. If an element occurs several times, the last write counts."""
     x[key] = value

@@ -1,10 +1,11 @@
-"""Bodies and loops, executed with NumPy.
+"""Expressions and loops, executed by NumPy.
 
-A kernel is a body whose functions and dtypes are resolved; it knows no shape. Binding it to a loop gives the launch:
-a closure that takes a stream, which the host ignores, and then ``buffer, byte offset`` per operand, outputs first, and
-``number, 0`` for a scalar.
-A body of one call and no cast runs as one NumPy call over whole views. Any other body runs block by block, so that its
-temporaries stay in the cache and need no memory of the size of the arrays.
+A kernel is an expression with resolved functions and dtypes. It does not depend on a shape. Binding a kernel to a loop
+gives the launch, a closure. Its arguments are a stream, which the host ignores, then ``buffer, byte offset`` for each
+array, outputs first, and ``number, 0`` for a scalar.
+
+An expression of one call without casts runs as one NumPy call over whole views. Any other expression runs block by
+block, so its temporaries stay in the cache and do not need as much memory as the arrays.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from tilearray_host.memory import Buffer
 from tilearray_host.rounded_casts import rounded_caster
 
 BLOCK = 65536
-"""Elements a block: with three float64 temporaries about 1.5 MB, the size of a second-level cache."""
+"""Elements of a block. Three float64 temporaries take about 1.5 MB, the size of a second-level cache."""
 
 Function = Callable[..., None]
 Slot = tuple[np.dtype, int, tuple[int, ...] | None]
-"""An operand's dtype, and where its elements are: bytes from the launch's offset, byte strides (None for a number)."""
+"""An operand's dtype, its byte shift from the launch's offset, and its byte strides (None for a number)."""
 
 Launch = Callable[..., None]
 
 
 Step = tuple[Callable[..., Any], np.dtype, tuple[int, ...]]
-"""What computes a node from the values of others into an array of a dtype."""
+"""A node as a function, the dtype of its result, and the positions of the nodes that are its arguments."""
 
 
 class Kernel:
-    """A body with its functions looked up."""
+    """An expression with its functions looked up."""
 
     def __init__(self, expression: Any) -> None:
         kinds = [("array", name) for name in expression.output_dtypes] + list(expression.inputs)
@@ -47,7 +48,7 @@ class Kernel:
         self.writes_in_place = self.stores == (last,) and not isinstance(self.steps[last], int)
 
     def bind(self, loop: Any) -> Launch:
-        """Fix the loop: the result launches the kernel on given memory."""
+        """Return the launch of this kernel over a loop: a function of the operands' memory."""
         shape: tuple[int, ...] = loop.shape
         slots = _slots(self, loop)
         if self.direct is None:
@@ -57,7 +58,7 @@ class Kernel:
         return _bind_direct(self.direct, shape, slots)
 
     def evaluate(self, outs: list[np.ndarray], inputs: list[np.ndarray], first: int = 0) -> None:
-        """Compute every node and store the outputs; a last node that is the only output writes in place.
+        """Compute every node and store the outputs. If the last node is the only output, it writes in place.
 
         `first` is the position of the block's first element in a dense output.
         """
@@ -82,7 +83,7 @@ class Kernel:
 
 
 def _steps(expression: Any) -> list[int | Step | None]:
-    """Look up the functions of an expression's nodes. An input is its position, the index of an element is None."""
+    """Return the step of each node. An input becomes its position, and the index of an element becomes None."""
     steps: list[int | Step | None] = []
     dtypes: list[np.dtype] = []
     for node in expression.nodes:
@@ -93,9 +94,9 @@ def _steps(expression: Any) -> list[int | Step | None]:
             case ("index",):
                 dtypes.append(np.dtype(np.int64))
                 steps.append(None)
-            case ("cast", argument, dtype, *how):
+            case ("cast", argument, dtype, *rounding):
                 target = dtype_named(dtype)
-                steps.append((_cast(dtypes[argument], target, *how), target, (argument,)))
+                steps.append((_cast(dtypes[argument], target, *rounding), target, (argument,)))
                 dtypes.append(target)
             case ("call", name, arguments, dtype, _):
                 dtypes.append(dtype_named(dtype))
@@ -105,8 +106,8 @@ def _steps(expression: Any) -> list[int | Step | None]:
     return steps
 
 
-def _cast(source: np.dtype, target: np.dtype, *how: Any) -> Callable[..., Any]:
-    convert = rounded_caster(source, target, *how) if how else caster(source, target)
+def _cast(source: np.dtype, target: np.dtype, *rounding: Any) -> Callable[..., Any]:
+    convert = rounded_caster(source, target, *rounding) if rounding else caster(source, target)
 
     def function(x: np.ndarray, *, out: np.ndarray) -> None:
         convert(x, target, out)
@@ -115,7 +116,7 @@ def _cast(source: np.dtype, target: np.dtype, *how: Any) -> Callable[..., Any]:
 
 
 def _single_call(expression: Any) -> Callable[..., Any] | None:
-    """The function of a body that is one call on its inputs in their order, or a copy; else None."""
+    """Return the function if the expression is a copy or one call on its inputs in their order; else None."""
     *inputs, last = expression.nodes
     if last[0] == "input":
         return FUNCTIONS["identity"]
@@ -125,7 +126,7 @@ def _single_call(expression: Any) -> Callable[..., Any] | None:
 
 
 def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
-    """One slot per operand, outputs first; numbers have no place in the loop."""
+    """Return one slot for each operand, outputs first. The loop has no strides for numbers."""
     arrays = iter(zip(loop.strides, loop.shifts))
     slots: list[Slot] = []
     for kind, dtype in kernel.operands:
@@ -139,7 +140,7 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
 
 
 def _bind_binary(function: Function, shape: tuple[int, ...], slot_out: Slot, slot_x: Slot, slot_y: Slot) -> Launch:
-    """The commonest launch, unrolled: two strided operands."""
+    """Return the most common launch, unrolled: two strided operands."""
     dtype_out, shift_out, strides_out = slot_out
     dtype_x, shift_x, strides_x = slot_x
     dtype_y, shift_y, strides_y = slot_y
@@ -179,7 +180,7 @@ def _bind_blocks(kernel: Kernel, shape: tuple[int, ...], slots: list[Slot]) -> L
 
 
 def _arrays(shape: tuple[int, ...], slots: list[Slot], operands: tuple[Any, ...]) -> list[np.ndarray]:
-    """The NumPy array of every operand: strided views, and 0-d arrays of the numbers."""
+    """Return a NumPy array for each operand: a strided view, or a 0-d array for a number."""
     arrays: list[np.ndarray] = []
     pairs = iter(operands)
     for dtype, shift, strides in slots:
@@ -205,9 +206,9 @@ _ERROR_STATE, _QUIET = _error_state()
 def _quietly(function: Function, /, *args: Any, **kwargs: Any) -> None:
     """Call a function while NumPy neither warns nor raises on floating-point exceptions.
 
-    ``np.errstate`` takes 1 us, because it makes the value of its context variable anew; to set one that is made takes
-    0.1 us. The function runs in the caller's own context, which signal handlers and finalizers expect. Whatever
-    interrupts, no bytecode boundary at which Python looks at signals lies between a change and the ``finally`` block.
+    ``np.errstate`` takes 1 us, because it makes a new value for its context variable. To set an existing value takes
+    0.1 us. The function runs in the caller's own context, because signal handlers and finalizers expect it. Python
+    cannot handle a signal between a change and the ``finally`` block: no bytecode boundary for it lies between.
     """
     before = _ERROR_STATE.get()
     try:
@@ -218,7 +219,7 @@ def _quietly(function: Function, /, *args: Any, **kwargs: Any) -> None:
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
-    """Cut a loop into blocks of about BLOCK elements, whole inner dimensions first; ``()`` is the whole."""
+    """Split a loop into blocks of about BLOCK elements, whole inner dimensions first. ``()`` is the whole loop."""
     inner, axis = 1, len(shape) - 1
     while axis > 0 and inner * shape[axis] <= BLOCK:
         inner *= shape[axis]

@@ -1,10 +1,10 @@
-"""Host memory: one run of bytes a buffer, and strided NumPy views of it.
+"""Host memory: buffers, each one contiguous range of bytes, and strided NumPy views of them.
 
-A buffer is a 1-D uint8 ndarray, so NumPy does everything that has to be right about memory: allocation, lifetime, the
-read-only flag, and the bounds of every view. A view keeps the bytes alive, the bytes keep alive the object that they
-were taken from. Offsets are in bytes and count from the start of the buffer; strides are in elements.
+A buffer is a 1-D uint8 ndarray, so NumPy handles allocation, lifetime, the read-only flag, and the bounds of every
+view. A view keeps the bytes alive, and the bytes keep their owner alive. Offsets count bytes from the start of the
+buffer. Strides count elements.
 
-`to_numpy` runs for every operand of every operation and `allocate` for every result, so they do one NumPy call each.
+`to_numpy` runs for every operand of every operation, and `allocate` for every result. Each makes one NumPy call.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _BYTE = np.dtype(np.uint8)
 
 
 class Buffer:
-    """A run of bytes on the host.
+    """A contiguous range of bytes on the host.
 
     Attributes
     ----------
     memory : numpy.ndarray
         The bytes, 1-D uint8 and contiguous.
     nbytes : int
-        How many they are.
+        The number of bytes.
     readonly : bool
-        Whether writing is refused, as it is for imported read-only memory.
+        Whether writes are an error, as for imported read-only memory.
     """
 
     __slots__ = ("__weakref__", "_pointer", "memory", "nbytes", "readonly")
@@ -47,7 +47,7 @@ class Buffer:
 
 
 class _Span:
-    """Bytes at an address, described in NumPy's own terms; the ndarray made of it keeps it, and so the owner."""
+    """Bytes at an address, as NumPy's array interface. An ndarray made from it keeps it and thus the owner alive."""
 
     __slots__ = ("__array_interface__", "owner")
 
@@ -73,10 +73,10 @@ def allocate(nbytes: int, stream: Any = None, /) -> Buffer:
 
 
 def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return exactly the bytes that an array reaches, and the byte offset of its element 0 in them.
+    """Return the range of bytes that an array reaches, and the byte offset of its element 0 in that range.
 
-    Nothing is copied: the result is a 1-D uint8 view with the array's writability, which keeps the array alive.
-    Gaps between elements are part of it. Any strides are accepted; negative ones make the offset positive.
+    Nothing is copied: the result is a 1-D uint8 view with the array's writability, and it keeps the array alive. It
+    includes gaps between elements. Any strides are accepted; negative strides make the offset positive.
 
     Examples
     --------
@@ -98,16 +98,16 @@ def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def from_numpy(array: np.ndarray, /, *, copy: bool, stream: Any = None) -> tuple[Buffer, int]:
-    """Return a buffer that holds an array's elements at the array's own strides, and the byte offset of element 0.
+    """Return a buffer with an array's elements at the array's own strides, and the byte offset of element 0.
 
     Parameters
     ----------
     array : numpy.ndarray
         An array whose data pointer and strides are multiples of its itemsize.
     copy : bool
-        False shares the array's memory, with its writability. True copies it, gaps included, into writable memory.
+        False shares the array's memory, with its writability. True copies it, including gaps, to writable memory.
     stream : None
-        The host has none.
+        Ignored, because the host has no streams.
 
     Examples
     --------
@@ -126,23 +126,23 @@ def from_numpy(array: np.ndarray, /, *, copy: bool, stream: Any = None) -> tuple
 def to_numpy(
     buffer: Buffer, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype, /
 ) -> np.ndarray:
-    """Return a strided view of a buffer, read-only where the buffer is.
+    """Return a strided view of a buffer. It is read-only if the buffer is.
 
     Parameters
     ----------
     buffer : Buffer
-        The memory, which the view keeps alive.
+        The memory. The view keeps it alive.
     offset : int
-        Of element 0 from the start of the buffer, in bytes.
+        The offset of element 0 from the start of the buffer, in bytes.
     shape, strides : tuple of int
-        Strides are in elements and may be negative or zero.
+        Strides count elements and may be negative or zero.
     dtype : numpy.dtype
-        How the bytes are read.
+        The dtype of the view.
 
     Raises
     ------
     ValueError
-        If the view would leave the buffer.
+        If the view would extend beyond the buffer.
     """
     itemsize = dtype.itemsize
     try:
@@ -150,5 +150,5 @@ def to_numpy(
     except ValueError:
         if 0 not in shape:
             raise
-        # Slicing can leave a view without elements anywhere; NumPy wants its origin inside the buffer.
+        # The origin of an empty slice can be anywhere, but NumPy requires an origin inside the buffer.
         return np.ndarray(shape, dtype, buffer.memory)

@@ -1,7 +1,7 @@
 """Rounding, classes, signs and exponents of numbers: functions of the op table that NumPy lacks or gets wrong.
 
-As in `tilearray_host.functions`, every function writes to ``out``, which may be one of its operands. Floats may be of
-any dtype of 8 bits and more where the bits themselves are what counts: `signbit`, `copysign` and `nextafter`.
+As in `tilearray_host.functions`, every function writes to ``out``, which may be one of its operands. Functions of the
+bits (`signbit`, `copysign` and `nextafter`) accept floats of any dtype of 8 bits and more.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 Array = Any
-"""An ndarray of any dtype: NumPy's stubs know parts of complex ones alone."""
+"""An ndarray of any dtype. NumPy's stubs declare ``real`` and ``imag`` for complex arrays only."""
 
 
 def round(x: Array, *, out: Array) -> None:
-    """The nearest integer, half to even; integers as they are, which ``np.rint`` makes floats of.
+    """Round to the nearest integer, half to even. Integers are unchanged; ``np.rint`` would make them floats.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def absolute(x: Array, *, out: Array) -> None:
 
 
 def isfinite(x: Array, *, out: Array) -> None:
-    """``abs(x) < inf``. ``np.isfinite`` gives wrong values in strided outputs (NumPy 2.4.6 with AVX-512).
+    """Compute ``abs(x) < inf``. ``np.isfinite`` writes wrong values to strided outputs (NumPy 2.4.6, AVX-512).
 
     Examples
     --------
@@ -76,7 +76,7 @@ def isfinite(x: Array, *, out: Array) -> None:
 
 
 def isinf(x: Array, *, out: Array) -> None:
-    """``abs(x) == inf``; as `isfinite`, and for the same reason.
+    """Compute ``abs(x) == inf``. ``np.isinf`` has the same fault as ``np.isfinite``.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def isinf(x: Array, *, out: Array) -> None:
 
 
 def signbit(x: Array, *, out: Array) -> None:
-    """Whether the sign bit is set: of floats the highest bit, which is that of an integer of the same size.
+    """Whether the sign bit is set. A float's sign bit is that of the signed integer with the same bits.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def signbit(x: Array, *, out: Array) -> None:
 
 
 def sign(x: Array, *, out: Array) -> None:
-    """The sign; complex NaN where a part is NaN, which ``np.sign`` overlooks beside an infinite one.
+    """Compute the sign. It is complex NaN if a part is NaN; ``np.sign`` ignores NaN if the other part is infinite.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def sign(x: Array, *, out: Array) -> None:
 
 
 def frexp_mantissa(x: Array, *, out: Array) -> None:
-    """The mantissa that ``frexp`` gives.
+    """Compute the mantissa of ``frexp``.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def frexp_mantissa(x: Array, *, out: Array) -> None:
 
 
 def frexp_exponent(x: Array, *, out: Array) -> None:
-    """The exponent that ``frexp`` gives; 0 for what is not finite, where C leaves it open.
+    """Compute the exponent of ``frexp``. It is 0 for NaN and infinities, for which C does not define it.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def isclose(x: Array, y: Array, relative: Array, absolute: Array, *, out: Array)
 
 
 def nan_to_num(x: Array, nan: Array, positive: Array, negative: Array, *, out: Array) -> None:
-    """Numbers in the place of NaN and the infinities, in each part of complex numbers.
+    """Replace NaN and the infinities by numbers, in each part of complex numbers.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Casts in every rounding mode, and casts that saturate. `tilearray_host.casts` has those to nearest even.
+"""Casts in every rounding mode, and casts that saturate. `tilearray_host.casts` has the casts to nearest even.
 
-Every float that is cast is exact in float64. There it is a count of steps of the target at its own size (a step is the
-power of two that its last bit stands for), and the count is rounded to an integer by the mode; both are exact. What is
-past the largest value stays there where the mode points back to it, and becomes an infinity else, which the target's
-format has or has not, as in any cast. float8_e8m0fnu has no values but powers of two, and none below the smallest:
-that is what a smaller one becomes in every mode.
+float64 holds every source float exactly. A value is divided by the target's step at its magnitude (the power of two of
+the last bit there). The mode rounds the quotient to an integer, and the integer is multiplied by the step. Division
+and multiplication are exact. A value beyond the largest becomes the largest value if the mode rounds toward it, else
+infinity, which the target's format handles as in any cast. float8_e8m0fnu has only powers of two: a value below its
+smallest becomes the smallest in every mode.
 
-Modes are ``"rn"``, ``"rz"``, ``"rm"``, ``"rp"`` and ``"ra"``, the nearest with ties away from zero.
+The modes are ``"rn"``, ``"rz"``, ``"rm"``, ``"rp"`` and ``"ra"`` (to nearest, with ties away from zero).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ INTEGERS: dict[str, Callable[[Array], Array]] = {
 
 
 def rounded_caster(source: np.dtype[Any], target: np.dtype[Any], mode: str, saturate: bool) -> Caster:
-    """Return the function ``f(x, target, out) -> ndarray`` that casts this pair in a mode, and may saturate.
+    """Return the function ``f(x, target, out) -> ndarray`` that casts this pair in a rounding mode and may saturate.
 
-    Floating-point warnings are left to the caller, as by `casts.caster`.
+    The caller handles floating-point warnings, as with `casts.caster`.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def rounded_caster(source: np.dtype[Any], target: np.dtype[Any], mode: str, satu
 
 
 def round_to(x: Array, target: np.dtype[Any], mode: str, saturate: bool) -> Array:
-    """Round float64 to the values of a float, in float64.
+    """Round float64 to the values of a floating-point dtype. The result is float64.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def round_to(x: Array, target: np.dtype[Any], mode: str, saturate: bool) -> Arra
 
 
 def _clamped(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
-    """Integers to integers, clamped to what the target holds."""
+    """Return a cast from integers to integers that clamps to the target's range."""
     before, after, convert = np.iinfo(source), np.iinfo(target), caster(source, target)
     low, high = max(before.min, after.min), min(before.max, after.max)
 

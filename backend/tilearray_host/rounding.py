@@ -1,13 +1,13 @@
 """Arithmetic in every rounding mode, and with denormals flushed: the variants of functions of the op table.
 
-Each function computes the result that is rounded to nearest, and the sign of what is left to the exact result; where
-the mode asks for the other neighbour, the result takes one step. What is left is exact: a sum's by T. Dekker's fast
-two-sum; that of float32 products, quotients and roots in float64, which holds the products; of float64 by Dekker's
-product of significands, whose exponents are taken off so that nothing overflows or vanishes. The processor's own mode
-is left alone: it is the thread's, and whatever else ran in that thread would round with it.
+Each function computes the result rounded to nearest, and the sign of the remainder to the exact result. If the mode
+requires the other neighbour, the result moves by one step. The remainder is exact. For a sum it comes from T. Dekker's
+fast two-sum. For float32 products, quotients and roots it is computed in float64, which holds the products. For
+float64 it comes from Dekker's product of significands, without exponents, so that nothing overflows or underflows. The
+functions do not change the processor's rounding mode, because it would affect all other code of the thread.
 
 Modes are ``"rz"``, ``"rm"`` and ``"rp"``: toward zero, -infinity and +infinity. Casts are in
-`tilearray_host.rounded_casts`. Floating-point warnings are left to the caller's ``np.errstate``.
+`tilearray_host.rounded_casts`. The caller enters ``np.errstate``.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Function = Callable[..., Any]
 MODES = ("rz", "rm", "rp")
 
 
-def stepped(nearest: Array, left: Array, mode: str) -> Array:
-    """The neighbour that a mode asks for: `nearest` is as IEEE 754 rounds, `left` has the sign of what it lacks.
+def stepped(nearest: Array, remainder: Array, mode: str) -> Array:
+    """Return the result in a mode: `nearest` or its neighbour. `remainder` has the sign of the exact value - `nearest`.
 
     Examples
     --------
@@ -35,22 +35,21 @@ def stepped(nearest: Array, left: Array, mode: str) -> Array:
     True
     """
     if mode == "rm":
-        return np.where(left < 0, np.nextafter(nearest, -np.inf), nearest)
+        return np.where(remainder < 0, np.nextafter(nearest, -np.inf), nearest)
     if mode == "rp":
-        return np.where(left > 0, np.nextafter(nearest, np.inf), nearest)
-    beyond = np.where(nearest < 0, left > 0, (nearest > 0) & (left < 0))
+        return np.where(remainder > 0, np.nextafter(nearest, np.inf), nearest)
+    beyond = np.where(nearest < 0, remainder > 0, (nearest > 0) & (remainder < 0))
     return np.where(beyond, np.nextafter(nearest, 0), nearest)
 
 
 def _signed_zero(total: Array, x: Array, y: Array, mode: str) -> Array:
-    """A sum of which the exact zeros have the sign of the mode: -0.0 toward -infinity, unless both are +0.0."""
+    """Return a sum whose exact zeros have the mode's sign: -0.0 toward -infinity, unless both operands are +0.0."""
     if mode != "rm":
         return total
     return np.where((total == 0) & (np.signbit(x) | np.signbit(y)), total.dtype.type(-0.0), total)
 
 
 def add(x: Array, y: Array, mode: str) -> Array:
-    """``x + y``."""
     total = np.asarray(x + y)
     swapped = np.abs(x) < np.abs(y)
     large, small = np.where(swapped, y, x), np.where(swapped, x, y)
@@ -58,12 +57,10 @@ def add(x: Array, y: Array, mode: str) -> Array:
 
 
 def subtract(x: Array, y: Array, mode: str) -> Array:
-    """``x - y``."""
     return add(x, np.negative(y), mode)
 
 
 def multiply(x: Array, y: Array, mode: str) -> Array:
-    """``x * y``."""
     if x.dtype.itemsize == 4:
         return _narrowed(np.multiply(x, y, dtype=np.float64), mode)
     nearest = np.asarray(x * y)
@@ -73,31 +70,29 @@ def multiply(x: Array, y: Array, mode: str) -> Array:
 
 
 def _narrowed(wide: Array, mode: str) -> Array:
-    """float64 to float32."""
+    """Round float64 to float32."""
     nearest = np.asarray(wide).astype(np.float32)
     return stepped(nearest, wide - nearest, mode)
 
 
 def divide(x: Array, y: Array, mode: str) -> Array:
-    """``x / y``."""
     nearest = np.asarray(x / y)
     overflown = np.isinf(nearest) & np.isfinite(x) & (y != 0)
-    return stepped(nearest, np.where(overflown, -nearest, _left_of_quotient(x, y, nearest)), mode)
+    return stepped(nearest, np.where(overflown, -nearest, _remainder_of_quotient(x, y, nearest)), mode)
 
 
-def _left_of_quotient(x: Array, y: Array, nearest: Array) -> Array:
-    """The sign of ``x / y - nearest``, which is that of ``(x - nearest * y) / y``."""
+def _remainder_of_quotient(x: Array, y: Array, nearest: Array) -> Array:
+    """Return a number with the sign of ``x / y - nearest``, computed as ``(x - nearest * y) / y``."""
     if x.dtype.itemsize == 4:
         return (x - np.multiply(nearest, y, dtype=np.float64)) * np.sign(y)
     sign = np.sign(y)
     (x, x_exponent), (y, y_exponent), (nearest, exponent) = np.frexp(x), np.frexp(y), np.frexp(nearest)
     product, error = exact_fma.two_product(nearest, y)
-    scaled = np.ldexp(x, np.maximum(x_exponent - y_exponent - exponent, -1000))  # of a quotient that vanished: any
+    scaled = np.ldexp(x, np.maximum(x_exponent - y_exponent - exponent, -1000))  # any, if the quotient underflowed
     return ((scaled - product) - error) * sign
 
 
 def sqrt(x: Array, mode: str) -> Array:
-    """The square root."""
     nearest = np.asarray(np.sqrt(x))
     if x.dtype.itemsize == 4:
         return stepped(nearest, x - np.multiply(nearest, nearest, dtype=np.float64), mode)
@@ -109,7 +104,7 @@ def sqrt(x: Array, mode: str) -> Array:
 
 
 def fma(x: Array, y: Array, z: Array, mode: str) -> Array:
-    """``x * y + z``, rounded once."""
+    """Return ``x * y + z``, rounded once."""
     if x.dtype.itemsize == 8:
         return exact_fma.fma64(x, y, z, partial(add, mode=mode), partial(_step_of_number, mode=mode))
     product = np.multiply(x, y, dtype=np.float64)
@@ -117,12 +112,12 @@ def fma(x: Array, y: Array, z: Array, mode: str) -> Array:
     return _narrowed(_signed_zero(total, product, z, mode), mode)
 
 
-def _step_of_number(nearest: float, left: int, mode: str) -> float:
-    return float(stepped(np.float64(nearest), np.float64(left), mode))  # type: ignore[arg-type]
+def _step_of_number(nearest: float, remainder: int, mode: str) -> float:
+    return float(stepped(np.float64(nearest), np.float64(remainder), mode))  # type: ignore[arg-type]
 
 
 def flush(x: Array) -> Array:
-    """Denormal float32 as zeros of their sign.
+    """Replace denormal float32 by zeros of the same sign.
 
     Examples
     --------
@@ -133,15 +128,15 @@ def flush(x: Array) -> Array:
 
 
 def minimum_number(x: Array, y: Array, *, out: Array) -> None:
-    """The smaller operand, and the other one where one is NaN; -0.0 is smaller than 0.0."""
-    if x.dtype.kind == "f":  # not np.fmin, which takes some signalling NaN for an operand and some for none
+    """Compute the smaller operand, or the other one if one is NaN; -0.0 is smaller than 0.0."""
+    if x.dtype.kind == "f":  # not np.fmin, which does not treat every signalling NaN as NaN
         np.copyto(out, np.where((x < y) | (y != y) | ((x == y) & np.signbit(x)), x, y))
     else:
         np.minimum(x, y, out=out)
 
 
 def maximum_number(x: Array, y: Array, *, out: Array) -> None:
-    """The larger operand, and the other one where one is NaN; 0.0 is larger than -0.0."""
+    """Compute the larger operand, or the other one if one is NaN; 0.0 is larger than -0.0."""
     if x.dtype.kind == "f":
         np.copyto(out, np.where((x > y) | (y != y) | ((x == y) & np.signbit(y)), x, y))
     else:
@@ -157,7 +152,7 @@ FLUSHED = (*ROUNDED, "rsqrt", "exp2", "minimum", "maximum")
 
 
 def variants(functions: Mapping[str, Function]) -> dict[str, Function]:
-    """Return every variant of functions of the op table: ``add_rz``, ``minimum_number``, ``add_rz_ftz``, ..."""
+    """Return all variants of functions of the op table by name: ``add_rz``, ``minimum_number``, ``add_rz_ftz``, ..."""
     found: dict[str, Function] = {"minimum_number": minimum_number, "maximum_number": maximum_number}
     found |= {
         f"{name}_{mode}": partial(_rounded, function, mode) for name, function in ROUNDED.items() for mode in MODES

@@ -1,4 +1,4 @@
-"""The error function, its inverse, and the logarithm of the gamma function: SciPy's, imported when first called."""
+"""The error function, its inverse, and the logarithm of the gamma function. The first call imports SciPy."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def _scipy(name: str) -> Any:
-    """`scipy.special`, or an ImportError that says how to install it."""
+    """Import `scipy.special`, or raise an ImportError that says how to install it."""
     try:
         return import_module("scipy.special")
     except ImportError as error:
         raise ImportError(
-            f"{name}: on the host this needs SciPy; write pip install scipy, "
-            "or compute it on the GPU, x.to_device('cuda')"
+            f"{name}: this function needs SciPy on the host; write pip install scipy, "
+            "or compute it on the GPU with x.to_device('cuda')"
         ) from error
 
 
 def erf(x: Array, *, out: Array) -> None:
-    """The error function.
+    """Compute the error function.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def erf(x: Array, *, out: Array) -> None:
 
 
 def erfc(x: Array, *, out: Array) -> None:
-    """``1 - erf(x)``; of float64 beyond 1 from ``exp(-x**2)`` with the error of the square, which SciPy's leaves out.
+    """Compute ``1 - erf(x)``. float64 beyond 1 corrects ``exp(-x**2)`` for the rounding of the square, unlike SciPy.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def erfc(x: Array, *, out: Array) -> None:
 
 
 def erfinv(x: Array, *, out: Array) -> None:
-    """The number whose error function is x, its sign included (SciPy loses that of -0.0).
+    """Compute the inverse of the error function, with the sign of x (SciPy loses the sign of -0.0).
 
     Examples
     --------
@@ -69,7 +69,7 @@ def erfinv(x: Array, *, out: Array) -> None:
 
 
 def lgamma(x: Array, *, out: Array) -> None:
-    """``log(abs(gamma(x)))``; at -inf infinite, as in C, and near 0 finite, where SciPy's overflows.
+    """Compute ``log(abs(gamma(x)))``. It is infinite at -inf, as in C, and finite near 0, where SciPy overflows.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Exponentials, logarithms, roots and trigonometry where NumPy lacks a function, or has other special cases.
+"""Exponentials, logarithms, roots and trigonometric functions that NumPy lacks or has with other special values.
 
-The special values of complex functions are those of the array API standard, which follows C (ISO/IEC 9899, Annex G).
+Complex functions have the special values of the array API standard, which follows C (ISO/IEC 9899, Annex G).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 Array = Any
-"""An ndarray of any dtype: NumPy's stubs know parts of complex ones alone."""
+"""An ndarray of any dtype. NumPy's stubs declare ``real`` and ``imag`` for complex arrays only."""
 
 
 def rsqrt(x: Array, *, out: Array) -> None:
-    """``1 / sqrt(x)``.
+    """Compute ``1 / sqrt(x)``.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def rsqrt(x: Array, *, out: Array) -> None:
 
 
 def hypot(x: Array, y: Array, *, out: Array) -> None:
-    """``sqrt(x**2 + y**2)``; a product makes signalling NaN quiet, beside which an infinity would give NaN.
+    """Compute ``sqrt(x**2 + y**2)``. Multiplication by 1 makes signalling NaN quiet; infinity with one would give NaN.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def hypot(x: Array, y: Array, *, out: Array) -> None:
 
 
 def sinc(x: Array, *, out: Array) -> None:
-    """``sin(pi x) / (pi x)``, 1 at 0: from the distance to the nearest integer, which is exact.
+    """Compute ``sin(pi x) / (pi x)``, and 1 at 0. The sine uses the distance to the nearest integer, which is exact.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def sinc(x: Array, *, out: Array) -> None:
 
 
 def expm1(x: Array, *, out: Array) -> None:
-    """``exp(x) - 1``; complex where nothing cancels as just that, which has the special values of ``exp``.
+    """Compute ``exp(x) - 1``. Complex numbers without cancellation use that formula, for the special values of ``exp``.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def expm1(x: Array, *, out: Array) -> None:
 
 
 def log1p(x: Array, *, out: Array) -> None:
-    """``log(1 + x)``; complex near 0 from ``abs(1 + x)**2 - 1``, since ``1 + x`` has lost what x is made of.
+    """Compute ``log(1 + x)``. Complex numbers near 0 use ``abs(1 + x)**2 - 1``, because ``1 + x`` loses digits of x.
 
     Where a part of a complex x is infinite the real part is, beside a signalling NaN too, for which NumPy gives NaN.
 
@@ -94,7 +94,7 @@ def log1p(x: Array, *, out: Array) -> None:
 
 
 def tan(x: Array, *, out: Array) -> None:
-    """The tangent; complex where the imaginary part is infinite as `tanh` of the product with the imaginary unit.
+    """Compute the tangent. A complex number with infinite imaginary part takes its value from `tanh` of ``1j * x``.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def tan(x: Array, *, out: Array) -> None:
 
 
 def tanh(x: Array, *, out: Array) -> None:
-    """The hyperbolic tangent; complex at an infinite real part with the sign of the imaginary part, whatever its size.
+    """Compute the hyperbolic tangent. At an infinite real part, the imaginary part becomes a zero of its own sign.
 
     Examples
     --------

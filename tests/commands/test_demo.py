@@ -59,7 +59,7 @@ def test_the_pictures_are_numpys_from_the_photograph_alone():
         np.testing.assert_allclose(found.astype(float), expected.astype(float), rtol=0.01, atol=1)
 
 
-def test_the_steps_cover_what_the_demo_promises():
+def test_the_steps_cover_the_features_of_the_demo():
     found = [report.result.dtype.name for report in reports()]
     assert set(found) == {"uint8", "float16", "float32"}
     assert sum(step.view for step in STEPS) >= 3
@@ -123,18 +123,18 @@ def test_a_value_that_differs_is_named():
     with pytest.raises(DemoError) as error:
         two_steps(nudged(1), np_half)
     assert str(error.value) == (
-        "step 'next': 1 of 24 elements differ from NumPy's by more than 0 ulp; at (1, 2, 1) expected 9.5, got 9.500001"
+        "step 'next': 1 of 24 elements differ from NumPy by more than 0 ulp; at (1, 2, 1) expected 9.5, got 9.500001"
     )
 
 
 @pytest.mark.parametrize("ulps", [-3, 3])
 def test_a_tolerance_is_kept(ulps: int):
     assert two_steps(nudged(ulps), np_half, ulps=3)[-1].ulps == 3
-    with pytest.raises(DemoError, match=r"step 'next': 1 of 24 elements differ from NumPy's by more than 2 ulp"):
+    with pytest.raises(DemoError, match=r"step 'next': 1 of 24 elements differ from NumPy by more than 2 ulp"):
         two_steps(nudged(ulps), np_half, ulps=2)
 
 
-def test_numpy_goes_on_from_what_a_tolerance_let_pass():
+def test_numpy_continues_from_a_result_within_tolerance():
     half = Step("half", "", ("photo",), nudged(2), np_half, ulps=2)
     copied = Step("copied", "", ("half",), lambda x: x.copy(), np.copy)
     picture = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
@@ -153,7 +153,7 @@ def test_numpy_goes_on_from_what_a_tolerance_let_pass():
 def test_another_dtype_or_shape_is_named(ours: Callable[..., Any], got: str):
     with pytest.raises(DemoError) as error:
         two_steps(ours, np_half)
-    assert str(error.value) == f"step 'next': expected float32 of shape (2, 4, 3) as NumPy has it, {got}"
+    assert str(error.value) == f"step 'next': expected float32 of shape (2, 4, 3) as in NumPy, {got}"
 
 
 def test_a_view_that_is_a_copy_is_named():
@@ -161,7 +161,7 @@ def test_a_view_that_is_a_copy_is_named():
         two_steps(lambda x: x.copy(), lambda x: x, view=True)
     assert str(error.value) == (
         "step 'next': expected NumPy's view of the photograph with strides (12, 3, 1), "
-        "got strides (12, 3, 1) from another first element"
+        "got strides (12, 3, 1) and another first element"
     )
 
 
@@ -170,7 +170,7 @@ def test_a_view_with_other_strides_is_named():
         two_steps(lambda x: x[..., :2], lambda x: x[..., ::2], view=True)
     assert str(error.value) == (
         "step 'next': expected NumPy's view of the photograph with strides (12, 3, 2), "
-        "got strides (12, 3, 1) from the same first element"
+        "got strides (12, 3, 1) and the same first element"
     )
 
 

@@ -105,8 +105,8 @@ def test_bfloat16_and_float8_come_and_go(folder: Path, capsys: Output):
         assert main(["eval", f"ta.astype(a, ta.{dtype})", "a=a.npy", "-o", "x.npy"]) == 0
         assert capsys.readouterr().out == (
             f"wrote x.npy: {dtype} (3, 4)\n"
-            f"The format has no name for {dtype}: np.load(...).view('{dtype}') has it again, "
-            f"and here NAME:{dtype}=x.npy\n"
+            f"The .npy format has no name for {dtype}. To read the file, write np.load(...).view('{dtype}'), "
+            f"or here NAME:{dtype}=x.npy\n"
         )
         assert main(["eval", "x + 0", f"x:{dtype}=x.npy"]) == 0
         assert f"dtype={dtype}" in capsys.readouterr().out
@@ -130,24 +130,24 @@ def test_the_commands_of_the_documentation_run(folder: Path, capsys: Output):
 # --- what is said when something is wrong -----------------------------------------------------------------------------
 
 USAGE = [
-    (["__import__('os').system('true')", "a=a.npy"], "`__import__('os').system`: an expression may not call this; "),
-    (["a.dtype", "a=a.npy"], "`a.dtype`: attributes are not read, but for .T; leave it out"),
+    (["__import__('os').system('true')", "a=a.npy"], "`__import__('os').system`: an expression cannot call this; "),
+    (["a.dtype", "a=a.npy"], "`a.dtype`: an expression cannot read attributes except .T; omit it"),
     (["a" * 1_000_000, "a=a.npy"], "expected an expression of at most 4000 characters, got 1000000; write several"),
-    (["a +", "a=a.npy"], "'a +' is no expression: invalid syntax"),
-    (["a + c", "a=a.npy"], "`c`: no array of this name is given; write c=FILE.npy"),
-    (["a", "a=a.npy", "b=b.npy"], "'b' is given, and the expression does not use it; leave it out"),
+    (["a +", "a=a.npy"], "'a +' is not an expression: invalid syntax"),
+    (["a + c", "a=a.npy"], "`c`: no array has this name; write c=FILE.npy"),
+    (["a", "a=a.npy", "b=b.npy"], "the expression does not use the file 'b'; omit it"),
     (["a", "a=a.npy", "a=b.npy"], "the name 'a' is given twice; write another name for one of the files"),
-    (["a", "a.npy"], "expected a file with a name, got 'a.npy'; write NAME=FILE.npy"),
-    (["a", "a="], "expected a file with a name, got 'a='; write NAME=FILE.npy"),
-    (["a", "1=a.npy"], "'1' is no name of an array; write letters, digits and _, but not `ta`"),
-    (["ta", "ta=a.npy"], "'ta' is no name of an array; write letters, digits and _, but not `ta`"),
-    (["a", "a:float31=a.npy"], "a: 'float31' is no dtype; write one of bool, int8"),
+    (["a", "a.npy"], "expected a name and a file, got 'a.npy'; write NAME=FILE.npy"),
+    (["a", "a="], "expected a name and a file, got 'a='; write NAME=FILE.npy"),
+    (["a", "1=a.npy"], "'1' cannot be an array's name; write letters, digits and _, but not `ta`"),
+    (["ta", "ta=a.npy"], "'ta' cannot be an array's name; write letters, digits and _, but not `ta`"),
+    (["a", "a:float31=a.npy"], "a: 'float31' is not a dtype; write one of bool, int8"),
     (["a", "a=a.npy", "--device", "tpu"], "--device: 'tpu' is no device; write 'cpu', 'cuda' or 'cuda:N'"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[message[:30] for _, message in USAGE])
-def test_arguments_that_make_no_sense_are_status_2(arguments: list[str], message: str, folder: Path, capsys: Output):
+def test_invalid_arguments_give_status_2(arguments: list[str], message: str, folder: Path, capsys: Output):
     assert said(capsys, 2, *arguments, "-o", "out.npy").startswith(message)
     assert sorted(os.listdir()) == ["a.npy", "b.npy"]
 
@@ -173,25 +173,25 @@ FAILURES = [
         ["a + 300", "a=a.npy"],
         "`a + 300`: add: 300 does not fit uint8 (0 to 255); write x.astype('int16') for the array",
     ),
-    (["9**9**9"], "`9**9**9`: integers have at most 128 bits; write a float, such as 2.0"),
+    (["9**9**9"], "`9**9**9`: an integer can have at most 128 bits; write a float, such as 2.0"),
     (["ta.zeros(10**13)"], "`ta.zeros(10**13)`: MemoryError: "),
     (["x", "x=none.npy"], "'none.npy' cannot be read: No such file or directory"),
     (["x", "x=."], "'.' is a folder; write the path of a .npy file"),
-    (["x", "x=corrupt.npy"], "'corrupt.npy' is no .npy file, or a damaged one: the magic string is not correct"),
-    (["x", "x=short.npy"], "'short.npy' is no .npy file, or a damaged one: mmap length is greater than file size"),
-    (["x", "x=objects.npy"], "'objects.npy' holds Python objects, and nothing is unpickled; save numbers"),
+    (["x", "x=corrupt.npy"], "'corrupt.npy' is not a .npy file, or is damaged: the magic string is not correct"),
+    (["x", "x=short.npy"], "'short.npy' is not a .npy file, or is damaged: mmap length is greater than file size"),
+    (["x", "x=objects.npy"], "'objects.npy' contains Python objects, which are not unpickled; save numbers"),
     (["x", "x=fields.npy"], "'fields.npy': dtype 'void64' is not supported: it is structured"),
     (["x", "x=foreign.npy"], "'foreign.npy': dtype '>f4' is float32 in foreign byte order; write x.astype"),
     (
         ["x", "x=raw.npy"],
-        "'raw.npy' holds raw elements of 1 byte; write the dtype behind the name, as in a:float8_e4m3",
+        "'raw.npy' contains raw elements of 1 byte; write the dtype after the name, as in a:float8_e4m3",
     ),
-    (["ta.meshgrid(b, b)", "b=b.npy"], "a .npy file holds one array, and the expression gives 2; write (EXPR)[0]"),
+    (["ta.meshgrid(b, b)", "b=b.npy"], "a .npy file holds one array, but the expression gives 2; write (EXPR)[0]"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "message"), FAILURES, ids=[message[:30] for _, message in FAILURES])
-def test_what_cannot_be_done_is_status_1(arguments: list[str], message: str, folder: Path, capsys: Output):
+def test_failures_give_status_1(arguments: list[str], message: str, folder: Path, capsys: Output):
     (folder / "corrupt.npy").write_bytes(b"anything but an array")
     (folder / "short.npy").write_bytes((folder / "a.npy").read_bytes()[:-3])
     np.save("objects.npy", np.array([{}], object))
@@ -203,9 +203,9 @@ def test_what_cannot_be_done_is_status_1(arguments: list[str], message: str, fol
     assert sorted(os.listdir()) == before
 
 
-def test_a_missing_folder_is_found_out_before_anything_is_computed(folder: Path, capsys: Output):
+def test_a_missing_folder_is_an_error_before_the_computation(folder: Path, capsys: Output):
     message = said(capsys, 1, "a + ta.zeros(5)", "a=a.npy", "-o", "no/such.npy")
-    assert message == f"'no/such.npy' cannot be written: there is no folder '{folder / 'no'}'; make it first"
+    assert message == f"'no/such.npy' cannot be written: the folder '{folder / 'no'}' does not exist; make it first"
 
 
 def test_a_full_disk_leaves_the_old_file(folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch):
@@ -215,12 +215,12 @@ def test_a_full_disk_leaves_the_old_file(folder: Path, capsys: Output, monkeypat
     (folder / "out.npy").write_bytes(b"old")
     monkeypatch.setattr(npy._Counting, "write", full)
     message = said(capsys, 1, "a", "a=a.npy", "-o", "out.npy")
-    assert message == "'out.npy' cannot be written: No space left on device; the file is as it was"
+    assert message == "'out.npy' cannot be written: No space left on device; the file is unchanged"
     assert (folder / "out.npy").read_bytes() == b"old"
     assert sorted(os.listdir()) == ["a.npy", "b.npy", "out.npy"]
 
 
-def test_a_device_that_is_not_there_is_status_1(folder: Path):
+def test_a_missing_device_gives_status_1(folder: Path):
     done = command_in_fresh_python("eval", "a", f"a={folder / 'a.npy'}", "--device", "cuda:97")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("tilearray eval: --device: cuda:97: ")
@@ -280,7 +280,7 @@ def test_explained_steps_give_the_same_result(folder: Path, capsys: Output):
     np.testing.assert_array_equal(np.load("x0.npy"), np.load("x1.npy"))
 
 
-def test_source_prints_the_kernels_or_why_there_is_none(folder: Path, capsys: Output):
+def test_source_prints_the_kernels_or_the_reason_for_their_absence(folder: Path, capsys: Output):
     np.save("c.npy", np.zeros(3, "complex64"))
     assert main(["eval", "exp(c) + 1", "c=c.npy", "--source"]) == 0
     printed = capsys.readouterr().out
@@ -290,7 +290,7 @@ def test_source_prints_the_kernels_or_why_there_is_none(folder: Path, capsys: Ou
 
 def test_source_of_an_empty_loop(folder: Path, capsys: Output):
     assert main(["eval", "a[:0] + 1", "a=a.npy", "--source"]) == 0
-    assert "     # no elements: nothing is launched\n" in capsys.readouterr().out
+    assert "     # no elements, so no launch\n" in capsys.readouterr().out
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def assert_same(found: Any, expected: Any) -> None:
         "a == b",
     ],
 )
-def test_an_expression_is_what_python_makes_of_it(text: str):
+def test_an_expression_equals_pythons_result(text: str):
     assert_same(evaluate(text, ARRAYS), by_python(text.strip()))
 
 
@@ -118,7 +118,7 @@ LEGAL = st.recursive(st.one_of(st.sampled_from(["a", "b"]), numbers()), combined
 
 @settings(max_examples=500)
 @given(LEGAL)
-def test_random_expressions_are_what_python_makes_of_them(text: str):
+def test_random_expressions_equal_pythons_results(text: str):
     try:
         found = evaluate(text, ARRAYS)
     except ExpressionError as error:
@@ -135,77 +135,80 @@ def test_random_expressions_are_what_python_makes_of_them(text: str):
 # --- what is no expression ------------------------------------------------------------------------------------------
 
 REFUSED = [
-    ("__import__('os')", "`__import__`: an expression may not call this; see `tilearray eval --help` for what it may"),
-    ("__import__('os').system('true')", "`__import__('os').system`: an expression may not call this; write ta.NAME(.."),
-    ("eval('a')", "`eval`: an expression may not call this; "),
-    ("ta.from_dlpack(a)", "`ta.from_dlpack`: an expression may not call this; "),
-    ("ta.empty(3)", "`ta.empty`: an expression may not call this; "),
-    ("ta.set_default_device('cpu')", "`ta.set_default_device`: an expression may not call this; "),
-    ("ta.semantics('triton')", "`ta.semantics`: an expression may not call this; "),
-    ("ta.sqr(a)", "`ta.sqr`: an expression may not call this; write ta.sqrt"),
-    ("ta.ops.add(a, b)", "`ta.ops.add`: arrays have no methods in an expression; write ta.add(x, ...)"),
-    ("a.astype('int8')", "`a.astype`: arrays have no methods in an expression; write ta.astype(x, ...)"),
-    ("(a.T)()", "`a.T`: an expression may not call this; write ta.NAME(...)"),
-    ("ta.sqrt(a)(b)", "`ta.sqrt(a)`: an expression may not call this; write ta.NAME(...)"),
-    ("a.dtype", "`a.dtype`: attributes are not read, but for .T; leave it out"),
-    ("a.reshape", "`a.reshape`: attributes are not read, but for .T; write ta.reshape(x)"),
-    ("a.__class__.__mro__", "`a.__class__.__mro__`: attributes are not read, but for .T"),
-    ("ta.__doc__", "`ta.__doc__`: this is not part of expressions; see `tilearray eval --help` for what is"),
-    ("ta.T", "`ta.T`: this is not part of expressions"),
-    ("ta.add", "`ta.add`: a function is to be called; write ta.add(...)"),
-    ("ta", "`ta`: no array of this name is given; write ta=FILE.npy"),
-    ("c + a", "`c`: no array of this name is given; write c=FILE.npy"),
-    ("a * float16", "`float16`: no array of this name is given; write ta.float16"),
-    ("a * pi", "`pi`: no array of this name is given; write ta.pi"),
-    ("a + sqrt", "`sqrt`: a function is to be called; write sqrt(...)"),
-    ("ta.float32", "`ta.float32`: this is not part of expressions"),
-    ("a + 'float32'", "`'float32'`: a text may be an argument: the name of a dtype or, as rounding="),
-    ("divide(a, 3, rounding='up')", "the name of a dtype or, as rounding=, one of 'rn', 'rz', 'rm'"),
-    ("ta.astype(a, 'rm -rf')", "`'rm -rf'`: a text may be an argument: the name of a dtype"),
-    ("b'bytes'", "`b'bytes'`: Constant is not part of expressions"),
-    ("...", "`...`: Constant is not part of expressions"),
-    ("None", "`None`: Constant is not part of expressions"),
-    ("a and b", "`a and b`: `and` and `or` do not compare elements; write (x) & (y), (x) | (y)"),
-    ("not a", "`not a`: `not` does not look at elements; write ~x"),
-    ("0 < a < 3", "`0 < a < 3`: one comparison at a time, without `in` and `is`; write (x < y) & (y < z)"),
-    ("a is b", "`a is b`: one comparison at a time"),
-    ("1 in a", "`1 in a`: one comparison at a time"),
-    ("a if b else a", "`a if b else a`: a choice is made for each element; write ta.where(condition, x, y)"),
-    ("(a, b)", "`(a, b)`: a tuple is an argument or an index, no operand; write ta.asarray([...])"),
-    ("[1, 2] * a", "`[1, 2]`: a list is an argument, no operand; write ta.asarray([...])"),
-    ("lambda: a", "`lambda: a`: Lambda is not part of expressions; leave it out"),
-    ("[x for x in a]", "`[x for x in a]`: ListComp is not part of expressions"),
-    ("{1: a}", "`{1: a}`: Dict is not part of expressions"),
-    ("f'{a}'", "`f'{a}'`: JoinedStr is not part of expressions"),
-    ("(x := a)", "`x := a`: NamedExpr is not part of expressions"),
-    ("(yield)", "`yield`: Yield is not part of expressions"),
-    ("ta.add(*a)", "`*a`: arguments are written out one by one; leave the * out"),
-    ("ta.add(**a)", "`ta.add(**a)`: arguments are written out one by one; leave the ** out"),
-    ("ta.add(a, b, out=a)", "`ta.add(a, b, out=a)`: the keyword 'out' is not taken in an expression; leave it out"),
-    ("ta.zeros(3, device='cuda')", "the keyword 'device' is not taken in an expression; leave it out"),
-    ("a[b, (1, 2)]", "`(1, 2)`: a tuple is an argument or an index"),
-    ("a = b", "'a = b' is no expression: "),
-    ("import os", "'import os' is no expression: invalid syntax"),
-    ("a +", "'a +' is no expression: invalid syntax"),
-    ("", "'' is no expression: invalid syntax"),
-    ("a; b", "'a; b' is no expression: invalid syntax"),
-    ("a\0", "'a?' is no expression: "),
-    ("a + '\ud800'", "is no expression: "),
-    ("1if 1else 2", "'1if 1else 2' is no expression: "),
-    ("9" * 1000, "`" + "9" * 57 + "...`: integers have at most 128 bits; write a float, such as 2.0"),
+    ("__import__('os')", "`__import__`: an expression cannot call this; `tilearray eval --help` lists the functions"),
+    ("__import__('os').system('true')", "`__import__('os').system`: an expression cannot call this; write ta.NAME(.."),
+    ("eval('a')", "`eval`: an expression cannot call this; "),
+    ("ta.from_dlpack(a)", "`ta.from_dlpack`: an expression cannot call this; "),
+    ("ta.empty(3)", "`ta.empty`: an expression cannot call this; "),
+    ("ta.set_default_device('cpu')", "`ta.set_default_device`: an expression cannot call this; "),
+    ("ta.semantics('triton')", "`ta.semantics`: an expression cannot call this; "),
+    ("ta.sqr(a)", "`ta.sqr`: an expression cannot call this; write ta.sqrt"),
+    ("ta.ops.add(a, b)", "`ta.ops.add`: an expression cannot call methods; write ta.add(x, ...)"),
+    ("a.astype('int8')", "`a.astype`: an expression cannot call methods; write ta.astype(x, ...)"),
+    ("(a.T)()", "`a.T`: an expression cannot call this; write ta.NAME(...)"),
+    ("ta.sqrt(a)(b)", "`ta.sqrt(a)`: an expression cannot call this; write ta.NAME(...)"),
+    ("a.dtype", "`a.dtype`: an expression cannot read attributes except .T; omit it"),
+    ("a.reshape", "`a.reshape`: an expression cannot read attributes except .T; write ta.reshape(x)"),
+    ("a.__class__.__mro__", "`a.__class__.__mro__`: an expression cannot read attributes except .T"),
+    ("ta.__doc__", "`ta.__doc__`: an expression cannot use this; `tilearray eval --help` lists the grammar"),
+    ("ta.T", "`ta.T`: an expression cannot use this"),
+    ("ta.add", "`ta.add`: a function must be called; write ta.add(...)"),
+    ("ta", "`ta`: no array has this name; write ta=FILE.npy"),
+    ("c + a", "`c`: no array has this name; write c=FILE.npy"),
+    ("a * float16", "`float16`: no array has this name; write ta.float16"),
+    ("a * pi", "`pi`: no array has this name; write ta.pi"),
+    ("a + sqrt", "`sqrt`: a function must be called; write sqrt(...)"),
+    ("ta.float32", "`ta.float32`: an expression cannot use this"),
+    ("a + 'float32'", "`'float32'`: expected a string only as a dtype's name, or as rounding="),
+    ("divide(a, 3, rounding='up')", "a dtype's name, or as rounding= one of 'rn', 'rz', 'rm'"),
+    ("ta.astype(a, 'rm -rf')", "`'rm -rf'`: expected a string only as a dtype's name"),
+    ("b'bytes'", "`b'bytes'`: an expression cannot contain Constant"),
+    ("...", "`...`: an expression cannot contain Constant"),
+    ("None", "`None`: an expression cannot contain Constant"),
+    ("a and b", "`a and b`: `and` and `or` do not work on elements; write (x) & (y), (x) | (y)"),
+    ("not a", "`not a`: `not` does not work on elements; write ~x"),
+    (
+        "0 < a < 3",
+        "`0 < a < 3`: an expression takes one comparison at a time, without `in` and `is`; write (x < y) & (y < z)",
+    ),
+    ("a is b", "`a is b`: an expression takes one comparison at a time"),
+    ("1 in a", "`1 in a`: an expression takes one comparison at a time"),
+    ("a if b else a", "`a if b else a`: `if` does not work on elements; write ta.where(condition, x, y)"),
+    ("(a, b)", "`(a, b)`: a tuple can be an argument or an index, but not an operand; write ta.asarray([...])"),
+    ("[1, 2] * a", "`[1, 2]`: a list can be an argument, but not an operand; write ta.asarray([...])"),
+    ("lambda: a", "`lambda: a`: an expression cannot contain Lambda; omit it"),
+    ("[x for x in a]", "`[x for x in a]`: an expression cannot contain ListComp"),
+    ("{1: a}", "`{1: a}`: an expression cannot contain Dict"),
+    ("f'{a}'", "`f'{a}'`: an expression cannot contain JoinedStr"),
+    ("(x := a)", "`x := a`: an expression cannot contain NamedExpr"),
+    ("(yield)", "`yield`: an expression cannot contain Yield"),
+    ("ta.add(*a)", "`*a`: an expression does not unpack arguments; write each argument without *"),
+    ("ta.add(**a)", "`ta.add(**a)`: an expression does not unpack arguments; write each argument without **"),
+    ("ta.add(a, b, out=a)", "`ta.add(a, b, out=a)`: an expression cannot have the keyword 'out'; omit it"),
+    ("ta.zeros(3, device='cuda')", "an expression cannot have the keyword 'device'; omit it"),
+    ("a[b, (1, 2)]", "`(1, 2)`: a tuple can be an argument or an index"),
+    ("a = b", "'a = b' is not an expression: "),
+    ("import os", "'import os' is not an expression: invalid syntax"),
+    ("a +", "'a +' is not an expression: invalid syntax"),
+    ("", "'' is not an expression: invalid syntax"),
+    ("a; b", "'a; b' is not an expression: invalid syntax"),
+    ("a\0", "'a?' is not an expression: "),
+    ("a + '\ud800'", "is not an expression: "),
+    ("1if 1else 2", "'1if 1else 2' is not an expression: "),
+    ("9" * 1000, "`" + "9" * 57 + "...`: an integer can have at most 128 bits; write a float, such as 2.0"),
     (
         "a" * 1_000_000,
-        "expected an expression of at most 4000 characters, got 1000000; write several, each with a file",
+        "expected an expression of at most 4000 characters, got 1000000; write several expressions",
     ),
-    ("-" * 3000 + "1", "expected at most 100 operations within each other, got more; write several steps"),
-    ("a" + " + a" * 900, "expected at most 100 operations within each other, got more; write several steps"),
-    ("(" * 150 + "a" + ")" * 151, " is no expression: "),
-    ("[" * 120 + "]" * 120, "expected at most 100 operations within each other"),
+    ("-" * 3000 + "1", "expected at most 100 nested operations, got more; write several expressions"),
+    ("a" + " + a" * 900, "expected at most 100 nested operations, got more; write several expressions"),
+    ("(" * 150 + "a" + ")" * 151, " is not an expression: "),
+    ("[" * 120 + "]" * 120, "expected at most 100 nested operations"),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED, ids=[text[:30] for text, _ in REFUSED])
-def test_what_is_outside_of_the_grammar_is_refused_before_anything_is_computed(text: str, message: str):
+def test_text_outside_of_the_grammar_is_an_error_before_the_computation(text: str, message: str):
     with pytest.raises(ExpressionError) as error:
         read(text, ARRAYS)
     assert message in str(error.value)
@@ -214,9 +217,9 @@ def test_what_is_outside_of_the_grammar_is_refused_before_anything_is_computed(t
 
 
 FAILING = [
-    ("9**9**9", "`9**9**9`: integers have at most 128 bits; write a float, such as 2.0"),
-    ("1 << 10**30", "`1 << 10**30`: integers have at most 128 bits"),
-    ("2**100 * 2**100", "`2**100 * 2**100`: integers have at most 128 bits"),
+    ("9**9**9", "`9**9**9`: an integer can have at most 128 bits; write a float, such as 2.0"),
+    ("1 << 10**30", "`1 << 10**30`: an integer can have at most 128 bits"),
+    ("2**100 * 2**100", "`2**100 * 2**100`: an integer can have at most 128 bits"),
     ("1 / 0", "`1 / 0`: ZeroDivisionError: division by zero"),
     ("1e300 ** 10", "`1e300 ** 10`: OverflowError: "),
     ("1 @ 2", "`1 @ 2`: TypeError: "),
@@ -224,9 +227,9 @@ FAILING = [
     ("ta.add(a)", "`ta.add(a)`: TypeError: add: expected 2 operands, got 1"),
     ("a & b", "`a & b`: bitwise_and: expected dtypes of kind "),
     ("a[7]", "`a[7]`: "),
-    ("(1).T", "`(1).T`: expected an array before .T, got a int; leave it out"),
-    ("(1)[0]", "`(1)[0]`: expected an array before [...], got a int; several arrays have an integer index"),
-    ("ta.meshgrid(b, b) * 1000000000", "expected arrays and numbers, got a tuple; write x[0], x[1], ... for its parts"),
+    ("(1).T", "`(1).T`: expected an array before .T, got a int; omit .T"),
+    ("(1)[0]", "`(1)[0]`: expected an array before [...], got a int; index several arrays by an integer"),
+    ("ta.meshgrid(b, b) * 1000000000", "expected arrays or numbers, got a tuple; write x[0], x[1], ... for its parts"),
     ("ta.meshgrid(b, b)[7]", "`ta.meshgrid(b, b)[7]`: IndexError: tuple index out of range"),
     ("ta.zeros(10**13)", "`ta.zeros(10**13)`: MemoryError"),
     ("ta.sqrt(ta.add(a, ta.ones(9)))", "`ta.add(a, ta.ones(9))`: add: expected equal sizes"),
@@ -234,7 +237,7 @@ FAILING = [
 
 
 @pytest.mark.parametrize(("text", "message"), FAILING)
-def test_what_fails_quotes_the_part_and_says_why(text: str, message: str):
+def test_a_failing_step_is_quoted_with_the_reason(text: str, message: str):
     with pytest.raises(ExpressionError) as error:
         evaluate(text, ARRAYS)
     assert message in str(error.value)
@@ -243,12 +246,12 @@ def test_what_fails_quotes_the_part_and_says_why(text: str, message: str):
 
 
 @pytest.mark.parametrize("name", ["ta", "1a", "a b", "lambda", "a.T", ""])
-def test_a_name_that_is_none(name: str):
-    with pytest.raises(ExpressionError, match=f"'{name}' is no name of an array; write letters"):
+def test_an_invalid_name_is_an_error(name: str):
+    with pytest.raises(ExpressionError, match=f"'{name}' cannot be an array's name; write letters"):
         read("1", [name])
 
 
-def test_what_is_quoted_is_short_and_printable():
+def test_quotations_are_short_and_printable():
     assert grammar.short("a\x1b[31m +\n\t b") == "a?[31m + b"
     assert grammar.short("x" * 100) == "x" * 57 + "..."
 

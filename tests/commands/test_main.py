@@ -77,7 +77,7 @@ def cached() -> dict[str, tuple[int, int]]:
     return {name: (int(entries), int(bound)) for name, entries, bound in found}
 
 
-def test_info_counts_what_the_caches_hold():
+def test_info_counts_the_entries_of_the_caches():
     ta.zeros(3) + ta.zeros(3)
     before = cached()
     assert list(before) == ["plans", "recipes", "signatures", "bodies", "kernels"]
@@ -96,7 +96,7 @@ def test_info_needs_neither_rich_nor_matplotlib():
     assert done.stdout.startswith(f"tilearray   {ta.__version__}\ndevices     ")
 
 
-def test_a_device_that_is_none_is_said_in_a_line():
+def test_an_unknown_device_is_an_error_of_one_line():
     done = command_in_fresh_python("info", TILEARRAY_DEVICE="tpu")
     assert done.returncode == 1
     assert done.stdout == ""
@@ -123,7 +123,7 @@ def test_demo_names_the_extra_of_a_missing_package(package: str, tmp_path: Path)
     )
     assert done.returncode == 1
     assert re.fullmatch(
-        rf"tilearray demo: {package} cannot be imported \(.*{package}.*\); write: pip install matplotlib rich\n",
+        rf"tilearray demo: cannot import {package} \(.*{package}.*\); write: pip install matplotlib rich\n",
         done.stderr,
     )
     assert list(tmp_path.iterdir()) == []
@@ -138,13 +138,13 @@ def a_file(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("extra")
 @pytest.mark.parametrize(("below", "reason"), [("", "File exists"), ("pictures", "Not a directory")])
-def test_demo_names_a_folder_that_is_none(a_file: Path, below: str, reason: str, capsys: Output):
+def test_demo_names_a_path_that_is_not_a_folder(a_file: Path, below: str, reason: str, capsys: Output):
     folder = a_file / below if below else a_file
     assert main(["demo", "--output", str(folder)]) == 1
     printed = capsys.readouterr()
     assert printed.err == (
         f"tilearray demo: cannot write to the folder {str(folder)!r}: {reason}; "
-        f"write --output DIR with a folder that you own\n"
+        f"write --output DIR with a writable folder\n"
     )
     assert printed.out == ""  # found out before anything was computed
     assert a_file.read_text() == "mine"
@@ -159,7 +159,7 @@ def test_demo_names_a_folder_that_cannot_be_written_to(tmp_path: Path, capsys: O
     assert main(["demo", "--output", str(tmp_path)]) == 1
     assert capsys.readouterr().err == (
         f"tilearray demo: cannot write to the folder {str(tmp_path)!r}: Permission denied; "
-        f"write --output DIR with a folder that you own\n"
+        f"write --output DIR with a writable folder\n"
     )
 
 
@@ -188,7 +188,7 @@ def test_demo_names_a_step_that_differs_from_numpy_and_writes_nothing(
     monkeypatch.setattr(command, "STEPS", with_step("levels", off_by_a_bit))
     assert main(["demo", "--output", str(tmp_path)]) == 1
     assert re.fullmatch(
-        r"tilearray demo: step 'levels': 1 of 276480 elements differ from NumPy's by more than 0 ulp; "
+        r"tilearray demo: step 'levels': 1 of 276480 elements differ from NumPy by more than 0 ulp; "
         r"at \(3, 5\) expected 0\.\d+, got 0\.25\n",
         capsys.readouterr().err,
     )

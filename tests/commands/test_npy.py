@@ -48,7 +48,7 @@ def arrays() -> st.SearchStrategy[np.ndarray]:
 
 
 @given(array=arrays())
-def test_what_is_written_is_what_numpy_loads_and_what_is_opened(array: np.ndarray, folder: Path):
+def test_a_written_array_is_equal_after_numpy_load_and_open_npy(array: np.ndarray, folder: Path):
     path = folder / "x.npy"
     write_npy(path, array)
     for found in (np.load(path, allow_pickle=False), open_npy(path)):
@@ -69,7 +69,7 @@ def test_dtypes_that_the_format_has_no_name_for_are_raw_bytes(dtype: np.dtype, t
         assert (found.dtype, found.tobytes()) == (dtype, values.tobytes())
 
 
-def test_two_raw_bytes_are_bfloat16_and_one_must_be_said(tmp_path: Path):
+def test_two_raw_bytes_are_bfloat16_and_one_needs_a_dtype(tmp_path: Path):
     path = tmp_path / "x.npy"
     np.save(path, np.ones(3, ml_dtypes.bfloat16))  # as NumPy writes it
     assert open_npy(path).dtype == dtypes.bfloat16
@@ -78,13 +78,13 @@ def test_two_raw_bytes_are_bfloat16_and_one_must_be_said(tmp_path: Path):
     with pytest.raises(FileError) as error:
         open_npy(path)
     assert str(error.value) == (
-        f"{str(path)!r} holds raw elements of 1 byte; write the dtype behind the name, as in a:float8_e4m3fn=FILE.npy"
+        f"{str(path)!r} contains raw elements of 1 byte; write the dtype after the name, as in a:float8_e4m3fn=FILE.npy"
     )
-    with pytest.raises(FileError, match="holds raw elements of 1 byte, and bfloat16 takes 2; write the dtype"):
+    with pytest.raises(FileError, match="contains raw elements of 1 byte, but bfloat16 has 2; write the dtype"):
         open_npy(path, dtypes.bfloat16)
     np.save(path, np.ones(3, "int8"))
     assert open_npy(path, dtypes.int8).dtype == dtypes.int8
-    with pytest.raises(FileError, match=r"holds int8, not uint8; write ta.astype or ta.view in the expression"):
+    with pytest.raises(FileError, match=r"contains int8, not uint8; write ta.astype or ta.view in the expression"):
         open_npy(path, dtypes.uint8)
 
 
@@ -102,7 +102,7 @@ def test_chunks_are_told_and_add_up_to_the_file(tmp_path: Path):
 def files(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     np.save(tmp_path / "good.npy", np.zeros(100))
     good = (tmp_path / "good.npy").read_bytes()
-    damaged = "is no .npy file, or a damaged one: "
+    damaged = "is not a .npy file, or is damaged: "
     contents = [
         (f"{damaged}EOF: reading magic string, expected 8 bytes got 0", b""),
         (f"{damaged}the magic string is not correct", b"PK\3\4 an archive, as .npz is"),
@@ -117,13 +117,13 @@ def files(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         path.write_bytes(content)
         yield message, path
     np.save(tmp_path / "objects.npy", np.array([{}, 1], object))
-    yield "holds Python objects, and nothing is unpickled; save numbers", tmp_path / "objects.npy"
+    yield "contains Python objects, which are not unpickled; save numbers", tmp_path / "objects.npy"
     yield "cannot be read: No such file or directory", tmp_path / "none.npy"
     yield "cannot be read: Not a directory", tmp_path / "good.npy" / "below.npy"
     yield "is a folder; write the path of a .npy file", tmp_path
     os.mkfifo(tmp_path / "pipe")
-    yield "is no regular file; write the path of a .npy file", tmp_path / "pipe"
-    yield "is no regular file; write the path of a .npy file", Path("/dev/null")
+    yield "is not a regular file; write the path of a .npy file", tmp_path / "pipe"
+    yield "is not a regular file; write the path of a .npy file", Path("/dev/null")
 
 
 def test_a_file_that_cannot_be_opened_is_named_with_the_reason(tmp_path: Path):
@@ -183,7 +183,7 @@ def test_a_link_is_followed_and_stays(tmp_path: Path):
         assert np.load(tmp_path / "there" / "x.npy").tolist() == values
 
 
-def test_a_result_may_take_the_place_of_what_it_is_computed_from(tmp_path: Path):
+def test_a_result_can_replace_its_own_input(tmp_path: Path):
     np.save(tmp_path / "x.npy", np.arange(5))
     mapped = open_npy(tmp_path / "x.npy")
     write_npy(tmp_path / "x.npy", mapped[::-1])
@@ -191,13 +191,13 @@ def test_a_result_may_take_the_place_of_what_it_is_computed_from(tmp_path: Path)
     assert np.load(tmp_path / "x.npy").tolist() == [4, 3, 2, 1, 0]
 
 
-def test_a_place_that_is_none_is_named(tmp_path: Path):
+def test_an_invalid_path_is_named(tmp_path: Path):
     (tmp_path / "file").touch()
     places = {
-        tmp_path / "no" / "x.npy": f"there is no folder {str(tmp_path / 'no')!r}; make it first",
-        tmp_path / "file" / "x.npy": f"there is no folder {str(tmp_path / 'file')!r}; make it first",
+        tmp_path / "no" / "x.npy": f"the folder {str(tmp_path / 'no')!r} does not exist; make it first",
+        tmp_path / "file" / "x.npy": f"the folder {str(tmp_path / 'file')!r} does not exist; make it first",
         tmp_path: "it is a folder; write the path of a .npy file",
-        Path("/dev/full"): "it is no regular file; write the path of a .npy file",
+        Path("/dev/full"): "it is not a regular file; write the path of a .npy file",
     }
     for path, message in places.items():
         with pytest.raises(FileError) as error:
@@ -212,7 +212,7 @@ def test_a_place_that_is_read_only_is_named(there: bool, tmp_path: Path, monkeyp
         path.touch()
     asked: list[str] = []
     monkeypatch.setattr(os, "access", lambda path, mode: asked.append(str(path)))  # root may write everywhere
-    with pytest.raises(FileError, match=r"x.npy' cannot be written: Permission denied; write a path that is yours"):
+    with pytest.raises(FileError, match=r"x.npy' cannot be written: Permission denied; write a path that you own"):
         check_place(path)
     assert asked == [str(path if there else tmp_path)]
 
@@ -236,7 +236,7 @@ def test_a_full_disk_leaves_everything_as_it_was(there: bool, tmp_path: Path, mo
     monkeypatch.setattr(npy, "_Counting", lambda file, advance: Full(file))
     with pytest.raises(FileError) as error:
         write_npy(path, np.zeros(10))
-    left = "the file is as it was" if there else "no file was made"
+    left = "the file is unchanged" if there else "no file was made"
     assert str(error.value) == f"{str(path)!r} cannot be written: No space left on device; {left}"
     assert [file.name for file in tmp_path.iterdir()] == ["x.npy"] * there
     assert not there or path.read_bytes() == b"old"
@@ -250,7 +250,7 @@ def test_a_disk_that_fails_late_leaves_everything_as_it_was(call: str, tmp_path:
     path = tmp_path / "x.npy"
     path.write_bytes(b"old")
     monkeypatch.setattr(os, call, fail)
-    with pytest.raises(FileError, match="cannot be written: Input/output error; the file is as it was"):
+    with pytest.raises(FileError, match="cannot be written: Input/output error; the file is unchanged"):
         write_npy(path, np.zeros(10))
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == b"old"
@@ -304,6 +304,6 @@ def test_a_limit_of_the_system_on_the_size_of_files(tmp_path: Path):
         [sys.executable, "-c", code, str(path)], env=environment, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 1
-    assert done.stderr.endswith(f"FileError: {str(path)!r} cannot be written: File too large; the file is as it was\n")
+    assert done.stderr.endswith(f"FileError: {str(path)!r} cannot be written: File too large; the file is unchanged\n")
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == b"old"

@@ -264,7 +264,7 @@ def test_labels_name_the_dtypes_and_keys_do_not_depend_on_them(gpu: Recorder):
     assert gpu.looked_up(lambda: warm.compile_one(source._replace(label="another"), arch)) == before
 
 
-def test_what_the_compiler_raises_is_part_of_the_answer(gpu: Recorder, capsys: Output, monkeypatch: pytest.MonkeyPatch):
+def test_errors_of_the_compiler_are_part_of_the_outcome(gpu: Recorder, capsys: Output, monkeypatch: pytest.MonkeyPatch):
     def raises(*arguments: object) -> NoReturn:
         print("pages of PTX")
         raise RuntimeError("no registers left")

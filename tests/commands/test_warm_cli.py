@@ -42,7 +42,7 @@ from types import SimpleNamespace
 import sys
 sys.path.insert(0, {tests!r})
 from support.recorder import Recorder
-from tilearray_cuda.kernels import disk_cache as cache; from tilearray_cuda.runtime import launch
+from tilearray_cuda.kernels import disk_cache; from tilearray_cuda.runtime import launch
 function = SimpleNamespace(parameters=None, threads=128, shared=0)
 launch.load_function = lambda device, cubin: sys.stdout.write(cubin.name) and function
 gpu = Recorder()
@@ -123,7 +123,7 @@ def test_warm_names_a_directory_that_cannot_be_written(folder: Path, capsys: Out
     assert main(WARM) == 1
     assert capsys.readouterr().err == (
         f"tilearray cache warm: cannot keep kernels in {str(folder)!r}: File exists; "
-        f"name another directory in TILEARRAY_CACHE_DIR\n"
+        f"set TILEARRAY_CACHE_DIR to another directory\n"
     )
 
 
@@ -132,7 +132,7 @@ def test_warm_names_a_bound_of_nothing(capsys: Output, monkeypatch: pytest.Monke
     monkeypatch.setenv("TILEARRAY_CACHE_SIZE", "0")
     assert main(WARM) == 1
     assert capsys.readouterr().err == (
-        "tilearray cache warm: TILEARRAY_CACHE_SIZE is 0, which keeps kernels in memory only; unset it\n"
+        "tilearray cache warm: TILEARRAY_CACHE_SIZE is 0, so kernels are kept in memory only; unset it\n"
     )
 
 
@@ -142,7 +142,8 @@ def test_warm_says_that_the_cache_is_too_small(capsys: Output, monkeypatch: pyte
     command = ["cache", "warm", "--arch", "sm_90", "--ops", "add", "--layouts", "row", "--jobs", "1"]
     assert main(command) == 1
     assert re.search(
-        r"^tilearray cache warm: \d+ kernels? had to go to make room; raise TILEARRAY_CACHE_SIZE, and warm again$",
+        r"^tilearray cache warm: the cache evicted \d+ kernels? to make room; "
+        r"increase TILEARRAY_CACHE_SIZE, and warm again$",
         capsys.readouterr().err,
         re.MULTILINE,
     )
@@ -166,7 +167,7 @@ def fails(source: Any, arch: int) -> warm.Outcome:
 @pytest.mark.parametrize(
     ("worker", "message"),
     [
-        ("dies", "a process that compiled died, for want of memory perhaps; write fewer --jobs"),
+        ("dies", "a compiler process died, perhaps out of memory; write fewer --jobs"),
         ("warns", "no room left"),
     ],
 )
@@ -185,7 +186,7 @@ def warns(source: Any, arch: int) -> NoReturn:
 
 
 @pytest.mark.usefixtures("tools")
-def test_nothing_supported_is_no_success(folder: Path, capsys: Output):
+def test_a_selection_without_kernels_is_a_failure(folder: Path, capsys: Output):
     assert main(["cache", "warm", "--arch", "sm_90", "--ops", "bitwise_and"]) == 1
     printed = capsys.readouterr()
     assert printed.err == ""
@@ -264,7 +265,7 @@ def outcomes(count: int) -> Outcomes:
         yield warm.Outcome(f"kernel_{number} sm_90", True, "", 0)
 
 
-def test_progress_is_ten_lines_where_there_is_no_terminal(capsys: Output):
+def test_progress_is_ten_lines_without_a_terminal(capsys: Output):
     assert list(command.shown(outcomes(25), 25)) == list(outcomes(25))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "3 of 25: kernel_2 sm_90"

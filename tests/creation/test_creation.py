@@ -180,7 +180,7 @@ REFUSED = [
     ([np.zeros((), "i4,i4")], None, DTypeError, r"structured"),
     (np.arange(2, dtype=">i4"), None, DTypeError, r"int32 in foreign byte order; write x.astype\('int32'\)"),
     (np.ma.masked_array([1]), None, InterchangeError, r"masked"),
-    (1, "float33", DTypeError, r"asarray: 'float33' is no dtype; write one of bool, int8"),
+    (1, "float33", DTypeError, r"asarray: 'float33' is not a dtype; write one of bool, int8"),
     (1, "tf32", DTypeError, r"asarray: dtype 'tf32' is not supported"),
 ]
 
@@ -279,7 +279,7 @@ def test_a_device_is_named(function):
     name = getattr(function, "__name__", "full").replace("<lambda>", "full")
     with pytest.raises(DeviceError, match=rf"{name}: 'gpu' is no device; write 'cpu', 'cuda' or 'cuda:N'"):
         function(3, device="gpu")
-    with pytest.raises(DTypeError, match=rf"{name}: 'float33' is no dtype"):
+    with pytest.raises(DTypeError, match=rf"{name}: 'float33' is not a dtype"):
         function(3, dtype="float33")
 
 
@@ -340,7 +340,7 @@ def test_full_takes_nothing_else(value):
 def test_full_checks_the_range():
     with pytest.raises(ScalarOverflowError, match=r"full: 300 does not fit int8"):
         ta.full(2, 300, dtype="int8")
-    with pytest.raises(DTypeError, match=r"full: 2.5 is no number of int8; write int\(value\)"):
+    with pytest.raises(DTypeError, match=r"full: int8 cannot hold 2.5; write int\(value\)"):
         ta.full(2, 2.5, dtype="int8")
     with pytest.raises(ScalarOverflowError, match=r"full_like: -1 does not fit uint8"):
         ta.full_like(ta.zeros(1, dtype="uint8"), -1)

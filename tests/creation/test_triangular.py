@@ -106,7 +106,7 @@ BAD = [
     (lambda x: ta.eye(2, 1.5), ShapeError, r"eye: expected shape as .* ints, got \(2, 1.5\)"),
     (lambda x: ta.eye((2, 3)), ShapeError, r"eye: expected shape as .* ints"),
     (lambda x: ta.eye(2, k=1.5), ShapeError, r"eye: expected k as an int, got float"),
-    (lambda x: ta.eye(2, dtype="int33"), DTypeError, r"eye: 'int33' is no dtype"),
+    (lambda x: ta.eye(2, dtype="int33"), DTypeError, r"eye: 'int33' is not a dtype"),
     (lambda x: ta.meshgrid(x), ShapeError, r"meshgrid: expected 1-d arrays, got shape \(2, 3\) for array 0; write"),
     (lambda x: ta.meshgrid(x[0], x[0, 0]), ShapeError, r"meshgrid: .* got shape \(\) for array 1; write ta.reshape"),
     (lambda x: ta.meshgrid(x[0], [1]), OperandError, r"meshgrid: expected a tilearray Array, got list"),

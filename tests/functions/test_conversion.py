@@ -294,6 +294,6 @@ def test_astype_names_what_it_cannot_do():
         DTypeError, match=r"astype: complex64 does not become float32: .*; write x.real.astype\('float32'\)"
     ):
         ta.asarray([1j]).astype("float32")
-    with pytest.raises(DTypeError, match=r"astype: 'float33' is no dtype"):
+    with pytest.raises(DTypeError, match=r"astype: 'float33' is not a dtype"):
         ta.zeros(1).astype("float33")
     assert ta.asarray([0j, 1j]).astype(bool).tolist() == [False, True]

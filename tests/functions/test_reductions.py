@@ -219,7 +219,7 @@ ERRORS = [
     (lambda: ta.sum([1, 2]), OperandError, r"sum: expected a tilearray Array, got list; write ta.asarray\(x\)"),
     (lambda: ta.all(np.ones(2)), OperandError, r"all: expected a tilearray Array, got numpy.ndarray; write ta.asarray"),
     (lambda: ta.sum(X, axis=2), AxisError, r"sum: expected -2 <= axis < 2, got axis 2"),
-    (lambda: ta.mean(X, axis=(0, -2)), ShapeError, r"mean: expected different axes, got \(0, -2\)"),
+    (lambda: ta.mean(X, axis=(0, -2)), ShapeError, r"mean: expected distinct axes, got \(0, -2\)"),
     (lambda: ta.any(ta.asarray(1), axis=0), AxisError, r"any: expected no axis \(the array is 0-d\), got axis 0"),
     (lambda: ta.max(X, axis=0.5), ShapeError, r"max: expected axis as an int"),
     (

@@ -197,7 +197,7 @@ def test_sliding_window(data, x):
 
 
 @given(shapes, st.data(), st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
-def test_as_strided_admits_exactly_what_lies_inside(shape, data, low, length, offset):
+def test_as_strided_accepts_exactly_the_layouts_inside_the_memory(shape, data, low, length, offset):
     strides = data.draw(st.lists(st.integers(-4, 4), min_size=len(shape), max_size=len(shape)))
     high = low + length - 1
     reached = positions(Layout(shape, tuple(strides)), offset)

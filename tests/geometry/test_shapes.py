@@ -40,7 +40,7 @@ def test_broadcast_error_names_axis_sizes_and_shapes(a, b, axis, m, n):
         broadcast_shapes(a, b, (1,), function="add")
     assert str(error.value) == (
         f"add: expected equal sizes, or 1, along axis {axis} (-1 is the last), got {m} and {n} "
-        f"in shapes {a}, {b}, (1,); write expand_dims or reshape to line the axes up"
+        f"in shapes {a}, {b}, (1,); write expand_dims or reshape to align the axes"
     )
 
 
@@ -58,7 +58,7 @@ def test_shapes_and_axes_as_written():
 X = Layout.of((4, 3))
 ERRORS = {
     ShapeError: [
-        (lambda: as_shape((2, -1), "f"), "f: expected sizes >= 0 in the shape, got (2, -1); write each size out"),
+        (lambda: as_shape((2, -1), "f"), "f: expected sizes >= 0 in the shape, got (2, -1); write every size"),
         (
             lambda: as_shape((2, 1.0), "f"),
             "f: expected shape as an int or a tuple of ints, got (2, 1.0); write sizes as",
@@ -66,9 +66,9 @@ ERRORS = {
         (lambda: as_shape(True, "f"), "f: expected shape as an int or a tuple of ints, got True; write sizes as ints"),
         (lambda: as_shape("ab", "f"), "f: expected shape as an int or a tuple of ints, got 'ab'; write sizes as ints"),
         (lambda: broadcast_shapes((-1,), (1,)), "broadcast_shapes: expected sizes >= 0 in the shape, got (-1,)"),
-        (lambda: resolve_shape((5, -1), 12), "reshape: expected a shape of 12 elements, got (5, -1); write its sizes"),
-        (lambda: resolve_shape((-1, -1), 4), "reshape: expected a shape of 4 elements, got (-1, -1); write its sizes"),
-        (lambda: resolve_shape((0, -1), 0), "reshape: expected a shape of 0 elements, got (0, -1); write its sizes"),
+        (lambda: resolve_shape((5, -1), 12), "reshape: expected a shape of 12 elements, got (5, -1); write every size"),
+        (lambda: resolve_shape((-1, -1), 4), "reshape: expected a shape of 4 elements, got (-1, -1); write every size"),
+        (lambda: resolve_shape((0, -1), 0), "reshape: expected a shape of 0 elements, got (0, -1); write every size"),
         (lambda: resolve_shape((-2, -3), 6), "reshape: expected a shape of 6 elements, got (-2, -3); write -1 for one"),
         (lambda: resolve_shape((-2, -3, -1), 6), "reshape: expected a shape of 6 elements, got (-2, -3, -1)"),
         (lambda: X.reshape((5, 2)), "reshape: expected a shape of 12 elements, got (5, 2); write -1 for one size"),
@@ -76,7 +76,7 @@ ERRORS = {
             lambda: normalize_axis(1.0, 2, "f"),
             "f: expected axis as an int or a tuple of ints, got (1.0,); write axes as",
         ),
-        (lambda: normalize_axes((0, -2), 2, "f"), "f: expected different axes, got (0, -2) of 2 axes; write each axis"),
+        (lambda: normalize_axes((0, -2), 2, "f"), "f: expected distinct axes, got (0, -2) for 2 axes; write each axis"),
         (lambda: X.permute((0,)), "permute_dims: expected all 2 axes, got (0,); write every axis once"),
         (
             lambda: X.moveaxis((0, 1), 0),
@@ -86,7 +86,7 @@ ERRORS = {
             lambda: X.squeeze(1),
             "squeeze: expected size 1 along axis 1, got 3 in shape (4, 3); write an index such as 0",
         ),
-        (lambda: X.diagonal(0, 1, -1), "diagonal: expected different axes, got (1, -1)"),
+        (lambda: X.diagonal(0, 1, -1), "diagonal: expected distinct axes, got (1, -1)"),
         (lambda: X.sliding_window(2), "sliding_window_view: expected a window of 2 sizes for axes (0, 1), got (2,)"),
         (
             lambda: X.sliding_window(4, 1),

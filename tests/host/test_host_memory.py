@@ -35,7 +35,7 @@ def _views() -> list[np.ndarray]:
     ]
 
 
-def test_byte_buffers_span_exactly_what_a_view_reaches():
+def test_byte_buffers_span_exactly_the_reach_of_a_view():
     views = _views()
     assert len(views) > 450
     for view in views:

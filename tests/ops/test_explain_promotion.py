@@ -61,7 +61,7 @@ def steps(*operands: Any, op: str = "add", semantics: str = "array-api") -> list
 
 
 POINT = ta.ones((), dtype="float64", device="cpu")
-NO_PART = "the {} number is of no higher kind than the arrays: it takes no part"
+NO_PART = "the {} number is not of a higher kind than the arrays: it does not take part"
 TAKES_PART = "the {} number is of a higher kind than the arrays: it takes part as {}"
 HALF = "float16 computes in float32, and the result is rounded once"
 HIGHER = "{}: float is the higher kind, so {}"
@@ -73,7 +73,7 @@ HIGHER = "{}: float is the higher kind, so {}"
         (steps("int8", "float16"), [HIGHER.format("int8 and float16", "float16"), HALF]),
         (steps("int8", "int32"), ["int8 and int32: the wider one, int32"]),
         (steps("int8", "uint8"), ["int8 and uint8: the next wider signed integer, which holds both ranges, int16"]),
-        (steps("int8", "uint8", semantics="triton"), ["int8 and uint8: of one width, the unsigned one: uint8"]),
+        (steps("int8", "uint8", semantics="triton"), ["int8 and uint8: of equal width, the unsigned one: uint8"]),
         (steps("float16", "bfloat16"), ["float16 and bfloat16: the next larger float, which holds both, float32"]),
         (
             steps("float64", "complex64"),
@@ -88,10 +88,10 @@ HIGHER = "{}: float is the higher kind, so {}"
             steps("float16", 3, semantics="torch"),
             [NO_PART.format("integer"), "the number is taken in float32 and not rounded to float16", HALF],
         ),
-        (steps(3, 0.5), ["no array is there: a number of this kind and size is float32"]),
+        (steps(3, 0.5), ["without arrays, a number of this kind and size is float32"]),
         (
             steps("float32", POINT, semantics="torch"),
-            ["float64 (0-d) is of no higher kind than float32 (dimensioned): it does not count"],
+            ["float64 (0-d) is not of a higher kind than float32 (dimensioned): it does not take part"],
         ),
         (steps("int8", POINT, semantics="torch"), [HIGHER.format("int8 and float64", "float64")]),
         (

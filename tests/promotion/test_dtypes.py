@@ -53,9 +53,10 @@ def test_row(row: list[str]) -> None:
     name, kind, bits, itemsize, triton, dlpack, arithmetic = row
     dtype = numpy_dtype(name)
     found = info(dtype)
-    assert found == dtypes.DTypeInfo(
-        name, dtype, kind, int(bits), None if triton == "-" else triton, (int(dlpack), int(bits)), arithmetic == "yes"
-    )
+    assert (found.name, found.dtype, found.kind, found.bits) == (name, dtype, kind, int(bits))
+    assert found.triton == (None if triton == "-" else triton)
+    assert found.dlpack == (int(dlpack), int(bits))
+    assert found.arithmetic == (arithmetic == "yes")
     assert dtype.itemsize == int(itemsize)
     assert getattr(dtypes, "bool_" if name == "bool" else name) is found.dtype
 
@@ -113,7 +114,7 @@ def test_as_dtype_returns_the_tables_object(name: str) -> None:
         (np.dtype("f4", metadata={"unit": "m"}), "float32"),
     ],
 )
-def test_as_dtype_takes_what_numpy_takes(spelling: object, name: str) -> None:
+def test_as_dtype_accepts_numpys_spellings(spelling: object, name: str) -> None:
     assert as_dtype(spelling) is info(np.dtype(name)).dtype
 
 
@@ -169,7 +170,7 @@ def test_as_dtype_takes_triton_dtypes(printed: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("printed", ["pointer<fp32>", "fp8e4b15", "void"])
-def test_as_dtype_refuses_what_triton_alone_has(printed: str) -> None:
+def test_as_dtype_rejects_dtypes_of_triton_alone(printed: str) -> None:
     with pytest.raises(DTypeError, match=re.escape(repr(printed))):
         as_dtype(TritonDType(printed))
 
@@ -187,9 +188,9 @@ def test_as_dtype_takes_jax_scalar_types() -> None:
     [
         (np.dtype(">f4"), "'>f4'", "foreign byte order", "x.astype('float32')"),
         (np.dtype(ml_dtypes.bfloat16).newbyteorder(">"), "'>V2'", "foreign byte order", "x.astype('bfloat16')"),
-        (np.dtype([("a", "f4"), ("b", "i4")]), "'void64'", "structured", "one dtype per field"),
-        ("f4,i4", "'void64'", "structured", "one dtype per field"),
-        (np.dtype("V8"), "'void64'", "raw memory", "one dtype per field"),
+        (np.dtype([("a", "f4"), ("b", "i4")]), "'void64'", "structured", "one array for each field"),
+        ("f4,i4", "'void64'", "structured", "one array for each field"),
+        (np.dtype("V8"), "'void64'", "raw memory", "one array for each field"),
         (object, "'object'", "holds Python objects", "a numeric dtype"),
         (np.dtype("O"), "'object'", "holds Python objects", "a numeric dtype"),
         (str, "'str'", "holds text", "a numeric dtype"),
@@ -203,22 +204,22 @@ def test_as_dtype_takes_jax_scalar_types() -> None:
         ("qint8", "'qint8'", "quantized", "'int8'"),
         ("quint4x2", "'quint4x2'", "quantized", "'int8'"),
         ("bits8", "'bits8'", "bits but no values", "'uint8'"),
-        (ml_dtypes.int4, "'int4'", "no address for a single value", "'int8'"),
-        ("uint7", "'uint7'", "no address for a single value", "'int8'"),
+        (ml_dtypes.int4, "'int4'", "a single value has no address", "'int8'"),
+        ("uint7", "'uint7'", "a single value has no address", "'int8'"),
         (ml_dtypes.float6_e2m3fn, "'float6_e2m3fn'", "byte-wise layout", "'float8_e4m3fn'"),
         ("float4_e2m1fn_x2", "'float4_e2m1fn_x2'", "packs two values", "'float4_e2m1fn'"),
-        ("hello", "'hello'", "is no dtype", "write one of bool, int8, "),
-        ("", "''", "is no dtype", "write one of bool, int8, "),
-        ("f4,,", "'f4,,'", "is no dtype", "write one of bool, int8, "),
-        (np.floating, "'floating'", "is no dtype", "write one of bool, int8, "),
-        (list, "'list'", "is no dtype", "write one of bool, int8, "),
+        ("hello", "'hello'", "is not a dtype", "write one of bool, int8, "),
+        ("", "''", "is not a dtype", "write one of bool, int8, "),
+        ("f4,,", "'f4,,'", "is not a dtype", "write one of bool, int8, "),
+        (np.floating, "'floating'", "is not a dtype", "write one of bool, int8, "),
+        (list, "'list'", "is not a dtype", "write one of bool, int8, "),
         (None, "None", "expected a dtype", "a name such as 'float32'"),
         (4, "4 of type int", "expected a dtype", "a name such as 'float32'"),
         (["f4"], "['f4'] of type list", "expected a dtype", "a name such as 'float32'"),
     ],
     ids=str,
 )
-def test_refusals_say_why_and_what_to_write(spelling: object, shown: str, reason: str, instead: str) -> None:
+def test_errors_give_the_reason_and_the_alternative(spelling: object, shown: str, reason: str, instead: str) -> None:
     with pytest.raises(DTypeError) as caught:
         as_dtype(spelling, "zeros")
     message = str(caught.value)
@@ -238,7 +239,7 @@ SMALL_FLOATS = [row[0] for row in ROWS if row[1] == "float" and int(row[3]) <= 2
 
 
 @pytest.mark.parametrize("name", SMALL_FLOATS)
-def test_finfo_is_what_the_bit_patterns_say(name: str) -> None:
+def test_finfo_equals_the_bit_patterns(name: str) -> None:
     dtype = numpy_dtype(name)
     patterns = np.arange(2 ** info(dtype).bits, dtype=f"u{dtype.itemsize}")
     with np.errstate(invalid="ignore"):  # some patterns are signalling NaNs
@@ -318,3 +319,40 @@ def test_isdtype(row: list[str]) -> None:
 def test_isdtype_refuses_other_kinds(kind: object) -> None:
     with pytest.raises(DTypeError, match=r"isdtype: .*or a kind: 'bool', 'signed integer'"):
         isdtype("float32", kind)
+
+
+FLOATS = [dtype for dtype in dtypes.ALL if dtypes.info(dtype).kind == "float"]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: dtype.name)
+def test_the_format_of_a_float_is_that_of_ml_dtypes(dtype: np.dtype):
+    def code(value: float) -> int:
+        return int(
+            np.array([value], "float32" if dtype.itemsize < 4 else dtype).astype(dtype).view(f"u{dtype.itemsize}")[0]
+        )
+
+    limits = ml_dtypes.finfo(dtype)
+    found = dtypes.info(dtype).format
+    assert found is not None
+    assert found.mantissa == limits.nmant
+    assert found.bias == code(1.0) >> found.mantissa
+    assert found.largest == code(float(limits.max))
+    if found.infinity is None:
+        assert not np.isinf(np.array([np.inf], "float32").astype(dtype).astype("float64")[0])
+    else:
+        assert found.infinity == code(np.inf)
+
+
+def test_only_floats_have_a_format_and_every_kind_has_a_name():
+    assert {dtype for dtype in dtypes.ALL if dtypes.info(dtype).format} == set(FLOATS)
+    assert set(dtypes.KIND_NAMES) == {dtypes.info(dtype).kind for dtype in dtypes.ALL}
+
+
+def test_the_formats_of_the_cuda_backend_are_those_of_the_rows():
+    from tilearray_cuda.kernels.casts import NARROW
+
+    for name, bits in NARROW.items():
+        found = dtypes.info(np.dtype(getattr(ml_dtypes, name, name))).format
+        assert found is not None
+        assert (bits.mantissa, bits.bias, bits.largest) == (found.mantissa, found.bias, found.largest)
+        assert bits.infinity == (0xFF if found.infinity is None else found.infinity)

@@ -58,8 +58,8 @@ def test_three_that_lie_side_by_side() -> None:
             {pair(B, C): A},
             "the exception int8 and uint8 gives bool, which is not above both",
         ),
-        (DIAMOND, {pair(B, E): "who?"}, "the exception int16 and uint8 is no pair of the lattice's dtypes"),
-        (DIAMOND, {frozenset((B,)): B}, "the exception uint8 is no pair of the lattice's dtypes"),
+        (DIAMOND, {pair(B, E): "who?"}, "the exception int16 and uint8 is not a pair of dtypes of the lattice"),
+        (DIAMOND, {frozenset((B,)): B}, "the exception uint8 is not a pair of dtypes of the lattice"),
     ],
     ids=["two bounds", "missing edge", "cycle", "loop", "needless dtype", "needless error", "low", "foreign", "single"],
 )

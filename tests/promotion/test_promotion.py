@@ -17,9 +17,9 @@ from tilearray import dtypes
 from tilearray.dtypes import ALL, ARITHMETIC, STORAGE_ONLY, as_dtype
 from tilearray.errors import PromotionError, ScalarOverflowError, SemanticsError
 from tilearray.promotion.scalars import ScalarClass
-from tilearray.promotion.semantics import Semantics
+from tilearray.promotion.semantics import Semantics, as_semantics
 from tilearray.promotion.storing import can_cast_same_kind
-from tilearray.promotion.systems import ARRAY_API, CUTILE, NUMPY, SEMANTICS, TORCH, TRITON, as_semantics
+from tilearray.promotion.systems import ARRAY_API, CUTILE, NUMPY, SEMANTICS, TORCH, TRITON
 
 ERROR = "error"
 BOTH = pytest.mark.parametrize("semantics", [ARRAY_API, TRITON], ids=str)
@@ -250,7 +250,7 @@ def test_no_order_matters_for_any_three(semantics: Semantics) -> None:
 
 
 @pytest.mark.parametrize("semantics", [ARRAY_API, TRITON, CUTILE, TORCH], ids=str)
-def test_associativity_but_for_what_is_listed(semantics: Semantics) -> None:
+def test_associativity_except_for_listed_triples(semantics: Semantics) -> None:
     broken: set[frozenset[str]] = set()
     for a, b, c in product(NAMES, repeat=3):
         left, right = outcome(semantics, (a, b)), outcome(semantics, (b, c))
@@ -327,7 +327,7 @@ def test_numpys_own_dtypes_are_not_associative_either() -> None:
     )
 
 
-def test_what_the_other_systems_decide() -> None:
+def test_decisions_of_the_other_systems() -> None:
     def facts(semantics: Semantics) -> list[str]:
         return [
             *(semantics.defaults[kind].name for kind in ("int", "float")),
@@ -380,7 +380,7 @@ def test_the_same_error_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("dtype", STORAGE_ONLY, ids=str)
-def test_float32_holds_what_the_message_says(dtype: np.dtype) -> None:
+def test_float32_holds_all_values_as_the_message_claims(dtype: np.dtype) -> None:
     patterns = np.arange(2 ** dtypes.info(dtype).bits, dtype=np.uint8).view(dtype)
     there_and_back = patterns.astype(np.float32).astype(dtype)
     number = ~np.isnan(patterns.astype(np.float32))
@@ -393,5 +393,5 @@ def test_as_semantics() -> None:
     assert list(SEMANTICS) == names
     assert as_semantics(TRITON) is TRITON
     assert str(TRITON) == "triton"
-    with pytest.raises(SemanticsError, match=r"semantics: 'torhc' is no semantics; write 'array-api' or 'triton'"):
+    with pytest.raises(SemanticsError, match=r"semantics: unknown semantics 'torhc'; write 'array-api' or 'triton'"):
         as_semantics("torhc")

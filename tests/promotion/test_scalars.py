@@ -168,12 +168,16 @@ def test_overflow_messages(value: int, dtype: str, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "dtype", "instead"),
-    [(2.5, "int8", "int(value)"), (1j, "float32", "value.real"), (1j, "int8", "value.real")],
+    [
+        (2.5, "int8", "int(value) to drop the fraction"),
+        (1j, "float32", "value.real to drop the imaginary part"),
+        (1j, "int8", "value.real to drop the imaginary part"),
+    ],
 )
 def test_numbers_of_a_higher_kind_are_refused(value: complex, dtype: str, instead: str) -> None:
     with pytest.raises(DTypeError) as caught:
         as_number(value, np.dtype(dtype), "full")
-    assert str(caught.value) == f"full: {value!r} is no number of {dtype}; write {instead} to drop the rest"
+    assert str(caught.value) == f"full: {dtype} cannot hold {value!r}; write {instead}"
 
 
 def round_once(value: Fraction, digits: int) -> Fraction:

@@ -45,7 +45,7 @@ def refusals(kind: type[libraries.Library]) -> dict[str, set[str]]:
     return found
 
 
-def test_what_each_cannot_do_is_known_beforehand():
+def test_adapters_declare_unsupported_rows():
     assert refusals(compilers.CompiledTorch) == {
         "not supported": {"a[:, ::-1] + b"},
         compilers.COMPILES: FRESH,
@@ -82,7 +82,7 @@ def test_jax_does_the_same_work(kind: Any, row: Case | Call, jax: Any):
     assert status(library, row) == (library.refuses(row) or "ok")
 
 
-def test_what_jit_compiles_holds_the_views(jax: Any, monkeypatch: pytest.MonkeyPatch):
+def test_jit_compiles_the_views(jax: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(jax, "jit", lambda function: lambda arrays: (function, arrays))
     arrays = {"a": jax.numpy.ones((2, 3)), "b": jax.numpy.ones((3, 2))}
     function, given = compilers.CompiledJax("cpu").prepared(LAYOUT["a + b.T"], arrays)()
@@ -108,7 +108,7 @@ def test_jax_is_waited_for(jax: Any):
     assert log == [(96, 96)] * 4  # for the check, after the two to warm up, the one to see, the batch
 
 
-def test_memory_that_jax_cannot_share_is_told(jax: Any):
+def test_memory_that_jax_cannot_share_is_reported(jax: Any):
     library = compilers.Jax("cpu")
     raw = np.zeros(64 + 256, np.uint8)
     start = -raw.ctypes.data % 64
@@ -116,7 +116,7 @@ def test_memory_that_jax_cannot_share_is_told(jax: Any):
     assert library.adopt(aligned).unsafe_buffer_pointer() == aligned.ctypes.data
     assert library.copied == ""
     library.adopt(between)
-    assert library.copied == "JAX shares aligned memory only"
+    assert library.copied == "JAX shares only aligned memory"
 
 
 # ---------------------------------------------------------------------- torch.compile
@@ -169,7 +169,7 @@ class FusedNumPy(compilers.FusedCuPy):
 
 
 @pytest.mark.parametrize("row", [*LAYOUTS, *CALLS], ids=lambda row: row.name)
-def test_what_is_fused_takes_arrays_alone(row: Case | Call):
+def test_fused_functions_take_only_arrays(row: Case | Call):
     library = FusedNumPy()
     assert status(library, row) == (library.refuses(row) or "ok")
     assert (library.fused > 2) == (library.refuses(row) == "")
@@ -204,7 +204,7 @@ class Gems(peers.NumPy):
         return x
 
 
-def test_flag_gems_is_in_force_for_what_is_timed_and_no_longer():
+def test_flag_gems_is_in_force_only_for_the_timed_code():
     library = Gems("cpu")
     assert status(library, LAYOUT["a.copy()"]) == "ok"
     assert library.log == {("copy", True), ("spoil", False), ("to_numpy", False)}
@@ -218,14 +218,14 @@ def test_flag_gems_is_in_force_for_what_is_timed_and_no_longer():
 NAMES = ("torch.compile", "cupy.fuse", "jax", "jax.jit", "flag_gems")
 
 
-def test_what_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_package_is_the_reason(monkeypatch: pytest.MonkeyPatch):
     for package in ("torch", "jax", "jax.numpy", "cupy", "flag_gems"):
         monkeypatch.setitem(sys.modules, package, None)
     here, missing = peers.open_libraries("cuda", NAMES)
     assert here == {}
     assert missing == dict.fromkeys(NAMES, "not installed")
     _, missing = peers.open_libraries("cpu", ("cupy.fuse", "flag_gems"))
-    assert missing == dict.fromkeys(("cupy.fuse", "flag_gems"), "on a GPU only")
+    assert missing == dict.fromkeys(("cupy.fuse", "flag_gems"), "GPU only")
 
 
 def test_flag_gems_that_cannot_be_imported_says_why(monkeypatch: pytest.MonkeyPatch):

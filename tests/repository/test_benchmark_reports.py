@@ -71,7 +71,7 @@ def figures(text: str, name: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
-def test_what_moved_is_shown_and_nothing_else():
+def test_only_changes_above_noise_are_shown():
     layouts = [layout("a + b", 1.015, 1.0), layout("a + b.T", 0.49, 0.4)]
     new = stored(layouts=layouts, calls=[call("-a", 5.4, 5.5), call("a * 2.0", 6.0, 6.8)], commit="beef")
     text = compare.moved(stored(), new)
@@ -83,7 +83,7 @@ def test_what_moved_is_shown_and_nothing_else():
     assert "commit c0ffee" in text
     assert "commit beef" in text
     assert "a bare launch 3.00 and then 3.00" in text
-    assert "Not the same" not in text
+    assert "Different" not in text
 
 
 def test_a_peer_that_moved_is_shown():
@@ -108,12 +108,12 @@ def test_rows_that_came_went_and_broke_are_named():
     assert "bare launch" not in text
 
 
-def test_what_cannot_be_compared_says_so():
+def test_differences_of_the_setup_are_reported():
     new = stored(size="small", libraries=["tilearray", "jax"], device={"name": "Another"})
     text = compare.moved(stored(), new)
-    assert "**Not the same sizes: full before, small now.**" in text
-    assert "**Not the same peers: tilearray, torch before, tilearray, jax now.**" in text
-    assert "**Not the same device.**" in text
+    assert "**Different sizes: full before, small now.**" in text
+    assert "**Different peers: tilearray, torch before, tilearray, jax now.**" in text
+    assert "**Different devices.**" in text
 
 
 def written(path: Path, report: Any) -> str:
@@ -133,7 +133,7 @@ def test_a_run_is_compared_with_a_stored_report(tmp_path: Path, capsys: pytest.C
     old = written(tmp_path / "old.json", stored(calls=[call("a < b", 1e6, 1e6), call("-a", 5.0, 5.0)], layouts=[]))
     chosen = ["--only", "a < b", "--parts", "calls", "--libraries", "numpy,tilearray", "--out", str(tmp_path / "new")]
     assert command.main(["--device", "cpu", "--size", "small", *chosen, "--compare", old]) == 0
-    text = capsys.readouterr().out.partition("# What moved")[2]
+    text = capsys.readouterr().out.partition("# Changes")[2]
     assert figures(text, "a < b")[2] == "-100.0%"
     assert figures(text, "-a")[1] == "no such row"
 
@@ -142,13 +142,13 @@ def test_a_run_is_compared_with_a_stored_report(tmp_path: Path, capsys: pytest.C
     ("content", "message"),
     [
         ("{", "Expecting property name"),
-        ("[]", "holds no layouts and calls; expected the JSON that python -m benchmarks writes"),
-        ('{"layouts": [], "schema": 1}', "holds no layouts and calls"),
-        ('{"layouts": [], "calls": [], "launch_floor": null, "schema": 0}', "is of schema 0, expected 1"),
+        ("[]", "has no layouts and calls; expected the JSON that python -m benchmarks writes"),
+        ('{"layouts": [], "schema": 1}', "has no layouts and calls"),
+        ('{"layouts": [], "calls": [], "launch_floor": null, "schema": 0}', "has schema 0, expected 1"),
     ],
 )
 @pytest.mark.parametrize("option", ["--compare", "--plot"])
-def test_a_file_that_is_no_report_is_refused_at_once(
+def test_a_file_that_is_not_a_report_is_an_error_at_once(
     option: str, content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     (tmp_path / "x.json").write_text(content, encoding="utf-8")
@@ -244,7 +244,7 @@ def test_the_pictures_of_a_result_are_those_of_its_json(tmp_path: Path):
         assert {html.escape(row["name"], quote=False) for row in report["layouts"]} <= names
 
 
-def test_a_picture_of_nothing_is_none(tmp_path: Path):
+def test_an_empty_report_has_no_pictures(tmp_path: Path):
     pytest.importorskip("matplotlib")
     drawn = plot.draw(stored(layouts=[]), tmp_path)
     assert [path.name for path in drawn] == ["2026-11-21T1000-device-calls.svg"]

@@ -57,7 +57,7 @@ def test_a_kernel_is_timed_in_batches_after_a_warm_up():
     assert found.as_dict() == pytest.approx({"seconds": 4e-3, "best": 3e-3, "worst": 5e-3, "batches": 3, "calls": 10})
 
 
-def test_what_no_stream_orders_is_timed_to_its_end():
+def test_work_outside_of_streams_is_timed_to_completion():
     clock, results = Ticking(), itertools.count()
     ready: list[int] = []
     timing.kernel_timing(clock, lambda: next(results), timing.Effort(0, 3, 0, 0, 0), ready.append)
@@ -217,11 +217,11 @@ def test_a_wrong_result_is_a_row_and_the_exit_status(tmp_path: Path, monkeypatch
     assert "seconds" not in found["layouts"][0]["results"]["numpy"]
     assert "96 of 9216 elements of a window differ; at (0, 95)" in found["layouts"][0]["results"]["numpy"]["why"]
     assert found["calls"][0]["results"]["numpy"]["status"] == "mismatch"
-    assert "## What failed" in text
+    assert "## Failures" in text
     assert re.search(r"\| `add\(a, b, out=o\)` +\| +mismatch \|", text)
 
 
-def test_sectors_are_what_a_copy_is_compared_with(tmp_path: Path):
+def test_a_copy_is_compared_by_sectors(tmp_path: Path):
     _, found, _ = bench(tmp_path, "--only", "a[:, ::2]", "--parts", "layouts", "--libraries", "numpy")
     (row,) = found["layouts"]
     assert row["traffic"] == 96 * (2 * 384 + 192)
@@ -252,7 +252,7 @@ class StaleNumPy(peers.NumPy):
         return self.memory
 
 
-def test_memory_that_was_right_before_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_stale_memory_is_not_accepted_as_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(peers.PEERS, "numpy", StaleNumPy)  # type: ignore[arg-type]
     status, found, _ = bench(tmp_path, "--only", "a.copy()", "--parts", "layouts", "--libraries", "numpy")
     assert status == 1
@@ -271,7 +271,7 @@ class BrokenTileArray(BrokenTorch):
 
 
 @pytest.mark.parametrize(("broken", "status"), [(BrokenTorch, 0), (BrokenTileArray, 1)])
-def test_what_raises_is_a_row(broken: Any, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_error_of_a_library_is_a_row(broken: Any, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(peers.PEERS, broken.name, broken)  # type: ignore[arg-type]
     only = ["--only", "p + q.permute", "--parts", "layouts", "--libraries", f"numpy,{broken.name}"]
     got, found, _ = bench(tmp_path, *only)
@@ -300,7 +300,7 @@ def test_a_missing_peer_keeps_its_column(tmp_path: Path, monkeypatch: pytest.Mon
     assert text.count("not installed") == 2
 
 
-def test_arguments_that_make_no_sense(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_invalid_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     out = ["--out", str(tmp_path)]
     assert command.main([*out, "--only", "nonsense", "--parts", "calls"]) == 2
     assert capsys.readouterr().err == "benchmarks: no row of calls has 'nonsense' in its name\n"
@@ -317,14 +317,14 @@ def test_arguments_that_make_no_sense(tmp_path: Path, capsys: pytest.CaptureFixt
         ({"status": "error", "why": "no compiler"}, "A bare launch: error: no compiler.\n"),
     ],
 )
-def test_the_floor_stands_below_the_calls(floor: dict[str, Any], line: str):
+def test_the_bare_launch_is_below_the_table_of_calls(floor: dict[str, Any], line: str):
     assert report.call_table({"libraries": [], "calls": [], "launch_floor": floor}).endswith("\n\n" + line)
 
 
 # ---------------------------------------------------------------------- start-up and files
 
 
-def test_a_start_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch):
+def test_a_failed_start_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(startup.sys, "executable", "/no/such/python")
     assert list(startup.measure("cpu", 1)) == ["error"]
     monkeypatch.undo()

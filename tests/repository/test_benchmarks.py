@@ -229,8 +229,8 @@ def test_memory_that_cannot_be_shared_is_copied_and_told(monkeypatch: pytest.Mon
     assert library.copied == "ValueError: no way in"
 
 
-def test_what_is_missing_says_so(monkeypatch: pytest.MonkeyPatch):
+def test_missing_libraries_give_the_reason(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(peers.Torch, "package", "no_such_package")
     here, missing = peers.open_libraries("cpu", ("numpy", "torch", "cupy"))
     assert list(here) == ["numpy"]
-    assert missing == {"torch": "not installed", "cupy": "on a GPU only"}
+    assert missing == {"torch": "not installed", "cupy": "GPU only"}

@@ -1,6 +1,6 @@
-"""The stages of a call, as text: what its `Plan` holds, and the source of the kernel that a GPU runs it with.
+"""The stages of a call as text: the contents of its `Plan`, and the source of its GPU kernel.
 
-A plan depends on dtypes and layouts alone, and source is text: neither needs a GPU, and nothing is compiled.
+A plan depends only on dtypes and layouts, and source is text. So neither needs a GPU, and nothing is compiled.
 
 >>> import tilearray as ta
 >>> x, row = ta.zeros((480, 640), dtype="uint8", device="cpu"), ta.zeros(480, device="cpu")
@@ -29,9 +29,9 @@ ARCHITECTURE = 90
 
 
 def planned(compute: Callable[[], Any]) -> tuple[Any, list[Plan]]:
-    """Return what a call returns, and the plans that it ran: each once, those of one operation together.
+    """Return the result of a call, and the plans that it ran: each once, with the plans of one operation together.
 
-    All plans that there are in the process are forgotten first: they are made anew where they are needed.
+    First, all plans of the process are dropped. Later calls make them again.
     """
     PLANS.clear()
     result = compute()
@@ -39,7 +39,7 @@ def planned(compute: Callable[[], Any]) -> tuple[Any, list[Plan]]:
 
 
 def stages(plan: Plan) -> list[str]:
-    """Return a line for each stage: dtypes, what is computed, the result, the collapsed loop and its layout class."""
+    """Return one line for each stage: dtypes, expression, result, the collapsed loop and its layout class."""
     body, loop, target = plan.expression, plan.loop, plan.signature
     arrays = [name for name, (kind, _) in zip(_inputs(body), body.inputs) if kind == "array"]
     strides = [f"{name} {given}" for name, given in zip(["out0", *arrays], loop.strides)]
@@ -60,22 +60,22 @@ def stages(plan: Plan) -> list[str]:
 
 
 def architecture_of(plan: Plan) -> int:
-    """Return the compute capability of the GPU that a plan is for; 90, an H200's, for a plan on the host."""
+    """Return the compute capability of a plan's GPU. For a plan on the host it is 90, that of an H200."""
     return getattr(plan.signature.device.backend, "arch", ARCHITECTURE)
 
 
 def kernel_source(plan: Plan) -> str:
-    """Return the Triton source of a plan's kernel on its GPU, or on an H200; operands at multiples of 16 bytes.
+    """Return the Triton source of a plan's kernel for its GPU (an H200 for the host) and operands aligned to 16 bytes.
 
     Raises
     ------
     NotImplementedError
-        If the operation does not run on GPUs yet.
+        If GPUs do not support the operation yet.
     """
     generate = importlib.import_module("tilearray_cuda.kernels.source").generate
     make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec
     if plan.loop.case is LayoutCase.EMPTY:
-        return "# no elements: nothing is launched\n"
+        return "# no elements, so no launch\n"
     spec = make_spec(plan.expression, layout_class(plan.loop), ALIGNED[: len(plan.loop.strides)])
     return generate(spec, architecture_of(plan)).text
 
@@ -90,7 +90,7 @@ def _operand(name: str, given: tuple[str, str]) -> str:
 
 
 def _expression(body: Expression, position: int) -> str:
-    """A node of the body with all that it is computed from; a cast is written as a call of the dtype, with its mode."""
+    """Return a node with its operands as text. A cast reads as a call of the dtype, with its rounding mode."""
     kind, *rest = body.nodes[position]
     if kind == "input":
         return f"x{rest[0]}"
@@ -99,7 +99,7 @@ def _expression(body: Expression, position: int) -> str:
     if kind == "gather":
         return f"x{rest[0]}[{_expression(body, cast(int, rest[1]))}]"
     if kind == "cast":
-        how = [str(rest[2]), *(["saturate"] if rest[3] else [])] if len(rest) > 2 else []
-        return f"{rest[1]}({', '.join([_expression(body, cast(int, rest[0])), *how])})"
+        rounding = [str(rest[2]), *(["saturate"] if rest[3] else [])] if len(rest) > 2 else []
+        return f"{rest[1]}({', '.join([_expression(body, cast(int, rest[0])), *rounding])})"
     arguments = cast(Sequence[int], rest[1])
     return f"{rest[0]}({', '.join(_expression(body, argument) for argument in arguments)})"

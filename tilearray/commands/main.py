@@ -1,9 +1,9 @@
-"""The command ``tilearray``: ``info`` says what is installed and in force, ``demo`` shows it at work, ``eval`` computes
-an expression over files, and ``cache`` lists, removes and prepares compiled kernels.
+"""The command ``tilearray``: ``info`` prints versions, devices and settings, ``demo`` processes a photograph, ``eval``
+computes an expression over files, and ``cache`` lists, removes and prepares compiled kernels.
 
-Exit status: 0; 1 if a command cannot go on, the demo differs from NumPy, or a kernel cannot be compiled or removed;
-2 for arguments that are not understood, an expression among them; 130 after Ctrl-C. What went wrong goes to standard
-error, in one line if it ends the command.
+Exit status: 0 for success; 1 if a command fails, the demo differs from NumPy, or a kernel cannot be compiled or
+removed; 2 for invalid arguments, including an invalid expression; 130 after Ctrl-C. Errors go to standard error. An
+error that ends the command takes one line.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CACHES = {  # two generations each
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with arguments, those of the process by default; return its exit status."""
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
     chosen = parsed(arguments)
     from tilearray.commands.demo.pipeline import DemoError
 
@@ -55,14 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"tilearray {chosen.name}: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # `tilearray cache list | head`: nobody reads on, and the flush at exit would fail
+    except BrokenPipeError:  # `tilearray cache list | head`: the reader is gone, and the flush at exit would fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return status
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments by name. Files of an expression may stand before and behind options, which argparse does not do."""
+    """Return the arguments by name. Unlike argparse alone, accept an expression's files before and after options."""
     top = parser()
     chosen, more = top.parse_known_args(arguments)
     if more and (chosen.name != "eval" or any(argument.startswith("-") for argument in more)):
@@ -73,7 +73,6 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
     top = argparse.ArgumentParser(prog="tilearray", description="NumPy-like expressions over strided arrays.")
     top.add_argument("--version", action="version", version=f"tilearray {ta.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="{info,demo,eval,cache}")
@@ -81,49 +80,49 @@ def parser() -> argparse.ArgumentParser:
     info.set_defaults(run=print_info, name="info")
     demo = commands.add_parser(
         "demo",
-        help="put a photograph through a pipeline, every step checked against NumPy",
-        description="Put the photograph that matplotlib ships through a pipeline over uint8, float16 and float32, "
+        help="process a photograph in a pipeline, with every step checked against NumPy",
+        description="Process matplotlib's sample photograph in a pipeline over uint8, float16 and float32, "
         "check every step against NumPy, and write before.png, after.png and steps.png. "
         "Needs: pip install matplotlib rich",
     )
     demo.add_argument(
-        "--output", default="demo-output", metavar="DIR", help="folder for the pictures, made if need be: demo-output"
+        "--output", default="demo-output", metavar="DIR", help="folder for the pictures (default: demo-output)"
     )
     demo.set_defaults(run=run_demo, name="demo")
     add_eval(commands)
     cache = commands.add_parser(
         "cache",
         help="list, remove or prepare compiled kernels",
-        description="Compiled kernels are kept in the directory that TILEARRAY_CACHE_DIR names, else in "
-        "tilearray in XDG_CACHE_HOME or ~/.cache, and take TILEARRAY_CACHE_SIZE bytes at most.",
+        description="The cache keeps compiled kernels in the directory TILEARRAY_CACHE_DIR, or by default in "
+        "the directory tilearray in XDG_CACHE_HOME or ~/.cache. It takes at most TILEARRAY_CACHE_SIZE bytes.",
     )
     add_cache_commands(cache)
     return top
 
 
 def add_eval(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:  # pyright: ignore[reportPrivateUsage]
-    what = (
-        f"An expression has Python's operators, x.T, x[...], numbers, ta.{', ta.'.join(CONSTANTS)}, the names of the "
-        f"files, and calls, with or without ta., of: {listed(sorted(FUNCTIONS))}. Dtypes are written ta.float32 or "
-        "'float32'. One that begins with - goes in parentheses."
+    grammar = (
+        f"An expression consists of Python's operators, x.T, x[...], numbers, ta.{', ta.'.join(CONSTANTS)}, the names "
+        f"of the files, and calls (with or without ta.) of: {listed(sorted(FUNCTIONS))}. Write dtypes as ta.float32 or "
+        "'float32'. Put an expression that begins with - in parentheses."
     )
     command = commands.add_parser(
         "eval",
         help="compute an expression over .npy files",
-        description="Compute an expression over .npy files, which are mapped into memory; print the result, or write "
-        "it to a file, whole or not at all.",
-        epilog=textwrap.fill(what, 100, break_on_hyphens=False),
+        description="Map .npy files into memory and compute an expression over them. Print the result, or write it to "
+        "a file. The file is complete or not written at all.",
+        epilog=textwrap.fill(grammar, 100, break_on_hyphens=False),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("expression", metavar="EXPR", help="such as 'sqrt(a * a + b[:, ::-1]) / 2'")
     command.add_argument(
-        "files", nargs="*", metavar="NAME=FILE", help="the arrays; NAME:DTYPE=FILE says what raw bytes are"
+        "files", nargs="*", metavar="NAME=FILE", help="the arrays; NAME:DTYPE=FILE gives the dtype of raw bytes"
     )
-    command.add_argument("-o", "--output", metavar="FILE", help="where to write the result, as .npy")
-    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda or cuda:N; by default a GPU, if there is one")
-    command.add_argument("--semantics", choices=list(SEMANTICS), help="the rules for dtypes; array-api by default")
+    command.add_argument("-o", "--output", metavar="FILE", help="the .npy file for the result")
+    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda or cuda:N (default: a GPU if there is one)")
+    command.add_argument("--semantics", choices=list(SEMANTICS), help="the rules for dtypes (default: array-api)")
     command.add_argument("--explain", action="store_true", help="print the stages of every operation")
-    command.add_argument("--source", action="store_true", help="print them with the Triton source of their kernels")
+    command.add_argument("--source", action="store_true", help="print the stages with the Triton source of the kernels")
     command.set_defaults(run=run_eval, name="eval")
 
 
@@ -146,7 +145,7 @@ def run_eval(chosen: argparse.Namespace) -> int:
 
 
 def info() -> str:
-    """What ``tilearray info`` prints.
+    """Return the text that ``tilearray info`` prints.
 
     Examples
     --------
@@ -161,7 +160,7 @@ def info() -> str:
 
 
 def facts() -> dict[str, str]:
-    """What there is to say, by topic."""
+    """Return the facts of ``tilearray info`` by topic."""
     default, rules = ta.default_device(), ta.get_semantics()
     return {
         "tilearray": ta.__version__,

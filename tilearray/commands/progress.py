@@ -1,4 +1,4 @@
-"""A bar on standard error for what takes long: where that is a terminal and rich is installed, else nothing."""
+"""A progress bar on standard error for long work, if standard error is a terminal and rich is installed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 
 class Advance(Protocol):
-    """Moves the bar on, and may say what is done now."""
+    """Advances the bar, and can change its description."""
 
     def __call__(self, amount: int, description: str | None = None, /) -> None: ...
 
 
 @contextmanager
 def bar(description: str, total: int, *, of_bytes: bool = False) -> Generator[Advance | None, None, None]:
-    """Show how far the work is; None where there is no bar, so that something else may be said.
+    """Show a progress bar. Yield the function that advances it, or None if there is no bar.
 
     Examples
     --------

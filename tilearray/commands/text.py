@@ -1,4 +1,4 @@
-"""Lists, numbers, sizes and times in words, as the commands print them."""
+"""Lists, counts, sizes and times as text, in the form that the commands print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names in a line.
+    """Return names separated by commas.
 
     Examples
     --------
@@ -17,7 +17,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things.
+    """Return a number with its noun, in the singular or plural.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def readable(size: float) -> str:
-    """A number of bytes.
+    """Return a number of bytes with a binary unit.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def readable(size: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A span of time, in the largest unit of which there are two or more.
+    """Return a duration in the largest unit that gives 2 or more.
 
     Examples
     --------

@@ -1,13 +1,13 @@
 """Layout: the geometry of a strided view, in plain Python ints.
 
-A `Layout` says where the elements of an array lie relative to its first one, ``x[0, ..., 0]``: a shape, and strides
-counted in elements. It knows no buffer, dtype or device. So every view of an array is arithmetic here, the same for
-every device, and tested against NumPy without one. Where a view moves the origin, the method returns the new layout
-and the distance, in elements, that the origin moved.
+A `Layout` gives the positions of an array's elements relative to the first element, ``x[0, ..., 0]``: a shape, and
+strides counted in elements. It contains no buffer, dtype or device. So every view of an array is integer arithmetic,
+equal on every device, and tests compare it with NumPy without a device. If a view moves the origin, the method returns
+the new layout and the distance, in elements, by which the origin moved.
 
-A layout is never changed once made (what it says is `Final`; `__slots__` without a guard keeps reading it cheap), so
-it can be a key and be shared. What every call asks for (size, lowest and highest element, contiguity) is
-computed when it is made.
+A layout never changes (its attributes are `Final`; `__slots__` without a guard keeps reads fast), so it can be shared
+and can be a dictionary key. The attributes that every call reads (size, lowest and highest element, contiguity) are
+computed when the layout is made.
 
 >>> x = Layout.of((4, 6))
 >>> x
@@ -48,21 +48,21 @@ class Layout:
     Parameters
     ----------
     shape, strides : tuple of int
-        Of equal length, taken as they are: `as_shape` and the methods below check what a user writes.
+        Tuples of equal length, which are not checked: `as_shape` and the methods below check a user's arguments.
     dense : int
-        The size, if it is not 0 and the strides are known to be `dense_strides`: then nothing is worked out.
+        The size, if it is not 0 and the strides are known to be `dense_strides`. Then nothing is computed.
 
     Attributes
     ----------
     ndim, size : int
     low, high : int
-        The lowest and the highest element offset that an index reaches, from the origin; 0 and 0 if size is 0.
+        The lowest and the highest element offset from the origin that an index reaches; 0 and 0 if size is 0.
     contiguous : bool
-        Whether the elements lie gapless in C order. Axes of size 1 do not matter; size 0 counts as contiguous.
+        Whether the elements are in C order without gaps. Axes of size 1 do not matter; size 0 counts as contiguous.
     canonical : bool
-        Whether the strides are `dense_strides` of the shape, those of axes of size 1 as well.
+        Whether the strides are `dense_strides` of the shape, also along axes of size 1.
     pattern : int
-        What `tilearray.geometry.fast_path` knows of it; 0 before it was asked.
+        The facts that `tilearray.geometry.fast_path` stores about the layout; 0 until it computes them.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Layout:
 
     @property
     def overlaps_itself(self) -> bool:
-        """Whether two different indices reach the same element; see `strides.overlaps` for where it is exact.
+        """Whether two different indices reach the same element; `strides.overlaps` says when the answer is exact.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class Layout:
     def index(self, key: object) -> tuple[Layout, int]:
         """Return the layout that a basic index key selects, and its offset (see `slicing.select`).
 
-        Where nothing is selected the origin stays, so that it never leaves the array.
+        If the selection is empty, the offset is 0, so that the origin never leaves the array.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class Layout:
         return layout, offset if layout.size else 0
 
     def permute(self, axes: Iterable[int]) -> Layout:
-        """Return the layout with its axes in the order `axes`.
+        """Return the layout with its axes permuted to the order `axes`.
 
         Examples
         --------
@@ -145,12 +145,13 @@ class Layout:
         order = normalize_axes(axes, self.ndim, "permute_dims")
         if len(order) != self.ndim:
             raise ShapeError(
-                f"permute_dims: expected all {self.ndim} axes, got {order}; write every axis once, or moveaxis for some"
+                f"permute_dims: expected all {self.ndim} axes, got {order}; write every axis once, "
+                "or use moveaxis to move some axes"
             )
         return self._select_axes(order)
 
     def moveaxis(self, source: int | Iterable[int], destination: int | Iterable[int]) -> Layout:
-        """Return the layout with the axes `source` at the places `destination`, the others in their order.
+        """Return the layout with the axes `source` moved to the places `destination`. The others keep their order.
 
         Examples
         --------
@@ -170,7 +171,7 @@ class Layout:
         return self._select_axes(order)
 
     def expand_dims(self, axis: int | Iterable[int]) -> Layout:
-        """Return the layout with new axes of size 1 (stride 0); they are counted in the result.
+        """Return the layout with new axes of size 1 and stride 0. `axis` counts axes of the result.
 
         Examples
         --------
@@ -185,7 +186,7 @@ class Layout:
         return Layout(tuple(shape), tuple(strides))
 
     def squeeze(self, axes: int | Iterable[int] | None = None) -> Layout:
-        """Return the layout without the given axes, which must have size 1 (None: without all such axes).
+        """Return the layout without the given axes, which must have size 1 (None: without all axes of size 1).
 
         Examples
         --------
@@ -204,12 +205,12 @@ class Layout:
         return self._select_axes([axis for axis in range(self.ndim) if axis not in dropped])
 
     def broadcast_to(self, shape: Any, function: str = "broadcast_to") -> Layout:
-        """Return the layout repeated, with stride 0, to `shape`.
+        """Return the layout broadcast to `shape`, with stride 0 along repeated axes.
 
         Raises
         ------
         BroadcastError
-            If an axis of a size other than 1 would change. Axes are counted from the end.
+            If an axis would change whose size is not 1. Axes are counted from the end.
 
         Examples
         --------
@@ -230,13 +231,13 @@ class Layout:
             if n != sizes[axis] and n != 1:
                 raise BroadcastError(
                     f"{function}: expected size {n} along axis {axis} (-1 is the last), got {sizes[axis]} from shape "
-                    f"{self.shape} to {sizes}; only size 1 broadcasts: write expand_dims or reshape to line the axes up"
+                    f"{self.shape} to {sizes}; only size 1 broadcasts: write expand_dims or reshape to align the axes"
                 )
             strides.append(self.strides[axis] if n == sizes[axis] else 0)
         return Layout(sizes, tuple(strides))
 
     def reshape(self, shape: Any) -> Layout | None:
-        """Return the layout of the same elements, in C order, as `shape`; None if they must be copied for that.
+        """Return the layout that gives `shape` to the same elements in C order, or None if that needs a copy.
 
         Parameters
         ----------
@@ -253,7 +254,7 @@ class Layout:
         return None if strides is None else Layout(sizes, strides)
 
     def flip(self, axes: int | Iterable[int] | None = None) -> tuple[Layout, int]:
-        """Return the layout with the order along `axes` (None: all) reversed, and the offset of its origin.
+        """Return the layout with `axes` (None: all) reversed, and the offset of its origin.
 
         Examples
         --------
@@ -287,7 +288,7 @@ class Layout:
         return layout, down * self.strides[row] + right * self.strides[column] if layout.size else 0
 
     def sliding_window(self, window_shape: Any, axis: int | Iterable[int] | None = None) -> Layout:
-        """Return every window of `window_shape` along `axis` (None: all axes), window axes last.
+        """Return the layout of all windows of `window_shape` along `axis` (None: all axes). Window axes are last.
 
         Examples
         --------
@@ -314,19 +315,19 @@ class Layout:
 
     @staticmethod
     def as_strided(shape: Any, strides: Any, offset: int, available_low: int, available_high: int) -> Layout:
-        """Return any layout whose elements all lie in the memory at hand.
+        """Return the given layout, if all its elements are in the available memory.
 
         Parameters
         ----------
         shape, strides : int or tuple of int
-        offset : int
-            Its origin. Like `available_low` and `available_high`, the first and the last element that may be
-            reached, it counts elements from any one point; an empty memory ends before it begins.
+        offset, available_low, available_high : int
+            The origin, and the first and last element that an index may reach. All three count elements from one
+            common point. If the memory is empty, `available_high` is ``available_low - 1``.
 
         Raises
         ------
         LayoutError
-            If an index would reach outside.
+            If an index would reach outside of that memory.
 
         Examples
         --------
@@ -346,12 +347,12 @@ class Layout:
         if first < available_low or last > available_high + (not layout.size):
             raise LayoutError(
                 f"as_strided: expected elements {available_low} to {available_high}, got {first} to {last} from shape "
-                f"{sizes}, strides {steps}, offset {offset}; write smaller ones (strides count elements, not bytes)"
+                f"{sizes}, strides {steps}, offset {offset}; write smaller numbers (strides count elements, not bytes)"
             )
         return layout
 
     def dense(self) -> Layout:
-        """Return the layout of a copy without gaps, its axes in the same order of strides."""
+        """Return the layout of a copy without gaps whose axes keep their order in memory."""
         return result_layout(self.shape, [self.strides])
 
     def _select_axes(self, axes: Sequence[int]) -> Layout:
@@ -374,16 +375,16 @@ class Layout:
 
 
 def result_layout(shape: Ints, operand_strides: Sequence[Ints]) -> Layout:
-    """Return the layout of the new array that an operation over operands of these strides makes.
+    """Return the layout of the new array that results from operands with these strides.
 
-    It is dense, and its axes lie in memory as those of the operands do: NumPy's ``order='K'``, C order where
-    operands disagree, but without NumPy's negative strides.
+    The layout is dense, and its axes have the operands' order in memory: NumPy's ``order='K'``, with C order if
+    operands disagree. Unlike NumPy's, its strides are never negative.
 
     Parameters
     ----------
     shape : tuple of int
     operand_strides : sequence of tuple of int
-        Of operands broadcast to `shape`.
+        The strides of the operands after broadcasting to `shape`.
 
     Examples
     --------
@@ -393,6 +394,6 @@ def result_layout(shape: Ints, operand_strides: Sequence[Ints]) -> Layout:
     Layout(shape=(2, 3), strides=(3, 1))
     """
     for strides in operand_strides:
-        if steps_down(strides):  # One settles it: axes keep C order unless all that stride agree on another.
+        if steps_down(strides):  # One such operand is enough: axes leave C order only if all operands agree.
             return Layout(shape, dense_strides(shape), prod(shape))
     return Layout(shape, dense_strides(shape) if 0 in shape else result_strides(shape, operand_strides))

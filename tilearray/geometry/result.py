@@ -1,7 +1,7 @@
-"""Layouts of operands -> the layout of the result, and the loop over all of them. No dtype enters.
+"""Layouts of operands -> the layout of the result, and the loop over all of them. Dtypes have no influence.
 
-Every shape that was never seen comes here, unless its pattern is known, so what most calls are is asked first: are all
-operands contiguous? What is general stands in `shapes`, `strides` and `loop`, and finds the same.
+Every new combination of shapes comes here, unless `fast_path` knows its pattern. So the common case is checked first:
+all operands are contiguous. The general code is in `shapes`, `strides` and `loop`, and gives the same result.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ Ints = tuple[int, ...]
 
 
 def geometry_of(function: str, layouts: Sequence[Layout], target: Layout | None) -> tuple[Layout, Loop]:
-    """Return the layout that is written, of a new result or the target's, and the loop over it and the operands.
+    """Return the layout of the output (a new result or the target), and the loop over it and the operands.
 
     Parameters
     ----------
     function : str
         The function that an error names.
     layouts : sequence of Layout
-        Of the operands that are arrays.
+        The layouts of the operands that are arrays.
     target : Layout or None
-        Of the target, if there is one. Without operands there is.
+        The target's layout, or None. Required if there are no operands.
 
     Raises
     ------
     BroadcastError
-        If the operands' shapes do not broadcast, or not to the target's.
+        If the operands' shapes do not broadcast to a common shape, or not to the target's shape.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def geometry_of(function: str, layouts: Sequence[Layout], target: Layout | None)
 
 
 def _all_alike(first: Layout, layouts: Sequence[Layout]) -> bool:
-    """Whether all have one shape and its dense strides."""
+    """Whether all layouts have the same shape and its dense strides."""
     if not first.canonical:
         return False
     shape = first.shape
@@ -60,7 +60,7 @@ def _all_alike(first: Layout, layouts: Sequence[Layout]) -> bool:
 
 
 def _shape(function: str, layouts: Sequence[Layout], target: Layout | None) -> Ints:
-    """The shape that the operands broadcast to, and which a target must have or be broadcast to from."""
+    """Return the shape of the loop: the operands' common shape, or the target's, to which it must broadcast."""
     shape = layouts[0].shape if layouts else ()
     for layout in layouts:
         if layout.shape != shape:
@@ -77,7 +77,7 @@ def _shape(function: str, layouts: Sequence[Layout], target: Layout | None) -> I
 
 
 def _operand_in_c_order(shape: Ints, layouts: Sequence[Layout]) -> Layout | None:
-    """The layout of an operand that has the shape and the strides of a new array in C order, and so settles it."""
+    """Return the layout of an operand with the shape and strides of a new C-order array, or None."""
     for layout in layouts:
         if layout.canonical and layout.shape == shape:
             return layout

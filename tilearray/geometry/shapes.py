@@ -1,10 +1,10 @@
-"""Sizes and axes: every shape and axis that a caller writes is checked here, once.
+"""Sizes and axes: this module checks every shape and axis that a caller writes, once.
 
-A shape is a tuple of Python ints >= 0 and an axis an int from ``-ndim`` to ``ndim - 1``; past this module nobody
-checks them again, and nobody asks the caller's objects again: an ``__index__`` may say something else the next time.
-The functions take the name of the public function that was called, so that an error names it. They sit apart from
-`layout` because functions without any layout (``zeros(shape)``) need them too. What is right already (a tuple of plain
-ints) passes through untouched: these functions are on the path of every call.
+A shape is a tuple of Python ints >= 0. An axis is an int from ``-ndim`` to ``ndim - 1``. No other module checks them
+again, or reads the caller's objects again: an ``__index__`` can return another value the next time. The functions take
+the name of the called public function, so that an error can name it. The module is separate from `layout` because
+functions without a layout (``zeros(shape)``) also need it. A valid shape (a tuple of plain ints) passes through
+unchanged and fast, because these functions are on the path of every call.
 
 >>> as_shape([2, 3], "zeros")
 (2, 3)
@@ -25,19 +25,19 @@ Shape = tuple[int, ...]
 
 
 def as_shape(obj: Any, function: str) -> Shape:
-    """Return `obj` as a shape: a tuple of Python ints, none of them negative.
+    """Return `obj` as a shape: a tuple of Python ints >= 0.
 
     Parameters
     ----------
     obj : int or iterable of int
-        An int stands for a shape of one axis. NumPy integers are accepted, bools are not.
+        An int gives a shape of one axis. NumPy integers are accepted, bools are not.
     function : str
         The function that an error names.
 
     Raises
     ------
     ShapeError
-        If a size is negative or no integer.
+        If a size is negative or not an integer.
 
     Examples
     --------
@@ -56,13 +56,13 @@ def as_shape(obj: Any, function: str) -> Shape:
         if n < 0:
             raise ShapeError(
                 f"{function}: expected sizes >= 0 in the shape, got {shape}; "
-                "write each size out (only reshape infers a -1)"
+                "write every size as a number (only reshape infers a -1)"
             )
     return shape
 
 
-def as_ints(obj: Any, function: str, what: str, items: str) -> tuple[int, ...]:
-    """Return an int, or an iterable of ints, as a tuple of Python ints; `what` and `items` word the error.
+def as_ints(obj: Any, function: str, argument: str, items: str) -> tuple[int, ...]:
+    """Return an int or an iterable of ints as a tuple of Python ints. An error names the `argument` and its `items`.
 
     Examples
     --------
@@ -76,13 +76,13 @@ def as_ints(obj: Any, function: str, what: str, items: str) -> tuple[int, ...]:
         return tuple([index(n) for n in members])
     except TypeError:
         raise ShapeError(
-            f"{function}: expected {what} as an int or a tuple of ints, got {obj!r}; "
-            f"write {items} as ints, int(n) where they are not"
+            f"{function}: expected {argument} as an int or a tuple of ints, got {obj!r}; "
+            f"write {items} as ints, with int(n) to convert"
         ) from None
 
 
-def as_int(value: Any, function: str, what: str) -> int:
-    """Return a Python int of what is one; a bool is none.
+def as_int(value: Any, function: str, argument: str) -> int:
+    """Return an integer as a Python int; a bool is an error.
 
     Examples
     --------
@@ -96,16 +96,16 @@ def as_int(value: Any, function: str, what: str) -> int:
         return index(value)
     except TypeError:
         given = type(value).__name__
-        raise ShapeError(f"{function}: expected {what} as an int, got {given}; write int({what})") from None
+        raise ShapeError(f"{function}: expected {argument} as an int, got {given}; write int({argument})") from None
 
 
 def resolve_shape(shape: Any, size: int, function: str = "reshape") -> Shape:
-    """Return `shape` with its one -1, if there is one, replaced by what makes `size` elements.
+    """Return `shape` with its -1, if any, replaced by the size that gives `size` elements in total.
 
     Raises
     ------
     ShapeError
-        If the sizes do not multiply to `size`, or a -1 is not determined.
+        If the sizes do not multiply to `size`, or if a -1 is ambiguous.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def resolve_shape(shape: Any, size: int, function: str = "reshape") -> Shape:
             return sizes
         if unknown == 1 and known and size % known == 0:
             return tuple([size // known if n == -1 else n for n in sizes])
-    advice = "write its sizes out" if unknown else "write -1 for one size to have it inferred"
+    advice = "write every size as a number" if unknown else "write -1 for one size that is to be inferred"
     raise ShapeError(f"{function}: expected a shape of {size} elements, got {sizes}; {advice}")
 
 
@@ -130,9 +130,9 @@ def normalize_axis(axis: Any, ndim: int, function: str) -> int:
     Raises
     ------
     AxisError
-        If there is no such axis.
+        If the axis does not exist.
     ShapeError
-        If `axis` is no integer.
+        If `axis` is not an integer.
 
     Examples
     --------
@@ -150,12 +150,12 @@ def normalize_axis(axis: Any, ndim: int, function: str) -> int:
 
 
 def normalize_axes(axes: Any, ndim: int, function: str) -> tuple[int, ...]:
-    """Return one axis or several, in the order given, counted from the front, each at most once.
+    """Return one or more axes in the given order, counted from the front.
 
     Raises
     ------
     ShapeError
-        If an axis does not exist or comes twice.
+        If an axis does not exist or occurs twice.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def normalize_axes(axes: Any, ndim: int, function: str) -> tuple[int, ...]:
     members: Iterable[Any] = cast("Iterable[Any]", axes) if isinstance(axes, Iterable) else (axes,)
     result = tuple([normalize_axis(axis, ndim, function) for axis in members])
     if len(set(result)) != len(result):
-        raise ShapeError(f"{function}: expected different axes, got {axes} of {ndim} axes; write each axis once")
+        raise ShapeError(f"{function}: expected distinct axes, got {axes} for {ndim} axes; write each axis once")
     return result
 
 
@@ -179,12 +179,13 @@ def broadcast_shapes(*shapes: Any, function: str | None = None) -> Shape:
     *shapes : int or tuple of int
         They are aligned at their last axes; a missing axis counts as size 1.
     function : str, optional
-        The function that an error names. Given one, the shapes are known to be those of arrays: tuples, not checked.
+        The function that an error names. If it is given, the shapes must be valid tuples, such as those of arrays, and
+        are not checked.
 
     Raises
     ------
     ShapeError
-        If a size is negative or no integer.
+        If a size is negative or not an integer.
     BroadcastError
         If an axis has two different sizes other than 1. Axes are counted from the end: -1 is the last.
 
@@ -217,7 +218,7 @@ def _broadcast_two(a: Shape, b: Shape, function: str, shapes: tuple[Shape, ...])
         elif n != m and n != 1:
             raise BroadcastError(
                 f"{function}: expected equal sizes, or 1, along axis {axis - len(a)} (-1 is the last), got {m} and {n} "
-                f"in shapes {', '.join(map(str, shapes))}; write expand_dims or reshape to line the axes up"
+                f"in shapes {', '.join(map(str, shapes))}; write expand_dims or reshape to align the axes"
             )
         axis += 1
     return tuple(result)

@@ -1,12 +1,12 @@
-"""Basic indexing: what an index key selects of a shape with strides, as another shape with strides.
+"""Basic indexing: the shape and strides of the selection that an index key makes from a shape with strides.
 
-A key is an int, a slice, ``...``, ``None`` or a tuple of those. Each entry is handled where it stands, in one pass:
-an int moves the origin and drops the axis, a slice moves the origin and multiplies the stride, ``None`` adds an axis
-of size 1 and stride 0. Array keys are not known here, and bools are refused: `True` as a key is a mask, not a 1.
+A key is an int, a slice, ``...``, ``None`` or a tuple of these. One pass handles the entries in their order: an int
+moves the origin and drops the axis, a slice moves the origin and multiplies the stride, and ``None`` adds an axis of
+size 1 and stride 0. This module does not handle array keys. It rejects bools: `True` as a key is a mask, not a 1.
 
-Python's own rules apply: slices are clipped, negative indices count from the end. Where nothing is selected the
-offset means nothing, and may lie outside the array. Every entry is read once: an object with ``__index__`` may say
-something else the next time.
+Python's own rules apply: slices are clipped, and negative indices count from the end. If the selection is empty, the
+offset has no meaning and can be outside of the array. Every entry is read once, because an ``__index__`` can return
+another value the next time.
 
 >>> select((4, 6), (6, 1), (slice(None, None, -2), 3))
 ((2,), (-12,), 21)
@@ -23,12 +23,12 @@ Ints = tuple[int, ...]
 
 
 def select(shape: Ints, strides: Ints, key: Any) -> tuple[Ints, Ints, int]:
-    """Return shape, strides and element offset of what `key` selects.
+    """Return shape, strides and element offset of the selection that `key` makes.
 
     Raises
     ------
     IndexingError
-        If an index is out of bounds, there are more indices than axes, or an entry is of another kind.
+        If an index is out of bounds, the key has more indices than axes, or an entry is of another kind.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def select(shape: Ints, strides: Ints, key: Any) -> tuple[Ints, Ints, int]:
             if type(entry) is slice:
                 start, size, step = _span(entry, shape[axis], axis)
                 sizes.append(size)
-                steps.append(step * stride if size > 1 else stride)  # a step never taken may be beyond any memory
+                steps.append(step * stride if size > 1 else stride)  # an unused step can exceed every integer type
             else:
                 start = _position(entry, shape[axis], axis)
             offset += start * stride
@@ -71,7 +71,7 @@ def _span(entry: slice[Any, Any, Any], size: int, axis: int) -> tuple[int, int, 
     except (TypeError, ValueError):
         raise IndexingError(
             f"indexing: expected a slice of integers with a step other than 0 for axis {axis}, got {entry}; "
-            "write int(n) for its parts, and leave a step out to take every element"
+            "write int(n) for its parts, and omit the step to take every element"
         ) from None
     return start, len(range(start, stop, step)), step
 
@@ -90,13 +90,13 @@ def _position(entry: Any, size: int, axis: int) -> int:
         expected = f"{-size} <= index < {size}" if size else "no index at all"
         raise IndexingError(
             f"indexing: expected {expected} for axis {axis} of size {size}, got {position}; "
-            "write a slice if it may lie outside: slices are clipped"
+            "write a slice if the index can be out of bounds: slices are clipped"
         )
     return position + size if position < 0 else position
 
 
 def _axis_after_ellipsis(keys: tuple[object, ...], axis: int, shape: Ints) -> int:
-    """Return the first axis after those that ... stands for, the first of which is `axis`."""
+    """Return the first axis after the axes that ... replaces. They start at `axis`."""
     indices = [entry for entry in keys if entry is not None]
     places = [place for place, entry in enumerate(indices) if entry is Ellipsis]
     if len(places) > 1:
@@ -119,7 +119,7 @@ def _raise_too_many(keys: tuple[object, ...], shape: Ints) -> NoReturn:
 
 def _raise_kind(entry: object, axis: int) -> NoReturn:
     if isinstance(entry, float):
-        advice = f"write int({entry}) if that is the index"
+        advice = f"write int({entry}) if this is the index"
     elif isinstance(entry, bool):
         advice = f"write {int(entry)} for the index, or an array of dtype bool for a mask"
     else:

@@ -1,11 +1,12 @@
 """Algebra on plain shape and stride tuples, for `layout`: dense strides, reshaping, overlap, the order of axes.
 
-Strides count elements. Every function takes and returns tuples and knows no classes, so each can be read, and tested
-against NumPy, on its own.
+Strides count elements. Every function takes and returns tuples and uses no classes. Each can be read alone, and tested
+against NumPy alone.
 
-Reshaping, worked: shape (2, 3, 4) with strides (24, 4, 1) steps through memory in two runs, 2 steps of 24 and 12
-steps of 1 (3 of 4 and 4 of 1 are one run, as 4 == 4 * 1). A new shape is a view exactly if its sizes split each
-run: (2, 6, 2) does, 2 | 12 = 6 * 2; (6, 4) does not, as the 6 would straddle both runs.
+An example of reshaping: shape (2, 3, 4) with strides (24, 4, 1) steps through memory in two runs: 2 steps of 24 and 12
+steps of 1. (3 steps of 4 and 4 steps of 1 are one run, because 4 == 4 * 1.) A new shape is a view if and only if its
+sizes divide each run. (2, 6, 2) is a view: 2 is the first run, and 6 * 2 = 12 the second. (6, 4) is not, because the 6
+would straddle both runs.
 
 >>> reshape_strides((2, 3, 4), (24, 4, 1), (2, 6, 2))
 (24, 2, 1)
@@ -19,13 +20,13 @@ from collections.abc import Sequence
 
 Ints = tuple[int, ...]
 
-ENUMERATED = 65536  # Up to this many elements `overlaps` is exact.
+ENUMERATED = 65536  # `overlaps` is exact up to this number of elements.
 
 
 def dense_strides(shape: Ints, order: Sequence[int] | None = None) -> Ints:
-    """Return the strides of a gapless array whose axes lie in memory in `order`, outermost first (default: C order).
+    """Return the strides of an array without gaps whose axes have the `order` in memory, outermost first.
 
-    A size of 0 counts as 1, so that a stride of 0 always means a repeated axis.
+    The default is C order. A size of 0 counts as 1, so that a stride of 0 always means a repeated axis.
 
     Examples
     --------
@@ -34,7 +35,7 @@ def dense_strides(shape: Ints, order: Sequence[int] | None = None) -> Ints:
     >>> dense_strides((2, 3, 4), (2, 0, 1))
     (3, 1, 6)
     """
-    if order is None and len(shape) == 2:  # the commonest
+    if order is None and len(shape) == 2:  # the most common case
         return shape[1] or 1, 1
     strides = [1] * len(shape)
     step = 1
@@ -45,7 +46,7 @@ def dense_strides(shape: Ints, order: Sequence[int] | None = None) -> Ints:
 
 
 def extent(shape: Ints, strides: Ints) -> tuple[int, int, int, bool, bool]:
-    """Return what `layout.Layout` knows of a view: size, low, high, contiguous and canonical.
+    """Return attributes of `layout.Layout`: size, low, high, contiguous and canonical.
 
     Examples
     --------
@@ -71,9 +72,9 @@ def extent(shape: Ints, strides: Ints) -> tuple[int, int, int, bool, bool]:
 
 
 def reshape_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
-    """Return the strides that show the same elements as `new_shape`, or None if no strides do.
+    """Return the strides that give `new_shape` to the same elements, or None if no strides do.
 
-    Both shapes have the same size, which is not 0. The module's docstring works an example.
+    Both shapes have the same size, which is not 0. The module docstring has an example.
 
     Examples
     --------
@@ -104,9 +105,9 @@ def reshape_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
 def overlaps(shape: Ints, strides: Ints) -> bool:
     """Return whether two different indices reach the same element.
 
-    There is no overlap if every axis steps clear of all faster ones together. Up to 65536 elements every other layout
-    is enumerated, so the answer is exact. Beyond, it is yes, though in rare cases there is none: strides (3, 2) with
-    sizes (2, 40000), say, interleave.
+    A layout does not overlap if the stride of every axis exceeds the extent of all faster axes together. All other
+    layouts of up to 65536 elements are enumerated, so the answer is exact. For larger ones the answer is True. It is
+    wrong in rare cases: strides (3, 2) with sizes (2, 40000), for example, interleave without overlap.
 
     Examples
     --------
@@ -133,7 +134,7 @@ def overlaps(shape: Ints, strides: Ints) -> bool:
 
 
 def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
-    """Return the strides repeated, with stride 0, to a shape that `shape` is known to broadcast to.
+    """Return the strides after broadcasting to `target`, with stride 0 for repeated axes. `shape` must broadcast to it.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
 
 
 def steps_down(strides: Ints) -> bool:
-    """Return whether no stride is larger than the one before, and none is 0 or negative.
+    """Return whether all strides are positive and none is larger than the previous one.
 
     Examples
     --------
@@ -167,7 +168,7 @@ def steps_down(strides: Ints) -> bool:
 
 
 def result_strides(shape: Ints, operand_strides: Sequence[Ints]) -> Ints:
-    """Return the dense strides of a result whose axes lie in memory as those of the operands; see `axis_order`.
+    """Return the dense strides of a result whose axes have the operands' order in memory; see `axis_order`.
 
     Examples
     --------
@@ -180,18 +181,18 @@ def result_strides(shape: Ints, operand_strides: Sequence[Ints]) -> Ints:
 
 
 def axis_order(operand_strides: Sequence[Ints]) -> list[int]:
-    """Return the axes, outermost first, in the order in which operands of one shape lie in memory.
+    """Return the axes in the memory order of operands of one shape, outermost first.
 
-    NumPy's rule for ``order='K'``: sort the axes by stride, stably from C order, where an axis moves inside
-    another only if every operand that strides along both has the smaller stride there. Operands that disagree thus
-    leave C order. A stride of 0 says nothing, so axes of size 1 must come with stride 0.
+    This is NumPy's rule for ``order='K'``: a stable sort of the axes by stride, from C order. An axis moves inside
+    another axis only if its stride is smaller for every operand with nonzero strides along both. If operands disagree,
+    the axes thus remain in C order. A stride of 0 has no influence, so axes of size 1 must have stride 0.
 
     Examples
     --------
     >>> axis_order([(1, 4), (0, 1)]), axis_order([(1, 4), (4, 1)])
     ([1, 0], [0, 1])
     """
-    order: list[int] = []  # Fastest first: an insertion sort, like NumPy's, since the relation is not transitive.
+    order: list[int] = []  # Fastest first. An insertion sort, as in NumPy, because the relation is not transitive.
     for axis in reversed(range(len(operand_strides[0]))):
         place = len(order)
         for position in reversed(range(len(order))):
@@ -206,7 +207,7 @@ def axis_order(operand_strides: Sequence[Ints]) -> list[int]:
 
 
 def _steps_inside(axis: int, other: int, operand_strides: Sequence[Ints]) -> bool | None:
-    """Whether `axis` steps inside `other` for every operand that moves along both; None if there is none."""
+    """Whether `axis` has the smaller stride in every operand that moves along both; None without such operands."""
     verdict = None
     for strides in operand_strides:
         mine, its = abs(strides[axis]), abs(strides[other])

@@ -5,6 +5,7 @@ Each row is the public function of its name; `tilearray.ops.arithmetic` tells wh
 
 from __future__ import annotations
 
+from tilearray.dtypes import ARITHMETIC, info
 from tilearray.ops.op import Op
 from tilearray.ops.promotion_methods import Promotion
 from tilearray.ops.row import ANY, NUMERIC, REAL, F, I
@@ -14,14 +15,11 @@ COMPLEX_TO_FLOAT, ALWAYS_FLOAT = Promotion.COMPLEX_TO_FLOAT, Promotion.ALWAYS_FL
 ALWAYS_INT32 = Promotion.ALWAYS_INT32
 
 _BITS = {
-    "float8_e4m3fn": "tl.int8, 0x7F, 0x7E",
-    "float8_e5m2": "tl.int8, 0x7F, 0x7C",
-    "float16": "tl.int16, 0x7FFF, 0x7C00",
-    "bfloat16": "tl.int16, 0x7FFF, 0x7F80",
-    "float32": "tl.int32, 0x7FFFFFFF, 0x7F800000",
-    "float64": "tl.int64, 0x7FFFFFFFFFFFFFFF, 0x7FF0000000000000",
+    row.name: f"tl.int{row.bits}, 0x{2 ** (row.bits - 1) - 1:X}, 0x{row.format.infinity or row.format.largest:X}"
+    for row in map(info, ARITHMETIC)
+    if row.format is not None
 }
-"""How kernels read a float as an integer: its type, the bits below the sign, and the greatest code that is no NaN."""
+"""How kernels read a float as an integer: its type, the bits below the sign, and the greatest code that is not NaN."""
 
 
 def _on_bits(function: str, operands: str) -> dict[str, str]:

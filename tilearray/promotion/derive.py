@@ -1,80 +1,70 @@
-"""`Semantics.derive`: semantics of your own, from those that exist, validated when they are made."""
+"""The changes of `Semantics.derive`: attributes and a lattice for your own semantics, validated when they are made."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
-from typing import Any, get_args, get_type_hints
+from typing import Any, Final
 
 import numpy as np
 
 from tilearray.dtypes import as_dtype
 from tilearray.errors import SemanticsError
 from tilearray.promotion.lattice import Lattice, Pair, joined_by
-from tilearray.promotion.semantics import Semantics
-from tilearray.promotion.systems import as_semantics
+from tilearray.promotion.operands import Rules
 
-_FUNCTION = "Semantics.derive"
+FUNCTION: Final = "Semantics.derive"
 
 
-def derive(
-    base: str | Semantics,
+def derived(
+    base: Rules,
     edges: Mapping[Any, Iterable[Any]] | None,
     exceptions: Mapping[tuple[Any, Any], Any] | None,
-    changes: dict[str, Any],
-) -> Semantics:
-    """Return `base` with other edges and exceptions, and with other attributes; see `Semantics.derive`."""
-    rules = as_semantics(base, _FUNCTION)
-    changed: dict[str, Any] = {"name": f"{rules.name}-derived"}
-    changed |= {name: _checked(name, value) for name, value in changes.items()}
+    changes: Mapping[str, Any],
+    options: Mapping[str, tuple[Any, ...]],
+) -> dict[str, Any]:
+    """Return the attributes in which derived semantics differ from `base`; see `Semantics.derive`.
+
+    `options` lists the attributes that may change, with the strings that each accepts.
+    """
+    changed: dict[str, Any] = {"name": f"{base.name}-derived"}
+    changed |= {name: _checked(name, value, options) for name, value in changes.items()}
     if "defaults" in changed:
-        changed["defaults"] = {**rules.defaults, **_defaults(rules, changed["defaults"])}
+        changed["defaults"] = {**base.defaults, **_defaults(base, changed["defaults"])}
     if edges or exceptions:
-        changed["lattice"] = _lattice(rules, edges or {}, exceptions or {})
-    return replace(rules, **changed)
+        changed["lattice"] = _lattice(base, edges or {}, exceptions or {})
+    return changed
 
 
-_HINTS = get_type_hints(Semantics)
-_CHANGEABLE = tuple(
-    row.name
-    for row in fields(Semantics)
-    if row.init and row.name not in ("lattice", "ladder", "rule", "integer_functions")
-)
-
-
-def _checked(name: str, value: Any) -> Any:
-    """An attribute's value, dtypes as the table's own objects."""
-    if name not in _CHANGEABLE:
-        raise SemanticsError(
-            f"{_FUNCTION}: {name!r} is nothing to change; write edges, exceptions, {', '.join(_CHANGEABLE)}"
-        )
+def _checked(name: str, value: Any, options: Mapping[str, tuple[Any, ...]]) -> Any:
+    """Return an attribute's value, with dtypes replaced by the table's own objects."""
+    if name not in options:
+        raise SemanticsError(f"{FUNCTION}: cannot change {name!r}; write edges, exceptions, {', '.join(options)}")
     if name == "true_division":
-        return as_dtype(value, _FUNCTION)
+        return as_dtype(value, FUNCTION)
     if name == "arithmetic":
-        return frozenset(as_dtype(dtype, _FUNCTION) for dtype in value)
-    allowed = get_args(_HINTS[name]) if isinstance(value, str) and name != "name" else (value,)
+        return frozenset(as_dtype(dtype, FUNCTION) for dtype in value)
+    allowed = options[name] if isinstance(value, str) and name != "name" else (value,)
     if value not in allowed:
-        raise SemanticsError(f"{_FUNCTION}: {name} is {value!r}; write one of {', '.join(map(repr, allowed))}")
+        raise SemanticsError(f"{FUNCTION}: {name} is {value!r}; write one of {', '.join(map(repr, allowed))}")
     return value
 
 
-def _defaults(rules: Semantics, given: Mapping[str, Any]) -> dict[str, np.dtype]:
-    unknown = [kind for kind in given if kind not in rules.defaults]
+def _defaults(base: Rules, given: Mapping[str, Any]) -> dict[str, np.dtype]:
+    unknown = [kind for kind in given if kind not in base.defaults]
     if unknown:
-        raise SemanticsError(
-            f"{_FUNCTION}: {unknown[0]!r} is no kind with a default; write one of {', '.join(rules.defaults)}"
-        )
-    return {kind: as_dtype(dtype, _FUNCTION) for kind, dtype in given.items()}
+        raise SemanticsError(f"{FUNCTION}: kind {unknown[0]!r} has no default; write one of {', '.join(base.defaults)}")
+    return {kind: as_dtype(dtype, FUNCTION) for kind, dtype in given.items()}
 
 
-def _lattice(
-    rules: Semantics, edges: Mapping[Any, Iterable[Any]], exceptions: Mapping[tuple[Any, Any], Any]
-) -> Lattice:
-    """The lattice of `rules` with some edges in place of its own, and its exceptions where they are still needed."""
-    old = rules.lattice
+def _lattice(base: Rules, edges: Mapping[Any, Iterable[Any]], exceptions: Mapping[tuple[Any, Any], Any]) -> Lattice:
+    """Return the lattice of `base` with the given edges replaced, and with its exceptions that are still needed."""
+    old = base.lattice
     if not isinstance(old, Lattice):
-        raise SemanticsError(f"{_FUNCTION}: {rules.name!r} asks another library and has no edges to change")
-    changed = {as_dtype(a, _FUNCTION): tuple(as_dtype(b, _FUNCTION) for b in above) for a, above in edges.items()}
+        raise SemanticsError(
+            f"{FUNCTION}: semantics {base.name!r} has no edges to change, because another library decides; "
+            "write another base"
+        )
+    changed = {as_dtype(a, FUNCTION): tuple(as_dtype(b, FUNCTION) for b in above) for a, above in edges.items()}
     mine: dict[Pair, np.dtype | str] = {_pair(pair): _join(join) for pair, join in exceptions.items()}
     everything = {**old.edges, **changed}
     joined = joined_by(everything)
@@ -86,9 +76,9 @@ def _lattice(
 
 
 def _pair(pair: tuple[Any, Any]) -> Pair:
-    return frozenset(as_dtype(dtype, _FUNCTION) for dtype in pair)
+    return frozenset(as_dtype(dtype, FUNCTION) for dtype in pair)
 
 
 def _join(join: Any) -> np.dtype | str:
-    """A dtype, or a sentence: what has a blank in it is none of the names of dtypes."""
-    return join if isinstance(join, str) and " " in join else as_dtype(join, _FUNCTION)
+    """Return a dtype, or the reason why a pair has no join: a dtype name contains no space."""
+    return join if isinstance(join, str) and " " in join else as_dtype(join, FUNCTION)

@@ -1,14 +1,14 @@
 """Lattices of dtypes: edges are declared, joins are derived and checked.
 
-A lattice is declared as edges, "from here one may go up to there". The join of two dtypes is their least upper bound.
-It is derived, never written down, and a lattice is checked when it is made, at import: two dtypes have exactly one
-least upper bound, or the pair is listed as an exception that gives the dtype, or the reason why there is none. An
-exception without need is refused too, so that what is listed is what is exceptional. What has a least upper bound and
-is forbidden all the same is listed apart.
+A lattice is declared as edges: from each dtype to the dtypes directly above it. The join of two dtypes is their least
+upper bound. Joins are derived from the edges and never written down. A lattice is checked when it is made, at import.
+Two dtypes either have exactly one least upper bound, or an exception lists the pair with its join or with the reason
+why it has none. The check also rejects an exception that is not needed, so the list holds true exceptions only. A
+separate table lists pairs that have a least upper bound and are forbidden nevertheless.
 
-Joining many dtypes first drops those that lie below others, and goes on with the joins of all pairs that remain. So
-the order of the operands cannot matter, though a join of joins can differ: ``float8_e4m3fn, float8_e5m2`` give float16
-and with bfloat16 as the third operand bfloat16, which both can reach.
+The join of many dtypes first drops dtypes that lie below others. It then joins all pairs of the rest, and continues
+with these joins. So the order of the operands does not matter, although a join of joins can differ:
+``float8_e4m3fn, float8_e5m2`` give float16; with bfloat16 as third operand they give bfloat16, which both can reach.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _NOTHING: Final[Mapping[Pair, str]] = {}
 
 
 class Joins(Protocol):
-    """What `Semantics` asks of a lattice, or of a table in its place."""
+    """The interface between `Semantics` and its joins: a lattice, or another library."""
 
     def join(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
-        """Return the common dtype; the order of the dtypes must not matter."""
+        """Return the common dtype. The order of the dtypes does not matter."""
         ...
 
 
@@ -42,17 +42,17 @@ class Lattice:
     Parameters
     ----------
     edges : mapping of dtype to tuple of dtypes
-        The dtypes directly above each; the top has none.
+        The dtypes directly above each dtype; the top has none.
     exceptions : mapping of frozenset of two dtypes to dtype or str
-        The join of a pair without a unique least upper bound, or the reason why it has none.
+        For a pair without a unique least upper bound: its join, or the reason why it has none.
     forbidden : mapping of frozenset of two dtypes to str
-        The reason why a pair has no join, though it has a least upper bound.
+        The reason why a pair has no join although it has a least upper bound.
 
     Raises
     ------
     SemanticsError
-        If the edges have a cycle, a pair has no unique least upper bound and is not listed, or what is listed is not
-        needed or is no upper bound of its pair.
+        If the edges have a cycle, or a pair has no unique least upper bound and no exception lists it. Also if an
+        entry is not needed, or the join of an exception is not an upper bound of its pair.
 
     Examples
     --------
@@ -72,10 +72,10 @@ class Lattice:
             self._joins[pair] = self._derive(pair, exceptions.get(pair))
         unknown = [pair for pair in (*exceptions, *forbidden) if pair not in self._joins]
         if unknown:
-            raise SemanticsError(f"the exception {names(unknown[0])} is no pair of the lattice's dtypes")
+            raise SemanticsError(f"the exception {names(unknown[0])} is not a pair of dtypes of the lattice")
         for pair, reason in forbidden.items():
             if isinstance(self._joins[pair], str):
-                raise SemanticsError(f"what forbids {names(pair)} is not needed: {self._joins[pair]}")
+                raise SemanticsError(f"the forbidden pair {names(pair)} is not needed: {self._joins[pair]}")
             self._joins[pair] = reason
         self._covers = {
             dtype: frozenset(other for other in above if frozenset((dtype, other)) not in forbidden)
@@ -97,12 +97,12 @@ class Lattice:
         return _unpickled, self._declared()
 
     def join(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
-        """Return the least upper bound of any number of dtypes, in whatever order.
+        """Return the least upper bound of any number of dtypes. Their order does not matter.
 
         Raises
         ------
         PromotionError
-            If there is none; the message says which cast to write.
+            If they have no least upper bound; the message says which cast to write.
         """
         found = frozenset(dtypes)
         while len(found) > 1:
@@ -142,12 +142,12 @@ class Lattice:
 
 
 def _unpickled(*declared: Any) -> Lattice:
-    """Return the lattice of a pickle: what is derived is derived again."""
+    """Return the lattice of a pickle. It derives its joins again."""
     return Lattice(*in_table(declared))
 
 
 def in_table(value: Any) -> Any:
-    """Return a value in which every dtype is the table's own object; what was pickled has others that are equal.
+    """Return a value in which every dtype is the table's own object. A pickle contains equal, but other objects.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def in_table(value: Any) -> Any:
 
 
 def joined_by(edges: Mapping[np.dtype, DTypes]) -> frozenset[Pair]:
-    """Return the pairs of dtypes that edges alone give a unique least upper bound.
+    """Return the pairs of dtypes for which edges alone give a unique least upper bound.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def joined_by(edges: Mapping[np.dtype, DTypes]) -> frozenset[Pair]:
 
 
 def _bounds(above: Mapping[np.dtype, Pair], pair: Pair) -> tuple[Pair, np.dtype | None]:
-    """The upper bounds of a pair, and the least of them if there is one."""
+    """Return the upper bounds of a pair, and the least upper bound or None."""
     one, other = pair
     bounds = (above[one] | {one}) & (above[other] | {other})
     least = [dtype for dtype in bounds if all(dtype is b or b in above[dtype] for b in bounds)]
@@ -189,15 +189,15 @@ def _bounds(above: Mapping[np.dtype, Pair], pair: Pair) -> tuple[Pair, np.dtype 
 
 
 def _outside(dtype: np.dtype, others: Iterable[np.dtype], function: str) -> str:
-    """What to say of a dtype that the lattice does not have."""
+    """Return the message about a dtype that is not in the lattice."""
     row = dt.info(dtype)
-    what = "takes no part in promotion" if row.arithmetic else "is for storage only"
+    reason = "does not take part in promotion" if row.arithmetic else "is for storage only"
     instead = "x.real or x.imag" if row.kind == "complex" else "x.astype('float32'), which holds all of its values"
-    return f"{function}: {dtype.name} {what} and has no common dtype with {names(others)}; write {instead}"
+    return f"{function}: {dtype.name} {reason} and has no common dtype with {names(others)}; write {instead}"
 
 
 def _reach(edges: Mapping[np.dtype, DTypes]) -> dict[np.dtype, Pair]:
-    """Return everything strictly above each dtype."""
+    """Return all dtypes strictly above each dtype."""
     above: dict[np.dtype, Pair] = {}
 
     def visit(dtype: np.dtype, path: DTypes) -> Pair:
@@ -215,7 +215,7 @@ def _reach(edges: Mapping[np.dtype, DTypes]) -> dict[np.dtype, Pair]:
 
 
 def _pairs(dtypes: Iterable[np.dtype]) -> list[Pair]:
-    """Return all pairs, in the table's order: which error is raised must not depend on hashes."""
+    """Return all pairs in the table's order, so that hashes do not decide which error is raised."""
     return [frozenset(pair) for pair in combinations(sorted(dtypes, key=position), 2)]
 
 

@@ -1,32 +1,45 @@
-"""How the operands of a call decide: arrays by their dtypes, Python numbers by their kind and the rung of their value.
+"""How operands decide the common dtype: arrays by their dtype, Python numbers by their kind and their rung.
 
-Three rules, each a function of the semantics and the operands. In most semantics all arrays count alike, and a number
-takes part only where its kind is above theirs. In torch's, operands fall into categories: dimensioned arrays outrank
-0-d ones, and these outrank numbers. In NumPy's, NumPy is asked.
+There are three rules. Each is a function of the semantics and the operands. In most semantics all arrays have equal
+weight, and a number takes part only if its kind is above theirs. In torch's semantics, operands form categories:
+arrays with dimensions outrank 0-d arrays, and these outrank numbers. In NumPy's semantics, NumPy decides.
 
-Each rule writes the way to its decision to a list of steps, in words. A decision is made once for the dtypes of a call
-and kept with its plan, so the words cost nothing that counts.
+Each rule writes its reasons to a list of steps, in words. A decision is made once for the dtypes of a call and kept
+with the call's plan, so the cost of the words is negligible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import numpy as np
 
 from tilearray import dtypes as dt
 from tilearray.errors import PromotionError, ScalarOverflowError
-from tilearray.promotion.lattice import names, position
+from tilearray.promotion.lattice import Joins, names, position
 from tilearray.promotion.scalars import Number, ScalarClass
 
-if TYPE_CHECKING:
-    from tilearray.promotion.semantics import Semantics
+
+class Rules(Protocol):
+    """The part of `Semantics` that decides. `Semantics` documents the attributes."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def lattice(self) -> Joins: ...
+    @property
+    def defaults(self) -> Mapping[str, np.dtype]: ...
+    @property
+    def ladder(self) -> Mapping[ScalarClass, np.dtype]: ...
+    @property
+    def huge(self) -> bool: ...
+
 
 RANK: Final[dict[str, int]] = {"bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3}
-_WORDS: Final = ("bool", "integer", "float", "complex")  # by rank
+_RANK_NAMES: Final = ("bool", "integer", "float", "complex")
 SCALAR_KIND: Final[dict[ScalarClass, str]] = {
     ScalarClass.BOOL: "bool",
     **dict.fromkeys(
@@ -47,7 +60,7 @@ _CLASSES: Final = list(ScalarClass)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZeroDim:
-    """The dtype of a 0-d array, for semantics that tell it from an array with dimensions. Interned by `zero_dim`."""
+    """The dtype of a 0-d array, for semantics that treat 0-d arrays differently. `zero_dim` interns it."""
 
     dtype: np.dtype
 
@@ -65,7 +78,7 @@ Operand = np.dtype | ZeroDim | ScalarClass
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The operands of a decision, sorted: dtypes of arrays with dimensions, of 0-d arrays, and numbers."""
+    """The operands of a decision by category: dtypes of arrays with dimensions, dtypes of 0-d arrays, and numbers."""
 
     arrays: list[np.dtype]
     points: list[np.dtype]
@@ -73,7 +86,7 @@ class Operands:
 
     @classmethod
     def of(cls, operands: Iterable[Operand]) -> Operands:
-        """Sort operands by what they are."""
+        """Sort operands into their categories."""
         found = cls([], [], [])
         for operand in operands:
             if isinstance(operand, ScalarClass):
@@ -86,23 +99,23 @@ class Operands:
 
     @property
     def dtypes(self) -> list[np.dtype]:
-        """Of all arrays."""
+        """The dtypes of all arrays."""
         return self.arrays + self.points
 
     @property
     def rank(self) -> int:
-        """That of the arrays' highest kind; -1 without any."""
+        """The rank of the arrays' highest kind; -1 without arrays."""
         return max([RANK[dt.info(dtype).kind] for dtype in self.dtypes], default=-1)
 
 
-def _among_numbers(rules: Semantics, operands: Operands, function: str, steps: list[str]) -> np.dtype:
-    """All arrays alike; a number takes part only where its kind is above theirs."""
-    return _join(rules, [*operands.dtypes, *_taking_part(rules, operands, function, steps)], function, steps)
+def _all_arrays_equal(rules: Rules, operands: Operands, function: str, steps: list[str]) -> np.dtype:
+    """Join all arrays; a number takes part only if its kind is above theirs."""
+    return _join(rules, [*operands.dtypes, *_dtypes_of_numbers(rules, operands, function, steps)], function, steps)
 
 
-def _by_category(rules: Semantics, operands: Operands, function: str, steps: list[str]) -> np.dtype:
-    """Dimensioned arrays before 0-d ones before numbers; a lower category counts where its kind is the higher one."""
-    numbers = _taking_part(rules, operands, function, steps)
+def _by_category(rules: Rules, operands: Operands, function: str, steps: list[str]) -> np.dtype:
+    """Combine the categories: arrays, 0-d arrays, numbers. A lower category takes part if its kind is higher."""
+    numbers = _dtypes_of_numbers(rules, operands, function, steps)
     categories = (("dimensioned", operands.arrays), ("0-d", operands.points), ("number", numbers))
     found = [(name, _join(rules, dtypes, function, steps)) for name, dtypes in categories if dtypes]
 
@@ -113,9 +126,9 @@ def _by_category(rules: Semantics, operands: Operands, function: str, steps: lis
 
 
 def _combined(
-    rules: Semantics, higher: tuple[str, np.dtype], lower: tuple[str, np.dtype], function: str, steps: list[str]
+    rules: Rules, higher: tuple[str, np.dtype], lower: tuple[str, np.dtype], function: str, steps: list[str]
 ) -> np.dtype:
-    """Two categories, each with its dtype, as in torch's ``combine_categories``."""
+    """Combine two categories, each a name and a dtype, as torch's ``combine_categories`` does."""
     (above, mine), (below, other) = higher, lower
     rank, rank_below = RANK[dt.info(mine).kind], RANK[dt.info(other).kind]
     if rank == RANK["float"] and rank_below == RANK["complex"]:
@@ -123,12 +136,14 @@ def _combined(
         if found is None:
             raise PromotionError(
                 f"{function}: {mine.name} with a complex {below} operand needs a complex dtype of half the width, "
-                f"which does not exist here; write x.astype('float32') for the {mine.name} operand"
+                f"which tilearray does not have; write x.astype('float32') for the {mine.name} operand"
             )
         steps.append(f"{other.name} ({below}) makes {mine.name} ({above}) complex: {found.name}")
         return found
     if rank > RANK["bool"] and rank_below <= rank:
-        steps.append(f"{other.name} ({below}) is of no higher kind than {mine.name} ({above}): it does not count")
+        steps.append(
+            f"{other.name} ({below}) is not of a higher kind than {mine.name} ({above}): it does not take part"
+        )
         return mine
     if rank == RANK["int"] and rank_below == RANK["complex"]:
         steps.append(f"{other.name} ({below}) is of the higher kind")
@@ -143,8 +158,8 @@ _COMPLEX_OF: Final[dict[np.dtype, np.dtype]] = {
 }
 
 
-def _as_numpy_says(rules: Semantics, operands: Operands, function: str, steps: list[str]) -> np.dtype:
-    """Ask NumPy, with a number of the same class in place of each number."""
+def _by_numpy(rules: Rules, operands: Operands, function: str, steps: list[str]) -> np.dtype:
+    """Ask NumPy. An example of the same class replaces each number."""
     huge = ScalarClass.HUGE in operands.numbers
     if huge and operands.rank < 0:
         raise ScalarOverflowError(f"{function}: no integer dtype holds {ScalarClass.HUGE.value}; write it as a float")
@@ -156,19 +171,19 @@ def _as_numpy_says(rules: Semantics, operands: Operands, function: str, steps: l
 
 
 def numpy_result_type(dtypes: Iterable[np.dtype], numbers: Iterable[Number], function: str) -> np.dtype:
-    """Return NumPy's common dtype, asked for in one order, so that it cannot depend on it.
+    """Return NumPy's common dtype. The dtypes are sorted first, so the result does not depend on their order.
 
     Raises
     ------
     PromotionError
-        If NumPy knows none, or one that is not in the table of dtypes.
+        If NumPy has no common dtype, or has one that is not in the table of dtypes.
     """
     distinct = sorted(set(dtypes), key=position)
     try:
         return dt.as_dtype(np.result_type(*distinct, *numbers), function)
     except (TypeError, ValueError):
         raise PromotionError(
-            f"{function}: NumPy has no common dtype of {names(distinct)}; write x.astype('float32') for one of them"
+            f"{function}: NumPy has no common dtype for {names(distinct)}; write x.astype('float32') for one of them"
         ) from None
 
 
@@ -185,8 +200,8 @@ _EXAMPLES: Final[dict[ScalarClass, Number]] = {
 }
 
 
-def _taking_part(rules: Semantics, operands: Operands, function: str, steps: list[str]) -> list[np.dtype]:
-    """The dtypes that numbers bring along: none, unless their kind is above that of all arrays."""
+def _dtypes_of_numbers(rules: Rules, operands: Operands, function: str, steps: list[str]) -> list[np.dtype]:
+    """Return the dtypes by which numbers take part: none, unless their kind is above that of all arrays."""
     numbers = operands.numbers
     if not numbers:
         return []
@@ -194,30 +209,30 @@ def _taking_part(rules: Semantics, operands: Operands, function: str, steps: lis
         raise ScalarOverflowError(_beyond(ScalarClass.HUGE, function))
     rank = max([_SCALAR_RANK[number] for number in numbers])
     if rank <= operands.rank:
-        steps.append(f"the {_WORDS[rank]} number is of no higher kind than the arrays: it takes no part")
+        steps.append(f"the {_RANK_NAMES[rank]} number is not of a higher kind than the arrays: it does not take part")
         return []
     highest = [number for number in _CLASSES if number in numbers and _SCALAR_RANK[number] == rank]
     if operands.rank < 0:
-        found = _alone(rules, highest[-1], function)
-        steps.append(f"no array is there: a number of this kind and size is {found.name}")
+        found = _without_arrays(rules, highest[-1], function)
+        steps.append(f"without arrays, a number of this kind and size is {found.name}")
         return [found]
     rungs = [_rung(rules, number, function) for number in highest]
-    steps.append(f"the {_WORDS[rank]} number is of a higher kind than the arrays: it takes part as {names(rungs)}")
+    steps.append(f"the {_RANK_NAMES[rank]} number is of a higher kind than the arrays: it takes part as {names(rungs)}")
     return rungs
 
 
-def _rung(rules: Semantics, number: ScalarClass, function: str) -> np.dtype:
-    """The dtype that a number brings along beside arrays of a lower kind."""
+def _rung(rules: Rules, number: ScalarClass, function: str) -> np.dtype:
+    """Return the dtype by which a number takes part beside arrays of a lower kind."""
     found = rules.ladder.get(number)
     if found is not None:
         return found
     if number is ScalarClass.COMPLEX:
-        raise PromotionError(f"{function}: semantics {rules.name!r} have no complex numbers; write x.real or x.imag")
+        raise PromotionError(f"{function}: semantics {rules.name!r} has no complex numbers; write x.real or x.imag")
     raise ScalarOverflowError(_beyond(number, function))
 
 
-def _alone(rules: Semantics, number: ScalarClass, function: str) -> np.dtype:
-    """The default of a number's kind, unless only the rung holds what the rung holds."""
+def _without_arrays(rules: Rules, number: ScalarClass, function: str) -> np.dtype:
+    """Return the default dtype of a number's kind, or its rung if the default does not hold the rung's range."""
     rung, default = _rung(rules, number, function), rules.defaults[SCALAR_KIND[number]]
     if rung not in _RANGE or default not in _RANGE:
         return default
@@ -226,12 +241,12 @@ def _alone(rules: Semantics, number: ScalarClass, function: str) -> np.dtype:
 
 
 def _beyond(number: ScalarClass, function: str) -> str:
-    what = number.value if number is ScalarClass.HUGE else f"an integer that needs {number.value}"
-    return f"{function}: no integer dtype holds {what}; write it as a float"
+    integer = number.value if number is ScalarClass.HUGE else f"an integer that needs {number.value}"
+    return f"{function}: no integer dtype holds {integer}; write it as a float"
 
 
-def _join(rules: Semantics, dtypes: list[np.dtype], function: str, steps: list[str]) -> np.dtype:
-    """The lattice's join, and why it is that."""
+def _join(rules: Rules, dtypes: list[np.dtype], function: str, steps: list[str]) -> np.dtype:
+    """Return the lattice's join, and write the reason to `steps`."""
     found = rules.lattice.join(dtypes, function)
     distinct = sorted(set(dtypes), key=position)
     if len(distinct) > 1:
@@ -247,23 +262,24 @@ _SUPREMA: Final = {
 
 
 def _reason(dtypes: list[np.dtype], found: np.dtype) -> str:
-    """Why some dtypes have this common one, in words."""
+    """Return why `found` is the common dtype, in words."""
     rows, row = [dt.info(dtype) for dtype in dtypes], dt.info(found)
     top = max(RANK[other.kind] for other in rows)
     among = [other for other in rows if RANK[other.kind] == top]
     if RANK[row.kind] > top:
         return f"no dtype of their kind is above both, so {found.name}"
     if len(among) == 1 and row is among[0]:
-        return f"{_WORDS[top]} is the higher kind, so {found.name}"
+        return f"{_RANK_NAMES[top]} is the higher kind, so {found.name}"
     if row not in among:
         return f"{_SUPREMA.get(row.kind, 'the least dtype above all')}, {found.name}"
     if any(other is not row and other.bits == row.bits for other in among):
-        return f"of one width, {'the unsigned one' if row.kind == 'uint' else 'the higher one'}: {found.name}"
+        return f"of equal width, {'the unsigned one' if row.kind == 'uint' else 'the higher one'}: {found.name}"
     return f"the wider one, {found.name}"
 
 
-RULES: Final[dict[str, Callable[[Semantics, Operands, str, list[str]], np.dtype]]] = {
-    "numbers": _among_numbers,
+DECISIONS: Final[dict[str, Callable[[Rules, Operands, str, list[str]], np.dtype]]] = {
+    "numbers": _all_arrays_equal,
     "categories": _by_category,
-    "numpy": _as_numpy_says,
+    "numpy": _by_numpy,
 }
+"""The rule functions by the names that `Semantics.rule` takes."""

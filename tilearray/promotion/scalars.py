@@ -1,12 +1,12 @@
-"""Python numbers as operands: their class, which decides dtypes, and their value, checked against one.
+"""Python numbers as operands: their class, which decides dtypes, and their value, which must fit a dtype.
 
-A Python number has no dtype. Beside an array of its kind or a higher one it takes the array's; beside a lower kind it
-needs one of its own, the first of a ladder whose *range* holds the value: int32 < uint32 < int64 < uint64, or
-float32 < float64. So a value can decide the result dtype, and a plan must not depend on values. `ScalarClass` is what
-lies between: the rung of the ladder, found once per call, small enough to be part of a plan's key.
+A Python number has no dtype. Beside an array of its kind or a higher kind, it takes the array's dtype. Beside an array
+of a lower kind, it needs its own dtype: the first of a ladder whose *range* holds the value: int32 < uint32 < int64 <
+uint64, or float32 < float64. So a value can decide the result dtype, but a plan must not depend on values.
+`ScalarClass` solves this: it is the rung of the ladder, found once per call, and small enough for a plan's key.
 
-NumPy scalars are no Python numbers: they carry a dtype and promote like 0-d arrays. ``np.float64`` is a subclass of
-``float``, and ``np.complex128`` one of ``complex``, so they are told apart first.
+NumPy scalars are not Python numbers: they carry a dtype and promote like 0-d arrays. ``np.float64`` is a subclass of
+``float``, and ``np.complex128`` a subclass of ``complex``, so NumPy scalars are tested for first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Number = bool | int | float | complex
 
 
 class ScalarClass(enum.Enum):
-    """The rung that a Python number stands on."""
+    """The rung of a Python number."""
 
     BOOL = "bool"
     INT32 = "int32"
@@ -36,21 +36,21 @@ class ScalarClass(enum.Enum):
     FLOAT64 = "float64"
     COMPLEX = "complex"
 
-    __hash__ = object.__hash__  # Enum's own is a Python function: members are singletons, identity will do
+    __hash__ = object.__hash__  # Enum's own is a slow Python function; members are singletons, so identity is enough
 
 
 _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 _FLOAT64_DIGITS: Final = 53
-_FLOAT64_EXACT: Final = 2**_FLOAT64_DIGITS  # every integer up to here is a float64
+_FLOAT64_EXACT: Final = 2**_FLOAT64_DIGITS  # float64 holds every integer up to this one
 
 _INTEGER_LIMITS: Final = {dtype: iinfo(dtype) for dtype in ALL if info(dtype).kind in ("int", "uint")}
 _FLOATS: Final = {dtype: dtype.itemsize < 8 for dtype in ALL if info(dtype).kind == "float"}  # True: below float64
-# What to write for an array whose dtype does not hold an integer, narrowest first.
+# The dtypes that an error recommends if the array's dtype does not hold an integer, narrowest first.
 _WIDER: Final = tuple(iinfo(name) for name in ("int16", "int32", "int64", "uint64"))
 
 
 def classify(value: object, /) -> ScalarClass | None:
-    """Return the class of a Python number, or None for everything else.
+    """Return the class of a Python number, or None for any other object.
 
     Examples
     --------
@@ -99,34 +99,34 @@ def _classify_subclass(value: object) -> ScalarClass | None:
 
 
 def as_number(value: Number, dtype: np.dtype, function: str = "") -> Number:
-    """Return a Python number as the kind of number that `dtype` holds, checked against its range.
+    """Return a Python number as the kind of number that `dtype` holds, after a check of its range.
 
-    Rounding to a narrower format is left to the one who stores the number. It is then the only rounding: an integer
-    that float64 cannot hold either is rounded to odd, not to nearest, where `dtype` is narrower than float64. A number
-    that has 53 bits and was rounded to odd rounds to any format of up to 51 bits as the exact integer does (S. Boldo
-    and G. Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Trans. Computers 57(4), 2008).
+    The caller that stores the number rounds it to a narrower format. That is the only rounding that counts: if float64
+    cannot hold an integer and `dtype` is narrower than float64, the integer is rounded to odd, not to nearest. A number
+    of 53 bits that was rounded to odd rounds to any format of up to 51 bits as the exact integer does (S. Boldo and G.
+    Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Trans. Computers 57(4), 2008).
 
     Parameters
     ----------
     value : bool, int, float or complex
         The number.
     dtype : numpy.dtype
-        What it becomes an element of.
+        The dtype of the array that stores it.
     function : str
         The function that was called, for the error message.
 
     Returns
     -------
     bool, int, float or complex
-        A bool for bool, an int for an integer dtype, a float for a floating-point one (infinite where an integer is
-        beyond float64), a complex for a complex one.
+        A bool for bool, an int for an integer dtype, a float for a floating-point dtype (infinity if an integer is
+        beyond float64), a complex for a complex dtype.
 
     Raises
     ------
     ScalarOverflowError
         If `dtype` is an integer dtype that does not hold the integer.
     DTypeError
-        If `value` is of a higher kind than an integer or floating-point `dtype`.
+        If `dtype` is an integer or floating-point dtype and `value` is of a higher kind.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _as_float(value: float, narrow: bool) -> float:
 
 
 def _round_to_odd(value: int) -> int:
-    """Return the integer's leading 53 bits, the last one set if anything was cut off."""
+    """Return the integer's leading 53 bits, with the last bit set if any bit that is lost was set."""
     magnitude = abs(value)
     cut = magnitude.bit_length() - _FLOAT64_DIGITS
     head = magnitude >> cut
@@ -182,7 +182,7 @@ def _overflow(value: int, limits: IInfo, function: str) -> ScalarOverflowError:
 
 
 def _wider(value: int, limits: IInfo) -> str | None:
-    """Return the narrowest dtype for the value and the array's elements, else one as wide for the value."""
+    """Return the narrowest dtype that holds the value and the array's elements, else one that holds the value."""
     for low, high in ((min(value, limits.min), max(value, limits.max)), (value, value)):
         for other in _WIDER:
             if other.bits >= limits.bits and other.min <= low and high <= other.max:
@@ -191,8 +191,8 @@ def _wider(value: int, limits: IInfo) -> str | None:
 
 
 def _wrong_kind(value: Number, dtype: np.dtype, function: str) -> DTypeError:
-    instead = "value.real" if isinstance(value, complex) else "int(value)"
-    return DTypeError(f"{_prefix(function)}{value!r} is no number of {dtype.name}; write {instead} to drop the rest")
+    instead, lost = ("value.real", "imaginary part") if isinstance(value, complex) else ("int(value)", "fraction")
+    return DTypeError(f"{_prefix(function)}{dtype.name} cannot hold {value!r}; write {instead} to drop the {lost}")
 
 
 def _prefix(function: str) -> str:

@@ -1,71 +1,78 @@
-"""`Semantics`: the rules by which one system decides the dtype of a result. `tilearray.promotion.systems` holds those that exist.
+"""`Semantics`: the rules by which one system decides the dtype of a result.
 
-Arrays have a common dtype, which the lattice knows. Python numbers have a kind only, and a value: a number takes part
-where its kind is above that of all arrays, and then as the dtype on its rung of the ladder. Where dimensioned arrays
-outrank 0-d ones (torch), operands fall into categories that are joined one after the other. And where all of that is
-another library's business (NumPy), it is asked.
+The lattice gives the common dtype of arrays. Python numbers have only a kind and a value. A number takes part if its
+kind is above that of all arrays; it then takes part as the dtype on its rung of the ladder. If arrays with dimensions
+outrank 0-d arrays (torch), operands form categories that are combined one after the other. Semantics "numpy" leave
+the whole decision to NumPy.
 
-Every decision is made in steps that can be told: `Semantics.decide` takes a list that they are written to, in words.
-They cost nothing that counts, because a decision is made once for the dtypes of a call and kept with its plan.
+`Semantics.decide` writes the steps of its decision to a list, in words. A decision is made once for the dtypes of a
+call and kept with the call's plan, so the cost of the words is negligible.
+
+`tilearray.promotion.systems` declares the five semantics of the library and adds them to `NAMED`, which `as_semantics`
+and `Semantics.derive` read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import Any, Final, Literal, get_args, get_type_hints
 
 import numpy as np
 
 from tilearray import dtypes as dt
+from tilearray.errors import SemanticsError
+from tilearray.promotion.derive import FUNCTION, derived
 from tilearray.promotion.lattice import Joins
-from tilearray.promotion.operands import RULES, Operand, Operands
+from tilearray.promotion.operands import DECISIONS, Operand, Operands
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.storing import CASTING
 
 
 @dataclass(frozen=True, eq=False)
 class Semantics:
-    """One system's rules, or rules of your own: see `derive`.
+    """The promotion rules of one system, or your own: see `derive`.
 
-    They are compared by value and never change, so a copy is the same object. A pickle of one of the five has its name,
-    any other has the rules.
+    Instances never change and compare by value, so a copy is the same object. A pickle of one of the library's five
+    contains its name. A pickle of any other instance contains its rules.
 
     Attributes
     ----------
     name : str
-        The name to choose it by.
+        The name by which a caller selects the semantics.
     lattice : Joins
         The joins of dtypes.
     defaults : mapping of str to dtype
-        The dtype of new arrays, and of Python numbers where no array takes part, for the kinds "bool", "int", "float"
-        and "complex". A number that the default does not hold takes the dtype of its rung.
+        For each of the kinds "bool", "int", "float" and "complex": the dtype of new arrays, and of Python numbers if
+        no array takes part. A number that the default does not hold takes the dtype of its rung.
     ladder : mapping of ScalarClass to dtype
-        The rungs: the dtype that a number brings along where it takes part. A class that is missing has none.
+        The rungs: the dtype by which a number takes part. A missing class has no such dtype.
     integer_division : {"floor", "trunc"}
-        How ``//`` rounds integers, with ``%`` to match.
+        How ``//`` rounds integers. ``%`` matches it.
     true_division : numpy.dtype
-        The result of ``/`` on integers and bools.
+        The result dtype of ``/`` on integers and bools.
     integer_functions : mapping of dtype to dtype
-        In which dtype ``sqrt``, ``exp`` and their like take integers and bools; `true_division` for what is missing.
+        The dtype to which ``sqrt``, ``exp`` and similar functions convert integers and bools. Dtypes that are missing
+        here are converted to `true_division`.
     inplace : {"same_kind", "kind", "promotion", "numpy"}
-        What an in-place result may be cast to: see `stores`.
+        The casts that an in-place result allows: see `stores`.
     rule : {"numbers", "categories", "numpy"}
-        How operands that are no arrays of dimensions count: see the module's first lines.
+        How 0-d arrays and numbers take part: see the module docstring.
     huge : bool
-        Whether a float array takes integers beyond 64 bits.
+        Whether a float array accepts integers beyond 64 bits.
     arithmetic : frozenset of dtype
-        The dtypes that are computed with; others can be moved, selected and compared if they are bool.
+        The dtypes that operations compute with. Arrays of other dtypes can be moved and selected, and bools compared.
     same_bits : bool
-        Whether ``& | ^`` ask for operands of one dtype.
+        Whether ``& | ^`` require operands of one dtype.
     wide_numbers : frozenset of str
-        The operations that take a Python number in the dtype that is computed in, not in the result's.
+        The operations that convert a Python number to the compute dtype instead of the result dtype.
     zero_dim : bool
-        Whether 0-d arrays are told from others; follows from `rule`.
+        Whether the rule distinguishes 0-d arrays from arrays with dimensions. It follows from `rule`.
     key : object
-        Not a rule: stands for this object in caches that must not keep it alive, and is hashed fast.
+        Not a rule: identifies this object in caches that must not keep it alive, and hashes fast.
     plans : dict or None
-        Not a rule: the plans that `tilearray.engine.context` keeps for as long as this object lives.
+        Not a rule: the plans that `tilearray.engine.context` keeps during the lifetime of this object.
     """
 
     name: str
@@ -124,29 +131,29 @@ class Semantics:
         return self.lattice.join(dtypes, function)
 
     def result_type(self, operands: Iterable[Operand], function: str = "result_type") -> np.dtype:
-        """Return the common dtype of arrays and Python numbers, in whatever order.
+        """Return the common dtype of arrays and Python numbers. Their order does not matter.
 
         Raises
         ------
         PromotionError
-            If there is none; the message says which cast to write.
+            If the operands have no common dtype; the message says which cast to write.
         ScalarOverflowError
-            If an integer that needs a dtype of its own is beyond 64 bits.
+            If an integer that needs its own dtype is beyond 64 bits.
         """
         return self.decide(operands, function, [])
 
     def decide(self, operands: Iterable[Operand], function: str, steps: list[str]) -> np.dtype:
-        """Return what `result_type` does, and write the way there to `steps`."""
-        return RULES[self.rule](self, Operands.of(operands), function, steps)
+        """Return the same dtype as `result_type`, and write the steps of the decision to `steps`."""
+        return DECISIONS[self.rule](self, Operands.of(operands), function, steps)
 
     def stores(self, result: np.dtype, target: np.dtype) -> bool:
         """Return whether an in-place operator or ``out=`` may write a result into an array of dtype `target`.
 
-        "same_kind" is NumPy's rule (`can_cast_same_kind`), "kind" that of torch (a signed integer may become unsigned),
-        "promotion" that of cuTile (the target must be the common dtype), "numpy" asks NumPy, which counts the dtypes of
-        ml_dtypes as kinds of their own. No rule lets a complex result become real.
+        "same_kind" is NumPy's rule (`can_cast_same_kind`). "kind" is torch's rule: a signed integer may become
+        unsigned. "promotion" is cuTile's rule: the target must be the common dtype. "numpy" asks NumPy, for which each
+        dtype of ml_dtypes is a separate kind. No rule lets a complex result become real.
         """
-        return CASTING[self.inplace](self, result, target)
+        return CASTING[self.inplace](self.lattice, result, target)
 
     @staticmethod
     def derive(
@@ -157,30 +164,31 @@ class Semantics:
         exceptions: Mapping[tuple[Any, Any], Any] | None = None,
         **changes: Any,
     ) -> Semantics:
-        """Return semantics of your own: those of `base`, but for what is given.
+        """Return your own semantics: a copy of `base` with the given changes.
 
         Parameters
         ----------
         base : str or Semantics
-            What to start from. Semantics "numpy" have no edges to change, since NumPy is asked.
+            The semantics to start from. Semantics "numpy" have no edges to change, because NumPy decides.
         edges : mapping of dtype to dtypes, optional
-            The dtypes directly above each; they replace those of `base`. What `base` forbids for such a dtype though
-            it has an upper bound, as torch does for uint16 with complex, is not forbidden any more.
+            The dtypes directly above each given dtype. They replace the edges of `base`. If `base` forbids pairs of
+            such a dtype although they have an upper bound, as torch does for uint16 with complex, the new semantics
+            allow them.
         exceptions : mapping of pairs of dtypes to dtype or str, optional
-            The join of a pair without a unique least upper bound, or the reason why it has none. The exceptions of
-            `base` stay where they are still needed.
+            For a pair without a unique least upper bound: its join, or the reason why it has none. The exceptions of
+            `base` remain if they are still needed.
         **changes
-            Any other attribute of `Semantics`. `name` is that of `base` with "-derived" unless given; `defaults`
-            lists what changes.
+            Any other attribute of `Semantics`. `name` is by default the name of `base` with "-derived" appended.
+            `defaults` needs to list only the kinds that change.
 
         Raises
         ------
         SemanticsError
-            If the edges make no lattice, an exception is not needed, or an attribute or its value is unknown.
+            If the edges do not form a lattice, an exception is not needed, or an attribute or its value is unknown.
 
         Examples
         --------
-        What has been proposed for MLX: unsigned with signed gives the larger unsigned.
+        A rule that was proposed for MLX: unsigned with signed gives the larger unsigned dtype.
 
         >>> import tilearray as ta
         >>> mlx = ta.Semantics.derive("torch", name="mlx", edges={
@@ -192,6 +200,42 @@ class Semantics:
         ...     ta.promote_types("uint8", "int32"), ta.promote_types("uint32", "int8"), ta.result_type("int8", 2.5)
         (dtype('uint32'), dtype('uint32'), dtype('float32'))
         """
-        from tilearray.promotion.derive import derive
+        rules = as_semantics(base, FUNCTION)
+        return replace(rules, **derived(rules, edges, exceptions, changes, _options()))
 
-        return derive(base, edges, exceptions, changes)
+
+@cache
+def _options() -> dict[str, tuple[Any, ...]]:
+    """Return the attributes that `Semantics.derive` may change, with the strings that each accepts."""
+    hints, fixed = get_type_hints(Semantics), ("lattice", "ladder", "rule", "integer_functions")
+    return {
+        attribute.name: get_args(hints[attribute.name])
+        for attribute in fields(Semantics)
+        if attribute.init and attribute.name not in fixed
+    }
+
+
+NAMED: Final[dict[str, Semantics]] = {}
+"""The semantics of the library by name. `tilearray.promotion.systems` fills it."""
+
+
+def as_semantics(spec: str | Semantics, function: str = "semantics") -> Semantics:
+    """Return the `Semantics` of a name.
+
+    Raises
+    ------
+    SemanticsError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> from tilearray.promotion.semantics import as_semantics
+    >>> as_semantics("triton").integer_division
+    'trunc'
+    """
+    if isinstance(spec, Semantics):
+        return spec
+    found = NAMED.get(spec)
+    if found is None:
+        raise SemanticsError(f"{function}: unknown semantics {spec!r}; write {' or '.join(map(repr, NAMED))}")
+    return found

@@ -1,25 +1,23 @@
-"""What an in-place operator and ``out=`` may store: the rules by which a result is cast to its target's dtype."""
+"""The casting rules of in-place operators and ``out=``: which results a target's dtype may store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from tilearray import dtypes as dt
 from tilearray.errors import PromotionError
+from tilearray.promotion.lattice import Joins
 from tilearray.promotion.operands import RANK
-
-if TYPE_CHECKING:
-    from tilearray.promotion.semantics import Semantics
 
 
 def can_cast_same_kind(from_: np.dtype, to: np.dtype, /) -> bool:
-    """Return whether a result of `from_` may be written into an array of `to`, by NumPy's rule "same_kind".
+    """Return whether an array of `to` may store a result of `from_`, by NumPy's rule "same_kind".
 
-    A bool goes anywhere, an unsigned integer to all but bool, a signed one not to unsigned ones, and any other kind to
-    its own or a higher one; the width does not matter.
+    Every dtype may store a bool. Every dtype except bool may store an unsigned integer. An unsigned dtype may not
+    store a signed integer. Otherwise the target must be of the same kind or a higher one. The width does not matter.
 
     Examples
     --------
@@ -31,23 +29,23 @@ def can_cast_same_kind(from_: np.dtype, to: np.dtype, /) -> bool:
     return RANK[source] <= RANK[target] and (source, target) != ("int", "uint")
 
 
-def _by_kind(rules: Semantics, result: np.dtype, target: np.dtype) -> bool:
+def _by_kind(joins: Joins, result: np.dtype, target: np.dtype) -> bool:
     return RANK[dt.info(result).kind] <= RANK[dt.info(target).kind]
 
 
-def _by_promotion(rules: Semantics, result: np.dtype, target: np.dtype) -> bool:
+def _by_promotion(joins: Joins, result: np.dtype, target: np.dtype) -> bool:
     try:
-        return rules.promote((result, target)) == target
+        return joins.join((result, target)) == target
     except PromotionError:
         return False
 
 
-def _by_numpy(rules: Semantics, result: np.dtype, target: np.dtype) -> bool:
-    return _by_kind(rules, result, target) and np.can_cast(result, target, "same_kind")
+def _by_numpy(joins: Joins, result: np.dtype, target: np.dtype) -> bool:
+    return _by_kind(joins, result, target) and np.can_cast(result, target, "same_kind")
 
 
-CASTING: Final[dict[str, Callable[[Semantics, np.dtype, np.dtype], bool]]] = {
-    "same_kind": lambda rules, result, target: can_cast_same_kind(result, target),
+CASTING: Final[dict[str, Callable[[Joins, np.dtype, np.dtype], bool]]] = {
+    "same_kind": lambda joins, result, target: can_cast_same_kind(result, target),
     "kind": _by_kind,
     "promotion": _by_promotion,
     "numpy": _by_numpy,

@@ -1,7 +1,7 @@
-"""The five semantics: edges, exceptions and rules of each system that is followed.
+"""The five semantics: edges, exceptions and rules of each system.
 
-``array-api`` and ``triton`` are declared from the rules of their documents, ``cutile`` and ``torch`` from the systems
-themselves; all four are lattices, so the same check at import holds for them. ``numpy`` asks NumPy.
+``array-api`` and ``triton`` follow the rules in their documents. ``cutile`` and ``torch`` follow the systems
+themselves. All four are lattices, so the same check at import applies to them. ``numpy`` asks NumPy.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from tilearray import dtypes as dt
-from tilearray.errors import SemanticsError
 from tilearray.promotion.lattice import DTypes, Exceptions, Lattice, Pair, in_table
 from tilearray.promotion.operands import numpy_result_type
 from tilearray.promotion.scalars import ScalarClass
-from tilearray.promotion.semantics import Semantics
+from tilearray.promotion.semantics import NAMED, Semantics, as_semantics
 
 _SIGNED: Final = (dt.int8, dt.int16, dt.int32, dt.int64)
 _UNSIGNED: Final = (dt.uint8, dt.uint16, dt.uint32, dt.uint64)
@@ -39,7 +38,7 @@ _TWO_FP8: Final[Exceptions] = {frozenset(_FP8): dt.float16}
 
 
 def _refused(pairs: Iterable[tuple[np.dtype, np.dtype]], reason: str) -> dict[Pair, np.dtype | str]:
-    """Pairs without a join, and why; the reason may name both."""
+    """Return pairs without a join, with the reason. The reason may name both dtypes."""
     return {frozenset((a, b)): reason.format(a=a.name, b=b.name) for a, b in pairs}
 
 
@@ -62,7 +61,7 @@ _UINT64_AND_SIGNED: Final = _refused(
     "no integer dtype holds both ranges; write x.astype('int64') for the {a} operand, or x.astype('{a}') for the {b} "
     "one",
 )
-_LADDER: Final[Mapping[ScalarClass, np.dtype]] = {  # and no dtype holds HUGE
+_LADDER: Final[Mapping[ScalarClass, np.dtype]] = {  # no dtype holds HUGE
     ScalarClass.BOOL: dt.bool_,
     ScalarClass.INT32: dt.int32,
     ScalarClass.UINT32: dt.uint32,
@@ -124,8 +123,11 @@ CUTILE: Final = Semantics(
     name="cutile",
     lattice=Lattice(
         _CUTILE_EDGES,
-        _refused(product(_UNSIGNED, _SIGNED), "cuTile mixes no signedness; write x.astype('{a}') or x.astype('{b}')"),
-        {frozenset(_HALVES): "cuTile takes neither for the wider; write x.astype('float32')"},
+        _refused(
+            product(_UNSIGNED, _SIGNED),
+            "cuTile does not mix signed and unsigned integers; write x.astype('{a}') or x.astype('{b}')",
+        ),
+        {frozenset(_HALVES): "cuTile does not promote one to the other; write x.astype('float32')"},
     ),
     defaults=_SHORT,
     ladder={
@@ -182,7 +184,7 @@ TORCH: Final = Semantics(
 
 
 class NumPyJoins:
-    """The joins that NumPy knows, asked for anew every time."""
+    """The joins of NumPy. Every call asks NumPy."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NumPyJoins)
@@ -191,12 +193,12 @@ class NumPyJoins:
         return hash(NumPyJoins)
 
     def join(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
-        """Return ``numpy.result_type`` of the dtypes; their order does not matter."""
+        """Return ``numpy.result_type`` of the dtypes. Their order does not matter."""
         return numpy_result_type(dtypes, (), function)
 
 
 def _of_integers(ufunc: np.ufunc) -> dict[np.dtype, np.dtype]:
-    """In which dtype NumPy takes each integer dtype as an argument of a function of the reals."""
+    """Return the dtype to which a real function of NumPy converts each integer dtype and bool."""
     return {dtype: ufunc.resolve_dtypes((dtype, None))[-1] for dtype in (dt.bool_, *_SIGNED, *_UNSIGNED)}
 
 
@@ -211,41 +213,20 @@ NUMPY: Final = Semantics(
     rule="numpy",
 )
 SEMANTICS: Final[Mapping[str, Semantics]] = MappingProxyType(
-    {known.name: known for known in (ARRAY_API, TRITON, CUTILE, TORCH, NUMPY)}
+    {system.name: system for system in (ARRAY_API, TRITON, CUTILE, TORCH, NUMPY)}
 )
-
-
-def as_semantics(spec: str | Semantics, function: str = "semantics") -> Semantics:
-    """Return the `Semantics` of a name.
-
-    Raises
-    ------
-    SemanticsError
-        If there is none of that name.
-
-    Examples
-    --------
-    >>> from tilearray.promotion.systems import as_semantics
-    >>> as_semantics("triton").integer_division
-    'trunc'
-    """
-    if isinstance(spec, Semantics):
-        return spec
-    found = SEMANTICS.get(spec)
-    if found is None:
-        raise SemanticsError(f"{function}: {spec!r} is no semantics; write {' or '.join(map(repr, SEMANTICS))}")
-    return found
+NAMED.update(SEMANTICS)
 
 
 def _reduced(semantics: Semantics) -> tuple[Any, ...]:
-    """What a pickle holds: the name of one of the five, the rules of all others."""
+    """Return the contents of a pickle: the name of one of the five, or the rules of any other semantics."""
     if SEMANTICS.get(semantics.name) is semantics:
         return as_semantics, (semantics.name,)
     return _unpickled, (semantics.rules(),)
 
 
 def _unpickled(rules: dict[str, Any]) -> Semantics:
-    """Return the semantics of a pickle, with the table's own dtypes: NumPy's pickles make others that are equal."""
+    """Return the semantics of a pickle, with the table's own dtypes: NumPy's pickles make equal, but other objects."""
     return Semantics(**{name: in_table(value) for name, value in rules.items()})
 
 

@@ -1,4 +1,4 @@
-"""``tilearray cache``: the compiled kernels on disk, listed, removed, and prepared ahead."""
+"""``tilearray cache``: list, remove and prepare the compiled kernels on disk."""
 
 from __future__ import annotations
 
@@ -23,58 +23,60 @@ from tilearray.commands.text import counted, duration, listed, readable
 
 def add_cache_commands(cache: argparse.ArgumentParser) -> None:
     commands = cache.add_subparsers(dest="subcommand", required=True, metavar="{list,clear,warm}")
-    shown = commands.add_parser("list", help="print every compiled kernel, the last used one first")
+    shown = commands.add_parser("list", help="print every compiled kernel, the most recently used first")
     shown.set_defaults(run=list_kernels, name="cache list")
     cleared = commands.add_parser("clear", help="remove every compiled kernel")
     cleared.set_defaults(run=clear_kernels, name="cache clear")
     warmed = commands.add_parser(
         "warm",
-        help="compile kernels ahead; needs no GPU",
+        help="compile kernels ahead of use; needs no GPU",
         description=textwrap.fill(
-            "Compile the kernels that calls on a GPU will look up, for building images: of each op, with all its "
-            "operands of one dtype, under the semantics in force (TILEARRAY_SEMANTICS). Names are separated by commas, "
-            "options may be repeated, and `all` takes everything. Only their owner can read the files; for an image "
-            "whose programs run as another user, let root warm the cache, then write: chmod -R go+rX DIRECTORY",
+            "Compile the kernels that calls on a GPU will look up, for example when you build an image: for each op, "
+            "with all operands of one dtype, under the semantics in force (TILEARRAY_SEMANTICS). Separate names by "
+            "commas. Options can be repeated. `all` selects everything. Only the owner of the files can read them. If "
+            "an image's programs run as another user, let root warm the cache, then write: chmod -R go+rX DIRECTORY",
             80,
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="layouts:\n" + "\n".join(f"  {name:12}{what}" for name, (what, _) in warm.LAYOUTS.items()),
+        epilog="layouts:\n" + "\n".join(f"  {name:12}{text}" for name, (text, _) in warm.LAYOUTS.items()),
     )
     architectures = {f"sm_{arch}": arch for arch in warm.ARCHITECTURES}
     selections: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
-        ("--arch", "architecture", architectures, f"the GPUs, of {listed(architectures)}"),
+        ("--arch", "architecture", architectures, f"the GPU architectures: {listed(architectures)}"),
         (
             "--ops",
             "op",
             warm.ROWS,
-            f"functions, astype or setitem; by default those with an operator, {listed(warm.OPERATORS)}",
+            f"functions, astype or setitem (default: the functions with an operator, {listed(warm.OPERATORS)})",
         ),
-        ("--dtypes", "dtype", {dtype.name: dtype for dtype in dtypes.ALL}, "float32 by default"),
-        ("--layouts", "layout", dict.fromkeys(warm.LAYOUTS), "how operands lie in memory, see below; all by default"),
+        ("--dtypes", "dtype", {dtype.name: dtype for dtype in dtypes.ALL}, "the dtypes (default: float32)"),
+        ("--layouts", "layout", dict.fromkeys(warm.LAYOUTS), "the operands' layouts, see below (default: all)"),
     )
-    for option, what, known, help_ in selections:
+    for option, noun, known, help_ in selections:
         warmed.add_argument(
             option,
-            type=names_of(what, known),
+            type=names_of(noun, known),
             action="extend",
             metavar="NAMES",
             help=help_,
             required=option == "--arch",
         )
-    warmed.add_argument("--mixed", action="store_true", help="operands of different dtypes as well")
-    warmed.add_argument("--jobs", type=positive, default=processors(), metavar="N", help="processes: one a processor")
+    warmed.add_argument("--mixed", action="store_true", help="also operands of different dtypes")
+    warmed.add_argument(
+        "--jobs", type=positive, default=processors(), metavar="N", help="processes (default: one for each processor)"
+    )
     warmed.set_defaults(run=warm_kernels, name="cache warm")
 
 
-def names_of(what: str, known: Mapping[str, Any]) -> Callable[[str], list[str]]:
-    """A parser of names that are separated by commas; those that are not known are an error that lists the others."""
+def names_of(noun: str, known: Mapping[str, Any]) -> Callable[[str], list[str]]:
+    """Return a parser of names separated by commas. An unknown name is an error that lists the known names."""
 
     def parse(text: str) -> list[str]:
         if text == "all":
             return list(known)
         for name in text.split(","):
             if name not in known:
-                raise argparse.ArgumentTypeError(f"{name!r} is no {what}; choose from {listed(known)}, or all")
+                raise argparse.ArgumentTypeError(f"unknown {noun} {name!r}; choose from {listed(known)}, or all")
         return text.split(",")
 
     return parse
@@ -82,17 +84,17 @@ def names_of(what: str, known: Mapping[str, Any]) -> Callable[[str], list[str]]:
 
 def positive(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"expected a number of processes from 1, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a number of processes of 1 or more, got {text!r}")
     return int(text)
 
 
 def processors() -> int:
-    """The processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def kernel_cache() -> Any:
-    """The cache of compiled kernels on disk. Its module imports neither triton nor cuda-python."""
+    """Return the module of the kernel cache on disk. It imports neither triton nor cuda-python."""
     return importlib.import_module("tilearray_cuda.kernels.disk_cache")
 
 
@@ -130,7 +132,7 @@ def clear_kernels(chosen: argparse.Namespace) -> int:
     left = len(cache.entries())
     if left:
         raise ta.TileArrayError(
-            f"{counted(left, 'kernel')} cannot be removed from {cache.directory()}; see who owns it"
+            f"cannot remove {counted(left, 'kernel')} from {cache.directory()}; check the owner of that directory"
         )
     return 0
 
@@ -162,7 +164,8 @@ def warm_kernels(chosen: argparse.Namespace) -> int:
         )
     if tally["evicted"]:
         raise warm.WarmError(
-            f"{counted(tally['evicted'], 'kernel')} had to go to make room; raise TILEARRAY_CACHE_SIZE, and warm again"
+            f"the cache evicted {counted(tally['evicted'], 'kernel')} to make room; "
+            "increase TILEARRAY_CACHE_SIZE, and warm again"
         )
     return 1 if tally["failed"] or not jobs else 0
 
@@ -172,7 +175,7 @@ def unique(given: Iterable[str] | None, default: Iterable[str] = ()) -> list[str
 
 
 def shown(outcomes: Generator[warm.Outcome, None, None], total: int) -> Generator[warm.Outcome, None, None]:
-    """Pass outcomes on as they come: a bar in a terminal, if rich is installed, else ten lines on standard error."""
+    """Yield the outcomes as they arrive. Show a bar in a terminal with rich, else ten lines on standard error."""
     with closing(outcomes), bar("compiling", total) as advance:
         for done, outcome in enumerate(outcomes, 1):
             if advance is not None:

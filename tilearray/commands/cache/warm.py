@@ -1,12 +1,12 @@
-"""``tilearray cache warm``: the kernels of ops, dtypes and layouts, compiled ahead, where there need be no GPU.
+"""``tilearray cache warm``: compile the kernels of ops, dtypes and layouts ahead of use, without a GPU.
 
-A kernel depends on a body and a layout class and never on a shape, so a few representative calls stand for all. They
-are planned by `make_plan` as any call is, on a device that has no memory and only says which kernel it was asked for:
-what is compiled here is what a GPU looks up, because it was found in the same way. Results are new arrays, which are
-aligned; views are aligned as far as their first element is.
+A kernel depends on an expression and a layout class, never on a shape. So a few representative calls cover all. Like
+any call, they are planned by `make_plan`. Their device has no memory and only records the requested kernel. Therefore
+a GPU will look up exactly the kernels that are compiled here. Results are new arrays, which are aligned. A view is
+aligned if its first element is.
 
-Compiling goes on in processes of its own, since Triton compiles one kernel at a time in each. Ctrl-C does not reach
-them: they are in a group of their own, and finish the kernel they are at; files are written whole in any case.
+Separate processes compile, because Triton compiles one kernel at a time in a process. They are in their own process
+group, so Ctrl-C does not reach them; each finishes its current kernel. A cache file is always written completely.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tilearray.promotion.semantics import Semantics
 
 ROWS: dict[str, Op] = {op.name: op for op in OPS}
 OPERATORS = tuple(op.name for op in OPS if op.operator)
-ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120, 121)  # that Triton has an assembler for, and we have tiles for
+ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120, 121)  # those with an assembler in Triton and tile sizes here
 NUMBERS = {
     "bool": (ScalarClass.BOOL,),
     "int": (ScalarClass.INT32, ScalarClass.FLOAT32),
@@ -56,14 +56,14 @@ NUMBERS = {
     "float": (ScalarClass.FLOAT32,),
     "complex": (ScalarClass.COMPLEX,),
 }
-"""The Python numbers that arrays of a kind usually meet; wider ones make kernels of their own."""
+"""The classes of Python numbers that are usual with arrays of a kind. Wider numbers need other kernels."""
 
 
 # --- layouts ------------------------------------------------------------------------------------------------------
 
 
 class View(NamedTuple):
-    """The layout of an operand, and how many elements its first one lies behind an aligned address."""
+    """The layout of an operand, and the distance in elements from an aligned address to its first element."""
 
     layout: Layout
     shift: int = 0
@@ -85,24 +85,24 @@ BACKWARDS, FROM_1, EVEN = slice(None, None, -1), slice(1, None), slice(None, Non
 ALL = slice(None)
 VECTOR, BLOCK = dense(1000), dense(32, 48, 64)
 SHAPES = ((96, 640), (96, 641), (96, 96), (96, 95), (4096, 4096), (4095, 4097))
-"""Kernels for matrices depend on whether the pitch is a multiple of 16 elements, whether the last axis is short, and
-whether the matrix is large."""
+"""Kernels for matrices depend on three facts: whether the pitch is a multiple of 16 elements, whether the last axis is
+short, and whether the matrix is large."""
 SIZES = (640, 4096)
 
-# name -> what it is, and views that are combined in all places of a call
+# name -> description, and groups of views; a call uses every combination of the views of a group
 LAYOUTS: dict[str, tuple[str, tuple[tuple[View, ...], ...]]] = {
     "contiguous": ("dense arrays of one shape", ((VECTOR,),)),
-    "scalar": ("a Python or NumPy number in the place of an array", ((VECTOR, dense()),)),
-    "row": ("a row repeated along a matrix", tuple((dense(m, n), dense(n)) for m, n in SHAPES)),
-    "column": ("a column repeated along a matrix", tuple((dense(m, n), dense(m, 1)) for m, n in SHAPES)),
+    "scalar": ("a Python or NumPy number instead of an array", ((VECTOR, dense()),)),
+    "row": ("a row broadcast along a matrix", tuple((dense(m, n), dense(n)) for m, n in SHAPES)),
+    "column": ("a column broadcast along a matrix", tuple((dense(m, n), dense(m, 1)) for m, n in SHAPES)),
     "outer": ("a column with a row", tuple((dense(m, 1), dense(n)) for m, n in SHAPES)),
     "transposed": ("a matrix with its transpose", tuple((dense(m, n), permuted((n, m), 1, 0)) for m, n in SHAPES)),
-    "permuted": ("three axes in another order", ((BLOCK, permuted((48, 32, 64), 1, 0, 2)),
+    "permuted": ("three axes, permuted", ((BLOCK, permuted((48, 32, 64), 1, 0, 2)),
                                                  (BLOCK, permuted((32, 64, 48), 0, 2, 1),
                                                   permuted((64, 48, 32), 2, 1, 0)))),
     "sliced": ("a block of a wider matrix", tuple((dense(m, n), part((m, n + (2 if n % 2 else 16)), ALL, slice(n)))
                                                   for m, n in SHAPES)),
-    "shifted": ("all but the first elements", ((VECTOR, part((1001,), FROM_1)),
+    "shifted": ("all elements except the first", ((VECTOR, part((1001,), FROM_1)),
                                                *((dense(n, n), part((n, n + 1), ALL, FROM_1)) for n in SIZES))),
     "strided": ("every second element", ((VECTOR, part((2000,), EVEN)),
                                          *((dense(n, n), part((n, 2 * n), ALL, EVEN)) for n in SIZES))),
@@ -117,7 +117,7 @@ LAYOUTS: dict[str, tuple[str, tuple[tuple[View, ...], ...]]] = {
 
 
 class Request(NamedTuple):
-    """What a device is asked to compile."""
+    """The arguments of a device's `compile`."""
 
     body: Expression
     layout_class: LayoutClass
@@ -125,7 +125,7 @@ class Request(NamedTuple):
 
 
 class _Planner:
-    """A backend that compiles nothing: a plan's kernel is the request for it."""
+    """A backend that does not compile: the kernel of a plan is the request for it."""
 
     call_writer = index_errors = indexing = None
     on_host, approximates = False, True
@@ -141,12 +141,12 @@ class _Planner:
 
 
 PLANNER = Device("any_gpu", 0)
-"""Stands for every GPU: a plan asks for the same kernel on all of them. Nobody can name it, or make arrays on it."""
+"""Represents every GPU, because a plan requests the same kernel on all of them. It has no public name and no memory."""
 PLANNER._backend = cast(Backend, _Planner())
 
 
 class Call(NamedTuple):
-    """An op, the keys of its operands, and its target, if it has one."""
+    """An op, the keys of its operands, and its target or None."""
 
     op: Op
     keys: tuple[Key, ...]
@@ -154,7 +154,7 @@ class Call(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An op and the dtypes of its operands (for copies, of the value and of the target)."""
+    """An op and the dtypes of its operands (for a copy: of the value and the target)."""
 
     op: Op
     dtypes: tuple[np.dtype, ...]
@@ -164,7 +164,7 @@ class Row(NamedTuple):
 
 
 def rows_of(op: Op, chosen: Sequence[np.dtype], mixed: bool) -> Iterator[Row]:
-    """An op with each dtype, or with every combination of them; copies go from each dtype to each."""
+    """Yield an op with each dtype, or with all combinations. Copies take all pairs of dtypes."""
     places = 2 if op.moves else op.arity - op.masks - op.exponents
     for given in itertools.product(chosen, repeat=places):
         if mixed or op.moves or len(set(given)) == 1:
@@ -172,11 +172,11 @@ def rows_of(op: Op, chosen: Sequence[np.dtype], mixed: bool) -> Iterator[Row]:
 
 
 def calls_of(row: Row, layout: str) -> Iterator[Call]:
-    """The calls that stand for a layout: its views in every combination, and for operators in place, too."""
+    """Yield the calls that represent a layout: all combinations of its views, and in-place calls of operators."""
     op = row.op
     for views in LAYOUTS[layout][1]:
         if op.moves:
-            yield from _moves(row, views, layout)
+            yield from _copies(row, views, layout)
             continue
         for combination in itertools.product(views, repeat=op.arity):
             keys = tuple(_signature(view, dtype) for view, dtype in zip(combination, row.dtypes, strict=True))
@@ -191,8 +191,8 @@ def _signature(view: View, dtype: np.dtype) -> Signature:
     return signature_of(view.layout, dtype, PLANNER, view.shift * dtype.itemsize % 16 == 0)
 
 
-def _moves(row: Row, views: tuple[View, ...], layout: str) -> Iterator[Call]:
-    """Copies, assignments and fills; ``astype`` writes to what a result would be."""
+def _copies(row: Row, views: tuple[View, ...], layout: str) -> Iterator[Call]:
+    """Yield copies, assignments and fills. The target of ``astype`` has the layout of a new result."""
     op, (source, target) = row
     for value in views:
         given = _signature(value, source)
@@ -208,7 +208,7 @@ def _moves(row: Row, views: tuple[View, ...], layout: str) -> Iterator[Call]:
 
 
 def _with_numbers(row: Row) -> Iterator[Call]:
-    """Python numbers in the place of some operands: not of a condition, and never of all arrays."""
+    """Yield calls in which Python numbers replace some operands, but not a condition and not all arrays."""
     op = row.op
     arrays: tuple[Key, ...] = tuple(_signature(VECTOR, dtype) for dtype in row.dtypes)
     for replaced in itertools.product((False, True), repeat=op.arity):
@@ -220,7 +220,7 @@ def _with_numbers(row: Row) -> Iterator[Call]:
 
 
 def request_of(call: Call, semantics: Semantics) -> Request:
-    """What planning a call asks a device to compile."""
+    """Return the kernel request that results from planning a call."""
     return cast(Request, make_plan(call.op, semantics, call.keys, call.out, execute).kernel)
 
 
@@ -229,7 +229,7 @@ Job = tuple[Any, int]
 
 
 class Selection(NamedTuple):
-    """The kernels that were chosen, and why some rows have none."""
+    """The selected kernels, and the reasons why some rows have none."""
 
     jobs: tuple[Job, ...]
     unsupported: dict[str, str]
@@ -238,7 +238,7 @@ class Selection(NamedTuple):
 def select(
     rows: Iterable[Row], layouts: Sequence[str], architectures: Sequence[int], semantics: Semantics
 ) -> Selection:
-    """Return the sources of all kernels that calls of these rows and layouts run, each once an architecture.
+    """Return the sources of all kernels that calls of these rows and layouts run, each once for each architecture.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def select(
         for call in itertools.chain.from_iterable(calls_of(row, layout) for layout in layouts):
             try:
                 specs[make_spec(*request_of(call, semantics))] = None
-            except BroadcastError:  # a target that is smaller than the result
+            except BroadcastError:  # the target is smaller than the result
                 continue
             except (TileArrayError, NotImplementedError) as error:
                 reasons.append(str(error))
@@ -278,11 +278,11 @@ def select(
 
 
 class WarmError(TileArrayError):
-    """Kernels cannot be compiled ahead: something is missing, or the cache's directory cannot be written."""
+    """Kernels cannot be compiled ahead of use: a package is missing, or the cache's directory is not writable."""
 
 
 class Outcome(NamedTuple):
-    """What became of one kernel: compiled, there already, or an error; and how many others made room for it."""
+    """The outcome for one kernel: whether it was compiled, the error if any, and the number of evicted kernels."""
 
     label: str
     compiled: bool
@@ -291,12 +291,12 @@ class Outcome(NamedTuple):
 
 
 def check_ready() -> None:
-    """Raise WarmError where nothing could be compiled, or nothing kept."""
+    """Raise WarmError if kernels cannot be compiled, or cannot be stored."""
     if importlib.util.find_spec("triton") is None:
         raise WarmError("triton, which compiles the kernels, is not installed; write: pip install triton (for Linux)")
     cache: Any = importlib.import_module("tilearray_cuda.kernels.disk_cache").process_cache()
     if cache.limit == 0:
-        raise WarmError("TILEARRAY_CACHE_SIZE is 0, which keeps kernels in memory only; unset it")
+        raise WarmError("TILEARRAY_CACHE_SIZE is 0, so kernels are kept in memory only; unset it")
     try:
         cache.prepare()
         with tempfile.TemporaryFile(dir=cache.directory):
@@ -304,42 +304,42 @@ def check_ready() -> None:
     except OSError as error:
         raise WarmError(
             f"cannot keep kernels in {str(cache.directory)!r}: {error.strerror or error}; "
-            "name another directory in TILEARRAY_CACHE_DIR"
+            "set TILEARRAY_CACHE_DIR to another directory"
         ) from error
 
 
 def compile_all(jobs: Sequence[Job], workers: int) -> Generator[Outcome, None, None]:
-    """Compile in so many processes what is not in the cache yet; say what became of each kernel, in any order.
+    """Compile the kernels that are not in the cache, in `workers` processes. Yield the outcomes in any order.
 
-    Closing the iterator, or an interrupt, lets the kernels be finished that are being compiled, and no others.
+    If the iterator is closed or interrupted, the processes finish their current kernels and start no others.
 
     Raises
     ------
     WarmError
-        If a process died, or the directory of the cache cannot be written any more.
+        If a process died, or the directory of the cache is no longer writable.
     """
     if not jobs:
         return
-    pool = ProcessPoolExecutor(min(workers, len(jobs)), multiprocessing.get_context("spawn"), initializer=_stand_apart)
+    pool = ProcessPoolExecutor(min(workers, len(jobs)), multiprocessing.get_context("spawn"), initializer=_isolate)
     try:
-        with _interrupts_ignored():  # as the new processes do from then on
+        with _interrupts_ignored():  # the new processes inherit this
             waiting = [pool.submit(compile_one, *job) for job in jobs]
         for done in as_completed(waiting):
             yield done.result()
-    except Warning as error:  # the cache's, that it cannot write: the work would be lost
+    except Warning as error:  # the cache cannot write, so the work would be lost
         raise WarmError(str(error)) from error
     except BrokenProcessPool as error:
-        raise WarmError("a process that compiled died, for want of memory perhaps; write fewer --jobs") from error
+        raise WarmError("a compiler process died, perhaps out of memory; write fewer --jobs") from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def compile_one(source: Any, arch: int) -> Outcome:
-    """Ask the cache for a kernel as `tilearray_cuda` does; errors of the compiler are part of the answer."""
+    """Request a kernel from the cache as `tilearray_cuda` does. The outcome includes errors of the compiler."""
     cache = importlib.import_module("tilearray_cuda.kernels.disk_cache")
     cubin_of = importlib.import_module("tilearray_cuda.kernels.compile").cubin_of
     before, error = cache.statistics(), ""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # Triton prints what it fails at
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # Triton prints its failures
         warnings.simplefilter("error", cache.CacheWarning)
         try:
             cubin_of(source, arch)
@@ -355,7 +355,7 @@ def compile_one(source: Any, arch: int) -> Outcome:
 
 @contextlib.contextmanager
 def _interrupts_ignored() -> Generator[None, None, None]:
-    """Ignore Ctrl-C; a process that is started meanwhile goes on to ignore it."""
+    """Ignore Ctrl-C within the block. A process that is started in the block continues to ignore it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -366,8 +366,8 @@ def _interrupts_ignored() -> Generator[None, None, None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _stand_apart() -> None:
-    """Let a terminal's signals pass this process and its assembler by, but let it end when its parent is gone."""
+def _isolate() -> None:
+    """Shield this process and its assembler from a terminal's signals, but end it when its parent is gone."""
     os.setpgrp()
 
     def follow() -> None:

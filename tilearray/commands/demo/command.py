@@ -1,8 +1,8 @@
-"""``tilearray demo``: the photograph that matplotlib ships, through `tilearray.commands.demo.pipeline`, to pictures and a table.
+"""``tilearray demo``: process matplotlib's sample photograph in `tilearray.commands.demo.pipeline`.
 
-The three pictures are rendered in memory when every step has been checked, and each is moved into place whole, so the
-folder never holds half a picture, nor any of a run that failed. matplotlib and rich are imported here and when they are
-needed only; they are the extra ``demo``.
+The result is three pictures and a table. The pictures are rendered in memory after every step has been checked, and
+each is renamed into place. So the folder never contains an incomplete picture, or a picture of a failed run. Only this
+module imports matplotlib and rich (the extra ``demo``), and only when they are needed.
 """
 
 from __future__ import annotations
@@ -24,28 +24,27 @@ from tilearray.engine.devices import CPU, using_device
 PHOTOGRAPH = "grace_hopper.jpg"
 COLUMNS = ("step", "shows", "dtype", "shape", "strides", "loops planned", "tilearray", "NumPy", "checked")
 RIGHT = (6, 7)  # columns of numbers
-LEFT_OUT = {"shows": 150, "shape": 110, "strides": 96}  # in terminals narrower than this
+NEEDS_WIDTH = {"shows": 150, "shape": 110, "strides": 96}  # the column is omitted in narrower terminals
 TILES = 7  # pictures in a row of the contact sheet
 
 
 def demo(output: str | os.PathLike[str], repeats: int = 5) -> list[Report]:
-    """Run the demo, print its table, and write its pictures to a folder, which is made if need be.
+    """Run the demo, print its table, and write its pictures to a folder. Make the folder if it does not exist.
 
     Raises
     ------
     DemoError
-        If a package is missing, the folder cannot be written to, or a step differs from NumPy. No picture is
-        written then.
+        If a package is missing, the folder is not writable, or a step differs from NumPy. Then no picture is written.
     """
     needed("matplotlib")
     console = needed("rich.console").Console()
     folder = writable(Path(output))
     photo = photograph()
     print(f"{PHOTOGRAPH}: {photo.dtype} of shape {photo.shape}, read-only memory of matplotlib's sample data\n")
-    with using_device(CPU):  # whose memory the photograph is in
+    with using_device(CPU):  # the photograph is in host memory
         reports = list(with_progress(console, run(photo, STEPS, repeats), len(STEPS)))
     print_table(console, reports)
-    print(f"\nAll {len(reports)} steps equal NumPy. Times are the best of {repeats} runs, on the host.")
+    print(f"\nAll {len(reports)} steps equal NumPy. Times are the best of {repeats} runs on the host.")
     for name, content in pictures(photo, reports).items():
         write_whole(folder / name, content)
         print(f"wrote {folder / name}")
@@ -53,16 +52,16 @@ def demo(output: str | os.PathLike[str], repeats: int = 5) -> list[Report]:
 
 
 def needed(module: str) -> Any:
-    """Import a module of the extra ``demo``, or say how to install it."""
+    """Import a module of the extra ``demo``, or raise an error that says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise DemoError(f"{package} cannot be imported ({error}); write: pip install matplotlib rich") from error
+        raise DemoError(f"cannot import {package} ({error}); write: pip install matplotlib rich") from error
 
 
 def photograph() -> np.ndarray:
-    """Read the photograph: uint8, height by width by red, green and blue."""
+    """Read the photograph: uint8, with axes height, width and colour (red, green, blue)."""
     try:
         path = needed("matplotlib.cbook").get_sample_data(PHOTOGRAPH, asfileobj=False)
         return needed("matplotlib.image").imread(path)
@@ -73,7 +72,7 @@ def photograph() -> np.ndarray:
 
 
 def writable(folder: Path) -> Path:
-    """Make a folder, unless it is there, and find out now whether files can be made in it."""
+    """Make a folder if it does not exist, and check that files can be made in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -84,7 +83,7 @@ def writable(folder: Path) -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name beside its place, then move it there, so that nobody sees half of it."""
+    """Write a file under another name in the same folder, then rename it, so that no incomplete file appears."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         try:
@@ -98,7 +97,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def refused(folder: Path, error: OSError) -> DemoError:
     return DemoError(
-        f"cannot write to the folder {str(folder)!r}: {error.strerror}; write --output DIR with a folder that you own"
+        f"cannot write to the folder {str(folder)!r}: {error.strerror}; write --output DIR with a writable folder"
     )
 
 
@@ -106,7 +105,7 @@ def refused(folder: Path, error: OSError) -> DemoError:
 
 
 def pictures(photo: np.ndarray, reports: Sequence[Report]) -> dict[str, bytes]:
-    """The files of the demo, by name."""
+    """Return the contents of the demo's picture files, by name."""
     return {
         "before.png": png(photo),
         "after.png": png(visible(reports[-1].step, reports[-1].result)),
@@ -121,7 +120,7 @@ def png(picture: np.ndarray) -> bytes:
 
 
 def visible(step: Step, result: Any) -> np.ndarray:
-    """A step's result as a coloured uint8 picture; floats are brightness, from 0 to the step's `white`."""
+    """Return a step's result as a coloured uint8 picture. Floats are brightness, from 0 to the step's `white`."""
     picture = ta.to_numpy(result)
     if picture.shape[0] == 3:
         return planes_as_bands(picture)
@@ -131,7 +130,7 @@ def visible(step: Step, result: Any) -> np.ndarray:
 
 
 def planes_as_bands(planes: np.ndarray) -> np.ndarray:
-    """Blue, green and red planes as one picture of their size: the same third of each, in its colour."""
+    """Return one picture of blue, green and red planes: three bands with the same third of each, in its colour."""
     third = planes.shape[1] // 3
     bands = np.zeros((3 * third, planes.shape[2], 3), np.uint8)
     for position, colour in enumerate((2, 1, 0)):
@@ -140,7 +139,7 @@ def planes_as_bands(planes: np.ndarray) -> np.ndarray:
 
 
 def contact_sheet(reports: Sequence[Report]) -> bytes:
-    """All steps in one picture, each with its name, dtype and strides."""
+    """Return one picture of all steps, each with its name, dtype and strides."""
     rows = math.ceil(len(reports) / TILES)
     figure = needed("matplotlib.figure").Figure(figsize=(2.3 * TILES, 3.7 * rows), dpi=120, layout="constrained")
     figure.get_layout_engine().set(h_pad=0.12)
@@ -163,7 +162,7 @@ def contact_sheet(reports: Sequence[Report]) -> bytes:
 
 
 def with_progress(console: Any, reports: Iterable[Report], total: int) -> Iterator[Report]:
-    """Pass the reports on as they come; in a terminal a bar shows how far it is."""
+    """Yield the reports as they arrive. In a terminal, show a progress bar."""
     if not console.is_terminal:
         yield from reports
         return
@@ -175,7 +174,7 @@ def with_progress(console: Any, reports: Iterable[Report], total: int) -> Iterat
 
 
 def row_of(report: Report) -> tuple[str, ...]:
-    """A report as the cells of the table."""
+    """Return a report as the cells of a table row."""
     step, result = report.step, report.result
     given = "exact" if step.ulps == 0 else f"{report.ulps} of {step.ulps} ulp"
     layout = [str(part).replace(" ", "") for part in (result.shape, result.strides)]
@@ -184,12 +183,12 @@ def row_of(report: Report) -> tuple[str, ...]:
 
 
 def print_table(console: Any, reports: Sequence[Report]) -> None:
-    """Print the table of steps: rich's in a terminal, as many columns as fit; plain text elsewhere."""
+    """Print the table of steps: a table of rich with the columns that fit in a terminal, else plain text."""
     rows = [row_of(report) for report in reports]
     if not console.is_terminal:
         print(plain_table(COLUMNS, rows))
         return
-    shown = [column for column, name in enumerate(COLUMNS) if console.width >= LEFT_OUT.get(name, 0)]
+    shown = [column for column, name in enumerate(COLUMNS) if console.width >= NEEDS_WIDTH.get(name, 0)]
     table = needed("rich.table").Table(box=needed("rich.box").SIMPLE_HEAD, pad_edge=False)
     for column in shown:
         table.add_column(COLUMNS[column], justify="right" if column in RIGHT else "left")
@@ -199,7 +198,7 @@ def print_table(console: Any, reports: Sequence[Report]) -> None:
 
 
 def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text, as wide as their widest cell.
+    """Return a table as text. Each column is as wide as its widest cell.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""The demo's pipeline: what happens to the photograph, and the NumPy computation that every step is held against.
+"""The demo's pipeline: the steps that process the photograph, and the same steps in NumPy to check them.
 
-A step is two functions of the same inputs, one over tilearray and one over NumPy, which share no code. The NumPy chain
-starts from the photograph by itself. A step must agree in shape, dtype and bits; only where a function such as exp is
-involved may it be off by the ulps that its row of `STEPS` states, and the NumPy chain then goes on from tilearray's
-values, so that nothing adds up and a mismatch is found in the step that makes it.
+A step is two functions of the same inputs, one over tilearray and one over NumPy. They share no code. The NumPy chain
+starts from the photograph itself. The results of a step must agree in shape, dtype and bits. Only a step with a
+function such as exp may differ, by the ulps in its row of `STEPS`. The NumPy chain then continues from tilearray's
+values, so that errors do not accumulate and a mismatch is found in the step that causes it.
 
-Beside the result, a step's `Report` says which loops the planner made of it: all plans are forgotten before the step's
-first run, so those that there are afterwards are its own.
+A step's `Report` contains the result and the planner's loops. All plans are dropped before the step's first run, so the
+plans after the run are the step's own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tilearray.engine.context import STATE
 
 RADIUS = 4  # of the blur, in pixels
 BORDER = 22  # of the frame, in pixels
-STRIP = 96  # the frame's height below the picture, where the thumbnails go
+STRIP = 96  # height of the strip below the picture, for the thumbnails
 CREAM = (244, 239, 228)
 WEIGHTS = (0.114, 0.587, 0.299)  # of blue, green and red in luminance: ITU-R BT.601
 SHADOW = (0.03, 0.07, 0.19)
@@ -36,10 +36,10 @@ HIGHLIGHT = (1.04, 0.98, 0.86)
 
 
 class DemoError(Exception):
-    """The demo cannot go on, or what it found is wrong; the message says what and where."""
+    """The demo cannot continue, or a result is wrong; the message gives the reason and the place."""
 
 
-# Each step twice: with tilearray, and (np_...) with NumPy.
+# Each step exists twice: with tilearray, and with NumPy (np_...).
 
 
 def load(photograph: np.ndarray) -> ta.Array:
@@ -89,7 +89,7 @@ def blur(grey: ta.Array) -> Any:
 
 
 def box(grey: ta.Array) -> Any:
-    """The mean over windows along the first axis, the edges repeated: a padded copy, and its windows as a view."""
+    """Return the mean over windows along the first axis, with repeated edges: a padded copy, and a view of windows."""
     padded = ta.empty((grey.shape[0] + 2 * RADIUS, grey.shape[1]))
     padded[RADIUS:-RADIUS] = grey
     padded[:RADIUS] = grey[:1]
@@ -196,10 +196,10 @@ def frame(pixels: ta.Array, colour: ta.Array, luma: ta.Array, drawn: ta.Array, t
     framed[...] = ta.asarray(CREAM, dtype="uint8")
     picture = framed[BORDER : BORDER + height, BORDER : BORDER + width]
     picture[...] = pixels
-    on_its_side = picture.permute_dims(1, 0, 2)
-    for turned in (picture, picture[::-1, ::-1], on_its_side, on_its_side[::-1, ::-1]):
-        turned[7, 7:-7] //= 2
-        turned[7, 7:-7] += 90
+    transposed = picture.permute_dims(1, 0, 2)
+    for side in (picture, picture[::-1, ::-1], transposed, transposed[::-1, ::-1]):
+        side[7, 7:-7] //= 2
+        side[7, 7:-7] += 90
     small = (colour, luma[..., None].astype("uint8"), drawn[..., None] * 1020, toned[..., None] * 255, pixels)
     for position, image in enumerate(small):
         thumbnail = image[::8, ::8]
@@ -216,7 +216,7 @@ def np_frame(
     line = np.zeros(pixels.shape[:2], bool)
     line[7:-7, [7, -8]] = line[[7, -8], 7:-7] = True
     picture[line] = picture[line] // 2 + np.uint8(90)
-    for corner in product((7, -8), (7, -8)):  # where two of the lines cross, both are drawn
+    for corner in product((7, -8), (7, -8)):  # two lines cross at a corner, and both are drawn
         picture[corner] = picture[corner] // 2 + np.uint8(90)
     margins = ((BORDER, BORDER + STRIP), (BORDER, BORDER))
     framed = np.stack([np.pad(picture[..., c], margins, constant_values=CREAM[c]) for c in range(3)], axis=-1)
@@ -235,12 +235,12 @@ class Step:
 
     Attributes
     ----------
-    name, shows : what it is called, and what of the library it shows
-    inputs : the steps whose results it takes
-    ours, numpy : the two ways to compute it
-    ulps : how far the two may be apart; 0 for steps that are exact
-    view : whether it is a view of the photograph's own memory
-    white : the value that a picture of the result shows as white
+    name, shows : its name, and the features of the library that it shows
+    inputs : the steps whose results are its inputs
+    ours, numpy : the two functions that compute it
+    ulps : the allowed difference between the two; 0 for exact steps
+    view : whether the result is a view of the photograph's own memory
+    white : the value that is white in a picture of the result
     """
 
     name: str
@@ -273,7 +273,7 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of one step: the result, how far from NumPy it is, the planner's loops, and seconds of either."""
+    """The outcome of one step: the result, its difference from NumPy, the planner's loops, and both times."""
 
     step: Step
     result: Any
@@ -284,9 +284,9 @@ class Report:
 
 
 def run(photograph: np.ndarray, steps: tuple[Step, ...] = STEPS, repeats: int = 5) -> Iterator[Report]:
-    """Run the steps on an (h, w, 3) uint8 picture, yielding the `Report` of each as it is done.
+    """Run the steps on an (h, w, 3) uint8 picture. Yield the `Report` of each step after it has run.
 
-    Times are the best of `repeats` runs, the first of which plans and is not counted unless it is the only one.
+    Times are the best of `repeats` runs. The first run plans, and does not count unless it is the only one.
 
     Raises
     ------
@@ -296,7 +296,7 @@ def run(photograph: np.ndarray, steps: tuple[Step, ...] = STEPS, repeats: int = 
     ours: dict[str, Any] = {"photograph": photograph}
     theirs: dict[str, np.ndarray] = {"photograph": photograph}
     for step in steps:
-        with ta.semantics("array-api"):  # not across the yield, where it would be in force for the caller
+        with ta.semantics("array-api"):  # must not span the yield, or it would be in force for the caller
             PLANS.clear()
             result, seconds = timed(step.ours, [ours[name] for name in step.inputs], repeats)
             loops = tuple(plan.loop.case.value for plan in dict.fromkeys(leaves(STATE.get().plans)))
@@ -308,7 +308,7 @@ def run(photograph: np.ndarray, steps: tuple[Step, ...] = STEPS, repeats: int = 
 
 
 def timed(function: Callable[..., Any], arguments: list[Any], repeats: int) -> tuple[Any, float]:
-    """Return what the first call returns, and the seconds of the fastest of the later ones."""
+    """Return the result of the first call, and the seconds of the fastest later call."""
     result: Any = None
     seconds: list[float] = []
     for repeat in range(repeats):
@@ -320,7 +320,7 @@ def timed(function: Callable[..., Any], arguments: list[Any], repeats: int) -> t
 
 
 def summary(loops: tuple[str, ...]) -> str:
-    """How often each kind of loop occurs, as ``flat 2, rows 1``; nothing was launched for a view.
+    """Return the number of loops of each kind, as ``flat 2, rows 1``. A view has none.
 
     Examples
     --------
@@ -331,16 +331,16 @@ def summary(loops: tuple[str, ...]) -> str:
 
 
 def compare(step: Step, result: Any, expected: np.ndarray) -> int:
-    """Return how many ulps a result is from NumPy's, at most; raise `DemoError` where that is too far."""
+    """Return the largest difference from NumPy's result in ulps. Raise `DemoError` if the step does not allow it."""
     found = ta.to_numpy(result)
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         raise DemoError(
-            f"step {step.name!r}: expected {expected.dtype} of shape {expected.shape} as NumPy has it, "
+            f"step {step.name!r}: expected {expected.dtype} of shape {expected.shape} as in NumPy, "
             f"got {found.dtype} of shape {found.shape}"
         )
     same_view = found.ctypes.data == expected.ctypes.data and found.strides == expected.strides
     if step.view and not same_view:
-        place = "from the same" if found.ctypes.data == expected.ctypes.data else "from another"
+        place = "and the same" if found.ctypes.data == expected.ctypes.data else "and another"
         raise DemoError(
             f"step {step.name!r}: expected NumPy's view of the photograph with strides {expected.strides}, "
             f"got strides {found.strides} {place} first element"
@@ -350,14 +350,14 @@ def compare(step: Step, result: Any, expected: np.ndarray) -> int:
     if worst > step.ulps:
         where = tuple(int(index) for index in np.unravel_index(int(apart.argmax()), apart.shape))
         raise DemoError(
-            f"step {step.name!r}: {int((apart > step.ulps).sum())} of {apart.size} elements differ from NumPy's by "
+            f"step {step.name!r}: {int((apart > step.ulps).sum())} of {apart.size} elements differ from NumPy by "
             f"more than {step.ulps} ulp; at {where} expected {expected[where]!s}, got {found[where]!s}"
         )
     return worst
 
 
 def ulps_apart(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """How many representable numbers lie between the elements of two arrays of one dtype; 0 and -0 are one apart.
+    """Return the distance in representable numbers between the elements of two arrays. 0 and -0 have distance 1.
 
     Examples
     --------
@@ -368,7 +368,7 @@ def ulps_apart(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def ordered(x: np.ndarray) -> np.ndarray:
-    """Integers in the order of the elements, neighbours differing by 1; integers as they are."""
+    """Map floats to integers in the same order, so that neighbours differ by 1. Integers are unchanged."""
     if x.dtype.kind != "f":
         return x.astype(np.int64)
     bits = np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}").astype(np.int64)

@@ -1,8 +1,8 @@
-"""``tilearray eval``: an expression over files, to the terminal or to a file.
+"""``tilearray eval``: compute an expression over files, and print the result or write it to a file.
 
-What can be known before anything is computed is looked at first: the arguments, the expression, the place of the
-result. Then the files are mapped, the steps are computed in turn, and the result is printed or written. With
-``--explain`` the stages of each step are printed beneath it; `tilearray.commands.explain_plan` says what they are.
+The command first checks the arguments, the expression, and the path of the result, before it computes anything. Then
+it maps the files, computes the steps in order, and prints or writes the result. With ``--explain`` it prints the stages
+of each step below the step; see `tilearray.commands.explain_plan`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tilearray.engine.devices import as_device, using_device
 from tilearray.engine.plan import Plan
 from tilearray.errors import DeviceError, DeviceUnavailableError, DTypeError, ExpressionError, TileArrayError
 
-LARGE = 2**26  # bytes from which on a bar shows how far the work is
+LARGE = 2**26  # bytes from which a progress bar appears
 
 
 class UsageError(TileArrayError):
-    """The arguments of the command make no sense; nothing was opened or computed."""
+    """The arguments of the command are invalid; nothing was opened or computed."""
 
 
 class Given(NamedTuple):
@@ -41,7 +41,7 @@ class Given(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What is to be done: an expression, its files, and where the result goes."""
+    """An expression, its files, the path of the result or None, and the device or None."""
 
     expression: Expression
     files: tuple[Given, ...]
@@ -58,14 +58,14 @@ class Step(NamedTuple):
 
 
 def task(text: str, files: Iterable[str], output: str | None, device: str | None) -> Task:
-    """Understand the arguments of the command.
+    """Parse the arguments of the command.
 
     Raises
     ------
     UsageError
-        If the expression is outside of the grammar, or a file or device is not named as it should be.
+        If the expression is outside of the grammar, or the argument for a file or a device is invalid.
     FileError, DeviceUnavailableError
-        If the result cannot be written there, or there is no such device.
+        If the path of the result is not writable, or the device does not exist.
     """
     try:
         given = tuple([_given(argument) for argument in files])
@@ -76,7 +76,7 @@ def task(text: str, files: Iterable[str], output: str | None, device: str | None
         expression = grammar.read(text, names)
         for name in names:
             if name not in expression.names:
-                raise UsageError(f"{name!r} is given, and the expression does not use it; leave it out")
+                raise UsageError(f"the expression does not use the file {name!r}; omit it")
         chosen = None if device is None else as_device(device, "--device")
     except (ExpressionError, DTypeError) as error:
         raise UsageError(str(error)) from error
@@ -93,13 +93,13 @@ def _given(argument: str) -> Given:
     name, equals, path = argument.partition("=")
     name, colon, dtype = name.partition(":")
     if not equals or not path:
-        raise UsageError(f"expected a file with a name, got {argument!r}; write NAME=FILE.npy")
+        raise UsageError(f"expected a name and a file, got {argument!r}; write NAME=FILE.npy")
     grammar.check_name(name)
     return Given(name, dtypes.as_dtype(dtype, name) if colon else None, path)
 
 
 def run(given: Task, semantics: str | None, explain: bool, source: bool) -> None:
-    """Carry a task out, and print what comes of it."""
+    """Perform a task, and print or write its result."""
     with ExitStack() as settings:
         settings.enter_context(using_device(given.device))
         if semantics is not None:
@@ -115,7 +115,7 @@ def run(given: Task, semantics: str | None, explain: bool, source: bool) -> None
 
 
 def computed(given: Task, steps: list[Step] | None = None) -> Any:
-    """Open the files and compute the expression; the steps are added to a list, if there is one."""
+    """Open the files and compute the expression. Append its steps to the list, if one is given."""
     files = {file.name: npy.open_npy(file.path, file.dtype) for file in given.files}
     arrays = {name: ta.asarray(file, device=given.device) for name, file in files.items()}
     with large_bar("computing", sum(file.nbytes for file in files.values()), given.expression.steps) as advance:
@@ -124,7 +124,7 @@ def computed(given: Task, steps: list[Step] | None = None) -> Any:
 
 @contextmanager
 def large_bar(description: str, size: int, total: int, **options: Any) -> Generator[Advance | None, None, None]:
-    """A bar for work on so many bytes, where they are many."""
+    """Show a progress bar, for large inputs only."""
     if size < LARGE:
         yield None
         return
@@ -133,9 +133,9 @@ def large_bar(description: str, size: int, total: int, **options: Any) -> Genera
 
 
 def watch(steps: list[Step] | None, advance: Advance | None) -> Watch:
-    """What sees each step: it shows the step in the bar, and notes its plans if they are asked for."""
+    """Return a function that runs each step, shows it in the bar, and records its plans if `steps` is a list."""
 
-    def seen(part: str, operands: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+    def run_step(part: str, operands: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
         if advance is not None:
             advance(0, f"{grammar.short(part):20}")
         if steps is None:
@@ -147,11 +147,11 @@ def watch(steps: list[Step] | None, advance: Advance | None) -> Watch:
             advance(1)
         return result
 
-    return seen
+    return run_step
 
 
 def explained(number: int, step: Step, source: bool) -> Generator[str, None, None]:
-    """The lines about one step: what it gives, and the stages of what it runs."""
+    """Yield the lines about one step: its result, and the stages of its plans."""
     yield f"{number}. {grammar.short(step.text)} -> {summary(step.result)}"
     if not step.plans:
         yield "   no elementwise loop"
@@ -165,12 +165,12 @@ def explained(number: int, step: Step, source: bool) -> Generator[str, None, Non
 def source_lines(plan: Plan) -> list[str]:
     try:
         return kernel_source(plan).splitlines()
-    except NotImplementedError as error:  # and its subclasses, which say what does not run on a GPU yet
+    except NotImplementedError as error:  # the message says what GPUs do not support yet
         return [f"# {error}"]
 
 
 def summary(result: Any) -> str:
-    """A result in a few words.
+    """Return a short description of a result.
 
     Examples
     --------
@@ -183,16 +183,16 @@ def summary(result: Any) -> str:
 
 
 def save(output: str, result: Any) -> None:
-    """Write a result to a file, and say so."""
+    """Write a result to a file, and print a message."""
     if isinstance(result, (tuple, list)):
         count = len(result)  # type: ignore[arg-type]
-        raise npy.FileError(f"a .npy file holds one array, and the expression gives {count}; write (EXPR)[0]")
+        raise npy.FileError(f"a .npy file holds one array, but the expression gives {count}; write (EXPR)[0]")
     array = ta.to_numpy(ta.asarray(result))
     with large_bar(f"writing {Path(output).name}", array.nbytes, array.nbytes, of_bytes=True) as advance:
         npy.write_npy(output, array, advance or (lambda size: None))
     print(f"wrote {output}: {array.dtype.name} {array.shape}")
     if npy.stored(array).dtype != array.dtype:
         print(
-            f"The format has no name for {array.dtype.name}: np.load(...).view({array.dtype.name!r}) has it again, "
-            f"and here NAME:{array.dtype.name}={os.path.basename(output)}"
+            f"The .npy format has no name for {array.dtype.name}. To read the file, write "
+            f"np.load(...).view({array.dtype.name!r}), or here NAME:{array.dtype.name}={os.path.basename(output)}"
         )

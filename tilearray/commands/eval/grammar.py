@@ -1,16 +1,17 @@
-"""Expressions as text -> arrays: a small grammar, read from Python's syntax tree and never given to Python's ``eval``.
+"""Expressions as text -> arrays: a small grammar over Python's syntax tree. Python's ``eval`` is never used.
 
-Every kind of node has its place in one of three functions below, for values, arguments and indices. Each returns a
-function that computes the node from its parts; what has no place there is an `ExpressionError`. The whole text is read
-before anything of it is computed, and nothing can be computed but
+Three functions below handle all kinds of nodes, as values, arguments and indices. Each returns a function that computes
+the node from its parts. Any other node is an `ExpressionError`. The whole text is read before any part is computed. An
+expression can contain only
 
 - the arrays that are given by name, numbers, and ``ta.pi``, ``ta.e``, ``ta.inf``, ``ta.nan``
-- Python's operators but for ``and``, ``or``, ``not``, ``in`` and ``is``; one comparison at a time; ``x.T``; ``x[...]``
-- calls of `FUNCTIONS`, which are taken from the public functions; ``ta.`` before the name may be left out. Arguments
-  are such values, dtypes (``ta.float32`` or ``"float32"``), None, tuples and lists; keywords are those of `KEYWORDS`
+- Python's operators except ``and``, ``or``, ``not``, ``in`` and ``is``; one comparison at a time; ``x.T``; ``x[...]``
+- calls of `FUNCTIONS`, a part of the public functions, with or without ``ta.`` before the name. Arguments are such
+  values, dtypes (``ta.float32`` or ``"float32"``), None, tuples and lists; keywords must be in `KEYWORDS`
 
-Text, nesting and integers are bounded, so that reading and computing with numbers takes no time; the sizes of arrays
-are not: what does not fit in memory is an error when it is made.
+The length of the text, the nesting and the size of integers are limited, so that it takes little time to read the text
+and to compute with numbers. The sizes of arrays are not limited: an array that does not fit in memory is an error when
+it is made.
 """
 
 from __future__ import annotations
@@ -45,22 +46,22 @@ LONGEST = 4000  # characters
 DEEPEST = 100  # nodes within nodes
 
 INSTEAD: dict[type[ast.AST], str] = {
-    ast.BoolOp: "`and` and `or` do not compare elements; write (x) & (y), (x) | (y)",
-    ast.UnaryOp: "`not` does not look at elements; write ~x",
-    ast.Compare: "one comparison at a time, without `in` and `is`; write (x < y) & (y < z)",
-    ast.IfExp: "a choice is made for each element; write ta.where(condition, x, y)",
-    ast.Tuple: "a tuple is an argument or an index, no operand; write ta.asarray([...])",
-    ast.List: "a list is an argument, no operand; write ta.asarray([...])",
-    ast.Starred: "arguments are written out one by one; leave the * out",
+    ast.BoolOp: "`and` and `or` do not work on elements; write (x) & (y), (x) | (y)",
+    ast.UnaryOp: "`not` does not work on elements; write ~x",
+    ast.Compare: "an expression takes one comparison at a time, without `in` and `is`; write (x < y) & (y < z)",
+    ast.IfExp: "`if` does not work on elements; write ta.where(condition, x, y)",
+    ast.Tuple: "a tuple can be an argument or an index, but not an operand; write ta.asarray([...])",
+    ast.List: "a list can be an argument, but not an operand; write ta.asarray([...])",
+    ast.Starred: "an expression does not unpack arguments; write each argument without *",
 }
 
 Watch = Callable[[str, tuple[Any, ...], Callable[[], Any]], Any]
-"""Called for every operator and function with its text, its operands and what computes it; returns the result."""
+"""Runs a step: takes the text of an operator or function call, its operands and a function that computes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an expression is computed with."""
+    """The arrays of a computation by name, and the function that runs its steps."""
 
     arrays: Mapping[str, Any]
     watch: Watch
@@ -71,13 +72,13 @@ Run = Callable[[Scope], Any]
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that was read: within the grammar, and not computed yet.
+    """A parsed expression, not computed yet.
 
     Attributes
     ----------
-    text : what was read
-    names : the arrays that it needs, in the order of their first use
-    steps : how many operators, views and function calls there are
+    text : the text of the expression
+    names : the names of the arrays that it uses, in the order of their first use
+    steps : the number of operators, views and function calls
     """
 
     text: str
@@ -86,34 +87,34 @@ class Expression:
     run: Run
 
     def evaluate(self, arrays: Mapping[str, Any], watch: Watch = lambda part, operands, compute: compute()) -> Any:
-        """Compute the expression of arrays by name; `watch` sees, and runs, each step.
+        """Compute the expression over arrays by name. `watch` runs each step.
 
         Raises
         ------
         ExpressionError
-            Whatever goes wrong; the message quotes the part and says what the library says.
+            If a step fails. The message quotes the step and contains the library's message.
         """
         return self.run(Scope(arrays, watch))
 
 
 def evaluate(expression: str, arrays: Mapping[str, Any]) -> Any:
-    """Compute an expression of arrays by name.
+    """Compute an expression over arrays by name.
 
     Parameters
     ----------
     expression : str
-        Of the grammar above.
+        The text, in the grammar of the module docstring.
     arrays : mapping of str to Array
 
     Returns
     -------
     Array, number or tuple of Array
-        What the expression comes to.
+        The value of the expression.
 
     Raises
     ------
     ExpressionError
-        If the text is outside of the grammar or names other arrays, and then nothing was computed; or if an operation
+        If the text is outside of the grammar or names other arrays; then nothing is computed. Also if an operation
         fails.
 
     Examples
@@ -126,7 +127,7 @@ def evaluate(expression: str, arrays: Mapping[str, Any]) -> Any:
 
 
 def read(expression: str, names: Collection[str]) -> Expression:
-    """Read an expression of arrays of these names; ExpressionError if it is outside of the grammar.
+    """Parse an expression over arrays with these names. Raise ExpressionError if it is outside of the grammar.
 
     Examples
     --------
@@ -141,13 +142,13 @@ def read(expression: str, names: Collection[str]) -> Expression:
 
 
 def check_name(name: str) -> None:
-    """Raise ExpressionError unless an array can be called so."""
+    """Raise ExpressionError unless the name is valid for an array."""
     if not name.isidentifier() or iskeyword(name) or name == "ta":
-        raise ExpressionError(f"{short(name)!r} is no name of an array; write letters, digits and _, but not `ta`")
+        raise ExpressionError(f"{short(name)!r} cannot be an array's name; write letters, digits and _, but not `ta`")
 
 
 def short(text: str) -> str:
-    """A text to be quoted: in one line, of printable characters, and not long.
+    """Return a text for a quotation: one line of printable characters, shortened.
 
     Examples
     --------
@@ -159,23 +160,23 @@ def short(text: str) -> str:
 
 
 def _parse(expression: str) -> ast.expr:
-    """Python's syntax tree of an expression; bounded, so that whatever walks it may be recursive."""
+    """Return the syntax tree of an expression. Its depth is limited, so recursive functions can walk it."""
     if len(expression) > LONGEST:
         raise ExpressionError(
             f"expected an expression of at most {LONGEST} characters, got {len(expression)}; "
-            f"write several, each with a file for its result"
+            f"write several expressions, each with a file for its result"
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # "\d", 1if 2else 3: what Python only warns of is as wrong
+            warnings.simplefilter("error")  # "\d", 1if 2else 3: a warning of Python is an error here
             body = ast.parse(expression.strip(), mode="eval").body
     except SyntaxError as error:
         where = f" at character {error.offset}" if error.offset else ""
-        raise ExpressionError(f"{short(expression)!r} is no expression: {error.msg}{where}") from error
+        raise ExpressionError(f"{short(expression)!r} is not an expression: {error.msg}{where}") from error
     except (RecursionError, MemoryError) as error:
         raise _too_deep() from error
     except (ValueError, Warning) as error:  # a null byte, half a surrogate pair
-        raise ExpressionError(f"{short(expression)!r} is no expression: {' '.join(str(error).split())}") from error
+        raise ExpressionError(f"{short(expression)!r} is not an expression: {' '.join(str(error).split())}") from error
     level: list[ast.AST] = [body]
     for _ in range(DEEPEST):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
@@ -185,11 +186,11 @@ def _parse(expression: str) -> ast.expr:
 
 
 def _too_deep() -> ExpressionError:
-    return ExpressionError(f"expected at most {DEEPEST} operations within each other, got more; write several steps")
+    return ExpressionError(f"expected at most {DEEPEST} nested operations, got more; write several expressions")
 
 
 class _Reader:
-    """Turns nodes into functions. Notes the arrays that are used, and counts the steps."""
+    """Converts nodes to functions. Records the arrays that are used, and counts the steps."""
 
     def __init__(self, text: str, names: Collection[str]) -> None:
         self.text = text.strip()
@@ -200,7 +201,7 @@ class _Reader:
     # --- the grammar ------------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr) -> Run:
-        """What an operator takes: an array, a number, or what comes of operators and calls."""
+        """Convert an operand: an array, a number, or the result of an operator or call."""
         match node:
             case ast.Constant(value=bool() | int() | float() | complex() as number):
                 return self.constant(self.bounded(node, number))
@@ -224,7 +225,7 @@ class _Reader:
                 raise self.refusal(node)
 
     def argument(self, node: ast.expr) -> Run:
-        """What a function takes besides: None, a dtype, tuples and lists."""
+        """Convert an argument of a function: a value, None, a dtype, a tuple or a list."""
         match node:
             case ast.Constant(value=None):
                 return self.constant(None)
@@ -240,11 +241,11 @@ class _Reader:
                 return self.value(node)
 
     def key(self, node: ast.expr) -> Run:
-        """What stands between brackets: one index for each axis."""
+        """Convert the key in brackets: one index for each axis."""
         return self.several(tuple, map(self.index, node.elts)) if isinstance(node, ast.Tuple) else self.index(node)
 
     def index(self, node: ast.expr) -> Run:
-        """An index: a value, a slice, ``...``, or None for a new axis."""
+        """Convert an index: a value, a slice, ``...``, or None for a new axis."""
         match node:
             case ast.Constant(value=None) | ast.Attribute(value=ast.Name(id="ta"), attr="newaxis"):
                 return self.constant(None)
@@ -272,10 +273,10 @@ class _Reader:
             self.used[name] = None
             return lambda scope: scope.arrays[name]
         if name in FUNCTIONS:
-            raise self.error(node, f"a function is to be called; write {name}(...)")
+            raise self.error(node, f"a function must be called; write {name}(...)")
         if name in DTYPES or name in CONSTANTS:
-            raise self.error(node, f"no array of this name is given; write ta.{name}")
-        raise self.error(node, f"no array of this name is given; write {short(name)}=FILE.npy")
+            raise self.error(node, f"no array has this name; write ta.{name}")
+        raise self.error(node, f"no array has this name; write {short(name)}=FILE.npy")
 
     def call(self, node: ast.expr, called: ast.expr, given: list[ast.expr], keywords: list[ast.keyword]) -> Run:
         function = FUNCTIONS[self.function(called)]
@@ -283,30 +284,28 @@ class _Reader:
         named: dict[str, Run] = {}
         for keyword in keywords:
             if keyword.arg is None:
-                raise self.error(node, "arguments are written out one by one; leave the ** out")
+                raise self.error(node, "an expression does not unpack arguments; write each argument without **")
             if keyword.arg not in KEYWORDS:
-                raise self.error(
-                    node, f"the keyword {short(keyword.arg)!r} is not taken in an expression; leave it out"
-                )
+                raise self.error(node, f"an expression cannot have the keyword {short(keyword.arg)!r}; omit it")
             named[keyword.arg] = self.argument(keyword.value)
         return self.step(node, function, *arguments, **named)
 
     def function(self, called: ast.expr) -> str:
-        """The name of the function that is called, with or without ``ta.``."""
+        """Return the name of the called function, without ``ta.``."""
         match called:
             case ast.Name(id=name) | ast.Attribute(value=ast.Name(id="ta"), attr=name):
                 if name in FUNCTIONS:
                     return name
                 close = difflib.get_close_matches(name, FUNCTIONS, 1)
-                hint = f"write ta.{close[0]}" if close else "see `tilearray eval --help` for what it may"
-                raise self.error(called, f"an expression may not call this; {hint}")
+                hint = f"write ta.{close[0]}" if close else "`tilearray eval --help` lists the functions"
+                raise self.error(called, f"an expression cannot call this; {hint}")
             case ast.Attribute(attr=name) if name in FUNCTIONS:
-                raise self.error(called, f"arrays have no methods in an expression; write ta.{name}(x, ...)")
+                raise self.error(called, f"an expression cannot call methods; write ta.{name}(x, ...)")
             case _:
-                raise self.error(called, "an expression may not call this; write ta.NAME(...)")
+                raise self.error(called, "an expression cannot call this; write ta.NAME(...)")
 
     def step(self, node: ast.expr, function: Callable[..., Any], *arguments: Run, **named: Run) -> Run:
-        """An operation: its operands first, then itself, under the eyes of the scope's watch."""
+        """Convert an operation: it computes its operands, then the scope's `watch` runs the operation."""
         self.steps += 1
         part = self.part(node)
 
@@ -316,7 +315,7 @@ class _Reader:
             try:
                 return scope.watch(part, operands, lambda: function(*operands, **keywords))
             except Exception as error:
-                raise ExpressionError(f"`{short(part)}`: {said(error)}") from error
+                raise ExpressionError(f"`{short(part)}`: {message_of(error)}") from error
 
         return run
 
@@ -336,26 +335,28 @@ class _Reader:
     def refusal(self, node: ast.expr) -> ExpressionError:
         match node:
             case ast.Attribute(value=ast.Name(id="ta"), attr=name) if name in FUNCTIONS:
-                return self.error(node, f"a function is to be called; write ta.{name}(...)")
+                return self.error(node, f"a function must be called; write ta.{name}(...)")
             case ast.Attribute(value=ast.Name(id="ta"), attr=name):
-                return self.error(node, "this is not part of expressions; see `tilearray eval --help` for what is")
+                return self.error(node, "an expression cannot use this; `tilearray eval --help` lists the grammar")
             case ast.Attribute(attr=name) if name in FUNCTIONS:
-                return self.error(node, f"attributes are not read, but for .T; write ta.{name}(x)")
+                return self.error(node, f"an expression cannot read attributes except .T; write ta.{name}(x)")
             case ast.Attribute():
-                return self.error(node, "attributes are not read, but for .T; leave it out")
+                return self.error(node, "an expression cannot read attributes except .T; omit it")
             case ast.Constant(value=str()):
-                what = f"the name of a dtype or, as rounding=, one of {', '.join(map(repr, MODES))}"
-                return self.error(node, f"a text may be an argument: {what}; leave it out")
+                modes = ", ".join(map(repr, MODES))
+                return self.error(
+                    node, f"expected a string only as a dtype's name, or as rounding= one of {modes}; omit it"
+                )
             case _:
-                what = INSTEAD.get(type(node), f"{type(node).__name__} is not part of expressions; leave it out")
-                return self.error(node, what)
+                other = f"an expression cannot contain {type(node).__name__}; omit it"
+                return self.error(node, INSTEAD.get(type(node), other))
 
 
 def _is_library(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "ta"
 
 
-def said(error: Exception) -> str:
-    """What an error says, in a line; one that is not the library's own is named."""
+def message_of(error: Exception) -> str:
+    """Return the message of an error in one line, with the name of its class unless it is the library's."""
     text = " ".join(str(error).split())
     return text if isinstance(error, TileArrayError) else f"{type(error).__name__}: {text}".removesuffix(": ")

@@ -1,10 +1,11 @@
-"""Files in NumPy's ``.npy`` format: opened without reading them, and written whole or not at all.
+"""Files in NumPy's ``.npy`` format: memory-mapped for reading, and written atomically.
 
-A file is mapped into memory, read-only, and never unpickled. A new one is written under another name beside its place,
-synchronised with the disk and moved there, so that whatever happens nobody finds half of it, and what was there stays.
+A file is mapped into memory, read-only, and never unpickled. A new file is written under another name in the same
+folder, synchronised with the disk, and renamed. So an incomplete file never appears, and a failure leaves the previous
+file unchanged.
 
-The format has no name for bfloat16 and float8: NumPy writes them as raw bytes. Raw elements of 2 bytes are taken as
-bfloat16, the only such dtype; those of 1 byte may be any float8, so that the dtype must be said.
+The format has no name for bfloat16 and float8: NumPy writes them as raw bytes. Raw elements of 2 bytes are read as
+bfloat16, the only such dtype. Raw elements of 1 byte can be any float8, so the caller must give the dtype.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from tilearray import dtypes
 from tilearray.commands.text import counted
 from tilearray.errors import DTypeError, TileArrayError
 
-# What NumPy raises over a header that is none: it is read as Python, and its numbers are believed.
+# NumPy's errors for an invalid header. NumPy parses a header as Python and trusts its numbers.
 _NOT_A_HEADER = (ValueError, TypeError, OverflowError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError)
 
 
 class FileError(TileArrayError):
-    """A file cannot be read or written; the message says which, and why."""
+    """A file cannot be read or written; the message names the file and the reason."""
 
 
 def open_npy(path: str | os.PathLike[str], dtype: np.dtype | None = None) -> np.ndarray:
@@ -40,12 +41,12 @@ def open_npy(path: str | os.PathLike[str], dtype: np.dtype | None = None) -> np.
     ----------
     path : str or os.PathLike
     dtype : numpy.dtype, optional
-        What raw bytes are; for other files, what the dtype must be.
+        The dtype of raw bytes. For other files, the dtype that the file must have.
 
     Raises
     ------
     FileError
-        If there is no such file, it is none of NumPy's or a damaged one, holds Python objects, or has another dtype.
+        If the file does not exist, is not a valid NumPy file, contains Python objects, or has another dtype.
 
     Examples
     --------
@@ -60,35 +61,35 @@ def open_npy(path: str | os.PathLike[str], dtype: np.dtype | None = None) -> np.
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise FileError(f"{shown} is {_kind(path)}; write the path of a .npy file")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of headers that Python 2 wrote, and of sizes that overflow
+            warnings.simplefilter("ignore")  # about headers from Python 2, and sizes that overflow
             mapped = np.lib.format.open_memmap(path, mode="r")
     except OSError as error:
         raise FileError(f"{shown} cannot be read: {error.strerror}") from error
     except _NOT_A_HEADER as error:
         if "Python objects" in str(error):
-            raise FileError(f"{shown} holds Python objects, and nothing is unpickled; save numbers") from error
+            raise FileError(f"{shown} contains Python objects, which are not unpickled; save numbers") from error
         reason = " ".join(str(error).split())
-        raise FileError(f"{shown} is no .npy file, or a damaged one: {reason:.200}") from error
+        raise FileError(f"{shown} is not a .npy file, or is damaged: {reason:.200}") from error
     return _typed(mapped, dtype, shown)
 
 
 def _kind(path: str | os.PathLike[str]) -> str:
-    return "a folder" if os.path.isdir(path) else "no regular file"
+    return "a folder" if os.path.isdir(path) else "not a regular file"
 
 
 def _typed(array: np.ndarray, dtype: np.dtype | None, shown: str) -> np.ndarray:
     found: np.dtype[Any] = array.dtype
     if found.kind != "V" or found.names or found.subdtype:
         if dtype not in (None, found):
-            raise FileError(f"{shown} holds {found.name}, not {dtype}; write ta.astype or ta.view in the expression")
+            raise FileError(f"{shown} contains {found.name}, not {dtype}; write ta.astype or ta.view in the expression")
         return _supported(array, shown)
     if dtype is None and found.itemsize == 2:
         dtype = dtypes.bfloat16
     if dtype is None or dtype.itemsize != found.itemsize:
-        said = "" if dtype is None else f", and {dtype} takes {dtype.itemsize}"
+        but = "" if dtype is None else f", but {dtype} has {dtype.itemsize}"
         raise FileError(
-            f"{shown} holds raw elements of {counted(found.itemsize, 'byte')}{said}; "
-            f"write the dtype behind the name, as in a:float8_e4m3fn=FILE.npy"
+            f"{shown} contains raw elements of {counted(found.itemsize, 'byte')}{but}; "
+            f"write the dtype after the name, as in a:float8_e4m3fn=FILE.npy"
         )
     return array.view(dtype)
 
@@ -102,41 +103,41 @@ def _supported(array: np.ndarray, shown: str) -> np.ndarray:
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:
-    """Return where a file is to be written, links followed; FileError if that cannot be.
+    """Return the path at which to write a file, with links resolved. Raise FileError if it is not writable.
 
-    Called before a long computation, so that a folder that is missing is found out before it.
+    The command calls this before a long computation, so that a missing folder is an error before it.
     """
     shown, place = repr(os.fspath(path)), Path(os.path.realpath(path))
     if place.exists() and not place.is_file():
         raise FileError(f"{shown} cannot be written: it is {_kind(place)}; write the path of a .npy file")
     if not place.parent.is_dir():
-        raise FileError(f"{shown} cannot be written: there is no folder {str(place.parent)!r}; make it first")
+        raise FileError(f"{shown} cannot be written: the folder {str(place.parent)!r} does not exist; make it first")
     if not os.access(place if place.exists() else place.parent, os.W_OK):
-        raise FileError(f"{shown} cannot be written: Permission denied; write a path that is yours")
+        raise FileError(f"{shown} cannot be written: Permission denied; write a path that you own")
     return place
 
 
 def write_npy(
     path: str | os.PathLike[str], array: np.ndarray, advance: Callable[[int], object] = lambda size: None
 ) -> None:
-    """Write an array; `advance` is told the bytes that are done, chunk by chunk.
+    """Write an array. Call `advance` with the number of bytes of each chunk.
 
     Raises
     ------
     FileError
-        If the file cannot be written. What was there before is there still, and nothing else.
+        If the file cannot be written. A previous file is then unchanged, and no other file remains.
     """
     place = check_place(path)
     try:
         with _replacing(place) as file:
             np.lib.format.write_array(_Counting(file, advance), stored(array), allow_pickle=False)
     except OSError as error:
-        left = "the file is as it was" if place.exists() else "no file was made"
-        raise FileError(f"{os.fspath(path)!r} cannot be written: {error.strerror}; {left}") from error
+        state = "the file is unchanged" if place.exists() else "no file was made"
+        raise FileError(f"{os.fspath(path)!r} cannot be written: {error.strerror}; {state}") from error
 
 
 def stored(array: np.ndarray) -> np.ndarray:
-    """What the format has a name for: the array, or its bytes.
+    """Return the array as the format can store it: itself, or its raw bytes if the format has no name for the dtype.
 
     Examples
     --------
@@ -148,7 +149,7 @@ def stored(array: np.ndarray) -> np.ndarray:
 
 
 class _Counting:
-    """A file for NumPy to write to, in chunks of 16 MiB: what it takes for no real file, it does not write at once."""
+    """A file object that counts bytes. NumPy writes to it in chunks of 16 MiB, because it is not a real file."""
 
     def __init__(self, file: BinaryIO, advance: Callable[[int], object]) -> None:
         self.file = file
@@ -162,7 +163,7 @@ class _Counting:
 
 @contextmanager
 def _replacing(place: Path) -> Generator[BinaryIO, None, None]:
-    """A file to write to that takes its place when it is complete, with the permissions of the one before."""
+    """Yield a file that replaces `place` when it is complete, with the permissions of the previous file."""
     unfinished = place.with_name(f".tilearray-{secrets.token_hex(8)}.unfinished")
     try:
         with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
@@ -173,9 +174,9 @@ def _replacing(place: Path) -> Generator[BinaryIO, None, None]:
             os.fsync(file.fileno())
         os.replace(unfinished, place)
     finally:
-        with suppress(OSError):  # it was moved, or never made
+        with suppress(OSError):  # it was renamed, or never made
             os.unlink(unfinished)
-    with suppress(OSError):  # not everywhere can a folder be synchronised
+    with suppress(OSError):  # some systems cannot synchronise a folder
         folder = os.open(place.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

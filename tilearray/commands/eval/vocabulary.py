@@ -1,8 +1,8 @@
-"""What the text of an expression may speak of: functions, keywords, dtypes, constants and operators.
+"""The vocabulary of expressions: functions, keywords, dtypes, constants and operators.
 
-`tilearray.commands.eval.grammar` reads the text; whatever it finds is looked up here, and what is not here cannot be computed.
-The functions are the public ones of whole chapters of the library, so that a new one needs no word here. Operators
-check what they are given: a list times a number would be a longer list, and ``9**9**9`` never ends.
+`tilearray.commands.eval.grammar` parses the text and looks up every name here. An expression can compute nothing else.
+The functions are the public functions of whole chapters of the library, so a new function needs no entry here.
+Operators check their operands: a list times a number would be a longer list, and ``9**9**9`` would not end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilearray.ops.op import Op
 from tilearray.ops.options import MODES
 
 WIDEST = 128
-"""Bits of an integer: more than any dtype has."""
+"""The maximum number of bits of an integer, more than any dtype has."""
 
 # --- names ------------------------------------------------------------------------------------------------------------
 
@@ -28,13 +28,13 @@ CHAPTERS = (
     *("functions.manipulation", "functions.reductions", "functions.scans", "functions.searching", "functions.sets"),
     "creation.triangular",
 )
-"""The modules whose public functions may be called, as every operation of the table may."""
+"""The modules whose public functions an expression can call, in addition to all operations of the table."""
 ELSEWHERE = ("asarray", "astype")
 REFUSED = ("einsum", "empty", "empty_like", "from_dlpack")
-"""What takes a text of its own, memory that nobody wrote to, objects of other libraries."""
+"""Functions that take strings of their own, return uninitialised memory, or take objects of other libraries."""
 
 
-def _may_be_called(name: str, value: Any) -> bool:
+def _is_callable(name: str, value: Any) -> bool:
     if name in REFUSED or not callable(value):
         return False
     chapter = value.__module__.removeprefix("tilearray.")
@@ -42,19 +42,19 @@ def _may_be_called(name: str, value: Any) -> bool:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: value for name in ta.__all__ if _may_be_called(name, value := getattr(ta, name))
+    name: value for name in ta.__all__ if _is_callable(name, value := getattr(ta, name))
 }
-"""What an expression may call, by name."""
+"""The functions that an expression can call, by name."""
 KEYWORDS = frozenset({
     "append", "atol", "axes", "axis", "axis1", "axis2", "copy", "correction", "descending", "dtype", "endpoint",
     "equal_nan", "fill_value", "flush_to_zero", "include_initial", "indexing", "invert", "k", "keepdims", "max", "min",
     "n", "nan", "neginf", "num", "offset", "posinf", "prepend", "propagate_nan", "repetitions", "rounding", "rtol",
     "saturate", "shape", "shift", "side", "sorter", "stable", "start", "step", "stop", "strides", "window_shape",
 })  # fmt: skip
-"""No ``out``, ``device`` or ``stream``: an expression says what is computed, and not where."""
+"""Without ``out``, ``device`` and ``stream``: an expression does not choose where it is computed."""
 DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
 WORDS = frozenset(DTYPES) | {"xy", "ij", "left", "right"} | {*MODES, *map(str.upper, MODES)}
-"""What a text may be: the name of a dtype, or the value of ``indexing``, ``side`` or ``rounding``."""
+"""The strings that can be arguments: names of dtypes, and values of ``indexing``, ``side`` or ``rounding``."""
 CONSTANTS = {name: getattr(ta, name) for name in ("pi", "e", "inf", "nan")}
 
 
@@ -74,7 +74,7 @@ def _left_shift(x: Any, y: Any) -> Any:
 
 
 def too_wide() -> ExpressionError:
-    return ExpressionError(f"integers have at most {WIDEST} bits; write a float, such as 2.0")
+    return ExpressionError(f"an integer can have at most {WIDEST} bits; write a float, such as 2.0")
 
 
 Unary = Callable[[Any], Any]
@@ -111,13 +111,13 @@ COMPARISONS: dict[type[ast.cmpop], Binary] = {
 
 
 def on_operands(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator that takes arrays and numbers alone, and gives no integer that is wider than `WIDEST`."""
+    """Return an operator that accepts only arrays and numbers, and never returns an integer wider than `WIDEST`."""
 
     def compute(*operands: Any) -> Any:
         for operand in operands:
             if not isinstance(operand, (ta.Array, bool, int, float, complex)):
                 kind = type(operand).__name__
-                raise ExpressionError(f"expected arrays and numbers, got a {kind}; write x[0], x[1], ... for its parts")
+                raise ExpressionError(f"expected arrays or numbers, got a {kind}; write x[0], x[1], ... for its parts")
         result = function(*operands)
         if isinstance(result, int) and result.bit_length() > WIDEST:
             raise too_wide()
@@ -127,17 +127,17 @@ def on_operands(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def transposed(x: Any) -> Any:
-    """``x.T`` of an array."""
+    """Return ``x.T`` of an array."""
     if not isinstance(x, ta.Array):
-        raise ExpressionError(f"expected an array before .T, got a {type(x).__name__}; leave it out")
+        raise ExpressionError(f"expected an array before .T, got a {type(x).__name__}; omit .T")
     return x.T
 
 
 def item(x: Any, key: Any) -> Any:
-    """``x[key]`` of an array; or one of the several that a function returned."""
+    """Return ``x[key]`` of an array, or one of several arrays that a function returned."""
     if isinstance(x, ta.Array):
         return x[key]
     if isinstance(x, (tuple, list)) and isinstance(key, int):
         return cast("tuple[Any, ...]", x)[key]
     kind = type(cast(object, x)).__name__
-    raise ExpressionError(f"expected an array before [...], got a {kind}; several arrays have an integer index")
+    raise ExpressionError(f"expected an array before [...], got a {kind}; index several arrays by an integer")
