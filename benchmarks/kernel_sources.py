@@ -26,13 +26,14 @@ from tilearray.commands.cache import warm
 from tilearray.creation import ranges
 from tilearray.errors import TileArrayError
 from tilearray.functions.indexing import gather
-from tilearray.geometry.loop import layout_class, make_loop
+from tilearray.geometry.loop import make_loop
 from tilearray.ops import OPS
 from tilearray.ops.variants import variant
 from tilearray.promotion.systems import SEMANTICS
 from tilearray_cuda.kernel import fixed_by_loop
 from tilearray_cuda.kernels.casts import UnsupportedCastError
-from tilearray_cuda.kernels.source import generate
+from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
+from tilearray_cuda.kernels.source import source_of
 from tilearray_cuda.kernels.spec import make_spec
 
 ARCHITECTURES = (80, 90, 120)
@@ -92,15 +93,16 @@ def moving() -> Iterator[tuple[Any, Any, tuple[bool, ...]]]:
         body = operation.graph
         arrays = len(body.outputs) + sum(kind == "array" for kind, _ in body.inputs)
         others = [(0,) * (len(shape) - 1) + (1,)] * (arrays - 1)
-        yield body, layout_class(make_loop(shape, [strides, *others])), (aligned,) * arrays
+        yield body, loop_class(make_loop(shape, [strides, *others])), (aligned,) * arrays
 
 
 def fingerprint(spec: Any, arch: int, renamed: dict[str, str]) -> tuple[str, str]:
     """Return the fingerprint of a kernel, and its label."""
-    source = generate(spec, arch)
+    schedule = schedule_of(spec, arch)
+    source = source_of(schedule)
     arguments = SimpleNamespace(pack_fixed=lambda *values: values, block=(), fix=lambda *values: values)
     strides = tuple(tuple(range(7 + k, 7 + k + spec.rank)) for k in range(len(spec.arrays)))
-    launch = fixed_by_loop(spec, source.tile, arguments)((EXTENTS[4 - spec.rank :], strides, (), None, 32))
+    launch = fixed_by_loop(schedule, arguments)((EXTENTS[4 - spec.rank :], strides, (), None, 32))
     text = source.text
     for new, old in renamed.items():
         text = text.replace(new, old)
@@ -112,9 +114,9 @@ def fingerprints(sample: bool, renamed: dict[str, str]) -> list[str]:
     """Return a line for each different kernel, sorted."""
     found: set[str] = set()
     specs: set[Any] = set()
-    for body, loop_class, aligned in requests(sample):
+    for body, known, aligned in requests(sample):
         try:
-            spec = make_spec(body, loop_class, aligned)
+            spec = make_spec(body, known, aligned)
             if spec in specs or spec.rank > len(EXTENTS):
                 continue
             specs.add(spec)

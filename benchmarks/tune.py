@@ -1,8 +1,8 @@
 """Try tile sizes on a GPU: ``python -m benchmarks.tune [CASE ...] [--out FILE]``.
 
-Each case is a sum or a copy over a layout. Its kernel is generated with each candidate in place of the size in
-`tilearray_cuda.kernels.schedules.tile_sizes`, compiled in parallel, and timed beside a plain copy. The command prints
-the fastest candidates. You enter the chosen sizes in the tables of that module by hand.
+Each case is a sum over a layout, or a copy out of one. Its kernel is made with each candidate in the place of the tile
+that its schedule has chosen, compiled in parallel, and timed beside the copy. The fastest are printed; the winners go
+by hand into the table of the schedule's file, in `tilearray_cuda.kernels.schedules`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from typing import Any, NamedTuple
 import tilearray as ta
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import expression_of
-from tilearray.geometry.loop import Loop, layout_class, make_loop
+from tilearray.geometry.loop import Loop, make_loop
 from tilearray.ops import arithmetic, moves
 from tilearray_cuda import kernel
-from tilearray_cuda.kernels import disk_cache, source
+from tilearray_cuda.kernels import disk_cache
 from tilearray_cuda.kernels.compile import cubin_of
-from tilearray_cuda.kernels.schedules.tile_sizes import Tile
-from tilearray_cuda.kernels.source import Source, generate
-from tilearray_cuda.kernels.spec import KernelSpec, make_spec
+from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
+from tilearray_cuda.kernels.source import Source, source_of
+from tilearray_cuda.kernels.spec import make_spec
 from tilearray_cuda.runtime import launch
 
 N = 16384
@@ -100,11 +101,11 @@ CASES = {
 
 
 class Operation(NamedTuple):
-    """The result and the operands of a case in one dtype, its loop, and the spec of its kernel."""
+    """The result and the operands of a case in one dtype, and the schedule of its kernel."""
 
     arrays: tuple[Any, ...]
     loop: Loop
-    spec: KernelSpec
+    schedule: Schedule
 
     @property
     def nbytes(self) -> int:
@@ -122,19 +123,13 @@ def operation_of(case: Case, dtype: str) -> Operation:
     loop = make_loop(out.shape, strides)
     aligned = tuple((each._address + shift * each.itemsize) % 16 == 0 for each, shift in zip(arrays, loop.shifts))
     body: Expression = expression_of(op, ta.get_semantics(), tuple([x.dtype for x in operands]), out.dtype)
-    return Operation(arrays, loop, make_spec(body, layout_class(loop), aligned))
+    device: Any = ta.devices()[0].backend
+    return Operation(arrays, loop, schedule_of(make_spec(body, loop_class(loop), aligned), device.arch))
 
 
-def source_with(spec: KernelSpec, tile: Tile | None, arch: int) -> Source:
-    """Return the kernel's source with the given tile, or with the tile of the tables if it is None."""
-    if tile is None:
-        return generate(spec, arch)
-    original = source.tile_of
-    source.tile_of = lambda spec, arch: tile
-    try:
-        return generate(spec, arch)
-    finally:
-        source.tile_of = original
+def with_tile(schedule: Schedule, tile: Tile | None) -> Schedule:
+    """The schedule with another tile; None for the one of its table."""
+    return schedule if tile is None else schedule.resized(tile)
 
 
 def compiled(source: Source, arch: int) -> disk_cache.Cubin | None:
@@ -176,8 +171,8 @@ def measured(name: str, dtype: str, cubins: list[disk_cache.Cubin | None], first
         cubin = cubins[position]
         send.send((position, None))
         if cubin is not None:
-            source = source_with(given.spec, tile, device.arch)
-            send.send((position, timed(device, given, source, cubin) / rate))
+            schedule = with_tile(given.schedule, tile)
+            send.send((position, timed(device, given, schedule, cubin) / rate))
     send.send((None, None))
 
 
@@ -208,10 +203,10 @@ def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, A
     arch: int = ta.devices()[0].backend.arch  # type: ignore[attr-defined]
     for name in names:
         for dtype in CASES[name].dtypes:
-            spec = operation_of(CASES[name], dtype).spec
+            schedule = operation_of(CASES[name], dtype).schedule
             ta.cuda.empty_cache()
             tiles = [None, *CASES[name].tiles]
-            sources = [source_with(spec, tile, arch) for tile in tiles]
+            sources = [source_of(with_tile(schedule, tile)) for tile in tiles]
             cubins = list(pool.map(compiled, sources, [arch] * len(sources)))
             found = rates(name, dtype, cubins)
             best = sorted(found, key=lambda position: -found[position])[:7]
@@ -220,10 +215,10 @@ def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, A
             yield {"case": name, "dtype": dtype, "now": found.get(0), "best": [(found[at], tiles[at]) for at in best]}
 
 
-def timed(device: Any, given: Operation, source: Source, cubin: disk_cache.Cubin) -> float:
-    """Return the bytes per second of a kernel, or 0 if the device cannot load it."""
+def timed(device: Any, given: Operation, schedule: Schedule, cubin: disk_cache.Cubin) -> float:
+    """Bytes a second of a kernel; 0 where the device does not take it."""
     try:
-        made = kernel.Kernel(given.spec, source, launch.load_function(device, cubin))
+        made = kernel.Kernel(schedule, source_of(schedule), launch.load_function(device, cubin))
     except RuntimeError:
         return 0.0
     run = made.bind(given.loop)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilearray_cuda.errors import NoDeviceError
+from tilearray_cuda.kernels.schedules import choose
 from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
 from tilearray_cuda.runtime.index_errors import IndexErrors
 from tilearray_cuda.runtime.memory import allocators
@@ -36,6 +37,8 @@ class CudaDevice:
         The most bytes of shared memory that a block of a kernel may have.
     allocate : callable
         ``allocate(nbytes, stream) -> Buffer``: uninitialised memory ordered by a stream.
+    loop_class, facts_of_matrix : callable
+        The facts of a loop that code depends on, and those of one array in a small loop; see `choose`.
     join : callable
         ``join(buffer, stream, writes=False)``: let a stream wait until it may read or write a buffer. Needed where
         ``buffer.stream != stream``, and before memory is handed to other libraries.
@@ -71,18 +74,14 @@ class CudaDevice:
 
     # ------------------------------------------------------------------ kernels
 
-    def loop_class(self, loop: Any, /) -> Any:
-        """Return all facts of a loop that a kernel's code may depend on."""
-        from tilearray.geometry.loop import class_key
-
-        return class_key(loop)
+    loop_class = staticmethod(choose.loop_class)
+    facts_of_matrix = staticmethod(choose.facts_of_matrix)
 
     def compile(self, expression: Any, loop_class: Any, aligned: tuple[bool, ...], /) -> Any:
         """Return the kernel of an expression for every loop of one class."""
-        from tilearray.geometry.loop import LayoutClass
         from tilearray_cuda import kernel
 
-        return kernel.compile_kernel(self, expression, LayoutClass(*loop_class), aligned)
+        return kernel.compile_kernel(self, expression, loop_class, aligned)
 
     def bind(self, compiled: Any, loop: Any, /) -> Any:
         """Fix the loop of a kernel: the result takes a stream, then a buffer (or number) and an offset each."""

@@ -1,7 +1,7 @@
-"""Bodies and loops -> kernels and launches on one device: where code generation, compiler and launcher meet.
+"""Expressions and loops -> kernels and launches on one device: where code generation, compiler and launcher meet.
 
-A kernel is found or compiled once for a body, a layout class and the operands' alignment. Binding it to a loop works
-out the grid and the constant arguments; what is left of a launch are addresses and numbers.
+A kernel is found or compiled once for an expression, the class of a loop and the operands' alignment. Binding it to a
+loop computes the grid and the constant arguments; a launch adds addresses and numbers.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tilearray_cuda.kernels.compile import cubin_of
-from tilearray_cuda.kernels.schedules.tile_sizes import Tile
-from tilearray_cuda.kernels.source import Source, generate, open_strides
-from tilearray_cuda.kernels.spec import FLAT_CASES, KernelSpec, make_spec
+from tilearray_cuda.kernels.schedules.choose import schedule_of
+from tilearray_cuda.kernels.schedules.schedule import Schedule
+from tilearray_cuda.kernels.source import Source, source_of
+from tilearray_cuda.kernels.spec import make_spec
 from tilearray_cuda.kernels.storage import ITEMSIZE, STORAGE
 from tilearray_cuda.runtime import call_source, launch
 
@@ -21,24 +22,24 @@ Launch = Callable[..., None]
 
 
 class Kernel:
-    """A kernel, loaded on one device, with all that binding it to a loop needs and no loop changes.
+    """A kernel, loaded on one device, with everything that is the same for all its loops.
 
     Attributes
     ----------
-    spec, source, function
-        What it computes, its text, and what the driver launches.
+    schedule, source, function
+        How it runs a loop, its text, and the function that the driver launches.
     arguments : launch.Arguments
         How its arguments are packed: operands first, then extents and strides as constants.
     fixed : callable
-        ``fixed(loop) -> bytes``: what a loop fixes of its launches: extents, strides and the number of programs.
+        ``fixed(loop) -> bytes``: packs extents, strides and the number of programs, which a loop fixes.
     converters : tuple of callable or None
-        For each operand, what turns a number into the values that are packed.
+        For each operand, the function that turns a number into the values that are packed.
     kinds : tuple of str
-        Of each operand, as `calls.written_out` takes them.
+        The kind of each operand, as `call_source.written_out` takes them.
     itemsizes, unshifted : tuple of int or None
         For each operand, bytes of an element, and 0; None for a number.
     written : dict
-        What binds loops of the kernel to calls, by how they differ.
+        The functions that bind loops of the kernel to calls, by the differences of the loops.
     """
 
     __slots__ = (
@@ -48,22 +49,23 @@ class Kernel:
         "function",
         "itemsizes",
         "kinds",
+        "schedule",
         "source",
-        "spec",
         "unshifted",
         "written",
     )
 
-    def __init__(self, spec: KernelSpec, source: Source, function: Any) -> None:
-        self.spec = spec
+    def __init__(self, schedule: Schedule, source: Source, function: Any) -> None:
+        spec = schedule.spec
+        self.schedule = schedule
         self.source = source
         self.function = function
         operands = [_operand(operand.dtype, operand.strides is None) for operand in spec.operands]
         formats = [part for format, _ in operands for part in format]
         integer = "i4x" if spec.index_bits == 32 else "q"
-        constants = spec.rank + len(open_strides(spec))
+        constants = spec.rank + len(schedule.open_strides())
         self.arguments = launch.Arguments(function, formats, [integer] * constants)
-        self.fixed = fixed_by_loop(spec, source.tile, self.arguments)
+        self.fixed = fixed_by_loop(schedule, self.arguments)
         self.converters = tuple([convert for _, convert in operands])
         self.kinds = tuple([_kind(operand.dtype, operand.strides is None) for operand in spec.operands])
         self.written: dict[Any, Callable[..., Launch]] = {}
@@ -80,7 +82,7 @@ class Kernel:
     def bind(self, loop: Any) -> Launch:
         """Fix the loop: the result is called with a stream and ``buffer, byte offset`` or ``number, 0`` an operand."""
         return call_source.bind_operands(
-            self.arguments, self.fixed(loop), self.shifts(loop), self.converters, self.spec.outputs
+            self.arguments, self.fixed(loop), self.shifts(loop), self.converters, self.schedule.spec.outputs
         )
 
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: tuple[Any, ...]) -> Launch:
@@ -90,11 +92,12 @@ class Kernel:
         ----------
         loop : Loop
         rule : Rule
-            Of the kernel's body, the same for all calls; `tilearray.engine.call` says what it has.
+            The rule of the kernel's expression, the same for all calls; see `tilearray.engine.call`.
         signature : Signature or None
-            Of the array to make; None where the first operand is written.
+            The signature of the array to make; None if the first operand is written.
         gaps : tuple
-            For the output and each operand None, or when an array shares memory with the target; () without a target.
+            For the output and each operand None, or the distances at which an array shares memory with the target; ()
+            without a target.
         """
         shifts = self.shifts(loop)
         shifted = () if shifts is self.unshifted else tuple(map(bool, shifts))
@@ -104,15 +107,15 @@ class Kernel:
     def written_out(
         self, rule: Any, shifted: tuple[bool, ...] = (), same: tuple[bool, ...] = ()
     ) -> Callable[..., Launch]:
-        """Return what makes calls of loops: ``bind_loop(loop, signature)``, where they make arrays and nothing shifts.
+        """Return the function that makes calls of loops: ``bind_loop(loop, signature)`` if they make arrays unshifted.
 
         Parameters
         ----------
         rule : Rule
         shifted : tuple of bool
-            For each operand whether the loop begins elsewhere than its first element; () if none does.
+            For each operand whether the loop begins elsewhere than at its first element; () if no loop does.
         same : tuple of bool
-            For each operand whether it has the target's elements if it begins where that does; () without a target.
+            For each operand whether it has the target's elements if both begin at one place; () without a target.
         """
         found = self.written.get((shifted, same))
         if found is not None:
@@ -132,28 +135,27 @@ class Kernel:
         return self.written.setdefault((shifted, same), bind_loop)
 
 
-def compile_kernel(device: Any, body: Any, layout_class: Any, aligned: tuple[bool, ...]) -> Kernel:
-    """Return the kernel of a body for a layout class, loaded on a device."""
-    spec = make_spec(body, layout_class, aligned)
-    source = generate(spec, device.arch)
-    return Kernel(spec, source, launch.load_function(device, cubin_of(source, device.arch)))
+def compile_kernel(device: Any, expression: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Kernel:
+    """Return the kernel of an expression for a class of loops, loaded on a device."""
+    schedule = schedule_of(make_spec(expression, loop_class, aligned), device.arch)
+    source = source_of(schedule)
+    return Kernel(schedule, source, launch.load_function(device, cubin_of(source, device.arch)))
 
 
-def fixed_by_loop(spec: KernelSpec, tile: Tile, arguments: Any) -> Callable[[Any], bytes]:
-    """Return the function of a loop that packs what it fixes: extents, strides and the number of programs."""
-    strides = tuple([(position, axis) for _, position, axis in open_strides(spec)])
-    bind = call_source.fixed_written_out(spec.rank, strides, spec.case in FLAT_CASES, spec.merged)
-    of_a_program = tile.rows, tile.columns - spec.overlap, spec.lead, spec.rise
-    return bind(arguments.pack_fixed, arguments.block, arguments.fix, *of_a_program)
+def fixed_by_loop(schedule: Schedule, arguments: Any) -> Callable[[Any], bytes]:
+    """Return the function of a loop that packs extents, strides and the number of programs."""
+    strides = tuple([(position, axis) for _, position, axis in schedule.open_strides()])
+    bind = call_source.fixed_written_out(schedule.spec.rank, strides, schedule.programs())
+    return bind(arguments.pack_fixed, arguments.block, arguments.fix)
 
 
 def _composed(convert: call_source.Converter, take: Callable[[Any], Any]) -> call_source.Converter:
-    """What checks a number, and then turns it into the values that are packed."""
+    """Return a function that checks a number, and then turns it into the values that are packed."""
     return lambda number: convert(take(number))
 
 
 def _kind(dtype: str, is_number: bool) -> str:
-    """How an operand is packed: an address, a number as it is if it is an int or a float, or what it converts to."""
+    """Return how an operand is packed: as an address, as an int or a float as it is, or as converted values."""
     if not is_number:
         return "array"
     if dtype in ("float32", "float64"):  # struct rounds once, as C does
@@ -163,7 +165,7 @@ def _kind(dtype: str, is_number: bool) -> str:
 
 @functools.cache
 def _operand(dtype: str, is_number: bool) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]] | None]:
-    """The `struct` formats of an operand in slots of 8 bytes, and how a number becomes their values."""
+    """Return the `struct` formats of an operand in slots of 8 bytes, and the converter of a number."""
     if not is_number:
         return ("P",), None
     storage = STORAGE[dtype]
@@ -178,7 +180,7 @@ _SIZES = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4
 
 
 def _rounded(dtype: str) -> Callable[[Any], tuple[Any, ...]]:
-    """What a number of a dtype is passed as: itself, or the value or the bits of the narrow float it is rounded to."""
+    """Return the converter of a number: to itself, or to the value or the bits of the narrow float nearest to it."""
     storage = STORAGE[dtype]
     if storage.kind in ("bool", "int", "uint") or dtype in ("float32", "float64"):  # `struct` rounds as C does
         return lambda number: (number,)

@@ -65,7 +65,7 @@ def test_the_steps_cover_the_features_of_the_demo():
     assert sum(step.view for step in STEPS) >= 3
     assert any(stride < 0 for report in reports() for stride in report.result.strides)
     cases = {case for report in reports() for case in report.loops}
-    assert cases == {"flat", "strided", "lookup", "rows", "tile"}
+    assert cases == {"flat", "strided", "broadcast", "rows", "tile"}
     assert any(step.ulps for step in STEPS)
     assert by_name()["frame"].result.shape > by_name()["bytes"].result.shape
 

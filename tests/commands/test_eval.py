@@ -256,7 +256,7 @@ EXPLAINED = """\
    body    out0: float32 = multiply(float32(x0), x1)
    result  float32 of shape (4, 3), strides (1, 4), on cpu
    loop    3 x 4: out0 (4, 1), x0 (4, 1), x1 (0, 1)
-   class   lookup, 2 axes, int32 indices
+   class   broadcast, 2 axes, int32 indices
 
 4. clip(a.T * b[:, None], None, 2) -> float32 (4, 3)
    dtypes  x0: float32, x1: float32 (a number)

@@ -1,6 +1,7 @@
-"""patterns: loops of one pattern are planned alike, and have the shape and the strides that their operands have.
+"""fast_path: loops of one pattern are planned alike, and have the shape and the strides that their operands have.
 
-The oracle is the general way, `geometry_of` and `class_key`, which test_geometry and test_loop prove.
+The oracle is the general way, `geometry_of` and the CUDA backend's `loop_class`, which test_result and test_loop_class
+prove.
 """
 
 from __future__ import annotations
@@ -16,23 +17,26 @@ from support.layouts import layout_of, operands
 from tilearray.errors import BroadcastError
 from tilearray.geometry.fast_path import FLAT, pattern_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import LARGE, NARROW, class_key
 from tilearray.geometry.result import geometry_of
+from tilearray_cuda.kernels.schedules.choose import facts_of_matrix, loop_class
+from tilearray_cuda.kernels.schedules.extents import LARGE, NARROW
 
 SIZES = (0, 1, 2, 3, 4, 16, 24, 48, NARROW - 1, NARROW, 1023, 1024)
 HUGE = (2**31 - 1, 2**31, 2**31 + 16)
 
 
 class Planned:
-    """What each pattern was planned as: whether as it stands, and if so its case, class and shifts."""
+    """The plan of each pattern: whether the loop stands as it is, and if so its class."""
 
-    def __init__(self):
+    def __init__(self, facts=facts_of_matrix, loop_class=loop_class):
         self.plans = {}
         self.as_they_stand = 0
+        self.facts = facts
+        self.loop_class = loop_class
 
     def check(self, layouts):
         """Plan the operands in the general way, and compare with what was planned of the same pattern."""
-        found = pattern_of(layouts)
+        found = pattern_of(layouts, self.facts)
         if found is None:
             return False
         pattern, shape, strides, written = found
@@ -45,7 +49,7 @@ class Planned:
             assert written is None or (written.shape, written.strides) == (layout.shape, layout.strides)
             assert loop.index_bits == 32
             assert not any(loop.shifts)
-        planned = class_key(loop) if stands else None
+        planned = self.loop_class(loop) if stands else None
         key = len(layouts), pattern
         assert self.plans.setdefault(key, planned) == planned, (layouts, loop)
         self.as_they_stand += stands
@@ -84,6 +88,23 @@ def test_loops_of_one_pattern_are_planned_alike():
     assert 100 < len(planned.plans) < known / 10
 
 
+def no_facts(*matrix):
+    """The facts of a backend that runs every loop by one kernel, as the host does."""
+    return 0
+
+
+def test_the_case_needs_no_backend():
+    """It follows from geometry, also for large matrices."""
+    planned = Planned(no_facts, lambda loop: loop.case)
+    for rows, columns in itertools.product((2, 3, 16, 511, 512, 2048), repeat=2):
+        own = matrices(rows, columns)
+        pairs = [(x, y) for x in own for y in beside(rows, columns)]
+        for group in [*pairs, *((y, x) for x, y in pairs), *itertools.product(own[::3], own)]:
+            planned.check(list(group))
+    assert planned.as_they_stand > 5000
+    assert len({*planned.plans.values()} - {None}) == 4, "flat, broadcast, rows and tile"
+
+
 def test_three_operands():
     planned = Planned()
     for rows, columns in ((3, 16), (5, 32), (2, 7), (9, 600)):
@@ -108,7 +129,7 @@ def test_patterns_of_views(arrays):
 @given(st.lists(st.integers(0, 2**17), min_size=1, max_size=3), st.integers(1, 3))
 def test_contiguous_operands_of_one_shape(shape, count):
     layout = Layout.of(tuple(shape))
-    found = pattern_of([layout, *[Layout.of(tuple(shape)) for _ in range(count - 1)]])
+    found = pattern_of([layout, *[Layout.of(tuple(shape)) for _ in range(count - 1)]], facts_of_matrix)
     size = int(np.prod(shape, dtype=object))
     if size in range(1, 2**31):
         assert found == (FLAT, (size,), ((1,),) * (count + 1), layout)
@@ -132,20 +153,37 @@ def test_contiguous_operands_of_one_shape(shape, count):
     ],
 )
 def test_of_some_loops_nothing_is_known(layouts):
-    assert pattern_of(layouts) is None
+    assert pattern_of(layouts, facts_of_matrix) is None
 
 
 @pytest.mark.parametrize("other", [(), (5,), (1, 5), (4, 1), (4, 5)])
 def test_what_is_known_beside_a_matrix(other):
     matrix, small = Layout((4, 5), (7, 1)), Layout.of(other)
-    pattern, *found = pattern_of([matrix, small])
+    pattern, *found = pattern_of([matrix, small], facts_of_matrix)
     assert found == [(4, 5), ((5, 1), (7, 1), small.broadcast_to((4, 5)).strides), small if other == (4, 5) else None]
-    assert pattern_of([small, matrix])[0] not in (pattern, FLAT)
+    assert pattern_of([small, matrix], facts_of_matrix)[0] not in (pattern, FLAT)
 
 
 def test_what_was_worked_out_is_remembered():
     x, row = Layout((70, 90), (128, 1)), Layout.of(90)
-    assert (x.pattern, row.pattern) == (0, 0)
-    found = pattern_of([x, row])
-    assert x.pattern > row.pattern > 0
-    assert pattern_of([x, row]) == found
+    assert x.pattern == row.pattern == (None, 0)
+    found = pattern_of([x, row], facts_of_matrix)
+    assert x.pattern[0] is row.pattern[0] is facts_of_matrix
+    assert x.pattern[1] > row.pattern[1] > 0
+    assert pattern_of([x, row], facts_of_matrix) == found
+
+
+def test_backends_do_not_share_their_facts():
+    """A layout may be on two devices: what one backend found of it says nothing of the other's kernels."""
+    alike, apart = (lambda *matrix: 0), (lambda size, columns, *strides: columns % 2)
+    even, odd = Layout((70, 90), (128, 1)), Layout((70, 91), (128, 1))
+    for _ in range(2):
+        assert pattern_of([even], alike)[0] == pattern_of([odd], alike)[0]
+        assert pattern_of([even], apart)[0] != pattern_of([odd], apart)[0]
+        assert pattern_of([even], lambda *matrix: -1) is None
+
+
+def test_a_matrix_that_32_bits_do_not_count_is_planned():
+    """Whatever the backend says: the loop's case and index width must be found."""
+    assert pattern_of([Layout((2**16, 2**15), (0, 1))], lambda *matrix: 0) is None
+    assert pattern_of([Layout((2**16, 2**15 - 1), (0, 1))], lambda *matrix: 0) is not None

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tilearray.geometry.layout import Layout, result_layout
-from tilearray.geometry.loop import LayoutCase, layout_class, make_loop
+from tilearray.geometry.loop import LayoutCase, make_loop
 
 CASES = {case.value: case for case in LayoutCase}
 
@@ -110,7 +110,7 @@ def defined_case(shape, operand_strides):
         return LayoutCase.FLAT if {s for (s,) in operand_strides} <= {0, 1} else LayoutCase.STRIDED
     row_or_column = all(t == operand_strides[0] or 0 in (t[0], t[1]) for t in operand_strides)
     if len(shape) == 2 and operand_strides[0] == (shape[1], 1) and row_or_column:
-        return LayoutCase.LOOKUP
+        return LayoutCase.BROADCAST
     last = len(shape) - 1
     fastest = set()
     for strides in operand_strides:
@@ -145,11 +145,11 @@ BR = Layout.of((4, 3, 2)).permute((2, 1, 0))
         pytest.param("strided", of((24,), Layout.of(48).index(slice(None, None, 2))[0]), (24,), id="a[::2]"),
         pytest.param("strided", of((48,), Layout.of(48), Layout.of(48).flip()[0]), (48,), id="a + b[::-1]"),
         pytest.param("strided", of((6, 4), A.index((..., slice(None, None, 2)))[0]), (24,), id="a[:, ::2]"),
-        pytest.param("lookup", of((6, 8), A, Layout.of(8)), (6, 8), id="a + row"),
-        pytest.param("lookup", of((6, 8), A, Layout.of((6, 1))), (6, 8), id="a + column"),
-        pytest.param("lookup", of((6, 8), Layout.of(8), Layout.of((6, 1))), (6, 8), id="row + column"),
-        pytest.param("lookup", of((2, 3, 4), B, Layout.of(4)), (6, 4), id="3-D + row"),
-        pytest.param("lookup", of((6, 8), A, Layout.of(8).flip()[0]), (6, 8), id="a + row[::-1]"),
+        pytest.param("broadcast", of((6, 8), A, Layout.of(8)), (6, 8), id="a + row"),
+        pytest.param("broadcast", of((6, 8), A, Layout.of((6, 1))), (6, 8), id="a + column"),
+        pytest.param("broadcast", of((6, 8), Layout.of(8), Layout.of((6, 1))), (6, 8), id="row + column"),
+        pytest.param("broadcast", of((2, 3, 4), B, Layout.of(4)), (6, 4), id="3-D + row"),
+        pytest.param("broadcast", of((6, 8), A, Layout.of(8).flip()[0]), (6, 8), id="a + row[::-1]"),
         pytest.param("rows", of((6, 7), A.index((..., slice(1, None)))[0]), (6, 7), id="a[:, 1:]"),
         pytest.param("rows", of((6, 8), A, A.flip(0)[0]), (6, 8), id="a + b[::-1]"),
         pytest.param("rows", of((2, 3, 4), B, Layout.of((3, 1))), (2, 3, 4), id="3-D + middle"),
@@ -193,109 +193,6 @@ def test_shifts_make_up_for_turned_axes():
 )
 def test_index_bits_at_the_border(shape, strides, bits):
     assert make_loop(shape, strides).index_bits == bits
-
-
-def test_layout_class_depends_on_no_size():
-    small, large = of((6, 8), A, Layout.of(8)), of((60, 800), Layout.of((60, 800)), Layout.of(800))
-    assert layout_class(small) == layout_class(large)._replace(divisible=4, fits=(1,))
-    assert layout_class(large)[:4] == (LayoutCase.LOOKUP, 2, (("extent", 1), ("extent", 1), (0, 1)), 32)
-    assert layout_class(large).divisible == 16, "a pitch of 800"
-    assert layout_class(of((60, 81), Layout.of((60, 81)), Layout.of(81))).divisible == 1
-    assert layout_class(of((4, 511), Layout.of((4, 511)), Layout.of(511))).fits == (1,)
-    assert layout_class(of((4, 512), Layout.of((4, 512)), Layout.of(512))).fits == (512,)
-    assert layout_class(of((400, 5000), Layout.of((400, 5000)), Layout.of(5000))).fits == (4096,)
-    assert layout_class(of((), Layout.of(()))) == layout_class(of((48,), Layout.of(48)))
-    assert len({layout_class(make_loop((9,), [(1,), (s,)])) for s in range(-20, 20)}) == 4
-    assert layout_class(make_loop((9,), [(1,), (-1,), (0,), (5,), (-5,)]))[2] == (
-        (1,),
-        (-1,),
-        (0,),
-        ("other",),
-        ("other",),
-    )
-    assert layout_class(make_loop((2**31,), [(1,)])) != layout_class(make_loop((2**31 - 1,), [(1,)]))
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "fours"),
-    [
-        (1100, 1300, True),
-        (1101, 1300, False),
-        (1100, 1302, False),
-        (2048, 1024, False),
-        (1152, 1028, True),
-        (40, 40, False),
-    ],
-)
-def test_tiles_that_end_in_vectors_of_4(rows, columns, fours):
-    """Where tiles reach beyond the extents, in large loops; elsewhere it is not asked, and kernels are the same."""
-    found = layout_class(make_loop((rows, columns), [(columns, 1), (1, rows)]))
-    assert found.case is LayoutCase.TILE
-    assert found.fours is fours
-    assert layout_class(make_loop((rows, columns), [(columns, 1), (columns + 4, 1)])).fours is False
-
-
-@pytest.mark.parametrize(
-    ("columns", "merges"),
-    [(900, True), (901, True), (300, True), (48, True), (4, True), (1023, True), (1024, False), (1025, False),
-     (960, False), (448, False), (64, False)],
-)  # fmt: skip
-def test_columns_merge_where_they_fill_no_whole_tiles(columns, merges):
-    """And where every operand that is dense in them goes on in the axis before, as the result does."""
-    shape, turned = (400, 800, columns), (800, 1, 320_000)
-
-    def found(*operands, shape=shape):
-        return layout_class(make_loop(shape, operands))
-
-    dense = (columns, 400 * columns, 1)
-    assert found(dense, dense, turned).merges is merges
-    assert found(dense, (columns, 0, 1), turned).merges is merges
-    assert found(dense, (1, 0, 0), turned).merges is merges
-    assert found(dense, dense, turned, shape=(2, 3, columns)).merges is False, "small"
-    for apart in ((0, 0, 1), (0, 400 * columns, 1), (columns + 4, 400 * columns, 1)):
-        assert found(dense, apart, turned).merges is False
-    spaced = tuple(2 * stride for stride in dense)
-    assert found(spaced, turned).merges is False
-    assert found((800 * columns, columns, 1), (800 * columns, 1, 800)).merges is False, "rows come before the columns"
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "steady"),
-    [(900, 800, (64, 1, 256)), (901, 800, (16, 1, 256)), (900, 16, ()), (900, 804, ()), (960, 800, ()), (511, 800, ()),
-     (512, 800, ()), (515, 800, (16, 1, 64)), (516, 800, (64, 1, 128)), (912, 800, (64, 16, 256)),
-     (928, 800, (64, 32, 256)), (970, 800, (32, 1, 256))],
-)  # fmt: skip
-def test_rows_that_begin_anywhere_along_axes_further_out(rows, columns, steady):
-    """In huge loops, where what is turned has even pitches else, as all others do, and where its rows are not short."""
-    axes = (rows, 400, columns)
-    dense, turned = (400 * columns, columns, 1), (1, rows, 400 * rows)
-
-    def found(*operands, shape=axes):
-        return layout_class(make_loop(shape, operands)).steady
-
-    assert found(dense, turned) == steady
-    assert found(dense, turned, dense) == steady
-    assert found(dense, turned, (0, 0, 1)) == steady, "a row"
-    assert found(dense, turned, (400 * columns + 4, columns, 1)) == (), "another whose rows begin anywhere"
-    assert found(dense, turned, turned) == (), "two that are turned"
-    assert found(dense, turned, (1, 0, 0)) == (), "a column"
-    assert found(dense, (1, 0, 400 * rows)) == (), "repeated"
-    assert found(dense, turned, shape=(rows, 2, columns)) == (), "not huge"
-    assert layout_class(make_loop((16384, 16384), [(16384, 1), (1, 16384)])).steady == ()
-
-
-@pytest.mark.parametrize(
-    ("rows", "block"), [(16384, 256), (1024, 256), (8000, 256), (896, 128), (1100, 128), (900, 128), (768, 256)]
-)
-def test_blocks_of_256_rows_are_well_filled(rows, block):
-    assert layout_class(make_loop((rows, 4096), [(4096, 1), (1, rows)])).fits[0] == block
-
-
-def test_blocks_do_not_depend_on_how_rows_begin():
-    """But for those that may begin too early, which no bytes do."""
-    for rows, fits in ((900, (128, 128)), (960, (128, 128)), (516, (64, 128))):
-        kind = layout_class(make_loop((rows, 400, 800), [(320_000, 800, 1), (1, rows, 400 * rows)]))
-        assert kind.fits == fits
 
 
 def test_fields_in_order():

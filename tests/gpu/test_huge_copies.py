@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tilearray as ta
-from tilearray.geometry.loop import layout_class, make_loop
+from tilearray.geometry.loop import make_loop
+from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
 
 # axes and pitches of what is read, of what is written: (planes, rows, columns), and how long a row and a plane are
 LAYOUTS = {
@@ -54,7 +55,9 @@ def test_copies_of_permuted_arrays(name: str, dtype: str) -> None:
         read = box(ta.asarray(source, device="cuda", copy=True), shape, pitches, start).permute_dims(2, 1, 0)
         written = box(ours, shape[::-1], out_pitches, start)
         loop = make_loop(read.shape, [written._signature.layout.strides, read._signature.layout.strides])
-        assert (layout_class(loop).huge, layout_class(loop).steady[0]) == (True, 64)
+        skew = SkewedColumns.facts(loop)
+        assert skew is not None
+        assert (skew.tile.huge, skew.pitch) == (True, 64)
         written[...] = read
         box(target, shape[::-1], out_pitches, start)[...] = box(source, shape, pitches, start).transpose(2, 1, 0)
         assert ta.to_numpy(ours).tobytes() == target.tobytes(), (name, dtype, start)

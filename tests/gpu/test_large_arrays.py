@@ -7,7 +7,8 @@ import pytest
 
 import tilearray as ta
 from tilearray.engine.caches import KERNELS, RECIPES
-from tilearray.geometry.loop import layout_class, make_loop
+from tilearray.geometry.loop import make_loop
+from tilearray_cuda.kernels.schedules.choose import loop_class
 
 N = 2**31
 PLACES = np.array([0, 1, 2**16, 2**30 + 7, N - 2**10, N - 2, N - 1])
@@ -69,7 +70,7 @@ def test_outer_broadcast_of_two_small_operands():
     check(z, lambda i: (i // side % 251 + i % side % 251) % 256, np.append(PLACES, side * side - 1))
 
 
-def test_1000_shapes_compile_a_kernel_a_layout_class():
+def test_1000_shapes_compile_a_kernel_a_loop_class():
     rng = np.random.default_rng(5)
     RECIPES.clear()
     KERNELS.clear()
@@ -83,7 +84,7 @@ def test_1000_shapes_compile_a_kernel_a_layout_class():
         a, b = forms[rng.integers(4)], others[rng.integers(3)]
         result = ta.add(a, b)
         layouts = [operand._signature.layout.broadcast_to(result.shape).strides for operand in (a, b)]
-        classes.add(layout_class(make_loop(result.shape, [result.strides, *layouts])))
+        classes.add(loop_class(make_loop(result.shape, [result.strides, *layouts])))
     adds = {key for key in [*KERNELS._young, *KERNELS._old] if any(node[0] == "call" for node in key[0].nodes)}
     assert {key[1] for key in adds} == classes
     alignments = len({key[2] for key in adds})

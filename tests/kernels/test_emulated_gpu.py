@@ -44,30 +44,29 @@ def test_on_the_device(process, name):
 def test_the_emulated_device_launches_as_many_programs(dtype, strides, aligned):
     """As the launcher does: from lengths at which a target that is misaligned needs one more to others."""
     found = pytest.importorskip("tilearray_cuda.kernel")
-    from tilearray_cuda.kernels.source import open_strides
 
     body = body_for("add", [dtype] * 2)
     kernels = [kernel_for(body, (40, 600), strides, aligned=aligned)]
     boxes = [[(each * 40, each, 1)] * 2 + [(1, 64, 64 * 40)] for each in (900, 901, 1024)]
     kernels += [kernel_for(body, (64, 40, box[0][1]), box, aligned=aligned) for box in boxes]
-    assert [kernel.spec.merged for kernel in kernels[1:]] == [True, dtype != "uint8", False]
+    assert [kernel.merged for kernel in kernels[1:]] == [True, dtype != "uint8", False]
     odd = kernel_for(body, (1100, 1151), [(1151, 1), (1151, 1), (1, 1101)], aligned=aligned)
-    assert odd.spec.slanted == (0 if dtype == "float32" else 4)
+    assert odd.skewed_rows == (0 if dtype == "float32" else 4)
     kernels.append(odd)
     turned = kernel_for(body_for("identity", [dtype]), (1100, 1151), [(1151, 1), (1, 1101)], aligned=aligned)
-    assert turned.spec.slanted == (32 if dtype == "float32" else 4)
+    assert turned.skewed_rows == (32 if dtype == "float32" else 4)
     kernels.append(turned)
     pitches = [(320_000, 800, 1), (1, 961, 384_448)]
     boxes = [
         kernel_for(body_for("identity", [dtype]), (n, 400, 800), pitches, aligned=aligned) for n in (900, 960, 961)
     ]
-    assert [box.spec.hanging for box in boxes] == [{"uint8": 0, "float16": 128, "float32": 256}[dtype] * aligned] * 3
+    assert [box.skewed_columns for box in boxes] == [{"uint8": 0, "float16": 128, "float32": 256}[dtype] * aligned] * 3
     kernels += boxes
     kernels += [kernel_for(body, (size,), [(1,)] * 3, aligned=aligned) for size in (1, 1023, 1024, 1025, 2047, 2048)]
     arguments = SimpleNamespace(pack_fixed=lambda *values: values, block=b"block", fix=None)
     for kernel in kernels:
-        fixed = found.fixed_by_loop(kernel.spec, kernel.source.tile, arguments)(kernel.loop)
-        strides = [kernel.loop.strides[position][axis] for _, position, axis in open_strides(kernel.spec)]
+        fixed = found.fixed_by_loop(kernel.schedule, arguments)(kernel.loop)
+        strides = [kernel.loop.strides[position][axis] for _, position, axis in kernel.schedule.open_strides()]
         assert fixed == (*kernel.loop.shape, *strides, programs_of(kernel), b"block")
 
 

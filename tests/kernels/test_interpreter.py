@@ -1,6 +1,7 @@
 """The CUDA kernels, run by Triton's interpreter on NumPy memory: every layout case.
 
-Values are compared bit for bit with NumPy's; tests/support/interpreter/run.py checks every address that is read or written.
+Values are compared bit for bit with NumPy's; tests/support/interpreter/run.py checks every address that is read or
+written.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from support.interpreter.run import Interpreter, interpreting, planned, programs
 from support.kernels import Strides, body_for, kernel_for, needs_triton
 from support.oracles.formats import dtype_of
 
-from tilearray.geometry import loop
 from tilearray.geometry.loop import LayoutCase
+from tilearray_cuda.kernels.schedules import extents
 
 pytestmark = needs_triton
 
@@ -94,14 +95,14 @@ def strided(dtype: str, shape: tuple[int, ...], strides: Strides, seed: int) -> 
 
 
 def test_the_layouts_are_what_they_are_called() -> None:
-    """Each has the case that is written beside it, and there is one for every case and rank."""
+    """Each kernel has the case that is written beside it, and there is one for every case and rank."""
     found = set()
     for name, (case, shape, x, y, out) in LAYOUTS.items():
         target = None if out is None else strided("float32", shape, out, 0)
         call = planned("add", strided("float32", shape, x, 1), strided("float32", shape, y, 2), out=target)
-        assert call.kernel.spec.case == case, name
+        assert call.kernel.schedule.case == case, name
         found.add((case, call.kernel.spec.rank))
-    assert {case for case, _ in found} == {case.value for case in LayoutCase} - {"empty"}
+    assert {case for case, _ in found} == {case.value for case in LayoutCase} - {"empty", "broadcast"} | {"lookup"}
     assert {(case, rank) for case, rank in found if rank > 2} == {
         *(("rows", 3), ("rows", 4), ("tile", 3), ("tile", 4), ("mixed", 3), ("mixed", 4))
     }
@@ -138,7 +139,7 @@ def test_turned(name: str, dtype: str, interpreter: Interpreter) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "complex128"])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_a_condition_is_turned_beside_any_dtype(dtype: str, order: str, interpreter: Interpreter) -> None:
+def test_a_condition_is_transposed_beside_any_dtype(dtype: str, order: str, interpreter: Interpreter) -> None:
     """In whole tiles, and at the edges of both axes: those are masked, and bytes that are turned come in pieces."""
     x, y = (np.array(strided(dtype, (112, 144), (144, 1), seed), order=order) for seed in range(2))
     condition = strided("bool", x.shape, (1, 112), 2)
@@ -149,7 +150,7 @@ def test_a_condition_is_turned_beside_any_dtype(dtype: str, order: str, interpre
 
 
 # shape, strides of x, of y and of the result: small elements whose rows begin anywhere
-SLANTED: dict[str, tuple[tuple[int, ...], Strides, Strides, Strides]] = {
+SKEWED_ROWS: dict[str, tuple[tuple[int, ...], Strides, Strides, Strides]] = {
     "odd": ((255, 381), (381, 1), (1, 255), (381, 1)),
     "every pitch another": ((250, 255), (257, 1), (1, 251), (258, 1)),
     "even, and of whole words": ((251, 254), (254, 1), (1, 252), (256, 1)),
@@ -163,12 +164,12 @@ SLANTED: dict[str, tuple[tuple[int, ...], Strides, Strides, Strides]] = {
 }
 
 
-@pytest.mark.parametrize("name", SLANTED)
-def test_slanted(name: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", SKEWED_ROWS)
+def test_skewed_rows(name: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in large loops; every word that is read has an element, and every element is written once."""
-    monkeypatch.setattr(loop, "LARGE", 1)
-    shape, x_strides, y_strides, out_strides = SLANTED[name]
-    first = list(SLANTED).index(name)
+    monkeypatch.setattr(extents, "LARGE", 1)
+    shape, x_strides, y_strides, out_strides = SKEWED_ROWS[name]
+    first = list(SKEWED_ROWS).index(name)
     for dtype in (("uint8", "bfloat16"), ("float16", "bool"), ("int8", "float16"), ("float8_e4m3fn", "int16"))[
         first % 4
     ]:
@@ -176,7 +177,7 @@ def test_slanted(name: str, interpreter: Interpreter, monkeypatch: pytest.Monkey
         x, y = strided(dtype, shape, x_strides, 1), strided(dtype, shape, y_strides, 2)
         out = strided("bool" if op == "equal" else dtype, shape, out_strides, 0)
         call = planned(op, x, y, out=out, index_bits=64 if name == "odd" else 32)
-        assert call.kernel.spec.slanted
+        assert call.kernel.skewed_rows
         assert call.kernel.source.text.count("load_slanted(") == 2
         assert "store_runs(" in call.kernel.source.text
         for tile in (None, {"ROWS": 32, "COLUMNS": 64}):
@@ -201,19 +202,19 @@ def test_words_of_one_array_are_stored_in_sectors(
     name: str, dtype: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in large loops; nothing else is read, and every element is written once."""
-    monkeypatch.setattr(loop, "LARGE", 1)
+    monkeypatch.setattr(extents, "LARGE", 1)
     shape, strides, out_strides = ONE_TURNED[name]
     x, out = strided(dtype, shape, strides, 1), strided(dtype, shape, out_strides, 0)
     for index_bits in (32, 64):
         call = planned("negative", x, out=out, index_bits=index_bits)
-        assert call.kernel.spec.slanted == 32
+        assert call.kernel.skewed_rows == 32
         assert "load_in_banks(" in call.kernel.source.text
         for tile in (None, {"ROWS": 32, "COLUMNS": 64}, {"ROWS": 64, "COLUMNS": 16}):
             assert interpreter.run(call, tile).tobytes() == np.negative(x).tobytes()
 
 
 # shape, strides of the operand, which is turned, and of the output; where rows begin differs along axes further out
-HANGING: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
+SKEWED_COLUMNS: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
     "columns of two axes": ((516, 3, 48), (1, 516, 1600), (144, 48, 1)),
     "columns of one axis": ((516, 3, 64), (1, 516, 1600), (192, 64, 1)),
     "odd": ((515, 2, 48), (1, 515, 1088), (96, 48, 1)),
@@ -224,26 +225,26 @@ HANGING: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "float64", "complex128"])
-@pytest.mark.parametrize("name", HANGING)
+@pytest.mark.parametrize("name", SKEWED_COLUMNS)
 def test_columns_begin_where_bursts_of_memory_do(
     name: str, dtype: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in huge loops; that they do is said to the compiler, which the interpreter checks. Alone, or beside others."""
-    monkeypatch.setattr(loop, "LARGE", 1)
-    monkeypatch.setattr(loop, "HUGE", 1)
-    shape, strides, out_strides = HANGING[name]
+    monkeypatch.setattr(extents, "LARGE", 1)
+    monkeypatch.setattr(extents, "HUGE", 1)
+    shape, strides, out_strides = SKEWED_COLUMNS[name]
     x, out = strided(dtype, shape, strides, 1), strided(dtype, shape, out_strides, 0)
     for index_bits in (32, 64):
         call = planned("negative", x, out=out, index_bits=index_bits)
         unit = min(64 * x.itemsize, 256)
-        assert call.kernel.spec.hanging == unit
+        assert call.kernel.skewed_columns == unit
         if dtype != "complex128":
             assert f"[{unit}, {unit}]) + slot" in call.kernel.source.text
         for tile in (None, {"ROWS": 32, "COLUMNS": 64}, {"ROWS": 128, "COLUMNS": 16}):
             assert interpreter.run(call, tile).tobytes() == np.negative(x).tobytes()
         y = strided(dtype, shape, (0,) * (len(shape) - 1) + (1,) if name == "pitches" else out_strides, 2)
         call = planned("add", y, x, out=out, index_bits=index_bits)
-        assert call.kernel.spec.hanging == unit * (dtype != "complex128" or not call.kernel.spec.merged)
+        assert call.kernel.skewed_columns == unit * (dtype != "complex128" or not call.kernel.merged)
         for tile in (None, {"ROWS": 128, "COLUMNS": 16}):
             assert interpreter.run(call, tile).tobytes() == (y + x).tobytes()
 
@@ -253,7 +254,7 @@ def test_columns_begin_where_bursts_of_memory_do(
 def test_bytes_are_turned_in_256_rows(
     pitches: tuple[int, int], dtype: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "LARGE", 1)
+    monkeypatch.setattr(extents, "LARGE", 1)
     x, out = strided(dtype, (512, 256), (1, pitches[0]), 1), strided(dtype, (512, 256), (pitches[1], 1), 0)
     for index_bits in (32, 64):
         call = planned("bitwise_invert", x, out=out, index_bits=index_bits)
@@ -285,7 +286,7 @@ APART: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
 @pytest.mark.parametrize("name", MERGED | APART)
 def test_columns_of_two_axes(name: str, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in large loops; bytes have columns of one axis. Dtypes, and whole or small tiles, take turns."""
-    monkeypatch.setattr(loop, "LARGE", 1)
+    monkeypatch.setattr(extents, "LARGE", 1)
     shape, *strides = (MERGED | APART)[name]
     first = list(MERGED | APART).index(name)
     for turn, dtype in enumerate(("float32", "bfloat16", "complex64", "complex128", "uint8"), first):
@@ -293,7 +294,7 @@ def test_columns_of_two_axes(name: str, interpreter: Interpreter, monkeypatch: p
         options = {"out": np.empty(shape, dtype_of(dtype)), "index_bits": 64 if turn % 2 else 32}
         call = planned("add", x, y, **options)
         assert call.kernel.spec.case in ("tile", "mixed")
-        assert call.kernel.spec.merged == (name in MERGED and dtype != "uint8")
+        assert call.kernel.merged == (name in MERGED and dtype != "uint8")
         assert interpreter.run(call, SMALL if turn % 3 else None).tobytes() == (x + y).tobytes()
 
 
@@ -350,7 +351,7 @@ def test_flat_blocks_at_the_end_of_int32(size: int, interpreter: Interpreter) ->
 )
 def test_lookup_at_the_end_of_int32(rows: int, columns: int, interpreter: Interpreter) -> None:
     kernel = kernel_for(body_for("add", ["int8", "int8"]), (rows, columns), [(columns, 1), (0, 1), (1, 0)])
-    assert kernel.spec.case == "lookup"
+    assert kernel.schedule.case == "lookup"
     block, last = kernel.source.tile.columns, programs_of(kernel) - 1
     out, row, column = interpreter.trace(kernel, [last])
     places = range(last * block, rows * columns)

@@ -72,7 +72,7 @@ def check_vectors(kernel: Kernel, arch: int, vectors: int, elements: int, once: 
         read -= Counter({wide: each // wide})
     assert code.accesses("ld", masked=False) == read
     assert code.accesses("st", masked=False) == {wide: each * size // wide}
-    in_masks = min(wide, 4 * size) if kernel.spec.fours else size
+    in_masks = min(wide, 4 * size) if getattr(kernel.schedule, "fours", False) else size
     at_once = code.accesses("st", masked=True)[in_masks] * in_masks // size
     assert at_once in ((each // 8, each) if turned else (each,))  # a short loop may be unrolled
     assert code.accesses("st", masked=True) == {in_masks: at_once * size // in_masks}
@@ -209,7 +209,7 @@ def test_bytes_are_added_four_at_once(name: str) -> None:
 def test_blocks_of_a_misaligned_target_begin_where_its_vectors_do(dtype: str) -> None:
     kernel = flat_kernel("add", dtype, dtype, aligned=(False, True, False))
     code, vectors = compiled(kernel), kernel.source.tile.of_a_thread * ITEMSIZE[dtype] // 16
-    assert kernel.spec.lead == 16 // ITEMSIZE[dtype] - 1
+    assert kernel.schedule.lead == 16 // ITEMSIZE[dtype] - 1
     assert code.accesses("st", masked=False) == {16: vectors}
     assert code.accesses("ld", masked=False) == {16: 2 * 2 * vectors}
 
@@ -232,8 +232,8 @@ def test_small_elements_of_odd_pitches_are_turned_in_words(dtype: str) -> None:
     name, size = "bitwise_or" if dtype == "bool" else "add", ITEMSIZE[dtype]
     kernel = kernel_for(body_for(name, [dtype] * 2), (2047, 2049), [(2049, 1), (2049, 1), (1, 2047)])
     code, words = compiled(kernel), kernel.source.tile.of_a_thread * size // 4
-    assert kernel.spec.slanted
-    assert kernel.spec.lead == 4 // size - 1
+    assert kernel.skewed_rows
+    assert kernel.schedule.lead == 4 // size - 1
     assert code.accesses("ld", masked=False) == {4: words * 5 // 4 + words}
     assert code.accesses("ld", masked=True)[4] == words * 5 // 4 + words
     assert code.accesses("st", masked=False) == {4: words}
@@ -246,7 +246,7 @@ def test_words_of_one_turned_array_are_stored_in_sectors(dtype: str, pitch: int)
     """They pass through shared memory once, each by itself, if at the edges at all, and are stored in vectors."""
     kernel = kernel_for(body_for("add", [dtype, 1]), (pitch, 2049), [(pitch + 4, 1), (1, pitch)])
     code, each, pieces = compiled(kernel), kernel.source.tile.of_a_thread, kernel.source.tile.of_a_thread // 8
-    assert (kernel.spec.slanted, kernel.spec.lead, kernel.spec.overlap) == (32, 7, 8)
+    assert (kernel.skewed_rows, kernel.schedule.lead, kernel.schedule.overlap) == (32, 7, 8)
     assert code.accesses("ld", masked=False) == {4: each}
     assert sum(code.accesses("st", masked=kind)[16] for kind in (False, True)) == each // 4
     assert each <= code.count(r"st\.shared\S*32") == code.count(r"ld\.shared\S*32") <= each + pieces
@@ -260,14 +260,14 @@ def test_columns_that_begin_where_bursts_do_are_read_and_stored_in_vectors(dtype
     kernel = kernel_for(body_for("identity", [dtype]), (900, 400, columns), strides)
     code, size = compiled(kernel), ITEMSIZE[dtype]
     vectors = kernel.source.tile.of_a_thread * size // 16
-    assert (kernel.spec.merged, kernel.spec.hanging) == (columns == 800, min(64 * size, 256))
+    assert (kernel.merged, kernel.skewed_columns) == (columns == 800, min(64 * size, 256))
     assert code.accesses("ld", masked=False) == code.accesses("st", masked=False) == {16: vectors}
     edge = min(4 * size, 16)
     assert code.accesses("ld", masked=True) == {edge: vectors * 16 // edge}
     assert {*code.accesses("st", masked=True)} <= {edge, 16}
     if columns == 800 and dtype != "complex128":
         both = kernel_for(body_for("add", [dtype] * 2), (900, 400, columns), [strides[0], *strides])
-        assert both.spec.hanging == kernel.spec.hanging
+        assert both.skewed_columns == kernel.skewed_columns
         vectors_of_both = both.source.tile.of_a_thread * size // 16
         assert compiled(both).accesses("ld", masked=False) == {16: 2 * vectors_of_both}
         assert compiled(both).accesses("st", masked=False) == {16: vectors_of_both}
@@ -278,16 +278,16 @@ def test_columns_that_begin_where_bursts_do_are_read_and_stored_in_vectors(dtype
 def test_columns_begin_where_bursts_do_only_if_rows_do_not() -> None:
     """256 bytes are 32 float64, and 16 complex128; and the tiles of others are as they were."""
     dense = (320_000, 800, 1)
-    for rows, hanging in ((900, (128, 256, 256, 256)), (912, (128, 256, 256, 0)), (928, (128, 256, 0, 0))):
-        for dtype, unit in zip(("float16", "float32", "float64", "complex128"), hanging, strict=True):
+    for rows, units in ((900, (128, 256, 256, 256)), (912, (128, 256, 256, 0)), (928, (128, 256, 0, 0))):
+        for dtype, unit in zip(("float16", "float32", "float64", "complex128"), units, strict=True):
             kernel = kernel_for(body_for("identity", [dtype]), (rows, 400, 800), [dense, (1, rows, 400 * rows)])
-            assert kernel.spec.hanging == unit, (rows, dtype)
+            assert kernel.skewed_columns == unit, (rows, dtype)
     for rows in (516, 592, 624):
         strides = [dense, (1, rows, 400 * rows)]
         kernels = [kernel_for(body_for("identity", ["uint8"]), (rows, 400, 800), strides)]
         kernels.append(kernel_for(body_for("identity", ["float16"]), (rows, 400, 800), strides, aligned=False))
         for kernel in kernels:
-            assert kernel.spec.hanging == 0
+            assert kernel.skewed_columns == 0
             assert kernel.source.tile.rows <= 128
     half = [
         kernel_for(body_for(name, ["float16"]), (900, 400, 800), [dense, (1, 900, 360_000)])
@@ -352,8 +352,8 @@ def test_int32_indices_are_never_divided_in_64_bits(name: str) -> None:
     assert not code.count(r"(div|rem)\.[su]64")
     tile = kernel.source.tile
     elements = tile.of_a_thread if name == "narrow row" else 0
-    vectors = tile.of_a_thread // 4 if kernel.spec.merged else 0
-    divisions = elements or vectors + {"flat": 0, "strided": 0, "lookup": 1}.get(kernel.spec.case, kernel.spec.rank)
+    vectors = tile.of_a_thread // 4 if kernel.merged else 0
+    divisions = elements or vectors + {"flat": 0, "strided": 0, "lookup": 1}.get(kernel.schedule.case, kernel.spec.rank)
     assert code.count(r"(div|rem)\.[su]32") <= divisions
 
 

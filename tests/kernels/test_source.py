@@ -27,10 +27,12 @@ from support.raw_kernels import rounding_sources
 from tilearray import ops
 from tilearray.errors import TileArrayError
 from tilearray.functions.indexing.gather import gathering
-from tilearray.geometry.loop import NARROW, layout_class, make_loop
+from tilearray.geometry.loop import make_loop
 from tilearray_cuda.kernels.casts import UnsupportedCastError
-from tilearray_cuda.kernels.schedules.tile_sizes import tile_of
-from tilearray_cuda.kernels.source import DEVICE_FILES, _device_functions, generate, open_strides
+from tilearray_cuda.kernels.schedules.choose import loop_class
+from tilearray_cuda.kernels.schedules.extents import NARROW
+from tilearray_cuda.kernels.schedules.lookup import Lookup
+from tilearray_cuda.kernels.source import DEVICE_FILES, _device_functions, generate
 from tilearray_cuda.kernels.spec import make_spec
 
 # --- what a reader sees ---------------------------------------------------------------------------------------------
@@ -211,7 +213,7 @@ def test_rows_of_aligned_tiles_of_8_and_16_bytes_are_taken_in_turn() -> None:
 def test_device_functions_are_read_whole() -> None:
     found: dict[str, str | None] = {}
     for name in DEVICE_FILES:
-        text = (files("tilearray_cuda") / name).read_text()
+        text = (files("tilearray_cuda.kernels.library") / name).read_text()
         functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
         found |= {node.name: ast.get_source_segment(text, node) for node in functions}
     assert _device_functions() == found
@@ -241,6 +243,7 @@ def test_generating_needs_no_triton_no_numpy_and_no_tilearray() -> None:
     code = f"""
 import json, sys
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
+from tilearray_cuda.kernels.schedules.tile import TileFacts
 from tilearray_cuda.kernels.source import generate
 spec = {kernel.spec!r}
 first, second = generate(spec, 90), generate(spec, 90)
@@ -278,8 +281,8 @@ def test_shapes_make_no_sources() -> None:
             step *= shape[axis] + rng.choice([0, 0, 16])
         dense = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
         loop = make_loop(shape, [tuple(dense), tuple(dense), tuple(strides)])
-        classes.add(layout_class(loop))
-        texts.add(generate(make_spec(body, layout_class(loop), (True,) * 3), 90).text)
+        classes.add(loop_class(loop))
+        texts.add(generate(make_spec(body, loop_class(loop), (True,) * 3), 90).text)
     assert len(texts) < 200
     assert len(texts) < len(classes) < 280
 
@@ -321,7 +324,7 @@ def test_the_text_says_all_that_the_compiler_is_told() -> None:
 
 def check_claims(kernel: Kernel) -> int:
     """Arguments that are said to be multiples of something are. Returns how many were said to be."""
-    values = {name: kernel.loop.strides[position][axis] for name, position, axis in open_strides(kernel.spec)}
+    values = {name: kernel.loop.strides[position][axis] for name, position, axis in kernel.schedule.open_strides()}
     values |= {f"n{axis}": extent for axis, extent in enumerate(kernel.loop.shape)}
     claimed = [argument for argument in kernel.source.arguments if argument.divisor > 1 and argument.name in values]
     for name, _, divisor in claimed:
@@ -351,7 +354,7 @@ def test_pitches_of_16_are_said_to_be() -> None:
     assert check_claims(kernel_for(body, (64, 64, 64), [(4096, 64, 1), (1, 64, 4096), (64, 1, 4096)])) > 0
     turned, copy = (1, 901, 360_448), body_for("identity", ["float32"])
     copies = [kernel_for(copy, (901, 400, n), [(400 * n, n, 1), turned]) for n in (800, 768)]
-    assert [kernel.spec.hanging for kernel in copies] == [256, 256]
+    assert [kernel.skewed_columns for kernel in copies] == [256, 256]
     assert [check_claims(kernel) for kernel in copies] == [3, 2], "the result's pitches, and columns of two axes"
 
 
@@ -361,8 +364,9 @@ def test_a_block_is_no_longer_than_a_row_that_is_not_narrow() -> None:
         for arch in (80, 90, 100, 120):
             strides = [(NARROW, 1), (NARROW, 1), (0, 1)]
             kernel = kernel_for(body_for("add", [dtype, dtype]), (100, NARROW), strides, arch=arch)
-            assert kernel.spec.fits == (NARROW,)
-            assert tile_of(kernel.spec, arch).columns <= NARROW
+            assert isinstance(kernel.schedule, Lookup)
+            assert kernel.schedule.longest == NARROW
+            assert kernel.source.tile.columns <= NARROW
 
 
 # --- what is not there ----------------------------------------------------------------------------------------------

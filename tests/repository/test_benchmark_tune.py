@@ -11,23 +11,23 @@ pytestmark = needs_triton
 pytest.importorskip("cuda.bindings")
 
 from benchmarks import tune  # noqa: E402 - needs cuda-python
-from tilearray_cuda.kernels.schedules.tile_sizes import Tile  # noqa: E402
+from tilearray_cuda.kernels.schedules.schedule import Tile  # noqa: E402
 
 
 def given() -> tune.Operation:
     """A sum over arrays that have addresses only."""
     kernel = kernel_for(body_for("add", ["float32", "float32"]), (4096,), [(1,)] * 3)
     array = SimpleNamespace(nbytes=4 * 4096, _buffer=SimpleNamespace(nbytes=4 * 4096, pointer=1 << 20), _offset=0)
-    return tune.Operation((array, array, array), kernel.loop, kernel.spec)
+    return tune.Operation((array, array, array), kernel.loop, kernel.schedule)
 
 
 def test_a_source_has_the_tile_that_is_tried():
-    spec = given().spec
-    assert tune.source_with(spec, Tile(1, 256, 2), 90).tile == Tile(1, 256, 2)
-    assert (
-        tune.source_with(spec, None, 90).tile
-        == kernel_for(body_for("add", ["float32", "float32"]), (4096,), [(1,)] * 3).source.tile
-    )
+    schedule = given().schedule
+    tried = tune.source_of(tune.with_tile(schedule, Tile(1, 256, 2)))
+    assert (tried.tile, tried.constants) == (Tile(1, 256, 2), (("BLOCK", 256),))
+    assert tune.with_tile(schedule, Tile(1, 256, 2)).programs() == "-(-(n0 + 0) // 256)"
+    as_it_is = kernel_for(body_for("add", ["float32", "float32"]), (4096,), [(1,)] * 3).source
+    assert tune.source_of(tune.with_tile(schedule, None)) == as_it_is
 
 
 def test_a_candidate_is_bound_and_timed(monkeypatch):
@@ -36,8 +36,8 @@ def test_a_candidate_is_bound_and_timed(monkeypatch):
     function = SimpleNamespace(**given_by_the_driver, threads=64, shared=0)
     monkeypatch.setattr(tune.launch, "load_function", lambda device, cubin: function)
     monkeypatch.setattr(tune, "seconds", lambda call: bound.append(call) or 0.5)
-    source = tune.source_with(given().spec, Tile(1, 256, 2), 90)
-    assert tune.timed(None, given(), source, None) == 3 * 4 * 4096 / 0.5
+    schedule = tune.with_tile(given().schedule, Tile(1, 256, 2))
+    assert tune.timed(None, given(), schedule, None) == 3 * 4 * 4096 / 0.5
     assert callable(bound[0])
 
 
@@ -46,7 +46,7 @@ def test_a_tile_that_the_device_refuses_has_no_rate(monkeypatch):
         raise RuntimeError("too much shared memory")
 
     monkeypatch.setattr(tune.launch, "load_function", refuse)
-    assert tune.timed(None, given(), tune.source_with(given().spec, None, 90), None) == 0.0
+    assert tune.timed(None, given(), given().schedule, None) == 0.0
 
 
 def test_every_case_is_a_sum_of_views_or_a_copy_of_one():

@@ -16,11 +16,16 @@ from support.oracles.rules import RULES
 from tilearray import ops
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import expression_of
-from tilearray.geometry.loop import Loop, layout_class, make_loop
+from tilearray.geometry.loop import Loop, make_loop
 from tilearray.ops import moves
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.systems import SEMANTICS
-from tilearray_cuda.kernels.source import Source, generate
+from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
+from tilearray_cuda.kernels.schedules.schedule import Schedule
+from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
+from tilearray_cuda.kernels.schedules.skewed_rows import SkewedRows
+from tilearray_cuda.kernels.schedules.tiled import Tiled
+from tilearray_cuda.kernels.source import Source, source_of
 from tilearray_cuda.kernels.spec import KernelSpec, make_spec
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is made for Linux only")
@@ -34,9 +39,29 @@ Strides = tuple[int, ...]
 class Kernel(NamedTuple):
     """A kernel, and the loop that it is run over."""
 
-    spec: KernelSpec
+    schedule: Schedule
     source: Source
     loop: Loop
+
+    @property
+    def spec(self) -> KernelSpec:
+        """The spec as its schedule sees it."""
+        return self.schedule.spec
+
+    @property
+    def skewed_rows(self) -> int:
+        """Bytes of the units at which the rows of tiles begin; 0 if they are not skewed."""
+        return self.schedule.unit if isinstance(self.schedule, SkewedRows) else 0
+
+    @property
+    def skewed_columns(self) -> int:
+        """Bytes of the units at which the columns of tiles begin; 0 if they are not skewed."""
+        return self.schedule.unit if isinstance(self.schedule, SkewedColumns) else 0
+
+    @property
+    def merged(self) -> bool:
+        """Whether the columns of tiles are two axes."""
+        return isinstance(self.schedule, Tiled) and self.schedule.merged
 
 
 def body_for(
@@ -68,8 +93,8 @@ def kernel_for(
     if index_bits is not None:
         loop = loop._replace(index_bits=index_bits)
     alignment = (aligned,) * len(strides) if isinstance(aligned, bool) else aligned
-    spec = make_spec(body, layout_class(loop), alignment)
-    return Kernel(spec, generate(spec, arch), loop)
+    schedule = schedule_of(make_spec(body, loop_class(loop), alignment), arch)
+    return Kernel(schedule, source_of(schedule), loop)
 
 
 def flat_kernel(name: str, *operands: str | Number, out: str | None = None, **options: Any) -> Kernel:

@@ -17,7 +17,7 @@ from tilearray.errors import OperandError
 from tilearray.ops import PUBLIC
 from tilearray.ops.variants import variant
 from tilearray_cuda.kernels.casts import MODES, UnsupportedCastError, cast_text
-from tilearray_cuda.kernels.schedules.tile_sizes import Tile
+from tilearray_cuda.kernels.schedules.schedule import Tile
 from tilearray_cuda.kernels.source import Argument, Source, _helpers
 from tilearray_cuda.kernels.storage import STORAGE
 

@@ -14,7 +14,7 @@ from tilearray.commands.cache import warm
 from tilearray.engine.devices import Device
 from tilearray.engine.signature import signature_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import LayoutClass, class_key
+from tilearray_cuda.kernels.schedules import choose
 
 _numbers = itertools.count()
 
@@ -30,9 +30,6 @@ class Gpu:
     call_writer = index_errors = indexing = None
     on_host, approximates = False, True
 
-    def loop_class(self, loop: Any) -> Any:
-        return class_key(loop)
-
     def own_stream(self, stream: int) -> int:
         return stream
 
@@ -43,10 +40,13 @@ class Gpu:
     def from_numpy(self, array: np.ndarray, *, copy: bool, stream: object = None) -> tuple[Memory, int]:
         return self.allocate(array.nbytes, 0), 0
 
-    def compile(self, expression: Any, loop_class: Any, aligned: Any) -> Any:
+    loop_class = staticmethod(choose.loop_class)
+    facts_of_matrix = staticmethod(choose.facts_of_matrix)
+
+    def compile(self, *request: Any) -> Any:
         from tilearray_cuda import kernel
 
-        return kernel.compile_kernel(self, expression, LayoutClass(*loop_class), aligned)
+        return kernel.compile_kernel(self, *request)
 
     def bind(self, kernel: Any, loop: Any) -> Callable[..., None]:
         return lambda stream, *operands: None

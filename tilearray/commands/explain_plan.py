@@ -10,7 +10,7 @@ dtypes  x0: uint8, x1: float32
 body    out0: float32 = add(float32(x0), x1)
 result  float32 of shape (640, 480), strides (1, 640), on cpu
 loop    480 x 640: out0 (640, 1), x0 (640, 1), x1 (1, 0)
-class   lookup, 2 axes, int32 indices
+class   broadcast, 2 axes, int32 indices
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tilearray.engine.caches import PLANS, leaves
 from tilearray.engine.context import STATE
 from tilearray.engine.expression import Expression
 from tilearray.engine.plan import ALIGNED, Plan
-from tilearray.geometry.loop import LayoutCase, layout_class
+from tilearray.geometry.loop import LayoutCase
 
 ARCHITECTURE = 90
 
@@ -39,7 +39,7 @@ def planned(compute: Callable[[], Any]) -> tuple[Any, list[Plan]]:
 
 
 def stages(plan: Plan) -> list[str]:
-    """Return one line for each stage: dtypes, expression, result, the collapsed loop and its layout class."""
+    """Return a line for each stage: dtypes, what is computed, the result, the collapsed loop and its case."""
     body, loop, target = plan.expression, plan.loop, plan.signature
     arrays = [name for name, (kind, _) in zip(_inputs(body), body.inputs) if kind == "array"]
     strides = [f"{name} {given}" for name, given in zip(["out0", *arrays], loop.strides)]
@@ -75,8 +75,9 @@ def kernel_source(plan: Plan) -> str:
     generate = importlib.import_module("tilearray_cuda.kernels.source").generate
     make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec
     if plan.loop.case is LayoutCase.EMPTY:
-        return "# no elements, so no launch\n"
-    spec = make_spec(plan.expression, layout_class(plan.loop), ALIGNED[: len(plan.loop.strides)])
+        return "# no elements: nothing is launched\n"
+    loop_class = importlib.import_module("tilearray_cuda.kernels.schedules.choose").loop_class
+    spec = make_spec(plan.expression, loop_class(plan.loop), ALIGNED[: len(plan.loop.strides)])
     return generate(spec, architecture_of(plan)).text
 
 

@@ -113,6 +113,14 @@ class Backend(Protocol):
         """Return all facts of a loop that a kernel's code may depend on. There are finitely many."""
         ...
 
+    def facts_of_matrix(self, size: int, columns: int, outer: int, inner: int, /) -> int:
+        """Return all that `loop_class` finds in one array of a small loop over a matrix, beside the loop's case.
+
+        A number from 0 to 63, or -1 if such loops must be planned. `outer` and `inner` are the array's strides, not
+        negative; the result is in C order.
+        """
+        ...
+
     def compile(self, expression: Expression, loop_class: Any, aligned: tuple[bool, ...], /) -> Kernel:
         """Return the kernel of an expression for every loop of one class."""
         ...

@@ -1,10 +1,10 @@
 """Operands -> a frozen Plan: everything about a call that does not depend on addresses or values.
 
-A plan joins the two halves of a call that are decided apart: the `Expression` (dtypes only) and the `Loop` (geometry only).
-A kernel serves every loop of its layout class, so a shape that was never seen costs planning, not compilation::
+A plan joins the two halves of a call that are decided apart: the `Expression` (dtypes only) and the `Loop` (geometry
+only). A kernel serves every loop of its class, so a shape that was never seen costs planning, not compilation::
 
-    shapes, strides -> broadcast -> result layout -> collapsed loop -> layout class ─┐
-    dtypes, scalars -> result_type -> expression ──────────────────────────────────────────┴-> kernel -> bound to the loop
+    shapes, strides -> broadcast -> result layout -> collapsed loop -> loop class ─┐
+    dtypes, scalars -> result_type -> expression ──────────────────────────────────┴-> kernel -> bound to the loop
 
 A `Recipe` keeps what the lower line has found, for all operands of the same kinds, and the kernels of the patterns that
 it has met: most shapes never seen have the pattern of another one, and are bound to its kernel at once.
@@ -72,6 +72,8 @@ class Recipe:
     ----------
     operation, expression, device
         What is computed, and where.
+    facts_of_matrix : callable
+        The backend's, for patterns.
     rule : Rule
         What the calls check.
     result : Traits
@@ -80,7 +82,7 @@ class Recipe:
         For a pattern of the operands' layouts the case of its loops, their kernel, and what makes calls of it.
     """
 
-    __slots__ = ("device", "expression", "known", "operation", "result", "rule")
+    __slots__ = ("device", "expression", "facts_of_matrix", "known", "operation", "result", "rule")
 
     def __init__(
         self, operation: Operation, expression: Expression, device: Device, result: Traits, careful: Careful
@@ -88,13 +90,14 @@ class Recipe:
         self.operation = operation
         self.expression = expression
         self.device = device
+        self.facts_of_matrix = device.backend.facts_of_matrix
         self.rule = rule_of(operation, expression, careful)
         self.result = result
         self.known: dict[int, tuple[LayoutCase, Any, BindNew]] = {}
 
     def plan_new(self, keys: Sequence[Key], layouts: list[Layout]) -> Plan:
         """Plan a call that makes a new array: from its pattern, if that is known."""
-        found = pattern_of(layouts)
+        found = pattern_of(layouts, self.facts_of_matrix)
         if found is None:
             return self.plan(keys, layouts, None)
         pattern, shape, strides, written = found

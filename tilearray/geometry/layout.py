@@ -41,6 +41,8 @@ __all__ = [
 
 Ints = tuple[int, ...]
 
+_NO_PATTERN = (None, 0)
+
 
 class Layout:
     """Shape and strides of a view.
@@ -60,9 +62,9 @@ class Layout:
     contiguous : bool
         Whether the elements are in C order without gaps. Axes of size 1 do not matter; size 0 counts as contiguous.
     canonical : bool
-        Whether the strides are `dense_strides` of the shape, also along axes of size 1.
-    pattern : int
-        The facts that `tilearray.geometry.fast_path` stores about the layout; 0 until it computes them.
+        Whether the strides are `dense_strides` of the shape, those of axes of size 1 as well.
+    pattern : (object, int)
+        For which backend `tilearray.geometry.fast_path` gave it a number, and the number; None and 0 before.
 
     Examples
     --------
@@ -78,7 +80,7 @@ class Layout:
     high: Final[int]
     contiguous: Final[bool]
     canonical: Final[bool]
-    pattern: int
+    pattern: tuple[Any, int]
 
     __slots__ = ("_overlaps", "canonical", "contiguous", "high", "low", "ndim", "pattern", "shape", "size", "strides")
 
@@ -92,7 +94,7 @@ class Layout:
         self.high = high
         self.contiguous = contiguous
         self.canonical = canonical
-        self.pattern = 0
+        self.pattern = _NO_PATTERN
         self._overlaps: bool | None = None
 
     @classmethod

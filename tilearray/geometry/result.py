@@ -85,7 +85,7 @@ def _operand_in_c_order(shape: Ints, layouts: Sequence[Layout]) -> Layout | None
 
 
 def _small(written: Layout, operands: Sequence[Layout]) -> bool:
-    """Whether no offset within the result or an operand needs 64 bits."""
+    """Whether 32 bits hold every offset within the result and the operands."""
     if written.size >= INT32_END or written.high - written.low >= INT32_END:
         return False
     for layout in operands:  # noqa: SIM110 - half the time of all(...)

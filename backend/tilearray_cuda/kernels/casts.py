@@ -1,7 +1,7 @@
 """The text of a cast between two dtypes in registers: one rounding from the exact value, as on the host.
 
-A rounding in a direction may be done in steps, for what is rounded twice in it is rounded once. To the nearest it may
-not: what has more bits than float32 is rounded to odd on its way, which no narrower float mistakes for a tie.
+A directed rounding may take several steps: two roundings in one direction equal one. A rounding to nearest may not. So
+a value with more bits than float32 is first rounded to odd, which no narrower float mistakes for a tie.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import NamedTuple
 from tilearray_cuda.kernels.storage import BITS, STORAGE, Bits
 
 Value = tuple[str, ...]
-"""What names a value in registers: one expression, or two for the parts of a complex one."""
+"""The names of a value in registers: one expression, or two for the parts of a complex one."""
 
 DIRECTED = {"rz": "rz", "rm": "rd", "rp": "ru"}
-"""Roundings in a direction, and libdevice's names of them."""
+"""Directed roundings, and libdevice's names of them."""
 MODES = ("rn", *DIRECTED, "ra")
 NARROW: dict[str, Bits] = {
     "float16": Bits(10, 15, 0x7BFF, 0x7C00, 0x7E00, 0x7C00),
@@ -25,11 +25,11 @@ LARGEST = {"float32": 2.0**128 - 2.0**104, "float64": 2.0**1023 * (2 - 2.0**-52)
 
 
 class UnsupportedCastError(TypeError):
-    """A conversion that kernels do not have (yet)."""
+    """A conversion that kernels lack."""
 
 
 class Rounding(NamedTuple):
-    """How a value is fitted into a dtype that does not hold it."""
+    """How a value becomes one of a dtype that does not hold it."""
 
     mode: str = "rn"
     saturate: bool = False
@@ -45,15 +45,15 @@ def cast_text(value: Value, source: str, target: str, mode: str = "rn", saturate
     source, target : str
         The names of dtypes.
     mode : {"rn", "rz", "rm", "rp", "ra", "rzi"}
-        How a float is rounded to: to nearest even, toward zero, down, up, to nearest with ties away from zero. An
-        integer is rounded to toward zero alone, which "rn", "rz" and "rzi" all mean.
+        The rounding of a float target: to nearest even, toward zero, down, up, to nearest with ties away from zero.
+        An integer target is always rounded toward zero; "rn", "rz" and "rzi" all mean this.
     saturate : bool
-        Whether a float becomes at most the largest finite one of `target`, and an integer the nearest one it has.
+        Whether a value beyond the range of `target` becomes its largest finite float, or its nearest integer.
 
     Raises
     ------
     UnsupportedCastError
-        If kernels do not have the conversion, or not in this mode.
+        If kernels lack the conversion, or this mode of it.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _clamped_integer(value: str, source: str, target: str) -> str:
 
 
 def _to_wide(value: str, source: str, target: str, how: Rounding) -> str:
-    """float32 or float64. Only float64 and integers are rounded, and only floats may lie beyond the largest one."""
+    """Return a float32 or float64. Only float64 and integers are rounded; only floats may exceed the largest one."""
     register, kind, itemsize = STORAGE[target].register, STORAGE[source].kind, STORAGE[source].itemsize
     clamps = how.saturate and kind == "float"
     if source == target:
@@ -167,7 +167,7 @@ def _double_to_float(value: str, how: Rounding) -> str:
 
 
 def _to_narrow(value: str, target: str, how: Rounding) -> str:
-    """A float narrower than float32, of a float32 that is exact or rounded to odd."""
+    """Return a float narrower than float32, from a float32 that is exact or rounded to odd."""
     encodes, register = STORAGE[target].kind == "bits", STORAGE[target].register
     mantissa, bias, largest, beyond, nan, _ = _format(target)
     if how.saturate:
@@ -191,7 +191,7 @@ def _clamped(value: str, target: str) -> str:
 
 
 def _to_float32(value: str, source: str) -> str:
-    """float32 of a value that is rounded further: exact where float32 holds it, else rounded to odd."""
+    """Return float32 of a value that is rounded further: exact if float32 holds it, else rounded to odd."""
     kind, itemsize = STORAGE[source].kind, STORAGE[source].itemsize
     if source == "float32":
         return value

@@ -1,7 +1,7 @@
 """How the library's dtypes live in a kernel: in memory, in registers, and as arguments.
 
-Floats of 8 bits and narrower are bytes to a kernel: they are moved as they are, and converted in integer arithmetic,
-the same on every architecture. A bool is a byte in memory and a bit in registers. A complex64 is one 64-bit word in
+Floats of at most 8 bits are bytes to a kernel: it moves them unchanged, and converts them in integer arithmetic, which
+is the same on every architecture. A bool is a byte in memory and a bit in registers. A complex64 is one 64-bit word in
 memory, a complex128 two float64, and both are pairs of floats in registers.
 """
 
@@ -64,7 +64,7 @@ class Bits(NamedTuple):
     largest: int
     beyond: int
     nan: int
-    infinity: int  # 0xFF, which no magnitude is: none
+    infinity: int  # 0xFF if there is none: no magnitude equals it
 
 
 BITS: dict[str, Bits] = {

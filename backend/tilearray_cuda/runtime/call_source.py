@@ -1,20 +1,20 @@
-"""Launches written out: what is left of an operation once its plan is known, as one Python function.
+"""Launches written out: the work that remains for an operation with a known plan, as one Python function.
 
-A function that takes any operands would spend as much time on loops over them as the driver does on the launch. So the
-text of a launch is written for its operands, as `collections.namedtuple` does for its fields, and compiled once for
+A function that takes any operands would spend as much time on loops over them as the driver spends on the launch. So
+the text of a launch is written for its operands, as `collections.namedtuple` does for its fields, and compiled once for
 every combination of their kinds. There are three forms:
 
 ========  ============================================  ========================================================
 form      called with                                   does
 ========  ============================================  ========================================================
-launch    ``stream, buffer, offset, number, 0, ...``    launches; the caller has made sure that it may
+launch    ``stream, buffer, offset, number, 0, ...``    launches; the caller has checked that it may
 new       ``stream, x, number, ...``                    allocates, launches, and returns the new array
-into      ``stream, out, x, number, ...``               launches and returns `out`, unless `out` may not be written
-                                                        or shares memory with an operand: then goes the whole way
+into      ``stream, out, x, number, ...``               launches and returns `out`; calls `rule.whole` if `out` may
+                                                        not be written or shares memory with an operand
 ========  ============================================  ========================================================
 
-An array is what has the attributes ``_buffer``, ``_offset`` (in bytes) and ``_signature``; a new one gets the class of
-the first operand. In the text, ``x0`` is the first operand (the output, but for the form "new"), ``b0`` its buffer and
+An array has the attributes ``_buffer``, ``_offset`` (in bytes) and ``_signature``; a new one gets the class of the
+first operand. In the text, ``x0`` is the first operand (the output, except in the form "new"), ``b0`` its buffer and
 ``p0`` its address.
 """
 
@@ -31,7 +31,7 @@ from tilearray_cuda.runtime.launch import MOST_PROGRAMS, Arguments
 from tilearray_cuda.runtime.memory.buffers import Buffer, block_size
 
 Converter = Callable[[Any], tuple[Any, ...]]
-"""What turns a number into the values that are packed for it."""
+"""A function that turns a number into the values that are packed for it."""
 
 _TEXT = """\
 def bind(arguments, converters, rule, fixed_by, unshifted):
@@ -106,15 +106,15 @@ def bind_operands(
     Parameters
     ----------
     arguments : Arguments
-        Of the kernel; the formats are "P" for a buffer, and those of the converter's values for a number.
+        The kernel's. The format of a buffer is "P"; a number has the formats of its converter's values.
     fixed : bytes
-        What `Arguments.fix` packed for the loop.
+        The values that `Arguments.fix` packed for the loop.
     shifts : sequence of int or None
-        Bytes from a buffer's offset to where the loop begins; None for a number.
+        Bytes from a buffer's offset to the start of the loop; None for a number.
     converters : sequence of callable or None
-        What turns a number into the values that are packed; None for a buffer.
+        The functions that turn numbers into packed values; None for a buffer.
     outputs : int
-        How many operands are written; they come first.
+        The number of operands that are written; they come first.
     """
     kinds = tuple(["number" if shift is None else "shifted" if shift else "array" for shift in shifts])
     return written_out("launch", kinds, outputs)(arguments, converters, None, lambda _: fixed, shifts)(None)
@@ -122,26 +122,27 @@ def bind_operands(
 
 @functools.cache
 def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable[..., Any]:
-    """Return what binds a kernel, and then its loops, to operands of these kinds.
+    """Return the function that binds a kernel, and then its loops, to operands of these kinds.
 
     Parameters
     ----------
     form : str
         "launch", "new" or "into", as above.
     kinds : tuple of str
-        Of each operand, the output first: "array", "shifted" (an array whose loop does not begin at its first
-        element), "integer" or "float" (a number that is packed as it is if it is of that class), or "number". Of an
-        array beside a target, "array same" says that it has the same elements if it begins where the target does.
+        The kind of each operand, the output first: "array", "shifted" (an array whose loop does not begin at its first
+        element), "integer" or "float" (a number that is packed as it is if it has that class), or "number". With a
+        target, "array same" is an array that has the target's elements if both begin at one place.
     outputs : int
-        How many operands are written; they come first.
+        The number of operands that are written; they come first.
 
     Returns
     -------
     callable
-        ``bind(arguments, converters, rule, fixed_by, unshifted)``: the kernel's `launch.Arguments`, what turns numbers
-        into the values that are packed, the body's `tilearray.engine.call.Rule`, and what packs all that a loop fixes. It
-        returns ``bind_loop(loop, signature, shifts=unshifted, gaps=())``: the signature of a new result, for each
-        operand the bytes to where the loop begins, and when operands share memory.
+        ``bind(arguments, converters, rule, fixed_by, unshifted)`` takes the kernel's `launch.Arguments`, the functions
+        that turn numbers into packed values, the `tilearray.engine.call.Rule` of the expression, and the function that
+        packs everything that a loop fixes. It returns ``bind_loop(loop, signature, shifts=unshifted, gaps=())``, which
+        takes the signature of a new result, for each operand the bytes to the start of the loop, and the distances at
+        which operands share memory.
     """
     arrays = [i for i, kind in enumerate(kinds) if kind.startswith(("array", "shifted"))]
     read = arrays if form == "launch" else arrays[1:]
@@ -198,7 +199,7 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
 
 
 _FIXED = """\
-def bind(pack, block, fix, rows, columns, lead, rise):
+def bind(pack, block, fix):
     def fixed(loop):
         ({extents},), strides, _, _, _ = loop
         programs = {programs}
@@ -212,9 +213,9 @@ def bind(pack, block, fix, rows, columns, lead, rise):
 
 @functools.cache
 def fixed_written_out(
-    rank: int, strides: tuple[tuple[int, int], ...], flat: bool, merged: bool
+    rank: int, strides: tuple[tuple[int, int], ...], programs: str
 ) -> Callable[..., Callable[[Any], bytes]]:
-    """Return what binds a kernel to a function of a loop: it packs what the loop fixes, as `Arguments.fix` does.
+    """Return the function that binds a kernel to a packer of a loop's extents, strides and number of programs.
 
     Parameters
     ----------
@@ -222,21 +223,15 @@ def fixed_written_out(
         The number of extents.
     strides : tuple of (int, int)
         The strides that are arguments, as positions in ``loop.strides``.
-    flat, merged : bool
-        Whether a program has a run of elements, whatever their axes, and whether a tile's columns are of two axes.
+    programs : str
+        The number of programs, as an expression of the extents ``n0, n1, ...``.
 
     Returns
     -------
     callable
-        ``bind(pack, block, fix, rows, columns, lead, rise)``: the three of `launch.Arguments`, what a program has, and
-        how many columns and rows too early the first one may begin.
+        ``bind(pack, block, fix)`` takes those of `launch.Arguments`.
     """
     extents = [f"n{axis}" for axis in range(rank)]
-    if flat:
-        programs = f"-(-({' * '.join(extents)} + lead) // columns)"
-    else:
-        *outer, down, along = [*extents[:-3], extents[-2], f"({extents[-3]} * {extents[-1]})"] if merged else extents
-        programs = " * ".join([*outer, f"-(-({down} + rise) // rows)", f"-(-({along} + lead) // columns)"])
     constants = [*extents, *[f"strides[{position}][{axis}]" for position, axis in strides]]
     text = _FIXED.format(
         extents=", ".join(extents), programs=programs, most=MOST_PROGRAMS, constants=", ".join(constants)
@@ -247,10 +242,10 @@ def fixed_written_out(
 
 
 def _packed(form: str, i: int, kind: str) -> str:
-    """The values of an operand in its launch's frame."""
+    """Return the text of an operand's values in its launch's frame."""
     if kind == "integer":
         return f"x{i} if x{i}.__class__ is int else convert{i}(x{i})[0]"
-    if kind == "float":  # an int that is a float64 is rounded once, too
+    if kind == "float":  # an int that float64 holds is rounded once
         exact = f"x{i}.__class__ is float or (x{i}.__class__ is int and -(2**53) <= x{i} <= 2**53)"
         return f"x{i} if {exact} else convert{i}(x{i})[0]"
     if kind == "number":
@@ -265,9 +260,9 @@ def _packed(form: str, i: int, kind: str) -> str:
 
 
 def _checks(kinds: tuple[str, ...], arrays: list[int]) -> list[str]:
-    """The addresses, and whether the output may be written: not read-only, nor in memory that an operand is in.
+    """Return lines that find the addresses, and check that the output may be written and shares no operand's memory.
 
-    The distance between two arrays that share memory lies between bounds. It is 0 if they are the very same view.
+    The distance between two arrays that share memory lies between bounds. It is 0 if they are the same view.
     """
     lines = [f"p{i} = b{i}.pointer + x{i}._offset" for i in arrays]
     shared = ["b0.readonly"]

@@ -13,7 +13,6 @@ from tilearray.ops.execute import execute
 from tilearray.promotion.scalars import ScalarClass
 from tilearray_cuda import kernel
 from tilearray_cuda.kernels.disk_cache import Cubin
-from tilearray_cuda.kernels.source import open_strides
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +70,7 @@ def way(op, keys, monkeypatch, general):
     """A plan made from a known pattern where there is one, or with none known."""
     with monkeypatch.context() as patched:
         if general:
-            patched.setattr(plan, "pattern_of", lambda layouts: None)
+            patched.setattr(plan, "pattern_of", lambda layouts, facts: None)
         return make_plan(op, STATE.get().semantics, keys, None, execute)
 
 
@@ -107,8 +106,8 @@ def test_the_fast_way_launches_what_the_general_way_does(monkeypatch, seed, dtyp
         assert launched(fast) == launched(wanted)
         if fast.kernel is None:
             continue
-        spec, fixed = fast.kernel.spec, launched(fast)[1]["fixed"]
-        constants = [*fast.loop.shape, *[fast.loop.strides[at][axis] for _, at, axis in open_strides(spec)]]
+        schedule, fixed = fast.kernel.schedule, launched(fast)[1]["fixed"]
+        constants = [*fast.loop.shape, *[fast.loop.strides[at][axis] for _, at, axis in schedule.open_strides()]]
         programs = fast.kernel.arguments._fixed.unpack(fixed)[-2]
         assert fixed == fast.kernel.arguments.fix(programs, constants)
         result = op(*operands)

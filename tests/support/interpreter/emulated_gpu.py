@@ -17,9 +17,9 @@ from support.interpreter.mended import FaultError
 from support.interpreter.run import _arguments, _launch, programs_of
 from support.kernels import Kernel
 from tilearray.engine.devices import _DEVICES, Device
-from tilearray.geometry.loop import LayoutClass, class_key
 from tilearray_cuda.errors import DeferredIndexError
-from tilearray_cuda.kernels.source import generate
+from tilearray_cuda.kernels.schedules import choose
+from tilearray_cuda.kernels.source import source_of
 from tilearray_cuda.kernels.spec import make_spec
 from tilearray_cuda.runtime.index_errors import NOTHING, IndexErrors, Word
 
@@ -89,9 +89,6 @@ class Emulated:
     call_writer = indexing = None
     on_host, approximates = False, True
 
-    def loop_class(self, loop: Any) -> Any:
-        return class_key(loop)
-
     def own_stream(self, stream: int) -> int:
         return stream
 
@@ -105,10 +102,13 @@ class Emulated:
         self.memory.append(Memory(nbytes))
         return self.memory[-1]
 
-    def compile(self, expression: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Any:
-        """The spec and its source."""
-        spec = make_spec(expression, LayoutClass(*loop_class), aligned)
-        return spec, generate(spec, self.arch)
+    loop_class = staticmethod(choose.loop_class)
+    facts_of_matrix = staticmethod(choose.facts_of_matrix)
+
+    def compile(self, body: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Any:
+        """The schedule and its source."""
+        schedule = choose.schedule_of(make_spec(body, loop_class, aligned), self.arch)
+        return schedule, source_of(schedule)
 
     def bind(self, compiled: Any, loop: Any) -> Callable[..., None]:
         """What interprets the kernel over the loop."""

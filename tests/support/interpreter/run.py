@@ -1,9 +1,9 @@
 """Triton's interpreter, in a process of its own: a kernel, run on NumPy memory.
 
 ``TRITON_INTERPRET`` changes what importing Triton means, hence the process. A kernel is called there as a launcher
-would, one program after the other, by the interpreter as tests/support/interpreter/mended.py has put it right. And memory is
-stricter than hardware's: a kernel may read the elements of its inputs and nothing else, and must write each element of
-its output once.
+would, one program after the other, by the interpreter as tests/support/interpreter/mended.py has put it right. And
+memory is stricter than hardware's: a kernel may read the elements of its inputs and nothing else, and must write each
+element of its output once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from support.kernels import Kernel, Strides, body_for, kernel_for
 from support.oracles.formats import Number, dtype_of
 from tilearray.engine.expression import Expression
 from tilearray.geometry.layout import Layout, result_layout
-from tilearray_cuda.kernels.source import open_strides
+from tilearray_cuda.kernels.schedules.linear import Linear
+from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_host.casts import scalar
 
@@ -254,7 +255,7 @@ def _arguments(kernel: Kernel, origins: Sequence[int], numbers: Sequence[Number]
             origin, shift = next(addresses)
             values[operand.name] = origin + shift * STORAGE[operand.dtype].itemsize
     values |= {f"n{axis}": extent for axis, extent in enumerate(loop.shape)}
-    values |= {name: loop.strides[position][axis] for name, position, axis in open_strides(spec)}
+    values |= {name: loop.strides[position][axis] for name, position, axis in kernel.schedule.open_strides()}
     assert list(values) == list(types), "the arguments are not in the order of the kernel"
     arrays = {name: np.array([value], interpreter._get_np_dtype(types[name])) for name, value in values.items()}
     return [tl.tensor(interpreter.TensorHandle(array, types[name]), types[name]) for name, array in arrays.items()]
@@ -316,10 +317,11 @@ def _number(operand: Any, value: Number) -> dict[str, Any]:
 
 
 def programs_of(kernel: Kernel) -> int:
-    """How many programs cover the loop."""
-    shape, tile = kernel.loop.shape, dict(kernel.source.constants)
-    if "BLOCK" in tile:
-        return -(-(math.prod(shape) + kernel.spec.lead) // tile["BLOCK"])
-    merged = shape[-3] if kernel.spec.merged else 1
-    columns, step = shape[-1] * merged + kernel.spec.lead, tile["COLUMNS"] - kernel.spec.overlap
-    return -(-(shape[-2] + kernel.spec.rise) // tile["ROWS"]) * -(-columns // step) * math.prod(shape[:-2]) // merged
+    """The number of programs that cover the loop."""
+    schedule, shape, tile = kernel.schedule, kernel.loop.shape, dict(kernel.source.constants)
+    if isinstance(schedule, Linear):
+        return -(-(math.prod(shape) + schedule.lead) // tile["BLOCK"])
+    assert isinstance(schedule, Tiled)
+    merged = shape[-3] if schedule.merged else 1
+    columns, step = shape[-1] * merged + schedule.lead, tile["COLUMNS"] - schedule.overlap
+    return -(-(shape[-2] + schedule.rise) // tile["ROWS"]) * -(-columns // step) * math.prod(shape[:-2]) // merged

@@ -39,7 +39,7 @@ from tilearray.engine.plan import Key, make_plan
 from tilearray.engine.signature import Signature, signature_of
 from tilearray.errors import BroadcastError, TileArrayError
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import LayoutClass, Loop, class_key
+from tilearray.geometry.loop import Loop
 from tilearray.ops import OPS
 from tilearray.ops.execute import execute
 from tilearray.ops.op import Op
@@ -119,8 +119,8 @@ LAYOUTS: dict[str, tuple[str, tuple[tuple[View, ...], ...]]] = {
 class Request(NamedTuple):
     """The arguments of a device's `compile`."""
 
-    body: Expression
-    layout_class: LayoutClass
+    expression: Expression
+    loop_class: Any
     aligned: tuple[bool, ...]
 
 
@@ -131,13 +131,20 @@ class _Planner:
     on_host, approximates = False, True
 
     def loop_class(self, loop: Loop, /) -> Any:
-        return class_key(loop)
+        return _choose().loop_class(loop)
 
-    def compile(self, body: Expression, layout_class: LayoutClass, aligned: tuple[bool, ...], /) -> Request:
-        return Request(body, LayoutClass(*layout_class), aligned)
+    def facts_of_matrix(self, size: int, columns: int, outer: int, inner: int, /) -> int:
+        return _choose().facts_of_matrix(size, columns, outer, inner)
+
+    def compile(self, expression: Expression, loop_class: Any, aligned: tuple[bool, ...], /) -> Request:
+        return Request(expression, loop_class, aligned)
 
     def bind(self, kernel: Request, loop: Loop, /) -> Request:
         return kernel
+
+
+def _choose() -> Any:
+    return importlib.import_module("tilearray_cuda.kernels.schedules.choose")
 
 
 PLANNER = Device("any_gpu", 0)

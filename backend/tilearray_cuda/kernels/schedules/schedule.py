@@ -1,0 +1,201 @@
+"""`Schedule`: one strategy to run a loop on a GPU.
+
+A schedule knows when it applies, which facts of a loop its code depends on, its block sizes and number of programs, and
+how an operand is read and written. It is text only: values are computed by `tilearray_cuda.kernels.expression`, which
+asks a schedule to load and to store; `tilearray_cuda.kernels.source` joins both to a kernel. Each strategy is a file of
+this folder; `choose` has the list of all.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added
+from tilearray_cuda.kernels.spec import KernelSpec, Operand
+
+PIECE = 8
+"""Elements that a thread takes at once if each has a mask and an address of its own."""
+
+
+class Tile(NamedTuple):
+    """The elements of a program along the last two axes, and its warps; a linear block has one row."""
+
+    rows: int
+    columns: int
+    warps: int
+
+    @property
+    def of_a_thread(self) -> int:
+        """Elements that a thread computes."""
+        return self.rows * self.columns // (32 * self.warps)
+
+
+Sizes = Mapping[int, Tile]
+"""A tile for each itemsize of the widest array."""
+
+
+class Schedule:
+    """A strategy that was chosen for a spec, with its block sizes.
+
+    A strategy subclasses it, and gives `cases`, `facts`, `fits`, `programs`, `constants`, `setup`, `arms` and `index`.
+    The other methods have defaults: elements that are read and written one address each.
+
+    Attributes
+    ----------
+    cases : the loops that it may serve, by the name of their case
+    serves_all : whether it serves every expression on the loops that it has facts of
+    spec : the kernel's spec, as the schedule names its strides
+    tile : the block sizes
+    """
+
+    cases: ClassVar[tuple[str, ...]]
+    serves_all: ClassVar[bool] = False
+
+    def __init__(self, spec: KernelSpec, tile: Tile) -> None:
+        self.spec = spec
+        self.tile = tile
+
+    # ------------------------------------------------------------------ choice
+
+    @staticmethod
+    def facts(loop: Any) -> Hashable:
+        """Return the facts of a loop that the code depends on beside those of every `LoopClass`; None to decline.
+
+        They take few values, since each combination is a kernel. A subclass that inherits `facts` shares them.
+
+        Most small loops are never asked: `tilearray.geometry.fast_path` finds their kernel. So contiguous loops have no
+        facts, and facts of small loops over a matrix follow from those of `choose.facts_of_matrix`, or are added there.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule | None:
+        """Return the schedule for a spec, with block sizes for an architecture such as 90; None to decline."""
+        raise NotImplementedError
+
+    def resized(self, tile: Tile) -> Schedule:
+        """Return the same schedule with another tile, which `benchmarks.tune` measures."""
+        other = copy.copy(self)
+        other.tile = tile
+        return other
+
+    # ------------------------------------------------------------------ the kernel
+
+    @property
+    def case(self) -> str:
+        """The case that the kernel's name and heading tell."""
+        return self.spec.case
+
+    def programs(self) -> str:
+        """Return the number of programs, as an expression of the extents ``n0, n1, ...``."""
+        raise NotImplementedError
+
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Return the block sizes by their names in the kernel."""
+        raise NotImplementedError
+
+    def setup(self) -> list[str]:
+        """Return the lines that find a program's block."""
+        raise NotImplementedError
+
+    def arms(self) -> list[Arm]:
+        """Return the arms of the kernel's ``if``: whole blocks first, masked ones last; or one arm for all blocks."""
+        raise NotImplementedError
+
+    def extent_divisor(self, axis: int) -> int:
+        """Return what an extent is known to be a multiple of."""
+        return 1
+
+    def stride_divisor(self, operand: Operand) -> int:
+        """Return what the stride arguments of an array are known to be multiples of."""
+        return self.spec.divisible if 1 in (operand.strides or ()) else 1
+
+    def known_strides(self) -> list[str]:
+        """Return the heading's words on `stride_divisor`: the text is the key of the cubin cache, so it is complete."""
+        divisible = self.spec.divisible
+        return [f"strides that are arguments are multiples of {divisible}"] if divisible > 1 else []
+
+    def known_extents(self) -> list[str]:
+        """Return the heading's words on `extent_divisor`."""
+        return []
+
+    def open_strides(self) -> list[tuple[str, int, int]]:
+        """Return the strides that are arguments: name, the array's position among the arrays, and axis."""
+        found: list[tuple[str, int, int]] = []
+        rank = self.spec.rank
+        for position, operand in enumerate(self.spec.arrays):
+            known = operand.strides or ()
+            for axis in range(rank):
+                from_end = axis - rank
+                if -from_end > len(known) or known[from_end] == "other":
+                    found.append((f"{operand.name}_s{axis}", position, axis))
+        return found
+
+    def program(self) -> str:
+        """Return the number of the program, in the type of indices."""
+        return "tl.program_id(0)" if self.spec.index_bits == 32 else "tl.program_id(0).to(tl.int64)"
+
+    # ------------------------------------------------------------------ where elements lie
+
+    def index(self, operand: Operand, branch: Branch) -> str:
+        """Return the distance of an array's elements from its first one; "" if all are the first one."""
+        raise NotImplementedError
+
+    def zeros(self, branch: Branch) -> str:
+        """Return a zero for each element of a block."""
+        raise NotImplementedError
+
+    def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
+        """Return the mask of an access as an argument, or ""."""
+        raise NotImplementedError
+
+    def placed_index(self, operand: Operand, branch: Branch, place: str) -> str:
+        """Return the index of elements, each moved by `place` if that is a value: then each has an index."""
+        index = self.index(operand, branch)
+        return added(index, place, self.zeros(branch)) if place else index
+
+    def address(self, operand: Operand, branch: Branch, place: str) -> str:
+        """Return the addresses of an array's elements."""
+        index = self.placed_index(operand, branch, place)
+        return f"{operand.name} + {index}" if index else operand.name
+
+    def pair(self, operand: Operand, branch: Branch, place: str) -> str:
+        """Return the index of a complex128, always of a block: two float64 that are one vector in memory."""
+        return self.placed_index(operand, branch, place) or self.zeros(branch)
+
+    # ------------------------------------------------------------------ loads and stores
+
+    def load(self, operand: Operand, branch: Branch, place: str = "") -> str:
+        """Return the expression of an array's elements as they are in memory; not for complex128."""
+        return f"tl.load({self.address(operand, branch, place)}{self.guard(operand, branch, place)})"
+
+    def load_pair(self, operand: Operand, branch: Branch, place: str = "") -> tuple[str, bool]:
+        """Return the expression of the parts of complex128 elements, and whether both must be transposed."""
+        guard = self.guard(operand, branch, place)
+        return f"load_pair{masked(guard)}({operand.name}, {self.pair(operand, branch, place)}{guard})", False
+
+    def store(self, operand: Operand, value: str, branch: Branch, place: str = "") -> str:
+        """Return the statement that stores elements as they are in memory; not for complex128."""
+        return f"tl.store({self.address(operand, branch, place)}, {value}{self.guard(operand, branch, place)})"
+
+    def store_pair(self, operand: Operand, parts: tuple[str, ...], branch: Branch, place: str = "") -> str:
+        """Return the statement that stores the parts of complex128 elements."""
+        guard = self.guard(operand, branch, place)
+        pair = self.pair(operand, branch, place)
+        return f"store_pair{masked(guard)}({operand.name}, {pair}, {', '.join(parts)}{guard})"
+
+
+def masked(guard: str) -> str:
+    """Return the suffix of the device functions that take a mask."""
+    return "_masked" if guard else ""
+
+
+def sizes_for(tables: Mapping[int, Mapping[str, Sizes]], arch: int) -> Mapping[str, Sizes]:
+    """Return the tables of an architecture: those of the newest one that is not newer.
+
+    >>> sizes_for({80: {"flat": {}}, 100: {}}, 90)
+    {'flat': {}}
+    """
+    return tables[max(first for first in tables if first <= arch)]
