@@ -75,7 +75,7 @@ def kernel_source(plan: Plan) -> str:
     generate = importlib.import_module("tilearray_cuda.kernels.source").generate
     make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec
     if plan.loop.case is LayoutCase.EMPTY:
-        return "# no elements: nothing is launched\n"
+        return "# no elements, so no launch\n"
     loop_class = importlib.import_module("tilearray_cuda.kernels.schedules.choose").loop_class
     spec = make_spec(plan.expression, loop_class(plan.loop), ALIGNED[: len(plan.loop.strides)])
     return generate(spec, architecture_of(plan)).text
