@@ -219,3 +219,10 @@ def test_a_known_type_is_an_error_that_says_what_to_write(other: Any) -> None:
 def test_arrays_are_not_hashable_since_equality_is_elementwise() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(integers())
+
+
+def test_a_row_is_an_attribute_of_the_package() -> None:
+    with pytest.raises(AttributeError, match=r"'tilearray.ops' has no attribute 'add'; write ta.add"):
+        ta.ops.add  # noqa: B018
+    with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
+        ta.ops.nonsense  # noqa: B018

@@ -3,6 +3,8 @@
 `OPS` has every row, `PUBLIC` those that can be called by name, and `BY_UFUNC` the same by NumPy's names.
 """
 
+from typing import NoReturn
+
 from tilearray.ops import arithmetic, elementary, moves, number_parts
 from tilearray.ops.op import Op
 from tilearray.ops.row import Row
@@ -12,3 +14,10 @@ OPS: tuple[Row, ...] = tuple(row for chapter in CHAPTERS for row in vars(chapter
 PUBLIC: dict[str, Op] = {row.name: row for row in OPS if isinstance(row, Op)}
 BY_UFUNC: dict[str, Op] = {row.ufunc or row.name: row for row in PUBLIC.values()}
 __test__ = {f"{row.name}-{number}": row.__doc__ for number, row in enumerate(OPS)}
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say where a row is."""
+    if name in PUBLIC:
+        raise AttributeError(f"module 'tilearray.ops' has no attribute {name!r}; write ta.{name}")
+    raise AttributeError(f"module 'tilearray.ops' has no attribute {name!r}")
