@@ -54,7 +54,7 @@ def test_torch_and_back(dtype, view):
         assert np.array_equal(tensor.to(wide).numpy(), ta.to_numpy(x).astype(str(wide)[6:]))
 
 
-def test_torch_gets_copies_of_what_it_cannot_have():
+def test_torch_gets_copies_of_arrays_it_cannot_share():
     x = host()[::-1]
     tensor = ta.to_torch(x)
     assert tensor.tolist() == x.tolist()
@@ -95,7 +95,7 @@ def test_jax_and_back(name, view):
     assert back.size == 0 or back._buffer.readonly
 
 
-def test_jax_gets_copies_of_what_it_cannot_have():
+def test_jax_gets_copies_of_arrays_it_cannot_share():
     pytest.importorskip("jax")
     x = host(dtypes.float32)
     for view in (x[::-1], x[:, ::2]):
@@ -119,7 +119,7 @@ def test_cupy_is_for_gpus(monkeypatch):
 
 
 @pytest.mark.parametrize("function", [ta.to_torch, ta.to_cupy, ta.to_jax])
-def test_what_is_missing_and_what_is_no_array(function, monkeypatch):
+def test_missing_packages_and_objects_that_are_not_arrays_are_named(function, monkeypatch):
     name = function.__name__.removeprefix("to_")
     monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, f"{name}.dlpack", None)
@@ -219,7 +219,7 @@ def test_an_exchange_api_that_fails(functions):
         take(producer(functions), copy=None)
 
 
-def test_what_the_exchange_api_gives_and_we_refuse_is_given_back():
+def test_refused_tensors_of_the_exchange_api_are_released():
     deleted = []
     deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleted.append)
     managed = ManagedVersioned(1, 3, None, ctypes.cast(deleter, ctypes.c_void_p).value, 0)

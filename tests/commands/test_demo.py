@@ -203,6 +203,7 @@ def pixels(path: Path) -> np.ndarray:
     return np.rint(image.imread(path) * 255).astype(np.uint8)[..., :3]
 
 
+@pytest.mark.slow
 def test_the_pictures_show_the_photograph_and_the_last_step(tmp_path: Path):
     done = command.demo(tmp_path, repeats=1)
     np.testing.assert_array_equal(pixels(tmp_path / "before.png"), command.photograph())

@@ -301,7 +301,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_large_files_have_a_bar_in_a_terminal_and_small_ones_none(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_only_large_files_have_a_progress_bar_in_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("rich")
     monkeypatch.setenv("TERM", "xterm")
     words = ["eval", "a + 1", "a=a.npy", "-o", "out.npy"]

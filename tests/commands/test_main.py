@@ -195,6 +195,7 @@ def test_demo_names_a_step_that_differs_from_numpy_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("extra")
 def test_demo_ends_with_the_pictures(tmp_path: Path, capsys: Output):
     folder = tmp_path / "made" / "here"

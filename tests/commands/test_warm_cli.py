@@ -23,6 +23,7 @@ from tilearray.commands.cache import command, warm
 from tilearray.commands.main import main
 from tilearray_cuda.kernels import disk_cache
 
+TESTS = Path(__file__).parents[1]
 Output = pytest.CaptureFixture[str]
 
 
@@ -52,6 +53,7 @@ print(disk_cache.statistics())
 """
 
 
+@pytest.mark.slow
 @needs_triton
 def test_warm_compiles_once_opens_no_device_and_calls_find_the_kernels(folder: Path):
     pytest.importorskip("cuda.bindings")
@@ -69,7 +71,7 @@ def test_warm_compiles_once_opens_no_device_and_calls_find_the_kernels(folder: P
     again = command_in_fresh_python(*command)
     assert again.returncode == 0
     assert ": 0 compiled, 9 already there, 0 failed; " in again.stdout
-    used = run_python(USED_AFTERWARDS.format(tests=str(Path(__file__).parent)))
+    used = run_python(USED_AFTERWARDS.format(tests=str(TESTS)))
     assert used == "add_tileStatistics(memory_hits=0, disk_hits=1, compiles=0, evictions=0)\n"
 
 
@@ -80,11 +82,13 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @needs_triton
 def test_warm_opens_no_device(folder: Path):
     code = (
-        "import sys; from tilearray.commands.main import main; code = main(['cache', 'warm', '--arch', 'sm_90', '--ops', 'sin',"
-        "'--layouts', 'contiguous']); import tilearray_cuda; print(code, 'tilearray_cuda.device' in sys.modules)"
+        "import sys; from tilearray.commands.main import main; code = main(['cache', 'warm', '--arch', 'sm_90', "
+        "'--ops', 'sin', '--layouts', 'contiguous']); "
+        "import tilearray_cuda; print(code, 'tilearray_cuda.device' in sys.modules)"
     )
     assert run_python(code).endswith("\n0 False\n")
 
@@ -99,6 +103,7 @@ def test_warm_says_that_triton_is_missing(folder: Path):
     assert not folder.exists()
 
 
+@pytest.mark.slow
 @needs_triton
 def test_warm_compiles_where_cuda_python_is_not_installed(folder: Path, tmp_path: Path):
     (tmp_path / "hidden").mkdir()
@@ -128,7 +133,7 @@ def test_warm_names_a_directory_that_cannot_be_written(folder: Path, capsys: Out
 
 
 @pytest.mark.usefixtures("tools", "folder")
-def test_warm_names_a_bound_of_nothing(capsys: Output, monkeypatch: pytest.MonkeyPatch):
+def test_warm_names_a_size_limit_of_zero(capsys: Output, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TILEARRAY_CACHE_SIZE", "0")
     assert main(WARM) == 1
     assert capsys.readouterr().err == (
@@ -136,6 +141,7 @@ def test_warm_names_a_bound_of_nothing(capsys: Output, monkeypatch: pytest.Monke
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tools", "folder")
 def test_warm_says_that_the_cache_is_too_small(capsys: Output, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TILEARRAY_CACHE_SIZE", "12000")
@@ -193,6 +199,11 @@ def test_a_selection_without_kernels_is_a_failure(folder: Path, capsys: Output):
     assert "0 kernels: 0 compiled, 0 already there, 0 failed; 1 combination not supported; " in printed.out
 
 
+def heed_interrupts() -> None:
+    """Undo what a shell does to a job in the background, which ignores interrupts, and so do its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def at_work(folder: Path, tmp_path: Path) -> subprocess.Popen[str]:
     """The command in two processes of its own, in the middle of its work, and in a group of its own."""
@@ -202,7 +213,15 @@ def at_work(folder: Path, tmp_path: Path) -> subprocess.Popen[str]:
     code = "import sys; from tilearray.commands.main import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "cache", "warm", "--arch", "sm_90,sm_80", "--ops", "add,sin", "--jobs", "2"]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heed_interrupts,
+    )
     assert process.stderr is not None
     assert re.fullmatch(r"\d+ of \d+: .*\n", process.stderr.readline())
     assert processes_with(str(scratch)) >= 3
@@ -228,6 +247,7 @@ def end(variable: str, within: float) -> bool:
     return True
 
 
+@pytest.mark.slow
 @needs_triton
 @pytest.mark.usefixtures("tools")
 def test_an_interrupt_leaves_whole_kernels_only(at_work: subprocess.Popen[str], folder: Path, tmp_path: Path):
@@ -246,6 +266,7 @@ def test_an_interrupt_leaves_whole_kernels_only(at_work: subprocess.Popen[str], 
     assert end(str(tmp_path / "scratch"), within=60.0)
 
 
+@pytest.mark.slow
 @needs_triton
 @pytest.mark.usefixtures("tools")
 def test_no_process_outlives_the_command(at_work: subprocess.Popen[str], tmp_path: Path):
@@ -296,7 +317,7 @@ def test_progress_needs_no_rich(monkeypatch: pytest.MonkeyPatch):
     assert terminal.getvalue() == "1 of 2: kernel_0 sm_90\n2 of 2: kernel_1 sm_90\n"
 
 
-def test_the_work_ends_with_who_watches_it():
+def test_the_work_ends_when_its_watcher_is_closed():
     ended: list[bool] = []
 
     def work() -> Outcomes:

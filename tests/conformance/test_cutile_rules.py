@@ -228,7 +228,7 @@ def test_operations_of_every_dtype(op: str) -> None:
     check("cutile", theirs, questions, listed(questions))
 
 
-def test_what_may_be_stored() -> None:
+def test_storable_dtypes_agree_with_numpy() -> None:
     for result, target in product(DTYPES, repeat=2):
         theirs = cast_ops._is_implicit_cast_ok(DTYPES[result], DTYPES[target])
         assert (result, target, stored_by_us("cutile", result, target)) == (result, target, theirs)

@@ -173,7 +173,7 @@ def test_ufuncs_and_result_type_differ_on_dtypes_of_ml_dtypes() -> None:
     assert ours("numpy", Question("add", ("bfloat16", "float16"))) == ERROR
 
 
-def test_what_may_be_stored() -> None:
+def test_storable_dtypes_agree_with_numpy() -> None:
     for result, target in product([*ARITHMETIC, *STORAGE], repeat=2):
         theirs = np.can_cast(dtype_of(result), dtype_of(target), "same_kind")
         if kind_of(result) == "complex" and kind_of(target) != "complex":

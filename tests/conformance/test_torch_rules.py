@@ -304,7 +304,7 @@ def test_every_dtype_with_a_number_of_each_kind(op: str) -> None:
 # --- in place, numbers in half precision, and what torch's text says ------------------------------------------------
 
 
-def test_what_may_be_stored_in_place() -> None:
+def test_storable_dtypes_of_in_place_operations() -> None:
     for result, target in product(ARITHMETIC, repeat=2):
         theirs = torch.can_cast(DTYPES[result], DTYPES[target])
         assert (result, target, stored_by_us("torch", result, target)) == (result, target, theirs)

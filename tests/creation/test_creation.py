@@ -186,7 +186,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("data", "dtype", "error", "message"), REFUSED, ids=[message for *_, message in REFUSED])
-def test_what_is_no_array_is_named(data, dtype, error, message):
+def test_objects_that_are_not_arrays_are_named(data, dtype, error, message):
     with pytest.raises(error, match=message):
         ta.asarray(data, dtype=dtype)
 
@@ -331,7 +331,7 @@ def test_full_takes_numbers_and_0_d_arrays(value, name):
 
 
 @pytest.mark.parametrize("value", ["a", None, [1], np.ones(1), ta.ones(2)], ids=str)
-def test_full_takes_nothing_else(value):
+def test_full_refuses_other_arguments(value):
     for call in (lambda: ta.full(2, value), lambda: ta.full_like(ta.zeros(2), value)):
         with pytest.raises(OperandError, match=r"full\w*: expected a number or a 0-d array, got"):
             call()

@@ -44,7 +44,7 @@ def test_the_oracle_is_numpys_own(rows: int, columns: int, k: int) -> None:
     assert ta.triu(ta.asarray(theirs), k=k).tolist() == np.triu(theirs, k).tolist()
 
 
-def test_a_triangle_keeps_what_is_no_number():
+def test_a_triangle_keeps_nan_infinities_and_signed_zeros():
     x = ta.asarray([[-0.0, float("nan")], [float("inf"), -0.0]])
     assert repr(ta.tril(x).tolist()) == "[[-0.0, 0.0], [inf, -0.0]]"
     assert repr(ta.triu(x).tolist()) == "[[-0.0, nan], [0.0, -0.0]]"

@@ -150,7 +150,7 @@ def test_semantics_have_plans_of_their_own(plans):
     assert plans.calls == 2
 
 
-def test_eviction_costs_a_miss_and_nothing_else(monkeypatch, plans):
+def test_eviction_costs_only_a_miss(monkeypatch, plans):
     """Every cache holds next to nothing: the results stay, the plans are made again."""
     monkeypatch.setattr(execute, "PLANS", PlanTree(2))
     monkeypatch.setattr(signature, "SIGNATURES", TwoGenerations(1))
@@ -283,7 +283,7 @@ def within(seconds: float, function: Callable[[], object]) -> bool:
     return not thread.is_alive()
 
 
-def test_what_is_dropped_may_make_plans():
+def test_finalizers_of_dropped_entries_may_make_plans():
     """Its finalizer runs while the generation ends, in the thread that ends it."""
     tree, root, numbers = PlanTree(2), {}, itertools.count()
 
@@ -300,7 +300,7 @@ def test_what_is_dropped_may_make_plans():
     tree.clear()
 
 
-def test_what_is_told_of_a_drop_may_keep_more():
+def test_callbacks_of_a_drop_may_add_entries():
     def dropped(number):
         if number < 10:
             cache.put(number + 100, number + 100)

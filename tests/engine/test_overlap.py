@@ -206,7 +206,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("write", "error", "message"), REFUSED, ids=[message for *_, message in REFUSED])
-def test_what_is_refused_is_refused_before_anything_is_written(write, error, message):
+def test_calls_are_refused_before_anything_is_written(write, error, message):
     x = ta.asarray([1, 2, 3], dtype="int8")
     with pytest.raises(error, match=message):
         write(x)

@@ -117,7 +117,7 @@ def test_a_stream_block_left_above_follows_the_default_again() -> None:
     set_semantics("array-api")
 
 
-def test_what_is_no_stream_needs_no_driver_to_be_refused() -> None:
+def test_objects_that_are_not_streams_are_refused_without_a_driver() -> None:
     with pytest.raises(OperandError, match="stream: expected a stream, got 'x' of type str"):
         stream("x")
     with pytest.raises(OperandError, match="the per-thread default stream is another stream in every thread"):

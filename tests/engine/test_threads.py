@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.threads import in_threads
 
 import tilearray as ta
 from tilearray.engine import caches, operation, signature
@@ -17,25 +15,11 @@ from tilearray.engine.caches import PlanTree, TwoGenerations
 THREADS = 16
 
 
-@pytest.fixture(autouse=True)
-def switching_often() -> Iterator[None]:
-    """A thread switch nearly every bytecode."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
 def together(work: Callable[[int], None]) -> None:
-    """Run ``work(number)`` in all threads, started at the same moment; any exception is the test's."""
-    start = threading.Barrier(THREADS)
-
-    def run(number: int) -> None:
-        start.wait()
-        work(number)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(run, range(THREADS)))
+    """Run ``work(number)`` in threads that start together and switch nearly every bytecode; raise their errors."""
+    for error in in_threads(THREADS, work, interval=1e-6):
+        if error is not None:
+            raise error
 
 
 @pytest.mark.parametrize("size", [3, 5000])

@@ -112,7 +112,7 @@ def test_numpy_asks_for_another_dtype():
         np.asarray(ta.asarray([1j]), dtype=float)
 
 
-def test_numpy_learns_what_is_read_only():
+def test_numpy_views_of_read_only_memory_are_read_only():
     assert not np.asarray(ta.asarray(b"ab")).flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         np.asarray(ta.asarray(b"ab"))[0] = 1

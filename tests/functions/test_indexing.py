@@ -181,7 +181,7 @@ def test_a_value_of_another_shape_is_refused():
 
 
 @pytest.mark.parametrize("value", [[1, 2], np.ones(2), "a", None])
-def test_a_value_that_is_no_array_is_refused(value):
+def test_a_value_that_is_not_an_array_is_refused(value):
     with pytest.raises(
         OperandError, match=r"setitem: expected a tilearray Array or a number, got \w+; write ta.asarray"
     ):

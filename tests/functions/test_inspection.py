@@ -35,7 +35,7 @@ def test_constants():
     assert ta.newaxis is None
 
 
-def test_what_it_can_do_and_where():
+def test_the_namespace_reports_capabilities_and_devices():
     info = ta.__array_namespace_info__()
     assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
     assert info.devices() == ta.devices()
@@ -289,7 +289,7 @@ NUMPY_ERRORS = [
 
 
 @pytest.mark.parametrize(("call", "message"), NUMPY_ERRORS, ids=[message for _, message in NUMPY_ERRORS])
-def test_what_is_not_here_is_an_error(call, message):
+def test_unsupported_arguments_are_errors(call, message):
     with pytest.raises(OperandError, match=message):
         call(ta.asarray([1.0, 2.0]))
 

@@ -183,7 +183,7 @@ def test_the_operators():
     assert np.matmul(y, y).tolist() == (y @ y).tolist()
 
 
-def test_in_place_keeps_shape_dtype_and_what_is_read_only():
+def test_in_place_keeps_shape_dtype_and_read_only_memory():
     x, y = ta.ones((2, 2)), ta.ones((2, 3))
     with pytest.raises(ShapeError, match=r"matmul: expected a product of shape \(2, 2\) to write in place"):
         x @= y

@@ -144,7 +144,7 @@ def test_format():
     [((10_000_000,), 7), ((3000, 3000), 49), ((200, 200, 200), 343), ((3, 1_000_000), 21), ((1_000_000, 2), 14)],
 )
 @pytest.mark.parametrize("show", [str, repr])
-def test_only_what_is_shown_is_fetched(monkeypatch, shape, most, show):
+def test_only_the_shown_elements_are_fetched(monkeypatch, shape, most, show):
     x = ta.broadcast_to(ta.asarray(1.0), shape)
     fetched: list[int] = []
 

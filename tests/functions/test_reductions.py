@@ -248,13 +248,13 @@ def test_bad_input_is_named(call, error, message):
     assert type(caught.value) is error
 
 
-def test_no_row_to_search_is_no_error():
+def test_an_empty_result_needs_no_elements_to_search():
     assert ta.max(ta.zeros((0, 3)), axis=1).shape == (0,)
     assert ta.min(ta.zeros((0, 3)), axis=-1, keepdims=True).shape == (0, 1)
 
 
 @pytest.mark.parametrize("function", [ta.sum, ta.prod, ta.max, ta.min, ta.mean, ta.all, ta.any])
-def test_no_axis_is_no_reduction_but_a_copy(function):
+def test_an_empty_tuple_of_axes_copies(function):
     x = ta.asarray([True, True]) if function in (ta.all, ta.any) else ta.asarray([1.0, 2.0], dtype="float64")
     before = x.tolist()
     found = function(x, axis=())
@@ -263,6 +263,6 @@ def test_no_axis_is_no_reduction_but_a_copy(function):
     assert x.tolist() == before
 
 
-def test_an_axis_error_is_an_index_error_too():
+def test_an_axis_error_is_also_an_index_error():
     with pytest.raises(IndexError):
         ta.sum(X, axis=5)

@@ -59,7 +59,7 @@ def test_running_sums_of_floats_are_rounded_once_each(pair, data):
             check_close(value, math.fsum(part) if known is None else known, found.dtype.name, slack)
 
 
-def test_what_comes_first_and_the_dtype():
+def test_scans_with_an_initial_value_and_a_dtype():
     x = ta.asarray([[1.5, 2], [3, 4]], dtype="bfloat16")
     assert ta.cumulative_prod(x, axis=1, include_initial=True).tolist() == [[1, 1.5, 3], [1, 3, 12]]
     assert ta.cumulative_sum(ta.asarray([True, True])).dtype == ta.int64
@@ -98,7 +98,7 @@ def differences(row: list[int], n: int) -> list[int]:
     return row
 
 
-def test_differences_of_what_is_joined():
+def test_diff_with_prepend_and_append():
     x = ta.asarray([[1, 4], [9, 16]])
     before, after = ta.zeros((2, 1), dtype="int64"), ta.asarray([[20, 30], [40, 50]])
     assert ta.diff(x, prepend=before).tolist() == [[1, 3], [9, 7]]

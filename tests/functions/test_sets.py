@@ -58,7 +58,7 @@ def test_integers_of_any_dtypes_are_compared_exactly(one, other):
     assert flat(ta.isin(one.mine, other.mine)) == [value in members for value in python(one.theirs).ravel()]
 
 
-def test_numbers_are_members_too():
+def test_isin_takes_python_numbers():
     x = ta.asarray([[1, 2], [3, 200]], dtype="uint8")
     assert ta.isin(x, 2).tolist() == [[False, True], [False, False]]
     assert ta.isin(x, 300, invert=True).tolist() == [[True, True], [True, True]]

@@ -74,7 +74,7 @@ def beside(rows, columns):
     return [*rows_of, *columns_of, Layout((), ()), Layout((1,), (-1,)), Layout((1, 1), (-1, -1))]
 
 
-def test_loops_of_one_pattern_are_planned_alike():
+def test_loops_of_one_pattern_have_equal_plans():
     """Every layout alone, with each that broadcasts to it, in both orders, and with each of its own shape."""
     planned, known = Planned(), 0
     for rows, columns in itertools.product(SIZES, SIZES):
@@ -152,19 +152,19 @@ def test_contiguous_operands_of_one_shape(shape, count):
         pytest.param([Layout((0, 5), (5, 1))], id="nothing"),
     ],
 )
-def test_of_some_loops_nothing_is_known(layouts):
+def test_loops_without_a_pattern(layouts):
     assert pattern_of(layouts, facts_of_matrix) is None
 
 
 @pytest.mark.parametrize("other", [(), (5,), (1, 5), (4, 1), (4, 5)])
-def test_what_is_known_beside_a_matrix(other):
+def test_patterns_of_a_matrix_and_a_smaller_operand(other):
     matrix, small = Layout((4, 5), (7, 1)), Layout.of(other)
     pattern, *found = pattern_of([matrix, small], facts_of_matrix)
     assert found == [(4, 5), ((5, 1), (7, 1), small.broadcast_to((4, 5)).strides), small if other == (4, 5) else None]
     assert pattern_of([small, matrix], facts_of_matrix)[0] not in (pattern, FLAT)
 
 
-def test_what_was_worked_out_is_remembered():
+def test_patterns_are_remembered():
     x, row = Layout((70, 90), (128, 1)), Layout.of(90)
     assert x.pattern == row.pattern == (None, 0)
     found = pattern_of([x, row], facts_of_matrix)

@@ -163,7 +163,7 @@ def test_every_case_worked(case, loop, shape):
     assert loop.shape == shape
 
 
-def test_shifts_make_up_for_turned_axes():
+def test_shifts_compensate_for_reversed_axes():
     loop = make_loop((6, 8), [(8, -1), (8, 1), (0, -1)])
     assert (loop.shape, loop.strides, loop.shifts) == ((6, 8), ((8, 1), (8, -1), (0, 1)), (-7, 7, -7))
     still = make_loop((6, 8), [(0, 0), (-8, -1)])  # A reduction: the output decides nothing.

@@ -19,7 +19,7 @@ from tilearray.geometry.result import geometry_of
 @example([np.empty((70, 99), np.int8), np.empty((99, 70), np.int8).T])
 @example([np.empty((70, 99), np.int8).T, np.empty((70, 99), np.int8).T])
 @example([np.empty((1, 99), np.int8)[:, ::-1], np.empty((70, 1), np.int8)])
-def test_it_finds_what_the_general_way_finds(arrays):
+def test_the_fast_path_agrees_with_the_general_path(arrays):
     layouts = [layout_of(x) for x in arrays]
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
     expanded = [layout.broadcast_to(shape) for layout in layouts]

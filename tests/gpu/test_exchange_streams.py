@@ -76,7 +76,7 @@ def take_early(wrap=lambda tensor: tensor):
     return bool((ta.to_numpy(y) == 8).all())
 
 
-def test_what_torch_writes_late_is_waited_for():
+def test_late_writes_of_torch_are_waited_for():
     assert take_early()
     assert take_early(Waits)
 
@@ -109,7 +109,7 @@ CONSUMERS = {
 
 
 @pytest.mark.parametrize("way", CONSUMERS)
-def test_what_we_write_late_is_waited_for(way):
+def test_our_late_writes_are_waited_for(way):
     assert give_early(CONSUMERS[way])
 
 

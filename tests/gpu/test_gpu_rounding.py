@@ -81,7 +81,7 @@ def test_millions_of_operations_are_checked() -> None:
 
 
 @pytest.mark.parametrize("name", ["minimum", "maximum"])
-def test_nan_as_no_number(name: str) -> None:
+def test_nan_is_ignored(name: str) -> None:
     for dtype in COMPUTED:
         assert selection(name, dtype, 4000, device="cuda") == []
     assert selection(name, "float32", 4000, flush=True, device="cuda") == []

@@ -240,6 +240,7 @@ def all_values(name: str) -> np.ndarray:
     return np.array([float(value_of(name, pattern)) for pattern in range(1 << bits_of(name))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [name for name in FORMATS if FORMATS[name].bits <= 16])
 @pytest.mark.parametrize("source", ["float16", "bfloat16", "int16", "uint16"])
 def test_all_patterns_of_16_bits(source: str, target: str) -> None:

@@ -83,6 +83,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_version", [None, (1, 0)])
 @pytest.mark.parametrize("case", MALFORMED)
 def test_malformed_capsules_are_refused(case, max_version):
@@ -167,7 +168,7 @@ NO_PRODUCERS = {
 
 
 @pytest.mark.parametrize("case", NO_PRODUCERS)
-def test_what_is_no_producer_is_refused(case):
+def test_objects_that_export_nothing_are_refused(case):
     obj, message = NO_PRODUCERS[case]
     with pytest.raises(InterchangeError, match=message):
         from_capsule_producer(obj, copy=None)

@@ -93,6 +93,7 @@ def test_host_objects_share_their_memory(case):
         assert copied[0] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SOURCES)
 def test_host_objects_live_as_long_as_their_memory_is_used(case):
     taken = take(SOURCES[case][0]())
@@ -121,7 +122,7 @@ def test_numpy_scalars_are_0_d(scalar):
         take(scalar, copy=False)
 
 
-def test_what_copies_is_refused_without_copy():
+def test_exports_that_copy_are_refused_if_copies_are_forbidden():
     class Copier:
         def __array__(self, dtype=None, copy=None):
             if copy is False:

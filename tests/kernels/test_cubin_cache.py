@@ -140,7 +140,7 @@ def test_entries_are_listed_the_last_used_first(fresh):
     assert found[1].last_used == path_of(kept, "b").stat().st_mtime
 
 
-def test_a_hit_on_disk_is_a_use_and_one_in_memory_touches_nothing(fresh):
+def test_a_disk_hit_counts_as_a_use_and_a_memory_hit_touches_no_file(fresh):
     kept = fresh()
     ask(kept, "a")
     age(kept, "a", 1000)
@@ -154,7 +154,7 @@ def test_a_hit_on_disk_is_a_use_and_one_in_memory_touches_nothing(fresh):
     assert time.time() - kept.entries()[0].last_used > 900
 
 
-def test_clear_removes_what_is_ours_and_says_how_much(fresh):
+def test_clear_removes_our_files_only_and_reports_their_size(fresh):
     kept = fresh()
     for source in "abc":
         ask(kept, source)
@@ -204,7 +204,7 @@ def test_the_directory_is_within_the_bound_after_every_write(fresh):
     assert statistics.evictions == 300 - len(kept.entries()) > 200
 
 
-def test_what_was_just_written_stays_whatever_the_clocks_of_others_say(fresh):
+def test_a_new_file_is_kept_even_if_other_clocks_differ(fresh):
     kept = fresh(limit=5 * file_size(1000))
     for source in "abcde":
         ask(kept, source, size=1000)
@@ -266,7 +266,7 @@ def test_foreign_files_neither_count_nor_go(fresh):
     assert 2 <= len(kept.entries()) <= 4
 
 
-def test_what_a_dead_writer_left_is_removed_but_not_what_a_living_one_writes(fresh):
+def test_files_of_dead_writers_are_removed_and_of_living_ones_kept(fresh):
     kept = fresh(limit=6000)
     ask(kept, "a", size=1000)
     dead, alive = (kept.directory / f"{key('x')}.{digit * 16}.tmp" for digit in "01")

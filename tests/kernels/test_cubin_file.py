@@ -70,7 +70,7 @@ def test_everything_that_decides_the_code_is_part_of_the_key(monkeypatch):
     assert key_of("def kernel(): pass", 90, OPTIONS) == plain
 
 
-def test_the_order_of_options_is_no_part_of_the_key():
+def test_the_key_ignores_the_order_of_options():
     assert key_of("source", 90, OPTIONS) == key_of("source", 90, OPTIONS[::-1])
 
 
@@ -196,7 +196,7 @@ kernels = st.builds(
 
 
 @given(kernels)
-def test_what_was_written_is_read_by_the_next_process(tmp_path_factory, kernel):
+def test_a_written_entry_is_read_by_the_next_process(tmp_path_factory, kernel):
     directory = tmp_path_factory.mktemp("cubins")
     arguments = ("source", 90, OPTIONS, kernel.label)
     assert CubinCache(directory).load_or_compile(*arguments, lambda: kernel) == kernel
@@ -222,7 +222,7 @@ def assert_replaced(fresh: Callable[[], CubinCache], good: bytes) -> None:
     assert fresh().lookup(key("a")) == kernel_of("a")
 
 
-def test_every_truncation_is_no_hit_and_is_replaced(fresh):
+def test_a_truncated_file_is_a_miss_and_is_replaced(fresh):
     kept = fresh()
     ask(kept, "a")
     path, good = path_of(kept, "a"), path_of(kept, "a").read_bytes()
@@ -232,7 +232,7 @@ def test_every_truncation_is_no_hit_and_is_replaced(fresh):
         assert_replaced(fresh, good)
 
 
-def test_every_flipped_bit_is_no_hit(fresh):
+def test_a_file_with_any_flipped_bit_is_a_miss(fresh):
     kept = fresh()
     ask(kept, "a")
     path, good = path_of(kept, "a"), path_of(kept, "a").read_bytes()
@@ -247,7 +247,7 @@ def test_every_flipped_bit_is_no_hit(fresh):
     assert_replaced(fresh, good)
 
 
-def test_random_damage_is_no_hit(fresh):
+def test_a_randomly_damaged_file_is_a_miss(fresh):
     kept, chance = fresh(), random.Random(3)
     ask(kept, "a")
     path, good = path_of(kept, "a"), path_of(kept, "a").read_bytes()
@@ -305,7 +305,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN.keys())
-def test_a_foreign_file_is_no_hit_no_entry_and_is_replaced(fresh, content):
+def test_a_foreign_file_is_a_miss_is_not_listed_and_is_replaced(fresh, content):
     kept = fresh()
     ask(kept, "a")
     good = path_of(kept, "a").read_bytes()
@@ -322,7 +322,7 @@ def test_the_files_sealed_here_are_hits_when_nothing_is_wrong(fresh):
     assert kept.lookup(key("a")) == Cubin(b"code", "k", 4, 0)
 
 
-def test_another_keys_file_under_the_right_name_is_no_hit(fresh):
+def test_a_file_of_another_key_under_the_right_name_is_a_miss(fresh):
     kept = fresh()
     ask(kept, "a")
     ask(kept, "b")
@@ -360,7 +360,7 @@ IN_THE_WAY: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("put", IN_THE_WAY.values(), ids=IN_THE_WAY.keys())
-def test_what_is_no_file_does_not_hold_us_up_and_is_replaced(fresh, put):
+def test_a_path_that_is_not_a_file_does_not_block_and_is_replaced(fresh, put):
     kept = fresh()
     ask(kept, "a")
     good = path_of(kept, "a").read_bytes()

@@ -19,6 +19,7 @@ from tilearray_cuda.kernels.disk_cache import CacheWarning, CubinCache, Statisti
 # Many processes
 
 
+@pytest.mark.slow
 def test_a_reader_sees_a_whole_file_while_others_write_it(fresh):
     """Two writers replace one entry by files of different length, over and over."""
     code = """
@@ -88,6 +89,7 @@ print(*kept.statistics())
 """
 
 
+@pytest.mark.slow
 def test_eight_processes_of_eight_threads_in_one_directory(tmp_path):
     directory, limit = tmp_path / "cubins", 15_000
     processes = [start(HAMMER, directory, seed, limit) for seed in range(8)]
@@ -106,7 +108,7 @@ def test_eight_processes_of_eight_threads_in_one_directory(tmp_path):
 def test_a_forked_child_does_not_wait_for_locks_of_threads_it_does_not_have(tmp_path):
     code = """
 import os, sys, threading
-from tilearray_cuda.kernels import disk_cache as cache
+from tilearray_cuda.kernels import disk_cache
 make = lambda: disk_cache.Cubin(b"code", "k", 4, 0)
 disk_cache.load_or_compile("parent", 90, (), "", make)
 kept = disk_cache.process_cache()
@@ -193,7 +195,7 @@ def test_the_bound_comes_from_the_environment(monkeypatch, text, expected):
 
 @pytest.mark.usefixtures("no_cache_yet")
 @pytest.mark.parametrize("text", ["1GB", "-1", "1.5", " 1", "٣", "9" * 5000])
-def test_a_bound_that_is_none_is_reported_and_not_used(monkeypatch, text):
+def test_an_invalid_size_limit_is_reported_and_ignored(monkeypatch, text):
     monkeypatch.setenv("TILEARRAY_CACHE_SIZE", text)
     with pytest.warns(CacheWarning, match=r"TILEARRAY_CACHE_SIZE: expected a number of bytes, got .*Write TILEARRAY_"):
         kept = disk_cache.process_cache()
@@ -218,7 +220,7 @@ def test_a_hit_in_a_new_process_imports_neither_triton_nor_any_framework(tmp_pat
     code = """
 import sys
 before = set(sys.modules)
-from tilearray_cuda.kernels import disk_cache as cache
+from tilearray_cuda.kernels import disk_cache
 def make():
     if sys.argv[1] == "hit":
         raise SystemExit("compiled")

@@ -5,25 +5,18 @@ What has no row in the table of ops is seen here without a GPU: gathers, assignm
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from support.interpreter.run import Interpreter, interpreting, programs_of
+from support.interpreter.run import programs_of
 from support.kernels import body_for, kernel_for, needs_triton
 from support.oracles.formats import dtype_of
 
-pytestmark = needs_triton
+pytestmark = [needs_triton, pytest.mark.slow]
 
 FEW = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
-
-
-@pytest.fixture(scope="module")
-def process() -> Iterator[Interpreter]:
-    with interpreting() as found:
-        yield found
 
 
 @pytest.mark.parametrize("name", ["gather", "scatter", "take"])

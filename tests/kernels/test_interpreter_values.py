@@ -1,21 +1,20 @@
 """The values that CUDA kernels compute, in Triton's interpreter: every operation, every cast, every device function.
 
-The oracle is the one of the host's tests: tests/support/oracles/rules.py and tests/support/oracles/formats.py. In the place of libdevice's functions
-tests/support/interpreter/mended.py puts NumPy's, so what is seen here is how kernels call them, and not how exact they are:
-that is left to the tests on a GPU.
+The oracle is that of the host's tests: `rules` and `formats` of tests/support/oracles. NumPy's functions replace those
+of libdevice, so these tests show that kernels call the right functions on the right operands. The accuracy of libdevice
+is left to the tests on a GPU.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from support.drawing import NUMBERS, accepted, pool
-from support.interpreter.run import Interpreter, interpreting
+from support.interpreter.run import Interpreter
 from support.kernels import flat_kernel, needs_triton, operands_of
 from support.oracles.calls import Operand, disagreements, predict, predict_astype
 from support.oracles.formats import ARITHMETIC, FORMATS, dtype_of, exact, kind_of, limits_of, width_of
@@ -23,13 +22,7 @@ from support.oracles.rules import COMPARISONS, RULES, TRUNCATING
 
 from tilearray.engine.expression import Expression
 
-pytestmark = needs_triton
-
-
-@pytest.fixture(scope="module")
-def interpreter() -> Iterator[Interpreter]:
-    with interpreting() as found:
-        yield found
+pytestmark = [needs_triton, pytest.mark.slow]
 
 
 # --- operations -----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from tilearray.errors import TileArrayError
 from tilearray.functions.indexing.gather import gathering, placing, scattering
 from tilearray_cuda.kernels import compile as compiling
 
-pytestmark = needs_triton
+pytestmark = [needs_triton, pytest.mark.slow]
 NOT_ON_CUDA = {
     row.name
     for row in ops.PUBLIC.values()

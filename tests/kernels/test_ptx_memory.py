@@ -14,7 +14,7 @@ from support.kernels import Kernel, Strides, body_for, compiled, flat_kernel, ke
 
 from tilearray_cuda.kernels.storage import ITEMSIZE
 
-pytestmark = needs_triton
+pytestmark = [needs_triton, pytest.mark.slow]
 SQUARE, TRANSPOSED = (4096, 1), (1, 4096)
 
 # --- how memory is touched ------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_larger_elements_of_misaligned_rows_are_read_one_by_one() -> None:
     assert "load_run" not in flat_kernel("add", "float32", "float32", aligned=False).source.text
 
 
-def test_bytes_are_turned_in_words() -> None:
+def test_bytes_are_transposed_in_words() -> None:
     """Single bytes pass through shared memory in the masked branch alone, an eighth of a tile at a time."""
     kernel = touching("transposed", "int8")
     code, each = compiled(kernel), kernel.source.tile.of_a_thread
@@ -227,7 +227,7 @@ def test_bytes_are_turned_in_words() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "bfloat16"])
-def test_small_elements_of_odd_pitches_are_turned_in_words(dtype: str) -> None:
+def test_small_elements_of_odd_pitches_are_transposed_in_words(dtype: str) -> None:
     """Five blocks of words for four, and each from two; of the other operand too; the result as one a word."""
     name, size = "bitwise_or" if dtype == "bool" else "add", ITEMSIZE[dtype]
     kernel = kernel_for(body_for(name, [dtype] * 2), (2047, 2049), [(2049, 1), (2049, 1), (1, 2047)])
@@ -242,7 +242,7 @@ def test_small_elements_of_odd_pitches_are_turned_in_words(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint32"])
 @pytest.mark.parametrize("pitch", [2047, 2046])
-def test_words_of_one_turned_array_are_stored_in_sectors(dtype: str, pitch: int) -> None:
+def test_words_of_one_transposed_array_are_stored_in_sectors(dtype: str, pitch: int) -> None:
     """They pass through shared memory once, each by itself, if at the edges at all, and are stored in vectors."""
     kernel = kernel_for(body_for("add", [dtype, 1]), (pitch, 2049), [(pitch + 4, 1), (1, pitch)])
     code, each, pieces = compiled(kernel), kernel.source.tile.of_a_thread, kernel.source.tile.of_a_thread // 8
@@ -297,7 +297,7 @@ def test_columns_begin_where_bursts_do_only_if_rows_do_not() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
-def test_what_is_read_of_one_turned_array_stays_in_the_cache(dtype: str) -> None:
+def test_loads_of_one_transposed_array_are_kept_in_the_cache(dtype: str) -> None:
     """Not of arrays that the cache has room for, nor beside another one, nor where nothing is turned."""
     n, body, sums = 16384, body_for("identity", [dtype]), body_for("add", [dtype] * 2)
     huge = kernel_for(body, (n, n), [(n, 1), (1, n)])

@@ -1,15 +1,13 @@
 """Kernels of rounding modes, flushing and NaN: run by Triton's interpreter, and read in the compiler's PTX.
 
-The interpreter is given libdevice's directed roundings from tests/support/oracles/rounding.py: that every mode calls the right
-one, on operands and with casts as they must be, is seen here, and what the instructions do is seen on a GPU.
+The interpreter takes libdevice's directed roundings from tests/support/oracles/rounding.py. These tests show that every
+mode calls the right one, on the right operands and with the right casts; the tests on a GPU show what it computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from support.interpreter.run import Interpreter, interpreting
+from support.interpreter.run import Interpreter
 from support.kernels import Kernel, compiled, kernel_for, needs_triton
 from support.oracles.formats import dtype_of
 from support.rounding_cases import COMPUTED, DIRECTED, MODES, NARROW, OPS, WIDE, arithmetic, cast, selection
@@ -21,15 +19,9 @@ from tilearray.ops.options import Choice
 from tilearray.ops.variants import derived, variant
 from tilearray.promotion.systems import ARRAY_API
 
-pytestmark = needs_triton
+pytestmark = [needs_triton, pytest.mark.slow]
 CUDA_NAMES = {"rz": "rz", "rm": "rm", "rp": "rp"}
 ARCHITECTURES = [80, 90, 100]
-
-
-@pytest.fixture(scope="module")
-def process() -> Iterator[Interpreter]:
-    with interpreting() as found:
-        yield found
 
 
 # --- interpreted ----------------------------------------------------------------------------------------------------

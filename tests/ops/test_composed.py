@@ -85,7 +85,7 @@ def test_nan_to_num_takes_the_limits_of_the_dtype(dtype: str) -> None:
     )
 
 
-def test_nan_to_num_copies_what_is_always_finite() -> None:
+def test_nan_to_num_copies_finite_dtypes() -> None:
     for x in (ta.asarray([1, 2]), ta.asarray([True, False])):
         found = ta.nan_to_num(x, nan=0.5)
         assert (found.dtype, found.tolist()) == (x.dtype, x.tolist())

@@ -30,7 +30,7 @@ def said(answer: object) -> str:
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_every_answer_is_what_a_call_gives(op: str) -> None:
+def test_every_answer_agrees_with_a_call(op: str) -> None:
     arrays = [ta.ones(2, dtype=dtype, device="cpu") for dtype in OPERANDS]
     points = [ta.ones((), dtype=o, device="cpu") for o in ("int64", "float64", "complex128")]
     for x in arrays:
@@ -142,7 +142,7 @@ def test_it_is_data_and_prints() -> None:
     assert str(failed).startswith("add(int8, 0-d uint64) under array-api: error: add: int8 and uint64 have no common")
 
 
-def test_what_is_no_question() -> None:
+def test_questions_that_explain_promotion_refuses() -> None:
     with pytest.raises(OperandError, match="explain_promotion: 'plus' is no elementwise op; write one of"):
         ta.explain_promotion("int8", op="plus")
     with pytest.raises(OperandError, match="explain_promotion: add takes 2 operands, got 1"):

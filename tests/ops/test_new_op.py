@@ -16,6 +16,8 @@ import pytest
 from support.kernels import needs_triton
 from support.oracles.promotion import SEMANTICS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 COPIED = ("tilearray", "backend", "tests", "scripts", "docs", "README.md", "pyproject.toml")
 
@@ -83,7 +85,7 @@ def test_it_is_a_function(project: Path) -> None:
 def test_it_is_a_kernel(project: Path) -> None:
     """Its source, and what the compiler makes of that."""
     code = (
-        "from kernels import compiled, flat_kernel; kernel = flat_kernel('double', 'float32'); "
+        "from support.kernels import compiled, flat_kernel; kernel = flat_kernel('double', 'float32'); "
         "print(kernel.source.text, compiled(kernel).ptx)"
     )
     printed = run(project, "-c", code)
@@ -122,7 +124,7 @@ def test_a_wrong_host_function_is_seen(project: Path) -> None:
 
 
 def test_without_its_oracle_the_tests_complain(project: Path) -> None:
-    rules = project / "tests" / "rules.py"
+    rules = project / "tests" / "support" / "oracles" / "rules.py"
     right = rules.read_text(encoding="utf-8")
     rules.write_text(right.replace(ADDED["tests/support/oracles/rules.py"][1], ""), encoding="utf-8")
     try:

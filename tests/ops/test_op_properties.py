@@ -1,4 +1,4 @@
-"""Every operation on anything: random shapes, views, dtypes, numbers, targets; against tests/support/oracles/calls.py and rules.py.
+"""Every operation on random shapes, views, dtypes, numbers and targets, against tests/support/oracles/.
 
 One test per operation and semantics draws a fixed number of calls, 20,000 and more in all.
 ``TILEARRAY_EXAMPLES=2000`` draws more of them, and ``TILEARRAY_SEED=7`` others: without it a run draws what it drew.
@@ -20,6 +20,8 @@ from support.properties import COUNTS, EXAMPLES, LEAST, check_astype, check_call
 import tilearray as ta
 import tilearray_host.kernel
 from tilearray.ops import PUBLIC
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)

@@ -198,7 +198,7 @@ class Foreign:
     __hash__ = None  # type: ignore[assignment]
 
 
-def test_an_unknown_type_may_answer_itself_and_else_it_is_a_type_error() -> None:
+def test_an_unknown_type_handles_the_operation_or_it_is_a_type_error() -> None:
     x = integers()
     assert x + Foreign() == "its own"
     assert (x == Foreign()) is True

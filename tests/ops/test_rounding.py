@@ -60,7 +60,7 @@ def test_flushed_arithmetic(name: str, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("name", OPS)
-def test_narrow_floats_are_rounded_in_the_mode_twice_and_that_is_once(name: str, dtype: str, mode: str) -> None:
+def test_rounding_a_narrow_float_twice_in_a_mode_equals_rounding_once(name: str, dtype: str, mode: str) -> None:
     """To float32 and to the narrow dtype; but for ``fma`` to nearest, which the documentation names."""
     if (name, mode) == ("fma", "rn"):
         return
@@ -122,12 +122,12 @@ def test_functions_flush_operands_and_results(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", COMPUTED)
 @pytest.mark.parametrize("name", ["minimum", "maximum"])
-def test_nan_may_count_as_no_number(name: str, dtype: str) -> None:
+def test_nan_is_ignored_on_request(name: str, dtype: str) -> None:
     assert selection(name, dtype, 4000) == []
 
 
 @pytest.mark.parametrize("name", ["minimum", "maximum"])
-def test_nan_as_no_number_and_flushed(name: str) -> None:
+def test_nan_is_ignored_and_subnormals_are_flushed(name: str) -> None:
     assert selection(name, "float32", 4000, flush=True) == []
     x, y = ta.asarray([1e-40, ta.nan, -1e-40]), ta.asarray([-1.0, 1.0, -2e-40])
     expected = [-1.0, math.nan, -0.0] if name == "minimum" else [0.0, math.nan, -0.0]
@@ -181,7 +181,7 @@ def test_integers_that_saturate(source: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", INTEGERS)
-def test_a_float_becomes_an_integer_toward_zero_whatever_is_said(target: str) -> None:
+def test_a_float_becomes_an_integer_toward_zero_in_every_mode(target: str) -> None:
     for options in ({"rounding": "rzi"}, {"saturate": True}, {"rounding": "RZI", "saturate": True}):
         x = hard.sources("float32", target, 1000)
         assert exact.differences(ta.to_numpy(ta.asarray(x).astype(target, **options)), exact.cast(x, target)).size == 0
@@ -295,7 +295,7 @@ def test_modes_have_plans_and_kernels_of_their_own() -> None:
             assert ta.divide(x, x[::-1], rounding=second).tolist() == want
 
 
-def test_the_row_itself_is_what_no_option_gives() -> None:
+def test_without_options_the_row_itself_is_returned() -> None:
     assert variant(ta.add) is variant(ta.add, None, False, True) is ta.add
     assert variant(ta.minimum, propagate_nan=True) is ta.minimum
     assert derived(convert, Choice()) is convert

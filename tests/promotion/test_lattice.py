@@ -27,7 +27,7 @@ def test_a_sound_lattice_is_accepted() -> None:
     assert Lattice({A: (B, C), B: (), C: ()}, {pair(B, C): "they are apart"}).join([A, B]) == B
 
 
-def test_three_that_lie_side_by_side() -> None:
+def test_a_join_of_three_incomparable_dtypes() -> None:
     fan = {A: (B, C, D), B: (E,), C: (E,), D: (E,), E: ()}
     assert Lattice(fan, {}).join([A, B, C, D]) == E
     split = Lattice({A: (B, C, D), B: (E,), C: (E,), D: (), E: ()}, {pair(D, x): "D is apart" for x in (B, C, E)})

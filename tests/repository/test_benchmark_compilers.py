@@ -137,6 +137,7 @@ def compiled_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     return compilers.CompiledTorch("cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_torch_compile_traces_every_row_whole(compiled_torch: Any):
     for row in (*LAYOUTS, *CALLS):

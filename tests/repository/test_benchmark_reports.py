@@ -194,7 +194,7 @@ def test_a_picture_shows_every_figure_in_its_row(figure: Any):
     assert limits[::2] == [(4000, -0.45), (pytest.approx(4000 * 2 / 3), 0.55)]
 
 
-def test_a_picture_has_nothing_where_nothing_was_measured(figure: Any):
+def test_a_picture_is_empty_where_nothing_was_measured(figure: Any):
     report = stored(libraries=["tilearray", "torch", "cupy"], launch_floor=None)
     report["calls"][0]["results"].update(tilearray={"status": "error", "why": "x"}, cupy={"status": "not installed"})
     (panel,) = plot.calls(figure, report).axes
@@ -219,7 +219,7 @@ def test_many_rows_are_two_columns_of_one_scale(figure: Any):
     assert left.get_xlim()[1] > max(bars(right))
 
 
-def test_a_stored_report_is_drawn_again_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_stored_report_is_drawn_again_identically(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     pytest.importorskip("matplotlib")
     path = written(tmp_path / "old.json", stored())
     texts = []

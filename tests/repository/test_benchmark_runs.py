@@ -22,6 +22,8 @@ from benchmarks import peers, report, run, startup, timing
 from benchmarks.bar import BAR
 from benchmarks.cases import CALLS, LAYOUTS, dtype_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "_notebooks.py"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -48,7 +50,7 @@ def test_a_notebook_runs(path: Path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_stored_is_small_and_of_no_machine(path: Path):
+def test_stored_notebooks_are_small_and_name_no_machine(path: Path):
     notebook = contents(path)
     assert path.stat().st_size < 200_000
     assert set(notebook["metadata"]) == {"kernelspec", "language_info"}

@@ -11,6 +11,8 @@ from support import hard_to_round as hard
 from support.oracles import rounding as exact
 from support.oracles.formats import FORMATS, dtype_of, kind_of, limits_of
 
+pytestmark = pytest.mark.slow
+
 COMPUTED = ("float16", "bfloat16", "float32", "float64")
 NARROW = [name for name in FORMATS if dtype_of(name).itemsize == 1] + ["float16", "bfloat16"]
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -45,7 +47,7 @@ def test_a_value_lies_between_what_it_is_rounded_down_and_up_to(name: str) -> No
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_lies_past_the_largest_value(name: str) -> None:
+def test_values_beyond_the_largest_value(name: str) -> None:
     """The infinity of the format, or the largest value, by the mode; saturated it is the largest in all of them."""
     fmt = FORMATS[name]
     largest = Fraction(fmt.largest)
@@ -91,7 +93,7 @@ def test_scales() -> None:
 @pytest.mark.skipif(not exact.WIDE, reason="longdouble is no wider than float64: there is one way only")
 @pytest.mark.parametrize("name", COMPUTED)
 @pytest.mark.parametrize("op", hard.ARITY)
-def test_arrays_are_what_fractions_are(op: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_agree_with_fractions(op: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     operands = hard.operands(op, name, 1500, seed=1)
     wide = [getattr(exact, op)(*operands, mode) for mode in exact.MODES]
     monkeypatch.setattr(exact, "WIDE", False)
@@ -153,7 +155,7 @@ def test_flushing() -> None:
 
 @pytest.mark.parametrize("target", [*FORMATS, exact.SCALE])
 @pytest.mark.parametrize("source", [*FORMATS, exact.SCALE, *INTEGERS])
-def test_casts_are_what_fractions_are(source: str, target: str) -> None:
+def test_casts_agree_with_fractions(source: str, target: str) -> None:
     x = (
         hard.sources(source, target, 200)
         if source != exact.SCALE

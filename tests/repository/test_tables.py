@@ -34,7 +34,7 @@ def test_check_names_what_is_stale_and_writes_nothing(document: Path) -> None:
     assert document.read_text() == before
 
 
-def test_what_is_written_is_up_to_date_and_true(document: Path) -> None:
+def test_written_tables_are_up_to_date_and_true(document: Path) -> None:
     assert tables(document).returncode == 0
     assert tables("--check", document).returncode == 0
     text = document.read_text()

@@ -17,6 +17,8 @@ import pytest
 
 import tilearray as ta
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 BACKENDS = ("tilearray_host", "tilearray_cuda")
 PACKAGES = {"tilearray": ROOT / "tilearray", **{name: ROOT / "backend" / name for name in BACKENDS}}

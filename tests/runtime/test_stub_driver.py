@@ -1,30 +1,69 @@
 """The driver side of the CUDA backend over a stub driver in host memory; no GPU needed, a C compiler is.
 
-The stub is compiled once and takes the place of libcuda.so.1 in a process of its own, in which pytest runs the files
-``tests/runtime/stub_driver/cases_*.py``.
+The stub is compiled once and takes the place of libcuda.so.1 in one process of its own, in which pytest runs the files
+``tests/runtime/stub_driver/cases_*.py``. Each test function in them is a test here, under its own name, and a failure
+shows the case's own message. Only the files of the tests that are selected run. scripts/test gives each worker whole
+files, so that one process serves all.
 """
 
 from __future__ import annotations
 
 import ast
 import os
-import re
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
 
 import pytest
 
 HERE = Path(__file__).parent / "stub_driver"
-CASES = sorted(HERE.glob("cases_*.py"))
+ROOT = HERE.parents[2]
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the stub is a Linux library"),
     pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compile the stub driver with"),
     pytest.mark.skipif(find_spec("cuda") is None, reason="cuda-python is not installed"),
 ]
+
+
+def cases() -> list[str]:
+    """The names of the test functions, as ``file::function``."""
+    return [
+        f"{file.stem}::{node.name}"
+        for file in sorted(HERE.glob("cases_*.py"))
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+
+
+class Result(NamedTuple):
+    """How one case ended: "passed", "failed", "xfailed" or "skipped", and the text that says why."""
+
+    case: str
+    outcome: str
+    text: str
+
+
+def read_results(report: Path) -> dict[str, list[Result]]:
+    """The results of each function in a JUnit report; a function with parameters has several."""
+    found: dict[str, list[Result]] = defaultdict(list)
+    for case in ElementTree.parse(report).iter("testcase"):
+        name = case.get("name", "")
+        function = f"{case.get('classname', '').rpartition('.')[2]}::{name.partition('[')[0]}"
+        outcome, text = "passed", ""
+        for child in case:
+            if child.tag in ("failure", "error"):
+                outcome, text = "failed", f"{text}{child.text}\n"
+            elif child.tag == "skipped" and outcome == "passed":
+                outcome = "xfailed" if child.get("type") == "pytest.xfail" else "skipped"
+                text = child.get("message", "")
+        found[function].append(Result(name, outcome, text))
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -36,8 +75,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
-def test_over_the_stub_driver(file: Path, library: Path) -> None:
+@pytest.fixture(scope="session")
+def results(library: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    """The results of all cases in the files of the selected tests, by function."""
     environment = {
         **os.environ,
         "LD_LIBRARY_PATH": os.pathsep.join(filter(None, [str(library), os.environ.get("LD_LIBRARY_PATH")])),
@@ -45,11 +85,24 @@ def test_over_the_stub_driver(file: Path, library: Path) -> None:
         "STUB_DEVICES": "2",
         "STUB_MEMORY": str(1 << 30),
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=-ra", str(file)]
-    root = HERE.parents[2]
-    done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    passed = int(re.search(r"(\d+) passed", done.stdout)[1])
-    functions = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef)]
-    assert passed >= sum(function.name.startswith("test_") for function in functions)
-    assert "skipped" not in done.stdout
+    selected = [item.callspec.params["case"] for item in request.session.items if item.path == Path(__file__)]
+    files = sorted({str(HERE / f"{case.partition('::')[0]}.py") for case in selected})
+    report = tmp_path_factory.mktemp("results") / "report.xml"
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=-ra", f"--junitxml={report}"]
+    command = [sys.executable, "-m", "pytest", *options, *files]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return read_results(report)
+
+
+@pytest.mark.parametrize("case", cases())
+def test_over_the_stub_driver(case: str, results: dict[str, list[Result]]) -> None:
+    found = results.get(case, [])
+    assert found, "the case did not run"
+    failed = [f"{result.case}: {result.outcome}\n{result.text}" for result in found if result.outcome == "failed"]
+    if failed:
+        pytest.fail("\n".join(failed), pytrace=False)
+    skipped = [f"{result.case}: {result.text}" for result in found if result.outcome == "skipped"]
+    assert skipped == [], "no case needs more than the stub"
+    if any(result.outcome == "xfailed" for result in found):
+        pytest.xfail(next(result.text for result in found if result.outcome == "xfailed"))

@@ -1,4 +1,4 @@
-"""DLPack as dlpack.h has it: its numbers and structures, what capsules hold, and producers of every kind."""
+"""DLPack as in dlpack.h: its constants and structures, the contents of capsules, and producers of every kind."""
 
 from __future__ import annotations
 

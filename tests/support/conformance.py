@@ -1,8 +1,8 @@
-"""Asking tilearray and another system the same question: which dtype has this call, or is it an error?
+"""Ask tilearray and another system the same question: which dtype has this call, or is it an error?
 
 A question is an op and its operands: the name of a dtype for an array with dimensions, `Point` for a 0-d array, and
-Python numbers. What both sides answer is compared question by question. Every difference must be one that a test
-lists, with its reason, and every question that a listed reason is about must be a difference.
+Python numbers. The answers are compared question by question. A test lists every difference with its reason, and
+every question that a listed reason covers must be a difference.
 """
 
 from __future__ import annotations

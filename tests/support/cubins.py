@@ -1,4 +1,4 @@
-"""What the tests of the kernel cache share: invented kernels, processes, and threads that start together."""
+"""Helpers of the tests of the disk cache: invented kernels, other processes, and threads that start together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking cuTile on the host: its operations decide dtypes before they emit anything, and are run up to there.
+"""Ask cuTile for dtypes on the host: its operations run until the dtype is decided, before they emit code.
 
 A typed operand is a tile of a dtype, a number a loosely typed constant, as in a kernel. Import it where ``cuda.tile``
 can be imported.

@@ -1,8 +1,9 @@
-"""Random calls: shapes, views of every kind, values that hurt, numbers of every class, targets. Hypothesis draws all.
+"""Random calls, drawn by Hypothesis: shapes, views of every kind, difficult values, numbers of every class, targets.
 
 A `View` is a recipe, followed by NumPy and tilearray alike: each makes the view of its own copy of a flat buffer, by
-its own functions. What a buffer holds is drawn as one string of bytes, two for an element, that point into a pool of
-its dtype: half of it values that hurt, half values at random. So an example costs few draws, and shrinks to zeros.
+its own functions. The contents of a buffer are drawn as one string of bytes, two for an element, which are indices
+into a pool of the dtype: one half difficult values, one half random ones. An example costs few draws and shrinks to
+zeros.
 """
 
 from __future__ import annotations

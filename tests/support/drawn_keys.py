@@ -1,4 +1,4 @@
-"""Keys with arrays of integers and masks, drawn for a shape, and what NumPy selects by them."""
+"""Index keys with integer arrays and masks, drawn for a shape, and the elements that NumPy selects with them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Operands for which roundings go wrong: ties and their neighbours, the edges of the range, denormals, cancellation.
 
-What `operands` and `sources` give is made with tests/support/oracles/rounding.py, the same for a seed.
+`operands` and `sources` use tests/support/oracles/rounding.py; the same seed gives the same values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels without a GPU: their source from an op, dtypes and strides, and what PTX the compiler makes of it."""
+"""Kernels without a GPU: their source from an op, dtypes and strides, and the PTX that the compiler makes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same view of the same values, by both libraries; results in C order in memory of their own."""
+"""The same view of the same values in NumPy and tilearray, and results as copies in C order."""
 
 from __future__ import annotations
 

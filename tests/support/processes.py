@@ -1,4 +1,4 @@
-"""Code in an interpreter of its own."""
+"""Code and commands in another Python interpreter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Making calls and judging them: what the property tests of all devices share.
+"""Run a drawn call and judge it, in the property tests of all devices.
 
-A case is made on a device; what it must give is predicted from the rules. It must give exactly that, or raise one of
-the errors predicted, and write nothing else.
+A call runs on a device, and the rules predict its outcome. It must return exactly that or raise one of the predicted
+errors, and it must write nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels of one expression over flat arrays, with nothing planned.
+"""Kernels of one expression over flat arrays, without the planner.
 
 An expression reads its operands as ``x``, ``y`` and ``z``, in registers.
 """

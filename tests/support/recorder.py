@@ -1,4 +1,4 @@
-"""Arrays on a GPU that is not there, and the keys of the kernels that the cache is asked for."""
+"""Arrays on a GPU that does not exist, and the keys of the kernels that calls look up in the cache."""
 
 from __future__ import annotations
 

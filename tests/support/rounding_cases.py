@@ -1,4 +1,4 @@
-"""What the tests of rounding on all devices share: hard operands, the exact oracle, and where the library differs.
+"""The comparisons of the rounding tests on all devices: hard operands, the exact oracle, and the differences found.
 
 Every function returns a list of differences, which must be empty. The counts are checked operations of a whole run.
 """

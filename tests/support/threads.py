@@ -1,4 +1,4 @@
-"""Work in threads that start together: what comes of it is returned, and nothing that is raised is lost."""
+"""Work in threads that start together. Results are returned, and errors of the threads are raised."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ def in_threads(
 ) -> list[Any]:
     """Results of `work(0)`, `work(1)`, ... which start together; what one raises is its result.
 
-    `interval` is how often Python switches between them, `patience` how long each is waited for, both in seconds.
+    `interval` is how often Python switches between them, `patience` how long each is waited for, both in seconds. The
+    interval begins when all threads exist: to start threads under a short one takes seconds on a busy machine.
     """
     results: list[Any] = [None] * count
-    together = threading.Barrier(count)
+    together = threading.Barrier(count + 1)
 
     def run(number: int) -> None:
-        together.wait(30)
+        together.wait(patience)
         try:
             results[number] = work(number)
         except Exception as error:
@@ -27,10 +28,11 @@ def in_threads(
 
     threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(count)]
     before = sys.getswitchinterval()
+    for thread in threads:
+        thread.start()
     sys.setswitchinterval(before if interval is None else interval)
     try:
-        for thread in threads:
-            thread.start()
+        together.wait(patience)
         for thread in threads:
             thread.join(patience)
     finally:

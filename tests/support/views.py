@@ -1,4 +1,4 @@
-"""The same memory and the same views of it, by NumPy and by tilearray."""
+"""The same memory and the same views of it in NumPy and in tilearray."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_an_allocator_that_returns_no_address(device):
 
 
 @pytest.mark.parametrize("bad", [3, "torch", (len,), (len, 3), object(), types.SimpleNamespace(allocate=len)])
-def test_something_that_is_no_allocator(device, bad):
+def test_an_object_that_is_not_an_allocator_is_refused(device, bad):
     with pytest.raises(TypeError, match=r"set_allocator: expected functions allocate\(nbytes, stream\)"):
         devices.set_allocator(bad)
 

@@ -53,7 +53,7 @@ def test_every_dtype_comes_back(device, dtype):
         assert same(round_trip(device, np.asarray(view)), np.asarray(view))
 
 
-def test_permuted_memory_is_copied_as_it_lies(device, stub):
+def test_permuted_memory_is_copied_in_memory_order(device, stub):
     array = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)[:, ::-1]
     buffer, offset = device.from_numpy(array)
     stub.start_log()

@@ -192,7 +192,7 @@ def test_other_classes_and_devices_are_left_to_the_protocols(torch, monkeypatch)
         ta.asarray(Tensor(shape=(7, 7)))
 
 
-def test_what_is_asked_for_is_done(torch):
+def test_arguments_of_asarray_are_obeyed_on_the_fast_path(torch):
     tensor = Tensor()
     assert ta.asarray(tensor, copy=False)._address == tensor.data_ptr()
     assert ta.asarray(tensor, device="cuda:0", dtype="float32")._address == tensor.data_ptr()

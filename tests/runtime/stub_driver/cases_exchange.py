@@ -158,7 +158,7 @@ def test_the_per_thread_stream_waits_itself(stub):
 
 
 @pytest.mark.parametrize("bad", [0, -2, True, "1", 1.0])
-def test_what_is_no_stream(bad):
+def test_objects_that_are_not_streams_are_refused(bad):
     with pytest.raises(ta.InterchangeError, match=r"expected a stream as DLPack numbers them, got .*; write None or 1"):
         on_gpu(np.arange(3.0)).__dlpack__(stream=bad)
 

@@ -116,6 +116,25 @@ def test_a_stream_for_a_copy_to_another_gpu(stub):
         x.to_device("cpu", stream=here)
     with pytest.raises(ta.OperandError, match="to_device: expected a stream, got 'no'"):
         x.to_device("cuda:1", stream="no")
+    for device in ("cuda:0", "cuda:1"):
+        cuda.empty_cache(device)  # while the streams of the freed memory exist
+
+
+@pytest.mark.xfail(
+    strict=True, reason="to_device(stream=...) does not keep the stream, as a block of ta.cuda.stream does"
+)
+def test_memory_of_a_stream_that_is_an_argument_keeps_the_stream(stub):
+    stub.start_log()
+    stream = cuda.Stream("cuda:0")
+    handle = stream.handle
+    KEPT.append(ta.asarray([1, 2], device="cpu").to_device("cuda:0", stream=stream))
+    del stream
+    cuda.empty_cache("cuda:0")  # destroys streams that nobody holds
+    assert ("cuStreamDestroy", handle) not in [(call.name, call.stream) for call in stub.log()]
+
+
+KEPT: list[ta.Array] = []
+"""Arrays that are never freed: their memory must not be cached for a stream that is gone."""
 
 
 def test_uploads_run_on_the_stream_in_force(stub):

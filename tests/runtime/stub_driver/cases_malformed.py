@@ -89,12 +89,12 @@ def test_forged_dictionaries(seed):
 
 
 @pytest.mark.parametrize("described", [None, 3, "x", [], {}, {"shape": (2,)}, {"version": 3}])
-def test_what_is_no_description(described):
+def test_malformed_descriptions_are_refused(described):
     with pytest.raises(ta.InterchangeError, match="asarray: the __cuda_array_interface__ of Described is malformed"):
         ta.asarray(Described(described))
 
 
-def test_memory_that_is_no_gpus():
+def test_memory_that_no_gpu_owns_is_refused():
     host = np.zeros(4)
     described = {"shape": (4,), "typestr": "<f8", "data": (host.ctypes.data, False), "version": 3}
     with pytest.raises(ta.InterchangeError, match=r"the pointer 0x.* is in no GPU's memory"):

@@ -23,7 +23,7 @@ def test_out_of_memory_flushes_and_tries_again(device, stub, side):
     del big
 
 
-def test_small_blocks_are_flushed_too(device, stub):
+def test_small_blocks_are_also_flushed(device, stub):
     small = [device.allocate(30 * MIB, 0) for _ in range(30)]
     del small
     assert device.allocate(900 * MIB, 0).nbytes == 900 * MIB

@@ -26,7 +26,7 @@ class Speaks:
         return 0, self.handle
 
 
-def test_what_is_taken_for_a_stream(stub):
+def test_streams_of_every_library_are_accepted(stub):
     own = cuda.Stream("cuda:0")
     handle = own.handle
     described = types.SimpleNamespace(__cuda_stream__=(0, handle))  # once a property, in cuda.core
@@ -44,7 +44,7 @@ def test_what_is_taken_for_a_stream(stub):
 
 
 @pytest.mark.parametrize("bad", ["0", 2.5, True, -1, object(), Speaks(None)])
-def test_what_is_no_stream(bad):
+def test_objects_that_are_not_streams_are_refused(bad):
     with pytest.raises(ta.OperandError, match=r"stream: expected a stream, got .*; write ta\.cuda\.Stream\(\)"):
         cuda.stream(bad)
 

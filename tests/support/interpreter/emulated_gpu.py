@@ -1,8 +1,8 @@
 """A CUDA device of NumPy memory: the whole library above the driver, its kernels run by Triton's interpreter.
 
 It serves in a process where Triton interprets (`interpreting.Interpreter`), as ``cuda:0``. Every address that a kernel
-reads or writes must lie in memory that was allocated, or in a word for reports; what is read may end in the last vector
-of 16 bytes of which a byte was allocated. Arguments must be multiples of what they are said to be.
+reads or writes must lie in allocated memory, or in a word for index errors; a read may extend to the end of the last
+vector of 16 bytes that has an allocated byte. Arguments must be multiples of their declared divisors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Triton's interpreter with what it is known to get wrong replaced by what the hardware does.
+"""Triton's interpreter, corrected to the behaviour of the hardware.
 
-That is: the functions of libdevice that IEEE 754 or C defines exactly, the conversions of bfloat16, and ``~`` of
-unsigned integers. And it is stricter than hardware: a kernel may not shift, divide or convert where LLVM leaves the
-result undefined, and must be right in what it says a value is a multiple of.
+Corrected are the functions of libdevice that IEEE 754 or C defines exactly, the conversions of bfloat16, and ``~`` of
+unsigned integers. It is stricter than the hardware: a kernel may not shift, divide or convert where LLVM leaves the
+result undefined, and every claim that a value is a multiple of a number must be true.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def mend(interpreter: Any, tl: Any) -> None:
     if hasattr(libdevice, "mended"):
         return
     libdevice.mended = True
+    _remember_types(tl)
     for name, function in _FUNCTIONS.items():
         setattr(libdevice, name, _on_tensors(function, interpreter, tl))
     rounding.mend(interpreter, tl, libdevice)
@@ -107,6 +108,29 @@ def mend(interpreter: Any, tl: Any) -> None:
     interpreter.InterpreterBuilder.cast_impl = cast_impl
     interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
     interpreter.interpreter_semantic.to_tensor = of_any
+
+
+def _remember_types(tl: Any) -> None:
+    """Compute the attributes of block types and tensors once each, which saves a third of the interpreter's time."""
+    blocks: dict[Any, dict[str, Any]] = {}
+    tensors: dict[Any, dict[str, Any]] = {}
+    make_block, make_tensor = tl.block_type.__init__, tl.tensor.__init__
+
+    def block(self: Any, element_ty: Any, shape: Any) -> None:
+        key = element_ty.name, *[getattr(extent, "value", extent) for extent in shape]
+        if key not in blocks:
+            make_block(self, element_ty, shape)
+            blocks[key] = dict(vars(self))
+        vars(self).update(blocks[key])
+
+    def tensor(self: Any, handle: Any, type: Any) -> None:
+        if type.name not in tensors:
+            make_tensor(self, handle, type)
+            tensors[type.name] = {name: vars(self)[name] for name in ("shape", "numel", "type", "dtype")}
+        self.handle = handle
+        vars(self).update(tensors[type.name])
+
+    tl.block_type.__init__, tl.tensor.__init__ = block, tensor
 
 
 def _are_multiples(data: np.ndarray, value: int, step: int) -> bool:

@@ -1,4 +1,6 @@
-"""What stands for libdevice's directed roundings and for PTX in Triton's interpreter: tests/support/oracles/rounding.py.
+"""Substitutes for libdevice's directed roundings and for PTX in Triton's interpreter.
+
+The roundings are those of tests/support/oracles/rounding.py.
 
 Instructions on words that hold four bytes are run one by one.
 """

@@ -1,7 +1,7 @@
-"""What every call must give, from the written rules alone: dtype, values, or the errors that may be raised.
+"""The expected outcome of every call, from the written rules alone: dtype, values, or the errors that may be raised.
 
-Nothing of tilearray is read here but its exception classes. Operands are cast as `rules` says, computed by its table,
-and rounded by `formats`. What Python cannot compute exactly is NumPy's, one precision wider: float64 for float32,
+Only the exception classes of tilearray are used here. Operands are cast as `rules` says, computed by its table, and
+rounded by `formats`. NumPy computes the values that Python cannot, one precision wider: float64 for float32,
 ``longdouble`` for float64. `disagreements` compares: bit for bit, NaN payloads aside, or within a table of ulps.
 """
 

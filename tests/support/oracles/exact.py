@@ -1,4 +1,4 @@
-"""What operations compute, on Python's numbers: rounding, signs, parts, fused products, and by mpmath what is special.
+"""Operations on Python's numbers: rounding, signs, parts, fused products, and special functions by mpmath.
 
 Floats come and go as Python's float64, or as Fractions where no float64 holds the result. A function that works in the
 dtype itself is given the dtype's name as its last argument.

@@ -1,8 +1,8 @@
 """Dtypes by their names, and every rounding and cast, from the formats' published parameters.
 
 Values are lists of Python numbers: integers are exact, a float of any format is the Python float of the same value.
-NumPy serves as a vector of float64 and nothing more; no conversion of NumPy's or ml_dtypes' is used but the widening
-of `exact`.
+NumPy serves as a vector of float64 only. Of the conversions of NumPy and ml_dtypes only the widening in `exact` is
+used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What integer-array indexing must do on any device, against NumPy: shared by the tests of all devices."""
+"""Integer-array indexing against NumPy, on any device."""
 
 from __future__ import annotations
 

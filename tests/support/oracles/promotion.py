@@ -1,4 +1,4 @@
-"""The common dtype of a call under all five semantics, once more, for the oracle of the property tests.
+"""The common dtype of a call under all five semantics, written a second time as the oracle of the property tests.
 
 ``array-api`` and ``triton`` are the sentences of `rules`; ``cutile`` and ``torch`` are written out here from what the
 systems do, which tests/conformance asks them for; and ``numpy`` is NumPy's, asked with the very numbers of the call.

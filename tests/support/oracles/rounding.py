@@ -5,8 +5,9 @@ the sign of what that leaves out, found without error (Dekker, "A floating-point
 precision", 1971); since ``longdouble`` has two bits more than any format here, the pair decides every rounding. Where
 it has no such bits, each element is a Fraction. tests/support/hard_to_round.py has the operands.
 
-Modes are ``rn rz rm rp ra``, formats are those of tests/support/oracles/formats.py. A result past the largest value is the infinity (or
-what the format has in its place) or the largest value, as the mode says; with `saturate` always the largest value.
+Modes are ``rn rz rm rp ra``; formats are those of tests/support/oracles/formats.py. A result beyond the largest value
+is the infinity (or the format's substitute for it) or the largest value, by the mode; with `saturate` it is always the
+largest value.
 """
 
 from __future__ import annotations

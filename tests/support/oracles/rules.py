@@ -1,9 +1,9 @@
-"""The written rules, coded once more: which dtype a call has, and what every operation takes and computes.
+"""The written rules, coded a second time: the dtype of a call, and the operands and values of every operation.
 
-The promotion rules are the sentences of the design on kinds and widths, which are taken from names. `RULES` says of
-every operation what it takes and gives, and computes it with Python's numbers: integers exactly, floats by one
-operation in float64. That is wide enough for the rounding to float32 that follows to be the only one that counts
-(S. Figueroa, "When is double rounding innocuous?", SIGNUM 1995). What is no such operation names a NumPy function.
+The promotion rules are the sentences of the design on kinds and widths, which are read from the dtypes' names. `RULES`
+states the operands and the result of every operation, and computes it with Python's numbers: integers exactly, floats
+by one operation in float64. That is wide enough for the rounding to float32 that follows to be the only one that counts
+(S. Figueroa, "When is double rounding innocuous?", SIGNUM 1995). Other operations name a NumPy function.
 """
 
 from __future__ import annotations
