@@ -142,7 +142,7 @@ USAGE = [
     (["a", "1=a.npy"], "'1' cannot be an array's name; write letters, digits and _, but not `ta`"),
     (["ta", "ta=a.npy"], "'ta' cannot be an array's name; write letters, digits and _, but not `ta`"),
     (["a", "a:float31=a.npy"], "a: 'float31' is not a dtype; write one of bool, int8"),
-    (["a", "a=a.npy", "--device", "tpu"], "--device: 'tpu' is no device; write 'cpu', 'cuda' or 'cuda:N'"),
+    (["a", "a=a.npy", "--device", "tpu"], "--device: 'tpu' is not a device; write 'cpu', 'cuda' or 'cuda:N'"),
 ]
 
 

@@ -101,7 +101,7 @@ def test_an_unknown_device_is_an_error_of_one_line():
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (
-        "tilearray info: TILEARRAY_DEVICE: 'tpu' is no device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, ...\n"
+        "tilearray info: TILEARRAY_DEVICE: 'tpu' is not a device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, ...\n"
     )
 
 

@@ -277,7 +277,7 @@ def test_tensors_are_shared():
 def test_a_device_is_named(function):
     assert function(3, device="cpu").device == "cpu"
     name = getattr(function, "__name__", "full").replace("<lambda>", "full")
-    with pytest.raises(DeviceError, match=rf"{name}: 'gpu' is no device; write 'cpu', 'cuda' or 'cuda:N'"):
+    with pytest.raises(DeviceError, match=rf"{name}: 'gpu' is not a device; write 'cpu', 'cuda' or 'cuda:N'"):
         function(3, device="gpu")
     with pytest.raises(DTypeError, match=rf"{name}: 'float33' is not a dtype"):
         function(3, dtype="float33")

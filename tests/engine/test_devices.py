@@ -10,11 +10,13 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 from support.elsewhere import Elsewhere
+from support.threads import in_threads
 
 import tilearray as ta
 from tilearray.creation.asarray import converted
@@ -61,12 +63,12 @@ def test_devices_have_names():
     "name", ["", "gpu", "cpu:1", "cuda:", "cuda:-1", "cuda:x", "cuda:0:0", "CUDA", 5, "cuda:²", "mps"]
 )
 def test_unknown_devices_are_named(name):
-    message = rf"zeros: {str(name)!r} is no device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, \.\.\."
+    message = rf"zeros: {str(name)!r} is not a device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, \.\.\."
     with pytest.raises(DeviceError, match=message):
         ta.zeros(1, device=name)
-    with pytest.raises(DeviceError, match=r"to_device: .* is no device"):
+    with pytest.raises(DeviceError, match=r"to_device: .* is not a device"):
         ta.zeros(1).to_device(name)
-    with pytest.raises(DeviceError, match=r"set_default_device: .* is no device"):
+    with pytest.raises(DeviceError, match=r"set_default_device: .* is not a device"):
         ta.set_default_device(name)
     assert ta.default_device() is CPU
 
@@ -101,7 +103,7 @@ def test_the_environment_names_the_default_device():
     code = "import tilearray as ta; print(ta.default_device())"
     assert in_fresh_python(code, TILEARRAY_DEVICE="cpu").stdout == "cpu\n"
     failed = in_fresh_python(code, TILEARRAY_DEVICE="gpu")
-    assert "DeviceError: TILEARRAY_DEVICE: 'gpu' is no device; write 'cpu'" in failed.stderr
+    assert "DeviceError: TILEARRAY_DEVICE: 'gpu' is not a device; write 'cpu'" in failed.stderr
 
 
 # --- another device -------------------------------
@@ -207,3 +209,25 @@ def test_a_device_is_the_default_for_a_while():
     with pytest.raises(KeyError), using_device(other):
         raise KeyError
     assert ta.default_device() is before
+
+
+def test_threads_do_not_see_the_default_of_each_others_blocks():
+    before, names = ta.default_device(), [Device("elsewhere", number) for number in range(2)]
+    inside = threading.Barrier(2)
+
+    def work(number: int) -> tuple[Device, Device]:
+        with using_device(names[number]):
+            inside.wait(30)  # both threads are in their blocks
+            during = ta.default_device()
+            inside.wait(30)
+        inside.wait(30)
+        return during, ta.default_device()
+
+    assert in_threads(2, work) == [(names[0], before), (names[1], before)]
+
+
+def test_the_process_default_may_change_while_a_block_is_active(elsewhere):
+    with using_device(CPU):
+        ta.set_default_device(elsewhere)
+        assert ta.default_device() is CPU
+    assert ta.default_device() is elsewhere

@@ -80,9 +80,9 @@ def test_dtypes_by_kind():
     assert info.dtypes(kind=()) == {}
     with pytest.raises(DTypeError, match=r"dtypes: expected a kind, got 'float'; write one of bool, signed integer"):
         info.dtypes(kind="float")
-    with pytest.raises(DeviceError, match=r"dtypes: 'tpu' is no device"):
+    with pytest.raises(DeviceError, match=r"dtypes: 'tpu' is not a device"):
         info.dtypes(device="tpu")
-    with pytest.raises(DeviceError, match=r"default_dtypes: 'tpu' is no device"):
+    with pytest.raises(DeviceError, match=r"default_dtypes: 'tpu' is not a device"):
         info.default_dtypes(device="tpu")
 
 

@@ -86,7 +86,7 @@ HIGHER = "{}: float is the higher kind, so {}"
         (steps("float16", 3), [NO_PART.format("integer"), HALF]),
         (
             steps("float16", 3, semantics="torch"),
-            [NO_PART.format("integer"), "the number is taken in float32 and not rounded to float16", HALF],
+            [NO_PART.format("integer"), "the number is converted to float32 and not rounded to float16", HALF],
         ),
         (steps(3, 0.5), ["without arrays, a number of this kind and size is float32"]),
         (
@@ -106,22 +106,22 @@ HIGHER = "{}: float is the higher kind, so {}"
             [TAKES_PART.format("complex", "complex64"), "complex64 (number) is of the higher kind"],
         ),
         (steps("int32", "float32", semantics="numpy"), ["numpy.result_type(int32, float32) is float64"]),
-        (steps("int8", 2, op="divide"), [NO_PART.format("integer"), "divide takes int8 as float32"]),
+        (steps("int8", 2, op="divide"), [NO_PART.format("integer"), "divide converts int8 to float32"]),
         (
             steps("int8", op="sqrt", semantics="numpy"),
-            ["numpy.result_type(int8) is int8", "sqrt takes int8 as float16", HALF],
+            ["numpy.result_type(int8) is int8", "sqrt converts int8 to float16", HALF],
         ),
-        (steps("uint8", 300, op="less"), ["integers are compared as numbers, whatever their dtypes: bool"]),
+        (steps("uint8", 300, op="less"), ["the values of integers are compared exactly: bool"]),
         (steps("float32", 1, op="less"), [NO_PART.format("integer"), "the result of less is bool"]),
         (steps("complex64", op="abs"), ["the result of abs is float32"]),
-        (steps("int8", "float32", op="logical_and"), ["every operand by itself is true where it is not 0: bool"]),
+        (steps("int8", "float32", op="logical_and"), ["each operand is true if it is not 0: bool"]),
         (
             steps("int8", "int16", op="ldexp"),
-            ["ldexp takes int8 as float32", "the exponent is an int64, and takes no part"],
+            ["ldexp converts int8 to float32", "the exponent is int64 and takes no part"],
         ),
         (
             steps("int8", op="frexp_exponent"),
-            ["frexp_exponent takes int8 as float32", "the result of frexp_exponent is int32"],
+            ["frexp_exponent converts int8 to float32", "the result of frexp_exponent is int32"],
         ),
     ],
 )
@@ -143,7 +143,7 @@ def test_it_is_data_and_prints() -> None:
 
 
 def test_questions_that_explain_promotion_refuses() -> None:
-    with pytest.raises(OperandError, match="explain_promotion: 'plus' is no elementwise op; write one of"):
+    with pytest.raises(OperandError, match="explain_promotion: 'plus' is not an elementwise op; write one of"):
         ta.explain_promotion("int8", op="plus")
     with pytest.raises(OperandError, match="explain_promotion: add takes 2 operands, got 1"):
         ta.explain_promotion("int8")

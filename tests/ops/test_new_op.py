@@ -1,6 +1,6 @@
-"""What CONTRIBUTING says of a new operation: a row, a host function and an oracle, a line each, are all it takes.
+"""A new operation takes four additions: a row, a host function, an oracle and a public name. CONTRIBUTING lists them.
 
-They are added to a copy of the project, and everything that is made from the table is seen to have the operation.
+The tests add them to a copy of the project, and check that all things made from the table have the operation.
 """
 
 from __future__ import annotations
@@ -124,9 +124,10 @@ def test_a_wrong_host_function_is_seen(project: Path) -> None:
 
 
 def test_without_its_oracle_the_tests_complain(project: Path) -> None:
-    rules = project / "tests" / "support" / "oracles" / "rules.py"
+    name = "tests/support/oracles/rules.py"
+    rules = project / name
     right = rules.read_text(encoding="utf-8")
-    rules.write_text(right.replace(ADDED["tests/support/oracles/rules.py"][1], ""), encoding="utf-8")
+    rules.write_text(right.replace(ADDED[name][1], ""), encoding="utf-8")
     try:
         with pytest.raises(AssertionError, match="1 failed"):
             pytest_in(project, "tests/ops/test_op_properties.py", "-k", "these_are_all")

@@ -14,7 +14,7 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "no such mode": (
         lambda: ta.add(FLOAT, 1, rounding="up"),
         ta.errors.OperandError,
-        "add: expected a rounding mode, one of 'rn', 'rz', 'rm', 'rp', got 'up'; leave it out",
+        "add: expected a rounding mode, one of 'rn', 'rz', 'rm', 'rp', got 'up'; leave it out for the default rounding",
     ),
     "not of this op": (
         lambda: ta.sqrt(FLOAT, rounding="full"),
@@ -29,17 +29,17 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "no options": (
         lambda: ta.sin(FLOAT, rounding="rz"),
         ta.errors.OperandError,
-        "sin: there is no rounding= for it, it takes no options but out; leave it out",
+        r"sin\(\) has no option rounding \(options: out\); leave it out",
     ),
     "another option": (
         lambda: ta.add(FLOAT, 1, propagate_nan=False),
         ta.errors.OperandError,
-        "add: there is no propagate_nan= for it, it takes rounding and flush_to_zero; leave it out",
+        r"add\(\) has no option propagate_nan \(options: out, rounding, flush_to_zero\); leave it out",
     ),
     "flush": (
         lambda: ta.exp(FLOAT, flush_to_zero=True),
         ta.errors.OperandError,
-        "exp: there is no flush_to_zero= for it, it takes rounding; leave it out",
+        r"exp\(\) has no option flush_to_zero \(options: out, rounding\); leave it out",
     ),
     "integers": (
         lambda: ta.add(INTEGER, 1, rounding="rz"),
@@ -59,48 +59,48 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "flushed float64": (
         lambda: ta.add(DOUBLE, 1, flush_to_zero=True),
         ta.errors.DTypeError,
-        "add: flush_to_zero=True is for float32 alone, got float64; leave it out, or write x.astype",
+        "add: flush_to_zero=True applies only to float32, got float64; leave it out, or write x.astype",
     ),
     "flushed float16": (
         lambda: ta.minimum(FLOAT.astype("float16"), 1, flush_to_zero=True),
         ta.errors.DTypeError,
-        "minimum: flush_to_zero=True is for float32 alone, got float16",
+        "minimum: flush_to_zero=True applies only to float32, got float16",
     ),
     "approximate float64": (
         lambda: ta.divide(DOUBLE, 3, rounding="approx"),
         ta.errors.DTypeError,
-        "divide: rounding='approx' is for float32 alone, got float64",
+        "divide: rounding='approx' applies only to float32, got float64",
     ),
     "approximate on the host": (
         lambda: ta.divide(FLOAT, 3, rounding="approx"),
         ta.errors.DeviceError,
-        r"divide: rounding='approx' is what a GPU's instruction gives \(2 ulp .*\), which the host does not have; "
-        r"write rounding='rn' for a result that is at least as exact, or x.to_device\('cuda'\)",
+        r"divide: rounding='approx' needs a GPU instruction \(2 ulp .*\), which cpu does not have; "
+        r"write rounding='rn' for a result that is at least as accurate, or x.to_device\('cuda'\)",
     ),
     "full on the host": (
         lambda: ta.exp(FLOAT, rounding="full"),
         ta.errors.DeviceError,
-        r"exp: rounding='full' is what a GPU's instruction gives \(.*\), .*; write no rounding= for",
+        r"exp: rounding='full' needs a GPU instruction \(.*\), .*; write no rounding= for",
     ),
     "a cast of integers": (
         lambda: INTEGER.astype("float32", rounding="rz"),
         ta.errors.DTypeError,
-        "astype: rounding='rz' is for a float that becomes a float, got int64 to float32; leave it out$",
+        "astype: rounding='rz' applies only to casts from float to float, got int64 to float32; leave it out$",
     ),
     "a cast to integers": (
         lambda: FLOAT.astype("int32", rounding="rp"),
         ta.errors.DTypeError,
-        "astype: rounding='rp' is .* got float32 to int32; leave it out; write ta.floor, ta.ceil or ta.round first",
+        "astype: rounding='rp' applies .* float32 to int32; leave it out, and write ta.floor, ta.ceil or ta.round",
     ),
     "a cast to complex": (
         lambda: FLOAT.astype("complex64", rounding="rz"),
         ta.errors.DTypeError,
-        "astype: rounding='rz' is for a float that becomes a float, got float32 to complex64; leave it out$",
+        "astype: rounding='rz' applies only to casts from float to float, got float32 to complex64; leave it out$",
     ),
     "rzi": (
         lambda: FLOAT.astype("float16", rounding="rzi"),
         ta.errors.DTypeError,
-        "astype: rounding='rzi' is for a float that becomes an integer, got float32 to float16; leave it out",
+        "astype: rounding='rzi' applies only to casts from float to integer, got float32 to float16; leave it out",
     ),
     "no mode of casts": (
         lambda: FLOAT.astype("float16", rounding="approx"),
@@ -110,22 +110,22 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "saturating integers to a float": (
         lambda: INTEGER.astype("float16", saturate=True),
         ta.errors.DTypeError,
-        "astype: saturate=True is for floats that become floats, and for what becomes an integer, got int64 to float16",
+        "astype: saturate=True applies only to casts to integer and from float to float, got int64 to float16",
     ),
     "complex to real": (
         lambda: (FLOAT + 1j).astype("int32", saturate=True),
         ta.errors.DTypeError,
-        "astype: saturate=True is for floats .* got complex64 to int32; leave it out$",
+        "astype: saturate=True applies .* got complex64 to int32; leave it out$",
     ),
     "flushed complex": (
         lambda: ta.add(FLOAT + 1j, 1, flush_to_zero=True),
         ta.errors.DTypeError,
-        "add: flush_to_zero=True is for float32 alone, got complex64; leave it out, or write x.real, x.imag",
+        "add: flush_to_zero=True applies only to float32, got complex64; leave it out, or write x.real, x.imag",
     ),
     "neither true nor false": (
         lambda: ta.add(FLOAT, 1, flush_to_zero="no"),
         ta.errors.OperandError,
-        "add: expected True or False as flush_to_zero, got 'no'; write flush_to_zero=True, or False",
+        "add: expected True or False as flush_to_zero, got 'no'; write flush_to_zero=True or flush_to_zero=False",
     ),
     "none": (
         lambda: ta.minimum(FLOAT, 1, propagate_nan=None),

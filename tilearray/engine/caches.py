@@ -1,12 +1,12 @@
-"""Bounded caches that cost nothing on a hit: two generations, and a dictionary lookup.
+"""Bounded caches of two generations. A hit costs one dictionary lookup.
 
-A new entry goes to the young generation. When that is full it becomes the old one, and what was old is dropped; an
-entry found among the old is young again. No order is kept and no hit is written down, so looking up needs no lock.
-Eviction may only ever cause a miss: two threads may each make an entry, one of which is kept. Threads that are here at
-once may pass a bound by an entry each.
+A new entry goes to the young generation. When the young generation is full, it becomes the old one, and the previous
+old one is dropped. A lookup that finds an entry in the old generation moves it to the young one. The caches keep no
+order and record no hits, so a lookup needs no lock. An eviction may only cause a miss: if two threads make the same
+entry, one of the two is kept. Concurrent threads may exceed a bound by one entry each.
 
-Plans are found by walking nested dictionaries, ``plans[op][signature][signature]``, which hash by identity: half the
-time of a tuple key. They are counted over all ops together, since a plan holds a kernel's launch arguments.
+Plans are in nested dictionaries, ``plans[op][signature][signature]``, whose keys hash by identity. This takes half the
+time of a tuple key. One bound holds for all ops together, because each plan holds the launch arguments of a kernel.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, Generic, TypeVar, cast
 V = TypeVar("V")
 
 _ageing = threading.RLock()
-"""Held while a generation ends. What is dropped then may run finalizers, and they may come here again."""
+"""Held while a generation ends. Dropped entries may run finalizers, and these may use a cache, so it is reentrant."""
 
 
 def _renew_lock() -> None:
-    """In a forked child, the thread that holds the lock may not be there."""
+    """Make a new lock after a fork: a thread that no longer exists may hold the old one."""
     global _ageing
     _ageing = threading.RLock()
 
@@ -33,7 +33,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 class TwoGenerations(Generic[V]):
-    """A dictionary of at most ``2 * capacity`` entries; `dropped` is told of each that is forgotten.
+    """A dictionary of at most ``2 * capacity`` entries. It calls `dropped` with each entry that it drops.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class TwoGenerations(Generic[V]):
         return found
 
     def put(self, key: Hashable, value: V) -> V:
-        """Keep `value` under `key`, unless another thread was first; return what is kept."""
+        """Add `value` under `key`. Return it, or the entry that another thread has added first."""
         young = self._young
         if len(young) >= self.capacity:
             with _ageing:
@@ -77,11 +77,11 @@ class TwoGenerations(Generic[V]):
         self._young = {}
         if self._dropped is not None:
             for key, value in list(last.items()):
-                if self._old.get(key) is not value:  # it was not young again
+                if self._old.get(key) is not value:  # no lookup has moved it to the young generation
                     self._dropped(value)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all entries."""
         with _ageing:
             self._age()
             self._age()
@@ -94,7 +94,7 @@ Nested = dict[Any, Any]
 
 
 def leaves(tree: Nested) -> Iterator[Any]:
-    """Yield what nested dictionaries hold, branch by branch.
+    """Yield the values of nested dictionaries, branch by branch.
 
     Examples
     --------
@@ -109,14 +109,14 @@ def leaves(tree: Nested) -> Iterator[Any]:
 
 
 class PlanTree:
-    """Nested dictionaries with a common bound on their leaves; the roots belong to the semantics in force."""
+    """Nested dictionaries with a common bound on their leaves. Each semantics owns one root."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self._count = 0
         self._young: dict[int, Nested] = {}
         self._old: dict[int, Nested] = {}
-        self._kept: dict[int, Nested] = {}  # the roots of the old generation, so that no other gets their identity
+        self._kept: dict[int, Nested] = {}  # roots of the old generation: no other may get their id
 
     def find_old(self, root: Nested, path: tuple[Hashable, ...]) -> Any:
         """Return the leaf at `path` of the old generation, or None."""
@@ -128,7 +128,7 @@ class PlanTree:
         return found
 
     def keep(self, root: Nested, path: tuple[Hashable, ...], leaf: Any) -> None:
-        """Put `leaf` at `path`, ageing everything first where the young generation is full."""
+        """Put `leaf` at `path`. If the young generation is full, age it first."""
         if self._count >= self.capacity:
             with _ageing:
                 if self._count >= self.capacity:
@@ -144,8 +144,8 @@ class PlanTree:
         node[last] = leaf
 
     def _age(self) -> None:
-        """Let the young generation be the old one. The roots stay the same objects: contexts hold them."""
-        roots = list(self._young.values())  # another thread may add one meanwhile
+        """Make the young generation the old one. The roots stay the same objects, because states hold them."""
+        roots = list(self._young.values())  # another thread may add one now
         self._old = {id(root): dict(root) for root in roots}
         self._kept = {id(root): root for root in roots}
         for root in roots:
@@ -153,10 +153,10 @@ class PlanTree:
         self._count = 0
 
     def forget(self, root: Nested) -> None:
-        """Let go of a root that nobody will ask for again.
+        """Drop a root whose semantics no longer exist.
 
-        The collector may call this wherever something is made, so it takes no lock. Counting is then as exact as
-        elsewhere: threads at once may be wrong by a leaf each until the generation ends.
+        The garbage collector may call this during any allocation, so it takes no lock. As elsewhere, the count of
+        concurrent threads may be wrong by one leaf each until the generation ends.
         """
         self._old.pop(id(root), None)
         self._kept.pop(id(root), None)
@@ -164,14 +164,14 @@ class PlanTree:
             self._count -= sum(1 for _ in leaves(root))
 
     def clear(self) -> None:
-        """Forget every plan."""
+        """Drop all plans."""
         with _ageing:
             self._age()
             self._old = {}
             self._kept = {}
 
     def __len__(self) -> int:
-        """The plans of the young generation; the old one has at most `capacity` more."""
+        """Return the number of plans of the young generation. The old one has at most `capacity` more."""
         return self._count
 
 

@@ -1,8 +1,9 @@
-"""Plans -> calls: a function of a stream and operands that checks what depends on memory, launches, returns the result.
+"""A call: a function of a stream and operands that checks the operands, launches the kernel and returns the result.
 
-A plan cannot know three things: whether a target may be written, whether it shares memory with an operand, and whether a
-Python number fits. A backend may write the whole call (`tilearray.engine.backend.CallWriter`), which saves half the host
-time of a small operation; `_call` does the same for a backend that only launches.
+A plan cannot know three facts: whether the target is writable, whether it shares memory with an operand, and whether a
+Python number fits its dtype. A call checks them. A backend may write the whole call itself
+(`tilearray.engine.backend.CallWriter`), which halves the host time of a small operation. `_call` does the same work for
+a backend that only launches.
 """
 
 from __future__ import annotations
@@ -23,20 +24,22 @@ from tilearray.promotion.scalars import Number
 
 Take = Callable[[Any], Number]
 Careful = Callable[[Any, Sequence[Any], Any], Any]
-"""``careful(operation, operands, out)`` runs an operation on a target that must be checked, or that shares memory."""
+"""``careful(operation, operands, out)`` runs an operation whose target is read-only or shares an operand's memory."""
 
 
 class Rule(NamedTuple):
-    """What all calls of an expression have in common.
+    """The common checks of all calls of an expression.
 
     Attributes
     ----------
     numbers : tuple
-        For the output and each operand None, or what checks a Python number and returns what is passed for it.
+        For the output and each operand: a function that checks a Python number and converts it for the kernel, or None
+        for an array.
     raw : bool
-        Whether an int for an integer dtype, and a float for a float, may be passed without that check, if it fits.
+        Whether a call may skip this function for an int in an integer dtype and a float in a float dtype, if it fits.
     whole : callable
-        ``whole(operands, out)`` goes the whole way: checks the target, copies operands that share its memory.
+        ``whole(operands, out)`` runs the call without shortcuts: it checks the target, and copies operands that share
+        its memory.
     """
 
     numbers: tuple[Take | None, ...]
@@ -49,7 +52,7 @@ BindNew = Callable[[Any, Signature], Call]
 
 
 def rule_of(operation: Operation, expression: Expression, careful: Careful) -> Rule:
-    """Return the rule of an expression, the same object for all of its calls."""
+    """Return the rule of an expression. All of its calls share one object."""
     found = RULES.get(expression)
     if found is None:
         takes = [dtype and _take(operation, position, dtype) for position, dtype in enumerate(expression.scalar_dtypes)]
@@ -59,7 +62,7 @@ def rule_of(operation: Operation, expression: Expression, careful: Careful) -> R
 
 
 def call_of(rule: Rule, loop: Loop, kernel: Kernel, keys: Sequence[Any], target: Signature, *, new: bool) -> Call:
-    """Return the call of a kernel over a loop; without a kernel there is nothing to launch."""
+    """Return the call of a kernel over a loop. Without a kernel, the call launches nothing."""
     signature = target if new else None
     if kernel is None:
         return _call(_nothing, rule, signature, (None,) * len(rule.numbers))
@@ -71,19 +74,21 @@ def call_of(rule: Rule, loop: Loop, kernel: Kernel, keys: Sequence[Any], target:
 
 
 def bind_new(backend: Backend, kernel: Kernel, rule: Rule) -> BindNew:
-    """Return what makes a call of a kernel from a loop that starts at its operands, and the signature to make."""
+    """Return a function that makes a call from a loop and the signature of the result.
+
+    The loop must start at the first elements of its operands.
+    """
     if backend.call_writer is not None:
         return backend.call_writer.bind_new(kernel, rule)
     return lambda loop, signature: _call(backend.bind(kernel, loop), rule, signature, ())
 
 
 def _take(operation: Operation, position: int, dtype: np.dtype) -> Take:
-    """What checks a Python number in place of an operand."""
     return lambda number: operation.number(position, number, dtype)
 
 
 def _gap(target: Signature, operand: Signature) -> Gap:
-    """When an operand shares memory with the target."""
+    """Return the distances at which an operand shares memory with the target."""
     mine, other = target.layout, operand.layout
     near = mine.low * target.itemsize - (other.high + 1) * operand.itemsize
     far = (mine.high + 1) * target.itemsize - other.low * operand.itemsize
@@ -91,11 +96,11 @@ def _gap(target: Signature, operand: Signature) -> Gap:
 
 
 def _nothing(stream: Any, *operands: Any) -> None:
-    """The launch of an empty loop."""
+    """Launch nothing: the loop is empty."""
 
 
 def _call(launch: Launch, rule: Rule, signature: Signature | None, gaps: tuple[Gap | None, ...]) -> Call:
-    """The call of a backend that only launches."""
+    """Return the call of a backend that only launches."""
     takes, whole = rule.numbers[1:], rule.whole
 
     def arguments(operands: Sequence[Any]) -> list[Any]:

@@ -1,13 +1,13 @@
-"""What is in force: semantics and stream of the current thread or task, in one context variable.
+"""The active semantics and the active stream of the current thread or task, in one context variable.
 
-An operation reads `STATE` once and finds everything there, the plans of its semantics included. A ``with`` block puts a
-new `State` on top of the current one. A `contextvars.ContextVar` holds it, so threads start from the default and
-asyncio tasks from what was in force where they were made, and none sees what another sets.
+An operation reads `STATE` once. The state holds the semantics, the stream and the plans of the semantics. A ``with``
+block puts a new `State` on top of the current one. `STATE` is a `contextvars.ContextVar`: a thread starts with the
+default state, an asyncio task starts with the state of the code that made it, and neither sees the blocks of another.
 
-The states form a chain: each is the one below, but for the one field that its block sets. Leaving a block takes *its
-own* state out of the current context's chain, wherever it is, and those above it get that field anew. That is more than
-a token could do, which restores what it has seen: generators interleave blocks, and an outer one may end before the
-inner one.
+The states form a chain. Each state is a copy of the state below with one field replaced by its block. At its end, a
+block removes *its own* state from the chain of the current context, at any position, and the states above it are made
+again. A token of the context variable could not do this, because it restores an earlier chain: generators interleave
+blocks, and an outer block may end before the inner one.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ ENVIRONMENT_VARIABLE: Final = "TILEARRAY_SEMANTICS"
 
 
 _followers: weakref.WeakSet[State] = weakref.WeakSet()
-"""The states in force somewhere that have the default's semantics, because no block under them sets others."""
+"""The states with the semantics of the default state, because no block below them sets others."""
 _following = threading.RLock()
 
 
 def plans_of(semantics: Semantics) -> dict[Any, Any]:
-    """Return the plans of a semantics: one dictionary for all states that use it, for as long as it lives."""
+    """Return the plans of a semantics: one dictionary for all of its states, with the lifetime of the semantics."""
     plans = semantics.plans
     if plans is None:
         with _following:
@@ -53,17 +53,17 @@ def plans_of(semantics: Semantics) -> dict[Any, Any]:
 
 
 class State:
-    """What an operation needs to know of its surroundings.
+    """The settings that an operation reads.
 
     Attributes
     ----------
     semantics : Semantics
-        The rules in force.
+        The active rules.
     plans : dict
-        The plans made under them. `set_semantics` may run in another thread between two reads: whoever makes a plan
-        reads `semantics` once and keeps the plan in ``plans_of(semantics)``.
+        The plans of these rules. `set_semantics` may run in another thread between two reads. Therefore code that
+        makes a plan reads `semantics` once, and keeps the plan in ``plans_of(semantics)``.
     stream : int
-        The handle of the stream on which GPUs launch and allocate; 0 for their default stream.
+        The handle of the stream for launches and allocations on GPUs; 0 is the default stream.
     """
 
     __slots__ = ("__weakref__", "below", "owner", "plans", "semantics", "stream")
@@ -97,10 +97,10 @@ def _put_in_force(rules: Semantics) -> None:
 
 
 def _renew_followers() -> None:
-    """In a forked child, a thread that holds the lock and goes through the set may not be there.
+    """Make a new lock and a new set after a fork, and complete an interrupted `set_semantics`.
 
-    A set that is gone through keeps what is to be removed until then, so the set is another one, too. What such a
-    thread has begun is brought to an end.
+    A thread that no longer exists may hold the old lock, or may have been iterating over the old set. During an
+    iteration a weak set delays its removals, and after the fork the old set would delay them forever.
     """
     global _followers, _following
     _following = threading.RLock()
@@ -113,7 +113,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 class _Exit:
-    """The method ``__exit__`` of a block: what a ``with`` statement looks up before it enters the block."""
+    """The method ``__exit__`` of a block. A ``with`` statement looks it up before it enters the block."""
 
     def __get__(self, block: Block | None, owner: type[Block]) -> Callable[..., None]:
         return _exit if block is None else _Leaving(_left, block, STATE.get())
@@ -122,22 +122,22 @@ class _Exit:
 def _exit(
     block: Block, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
 ) -> None:
-    """What `contextlib.ExitStack` takes from the class."""
+    """Leave a block. `contextlib.ExitStack` finds this function in the class."""
     _left(block, None, kind, error, at)
 
 
 class Block:
     """A ``with`` block that sets one field of the state.
 
-    Blocks nest, and one object may be entered several times, also at once. Threads and asyncio tasks do not see each
-    other's blocks; a task starts with those in which it was made.
+    Blocks nest. The same object may be entered again, also while it is active. Threads and asyncio tasks do not see
+    each other's blocks. A task starts inside the blocks of the code that made it.
     """
 
     __slots__ = ()
     _field: ClassVar[str]
 
     def _value(self) -> Any:
-        """What the block sets its field to."""
+        """Return the value that the block sets."""
         raise NotImplementedError
 
     def __enter__(self) -> Any:
@@ -145,7 +145,7 @@ class Block:
         state = _stacked(self, below, below, self._field)
         try:
             STATE.set(state)
-        except BaseException:  # an interrupt: __exit__ is not called then
+        except BaseException:  # an interrupt: Python does not call __exit__ now
             STATE.set(below)
             raise
         return value
@@ -166,22 +166,22 @@ def _left(
     error: BaseException | None,
     at: TracebackType | None,
 ) -> None:
-    """Leave a block; `before` is for `_Leaving`."""
+    """Leave a block. Only `_Leaving` uses `before`."""
     state = None
     try:
         state = STATE.get()
         STATE.set(_without(state, block))
-    except BaseException:  # an interrupt: nobody calls again
+    except BaseException:  # an interrupt: there is no second call
         STATE.set(_without(state or STATE.get(), block))
         raise
 
 
 class _Leaving(partial[None]):
-    """What a ``with`` statement calls at its end, and holds until then.
+    """The function that a ``with`` statement holds during the block and calls at its end.
 
-    Python looks at signals where a function begins, before any of its bytecodes: an interrupt that arrives during a
-    long operation at the end of a block may come out of `_left` with nothing done. The statement then lets go of this
-    object, no traceback holds it, and its finalizer leaves the block.
+    Python checks for signals at the start of a function, before its first bytecode. Therefore an interrupt during a
+    long operation at the end of a block may end `_left` before it does anything. The statement then drops this object,
+    no traceback holds it, and its finalizer leaves the block.
     """
 
     def __del__(self) -> None:
@@ -192,8 +192,11 @@ class _Leaving(partial[None]):
 
 
 def _stacked(block: Block, below: State, like: State, field: str) -> State:
-    """Return the state of a block above `below`, as `like` but for a field, which is the block's or that of `below`."""
-    with _following:  # until the state is among the followers, the default must not change
+    """Return the state of a block above `below`: a copy of `like` with one field replaced.
+
+    The new value of `field` is the value of the block if it sets this field, else the value of `below`.
+    """
+    with _following:  # the default must not change before the state is a follower
         state = State(like.semantics, like.stream, block, below)
         value = block._value() if block._field == field else getattr(below, field)
         setattr(state, field, value)
@@ -205,7 +208,7 @@ def _stacked(block: Block, below: State, like: State, field: str) -> State:
 
 
 def _without(state: State, owner: Block) -> State:
-    """Return a chain of states less the topmost one of `owner`; unchanged if it has none."""
+    """Return a chain of states without the topmost state of `owner`, or the same chain if `owner` has no state."""
     if state.below is None or state.owner is None:
         return state
     if state.owner is owner:
@@ -215,20 +218,20 @@ def _without(state: State, owner: Block) -> State:
 
 
 class semantics(Block):  # noqa: N801 - called like a function
-    """Put other semantics in force within a ``with`` block.
+    """Activate other semantics within a ``with`` block.
 
-    Blocks nest, and one object may be entered several times, also at once. Threads and asyncio tasks do not see each
-    other's blocks; a task starts with those in which it was made.
+    Blocks nest. The same object may be entered again, also while it is active. Threads and asyncio tasks do not see
+    each other's blocks. A task starts inside the blocks of the code that made it.
 
     Parameters
     ----------
     name : str or Semantics
-        "array-api", "triton", "cutile", "torch", "numpy", or what `Semantics.derive` made.
+        "array-api", "triton", "cutile", "torch", "numpy", or a result of `Semantics.derive`.
 
     Raises
     ------
     SemanticsError
-        If there is no such semantics.
+        If the semantics do not exist.
 
     Examples
     --------
@@ -251,7 +254,7 @@ class semantics(Block):  # noqa: N801 - called like a function
 
 
 def get_semantics() -> Semantics:
-    """Return the semantics in force.
+    """Return the active semantics.
 
     Examples
     --------
@@ -263,12 +266,12 @@ def get_semantics() -> Semantics:
 
 
 def set_semantics(name: str | Semantics, /) -> None:
-    """Set the semantics that are in force, in every thread, outside of all ``with ta.semantics(...)`` blocks.
+    """Set the semantics of the whole process: of all threads, outside of ``with ta.semantics(...)`` blocks.
 
     Raises
     ------
     SemanticsError
-        If there is no such semantics; nothing changes then.
+        If the semantics do not exist. Nothing changes then.
 
     Examples
     --------
@@ -281,17 +284,17 @@ def set_semantics(name: str | Semantics, /) -> None:
 
 
 def promote_types(a: Any, b: Any, /) -> np.dtype:
-    """Return the common dtype of two dtypes under the semantics in force.
+    """Return the common dtype of two dtypes under the active semantics.
 
     Parameters
     ----------
     a, b : dtype
-        Whatever `as_dtype` takes.
+        Dtypes, or their names.
 
     Raises
     ------
     PromotionError
-        If there is none; the message says which cast to write.
+        If the dtypes have no common dtype. The message says which cast to write.
 
     Examples
     --------
@@ -304,21 +307,21 @@ def promote_types(a: Any, b: Any, /) -> np.dtype:
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
-    """Return the dtype of an operation's result under the semantics in force; the order of the operands is no matter.
+    """Return the result dtype of an operation under the active semantics. The order of the operands does not matter.
 
     Parameters
     ----------
     *arrays_and_dtypes : array, dtype or number
-        Arrays of any library and 0-d ones too, NumPy scalars and dtypes count by their dtype; Python numbers by value,
-        and only where their kind is above that of the arrays. Under semantics "torch" 0-d arrays and NumPy scalars
-        count for less than arrays with dimensions, and dtypes stand for the latter.
+        Arrays of any library (also 0-d arrays), NumPy scalars and dtypes count by their dtype. Python numbers count by
+        their value, and only if their kind is higher than the kind of the arrays. Under semantics "torch", arrays with
+        dimensions have priority over 0-d arrays and NumPy scalars, and a dtype counts as an array with dimensions.
 
     Raises
     ------
     PromotionError
-        If there is no common dtype; the message says which cast to write.
+        If the operands have no common dtype. The message says which cast to write.
     ScalarOverflowError
-        If an integer that needs a dtype of its own is beyond 64 bits.
+        If an integer that decides the dtype does not fit 64 bits.
 
     Examples
     --------
@@ -334,7 +337,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
 
 
 def operand_of(operand: object, function: str) -> Operand:
-    """Return what decides of an operand: a number's class, a dtype, or that it is one of a 0-d array."""
+    """Return the operand for promotion: the class of a number, a dtype, or the dtype of a 0-d array."""
     scalar = classify(operand)
     if scalar is not None:
         return scalar
@@ -344,14 +347,14 @@ def operand_of(operand: object, function: str) -> Operand:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Return whether promotion may turn one dtype into another under the semantics in force.
+    """Return whether promotion may convert one dtype to another under the active semantics.
 
     Parameters
     ----------
     from_ : dtype or array
-        What there is.
+        The source.
     to : dtype
-        What is asked for: True if it is the common dtype of both.
+        The target. The result is True if it is the common dtype of both.
 
     Examples
     --------

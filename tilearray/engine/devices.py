@@ -1,7 +1,10 @@
-"""Devices: where an Array's memory lives, and which backend works there.
+"""Devices: places for the memory of arrays, each with a backend.
 
-A `Device` is interned, so identity means equality and a plan key hashes it in nanoseconds. Its backend is a package of
-its own and is imported when the device is first used, never before: ``import tilearray`` loads no driver.
+A `Device` is interned: equal devices are the same object, and a plan key hashes it in nanoseconds. Its backend is a
+separate package. The first use of the device imports it, so ``import tilearray`` loads no driver.
+
+The default device is a setting of the whole process. A ``with using_device(...)`` block overrides it in one thread or
+task.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ import importlib
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, cast
+from contextvars import ContextVar
+from typing import Any, Final, Protocol, cast
 
 from tilearray.engine.backend import Backend
 from tilearray.errors import DeviceError, DeviceUnavailableError
@@ -20,17 +24,16 @@ BACKENDS = {"cpu": "tilearray_host", "cuda": "tilearray_cuda"}
 
 
 class Placed(Protocol):
-    """What is on a device."""
+    """An object on a device."""
 
     @property
     def device(self) -> Device: ...
 
 
 class Device:
-    """A place for arrays: ``cpu``, or ``cuda:0`` and its neighbours.
+    """A place for arrays: ``cpu``, ``cuda:0``, ``cuda:1``, ...
 
-    Devices are obtained from `device` or from ``x.device``; equal devices are the same object, and a device also
-    equals its name.
+    `devices` and ``x.device`` return devices. Equal devices are the same object, and a device also equals its name.
 
     Examples
     --------
@@ -46,12 +49,12 @@ class Device:
         self.index = index
         self.name = type_ if type_ == "cpu" else f"{type_}:{index}"
         self.wants_alignment = type_ != "cpu"
-        self.traits: dict[Any, Any] = {}  # of the arrays on it: see `tilearray.engine.signature.Traits`
+        self.traits: dict[Any, Any] = {}  # of its arrays: see `tilearray.engine.signature.Traits`
         self._backend: Backend | None = None
 
     @property
     def backend(self) -> Backend:
-        """What works on this device; its package is imported at first use."""
+        """The backend of this device. The first use imports its package."""
         if self._backend is None:
             self._backend = cast(Backend, importlib.import_module(BACKENDS[self.type]).open_device(self.index))
         return self._backend
@@ -77,18 +80,18 @@ _DEVICES: dict[str, Device] = {"cpu": CPU, "cpu:0": CPU}
 
 
 def as_device(spec: object, function: str = "device") -> Device:
-    """Return the `Device` that a name, an index-carrying name, a Device or ``None`` (the default device) stands for."""
+    """Return the `Device` of a name (``"cuda"``, ``"cuda:1"``), of a Device, or of ``None`` (the default device)."""
     if spec is None:
         return default_device()
     if isinstance(spec, Device):
-        return _DEVICES.setdefault(spec.name, spec)  # one object a name, also where someone made another
+        return _DEVICES.setdefault(spec.name, spec)  # one object for each name, also if a caller made another
     name = str(spec)
     known = _DEVICES.get(name)
     if known is not None:
         return known
     kind, colon, index = name.partition(":")
     if kind not in BACKENDS or kind == "cpu" or (colon and not (index.isascii() and index.isdecimal())):
-        raise DeviceError(f"{function}: {name!r} is no device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, ...")
+        raise DeviceError(f"{function}: {name!r} is not a device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, ...")
     device = Device(kind, int(index or 0))
     if device.name not in _DEVICES:
         _open(device, function)
@@ -96,7 +99,7 @@ def as_device(spec: object, function: str = "device") -> Device:
 
 
 def _open(device: Device, function: str) -> None:
-    """See that a device is there: an error about one that is not belongs where it was asked for."""
+    """Open a device. If it does not exist, raise the error in the function that asked for it."""
     missing = importlib.import_module(f"{BACKENDS[device.type]}.errors").UnavailableError
     try:
         device.backend  # noqa: B018
@@ -105,7 +108,7 @@ def _open(device: Device, function: str) -> None:
 
 
 def devices() -> tuple[Device, ...]:
-    """Return the devices that arrays can be created on, the host last.
+    """Return the devices on which arrays can be created. The host is the last.
 
     Examples
     --------
@@ -121,13 +124,15 @@ def _gpus() -> int:
 
 
 _default: Device | None = None
+_BLOCK: Final[ContextVar[Device | None]] = ContextVar("tilearray.device", default=None)
+"""The device of the innermost `using_device` block in the current thread or task."""
 
 
 def default_device() -> Device:
     """Return the device on which new arrays are created.
 
-    As `set_default_device` says, else the environment variable ``TILEARRAY_DEVICE``, else ``cuda:0`` where there is a
-    GPU, else the host.
+    This is the device of `set_default_device`. Without it, the environment variable ``TILEARRAY_DEVICE`` decides.
+    Without both, it is ``cuda:0`` if there is a GPU, else the host.
 
     Examples
     --------
@@ -136,6 +141,9 @@ def default_device() -> Device:
     True
     """
     global _default
+    device = _BLOCK.get()
+    if device is not None:
+        return device
     if _default is None:
         named = os.environ.get(ENVIRONMENT_VARIABLE)
         _default = as_device(named or ("cuda:0" if _gpus() else "cpu"), ENVIRONMENT_VARIABLE)
@@ -143,12 +151,12 @@ def default_device() -> Device:
 
 
 def set_default_device(device: Device | str | None, /) -> None:
-    """Set the device on which arrays are created where none is named; ``None`` returns to the start-up choice.
+    """Set the device of new arrays without ``device=``, for the whole process. ``None`` restores the start-up choice.
 
     Raises
     ------
     DeviceError
-        If there is no such device; nothing changes then.
+        If the device does not exist. Nothing changes then.
 
     Examples
     --------
@@ -161,18 +169,16 @@ def set_default_device(device: Device | str | None, /) -> None:
 
 @contextmanager
 def using_device(device: Device | None) -> Generator[None, None, None]:
-    """Make new arrays on a device for the length of a ``with`` block; None changes nothing."""
-    global _default
-    before = _default
-    _default = before if device is None else device
+    """Create new arrays on a device within a ``with`` block, in the current thread or task. None changes nothing."""
+    token = _BLOCK.set(_BLOCK.get() if device is None else device)
     try:
         yield
     finally:
-        _default = before
+        _BLOCK.reset(token)
 
 
 def common_device(function: str, operands: Sequence[Placed]) -> Device:
-    """Return the one device of all operands, or say which two differ."""
+    """Return the common device of all operands. If two differ, raise an error that names them."""
     first = operands[0].device
     for operand in operands:
         if operand.device is not first:

@@ -1,4 +1,4 @@
-"""Run an operation: look the plan up, make it where there is none, call it."""
+"""Run an operation: find its plan, or make one, and call it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from tilearray.promotion.semantics import Semantics
 
 
 def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any, careful: Careful) -> Any:
-    """Run an operation on operands and their keys; write into `out` where it is given, else make the result.
+    """Run an operation on operands and their keys. Write to `out` if it is given, else make a new array.
 
     Parameters
     ----------
     operation : Operation
     keys : list of Key
-        Of each operand: an array's signature, or what a Python number counts as.
+        For each operand: the signature of an array, or the class or dtype of a Python number.
     operands : sequence
         Arrays and Python numbers.
     out : Array or None
-        The target; it was checked, and shares no memory with an operand but as the very same view.
+        The target. It must be writable, and an operand that shares its memory must be the same view.
     careful : callable
-        What later calls of the same plan go to when their target does not fulfil that.
+        Later calls of the same plan go to this function if their target does not meet these conditions.
     """
     state = STATE.get()
     semantics = state.semantics
-    root = plans_of(semantics)  # another thread may set other semantics meanwhile
+    root = plans_of(semantics)  # another thread may change the semantics now
     path = (operation, *keys) if out is None else (operation.into, out._signature, *keys)
     plan: Any = root
     for key in path:
@@ -55,7 +55,7 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
 def _keep_by_class(
     plan: Plan, semantics: Semantics, root: Nested, path: tuple[Any, ...], keys: list[Key], out: ArrayBase | None
 ) -> None:
-    """Remember a plan under the class of its only Python number, if that alone decides."""
+    """Keep a plan under the class of its only Python number, if the plan depends only on that class."""
     target = None if out is None else out._signature.dtype
     kind = _class_that_decides(plan.operation, semantics, tuple(keys), target, plan.expression)
     if kind is not None:
@@ -63,9 +63,9 @@ def _keep_by_class(
 
 
 def run_fixed(operation: FixedOperation, operands: Sequence[ArrayBase | int | float], out: Any) -> Any:
-    """Run an operation with fixed dtypes into a target that shares no memory with an operand; return the target.
+    """Run an operation with fixed dtypes. Write to a target that shares no memory with an operand, and return it.
 
-    Numbers stand in the place of inputs that are numbers, and are checked against their dtypes.
+    Each number is checked against the dtype of its input.
     """
     keys = [
         operand._signature if dtype is None else typed_scalar(dtype)  # type: ignore[union-attr]
@@ -79,7 +79,7 @@ def _refuse(operation: FixedOperation, operands: Sequence[Any], out: Any) -> Any
     raise WriteError(f"{operation.name}: the target is read-only, or shares memory with an operand; write to x.copy()")
 
 
-# --- Python numbers whose class alone decides ----------------------------------------------------------------------
+# --- plans that depend only on the class of a number ---------------------------------------------------------------
 
 _RUNGS: dict[type, tuple[ScalarClass, ...]] = {
     bool: (ScalarClass.BOOL,),
@@ -94,9 +94,9 @@ _DECIDES: TwoGenerations[bool] = TwoGenerations(2048)
 def _class_that_decides(
     operation: Operation, semantics: Semantics, keys: tuple[Key, ...], out: np.dtype | None, expression: Expression
 ) -> type | None:
-    """Return the class of the only Python number among operands, if every number of it gives the same expression.
+    """Return the class of the only Python number, if all numbers of that class give the same expression.
 
-    This holds in ``float32 * 2.5``, not in ``int8 * 2.5``. Then the plan is found by that class alone, and nobody looks
+    ``float32 * 2.5`` has this property, ``int8 * 2.5`` does not. The plan is then found by the class, and no code looks
     at the value.
     """
     numbers = [key for key in keys if type(key) is ScalarClass]

@@ -1,25 +1,25 @@
-"""`Expression`: what a backend computes for one element of the output, as plain data.
+"""`Expression`: the computation of one element of the output, as plain data for a backend.
 
-An expression is a graph. It has typed inputs, nodes in order, and for each output the node that it stores. No shape
-enters. ``float16 + float32`` under ``array-api``, for example, is::
+An expression is a graph: typed inputs, ordered nodes, and for each output the node that it stores. It contains no
+shapes. For example, ``float16 + float32`` under ``array-api`` is::
 
     inputs   ("array", "float16"), ("array", "float32")
     nodes    0: ("input", 0)   1: ("cast", 0, "float32")   2: ("input", 1)   3: ("call", "add", (1, 2), "float32")
     outputs  (3,)
 
-Nodes are:
+The nodes are:
 
 =================================================  ==================================================================
-``("input", position)``                            an element of an input
-``("cast", node, dtype)``                          rounded once, to nearest even
-``("cast", node, dtype, mode, saturate)``          rounded in a mode of `tilearray.ops.options`, or saturated
-``("call", name, nodes, dtype, triton)``           a function of the backends, and its expression in Triton
+``("input", position)``                            the element of an input
+``("cast", node, dtype)``                          a cast that rounds once, to nearest even
+``("cast", node, dtype, mode, saturate)``          a cast with a mode of `tilearray.ops.options`, or saturation
+``("call", name, nodes, dtype, triton)``           a call of a backend's function, and its expression in Triton
 ``("index",)``                                     the position of the element in a dense output, an int64
-``("gather", input, node)``                        the element of an input that lies `node` elements further on
-``("report", condition, value, input)``            writes `value` to the first word of an input where `condition` is true
+``("gather", input, node)``                        the element of an input at a distance of `node` elements
+``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true
 =================================================  ==================================================================
 
-The last three are for operations that move elements. Only the CUDA backend knows them.
+The last three move elements. Only the CUDA backend supports them.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """A graph over typed inputs. It is hashed by identity: keep it in the cache that made it.
+    """A graph over typed inputs. Its hash is its identity, so a cache must keep it.
 
     Attributes
     ----------
     inputs : tuple of (str, str)
         "array" or "scalar" (a Python number), and the name of the dtype.
     nodes : tuple
-        The graph; a node refers to nodes before it.
+        The graph. A node refers only to earlier nodes.
     outputs, output_dtypes : tuple
-        For each output the node that it stores, and the name of its dtype.
+        For each output, the node that it stores and the name of its dtype.
     scalar_dtypes : tuple
-        For each input the dtype of a Python number; None for an array.
+        For each input, the dtype of a Python number, or None for an array.
     result : numpy.dtype
         The dtype of the first output.
     places : tuple of int
-        For each output the node that says how many elements from its own place an element is stored; () if all are
-        stored in their own place.
+        For each output, the node that holds the distance in elements from the element's own place to the place where
+        it is stored. () if each element is stored in its own place.
     """
 
     inputs: tuple[tuple[str, str], ...]
@@ -87,28 +87,28 @@ class ExpressionBuilder:
         return len(self._inputs) - 1
 
     def node(self, *node: object) -> int:
-        """Add a node; return its position."""
+        """Add a node and return its position."""
         self._nodes.append(node)
         return len(self._nodes) - 1
 
     def memory(self, dtype: np.dtype) -> int:
-        """Add an array that is not read at its own place; return its position among the inputs."""
+        """Add an array for gather or report nodes and return its position among the inputs."""
         return self._input("array", dtype)
 
     def array(self, dtype: np.dtype) -> int:
-        """Add an array; return the node of its elements."""
+        """Add an array and return the node of its element."""
         return self.node("input", self._input("array", dtype))
 
     def number(self, dtype: np.dtype) -> int:
-        """Add a Python number; return its node."""
+        """Add a Python number and return its node."""
         return self.node("input", self._input("scalar", dtype))
 
     def cast(self, node: int, source: np.dtype, target: np.dtype) -> int:
-        """Add a cast, unless the two dtypes are the same."""
+        """Add a cast and return its node. If both dtypes are the same, return `node`."""
         return node if source == target else self.node("cast", node, target.name)
 
     def call(self, name: str, arguments: Ints, dtype: np.dtype, triton: str | None) -> int:
-        """Add a call; `triton` is its expression over ``{x} {y} {z} {w}``."""
+        """Add a call and return its node. `triton` is its expression over ``{x} {y} {z} {w}``."""
         return self.node("call", name, arguments, dtype.name, triton)
 
     def build(self, outputs: Sequence[int], dtypes: Sequence[np.dtype], places: Ints = ()) -> Expression:

@@ -1,8 +1,8 @@
-"""`Operation`: all that the engine knows of what it runs. There is one road from an operation to its launches.
+"""`Operation`: the interface between the engine and the operations that it runs.
 
-A row of the op table, a cast, an assignment, a gather and a range are operations. An operation decides dtypes from
-dtypes (`typing`) and gives an expression for them (`expression`). It knows no shape: the planner adds the loop, and a
-backend turns both into launches.
+A row of the op table, a cast, an assignment, a gather and a range are operations. All of them run in the same way: an
+operation decides dtypes from dtypes (`typing`) and returns an expression for them (`expression`). It does not depend on
+shapes. The planner adds the loop, and a backend turns both into launches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tilearray.promotion.semantics import Semantics
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypedScalar:
-    """A Python number that is taken as one dtype under all semantics. Interned by `typed_scalar`."""
+    """A Python number that has one dtype under all semantics. `typed_scalar` returns the only object of each dtype."""
 
     dtype: np.dtype
 
@@ -38,7 +38,7 @@ def typed_scalar(dtype: np.dtype) -> TypedScalar:
 
 
 OperandType = np.dtype | ZeroDim | ScalarClass | TypedScalar
-"""What dtypes are decided from: an array's dtype, that of a 0-d array, or the class of a Python number."""
+"""The type of an operand: the dtype of an array, the dtype of a 0-d array, or the class or dtype of a Python number."""
 
 
 class Typing(Protocol):
@@ -46,7 +46,7 @@ class Typing(Protocol):
 
     @property
     def casts(self) -> tuple[tuple[np.dtype, ...], ...]:
-        """For each operand the dtypes that it is cast to, in turn."""
+        """For each operand, its casts in order."""
         ...
 
     @property
@@ -56,16 +56,16 @@ class Typing(Protocol):
 
 
 class Operation(Protocol):
-    """What the engine runs.
+    """One operation, as the engine sees it.
 
     Attributes
     ----------
     name : str
-        The function that errors name.
+        The name of the function in error messages.
     into : object
         The key of the plans that write to a target.
     passes_numbers : bool
-        Whether a Python number of the right class may be passed on unchecked if it fits its dtype.
+        Whether a call may pass a Python number to the kernel without `number`, if its class matches and it fits.
     """
 
     @property
@@ -76,25 +76,25 @@ class Operation(Protocol):
     def passes_numbers(self) -> bool: ...
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> Typing:
-        """Decide the dtypes of a call, or raise an error that says what to write."""
+        """Decide the dtypes of a call. If it is invalid, raise an error that says what to write."""
         ...
 
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
-        """Return what is computed for operands of these types and stored as `out`, if that is given."""
+        """Return the expression for operands of these types. `out` is the dtype of the target, or None."""
         ...
 
     def check_device(self, device: Device, /) -> None:
-        """Raise DeviceError if a device cannot run the operation."""
+        """Raise DeviceError if the device cannot run the operation."""
         ...
 
     def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
-        """Return the Python number in the place of an operand as `dtype`, or raise if it does not fit."""
+        """Return a Python number that is the operand at `position` as `dtype`. Raise an error if it does not fit."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FixedTyping:
-    """The dtypes of an operation that casts no operand."""
+    """The dtypes of an operation without casts."""
 
     casts: tuple[tuple[np.dtype, ...], ...]
     result: np.dtype
@@ -102,14 +102,14 @@ class FixedTyping:
 
 @dataclass(frozen=True, eq=False)
 class FixedOperation:
-    """An operation with one expression for all calls: it promotes nothing. Keep it, since plans are found by identity.
+    """An operation with one expression for all calls, without promotion. Keep it: plans are found by its identity.
 
     Attributes
     ----------
     name : str
-        The function that errors name.
+        The name of the function in error messages.
     graph : Expression
-        What is computed.
+        The expression of all calls.
     into : object
         The key of the plans that write to a target.
     """
@@ -125,15 +125,15 @@ class FixedOperation:
         return FixedTyping(tuple([() for _ in self.graph.inputs]), self.graph.result)
 
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
-        """Return the one expression."""
+        """Return the expression."""
         del semantics, types, out
         return self.graph
 
     def check_device(self, device: Device, /) -> None:
-        """Every device runs it."""
+        """Accept every device."""
 
     def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
-        """Return a Python number as `dtype`, or raise if it does not fit."""
+        """Return a Python number as `dtype`. Raise an error if it does not fit."""
         del position
         return as_number(number, dtype, self.name)
 
@@ -144,7 +144,7 @@ EXPRESSIONS: TwoGenerations[Expression] = TwoGenerations(2048)
 def expression_of(
     operation: Operation, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None
 ) -> Expression:
-    """Return the expression of an operation for operands of `types`, the same object for equal expressions."""
+    """Return the expression of an operation for operands of `types`. Equal expressions are the same object."""
     key = (operation, semantics.key, types, out)
     found = EXPRESSIONS.get(key)
     if found is None:

@@ -1,13 +1,13 @@
-"""Operands -> a frozen Plan: everything about a call that does not depend on addresses or values.
+"""`Plan`: all parts of a call that do not depend on addresses or values, decided once and frozen.
 
-A plan joins the two halves of a call that are decided apart: the `Expression` (dtypes only) and the `Loop` (geometry
-only). A kernel serves every loop of its class, so a shape that was never seen costs planning, not compilation::
+A plan joins two independent halves: the `Expression` (dtypes only) and the `Loop` (geometry only). A kernel serves
+every loop of its loop class, so a new shape costs planning, not compilation::
 
     shapes, strides -> broadcast -> result layout -> collapsed loop -> loop class ─┐
     dtypes, scalars -> result_type -> expression ──────────────────────────────────┴-> kernel -> bound to the loop
 
-A `Recipe` keeps what the lower line has found, for all operands of the same kinds, and the kernels of the patterns that
-it has met: most shapes never seen have the pattern of another one, and are bound to its kernel at once.
+A `Recipe` keeps the result of the lower line for all operands of the same traits. It also keeps the kernel of each
+layout pattern that it has planned. Most new shapes have a known pattern, and reuse its kernel without full planning.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from tilearray.promotion.semantics import Semantics
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """One operation, ready to run on any memory of these signatures.
+    """One operation, ready to run on all memory of these signatures.
 
     Attributes
     ----------
     operation, expression, loop
-        What was planned.
+        The inputs of the plan.
     signature : Signature
-        Of the result, or of the target.
+        The signature of the result, or of the target.
     kernel : object
-        The backend's kernel; None where there are no elements.
+        The backend's kernel, or None if there are no elements.
     call : callable
-        ``call(stream, *operands)`` returns the result; ``call(stream, out, *operands)`` where there is a target.
+        ``call(stream, *operands)``, or ``call(stream, out, *operands)`` if there is a target. It returns the result.
     """
 
     operation: Operation
@@ -59,27 +59,28 @@ class Plan:
 Key = Signature | ScalarClass | TypedScalar
 
 PATTERNS = 64
-"""Patterns that a recipe knows."""
+"""The number of patterns that a recipe keeps."""
 
 _new_loop = cast(Callable[..., Loop], tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
-"""In half the time of the class itself."""
+"""Makes a `Loop` in half the time that the class needs."""
 
 
 class Recipe:
-    """What all calls of an op on operands of the same kinds have in common.
+    """The common part of all calls of an operation on operands of the same traits.
 
     Attributes
     ----------
     operation, expression, device
-        What is computed, and where.
+        The computation and its device.
     facts_of_matrix : callable
-        The backend's, for patterns.
+        The function of the backend that `pattern_of` calls.
     rule : Rule
-        What the calls check.
+        The checks of each call.
     result : Traits
-        Of the new array, or of the target.
+        The traits of the new array, or of the target.
     known : dict
-        For a pattern of the operands' layouts the case of its loops, their kernel, and what makes calls of it.
+        For each pattern of the operands' layouts: the case of its loops, their kernel, and the function that binds
+        the kernel to a loop.
     """
 
     __slots__ = ("device", "expression", "facts_of_matrix", "known", "operation", "result", "rule")
@@ -96,7 +97,7 @@ class Recipe:
         self.known: dict[int, tuple[LayoutCase, Any, BindNew]] = {}
 
     def plan_new(self, keys: Sequence[Key], layouts: list[Layout]) -> Plan:
-        """Plan a call that makes a new array: from its pattern, if that is known."""
+        """Plan a call that makes a new array. If its pattern is known, reuse the kernel of the pattern."""
         found = pattern_of(layouts, self.facts_of_matrix)
         if found is None:
             return self.plan(keys, layouts, None)
@@ -116,7 +117,7 @@ class Recipe:
         return Plan(self.operation, self.expression, loop, signature, kernel, bind_loop(loop, signature))
 
     def plan(self, keys: Sequence[Key], layouts: list[Layout], out: Signature | None) -> Plan:
-        """Plan any call: all that depends on the layouts is decided here."""
+        """Plan a call from its layouts."""
         device = self.device
         layout, loop = geometry_of(self.operation.name, layouts, None if out is None else out.layout)
         target = self._new_signature(layout, keys) if out is None else out
@@ -129,13 +130,13 @@ class Recipe:
         return Plan(self.operation, self.expression, loop, target, kernel, call)
 
     def _learn(self, pattern: int, plan: Plan) -> None:
-        """Remember a plan for the loops of its pattern."""
+        """Keep the kernel of a plan for all loops of its pattern."""
         if len(self.known) >= PATTERNS:
             self.known.clear()
         self.known[pattern] = plan.loop.case, plan.kernel, bind_new(self.device.backend, plan.kernel, self.rule)
 
     def _new_signature(self, layout: Layout, keys: Sequence[Key]) -> Signature:
-        """The signature of a new array: mostly that of an operand."""
+        """Return the signature of a new array. Often an operand already has it."""
         traits = self.result
         for key in keys:
             if isinstance(key, Signature) and key.layout is layout and key.traits is traits and key.interned:
@@ -146,7 +147,7 @@ class Recipe:
 def make_plan(
     operation: Operation, semantics: Semantics, keys: Sequence[Key], out: Signature | None, careful: Careful
 ) -> Plan:
-    """Plan an operation for operands of these keys; `out` is the target's signature, if there is a target."""
+    """Plan an operation for operands of these keys. `out` is the signature of the target, if there is a target."""
     path: list[Any] = [operation, semantics.key, None if out is None else out.traits]
     layouts: list[Layout] = []
     for key in keys:
@@ -167,7 +168,7 @@ def _recipe(
     out: Traits | None,
     *operands: Traits | ScalarClass | TypedScalar,
 ) -> Recipe:
-    """Decide all that does not depend on layouts, or say why there is no such call."""
+    """Decide the parts that do not depend on layouts. If the call is invalid, raise an error."""
     arrays = [operand for operand in operands if isinstance(operand, Traits)]
     device = common_device(operation.name, arrays if out is None else [*arrays, out])
     types = types_of(operands, semantics)
@@ -178,7 +179,7 @@ def _recipe(
 
 
 def types_of(keys: tuple[Key | Traits, ...], semantics: Semantics) -> tuple[OperandType, ...]:
-    """Return what decides dtypes of operands of these keys, under semantics that may tell 0-d arrays from others."""
+    """Return the operand types of keys. Some semantics distinguish 0-d arrays from other arrays."""
     found = [key.traits if isinstance(key, Signature) else key for key in keys]
     return tuple([_type_of(key, semantics.zero_dim) if isinstance(key, Traits) else key for key in found])
 
@@ -188,7 +189,7 @@ def _type_of(array: Traits, apart: bool) -> OperandType:
 
 
 ALIGNED = (True,) * 64
-"""For a device that does not care."""
+"""The alignment of operands on a device that ignores alignment."""
 
 
 def kernel_of(expression: Expression, loop: Loop, aligned: tuple[bool, ...], device: Device) -> Kernel:
@@ -203,7 +204,7 @@ def kernel_of(expression: Expression, loop: Loop, aligned: tuple[bool, ...], dev
 
 
 def _aligned(operands: list[Signature], loop: Loop) -> tuple[bool, ...]:
-    """Whether each operand's first element, where the loop starts, lies at a multiple of 16 bytes."""
+    """Return for each operand whether the element at the start of the loop is 16-byte aligned."""
     if not any(loop.shifts):
         return tuple([operand.aligned for operand in operands])
     return tuple(

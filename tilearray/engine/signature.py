@@ -1,9 +1,9 @@
 """The state of an array: a buffer, an offset into it, and an interned signature. No operators, no conversions.
 
-`ArrayBase` is what views, plans and launches need to know, so the layers below `tilearray.array` work on it and never
-import the public class: a result is made with the class of its operands. A `Signature` joins geometry, dtype and
-device. Signatures are interned in a bounded table, so a plan key hashes by identity in nanoseconds; two equal
-signatures may exist after an eviction, which costs a plan miss and nothing else.
+Views, plans and launches need only `ArrayBase`. Therefore the folders below `tilearray.array` work on it and never
+import the public class: a result has the class of its operands. A `Signature` joins layout, dtype and device. A bounded
+table interns signatures, so a plan key hashes by identity in nanoseconds. After an eviction two equal signatures may
+exist; the only cost is a plan miss.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tilearray.geometry.layout import Layout
 
 
 class Traits:
-    """All of a signature except its layout; equal traits are the same object.
+    """A signature without its layout. Equal traits are the same object.
 
     Attributes
     ----------
     aligned : bool
-        Whether the address of element 0 is a multiple of 16, so that a device may move whole vectors. On the host every
-        array counts as aligned.
+        Whether element 0 is 16-byte aligned, so that a device may load and store vectors. Arrays on the host always
+        count as aligned.
     is_0d : bool
         Whether the array has no axes.
     watched : bool
-        Whether a view may have another alignment than its array.
+        Whether a view may have a different alignment from its array.
     """
 
     __slots__ = ("aligned", "device", "dtype", "is_0d", "itemsize", "watched")
@@ -52,9 +52,9 @@ def traits_of(dtype: np.dtype, device: Device, aligned: bool, is_0d: bool) -> Tr
 
 
 class Signature:
-    """Everything about an array that a plan depends on: its layout and its traits, whose fields are repeated here.
+    """The facts of an array that a plan depends on: its layout and its traits (whose fields are repeated here).
 
-    While the signature is `interned`, `views`, `transposed` and `twin` cache other signatures for
+    While the signature is `interned`, its attributes `views`, `transposed` and `twin` cache other signatures for
     `tilearray.functions.indexing.views`.
     """
 
@@ -88,7 +88,7 @@ class Signature:
         self.twin: Signature | None = None
 
     def forget(self) -> None:
-        """Let go of other signatures: this one has left the table."""
+        """Drop the cached signatures after an eviction from the table."""
         self.interned = False
         self.views = {}
         self.transposed = self.twin = None
@@ -114,16 +114,16 @@ def interned(layout: Layout, traits: Traits) -> Signature:
 
 
 class ArrayBase:
-    """A strided view of a buffer; `tilearray.array.Array` adds the operators.
+    """A strided view of a buffer. `tilearray.array.Array` adds the operators.
 
-    The attributes with an underscore are the package's internal interface; `Array` shows none of them. `_export` holds
-    the array's DLPack export once there is one.
+    The attributes with an underscore are the internal interface of the package. After a DLPack export, `_export` holds
+    it.
     """
 
     __slots__ = ("__weakref__", "_buffer", "_export", "_offset", "_signature")
 
     public: ClassVar[type[ArrayBase]]
-    """The class of arrays that are made from no array: the last subclass that was defined."""
+    """The class of a new array that has no array as operand: the last subclass of `ArrayBase`."""
 
     _buffer: Buffer
     _export: Any
@@ -135,7 +135,7 @@ class ArrayBase:
 
     @classmethod
     def _make(cls, buffer: Buffer, offset: int, signature: Signature) -> Self:
-        """Return a view of `buffer` whose element 0 is `offset` bytes from its start."""
+        """Return a view of `buffer` with element 0 at `offset` bytes."""
         new = object.__new__(cls)
         new._buffer = buffer
         new._offset = offset
@@ -143,19 +143,19 @@ class ArrayBase:
         return new
 
     def _view(self, layout: Layout, shift: int = 0, dtype: np.dtype | None = None) -> Self:
-        """Return a view of the same buffer, its element 0 moved by `shift` elements."""
+        """Return a view of the same buffer, with element 0 moved by `shift` elements."""
         old = self._signature
         offset = self._offset + shift * old.itemsize
         return self._make(self._buffer, offset, placed(self._buffer, offset, layout, dtype or old.dtype, old.device))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extent of every axis."""
+        """The size of each axis."""
         return self._signature.layout.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The distance between neighbours along every axis, in elements."""
+        """The distance between neighbours along each axis, in elements."""
         return self._signature.layout.strides
 
     @property
@@ -180,12 +180,12 @@ class ArrayBase:
 
     @property
     def itemsize(self) -> int:
-        """Bytes per element."""
+        """The number of bytes of one element."""
         return self._signature.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements: size times itemsize."""
+        """The number of bytes of all elements: size times itemsize."""
         return self._signature.nbytes
 
     @property
@@ -199,7 +199,7 @@ class ArrayBase:
         return self._buffer.pointer + self._offset
 
     def _span(self) -> tuple[int, int]:
-        """The byte addresses ``[first, last)`` that the elements lie in."""
+        """Return the range ``[first, last)`` of byte addresses that contains all elements."""
         signature, origin = self._signature, self._address
         layout, itemsize = signature.layout, signature.itemsize
         if layout.size == 0:
@@ -208,23 +208,23 @@ class ArrayBase:
 
 
 def placed(buffer: Buffer, offset: int, layout: Layout, dtype: np.dtype, device: Device) -> Signature:
-    """Return the signature of a view whose element 0 is `offset` bytes into a buffer."""
+    """Return the signature of a view with element 0 at `offset` bytes of a buffer."""
     aligned = not device.wants_alignment or (buffer.pointer + offset) % 16 == 0
     return signature_of(layout, dtype, device, aligned)
 
 
 def empty_array(cls: type[A], signature: Signature, stream: Stream) -> A:
-    """Return uninitialised memory of a signature whose layout is dense."""
+    """Return an uninitialised array of a signature with a dense layout."""
     return cls._make(signature.device.backend.allocate(signature.nbytes, stream), 0, signature)
 
 
 def new_array(cls: type[A], signature: Signature) -> A:
-    """Return uninitialised memory of a signature whose layout is dense, ordered by the stream in force."""
+    """Return an uninitialised array of a signature with a dense layout, allocated on the active stream."""
     return empty_array(cls, signature, STATE.get().stream)
 
 
 def from_host(array: np.ndarray, cls: type[A]) -> A:
-    """Return an array over an ndarray's memory.
+    """Return an array that shares the memory of an ndarray.
 
     Raises
     ------
@@ -240,13 +240,13 @@ def from_host(array: np.ndarray, cls: type[A]) -> A:
 
 
 def check_array(function: str, x: object, name: str = "x") -> None:
-    """Raise OperandError unless `x` is an Array."""
+    """Raise OperandError if `x` is not an Array."""
     if not isinstance(x, ArrayBase):
         raise OperandError(f"{function}: expected a tilearray Array, got {type_name(x)}; write ta.asarray({name})")
 
 
 def overlap(x: ArrayBase, y: ArrayBase) -> bool:
-    """Return whether the bytes that two arrays span overlap."""
+    """Return whether the address ranges of two arrays overlap."""
     if x._signature.device is not y._signature.device:
         return False
     first, last = x._span()
@@ -255,7 +255,7 @@ def overlap(x: ArrayBase, y: ArrayBase) -> bool:
 
 
 def check_alignment(address: int, itemsize: int, function: str) -> None:
-    """Raise LayoutError where a device would fault on an element that is not naturally aligned."""
+    """Raise LayoutError if the address is not a multiple of the itemsize, because a device would fault."""
     if itemsize and address % itemsize:
         raise LayoutError(
             f"{function}: the data starts at an address that is {address % itemsize} bytes past a multiple of the "

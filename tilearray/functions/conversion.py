@@ -38,6 +38,8 @@ _guard = "error"
 def set_transfer_guard(policy: str, /) -> None:
     """Choose what ``np.asarray`` of an array on another device does: ``"error"`` (at first) or ``"allow"`` a copy.
 
+    The policy holds for the whole process.
+
     Raises
     ------
     DeviceError

@@ -1,6 +1,7 @@
-"""THE TABLE: one row per elementwise operation, in chapters of one shape.
+"""The table of elementwise operations: one row for each operation, in chapters.
 
-`OPS` has every row, `PUBLIC` those that can be called by name, and `BY_UFUNC` the same by NumPy's names.
+`OPS` contains all rows. `PUBLIC` contains the rows that users can call, by name, and `BY_UFUNC` the same rows by the
+name of NumPy's ufunc.
 """
 
 from typing import NoReturn

@@ -1,9 +1,9 @@
-"""THE TABLE: one row per elementwise operation, in three chapters of one shape.
+"""Rows of the op table: arithmetic, bits, comparison, logic and selection.
 
-A row is the public function of its name, the source of its operator, its documentation, its tests and its kernels.
-To add an operation, add a row, name the function in a backend, and give the test table an oracle. Arithmetic, logic,
-comparison and selection are here, mathematical functions in `tilearray.ops.elementary`, and what looks at the parts of
-a number in `tilearray.ops.number_parts`. Functions made of several rows, or with options, are in `tilearray.ops.composed`.
+A row is the public function of its name. It is also the source of its operator, its documentation, its tests and its
+kernels. To add an operation, add a row, name its function in the backends, and add an oracle to the tests: CONTRIBUTING
+lists the steps. Mathematical functions are in `tilearray.ops.elementary`. Rounding, signs and other parts of numbers
+are in `tilearray.ops.number_parts`. Public functions that combine several rows are in `tilearray.ops.composed`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FLOAT_TO_BOOL, FLOAT64 = Promotion.FLOAT_TO_BOOL, Promotion.FLOAT64
 
 
 def _refuse_negative_exponent(op: Op, position: int, number: Number, dtype: np.dtype) -> None:
-    """An integer to a negative power is no integer, and the exponent is known to be negative: say so."""
+    """Raise ValueError if the base is an integer and the exponent is a negative Python number."""
     if position == 1 and dtypes.info(dtype).kind in ("int", "uint") and isinstance(number, int) and number < 0:
         raise ValueError(
             f"{op.name}: integers to the negative power {number} are not integers; "
@@ -33,7 +33,7 @@ def _refuse_negative_exponent(op: Op, position: int, number: Number, dtype: np.d
 
 
 # fmt: off
-# name, summary, arity, kinds, promotion, then what is special to the row
+# name, summary, arity, kinds, promotion, then the special properties of the row
 
 # arithmetic
 add = Op("add", "Sum; for bool, logical or.", 2, ANY, DEFAULT, "+",
@@ -62,12 +62,12 @@ floor_divide = Op("floor_divide", "Quotient rounded down (toward zero for the in
                   triton={"int": "floor_divide_int({x}, {y})", "uint": "divide_uint({x}, {y})",
                           "trunc int": "truncate_divide_int({x}, {y})", "float": "floor_divide_float({x}, {y})"},
                   example=("ta.floor_divide(ta.asarray([7, -7]), 2)", "Array([ 3, -4], dtype=int64, device='cpu')"))
-remainder = Op("remainder", "What floor division leaves, with the divisor's sign (the dividend's in C-like semantics).",
+remainder = Op("remainder", "Remainder of floor division, with the sign of x2 (in C-like semantics the sign of x1).",
                2, I | F, DEFAULT, "%", truncating="remainder_trunc",
                triton={"int": "remainder_int({x}, {y})", "uint": "remainder_uint({x}, {y})",
                        "trunc int": "truncate_remainder_int({x}, {y})", "float": "remainder_float({x}, {y})"},
                example=("ta.remainder(ta.asarray([7, -7]), 2)", "Array([1, 1], dtype=int64, device='cpu')"))
-pow = Op("pow", "Power; integers wrap, and 1 and -1 alone have negative powers.", 2, NUMERIC, DEFAULT, "**",
+pow = Op("pow", "Power; integers wrap, and only 1 and -1 have negative powers.", 2, NUMERIC, DEFAULT, "**",
          ufunc="power", exact=False, domain=(0.1, 10.0), refuse_scalar=_refuse_negative_exponent,
          triton={"int": "power_int({x}, {y})", "uint": "power_uint({x}, {y})", "float": "libdevice.pow({x}, {y})"},
          example=("ta.pow(ta.asarray([2, 3]), 2)", "Array([4, 9], dtype=int64, device='cpu')"))
@@ -76,11 +76,11 @@ float_power = Op("float_power", "Power, computed in float64 or complex128.", 2, 
                  triton={"float": "libdevice.pow({x}, {y})"},
                  example=("ta.float_power(ta.asarray([2, 3]), -1)",
                           "Array([0.5       , 0.33333333], dtype=float64, device='cpu')"))
-fmod = Op("fmod", "What division toward zero leaves, with the dividend's sign.", 2, I | F, DEFAULT,
+fmod = Op("fmod", "Remainder of division toward zero, with the sign of x1.", 2, I | F, DEFAULT,
           triton={"int": "truncate_remainder_int({x}, {y})", "uint": "remainder_uint({x}, {y})",
                   "float": "libdevice.fmod({x}, {y})"},
           example=("ta.fmod(ta.asarray([7, -7]), 2)", "Array([ 1, -1], dtype=int64, device='cpu')"))
-fma = Op("fma", "x1 * x2 + x3; for floats rounded once, to float32 at least.", 3, I | F, DEFAULT,
+fma = Op("fma", "x1 * x2 + x3; floats are rounded once, to float32 or wider.", 3, I | F, DEFAULT,
          triton={"any": "{x} * {y} + {z}", "float": "libdevice.fma({x}, {y}, {z})"},
          options=Options(directed("libdevice.fma_{mode}({x}, {y}, {z})"), flush_to_zero=True),
          example=("ta.fma(ta.asarray([1.0, 2.0]), 3, 0.5)", "Array([3.5, 6.5], dtype=float32, device='cpu')"))
@@ -90,13 +90,13 @@ reciprocal = Op("reciprocal", "1 / x; integers give the default float.", 1, ANY,
 negative = Op("negative", "Negation; unsigned integers wrap.", 1, NUMERIC, DEFAULT, "-x",
               triton={"any": "0 - {x}", "float": "{x} * -1.0", "complex": "complex_negative({x})"},
               example=("ta.negative(ta.asarray([1, -2]))", "Array([-1,  2], dtype=int64, device='cpu')"))
-positive = Op("positive", "The same values, copied.", 1, NUMERIC, DEFAULT, "+x",
+positive = Op("positive", "A copy of the values.", 1, NUMERIC, DEFAULT, "+x",
               triton={"any": "{x}"},
               example=("ta.positive(ta.asarray([1, -2]))", "Array([ 1, -2], dtype=int64, device='cpu')"))
 abs = Op("abs", "Absolute value; for complex, the modulus.", 1, NUMERIC, COMPLEX_TO_FLOAT, "abs(x)", ufunc="absolute",
          triton={"any": "tl.abs({x})", "uint": "{x}", "complex": "complex_abs({x})"},
          example=("ta.abs(ta.asarray([3 + 4j]))", "Array([5.], dtype=float32, device='cpu')"))
-square = Op("square", "Product with itself; bool counts as integer.", 1, ANY, BOOL_TO_LONG,
+square = Op("square", "Product with itself; bool becomes the default integer.", 1, ANY, BOOL_TO_LONG,
             triton={"any": "{x} * {x}", "complex": "complex_square({x})"},
             example=("ta.square(ta.asarray([True, False]))", "Array([1, 0], dtype=int64, device='cpu')"))
 
@@ -114,12 +114,12 @@ bitwise_invert = Op("bitwise_invert", "Every bit inverted; for bool, logical not
                     ufunc="invert",
                     triton={"any": "~{x}"},
                     example=("ta.bitwise_invert(ta.asarray([0, 5]))", "Array([-1, -6], dtype=int64, device='cpu')"))
-bitwise_left_shift = Op("bitwise_left_shift", "Bits moved up; a count beyond the width leaves 0.",
+bitwise_left_shift = Op("bitwise_left_shift", "Bits shifted left; a count beyond the width gives 0.",
                         2, I, NO_OPMATH, "<<", ufunc="left_shift",
                         triton={"any": "shift_left({x}, {y}, {width})"},
                         example=("ta.bitwise_left_shift(ta.asarray([1, 3]), 2)",
                                  "Array([ 4, 12], dtype=int64, device='cpu')"))
-bitwise_right_shift = Op("bitwise_right_shift", "Bits moved down, the sign kept.", 2, I, NO_OPMATH, ">>",
+bitwise_right_shift = Op("bitwise_right_shift", "Bits shifted right; the sign is kept.", 2, I, NO_OPMATH, ">>",
                          ufunc="right_shift",
                          triton={"int": "shift_right_int({x}, {y}, {width})",
                                  "uint": "shift_right_uint({x}, {y}, {width})"},
@@ -148,14 +148,14 @@ greater_equal = Op("greater_equal", "Whether x1 >= x2.", 2, REAL, ALWAYS_BOOL, "
                             "Array([False,  True], dtype=bool, device='cpu')"))
 
 # logic
-logical_and = Op("logical_and", "Whether both operands are true; anything but 0 is, NaN too.", 2, ANY, TRUTH,
+logical_and = Op("logical_and", "Whether both operands are true; NaN and all values but 0 are true.", 2, ANY, TRUTH,
                  triton={"any": "{x} & {y}"},
                  example=("ta.logical_and(ta.asarray([0, 3]), True)",
                           "Array([False,  True], dtype=bool, device='cpu')"))
-logical_or = Op("logical_or", "Whether an operand is true.", 2, ANY, TRUTH,
+logical_or = Op("logical_or", "Whether at least one operand is true.", 2, ANY, TRUTH,
                 triton={"any": "{x} | {y}"},
                 example=("ta.logical_or(ta.asarray([0, 3]), False)", "Array([False,  True], dtype=bool, device='cpu')"))
-logical_xor = Op("logical_xor", "Whether one operand is true, and the other is not.", 2, ANY, TRUTH,
+logical_xor = Op("logical_xor", "Whether exactly one operand is true.", 2, ANY, TRUTH,
                  triton={"any": "{x} ^ {y}"},
                  example=("ta.logical_xor(ta.asarray([0, 3]), True)",
                           "Array([ True, False], dtype=bool, device='cpu')"))
@@ -164,11 +164,11 @@ logical_not = Op("logical_not", "Whether the operand is 0.", 1, ANY, TRUTH,
                  example=("ta.logical_not(ta.asarray([0, 3]))", "Array([ True, False], dtype=bool, device='cpu')"))
 
 # selection
-minimum = Op("minimum", "The smaller operand; NaN where either is NaN.", 2, REAL, DEFAULT,
+minimum = Op("minimum", "The smaller operand; NaN if either is NaN.", 2, REAL, DEFAULT,
              triton={"any": "lesser({x}, {y})", "bool": "{x} & {y}"},
              options=Options(flush_to_zero=True, ignoring_nan="minimum_number({x}, {y})"),
              example=("ta.minimum(ta.asarray([1, 5]), 3)", "Array([1, 3], dtype=int64, device='cpu')"))
-maximum = Op("maximum", "The larger operand; NaN where either is NaN.", 2, REAL, DEFAULT,
+maximum = Op("maximum", "The larger operand; NaN if either is NaN.", 2, REAL, DEFAULT,
              triton={"any": "greater({x}, {y})", "bool": "{x} | {y}"},
              options=Options(flush_to_zero=True, ignoring_nan="maximum_number({x}, {y})"),
              example=("ta.maximum(ta.asarray([1, 5]), 3)", "Array([3, 5], dtype=int64, device='cpu')"))
@@ -176,14 +176,15 @@ where = Op("where", "x2 where the bool x1 is true, else x3.", 3, ANY, NO_OPMATH,
            triton={"any": "tl.where({x}, {y}, {z})", "complex": "complex_where({x}, {y}, {z})"},
            example=("ta.where(ta.asarray([True, False]), 1, ta.asarray([10, 20]))",
                     "Array([ 1, 20], dtype=int64, device='cpu')"))
-clamp = Op("clip", "The nearest value to x1 within [x2, x3]; NaN where any is NaN.", 3, I | F, DEFAULT, part_of="clip",
+clamp = Op("clip", "The nearest value to x1 within [x2, x3]; NaN if any is NaN.", 3, I | F, DEFAULT, part_of="clip",
            triton={"any": "lesser(greater({x}, {y}), {z})"},
            example=("ta.clip(ta.asarray([1, 5, 9]), 2, 6)", "Array([2, 5, 6], dtype=int64, device='cpu')"))
-close = Op("isclose", "Whether x1 is x2 or within x4 + x3 * abs(x2) of it.", 4, ANY, FLOAT_TO_BOOL, part_of="isclose",
+close = Op("isclose", "Whether x1 == x2 or abs(x1 - x2) <= x4 + x3 * abs(x2).", 4, ANY, FLOAT_TO_BOOL,
+           part_of="isclose",
            triton={"float": "close({x}, {y}, {z}, {w})", "complex": "complex_close({x}, {y}, {z}, {w})"},
            example=("ta.isclose(ta.asarray([1.0, 2.0]), 1.000001)",
                     "Array([ True, False], dtype=bool, device='cpu')"))
-replace_nan = Op("nan_to_num", "x1, but x2 for NaN, x3 for infinity, x4 for -infinity; complex numbers part by part.",
+replace_nan = Op("nan_to_num", "x1, with x2 for NaN, x3 for infinity, x4 for -infinity; complex numbers part by part.",
                  4, NUMERIC, DEFAULT, part_of="nan_to_num",
                  triton={"any": "{x}", "float": "replace_nan({x}, {y}, {z}, {w})",
                          "complex": "complex_replace_nan({x}, {y}, {z}, {w})"},

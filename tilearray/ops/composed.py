@@ -1,4 +1,4 @@
-"""Public functions that are made of rows of the op table: with options, with two results, or by another name."""
+"""Public functions that combine rows of the op table: optional operands, two results, or a second name."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ power, mod, true_divide = pow, remainder, divide
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
-    """Return the nearest value to each element within ``[min, max]``.
+    """Return for each element the nearest value within ``[min, max]``.
 
     Parameters
     ----------
     x : Array or number
     min, max : Array, number or None
-        The bounds, broadcast against `x`; None leaves that side open.
+        The bounds. They broadcast against `x`; None means no bound on that side.
     out : Array, optional
-        Where to write the result.
+        The target of the result.
 
     Returns
     -------
     Array
-        Of the common dtype; NaN where any operand is NaN.
+        Its dtype is the common dtype. An element is NaN if any of its operands is NaN.
 
     Raises
     ------
@@ -71,25 +71,25 @@ def isclose(
 ) -> Any:
     """Return whether elements are equal, or both finite and within ``atol + rtol * abs(x2)`` of each other.
 
-    So an infinity is close to itself alone, as in `math.isclose`; `numpy.isclose` finds it close to every number where
-    the tolerance overflows.
+    An infinity is close only to itself, as in `math.isclose`. In `numpy.isclose` it is close to every number if the
+    tolerance overflows.
 
     Parameters
     ----------
     x1, x2 : Array or number
-        What is compared; not symmetric, `x2` being the reference.
+        The elements to compare. The comparison is not symmetric: `x2` is the reference.
     rtol, atol : Array or number
-        The relative and the absolute tolerance. Like every operand they are rounded to the common dtype: in float16
-        the default `atol` is 0.
+        The relative and the absolute tolerance. Like all operands, they are rounded to the common dtype: in float16 the
+        default `atol` is 0.
     equal_nan : bool
         Whether NaN is close to NaN.
     out : Array, optional
-        Where to write the result.
+        The target of the result.
 
     Returns
     -------
     Array
-        Of dtype bool. Integers are compared as the default float.
+        Its dtype is bool. Integers are compared as the default float.
 
     Raises
     ------
@@ -109,22 +109,21 @@ def isclose(
 
 
 def nan_to_num(x: Any, /, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Any:
-    """Return x with numbers in the place of NaN and infinities; in complex numbers part by part.
+    """Return `x` with NaN and infinities replaced by numbers, in complex numbers part by part.
 
     Parameters
     ----------
     x : Array or number
-        Integers and bools, which are always finite, are copied.
+        Integers and bools are always finite; the function copies them.
     nan, posinf, neginf : Array or number
-        What to write instead of NaN, infinity and -infinity; None is the largest or the least finite value of the
-        dtype.
+        The replacements of NaN, infinity and -infinity. None is the largest or the smallest finite value of the dtype.
     out : Array, optional
-        Where to write the result.
+        The target of the result.
 
     Returns
     -------
     Array
-        Of the common dtype.
+        Its dtype is the common dtype.
 
     Examples
     --------
@@ -148,17 +147,17 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     Parameters
     ----------
     x1, x2 : Array or number
-        Dividend and divisor; they broadcast against each other.
+        Dividend and divisor. They broadcast against each other.
 
     Returns
     -------
     tuple of two Arrays
-        What `floor_divide` and `remainder` give.
+        The results of `floor_divide` and `remainder`.
 
     Raises
     ------
     PromotionError, DTypeError, BroadcastError
-        As `floor_divide`.
+        In the same cases as `floor_divide`.
 
     Examples
     --------
@@ -180,8 +179,8 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     Returns
     -------
     tuple of two Arrays
-        The mantissa, of the dtype of `x`, with an absolute value in [0.5, 1) unless it is 0, infinite or NaN; and the
-        exponent, int32, 0 in these cases.
+        The mantissa in the dtype of `x`, with an absolute value in [0.5, 1), and the exponent as int32. If `x` is 0,
+        infinite or NaN, the mantissa is `x` and the exponent is 0.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Rows of the op table: exponentials, logarithms, roots, trigonometry and special functions.
 
-Each row is the public function of its name; `tilearray.ops.arithmetic` tells what a row is, and gathers the table.
+Each row is the public function of its name. `tilearray.ops.arithmetic` explains rows, `tilearray.ops` is the table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tilearray.ops.row import ANY, REAL
 INT_TO_FLOAT, TRUE_DIVISION = Promotion.INT_TO_FLOAT, Promotion.TRUE_DIVISION
 
 # fmt: off
-# name, summary, arity, kinds, promotion, then what is special to the row
+# name, summary, arity, kinds, promotion, then the special properties of the row
 
 # exponentials, logarithms, roots
 exp = Op("exp", "Exponential.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
@@ -25,7 +25,7 @@ exp2 = Op("exp2", "2 to the power of x.", 1, ANY, INT_TO_FLOAT, exact=False, dom
           triton={"float": "libdevice.exp2({x})"},
           options=Options(flush_to_zero=True),
           example=("ta.exp2(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
-expm1 = Op("expm1", "exp(x) - 1, as exact near 0 as elsewhere.", 1, ANY, INT_TO_FLOAT,
+expm1 = Op("expm1", "exp(x) - 1, accurate near 0.", 1, ANY, INT_TO_FLOAT,
            exact=False, domain=(-10.0, 10.0),
            triton={"float": "libdevice.expm1({x})"},
            example=("ta.expm1(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
@@ -38,7 +38,7 @@ log2 = Op("log2", "Logarithm to base 2.", 1, ANY, INT_TO_FLOAT, exact=False, dom
 log10 = Op("log10", "Logarithm to base 10.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
            triton={"float": "libdevice.log10({x})"},
            example=("ta.log10(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
-log1p = Op("log1p", "log(1 + x), as exact near 0 as elsewhere.", 1, ANY, INT_TO_FLOAT,
+log1p = Op("log1p", "log(1 + x), accurate near 0.", 1, ANY, INT_TO_FLOAT,
            exact=False, domain=(-0.9, 100.0),
            triton={"float": "libdevice.log1p({x})"},
            example=("ta.log1p(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
@@ -55,7 +55,7 @@ rsqrt = Op("rsqrt", "1 / sqrt(x).", 1, REAL, INT_TO_FLOAT, exact=False, domain=(
            triton={"float": "libdevice.rsqrt({x})"},
            options=Options(flush_to_zero=True),
            example=("ta.rsqrt(ta.asarray([4, 16]))", "Array([0.5 , 0.25], dtype=float32, device='cpu')"))
-cbrt = Op("cbrt", "Cube root, of negative numbers too.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-1e6, 1e6),
+cbrt = Op("cbrt", "Cube root, also of negative numbers.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-1e6, 1e6),
           triton={"float": "libdevice.cbrt({x})"},
           example=("ta.cbrt(ta.asarray([-8.0]))", "Array([-2.], dtype=float32, device='cpu')"))
 hypot = Op("hypot", "sqrt(x1**2 + x2**2), without overflow.", 2, REAL, INT_TO_FLOAT, exact=False, domain=(-1e6, 1e6),
@@ -110,21 +110,21 @@ atanh = Op("atanh", "Inverse hyperbolic tangent.", 1, ANY, INT_TO_FLOAT,
            ufunc="arctanh", exact=False, domain=(-1.0, 1.0),
            triton={"float": "libdevice.atanh({x})"},
            example=("ta.atanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
-sinc = Op("sinc", "sin(pi x) / (pi x), which is 1 at 0.", 1, REAL, TRUE_DIVISION, exact=False, domain=(-100.0, 100.0),
+sinc = Op("sinc", "sin(pi x) / (pi x); 1 at 0.", 1, REAL, TRUE_DIVISION, exact=False, domain=(-100.0, 100.0),
           triton={"float": "sinc({x})"},
           example=("ta.sinc(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
-deg2rad = Op("deg2rad", "Degrees as radians.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-360.0, 360.0),
+deg2rad = Op("deg2rad", "Radians of an angle in degrees.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-360.0, 360.0),
              triton={"float": "{x} * 0.017453292519943295"},
              example=("ta.deg2rad(ta.asarray([180.0]))", "Array([3.1415927], dtype=float32, device='cpu')"))
-rad2deg = Op("rad2deg", "Radians as degrees.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-7.0, 7.0),
+rad2deg = Op("rad2deg", "Degrees of an angle in radians.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-7.0, 7.0),
              triton={"float": "{x} * 57.29577951308232"},
              example=("ta.rad2deg(ta.asarray([ta.pi]))", "Array([180.], dtype=float32, device='cpu')"))
 
-# special functions, on the host SciPy's
+# special functions (the host calls SciPy)
 erf = Op("erf", "Error function.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-4.0, 4.0),
          triton={"float": "libdevice.erf({x})"},
          example=("ta.erf(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
-erfc = Op("erfc", "1 - erf(x), as exact for large x as elsewhere.", 1, REAL, INT_TO_FLOAT,
+erfc = Op("erfc", "1 - erf(x), accurate for large x.", 1, REAL, INT_TO_FLOAT,
           exact=False, domain=(-4.0, 9.0),
           triton={"float": "libdevice.erfc({x})"},
           example=("ta.erfc(ta.asarray([0.0]))", "Array([1.], dtype=float32, device='cpu')"))

@@ -1,7 +1,7 @@
-"""Rows on operands: the whole way of a call, for whatever the plan cache does not know or a plan may not decide.
+"""Run a row without shortcuts, for calls that have no plan yet or that a plan may not decide.
 
-Operands are Arrays, Python numbers and NumPy scalars. Numbers get a key or become 0-d arrays, a target is checked, an
-operand that shares memory with it is copied; then the engine runs the row.
+Operands are Arrays, Python numbers and NumPy scalars. This module checks the target, copies operands that share its
+memory, and gives each number a key or replaces it by a 0-d array. Then the engine runs the row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tilearray.promotion.scalars import Number, as_number
 
 
 def execute(row: Row, operands: Sequence[Any], out: Any = None) -> Any:
-    """Run a row on any mixture of Arrays and numbers; write into `out` where it is given, else make the result."""
+    """Run a row on Arrays and numbers. Write to `out` if it is given, else make a new array."""
     if len(operands) != row.arity:
         raise TypeError(f"{row.name}: expected {row.arity} operands, got {len(operands)}")
     if out is not None:
@@ -46,7 +46,7 @@ def execute(row: Row, operands: Sequence[Any], out: Any = None) -> Any:
 
 
 def check_target(function: str, out: Any) -> None:
-    """Raise unless `out` is an Array that may be written: not read-only, no two elements in one place."""
+    """Raise an error if `out` is not an Array, is read-only, or has several elements in one place."""
     if not isinstance(out, ArrayBase):
         raise OperandError(
             f"{function}: expected a tilearray Array as out, got {type_name(out)}; write out=ta.empty(...)"
@@ -62,7 +62,7 @@ def check_target(function: str, out: Any) -> None:
 
 
 def _unaliased(operand: Any, out: ArrayBase) -> Any:
-    """Return `operand`, or a copy of it where it shares memory with `out` and is not the very same view."""
+    """Return `operand`, or a copy of it if it shares memory with `out` and is not the same view."""
     if operand is out or not isinstance(operand, ArrayBase) or not overlap(operand, out):
         return operand
     mine, target = operand._signature, out._signature
@@ -71,18 +71,18 @@ def _unaliased(operand: Any, out: ArrayBase) -> Any:
 
 
 def copy_of(x: A) -> A:
-    """Return a dense copy of an array, its axes in the same order of strides."""
+    """Return a dense copy of an array with the same order of strides."""
     return run(assign, [x._signature], (x,), None, execute)
 
 
 def stored_as(row: Row, x: A, dtype: np.dtype) -> A:
-    """Return a new array of the values of `x` in another dtype, cast as `row` casts: a row that moves."""
+    """Return a new array of the values of `x` in another dtype, cast by `row`."""
     signature = x._signature
     return execute(row, (x,), new_array(x.__class__, signature_of(signature.layout.dense(), dtype, signature.device)))
 
 
 def fill(out: A, number: Number, function: str) -> A:
-    """Write a Python number, taken as the dtype of `out`, to every element."""
+    """Convert a Python number to the dtype of `out` and write it to every element."""
     check_target(function, out)
     dtype = out._signature.dtype
     return run(assign, [typed_scalar(dtype)], (as_number(number, dtype, function),), out, execute)

@@ -1,7 +1,7 @@
-"""`explain_promotion`: the rule that decided a result dtype, step by step, and what every semantics would have said.
+"""`explain_promotion`: the rules that decide a result dtype, step by step, and the result under each semantics.
 
-Nothing is decided here. The steps are those that `Semantics.decide` wrote, then what the op's own rule adds; the answer
-is the one that a call would get, because the same functions give it.
+This module decides nothing. It prints the steps that `Semantics.decide` records, and then the steps of the op. The
+answer is the same as in a call, because the same functions give it.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _FUNCTION = "explain_promotion"
 
 @dataclass(frozen=True)
 class PromotionExplanation:
-    """Why a call has its result dtype; printed, it is a page to read.
+    """The reasons for the result dtype of a call. It prints as a page of text.
 
     Attributes
     ----------
     op : str
         The function.
     operands : tuple of str
-        What each operand is: a dtype, the dtype of a 0-d array, or a number and its kind.
+        Each operand: a dtype, the dtype of a 0-d array, or a number.
     semantics : str
-        The semantics in force.
+        The active semantics.
     steps : tuple of str
-        The way to the decision, in words.
+        The steps of the decision, in words.
     compute : numpy.dtype or None
-        What is computed in; None where the call is an error.
+        The dtype of the computation, or None if the call is an error.
     result : numpy.dtype or None
-        The dtype of the result; None where the call is an error.
+        The dtype of the result, or None if the call is an error.
     error : str or None
-        What the call would raise.
+        The message of the error, or None.
     answers : mapping of str to dtype or str
-        What each semantics would have said: the result dtype, or the message of the error.
+        For each semantics, the result dtype or the message of the error.
     """
 
     op: str
@@ -65,7 +65,9 @@ class PromotionExplanation:
         steps = "".join(f"\n  {number}. {step}" for number, step in enumerate(self.steps, 1))
         said = "".join(f"\n  {name:<9}  {_said(answer)}" for name, answer in self.answers.items())
         answer = f"error: {self.error}" if self.result is None else self.result.name
-        return f"{self.op}({', '.join(self.operands)}) under {self.semantics}: {answer}{steps}\nothers would say{said}"
+        return (
+            f"{self.op}({', '.join(self.operands)}) under {self.semantics}: {answer}{steps}\nunder each semantics{said}"
+        )
 
 
 def _said(answer: np.dtype | str) -> str:
@@ -73,26 +75,26 @@ def _said(answer: np.dtype | str) -> str:
 
 
 def explain_promotion(*operands: Any, op: str | Row = "add") -> PromotionExplanation:
-    """Return why a call has its result dtype, and which one it had under each semantics.
+    """Explain the result dtype of a call, and list its result dtype under each semantics.
 
     Parameters
     ----------
     *operands : array, dtype or number
-        The operands of the call; a dtype stands for an array with dimensions.
+        The operands of the call. A dtype counts as an array with dimensions.
     op : str or op
         The function or its name.
 
     Returns
     -------
     PromotionExplanation
-        The steps in words, the result and the answers of all semantics, as data; it prints as a page.
+        The steps in words, the result, and the answers of all semantics. It prints as a page of text.
 
     Raises
     ------
     OperandError
-        If there is no such op, or it takes another number of operands.
+        If the op does not exist, or takes a different number of operands.
     DTypeError
-        If an operand is neither an array, a dtype nor a number.
+        If an operand is not an array, a dtype or a number.
 
     Examples
     --------
@@ -102,7 +104,7 @@ def explain_promotion(*operands: Any, op: str | Row = "add") -> PromotionExplana
     >>> ta.explain_promotion("int32", "float32", op="divide")
     divide(int32, float32) under array-api: float32
       1. int32 and float32: float is the higher kind, so float32
-    others would say
+    under each semantics
       array-api  float32
       triton     float32
       cutile     float32
@@ -126,7 +128,7 @@ def explain_promotion(*operands: Any, op: str | Row = "add") -> PromotionExplana
 def _row(op: str | Row) -> Row:
     found = PUBLIC.get(op) if isinstance(op, str) else op
     if found is None:
-        raise OperandError(f"{_FUNCTION}: {op!r} is no elementwise op; write one of {', '.join(PUBLIC)}")
+        raise OperandError(f"{_FUNCTION}: {op!r} is not an elementwise op; write one of {', '.join(PUBLIC)}")
     return found
 
 
@@ -138,15 +140,15 @@ def _answer(op: Row, rules: Semantics, types: Sequence[Operand], operands: Seque
 def _decided(
     op: Row, rules: Semantics, types: Sequence[Operand], operands: Sequence[Any], steps: list[str]
 ) -> tuple[CallTyping | None, str | None]:
-    """The dtypes of a call and the way there, or the message of its error."""
+    """Return the dtypes of a call, or the message of its error. Append the steps of the decision to `steps`."""
     compared = _compared_exactly(op, types)
     try:
         typing = op.typing(rules, [_key(given) if compared else given for given in types])
         if compared:
-            steps.append("integers are compared as numbers, whatever their dtypes: bool")
+            steps.append("the values of integers are compared exactly: bool")
             return typing, None
         if op.promotion is Promotion.TRUTH:
-            steps.append("every operand by itself is true where it is not 0: bool")
+            steps.append("each operand is true if it is not 0: bool")
             return typing, None
         common = rules.decide(types[op.masks : op.arity - op.exponents], op.name, steps)
         for position, (given, casts) in enumerate(zip(types, typing.casts, strict=True)):
@@ -164,7 +166,7 @@ def _compared_exactly(op: Row, types: Sequence[Operand]) -> bool:
 
 
 def _key(given: Operand) -> OperandType:
-    """What stands for an integer that is compared: a dtype of its own; what is beyond all is as good as infinite."""
+    """Return the key of an operand in a comparison of integers. Beyond 64 bits, a Python integer acts as infinity."""
     if isinstance(given, ScalarClass) and given is not ScalarClass.BOOL:
         rung = INTEGER_LADDER[given]
         return ScalarClass.FLOAT32 if rung is None else typed_scalar(rung)
@@ -184,17 +186,17 @@ def _shown(given: Operand, operand: object) -> str:
 
 
 def _of_the_op(op: Row, rules: Semantics, common: np.dtype, typing: CallTyping) -> list[str]:
-    """What the op's own rule adds to the common dtype."""
+    """Return the steps that the rule of the op adds to the common dtype."""
     found: list[str] = []
     taken, compute = computed_as(op.promotion, rules, common), typing.casts[op.masks][-1]
     if taken != common:
-        found.append(f"{op.name} takes {common.name} as {taken.name}")
+        found.append(f"{op.name} converts {common.name} to {taken.name}")
     if compute != taken and op.name in rules.wide_numbers and any(len(casts) == 1 for casts in typing.casts):
-        found.append(f"the number is taken in {compute.name} and not rounded to {taken.name}")
+        found.append(f"the number is converted to {compute.name} and not rounded to {taken.name}")
     if compute != taken:
         found.append(f"{taken.name} computes in {compute.name}, and the result is rounded once")
     if op.exponents:
-        found.append("the exponent is an int64, and takes no part")
+        found.append("the exponent is int64 and takes no part")
     if typing.result != taken:
         found.append(f"the result of {op.name} is {typing.result.name}")
     return found

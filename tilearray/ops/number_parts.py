@@ -1,6 +1,6 @@
 """Rows of the op table: rounding, and the parts of numbers: sign, exponent, real and imaginary part.
 
-Each row is the public function of its name; `tilearray.ops.arithmetic` tells what a row is, and gathers the table.
+Each row is the public function of its name. `tilearray.ops.arithmetic` explains rows, `tilearray.ops` is the table.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _BITS = {
     for row in map(info, ARITHMETIC)
     if row.format is not None
 }
-"""How kernels read a float as an integer: its type, the bits below the sign, and the greatest code that is not NaN."""
+"""How kernels read a float as an integer: its type, the bits below the sign, and the largest code that is not NaN."""
 
 
 def _on_bits(function: str, operands: str) -> dict[str, str]:
-    """Calls of a device function that works on the bits of a float, one for each dtype."""
+    """Return for each dtype the call of a device function that works on the bits of a float."""
     return {name: f"{function}({operands}, {bits})" for name, bits in _BITS.items()}
 
 
 # fmt: off
-# name, summary, arity, kinds, promotion, then what is special to the row
+# name, summary, arity, kinds, promotion, then the special properties of the row
 
 # rounding to integers
-floor = Op("floor", "The largest integer that is not above x, in x's dtype.", 1, I | F, DEFAULT,
+floor = Op("floor", "The largest integer <= x, in the dtype of x.", 1, I | F, DEFAULT,
            triton={"any": "{x}", "float": "tl.math.floor({x})"},
            example=("ta.floor(ta.asarray([1.5, -1.5]))", "Array([ 1., -2.], dtype=float32, device='cpu')"))
-ceil = Op("ceil", "The smallest integer that is not below x, in x's dtype.", 1, I | F, DEFAULT,
+ceil = Op("ceil", "The smallest integer >= x, in the dtype of x.", 1, I | F, DEFAULT,
           triton={"any": "{x}", "float": "tl.math.ceil({x})"},
           example=("ta.ceil(ta.asarray([1.5, -1.5]))", "Array([ 2., -1.], dtype=float32, device='cpu')"))
-trunc = Op("trunc", "The integer next to x toward 0, in x's dtype.", 1, I | F, DEFAULT,
+trunc = Op("trunc", "x rounded toward 0 to an integer, in the dtype of x.", 1, I | F, DEFAULT,
            triton={"any": "{x}", "float": "libdevice.trunc({x})"},
            example=("ta.trunc(ta.asarray([1.5, -1.5]))", "Array([ 1., -1.], dtype=float32, device='cpu')"))
-round = Op("round", "The integer nearest to x, half to even, in x's dtype; complex numbers part by part.",
+round = Op("round", "The integer nearest to x, ties to even, in the dtype of x; complex numbers part by part.",
            1, NUMERIC, DEFAULT, ufunc="rint",
            triton={"any": "{x}", "float": "libdevice.rint({x})", "complex": "complex_round({x})"},
            example=("ta.round(ta.asarray([0.5, 1.5]))", "Array([0., 2.], dtype=float32, device='cpu')"))
@@ -62,30 +62,30 @@ sign = Op("sign", "-1, 0 or 1 with the sign of x, NaN for NaN; x / abs(x) for co
           triton={"int": "sign_int({x})", "uint": "sign_int({x})", "float": "sign_float({x})",
                   "complex": "complex_sign({x})"},
           example=("ta.sign(ta.asarray([-3, 0, 5]))", "Array([-1,  0,  1], dtype=int64, device='cpu')"))
-signbit = Op("signbit", "Whether the sign bit is set, of zeros and NaN, too.", 1, I | F, ALWAYS_BOOL, narrow=True,
+signbit = Op("signbit", "Whether the sign bit is set, also for zeros and NaN.", 1, I | F, ALWAYS_BOOL, narrow=True,
              triton={"int": "{x} < 0", "uint": "{x} != {x}", **_on_bits("sign_bit", "{x}")},
              example=("ta.signbit(ta.asarray([0.0, -0.0]))", "Array([False,  True], dtype=bool, device='cpu')"))
 copysign = Op("copysign", "The magnitude of x1 with the sign of x2.", 2, REAL, INT_TO_FLOAT, narrow=True,
               triton=_on_bits("copy_sign", "{x}, {y}"),
               example=("ta.copysign(ta.asarray([1.0, 2.0]), -0.0)", "Array([-1., -2.], dtype=float32, device='cpu')"))
-heaviside = Op("heaviside", "0 below 0, 1 above, x2 at 0 itself.", 2, REAL, INT_TO_FLOAT,
+heaviside = Op("heaviside", "0 for x1 < 0, 1 for x1 > 0, x2 for x1 == 0.", 2, REAL, INT_TO_FLOAT,
                triton={"float": "heaviside({x}, {y})"},
                example=("ta.heaviside(ta.asarray([-2.0, 0.0, 2.0]), 0.5)",
                         "Array([0. , 0.5, 1. ], dtype=float32, device='cpu')"))
 
 # significand and exponent
-nextafter = Op("nextafter", "The value next to x1 toward x2, of the common dtype, however narrow.", 2, REAL,
+nextafter = Op("nextafter", "The next value after x1 toward x2, in the common dtype.", 2, REAL,
                INT_TO_FLOAT, narrow=True,
                triton=_on_bits("next_after", "{x}, {y}"),
                example=("ta.nextafter(ta.asarray([1.0]), 2.0)", "Array([1.0000001], dtype=float32, device='cpu')"))
-ldexp = Op("ldexp", "x1 * 2**x2, of x1's dtype; x2 is an integer.", 2, REAL, INT_TO_FLOAT, exponents=1,
+ldexp = Op("ldexp", "x1 * 2**x2, in the dtype of x1; x2 is an integer.", 2, REAL, INT_TO_FLOAT, exponents=1,
            triton={"float": "libdevice.ldexp({x}, exponent_int32({y}))"},
            example=("ta.ldexp(ta.asarray([0.75]), 4)", "Array([12.], dtype=float32, device='cpu')"))
-frexp_mantissa = Op("frexp_mantissa", "The first of two results: x / 2**exponent, in [0.5, 1) or 0.", 1, REAL,
+frexp_mantissa = Op("frexp_mantissa", "First result of frexp: x / 2**exponent, in [0.5, 1) or 0.", 1, REAL,
                     INT_TO_FLOAT, part_of="frexp",
                     triton={"float": "frexp_mantissa({x})"},
                     example=("ta.frexp(ta.asarray([12.0]))[0]", "Array([0.75], dtype=float32, device='cpu')"))
-frexp_exponent = Op("frexp_exponent", "The second of two results: the exponent; 0 for 0, infinity and NaN.", 1, REAL,
+frexp_exponent = Op("frexp_exponent", "Second result of frexp: the exponent; 0 for 0, infinity and NaN.", 1, REAL,
                     ALWAYS_INT32, part_of="frexp",
                     triton={"float": "frexp_exponent({x})"},
                     example=("ta.frexp(ta.asarray([12.0]))[1]", "Array([4], dtype=int32, device='cpu')"))

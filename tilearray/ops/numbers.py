@@ -1,7 +1,7 @@
-"""What may stand beside an Array: Python numbers, which have a key, and NumPy scalars, which become arrays.
+"""Operands that are not Arrays: Python numbers, which get a key, and NumPy scalars, which become 0-d arrays.
 
-A Python number's key is its value class, so that plans depend on the dtype that a value asks for and never on the
-value. NumPy scalars are strongly typed: they promote like any 0-d array. Everything else is an error here.
+The key of a Python number is its value class, so a plan depends on the dtype that a value needs and never on the value.
+NumPy scalars are strongly typed: they promote like 0-d arrays. All other operands are errors.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tilearray.promotion.scalars import Number, ScalarClass, as_number, classify
 
 
 def scalar_key(row: Row, number: Any, operands: Sequence[Any]) -> Key | None:
-    """Return the key of a Python number, or None for what must be replaced first (`as_operands`) or is none.
+    """Return the key of a Python number, or None if `as_operands` must replace or reject the operand.
 
-    The key is the number's value class, or the dtype in which a comparison of integers takes it. Such a comparison is
-    exact, whatever the array's dtype holds: the number takes the first dtype of the ladder that holds it.
+    The key is the value class of the number. In a comparison of integers, an out-of-range number gets the first dtype
+    of `INTEGER_LADDER` that holds it, because such comparisons are exact.
     """
     found = classify(number)
     if row.promotion is not Promotion.ALWAYS_BOOL or found not in INTEGER_LADDER:
@@ -52,13 +52,13 @@ INTEGER_LADDER = {
 INTEGER_LIMITS: dict[np.dtype | None, tuple[int, int]] = {
     dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in dtypes.ALL if dtype.kind in "iu"
 }
-INTEGER_LIMITS[dtypes.bool_] = (1, 0)  # no integer is a bool: it always takes a dtype of the ladder
+INTEGER_LIMITS[dtypes.bool_] = (1, 0)  # an empty range: beside bool, an integer always gets a dtype of the ladder
 
 
 def as_operands(row: Row, operands: Sequence[Any], out: ArrayBase | None) -> list[Any]:
-    """Return operands that all have keys: NumPy scalars become 0-d arrays; everything unknown is an error.
+    """Return operands that all have keys. NumPy scalars become 0-d arrays, and unknown objects raise OperandError.
 
-    An integer beyond every dtype that is compared with integers only is as good as an infinity.
+    In a comparison with integers, an integer beyond 64 bits acts as infinity.
     """
     device = next((operand._signature.device for operand in (*operands, out) if isinstance(operand, ArrayBase)), None)
     known = [
@@ -81,7 +81,7 @@ def as_operands(row: Row, operands: Sequence[Any], out: ArrayBase | None) -> lis
 
 
 def numbers_alone(row: Row, numbers: Sequence[Any]) -> list[Any]:
-    """Return 0-d arrays of Python numbers without an array: of the default dtype of their common type and values."""
+    """Return 0-d arrays of Python numbers, for a call without arrays. Their common kind and values decide the dtype."""
     taken = _taken_alone(row, [class_of(number) for number in numbers])
     if row.refuse_scalar is not None:
         for position, number in enumerate(numbers):
@@ -93,7 +93,7 @@ def numbers_alone(row: Row, numbers: Sequence[Any]) -> list[Any]:
 
 
 def _taken_alone(row: Row, classes: list[ScalarClass]) -> list[np.dtype]:
-    """The dtype that each of some Python numbers without an array is taken as."""
+    """Return the dtype of each number of a call without arrays."""
     if row.promotion is Promotion.TRUTH:
         return [dtypes.bool_] * row.arity
     end = row.arity - row.exponents
@@ -106,21 +106,21 @@ def _taken_alone(row: Row, classes: list[ScalarClass]) -> list[np.dtype]:
 
 
 def class_of(number: Any) -> ScalarClass:
-    """Return the value class of what is known to be a Python number."""
+    """Return the value class of a Python number. Other objects are not allowed."""
     found = classify(number)
     assert found is not None
     return found
 
 
 def host_number(number: Number, dtype: np.dtype, function: str) -> np.ndarray:
-    """Return a Python number as a 0-d ndarray, checked against the dtype's range and rounded once."""
+    """Return a Python number as a 0-d ndarray. Check that it fits the dtype, and round it once."""
     from tilearray_host.casts import scalar
 
     return scalar(as_number(number, dtype, function), dtype)
 
 
 def scalar_array(value: Any, device: Device, function: str) -> Any:
-    """Return a 0-d Array of a NumPy scalar: strongly typed, like any array."""
+    """Return a NumPy scalar as a 0-d Array, which is strongly typed."""
     array = np.asarray(value)
     dtype = dtypes.as_dtype(array.dtype, function)
     backend = device.backend

@@ -1,8 +1,9 @@
-"""`Op`: a row of the table that can be called. The row *is* the public function.
+"""`Op`: a callable row of the table. The row *is* the public function.
 
-A plan is found under ``(op, key, key, ...)``. An array's key is its interned signature, and a Python number's key is its
-value class: all that a plan depends on is part of its key (dtype, shape, strides, device, and the dtype that a number's
-value asks for). What is not found goes the whole way through `tilearray.ops.execute`.
+The key of a plan is ``(op, key, key, ...)``. The key of an array is its interned signature: dtype, shape, strides and
+device. The key of a Python number is its Python class if the plan depends only on the class, else its value class.
+Therefore a key contains all facts that its plan depends on. This module finds plans under signatures and Python
+classes. `tilearray.ops.execute` runs all other calls.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ class Op(Row):
             for operand in operands:
                 plan = plan[operand._signature if isinstance(operand, ArrayBase) else operand.__class__]
             call = plan.call
-        except (KeyError, AttributeError, TypeError):  # no such plan yet, or another number of operands
+        except (KeyError, AttributeError, TypeError):  # no such plan yet, or a wrong number of operands
             call = None
         if call is not None:
             try:
-                if self.arity == 2:  # written out: a call with * takes longer than the options do
+                if self.arity == 2:  # unrolled: a call with * costs more than the options
                     x, y = operands
                     return call(state.stream, x, y) if out is None else call(state.stream, out, x, y)
                 if out is not None:
                     return call(state.stream, out, *operands)
                 return call(state.stream, operands[0]) if self.arity == 1 else call(state.stream, *operands)
-            except ScalarOverflowError:  # the number fits another dtype, or is an error
+            except ScalarOverflowError:  # the number needs another dtype, or is an error
                 pass
         return execute(self, operands, out)

@@ -1,11 +1,11 @@
-"""Options of an op: how its result is rounded, whether denormals count as zero, what becomes of NaN.
+"""Options of an op: the rounding mode of its result, flushing of denormals to zero, and propagation of NaN.
 
-A row of the op table says in its `Options` what it takes. A call that asks for something else than the row itself is a
-call of a *variant*: a row derived from it by `variant`, with an expression and a function of its own, planned, cached
-and run like any other. So an option costs nothing where it is not asked for, and two modes never share a kernel.
+The `Options` of a row list the options that it accepts. A call with an option is a call of a variant of the row: see
+`tilearray.ops.variants`. `Choice` holds the options of one variant, or of one cast.
 
-The names are cuTile's (``cuda.tile.RoundingMode``), in lower case. ``full`` and ``approx`` are what a GPU's
-instructions give; their bounds stand in the row, and the host, which has no such instruction, says so.
+The rounding modes have the names of cuTile's ``cuda.tile.RoundingMode``, in lower case. ``full`` and ``approx`` are
+instructions of GPUs, and the row states their error bounds. The host does not have these instructions and raises an
+error.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ MODES: Final[dict[str, str]] = {
     "rp": "toward +infinity",
     "ra": "to nearest, ties away from zero",
     "rzi": "to an integer, toward zero",
-    "full": "by a GPU's instruction of full range",
-    "approx": "by a GPU's fastest instruction",
+    "full": "the GPU's approximate instruction for the full range",
+    "approx": "the GPU's fastest instruction",
 }
 CAST_MODES: Final = ("rn", "rz", "rm", "rp", "ra")
-"""How a float becomes another float; it becomes an integer by "rzi" alone."""
+"""The modes of casts from float to float. The only mode from float to integer is "rzi"."""
 GPU_ONLY: Final = ("full", "approx")
 _CUDA_NAMES: Final = {"rz": "rz", "rm": "rd", "rp": "ru"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the calls of a row may ask for.
+    """The options of a row.
 
     Attributes
     ----------
-    rounding : mode -> the expression in Triton of floats; "" for the row's own. A single call, for those of `GPU_ONLY`
-    bounds : mode -> the error that it may have, in words, where that is not half an ulp or one ulp
-    flush_to_zero : whether denormal operands and results may become zeros of the same sign
-    ignoring_nan : the expression that gives the other operand where one is NaN; "" where there is no such choice
+    rounding : mode -> the expression in Triton for floats; "" is the expression of the row. It is one call for the
+        modes of `GPU_ONLY`
+    bounds : mode -> its error bound in words, if that is not half an ulp or one ulp
+    flush_to_zero : whether calls may replace denormal operands and results by zeros of the same sign
+    ignoring_nan : the expression that returns the other operand if one is NaN; "" if there is no such option
     """
 
     rounding: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -55,7 +56,7 @@ class Options:
 
     @property
     def names(self) -> dict[str, Any]:
-        """The keyword arguments, and what they are if left out."""
+        """The keyword arguments and their defaults."""
         return {
             **({"rounding": None} if self.rounding else {}),
             **({"flush_to_zero": False} if self.flush_to_zero else {}),
@@ -68,7 +69,7 @@ NONE: Final = Options()
 
 @dataclass(frozen=True)
 class Choice:
-    """What a variant was derived for."""
+    """The options of a variant."""
 
     rounding: str | None = None
     flush_to_zero: bool = False
@@ -77,14 +78,14 @@ class Choice:
 
     @property
     def suffix(self) -> str:
-        """What the backends' name of a function ends in."""
+        """The end of the variant's name in the backends."""
         mode = None if self.rounding == "rn" else self.rounding
         words = (mode, "" if self.propagate_nan else "number", "ftz" if self.flush_to_zero else "")
         return "".join(f"_{word}" for word in words if word)
 
     @property
     def cast(self) -> tuple[str, bool] | tuple[()]:
-        """What a cast node says beyond the dtype: mode and saturation; nothing for a cast like any other."""
+        """The last fields of a cast node: mode and saturation, or () for the default cast."""
         mode = self.rounding if self.rounding in CAST_MODES else "rn"
         return () if mode == "rn" and not self.saturate else (mode, self.saturate)
 
@@ -93,7 +94,9 @@ USUAL: Final = Choice()
 
 
 def directed(expression: str) -> dict[str, str]:
-    """Return the expressions of RN, which is the row's own, RZ, RM and RP; ``{mode}`` is CUDA's name of the mode.
+    """Return the expressions of "rn" (the expression of the row), "rz", "rm" and "rp".
+
+    ``{mode}`` in the expression is the place of CUDA's name of the mode.
 
     Examples
     --------
@@ -104,12 +107,12 @@ def directed(expression: str) -> dict[str, str]:
 
 
 def mode_named(rounding: Any, function: str, modes: Mapping[str, Any] | tuple[str, ...]) -> str | None:
-    """Return a mode by its name, in either case, or by anything whose ``name`` it is, as cuTile's enumeration.
+    """Return the mode of a name in upper or lower case, or of a member of cuTile's enumeration, by its ``name``.
 
     Raises
     ------
     OperandError
-        If the function has no such mode.
+        If the function does not have this mode.
 
     Examples
     --------
@@ -124,22 +127,24 @@ def mode_named(rounding: Any, function: str, modes: Mapping[str, Any] | tuple[st
         return mode
     raise OperandError(
         f"{function}: expected a rounding mode, one of {', '.join(map(repr, modes))}, got {rounding!r}; leave it out "
-        f"for the result that is usual"
+        f"for the default rounding"
     )
 
 
 def checked_flag(function: str, option: str, value: Any) -> bool:
-    """Return an option that is on or off, or raise: a word like "no" counts as true in Python."""
+    """Return a flag. Raise OperandError if it is not True or False: Python counts a string such as "no" as true."""
     if value.__class__ in (bool, np.bool_):
         return bool(value)
-    raise OperandError(f"{function}: expected True or False as {option}, got {value!r}; write {option}=True, or False")
+    raise OperandError(
+        f"{function}: expected True or False as {option}, got {value!r}; write {option}=True or {option}=False"
+    )
 
 
-# --- what a variant takes -------------------------------------------------------------------------------------------
+# --- checks of options ---------------------------------------------------------------------------------------------
 
 
 def check_dtype(function: str, choice: Choice | None, computed: np.dtype) -> None:
-    """Raise unless a variant takes operands of this common dtype: floats, and float32 where only that has the mode."""
+    """Raise DTypeError if a variant does not accept this common dtype. Most take floats, some only float32."""
     if choice is None:
         return
     kind = dtypes.info(computed).kind
@@ -157,18 +162,18 @@ def check_dtype(function: str, choice: Choice | None, computed: np.dtype) -> Non
 def _only_float32(function: str, option: str, computed: np.dtype) -> DTypeError:
     instead = "x.real, x.imag" if dtypes.info(computed).kind == "complex" else "x.astype('float32')"
     return DTypeError(
-        f"{function}: {option} is for float32 alone, got {computed.name}; leave it out, or write {instead}"
+        f"{function}: {option} applies only to float32, got {computed.name}; leave it out, or write {instead}"
     )
 
 
 def check_device(function: str, options: Options, choice: Choice | None, device: Device) -> None:
-    """Raise where a variant is an instruction that the device does not have."""
+    """Raise DeviceError if a variant needs an instruction that the device does not have."""
     if choice is not None and choice.rounding in GPU_ONLY and not device.backend.approximates:
         instead = "rounding='rn'" if "rn" in options.rounding else "no rounding="
         raise DeviceError(
-            f"{function}: rounding={choice.rounding!r} is what a GPU's instruction gives "
-            f"({options.bounds[choice.rounding]}), which the host does not have; write {instead} for a result "
-            f"that is at least as exact, or x.to_device('cuda')"
+            f"{function}: rounding={choice.rounding!r} needs a GPU instruction ({options.bounds[choice.rounding]}), "
+            f"which {device} does not have; write {instead} for a result that is at least as accurate, or "
+            f"x.to_device('cuda')"
         )
 
 
@@ -178,29 +183,29 @@ def cast_choice(source: np.dtype, target: np.dtype, rounding: Any, saturate: boo
     Raises
     ------
     OperandError
-        If there is no such mode.
+        If the mode does not exist.
     DTypeError
-        If the cast has no such option.
+        If the cast does not have the option.
     """
     mode = mode_named(rounding, "astype", (*CAST_MODES, "rzi"))
     before, after = dtypes.info(source).kind, dtypes.info(target).kind
     if mode == "rzi" and (before, after) not in (("float", "int"), ("float", "uint")):
         raise DTypeError(
-            f"astype: rounding='rzi' is for a float that becomes an integer, got {source.name} to {target.name}; "
+            f"astype: rounding='rzi' applies only to casts from float to integer, got {source.name} to {target.name}; "
             f"leave it out"
         )
     if mode in CAST_MODES and (before, after) != ("float", "float"):
         rounds = before == "float" and after in ("int", "uint")
-        instead = "; write ta.floor, ta.ceil or ta.round first" if rounds else ""
+        instead = ", and write ta.floor, ta.ceil or ta.round first" if rounds else ""
         raise DTypeError(
-            f"astype: rounding={mode!r} is for a float that becomes a float, got {source.name} to {target.name}; "
+            f"astype: rounding={mode!r} applies only to casts from float to float, got {source.name} to {target.name}; "
             f"leave it out{instead}"
         )
     clamps = checked_flag("astype", "saturate", saturate)
     if clamps and not _may_saturate(before, after):
         instead = ", or write ta.clip first" if before != "complex" and after == "float" else ""
         raise DTypeError(
-            f"astype: saturate=True is for floats that become floats, and for what becomes an integer, got "
+            f"astype: saturate=True applies only to casts to integer and from float to float, got "
             f"{source.name} to {target.name}; leave it out{instead}"
         )
     if source == target:
@@ -219,16 +224,16 @@ def _may_saturate(before: str, after: str) -> bool:
 
 
 def parameters(options: Options) -> str:
-    """Return the section of an op's documentation on its options."""
+    """Return the part of an op's documentation that describes its options."""
     text = ""
     if options.rounding:
         modes = "".join(f"\n    - ``{mode!r}``: {_described(mode, options)}" for mode in options.rounding)
-        default = "" if "rn" in options.rounding else " None is exact to 2 ulp on GPUs."
-        text += f"rounding : str, optional\n    How a float result is rounded, by cuTile's name.{default}\n{modes}\n\n"
+        default = "" if "rn" in options.rounding else " The default has an error of at most 2 ulp on GPUs."
+        text += f"rounding : str, optional\n    The rounding mode of a float result.{default}\n{modes}\n\n"
     if options.flush_to_zero:
         text += "flush_to_zero : bool\n    float32 only: denormal operands and results become zeros of their sign.\n"
     if options.ignoring_nan:
-        text += "propagate_nan : bool\n    False gives the other operand where one is NaN, and -0.0 < 0.0.\n"
+        text += "propagate_nan : bool\n    False returns the other operand if one is NaN, and -0.0 is less than 0.0.\n"
     return text.rstrip("\n") + "\n" if text else ""
 
 

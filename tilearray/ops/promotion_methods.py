@@ -1,7 +1,7 @@
 """Promotion methods: how the dtypes of a call follow from the common dtype of its operands.
 
-Operands are rounded to the promoted dtype first and then widened to the compute dtype (float32 for the 16- and 8-bit
-floats); the result is rounded once. The methods are those of FlagGems and of torch's type promotion.
+Operands are first rounded to the promoted dtype, and then widened to the compute dtype (float32 for 8- and 16-bit
+floats). The result is rounded once. The methods follow FlagGems and torch's type promotion.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from tilearray.promotion.semantics import Semantics
 
 
 class Promotion(enum.Enum):
-    """How a result dtype follows from the operands' common dtype."""
+    """How a result dtype follows from the common dtype of the operands."""
 
     DEFAULT = "the common dtype; 8- and 16-bit floats compute in float32"
-    NO_OPMATH = "the common dtype, and none wider in between"
-    BITWISE = "the common dtype; semantics may ask for operands of one dtype"
+    NO_OPMATH = "the common dtype, without a wider compute dtype"
+    BITWISE = "the common dtype; some semantics require equal dtypes"
     INT_TO_FLOAT = "the common dtype; integers become a float"
     TRUE_DIVISION = "the common dtype; integers become the float of true division"
-    ALWAYS_BOOL = "bool; the common dtype decides, but integers are compared exactly"
+    ALWAYS_BOOL = "bool; computed in the common dtype, but integers compare exactly"
     COMPLEX_TO_FLOAT = "the common dtype; complex becomes the float of its parts"
     BOOL_TO_LONG = "the common dtype; bool becomes the default integer"
-    ALWAYS_FLOAT = "a float: the default one for integers, that of the parts for complex"
-    FLOAT_TO_BOOL = "bool; the common dtype decides, and integers count as the float of true division"
-    FLOAT64 = "float64, complex128 for complex"
+    ALWAYS_FLOAT = "a float; integers become the default float, complex becomes the float of its parts"
+    FLOAT_TO_BOOL = "bool; computed in the common dtype; integers become the float of true division"
+    FLOAT64 = "float64; complex becomes complex128"
     ALWAYS_INT32 = "int32"
-    TRUTH = "bool; every operand by itself is true where it is not 0"
+    TRUTH = "bool; each operand is true if it is not 0"
 
 
 NEVER_WIDER = {Promotion.NO_OPMATH, Promotion.BITWISE}
@@ -43,7 +43,7 @@ _INTEGER_SCALARS = {ScalarClass.BOOL, ScalarClass.INT32, ScalarClass.UINT32, Sca
 
 
 def opmath(dtype: np.dtype) -> np.dtype:
-    """Return the dtype that values of `dtype` are computed in: float32 for the narrower floats.
+    """Return the compute dtype of `dtype`: float32 for narrower floats, else `dtype`.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def opmath(dtype: np.dtype) -> np.dtype:
 
 
 def computed_as(promotion: Promotion, semantics: Semantics, common: np.dtype) -> np.dtype:
-    """Return the dtype that operands are rounded to: the common dtype, or the one that a method takes instead.
+    """Return the dtype to which operands are rounded: the common dtype, or the dtype that the method uses instead.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def computed_as(promotion: Promotion, semantics: Semantics, common: np.dtype) ->
 
 
 def returned_as(promotion: Promotion, common: np.dtype) -> np.dtype:
-    """Return the result dtype of operands that were rounded to `common`."""
+    """Return the result dtype of operands that are rounded to `common`."""
     if promotion in (Promotion.ALWAYS_BOOL, Promotion.FLOAT_TO_BOOL):
         return dtypes.bool_
     if promotion in (Promotion.COMPLEX_TO_FLOAT, Promotion.ALWAYS_FLOAT):
@@ -87,7 +87,7 @@ def returned_as(promotion: Promotion, common: np.dtype) -> np.dtype:
 
 
 def check_mask(function: str, given: np.dtype | ScalarClass) -> np.dtype:
-    """Return bool, the dtype of a condition, or raise if the operand is not a bool."""
+    """Return bool, the dtype of a condition. Raise DTypeError if the operand is not a bool."""
     if given is not ScalarClass.BOOL and given != dtypes.bool_:
         name = given.name if isinstance(given, np.dtype) else "a Python number"
         raise DTypeError(f"{function}: the condition must be bool, got {name}; write `condition != 0`")
@@ -95,11 +95,11 @@ def check_mask(function: str, given: np.dtype | ScalarClass) -> np.dtype:
 
 
 def check_exponent(function: str, given: np.dtype | ScalarClass) -> np.dtype:
-    """Return int64, the dtype of an exponent, or raise if the operand is not an integer that int64 holds."""
+    """Return int64, the dtype of an exponent. Raise DTypeError if the dtype of the operand does not fit int64."""
     if isinstance(given, np.dtype):
         fits = dtypes.info(given).kind in ("bool", "int", "uint") and given != dtypes.uint64
     else:
-        fits = given in _INTEGER_SCALARS or given is ScalarClass.HUGE  # whose value is checked
+        fits = given in _INTEGER_SCALARS or given is ScalarClass.HUGE  # its value is checked later
     if not fits:
         name = given.name if isinstance(given, np.dtype) else "a Python float or complex"
         raise DTypeError(f"{function}: the exponent must be an int64 integer, got {name}; write n.astype('int64')")
@@ -107,7 +107,7 @@ def check_exponent(function: str, given: np.dtype | ScalarClass) -> np.dtype:
 
 
 def all_integers(types: Sequence[np.dtype | ScalarClass]) -> bool:
-    """Return whether every operand is an integer or a bool."""
+    """Return whether each operand is an integer or a bool."""
     return all(
         given in _INTEGER_SCALARS
         if isinstance(given, ScalarClass)

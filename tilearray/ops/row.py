@@ -1,7 +1,7 @@
-"""`Row`: one elementwise operation of the table, as data; its dtypes, its expression and its documentation.
+"""`Row`: one elementwise operation of the table as data, with its dtypes, its expression and its documentation.
 
-A row implements `tilearray.engine.operation.Operation` but for running: `tilearray.ops.execute` runs rows, and
-`tilearray.ops.op.Op` is a row that can be called.
+A row implements `tilearray.engine.operation.Operation`. It does not run itself: `tilearray.ops.execute` runs rows, and
+`tilearray.ops.op.Op` is a callable row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tilearray.promotion.semantics import Semantics
 from tilearray.promotion.storing import can_cast_same_kind
 from tilearray.promotion.systems import ARRAY_API
 
-# Kinds that rows accept.
+# The kinds of dtypes that rows accept.
 B = frozenset({"bool"})
 I = frozenset({"int", "uint"})  # noqa: E741
 F = frozenset({"float"})
@@ -52,8 +52,8 @@ class CallTyping:
 
     Attributes
     ----------
-    casts : for each operand the dtypes that it is cast to, in turn
-    function : the backends' name of the function
+    casts : for each operand, its casts in order
+    function : the name of the function in the backends
     returns : the dtype that the function returns
     result : the dtype of a new result
     """
@@ -70,28 +70,29 @@ class Row:
 
     Attributes
     ----------
-    name : the function's name, and the backends' name for it
+    name : the name of the function, also in the backends
     summary : one line of documentation
-    arity : number of operands
-    kinds : the dtype kinds accepted, after promotion
+    arity : the number of operands
+    kinds : the accepted kinds of the common dtype
     promotion : how the result dtype follows from the common dtype
     operator : the Python operator, or ""
-    ufunc : NumPy's name of the same function, where it differs
-    truncating : the backends' name of the variant that truncates integer division
-    masks : number of leading operands that are bool conditions and take no part in promotion
-    exponents : number of trailing operands that are integers and take no part in promotion
-    narrow : whether floats narrower than float32 are computed as they are, not in float32
+    ufunc : the name of NumPy's ufunc, if it differs
+    truncating : the name in the backends of the variant for truncating integer division
+    masks : the number of leading operands that are bool conditions, without influence on promotion
+    exponents : the number of trailing operands that are integer exponents, without influence on promotion
+    narrow : whether the row computes 8- and 16-bit floats in their own dtype instead of float32
     exact : whether the result is exact (rounded once), so that backends agree bit for bit
-    domain : where random operands of tests and benchmarks are drawn from
-    moves : whether nothing is called: the operand is cast and stored, as astype and assignment do
-    part_of : the public function that is made of this row, where the row is not itself public
-    casts_freely : whether ``out`` may have any dtype (assignment and astype, not arithmetic)
-    refuse_scalar : a check of Python-number operands by position and common dtype
-    example : the documented example: a call, and what it prints
-    triton : the expression in Triton over ``{x} {y} {z} {w}``, by dtype or kind; "any" is the rest, "trunc int" C's
-    options : what a call may ask for by keyword: rounding, flush_to_zero, propagate_nan
-    choice : what this row was derived for, where it is a variant of a row; see `tilearray.ops.variants`
-    function : the backends' name of a variant
+    domain : the range of random operands in tests and benchmarks
+    moves : whether the row only casts and stores its operand, as astype and assignment do
+    part_of : the public function that uses this row, if the row itself is not public
+    casts_freely : whether ``out`` may have any dtype (only astype)
+    refuse_scalar : a check of Python numbers, by position and common dtype
+    example : the documented example: a call and its output
+    triton : the expression in Triton over ``{x} {y} {z} {w}``, by dtype or kind; "any" is the default, "trunc int" is
+        for truncating integer division
+    options : the keyword options of a call: rounding, flush_to_zero, propagate_nan
+    choice : the options of a variant; see `tilearray.ops.variants`
+    function : the name of a variant in the backends
     into : the key of the plans that write to a target
     """
 
@@ -132,26 +133,26 @@ class Row:
     def __reduce__(self) -> str:
         return self.name
 
-    # ------------------------------------------------------------------ what the engine asks
+    # ------------------------------------------------------------------ the interface Operation
 
     @property
     def passes_numbers(self) -> bool:
-        """Whether a Python number of the right class may be passed on unchecked if it fits its dtype."""
+        """Whether a call may pass a Python number to the kernel without `number`, if its class matches and it fits."""
         return self.refuse_scalar is None
 
     def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
-        """Return a Python number as `dtype`, or raise if it does not fit or the row refuses it."""
+        """Return a Python number as `dtype`. Raise an error if it does not fit or the row refuses it."""
         checked = as_number(number, dtype, self.name)
         if self.refuse_scalar is not None:
             self.refuse_scalar(self, position, checked, dtype)
         return checked
 
     def check_device(self, device: Device, /) -> None:
-        """Raise DeviceError where a variant is an instruction that the device does not have."""
+        """Raise DeviceError if a variant needs an instruction that the device does not have."""
         check_device(self.name, self.options, self.choice, device)
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> CallTyping:
-        """Decide the dtypes of one call, or say why the op does not take these operands."""
+        """Decide the dtypes of one call. If the op does not accept the operands, raise an error that says why."""
         name, promotion = self.name, self.promotion
         if promotion is Promotion.TRUTH:
             return CallTyping(((dtypes.bool_,),) * self.arity, name, dtypes.bool_, dtypes.bool_)
@@ -179,7 +180,7 @@ class Row:
         return CallTyping((*mask_casts, *casts, *exponent_casts), function, returns, result)
 
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
-        """Return the expression for operands of `types`, stored as `out` where that is given."""
+        """Return the expression for operands of `types`. `out` is the dtype of the target, or None."""
         typing = self.typing(semantics, types)
         stored = typing.result if out is None else self._stored_as(semantics, typing.result, out)
         builder = ExpressionBuilder()
@@ -195,16 +196,16 @@ class Row:
         if not self.moves:
             last = builder.call(typing.function, tuple(arguments), typing.returns, self._triton(typing))
         how = () if self.choice is None else self.choice.cast
-        clamps = self.choice is not None and self.choice.saturate  # infinities, even where the dtype stays
+        clamps = self.choice is not None and self.choice.saturate  # infinities, even if the dtype stays the same
         for before, after, needed in ((typing.returns, typing.result, False), (typing.result, stored, clamps)):
             if needed or before != after:
                 last = builder.node("cast", last, after.name, *how)
         return builder.build([last], [stored])
 
-    # ------------------------------------------------------------------ parts of both
+    # ------------------------------------------------------------------ parts of typing and expression
 
     def _triton(self, typing: CallTyping) -> str | None:
-        """The expression in Triton for the kind that is computed in."""
+        """Return the expression in Triton for the dtype of the computation."""
         computed = typing.casts[self.masks][-1]
         kind = dtypes.info(computed).kind
         chosen = f"trunc {kind}" if typing.function == self.truncating else kind
@@ -214,10 +215,10 @@ class Row:
         return None
 
     def _exact_comparison(self, semantics: Semantics, types: Sequence[np.dtype | ScalarClass]) -> CallTyping:
-        """Compare integers as numbers under all semantics, as NumPy 2 does.
+        """Compare the values of integers exactly under all semantics, as NumPy 2 does.
 
-        The operands meet in a dtype that holds both. uint64 and a signed integer have none: they reach the backend as
-        they are (the signed one as int64), and it compares signs first.
+        The operands are cast to a dtype that holds both. uint64 and a signed integer have no such dtype: the backend
+        gets uint64 and int64, and compares signs first.
         """
         signed = any(isinstance(given, np.dtype) and dtypes.info(given).kind == "int" for given in types)
         if signed and dtypes.uint64 in types:
@@ -251,7 +252,7 @@ class Row:
         return "write x.astype('int64') first" if "int" in self.kinds else "write `x != 0`"
 
     def _check_same_bits(self, operands: Sequence[np.dtype | ZeroDim | ScalarClass]) -> None:
-        """Raise unless all arrays have one dtype, for semantics whose bitwise operations convert nothing."""
+        """Raise DTypeError if arrays differ in dtype, for semantics whose bitwise operations do not cast."""
         found = {plain_dtype(given) for given in operands if not isinstance(given, ScalarClass)}
         if len(found) > 1:
             raise DTypeError(
@@ -259,19 +260,19 @@ class Row:
             )
 
     def _stored_as(self, semantics: Semantics, result: np.dtype, out: np.dtype) -> np.dtype:
-        """Return `out`, the dtype of an ``out=`` or in-place target, if the result may be stored so.
+        """Return `out`, the dtype of the target, if the target may store the result. Otherwise raise DTypeError.
 
-        Assignment, which computes nothing, has one rule in all semantics.
+        Assignment has the same rule under all semantics.
         """
         if self.casts_freely:
             if dtypes.info(result).kind == "complex" and dtypes.info(out).kind not in ("complex", "bool"):
                 raise DTypeError(
-                    f"astype: {result.name} does not become {out.name}: the imaginary part would be lost; "
+                    f"astype: {out.name} cannot hold {result.name}: the imaginary part would be lost; "
                     f"write x.real.astype({out.name!r})"
                 )
         elif not (can_cast_same_kind(result, out) if self.moves else semantics.stores(result, out)):
             raise DTypeError(
-                f"{self.name}: the result is {result.name}, which is not cast to the {out.name} of the target; "
+                f"{self.name}: expected a target that can store the {result.name} result, got {out.name}; "
                 f"write a target of dtype {result.name}, or target[...] = result.astype({out.name!r})"
             )
         return out
@@ -283,12 +284,11 @@ _INSTEAD_OF = {"complex": "write x.real, x.imag", "float": "write x.astype('floa
 
 
 def plain_dtype(given: np.dtype | ZeroDim | TypedScalar) -> np.dtype:
-    """Return the dtype of an operand that has one."""
+    """Return the dtype of an array, of a 0-d array or of a typed number."""
     return given if isinstance(given, np.dtype) else given.dtype
 
 
 def _plain_type(given: OperandType) -> np.dtype | ScalarClass:
-    """The dtype of an operand, or the class of a Python number."""
     return given if isinstance(given, ScalarClass) else plain_dtype(given)
 
 
@@ -296,7 +296,7 @@ def _plain_type(given: OperandType) -> np.dtype | ScalarClass:
 
 
 def _signature(row: Row) -> CallSignature:
-    """What `inspect.signature` says: operands by position, ``out`` and options by name."""
+    """Return the signature for `inspect.signature`: operands by position, ``out`` and options by name."""
     operands = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in _operand_names(row)]
     keywords = {"out": None, **row.options.names}
     return CallSignature(
@@ -316,11 +316,11 @@ def _documentation(row: Row) -> str:
         f"Parameters\n----------\n"
         f"{', '.join(_operand_names(row))} : Array or number\n"
         f"    Operands of kind {kinds}; they broadcast against each other.\n"
-        f"out : Array, optional\n    Where to write the result; its dtype may be narrower within the same kind.\n"
+        f"out : Array, optional\n    The target of the result; its dtype may be narrower within the same kind.\n"
         f"{parameters(row.options)}\n"
         f"Returns\n-------\nArray\n    Dtype: {row.promotion.value}.\n\n"
         f"Raises\n------\n"
-        f"PromotionError, DTypeError\n    If the dtypes have no common one, or the op does not take it.\n"
+        f"PromotionError, DTypeError\n    If the operands have no common dtype, or the op does not accept it.\n"
         f"BroadcastError\n    If the shapes do not broadcast.\n\n"
         f"Examples\n--------\n>>> import tilearray as ta\n>>> {call}\n{printed}\n"
     )

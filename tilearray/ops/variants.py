@@ -1,8 +1,7 @@
-"""Variants: rows derived from a row for a rounding mode, for flushing to zero, or for NaN as a missing number.
+"""Variants: rows that are derived from a row for a rounding mode, for flushing to zero, or for NaN as missing value.
 
-A call that asks for an option is a call of a variant: a row with an expression and a function of its own. It is planned,
-cached and run like every row. So an option costs nothing where a call does not ask for it, and two modes never share a
-kernel.
+A call with an option is a call of a variant: a row with its own expression and function. The engine plans, caches and
+runs it like every row. Therefore an option costs nothing in calls without it, and two modes never share a kernel.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ _VARIANTS: dict[tuple[Row, Choice], Any] = {}
 
 
 def variant(op: R, rounding: Any = None, flush_to_zero: bool = False, propagate_nan: bool = True) -> R:
-    """Return the row that an op is with these options: the op itself where they ask for nothing.
+    """Return the variant of an op for these options, or the op itself if all options have their defaults.
 
     Raises
     ------
     OperandError
-        If the op does not take them, or one that is True or False is neither.
+        If the op does not have an option, or a flag is not True or False.
 
     Examples
     --------
@@ -45,7 +44,7 @@ def variant(op: R, rounding: Any = None, flush_to_zero: bool = False, propagate_
 
 
 def derived(op: R, choice: Choice) -> R:
-    """Return the row derived for a choice, the same object for every call."""
+    """Return the variant of an op for a choice. Equal choices give the same object."""
     if choice == USUAL:
         return op
     found = _VARIANTS.get((op, choice))
@@ -54,9 +53,8 @@ def derived(op: R, choice: Choice) -> R:
 
 def _check_taken(op: Row, option: str, taken: object) -> None:
     if not taken:
-        names = list(op.options.names)
-        takes = f"it takes {' and '.join(names)}" if names else "it takes no options but out"
-        raise OperandError(f"{op.name}: there is no {option}= for it, {takes}; leave it out")
+        names = ", ".join(["out", *op.options.names])
+        raise OperandError(f"{op.name}() has no option {option} (options: {names}); leave it out")
 
 
 def _derive(op: R, choice: Choice) -> R:
@@ -75,7 +73,7 @@ def _derive(op: R, choice: Choice) -> R:
 
 
 def _flushed(expression: str) -> str:
-    """An expression whose operands and result are flushed."""
+    """Return an expression that flushes its operands and its result."""
     for name in "xyz":
         expression = expression.replace(f"{{{name}}}", f"flush_f32({{{name}}})")
     return f"flush_f32({expression})"

@@ -39,10 +39,7 @@ def _sine_of_pi(x: np.ndarray) -> np.ndarray:
     return np.where(x == whole, np.copysign(sine, x), sine)
 
 
-_SAME_NAME = "fmod copysign floor trunc rint exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt"
 _FUNCTIONS: dict[str, Any] = {
-    **{name: getattr(np, name) for name in _SAME_NAME.split()},
-    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
     **{name: of_the_host(name) for name in ("hypot", "pow", "erf", "erfc", "erfinv", "lgamma", "fma")},
     "div_rn": np.divide,
     "rcp_rn": np.reciprocal,
@@ -51,8 +48,22 @@ _FUNCTIONS: dict[str, Any] = {
     "ilogb": lambda x: np.frexp(x)[1] - np.int32(1),
     "sinpi": _sine_of_pi,
 }
-"""What libdevice has, from NumPy and the host backend: exact where IEEE 754 or C defines it, else good enough to see
-that a kernel calls the right function on the right operands."""
+"""Functions of libdevice that NumPy does not have under C's name, or computes otherwise.
+
+They are exact if IEEE 754 or C defines the result. Otherwise they are accurate enough to show that a kernel calls the
+right function on the right operands.
+"""
+_OTHER_RESULTS = ("remainder", "isnan", "isinf", "signbit")
+"""Functions that NumPy defines otherwise than C: the remainder has another sign, the others return bool, not int32."""
+
+
+def _functions(libdevice: Any) -> dict[str, Any]:
+    """Return functions of libdevice by name: `_FUNCTIONS`, and each ufunc of NumPy that has the name of C's function.
+
+    The array API's names are C's names: ``np.atan2`` is ``atan2``.
+    """
+    shared = {name: getattr(np, name, None) for name in vars(libdevice) if name not in _OTHER_RESULTS}
+    return {name: ufunc for name, ufunc in shared.items() if isinstance(ufunc, np.ufunc)} | _FUNCTIONS
 
 
 def mend(interpreter: Any, tl: Any) -> None:
@@ -63,7 +74,7 @@ def mend(interpreter: Any, tl: Any) -> None:
         return
     libdevice.mended = True
     _remember_types(tl)
-    for name, function in _FUNCTIONS.items():
+    for name, function in _functions(libdevice).items():
         setattr(libdevice, name, _on_tensors(function, interpreter, tl))
     rounding.mend(interpreter, tl, libdevice)
     original, to_tensor = interpreter.InterpreterBuilder.cast_impl, interpreter.interpreter_semantic.to_tensor

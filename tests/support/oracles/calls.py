@@ -60,7 +60,6 @@ CUDA_ULPS: dict[tuple[str, str], int] = {
 # The same for complex, in the last place of the modulus: only operands of moderate size are held to it.
 COMPLEX_PROMISED = 8
 COMPLEX_ULPS = {"multiply": 2, "divide": 4, "reciprocal": 4, "square": 2, "abs": 4, "sqrt": 4, "exp": 4, "log": 4}
-STEEP = ("exp", "exp2", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "pow", "float_power")
 WIDER = {
     "float32": np.float64,
     "float64": np.longdouble,
@@ -269,8 +268,8 @@ def float_ulps(name: str, rule: Rule, found: Values, rows: list[Any], dtype: str
 def complex_ulps(name: str, row: tuple[complex, ...], dtype: str) -> float:
     """Infinite where an operand or the result is beyond moderate: intermediate results may overflow or vanish."""
     parts = [abs(part) for value in row for part in (value.real, value.imag)]
-    steep = name in STEEP
-    if not all(part == 0 or 1e-5 < part < (20 if steep else 1e5) for part in parts) or row[-1] == 0:
+    largest = 20 if RULES[name].steep else 1e5
+    if not all(part == 0 or 1e-5 < part < largest for part in parts) or row[-1] == 0:
         return math.inf
     if name in ("pow", "float_power"):  # NumPy multiplies the logarithm's error by the exponent
         return 8 + 8 * abs(row[1]) * (1 + abs(np.log(row[0]))) if row[0] else math.inf

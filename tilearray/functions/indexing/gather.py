@@ -37,6 +37,8 @@ _LAST = 2**63 - 1
 def set_index_check(mode: str, /) -> None:
     """Choose what an index array with an element outside of its axis does on a GPU. The host always raises.
 
+    The mode holds for the whole process.
+
     Parameters
     ----------
     mode : str
