@@ -36,7 +36,7 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
     """
     state = STATE.get()
     semantics = state.semantics
-    root = plans_of(semantics)  # another thread may change the semantics now
+    root = semantics.plans or plans_of(semantics)  # another thread may change the semantics now
     path = (operation, *keys) if out is None else (operation.into, out._signature, *keys)
     plan: Any = root
     for key in path:
@@ -46,8 +46,10 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
                 operation, semantics, keys, None if out is None else out._signature, careful
             )
             PLANS.keep(root, path, plan)
-            if ScalarClass in [key.__class__ for key in keys]:
-                _keep_by_class(plan, semantics, root, path, keys, out)
+            for key in keys:
+                if key.__class__ is ScalarClass:
+                    _keep_by_class(plan, semantics, root, path, keys, out)
+                    break
             break
     return plan.call(state.stream, *operands) if out is None else plan.call(state.stream, out, *operands)
 
