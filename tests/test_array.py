@@ -45,7 +45,7 @@ def test_nothing_can_be_set_or_made_directly():
     for name in ("shape", "strides", "dtype", "foo", "T"):
         with pytest.raises(AttributeError):
             setattr(x, name, (2,))
-    with pytest.raises(OperandError, match=r"Array: an Array is not made directly; write ta.asarray\(data\)"):
+    with pytest.raises(OperandError, match=r"Array: the class cannot be called; write ta.asarray\(data\)"):
         ta.Array([1, 2])
     with pytest.raises(TypeError, match="unhashable"):
         hash(x)

@@ -1,8 +1,8 @@
 """`Array`: a strided view of memory on one device, with NumPy's operators. One line per operator.
 
-An Array is four things: a buffer, the offset of element 0 in it, its layout and its dtype; the last two and the device
-are one interned signature. Everything that only looks differently at the same memory is a view and copies nothing.
-Operators are rows of `tilearray.ops`; the methods are the functions of the chapter modules.
+An Array has a buffer, the offset of element 0 in it, and an interned signature: its layout, dtype and device. A view
+has another layout of the same buffer, and copies nothing. Operators are rows of `tilearray.ops`; the methods are the
+functions of `tilearray.functions`.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ def _binary(op: Op) -> tuple[Binary, Binary, Binary]:
 
 
 class Array(ArrayBase):
-    """A strided array on one device. Made by `asarray`, the creation functions and operations, never directly.
+    """A strided array on one device. `asarray`, the creation functions and operations make Arrays.
 
     Attributes
     ----------
     shape, strides : tuple of int
-        Extent and stride of every axis; strides count elements, not bytes.
+        The extent and stride of every axis; strides count elements, not bytes.
     offset : int
-        Position of the first element in the buffer, in elements.
+        The position of the first element in the buffer, in elements.
     dtype : numpy.dtype
         A NumPy or ml_dtypes dtype.
     device : Device
-        Where the memory is.
+        The device that holds the memory.
 
     Examples
     --------
@@ -66,11 +66,11 @@ class Array(ArrayBase):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise OperandError("Array: an Array is not made directly; write ta.asarray(data) or ta.empty(shape)")
+        raise OperandError("Array: the class cannot be called; write ta.asarray(data) or ta.empty(shape)")
 
     # ------------------------------------------------------------------ attributes
 
-    T = property(views.transposed, doc="The view with its axes reversed.")
+    T: Array = property(views.transposed, doc="The view with its axes reversed.")  # type: ignore[assignment]
 
     @property
     def mT(self) -> Array:
@@ -94,11 +94,11 @@ class Array(ArrayBase):
         return manipulation.permute_dims(self, _arguments(axes))
 
     def transpose(self, *axes: Any) -> Array:
-        """Return the view with its axes permuted; reversed where none are given."""
+        """Return the view with its axes permuted; reversed if none are given."""
         return manipulation.transpose(self, None if not axes else _arguments(axes))
 
     def reshape(self, *shape: Any, copy: bool | None = None) -> Array:
-        """Return the elements in C order in another shape: a view where strides allow, else a copy."""
+        """Return the elements in C order in another shape: a view if strides allow it, else a copy."""
         return manipulation.reshape(self, _arguments(shape), copy=copy)
 
     def squeeze(self, axis: Any = None) -> Array:
@@ -124,7 +124,7 @@ class Array(ArrayBase):
         return conversion.astype(self, dtype, copy=copy, device=device, rounding=rounding, saturate=saturate)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
-        """Return the array on another device: itself where it is there already, else a copy."""
+        """Return the array on a device: itself if it is there already, else a copy."""
         return conversion.to_device(self, device, stream=stream)
 
     def item(self, *index: int) -> Any:
@@ -189,7 +189,7 @@ class Array(ArrayBase):
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return memo.setdefault(id(self), self.copy())
 
-    def __reduce__(self) -> tuple[Callable[..., Array], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., ArrayBase], tuple[Any, ...]]:
         return conversion.rebuild, (conversion.to_numpy(self), str(self.device))
 
     # ------------------------------------------------------------------ exchange

@@ -1,7 +1,7 @@
-"""Arrays back to the libraries they came from, and functions that take and return whatever their caller holds.
+"""Arrays as arrays of other libraries, and functions that take and return the arrays of their caller.
 
-A framework is imported where it is asked for by name, and nowhere else. Memory is shared through DLPack; what a library
-cannot share (torch has no negative strides, JAX has none at all) is copied on its device, unless ``copy=False``.
+A framework is imported only by the function that names it. Memory is shared through DLPack. A layout that a library
+does not support (torch has no negative strides, JAX has no strides) is copied on its device, unless ``copy=False``.
 """
 
 from __future__ import annotations
@@ -12,29 +12,27 @@ import inspect
 import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
+from tilearray.array import Array
 from tilearray.creation.asarray import asarray
-from tilearray.engine.signature import ArrayBase
+from tilearray.engine.signature import ArrayBase, check_array
 from tilearray.errors import DeviceError, DTypeError, LayoutError, OperandError
 from tilearray.functions.conversion import is_dense, to_numpy
 from tilearray.ops.execute import copy_of
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def to_torch(x: Array, /, *, copy: bool | None = None) -> Any:
-    """Return the elements as a torch tensor on the same device: the same memory, where torch can have it.
+    """Return the elements as a torch tensor on the same device: the same memory, if torch supports it.
 
     Parameters
     ----------
     x : Array
     copy : bool, optional
-        True always copies, False raises where a copy is needed, None copies only then: for negative strides, and for
+        True always copies, False raises if a copy is needed, None copies only then: for negative strides, and for
         read-only memory, since torch would write to it.
 
     Raises
@@ -54,7 +52,7 @@ def to_torch(x: Array, /, *, copy: bool | None = None) -> Any:
     [[1, 3], [2, 4]]
     """
     torch = _framework("torch", "to_torch")
-    _check_array(x, "to_torch")
+    check_array("to_torch", x)
     if not hasattr(torch, x.dtype.name):
         raise DTypeError(f"to_torch: torch has no dtype {x.dtype.name} with one value a byte; write x.view('uint8')")
     why = "read-only memory needs" if x._buffer.readonly else ""
@@ -71,7 +69,7 @@ def to_cupy(x: Array, /, *, copy: bool | None = None) -> Any:
     x : Array
         On a GPU.
     copy : bool, optional
-        True copies. CuPy takes every layout, and ignores that memory is read-only.
+        True copies. CuPy supports every layout, and ignores that memory is read-only.
 
     Raises
     ------
@@ -87,22 +85,22 @@ def to_cupy(x: Array, /, *, copy: bool | None = None) -> Any:
     array([1., 1., 1.], dtype=float32)
     """
     cupy = _framework("cupy", "to_cupy")
-    _check_array(x, "to_cupy")
+    check_array("to_cupy", x)
     if x.device.backend.on_host:
         raise DeviceError("to_cupy: expected an array on a GPU, got one on the host; write x.to_device('cuda')")
     return cupy.from_dlpack(_shared_or_copied(x, "", copy, "to_cupy"))
 
 
 def to_jax(x: Array, /, *, copy: bool | None = None) -> Any:
-    """Return the elements as a JAX array on the same device: the same memory, where JAX can have it.
+    """Return the elements as a JAX array on the same device: the same memory, if JAX supports it.
 
-    JAX takes its arrays to be constant: do not write to shared memory afterwards.
+    JAX assumes that its arrays are constant: do not write to shared memory afterwards.
 
     Parameters
     ----------
     x : Array
     copy : bool, optional
-        True always copies, False raises where a copy is needed, None copies only then: for memory with gaps, repeated
+        True always copies, False raises if a copy is needed, None copies only then: for memory with gaps, repeated
         elements or negative strides, and for read-only memory. JAX itself copies memory of the host at an address that
         is not a multiple of 64.
 
@@ -122,7 +120,7 @@ def to_jax(x: Array, /, *, copy: bool | None = None) -> Any:
     Array([1, 2], dtype=int32)
     """
     jax = _framework("jax.dlpack", "to_jax")
-    _check_array(x, "to_jax")
+    check_array("to_jax", x)
     if x.dtype.name in _WIDE and not jax.config.jax_enable_x64:
         raise DTypeError(
             f"to_jax: JAX would narrow {x.dtype.name}; write jax.config.update('jax_enable_x64', True) first, or "
@@ -141,7 +139,7 @@ _PACKAGES = {"cupy": "cupy-cuda13x"}
 
 
 def _framework(module: str, function: str) -> Any:
-    """Import a framework, whose name is the first part of the module's."""
+    """Import a framework; its name is the first part of the module's."""
     name = module.partition(".")[0]
     try:
         importlib.import_module(module)
@@ -153,19 +151,14 @@ def _framework(module: str, function: str) -> Any:
     return sys.modules[name]
 
 
-def _check_array(x: object, function: str) -> None:
-    if not isinstance(x, ArrayBase):
-        raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
-
-
 def _shared_or_copied(x: Array, why: str, copy: bool | None, function: str) -> Array:
-    """`x` itself, or a dense copy where that is asked for or there is a reason."""
+    """`x` itself, or a dense copy if `copy` is true or there is a reason."""
     if copy is False and why:
         raise LayoutError(f"{function}: copy=False, but {why} a copy; write copy=None")
     return copy_of(x) if copy or why else x
 
 
-# ---------------------------------------------------------------------- whatever the caller holds
+# ---------------------------------------------------------------------- arrays of the caller's library
 
 
 class _Library(NamedTuple):
@@ -197,16 +190,16 @@ _LIBRARIES = (
 
 
 def array_agnostic(function: Callable[P, R], /) -> Callable[P, R]:
-    """Let a function written for tilearray take and return arrays of whatever library its caller uses.
+    """Let a function written for tilearray take and return arrays of its caller's library.
 
     Arrays of NumPy, torch, CuPy, JAX and numba among the arguments become Arrays over the same memory on the same
-    device. If there were any, the Arrays in the result become arrays of that library, sharing their memory where it can
-    (`to_torch`, `to_jax` say where not). The result of a coroutine is what it returns, that of a generator what it
-    yields and returns.
+    device. If there are any, the Arrays in the result become arrays of that library, and share their memory if it
+    can (see `to_torch` and `to_jax`). This applies to the value that a coroutine returns, and to the values that a
+    generator yields and returns.
 
     Arrays within tuples, named tuples, lists, dicts, OrderedDicts and defaultdicts are changed as well. A container
-    that holds some is replaced by a new one of its type, so that its owner does not see what the function puts into it.
-    Everything else passes as it is: containers without arrays, those of other types, and what a generator is sent.
+    with arrays is replaced by a new one of its type, so that its owner does not see changes that the function makes.
+    All other values pass unchanged: containers without arrays or of other types, and values that a generator is sent.
 
     Parameters
     ----------
@@ -272,7 +265,7 @@ def _library_of(value: object) -> _Library | None:
 
 
 def _outwards(back: Callable[[Any], Any], result: Any) -> Any:
-    """A result with `back` of the Arrays in it, or in what it is going to yield and return."""
+    """A result with `back` applied to its Arrays, or to those that it will yield and return."""
     if inspect.iscoroutine(result):
         return _awaited(back, result)
     if inspect.isgenerator(result):
@@ -283,12 +276,12 @@ def _outwards(back: Callable[[Any], Any], result: Any) -> Any:
 
 
 async def _awaited(back: Callable[[Any], Any], inner: Any) -> Any:
-    """What a coroutine returns, outwards."""
+    """The value that a coroutine returns, outwards."""
     return _outwards(back, await inner)
 
 
 class _Generated(Generator[Any, Any, Any]):
-    """A generator, of which what it yields and returns goes outwards."""
+    """A generator whose yielded and returned values go outwards."""
 
     def __init__(self, back: Callable[[Any], Any], inner: Any) -> None:
         self._back = back
@@ -309,7 +302,7 @@ class _Generated(Generator[Any, Any, Any]):
 
 
 class _GeneratedAsynchronously(AsyncGenerator[Any, Any]):
-    """An asynchronous generator, of which what it yields goes outwards."""
+    """An asynchronous generator whose yielded values go outwards."""
 
     def __init__(self, back: Callable[[Any], Any], inner: Any) -> None:
         self._back = back
@@ -322,11 +315,11 @@ class _GeneratedAsynchronously(AsyncGenerator[Any, Any]):
         return _outwards(self._back, await self._inner.athrow(kind if value is None else value))
 
 
-# --- what is in containers
+# --- members of containers
 
 
 def _members(value: Any) -> Iterable[Any]:
-    """What a container of one of the known types holds, subclasses aside; nothing if it is none."""
+    """The members of a container whose exact type is known; nothing for other values."""
     kind = cast("type[Any]", type(value))
     if kind in _DICTS:
         return value.values()
@@ -338,12 +331,12 @@ def _is_named_tuple(kind: Any) -> bool:
 
 
 def _changed(wanted: Callable[[Any], Any], change: Callable[[Any], Any], value: Any) -> Any:
-    """`value` with everything wanted in it changed: in new containers where there is any, else the same object."""
+    """`value` with everything wanted in it changed: in new containers if there is any, else the same object."""
     return _rebuilt(wanted, change, value, _holders(wanted, value), {})
 
 
 def _holders(wanted: Callable[[Any], Any], value: Any) -> set[int]:
-    """The `id` of every container in `value` that holds something wanted, at any depth, itself perhaps."""
+    """The `id` of every container in `value`, or `value` itself, that holds something wanted at any depth."""
     owners: dict[int, list[int]] = {id(value): []}
     direct: list[int] = []
     left = [value]
@@ -373,7 +366,7 @@ def _rebuilt(
 ) -> Any:
     """`value` with everything wanted changed. `done` has the new containers by the `id` of the old ones.
 
-    What holds itself does so through a list or a dict, which is entered there before its members are looked at.
+    A container that holds itself does so through a list or a dict, which enters `done` before its members.
     """
     if wanted(value):
         return change(value)

@@ -44,7 +44,7 @@ class CudaDevice:
         ``buffer.stream != stream``, and before memory is handed to other libraries.
     """
 
-    indexing = None
+    indexing = reductions = sorting = linear_algebra = None
     on_host = False
     approximates = True
 

@@ -40,7 +40,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 Caster = Callable[[Array, np.dtype[Any], "Array | None"], Array]
 
-_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_FLOAT32, _FLOAT64, _COMPLEX128 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex128)
 _BFLOAT16, _FLOAT8_E8M0 = np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e8m0fnu)
 
 
@@ -147,7 +147,42 @@ def _odd_float(value: int) -> float:
     return rounded if value > 0 else -rounded
 
 
-# --- the methods of casting -------------------------------------------------------------------------------------
+def converted(x: Array, dtype: np.dtype[Any]) -> Array:
+    """Return an array in a dtype: x itself if it has that dtype, else a cast copy."""
+    return x if x.dtype == dtype else cast(x, dtype)
+
+
+def computable(x: Array, dtype: np.dtype[Any] | None = None) -> Array:
+    """Return values, rounded to a dtype if one is given, as NumPy computes with them: narrow floats as float32.
+
+    float32 holds every value of float16, bfloat16 and float8, and NumPy has no arithmetic for the last two.
+
+    Examples
+    --------
+    >>> computable(np.array([1.5], np.float16)).dtype, computable(np.array([1.5]), dtype_named("int8")).dtype
+    (dtype('float32'), dtype('int8'))
+    """
+    rounded = x if dtype is None else converted(x, dtype)
+    return converted(rounded, _FLOAT32) if is_narrow_float(rounded.dtype) else rounded
+
+
+def is_narrow_float(dtype: np.dtype[Any]) -> bool:
+    """Return whether a dtype is a float narrower than float32."""
+    return _kind(dtype) == "f" and dtype.itemsize < 4
+
+
+def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which values are added up: float64 or complex128; bool and integers in their own.
+
+    Examples
+    --------
+    >>> accumulator(dtype_named("bfloat16")), accumulator(dtype_named("int8"))
+    (dtype('float64'), dtype('int8'))
+    """
+    return {"f": _FLOAT64, "c": _COMPLEX128}.get(_kind(dtype), dtype)
+
+
+# --- the methods of casting -------------------------------------------------------------------------------------------
 
 
 def _native(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilearray_host import indexing
+from tilearray_host import indexing, linalg, reductions, sorting
 from tilearray_host.memory import Buffer, allocate, from_numpy, to_numpy
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ class HostDevice:
     call_writer = None
     index_errors = None
     indexing = indexing
+    reductions = reductions
+    sorting = sorting
+    linear_algebra = linalg
     on_host = True
     approximates = False
 

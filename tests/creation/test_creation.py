@@ -361,5 +361,5 @@ def test_likes_keep_the_axis_order(both):
             steps = zip(made.shape, made.strides, np.empty_like(theirs).strides, strict=True)
             assert all(step * theirs.itemsize == want for size, step, want in steps if size > 1)
     assert ta.empty_like(mine).dtype == mine.dtype
-    with pytest.raises(OperandError, match=r"empty_like: expected a tilearray Array, got ndarray"):
+    with pytest.raises(OperandError, match=r"empty_like: expected a tilearray Array, got numpy.ndarray"):
         ta.empty_like(theirs)

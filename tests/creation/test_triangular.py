@@ -101,7 +101,7 @@ BAD = [
     (lambda x: ta.tril(x, k=0.5), ShapeError, r"tril: expected k as an int, got float; write int\(k\)"),
     (lambda x: ta.triu(x, k=None), ShapeError, r"triu: expected k as an int, got NoneType"),
     (lambda x: ta.tril([[1]]), OperandError, r"tril: expected a tilearray Array, got list; write ta.asarray\(x\)"),
-    (lambda x: ta.triu(np.ones((2, 2))), OperandError, r"triu: expected a tilearray Array, got ndarray"),
+    (lambda x: ta.triu(np.ones((2, 2))), OperandError, r"triu: expected a tilearray Array, got numpy.ndarray"),
     (lambda x: ta.eye(-1), ShapeError, r"eye: expected sizes >= 0 in the shape, got \(-1, -1\)"),
     (lambda x: ta.eye(2, 1.5), ShapeError, r"eye: expected shape as .* ints, got \(2, 1.5\)"),
     (lambda x: ta.eye((2, 3)), ShapeError, r"eye: expected shape as .* ints"),

@@ -140,7 +140,6 @@ HOST_ONLY = {
     "vecdot": lambda x: ta.vecdot(x, x),
     "tensordot": lambda x: ta.tensordot(x, x, axes=1),
     "einsum": lambda x: ta.einsum("i->", x),
-    "repeat": lambda x: ta.repeat(ta.ones(3), x),
 }
 
 
@@ -163,6 +162,15 @@ def test_nothing_moves_to_the_host_by_itself(name, elsewhere):
     )
     with pytest.raises(DeviceError, match=message):
         HOST_ONLY[name](x)
+
+
+def test_counts_of_repeat_are_read_on_the_host(elsewhere):
+    x = ta.full((3,), 2, device=elsewhere)
+    message = (
+        r"repeat: expected the counts on the host, got an array on cuda:7654322; write .*repeats.to_device\('cpu'\)"
+    )
+    with pytest.raises(DeviceError, match=message):
+        ta.repeat(x, x)
 
 
 def test_views_and_differences_are_made_where_the_array_is(elsewhere):
@@ -283,7 +291,7 @@ NUMPY_ERRORS = [
     (lambda x: np.sort(x, order="f"), r"np.sort: order is not taken"),
     (lambda x: np.reshape(x, (2,), order="F"), r"np.reshape: order is not taken"),
     (lambda x: np.meshgrid(x, sparse=True), r"np.meshgrid: sparse is not taken"),
-    (lambda x: np.concatenate([x, np.ones(2)]), r"concat: expected tilearray Arrays, got numpy.ndarray as array 1"),
+    (lambda x: np.concatenate([x, np.ones(2)]), r"concat: expected a tilearray Array, got numpy.ndarray"),
     (lambda x: np.where(np.ones(2, bool), x, x), r"where: expected tilearray Arrays or numbers, got numpy.ndarray"),
 ]
 

@@ -222,8 +222,12 @@ BAD = [
         r"concat: expected a list or tuple .*, got .*Array; write concat\(\[x, y\]\)",
     ),
     (lambda x: ta.stack(3), OperandError, r"stack: expected a list or tuple of tilearray Arrays, got int"),
-    (lambda x: ta.concat([x, np.ones(2)]), OperandError, r"concat: .* got numpy.ndarray as array 1; write ta.asarray"),
-    (lambda x: ta.stack([x, 1]), OperandError, r"stack: expected tilearray Arrays, got int as array 1"),
+    (lambda x: ta.concat([x, np.ones(2)]), OperandError, r"concat: .* got numpy.ndarray; write ta.asarray"),
+    (
+        lambda x: ta.stack([x, 1]),
+        OperandError,
+        r"stack: expected a tilearray Array, got int; write ta.asarray\(arrays\[1\]\)",
+    ),
     (lambda x: ta.concat([x[0, 0]]), ShapeError, r"concat: .*got a 0-d array; write axis=None or stack"),
     (lambda x: ta.concat([x, x], axis=2), ShapeError, r"concat: expected -2 <= axis < 2, got axis 2"),
     (lambda x: ta.concat([x, x], axis=0.5), ShapeError, r"concat: expected axis as an int"),
@@ -269,14 +273,14 @@ BAD = [
     (lambda x: ta.tile(x, 1.5), ShapeError, r"tile: expected repetitions as an int or a tuple of ints, got 1.5"),
     (lambda x: ta.roll(x, 1.5), ShapeError, r"roll: expected shift as an int, got float; write int\(shift\)"),
     (lambda x: ta.roll(x, ta.arange(2), axis=0), ShapeError, r"roll: expected shift as an int, got .*Array"),
-    (lambda x: ta.roll(x, (1, 2)), ShapeError, r"roll: expected one shift where axis is None, got \(1, 2\)"),
+    (lambda x: ta.roll(x, (1, 2)), ShapeError, r"roll: expected one shift if axis is None, got \(1, 2\)"),
     (lambda x: ta.roll(x, (1, 2), axis=0), ShapeError, r"roll: .*a shift for each of the axes \(0,\), got \(1, 2\)"),
     (lambda x: ta.roll(x, (1,), axis=(0, 1)), ShapeError, r"roll: .* axes \(0, 1\), got \(1,\); write one shift"),
     (lambda x: ta.roll(x, 1, axis=(0, 2)), ShapeError, r"roll: expected -2 <= axis < 2, got axis 2"),
     (lambda x: ta.roll(x[0, 0], 1, axis=0), ShapeError, r"roll: expected no axis \(the array is 0-d\)"),
     (lambda x: ta.repeat([1], 2), OperandError, r"repeat: expected a tilearray Array, got list"),
     (lambda x: ta.tile(1, 2), OperandError, r"tile: expected a tilearray Array, got int"),
-    (lambda x: ta.roll(np.ones(2), 2), OperandError, r"roll: expected a tilearray Array, got ndarray"),
+    (lambda x: ta.roll(np.ones(2), 2), OperandError, r"roll: expected a tilearray Array, got numpy.ndarray"),
 ]
 
 

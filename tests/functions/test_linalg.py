@@ -213,7 +213,7 @@ def test_matrix_transpose_is_a_view_on_any_device():
 
 M = ta.ones((2, 3))
 ERRORS: list[tuple[Any, type[Exception], str]] = [
-    (lambda: M @ M, ShapeError, r"matmul: expected the size .* got shapes \(2, 3\) and \(2, 3\); write x2.mT"),
+    (lambda: M @ M, ShapeError, r"matmul: expected the last axis .* got shapes \(2, 3\) and \(2, 3\); write x2.mT"),
     (lambda: M @ 2, OperandError, r"matmul: expected an Array beside '@', got int; write x \* y"),
     (lambda: np.float32(2) @ M, OperandError, r"matmul: expected an Array beside '@', got numpy.float32"),
     (

@@ -198,7 +198,7 @@ def test_a_dtype_view_is_numpys_or_refused_as_numpys(shape, old, new, transposed
     if wanted.size and any(
         step % wanted.itemsize for step, size in zip(wanted.strides, wanted.shape, strict=True) if size > 1
     ):
-        with pytest.raises(LayoutError, match=r"view: .* no multiple of"):
+        with pytest.raises(LayoutError, match=r"view: .*multiple of"):
             mine.view(new)
         return
     found = mine.view(new)
@@ -226,9 +226,9 @@ def test_a_dtype_view_needs_a_dense_last_axis():
         x.T.view("int32")
     with pytest.raises(LayoutError, match=r"last axis must be dense, got shape \(\)"):
         x[0, 0].view("int8")
-    with pytest.raises(ShapeError, match=r"6 bytes along the last axis are no multiple of 4; slice the axis first"):
+    with pytest.raises(ShapeError, match=r"6 bytes along the last axis are not a multiple of 4; slice the axis first"):
         x[:, :3].view("int32")
-    with pytest.raises(LayoutError, match=r"row pitch is no multiple of 4 bytes"):
+    with pytest.raises(LayoutError, match=r"row pitch is not a multiple of 4 bytes"):
         ta.zeros((2, 5), dtype="int16")[:, :4].view("int32")
     assert x.T.copy().T.view("int32").shape == (2, 2)
     with pytest.raises(DTypeError, match=r"view: 'float33' is not a dtype"):
@@ -324,7 +324,7 @@ FUNCTIONS = [
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("value", [np.ones(2), [1, 2], 3])
 def test_only_arrays_are_manipulated(function, value):
-    with pytest.raises(OperandError, match=r"\w+: expected a tilearray Array, got \w+; write ta.asarray\(x\)"):
+    with pytest.raises(OperandError, match=r"\w+: expected a tilearray Array, got [\w.]+; write ta.asarray\(x\)"):
         function(value)
 
 

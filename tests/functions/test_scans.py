@@ -123,7 +123,7 @@ ERRORS = [
     (lambda: ta.diff(X, axis=-3), AxisError, r"diff: expected -2 <= axis < 2, got axis -3"),
     (lambda: ta.diff(ta.asarray(1.0)), AxisError, r"diff: expected no axis"),
     (lambda: ta.diff(X, prepend=X[0]), ShapeError, r"diff: expected prepend .* but 1, got \(2,\)"),
-    (lambda: ta.diff(np.ones(3)), OperandError, r"diff: expected a tilearray Array, got ndarray"),
+    (lambda: ta.diff(np.ones(3)), OperandError, r"diff: expected a tilearray Array, got numpy.ndarray"),
 ]
 
 

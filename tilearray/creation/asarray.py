@@ -1,8 +1,8 @@
 """Importing: arrays from data of any library.
 
-`asarray` is the front door. Memory that can be shared is shared, wherever it is. What it is given is recognised by its
-protocols, in this order: tilearray's own arrays, exact arrays of torch and CuPy (`tilearray.creation.torch_cupy`), Python numbers
-and sequences, ndarrays and what NumPy reads, DLPack, the CUDA Array Interface. No framework is imported.
+`asarray` shares memory if it can, on any device. It recognises an object by its protocols, in this order: tilearray's
+own arrays, exact arrays of torch and CuPy (`tilearray.creation.torch_cupy`), Python numbers and sequences, ndarrays and
+objects that NumPy reads, DLPack, the CUDA Array Interface. No framework is imported.
 """
 
 from __future__ import annotations
@@ -30,32 +30,33 @@ _READERS = torch_cupy.READERS
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
-    """Return an Array of `obj`, sharing its memory where that is possible.
+    """Return an Array of `obj`, which shares its memory if possible.
 
     Parameters
     ----------
     obj : array of any library, buffer, number, or nested lists of numbers
-        An Array; an ndarray; a tensor of torch, an array of CuPy or JAX; whatever has ``__dlpack__``,
+        An Array; an ndarray; a tensor of torch, an array of CuPy or JAX; an object with ``__dlpack__``,
         ``__cuda_array_interface__``, ``__array_interface__``, ``__array__`` or a buffer; Python data.
     dtype : dtype or name, optional
-        As the data have it; for Python numbers the default of their kind, or the wider dtype that holds them.
+        The dtype of the data if None; for Python numbers the default of their kind, or the wider dtype that holds them.
     device : Device or str, optional
-        Where the array is to be: where it is, or the default device for host data and Python numbers.
+        The device of the result; None keeps GPU data in place, and puts host data and Python numbers on the default
+        device.
     copy : bool, optional
-        True always copies, False raises where a copy is needed, None copies only then.
+        True always copies, False raises if a copy is needed, None copies only then.
 
     Raises
     ------
     OperandError
-        If `obj` is nothing that holds numbers.
+        If `obj` does not hold numbers.
     DTypeError
-        If its dtype is none of tilearray's.
+        If tilearray does not have its dtype.
     ScalarOverflowError
         If `dtype` does not hold a Python integer.
     LayoutError
         If ``copy=False`` and the memory cannot be shared.
     InterchangeError
-        If its library cannot share it as it is, such as a tensor that requires grad; the message says what to write.
+        If its library cannot share it, such as a tensor that requires grad; the message says what to write.
 
     Examples
     --------
@@ -98,7 +99,7 @@ def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -
 
 
 def converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
-    """Return `x` with the dtype, on the device, copied as asked."""
+    """Return `x` in a dtype and on a device, copied if `copy` says so."""
     target = x.device if device is None else as_device(device, "asarray")
     moves = target is not x.device or (dtype is not None and dtype != x.dtype)
     if copy is False and moves:
@@ -119,7 +120,7 @@ def _on_gpu(found: gpu_memory.Imported) -> Array:
 
 
 def _from_producer(producer: Any, copy: bool | None, function: str) -> np.ndarray | Array:
-    """What a DLPack producer holds: an ndarray of the host's memory, or an Array over a GPU's."""
+    """The memory of a DLPack producer: an ndarray of host memory, or an Array over GPU memory."""
     taken = dlpack.take(producer, copy=copy, stream=STATE.get().stream)
     array = taken.array
     if taken.on_host:
@@ -139,23 +140,23 @@ def _from_producer(producer: Any, copy: bool | None, function: str) -> np.ndarra
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Return an Array over the memory of a DLPack producer; nothing moves unless `device` asks for it.
+    """Return an Array over the memory of a DLPack producer; nothing moves unless `device` names another device.
 
     Parameters
     ----------
     x : object
         With ``__dlpack__`` and ``__dlpack_device__``.
     device : Device or str, optional
-        Where the array is to be; where the memory is.
+        The device of the result; None keeps the memory in place.
     copy : bool, optional
-        True always copies, False raises where a copy is needed, None copies only then.
+        True always copies, False raises if a copy is needed, None copies only then.
 
     Raises
     ------
     InterchangeError
         If the memory cannot be shared as asked.
     DTypeError
-        If its dtype is none of tilearray's.
+        If tilearray does not have its dtype.
     LayoutError
         If ``copy=False`` and a copy is needed.
 
@@ -171,7 +172,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     found: Any = x._make(x._buffer, x._offset, x._signature) if isinstance(x, Array) else torch_cupy.from_framework(x)
     if found is None and not isinstance(x, np.ndarray):
         found = _from_producer(x, copy, "from_dlpack")
-    if not isinstance(found, Array):  # of the host, and copied where that was asked for
+    if not isinstance(found, Array):  # host memory, already copied if `copy` is true
         host = dlpack.from_capsule_producer(x, copy=copy) if found is None else found
         found, copy = from_host(host, Array), None if copy else copy
     return converted(found, None, device, copy)

@@ -1,7 +1,7 @@
 """Creation: arrays from nothing and from ranges; `tilearray.creation.asarray` makes them from data.
 
-Python numbers take the default dtypes of the semantics in force, or wider ones where a value asks for it. Creation
-happens on the default device unless ``device=`` names one.
+Python numbers take the default dtypes of the active semantics, or a wider dtype if a value needs it. New arrays are on
+the default device unless ``device=`` names another.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilearray.array import Array
 from tilearray.creation import ranges
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, as_device
-from tilearray.engine.signature import ArrayBase, Signature, new_array, signature_of
+from tilearray.engine.signature import ArrayBase, Signature, check_array, new_array, signature_of
 from tilearray.errors import OperandError, ShapeError, type_name
 from tilearray.functions.python_data import number_dtype
 from tilearray.geometry.layout import Layout, as_shape
@@ -24,12 +24,14 @@ from tilearray.ops.execute import fill
 from tilearray.promotion.scalars import Number, as_number, classify
 
 
-def _new(shape: Any, dtype: np.dtype, device: Any, function: str) -> Array:
+def uninitialised(shape: Any, dtype: np.dtype, device: Any, function: str) -> Array:
+    """Return an uninitialised array in C order on a device that is named, or on the default device."""
     target = as_device(device, function)
     return new_array(Array, signature_of(Layout.of(as_shape(shape, function)), dtype, target))
 
 
-def _dtype_or_default(dtype: Any, function: str) -> np.dtype:
+def dtype_or_default(dtype: Any, function: str) -> np.dtype:
+    """Return the dtype that is named; None is the default float dtype of the active semantics."""
     return STATE.get().semantics.defaults["float"] if dtype is None else dtypes.as_dtype(dtype, function)
 
 
@@ -42,18 +44,18 @@ def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     >>> ta.empty((2, 3), dtype="int8").strides
     (3, 1)
     """
-    return _new(shape, _dtype_or_default(dtype, "empty"), device, "empty")
+    return uninitialised(shape, dtype_or_default(dtype, "empty"), device, "empty")
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array with one value everywhere.
+    """Return an array with every element equal to one value.
 
     Parameters
     ----------
     shape : int or tuple of int
     fill_value : number or 0-d array
     dtype : dtype or name, optional
-        As the value has it; for a Python number the default of its kind, or the wider dtype that holds it.
+        The dtype of the value if None; for a Python number the default of its kind, or the wider dtype that holds it.
     device : Device or str, optional
 
     Raises
@@ -74,7 +76,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
         chosen = dtypes.as_dtype(typed if dtype is None else dtype, "full")
     else:
         chosen = number_dtype(value, value, "full")
-    return fill(_new(shape, chosen, device, "full"), value, "full")
+    return fill(uninitialised(shape, chosen, device, "full"), value, "full")
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
@@ -86,7 +88,7 @@ def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     >>> ta.zeros(2)
     Array([0., 0.], dtype=float32, device='cpu')
     """
-    return fill(_new(shape, _dtype_or_default(dtype, "zeros"), device, "zeros"), 0, "zeros")
+    return fill(uninitialised(shape, dtype_or_default(dtype, "zeros"), device, "zeros"), 0, "zeros")
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
@@ -98,13 +100,12 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     >>> ta.ones(2, dtype="bool")
     Array([ True,  True], dtype=bool, device='cpu')
     """
-    return fill(_new(shape, _dtype_or_default(dtype, "ones"), device, "ones"), 1, "ones")
+    return fill(uninitialised(shape, dtype_or_default(dtype, "ones"), device, "ones"), 1, "ones")
 
 
 def _like(x: Any, dtype: Any, device: Any, function: str) -> Array:
     """An uninitialised array of the shape and axis order of `x`."""
-    if not isinstance(x, ArrayBase):
-        raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
+    check_array(function, x)
     signature: Signature = x._signature
     target: Device = signature.device if device is None else as_device(device, function)
     chosen = signature.dtype if dtype is None else dtypes.as_dtype(dtype, function)
@@ -148,7 +149,7 @@ def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
 
 
 def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return one value everywhere, in the shape, axis order, dtype and device of `x`.
+    """Return an array with every element equal to one value, of the shape, axis order, dtype and device of `x`.
 
     Examples
     --------
@@ -164,7 +165,7 @@ _TYPED: tuple[type[Any], ...] = (ArrayBase, np.ndarray, np.generic)
 
 
 def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
-    """The Python number that a number, a NumPy scalar or a 0-d array stands for, and the dtype of the last two."""
+    """The value of a number, a NumPy scalar or a 0-d array as a Python number, and the dtype of the last two."""
     typed: np.dtype | None = None
     number = value
     if isinstance(value, _TYPED) and value.shape == ():
@@ -175,7 +176,7 @@ def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return evenly spaced values of the half-open interval ``[start, stop)``; ``[0, start)`` where `stop` is None.
+    """Return evenly spaced values of the half-open interval ``[start, stop)``; ``[0, start)`` if `stop` is None.
 
     Integers are exact. Floats are ``start + i * step``, computed in float64 and rounded once.
 
@@ -183,7 +184,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     ----------
     start, stop, step : real number
     dtype : dtype or name, optional
-        The default of the numbers' kind, or the wider dtype that holds the values.
+        None is the default of the numbers' kind, or the wider dtype that holds the values.
     device : Device or str, optional
 
     Raises
@@ -206,7 +207,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     if any(isinstance(number, complex) for number in numbers):
         raise OperandError(f"arange: expected real numbers as start, stop and step, got {tuple(numbers)}")
     if numbers[2] == 0:
-        raise ShapeError("arange: expected a step other than 0, got 0; write one that leads from start to stop")
+        raise ShapeError("arange: expected a step other than 0, got 0; write a step from start toward stop")
     if any(isinstance(number, float) for number in numbers):
         count = _count(*numbers)  # type: ignore[arg-type]
         first, last, stride = [float(number) for number in numbers]  # type: ignore[arg-type]
@@ -231,7 +232,7 @@ def _count(first: float, last: float, step: float) -> int:
         return max(0, math.ceil((last - first) / step))
     except (ValueError, OverflowError):
         raise ShapeError(
-            f"arange: expected finite numbers, got {first} to {last} in steps of {step}; write limits that are finite"
+            f"arange: expected finite numbers, got {first} to {last} in steps of {step}; write finite limits"
         ) from None
 
 
@@ -245,8 +246,8 @@ def linspace(
     start, stop : number
     num : int
     dtype : dtype or name, optional
-        The default of floats or complex numbers, or the wider dtype that holds the limits. Values of an integer dtype
-        are rounded down, as NumPy does.
+        None is the default of floats or complex numbers, or the wider dtype that holds the limits. Values of an integer
+        dtype are rounded down, as in NumPy.
     device : Device or str, optional
     endpoint : bool
         False leaves `stop` out.
@@ -254,7 +255,7 @@ def linspace(
     Raises
     ------
     ShapeError
-        If `num` is negative or no integer.
+        If `num` is negative or not an integer.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Evenly spaced values, each made from its position: what `arange` and `linspace` fill their arrays with.
+"""Evenly spaced values, each computed from its position, for `arange` and `linspace`.
 
-Integers are computed modulo 2**64, so that nothing in between overflows, and floats in float64; then each value is
-rounded once. The host and a GPU agree in every bit.
+Integers are computed modulo 2**64, so that intermediate results do not overflow; floats are computed in float64. Each
+value is rounded once. The host and a GPU agree in every bit.
 """
 
 from __future__ import annotations

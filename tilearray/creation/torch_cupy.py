@@ -1,13 +1,13 @@
-"""Arrays of torch and CuPy on a GPU, read straight off their attributes: the way in that costs least.
+"""Arrays of torch and CuPy on a GPU, read from their attributes: the import with the lowest cost.
 
-A class gets its reader the first time that one of its instances comes; no framework is imported, since who has a tensor
-has torch. A reader takes what has been seen before: shape, strides, dtype, device and alignment are the key of a table
-that holds the signature, so that an import is a few attributes, a look-up, and two new objects. What it cannot take
-(memory of the host, tensors that are more than their memory) it leaves to the protocols, which say why.
+The first instance of a class creates the reader of the class. No framework is imported: a tensor exists only if torch
+is imported. A reader looks the signature up by shape, strides, dtype, device and alignment, so an import is a few
+attributes, a lookup, and two new objects. Host memory, and tensors that are more than their memory, are left to the
+protocols, whose errors give the reason.
 
-Only exact classes are read this way: a subclass may mean something else by its attributes. The memory is ordered by the
-library's current stream, as its own exports have it. What is kept alive is torch's storage, for a tensor may be given
-another one; and CuPy's memory pointer.
+Only exact classes are read this way, because a subclass may change the meaning of its attributes. The library's current
+stream orders the memory, as in its own exports. The Array keeps torch's storage alive, since a tensor may get another
+storage, and CuPy's memory pointer.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tilearray.interchange.foreign_memory import foreign
 
 Reader = Callable[[Any], Array | None]
 READERS: dict[type, Reader] = {}
-"""The readers of exact classes that were met."""
+"""The readers of exact classes."""
 
 KNOWN_LAYOUTS = 4096
-"""Layouts that a reader remembers, before it starts again."""
+"""The number of layouts that a reader caches before it clears the cache."""
 
 
 class Known(NamedTuple):
-    """What follows from shape, strides, dtype, device and alignment: the signature, and the extent of the memory."""
+    """The signature and the extent of the memory, for a shape, strides, dtype, device and alignment."""
 
     signature: Any
     offset: int
@@ -59,7 +59,7 @@ def from_framework(obj: object) -> Array | None:
 def _learn(
     known: dict[Any, Known], key: Any, index: int, shape: Any, strides: tuple[int, ...], dtype: Any, residue: int
 ) -> Known | None:
-    """Remember a layout; None where the protocols have to say what is wrong with it."""
+    """Cache a layout; None if the protocols must say the error."""
     try:
         ours = dtypes.as_dtype(dtype, "asarray")
     except DTypeError:
@@ -101,7 +101,7 @@ def torch_reader(torch: Any) -> Reader:
             if found is None or tensor.requires_grad or tensor.is_neg() or (found.is_complex and tensor.is_conj()):
                 return None
             owner = tensor.untyped_storage()
-        except (RuntimeError, NotImplementedError):  # sparse, nested, or of another kind that has no one memory
+        except (RuntimeError, NotImplementedError):  # sparse, nested, or without one block of memory
             return None
         signature, offset, nbytes, index, _ = found
         buffer: Any = new(buffer_class)

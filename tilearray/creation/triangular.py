@@ -1,31 +1,30 @@
-"""Triangles, diagonals and grids: what is made from positions alone.
+"""Triangles, diagonals and grids: functions of positions.
 
-Nothing here enumerates indices. Where an element lies relative to the diagonal depends on ``column - row`` only, so
-the mask of a triangle is a view, strides (-1, 1), of one bool for each diagonal::
+No indices are enumerated. The diagonal of an element depends on ``column - row`` only, so the mask of a triangle is a
+view with strides (-1, 1) of one bool for each diagonal::
 
     4 x 3, k = 0     bools, lowest left to highest right     row i, column j is bool number 3 - i + j
                      T T T T F F                             tril: those up to the diagonal k are true
 
-It costs a vector, not a matrix, and moves nothing between devices.
+The mask takes the memory of a vector, and nothing moves between devices.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilearray import dtypes
-from tilearray.creation.fills import _dtype_or_default, _new, empty
+from tilearray.array import Array
+from tilearray.creation.fills import dtype_or_default, empty, uninitialised
 from tilearray.engine.devices import Device, common_device
+from tilearray.engine.signature import check_array
 from tilearray.errors import ShapeError
-from tilearray.functions.manipulation import _checked, diagonal
+from tilearray.functions.manipulation import diagonal
 from tilearray.geometry.layout import Layout, as_shape
 from tilearray.geometry.shapes import as_int, as_ints
 from tilearray.ops.arithmetic import where
 from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
-
-if TYPE_CHECKING:
-    from tilearray.array import Array
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
@@ -36,12 +35,12 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
     x : Array
         Of shape (..., M, N).
     k : int
-        The last diagonal that is kept: 0 is the main one, higher ones are above it.
+        The last diagonal to keep: 0 is the main one, higher ones are above it.
 
     Raises
     ------
     ShapeError
-        If `x` has less than two axes, or `k` is no integer.
+        If `x` has fewer than two axes, or `k` is not an integer.
 
     Examples
     --------
@@ -61,12 +60,12 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
     x : Array
         Of shape (..., M, N).
     k : int
-        The first diagonal that is kept: 0 is the main one, higher ones are above it.
+        The first diagonal to keep: 0 is the main one, higher ones are above it.
 
     Raises
     ------
     ShapeError
-        If `x` has less than two axes, or `k` is no integer.
+        If `x` has fewer than two axes, or `k` is not an integer.
 
     Examples
     --------
@@ -79,7 +78,8 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
 
 
 def _triangle(x: Array, k: Any, function: str) -> Array:
-    shape = _checked(x, function).shape
+    check_array(function, x)
+    shape = x.shape
     k = as_int(k, function, "k")
     if len(shape) < 2:
         raise ShapeError(
@@ -109,17 +109,17 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     ----------
     n_rows : int
     n_cols : int, optional
-        As `n_rows` where it is None.
+        None is `n_rows`.
     k : int
-        Which diagonal: 0 is the main one, higher ones are above it. It may lie outside of the matrix.
+        Which diagonal: 0 is the main one, higher ones are above it. It may lie outside the matrix.
     dtype : dtype or name, optional
-        The default float dtype of the semantics in force where it is None.
+        None is the default float dtype of the active semantics.
     device : Device or str, optional
 
     Raises
     ------
     ShapeError
-        If a size is negative, or a size or `k` is no integer.
+        If a size is negative, or a size or `k` is not an integer.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     given = as_ints((n_rows,) if n_cols is None else (n_rows, n_cols), "eye", "shape", "sizes")
     sizes = as_shape(given * 2 if n_cols is None else given, "eye")
     k = as_int(k, "eye", "k")
-    result = fill(_new(sizes, _dtype_or_default(dtype, "eye"), device, "eye"), 0, "eye")
+    result = fill(uninitialised(sizes, dtype_or_default(dtype, "eye"), device, "eye"), 0, "eye")
     fill(diagonal(result, offset=k), 1, "eye")
     return result
 
@@ -155,7 +155,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     Raises
     ------
     ShapeError
-        If an array is not 1-d, or `indexing` is neither word.
+        If an array is not 1-d, or `indexing` is another word.
     DeviceError
         If the arrays are on different devices.
 
@@ -169,7 +169,8 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     if indexing not in ("xy", "ij"):
         raise ShapeError(f"meshgrid: expected indexing as 'xy' or 'ij', got {indexing!r}; write one of the two")
     for position, x in enumerate(arrays):
-        if _checked(x, "meshgrid").ndim != 1:
+        check_array("meshgrid", x)
+        if x.ndim != 1:
             raise ShapeError(
                 f"meshgrid: expected 1-d arrays, got shape {x.shape} for array {position}; write ta.reshape(x, -1)"
             )

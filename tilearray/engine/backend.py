@@ -1,8 +1,8 @@
 """The contract between the library and a backend, complete and typed.
 
 All that crosses it is plain: integers, strings, tuples, ndarrays, an `Expression`, a `Loop`, and the backend's own
-objects. A backend imports nothing of the library. What a backend may lack is an attribute that is None: the library asks
-for it, and says which function is missing on which device. It never asks which device it is.
+objects. A backend imports nothing of the library. A part that a backend lacks is an attribute that is None: the library
+asks for the part, and says which function is missing on which device. It never asks which device it is.
 """
 
 from __future__ import annotations
@@ -96,16 +96,106 @@ class Indexing(Protocol):
         ...
 
 
-class Backend(Protocol):
-    """What a device can do."""
+class Reductions(Protocol):
+    """Reductions and scans, on a backend that does not run them as expressions.
 
-    call_writer: CallWriter | None
-    index_errors: IndexErrors | None
-    indexing: Indexing | None
-    on_host: bool
-    """Whether the memory is the process's own, so that NumPy reaches it without a copy."""
-    approximates: bool
-    """Whether the device has instructions for ``rounding="approx"`` and ``"full"``."""
+    Operands and results are ndarrays; a result is new memory. `axes` are different and not negative. A dtype is that of
+    the result: elements of sums, products and scans are rounded to it first. Floats are accumulated in float64.
+    """
+
+    def sum(self, x: np.ndarray, axes: Ints, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
+    def prod(self, x: np.ndarray, axes: Ints, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
+    def max(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
+    def min(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
+    def mean(self, x: np.ndarray, axes: Ints, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
+
+    def var(self, x: np.ndarray, axes: Ints, correction: float, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
+
+    def std(self, x: np.ndarray, axes: Ints, correction: float, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
+
+    def all(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
+    def any(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
+    def count_nonzero(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
+
+    def cumulative_sum(self, x: np.ndarray, axis: int, dtype: np.dtype, include_initial: bool, /) -> np.ndarray: ...
+
+    def cumulative_prod(self, x: np.ndarray, axis: int, dtype: np.dtype, include_initial: bool, /) -> np.ndarray: ...
+
+
+class Unique(Protocol):
+    """The distinct elements of an array, and all that was asked for about them."""
+
+    @property
+    def values(self) -> np.ndarray: ...
+    @property
+    def indices(self) -> np.ndarray | None: ...
+    @property
+    def inverse(self) -> np.ndarray | None: ...
+    @property
+    def counts(self) -> np.ndarray | None: ...
+
+
+class Sorting(Protocol):
+    """Sorting, searching and sets: stable, ascending with NaN last, or the reverse of it; indices are int64."""
+
+    def argmax(self, x: np.ndarray, axis: int | None, keepdims: bool, /) -> np.ndarray: ...
+    def argmin(self, x: np.ndarray, axis: int | None, keepdims: bool, /) -> np.ndarray: ...
+    def nonzero(self, x: np.ndarray, /) -> tuple[np.ndarray, ...]: ...
+    def sort(self, x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray: ...
+    def argsort(self, x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray: ...
+
+    def searchsorted(
+        self, x: np.ndarray, values: np.ndarray, dtype: np.dtype, side: str, order: np.ndarray | None, /
+    ) -> np.ndarray:
+        """Return where values belong in a sorted array, all rounded to one dtype; `order` sorts the array."""
+        ...
+
+    def unique(self, x: np.ndarray, indices: bool, inverse: bool, counts: bool, /) -> Unique:
+        """Return the distinct elements in ascending order; every NaN is distinct."""
+        ...
+
+    def isin(self, x: np.ndarray, others: np.ndarray, dtype: np.dtype | None, invert: bool, /) -> np.ndarray:
+        """Return which elements are among others, compared in a dtype, or as integers if it is None."""
+        ...
+
+
+class LinearAlgebra(Protocol):
+    """Products of matrices and tensors; operands are rounded to the dtype of the result first."""
+
+    def matmul(self, x1: np.ndarray, x2: np.ndarray, dtype: np.dtype, /) -> np.ndarray: ...
+    def vecdot(self, x1: np.ndarray, x2: np.ndarray, axis: int, dtype: np.dtype, /) -> np.ndarray: ...
+
+    def tensordot(self, x1: np.ndarray, x2: np.ndarray, axes: tuple[Ints, Ints], dtype: np.dtype, /) -> np.ndarray: ...
+
+    def einsum(self, subscripts: str, operands: tuple[np.ndarray, ...], dtype: np.dtype, /) -> np.ndarray:
+        """Return the sum of products that subscripts describe; ValueError if they do not fit the operands."""
+        ...
+
+
+class Backend(Protocol):
+    """The operations of a device."""
+
+    @property
+    def call_writer(self) -> CallWriter | None: ...
+    @property
+    def index_errors(self) -> IndexErrors | None: ...
+    @property
+    def indexing(self) -> Indexing | None: ...
+    @property
+    def reductions(self) -> Reductions | None: ...
+    @property
+    def sorting(self) -> Sorting | None: ...
+    @property
+    def linear_algebra(self) -> LinearAlgebra | None: ...
+    @property
+    def on_host(self) -> bool:
+        """Whether the memory is the process's own, so that NumPy reaches it without a copy."""
+        ...
+
+    @property
+    def approximates(self) -> bool:
+        """Whether the device has instructions for ``rounding="approx"`` and ``"full"``."""
+        ...
 
     # ------------------------------------------------------------------ kernels
 

@@ -9,8 +9,9 @@ a backend that only launches.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,8 @@ Careful = Callable[[Any, Sequence[Any], Any], Any]
 """``careful(operation, operands, out)`` runs an operation whose target is read-only or shares an operand's memory."""
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rule:
     """The common checks of all calls of an expression.
 
     Attributes

@@ -45,8 +45,9 @@ def plans_of(semantics: Semantics) -> dict[Any, Any]:
     if plans is None:
         with _following:
             if semantics.plans is None:
-                object.__setattr__(semantics, "plans", {})
-                weakref.finalize(semantics, PLANS.forget, semantics.plans).atexit = False
+                plans_made: dict[Any, Any] = {}
+                object.__setattr__(semantics, "plans", plans_made)
+                weakref.finalize(semantics, PLANS.forget, plans_made).atexit = False
             plans = semantics.plans
     assert plans is not None
     return plans

@@ -69,7 +69,7 @@ def run_fixed(operation: FixedOperation, operands: Sequence[ArrayBase | int | fl
 
     Each number is checked against the dtype of its input.
     """
-    keys = [
+    keys: list[Key] = [
         operand._signature if dtype is None else typed_scalar(dtype)  # type: ignore[union-attr]
         for operand, dtype in zip(operands, operation.graph.scalar_dtypes, strict=True)
     ]

@@ -1,7 +1,7 @@
-"""Arrays to other things: dtypes, devices, Python values, NumPy, DLPack, pickles.
+"""Conversion of arrays: to dtypes, devices, Python values, NumPy, DLPack, pickles.
 
-Data never leaves a device by accident: a protocol that needs the host (``np.asarray``) raises `ImplicitTransferError`
-for an array that is elsewhere, unless `set_transfer_guard` allows it. `to_numpy` and `item` say what they do.
+Copies to the host are always explicit: a protocol that needs the host (``np.asarray``) raises `ImplicitTransferError`
+for an array on another device, unless `set_transfer_guard` allows it. `to_numpy` and `item` copy by name.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _guard = "error"
 
 
 def set_transfer_guard(policy: str, /) -> None:
-    """Choose what ``np.asarray`` of an array on another device does: ``"error"`` (at first) or ``"allow"`` a copy.
+    """Choose whether ``np.asarray`` of an array on another device raises: ``"error"`` (the default), or ``"allow"``.
 
     The policy holds for the whole process.
 
     Raises
     ------
     DeviceError
-        If `policy` is neither.
+        If `policy` is another word.
 
     Examples
     --------
@@ -61,17 +61,17 @@ def astype(
 ) -> A:
     """Return the values of `x` in another dtype.
 
-    Each value is rounded once, to nearest even. A float becomes an integer by truncation; what does not fit saturates,
-    and NaN becomes 0. Integers wrap in narrower integers. Everything but 0 becomes True.
+    Each value is rounded once, to nearest even. A float becomes an integer by truncation; values out of range saturate,
+    and NaN becomes 0. Integers wrap in narrower integers. Every value except 0 becomes True.
 
     Parameters
     ----------
     x : Array
     dtype : dtype or name
     copy : bool
-        False returns `x` itself where its dtype is `dtype` already, and no float is to saturate.
+        False returns `x` itself if its dtype is `dtype` already, and `saturate` is false.
     device : Device or str, optional
-        Where the result is to be.
+        The device of the result.
     rounding : str, optional
         How a float becomes another float: "rn" to nearest even, "rz" toward zero, "rm" toward -infinity, "rp" toward
         +infinity, "ra" to nearest with ties away from zero. A float becomes an integer by "rzi".
@@ -84,7 +84,7 @@ def astype(
     DTypeError
         From complex to a real dtype: write ``x.real``. If these dtypes are not cast by that mode, or do not saturate.
     OperandError
-        If there is no such rounding mode.
+        If the rounding mode does not exist.
 
     Examples
     --------
@@ -107,19 +107,19 @@ def astype(
 
 
 def to_device(x: A, device: Any, /, *, stream: Any = None) -> A:
-    """Return `x` on a device: itself where it is there already, else a copy.
+    """Return `x` on a device: itself if it is there already, else a copy.
 
     Parameters
     ----------
     x : Array
     device : Device or str
     stream : Stream, object with ``__cuda_stream__``, torch or CuPy stream or int, optional
-        Where a GPU is to make the copy: the stream in force, or the default stream where that is another GPU's.
+        The stream on which a GPU copies: the active stream, or the default stream if that is another GPU's.
 
     Raises
     ------
     OperandError
-        If there is a stream for the host.
+        If `device` is the host, which has no streams.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def to_device(x: A, device: Any, /, *, stream: Any = None) -> A:
     target = as_device(device, "to_device")
     backend = target.backend
     if stream is not None and backend.on_host:
-        raise OperandError("to_device: a stream is taken by cuda devices only; leave it out")
+        raise OperandError("to_device: expected no stream for a copy to the host, got one; leave it out")
     if target is x.device:
         return x
     handle = cuda.handle_of(stream, "to_device") if stream is not None else backend.own_stream(STATE.get().stream)
@@ -169,7 +169,7 @@ def to_numpy(x: ArrayBase, /) -> np.ndarray:
 
 
 def _as_dense(x: A) -> A:
-    """Return an array without gaps: itself, or a copy, made on its own GPU whatever stream is in force."""
+    """Return an array without gaps: itself, or a copy made on its own GPU."""
     if is_dense(x._signature.layout):
         return x
     backend = x.device.backend
@@ -180,12 +180,12 @@ def _as_dense(x: A) -> A:
 
 
 def is_dense(layout: Layout) -> bool:
-    """Whether the elements lie without gaps, in whatever order of axes."""
+    """Whether the elements lie without gaps, in any order of axes."""
     return layout.strides == layout.dense().strides
 
 
 def as_ndarray(x: ArrayBase, dtype: Any, copy: bool | None) -> np.ndarray:
-    """What ``np.asarray(x)`` gives, or an error where it would move data between devices."""
+    """The result of ``np.asarray(x)``, or an error if it would move data between devices."""
     if not x.device.backend.on_host and _guard != "allow":
         raise ImplicitTransferError(
             f"__array__: the array is on {x.device}, and NumPy would copy it to the host; write ta.to_numpy(x) or "
@@ -195,7 +195,7 @@ def as_ndarray(x: ArrayBase, dtype: Any, copy: bool | None) -> np.ndarray:
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
             raise LayoutError(f"__array__: copy=False, but {array.dtype} becomes {np.dtype(dtype)}; write copy=None")
-        return to_numpy(x.astype(dtype)) if np.dtype(dtype) in dtypes.ALL else array.astype(dtype)
+        return to_numpy(astype(x, dtype)) if np.dtype(dtype) in dtypes.ALL else array.astype(dtype)
     return array.copy() if copy else array
 
 
@@ -223,16 +223,17 @@ def single(x: ArrayBase, function: str) -> Any:
 
 
 def item(x: ArrayBase, *index: Any) -> Any:
-    """The element at an index (one int counts through all elements in C order, as in NumPy), or the only one."""
+    """The element at an index (one int counts through all elements in C order, as in NumPy), or the only element."""
     if len(index) == 1 and isinstance(index[0], tuple):
         (index,) = index
     elif len(index) == 1 and x.ndim != 1:
         index = _unravelled(operator.index(index[0]), x)
-    return single(x[index] if index else x, "item")
+    layout, shift = x._signature.layout.index(index)
+    return single(x._view(layout, shift), "item")
 
 
 def _unravelled(position: int, x: ArrayBase) -> tuple[int, ...]:
-    """The index of the element that comes at a position in C order."""
+    """The index of the element at a position in C order."""
     if not -x.size <= position < x.size:
         raise IndexingError(
             f"item: expected {-x.size} <= index < {x.size} for shape {x.shape}, got {position}; "
@@ -265,8 +266,8 @@ def rebuild(array: np.ndarray, device: str) -> ArrayBase:
 def to_dlpack(x: ArrayBase, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
     """The capsule of ``__dlpack__``.
 
-    On a GPU the consumer's stream waits for ours, and the memory is not reused before it is done. A copy for the host
-    is made where the consumer asks for the host and does not forbid it.
+    On a GPU the consumer's stream waits for ours, and the memory is not reused before the consumer is done. A copy for
+    the host is made if the consumer requests the host and does not forbid a copy.
     """
     device = x._signature.device
     if device.backend.on_host:
@@ -294,7 +295,7 @@ def to_dlpack(x: ArrayBase, stream: Any, max_version: Any, dl_device: Any, copy:
 
 
 def _stand_in(x: ArrayBase) -> dlpack.Export:
-    """What the capsules of an array on a GPU are made from; it keeps the memory alive."""
+    """The source of the capsules of an array on a GPU; it keeps the memory alive."""
     signature = x._signature
     layout, itemsize = signature.layout, signature.itemsize
     device = dlpack_device(x)

@@ -1,4 +1,4 @@
-"""The array API standard's name for this library: the namespace of an array, and what it can say about itself.
+"""The namespace of an array, and the facts about it, as the array API standard asks for them.
 
 `standard <https://data-apis.org/array-api/2025.12/API_specification/inspection.html>`_
 """
@@ -15,7 +15,7 @@ from tilearray import dtypes
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, as_device, default_device, devices
 from tilearray.errors import DTypeError, OperandError
-from tilearray.functions.on_host import INDEX
+from tilearray.functions.arguments import INDEX
 
 API_VERSION: Final = "2025.12"
 _VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", API_VERSION)
@@ -28,12 +28,12 @@ _STANDARD: Final = (
 
 
 def namespace(api_version: str | None = None) -> ModuleType:
-    """Return the module whose functions take an Array: what ``x.__array_namespace__()`` gives.
+    """Return the module whose functions take an Array, as ``x.__array_namespace__()`` does.
 
     Raises
     ------
     OperandError
-        If there is no such version of the standard.
+        If the version of the standard does not exist.
 
     Examples
     --------
@@ -50,12 +50,12 @@ def namespace(api_version: str | None = None) -> ModuleType:
 
 
 class Info:
-    """What `__array_namespace_info__` returns: five functions that the array API standard names."""
+    """The result of `__array_namespace_info__`: five functions that the array API standard names."""
 
     __slots__ = ()
 
     def capabilities(self) -> dict[str, bool | int | None]:
-        """Return what the library can do on the default device.
+        """Return the capabilities of the default device.
 
         Examples
         --------
@@ -71,7 +71,7 @@ class Info:
         return default_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
-        """Return the dtypes of new arrays under the semantics in force, and that of indices.
+        """Return the dtypes of new arrays under the active semantics, and that of indices.
 
         Examples
         --------
@@ -101,7 +101,7 @@ class Info:
         Raises
         ------
         DTypeError
-            If there is no such kind.
+            If a kind does not exist.
 
         Examples
         --------
@@ -122,7 +122,7 @@ class Info:
 
 
 def array_namespace_info() -> Info:
-    """Return what the library says about itself, as the array API standard asks for it.
+    """Return the facts about the library that the array API standard asks for.
 
     Examples
     --------

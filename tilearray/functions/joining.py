@@ -1,11 +1,11 @@
 """Joining and repeating: new arrays in C order, filled piece by piece through views.
 
-No function here computes on elements. Each allocates its result and assigns to views of it: `concat` a slice for each
-array, `roll` the two parts of each rolled axis that trade places, `repeat` and `tile` all copies at once, by
-broadcasting along axes that the result is reshaped to have. So every device that assigns through views has them all.
+Every function allocates its result and assigns to views of it: `concat` to one slice for each array, `roll` to the two
+parts of each rolled axis that change places, `repeat` and `tile` to all copies at once, by broadcasting along axes that
+the result gains by a reshape. No elements are computed, so these functions run on every device.
 
-``tile(x, (3, 2))`` of a row of 4, for example, sees the result of shape (3, 8) as copies beside elements and assigns
-the row to all of it in one launch::
+``tile(x, (3, 2))`` of a row of 4, for example, reshapes the result of shape (3, 8) into axes of copies and axes of
+elements, and assigns the row to all of it in one launch::
 
     result (3, 8) -> (3, 1, 2, 4)    copies and sizes of each axis in turn
     x      (4,)   -> (1, 1, 1, 4)
@@ -19,16 +19,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilearray.creation.asarray import asarray
-from tilearray.creation.fills import empty
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
-from tilearray.engine.signature import A, ArrayBase
-from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
+from tilearray.engine.signature import A, ArrayBase, check_array
+from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, type_name
+from tilearray.functions.conversion import to_numpy
+from tilearray.functions.indexing.keys import host_index
 from tilearray.functions.indexing.take import take
-from tilearray.functions.manipulation import _c_contiguous, _checked, expand_dims, reshape
-from tilearray.functions.on_host import on_host, values
-from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
+from tilearray.functions.indexing.views import get
+from tilearray.functions.manipulation import c_contiguous, expand_dims, new_like, reshape
+from tilearray.geometry.shapes import as_int, as_ints, normalize_axis, without_axis
 from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign, convert
 
@@ -36,21 +36,21 @@ from tilearray.ops.moves import assign, convert
 
 
 def concat(arrays: Sequence[A], /, *, axis: int | None = 0) -> A:
-    """Return arrays one behind the other along an axis that they have.
+    """Return arrays one after the other along an existing axis.
 
     Parameters
     ----------
     arrays : sequence of Array
-        Of equal shapes but for `axis`, and on one device. Their common dtype is that of the result.
+        Of equal shapes except along `axis`, and on one device. The result has their common dtype.
     axis : int or None
         None joins the elements of all arrays, each in C order; the shapes may differ then.
 
     Raises
     ------
     ShapeError
-        If there is no array or no such axis, or the shapes do not fit.
+        If there are no arrays or no such axis, or the shapes do not fit.
     PromotionError
-        If the dtypes have no common one.
+        If the dtypes have no common dtype.
     DeviceError
         If the arrays are on different devices.
 
@@ -72,7 +72,7 @@ def concat(arrays: Sequence[A], /, *, axis: int | None = 0) -> A:
         )
     axis = normalize_axis(axis, len(shape), "concat")
     for position, part in enumerate(parts):
-        if part.ndim != len(shape) or _without(part.shape, axis) != _without(shape, axis):
+        if part.ndim != len(shape) or without_axis(part.shape, axis) != without_axis(shape, axis):
             raise ShapeError(
                 f"concat: expected the sizes of {shape} along all axes but {axis}, got {part.shape} for array "
                 f"{position}; {_advice(shape, part.shape, axis)}"
@@ -86,16 +86,16 @@ def stack(arrays: Sequence[A], /, *, axis: int = 0) -> A:
     Parameters
     ----------
     arrays : sequence of Array
-        Of equal shapes, and on one device. Their common dtype is that of the result.
+        Of equal shapes, and on one device. The result has their common dtype.
     axis : int
-        Where the new axis is in the result.
+        The position of the new axis in the result.
 
     Raises
     ------
     ShapeError
-        If there is no array, the shapes differ, or the result has no such axis.
+        If there are no arrays, the shapes differ, or the result has no such axis.
     PromotionError
-        If the dtypes have no common one.
+        If the dtypes have no common dtype.
     DeviceError
         If the arrays are on different devices.
 
@@ -118,31 +118,23 @@ def stack(arrays: Sequence[A], /, *, axis: int = 0) -> A:
     return _joined([expand_dims(part, axis) for part in parts], axis, "stack")
 
 
-def _members(arrays: Any, function: str) -> list[ArrayBase]:
+def _members(arrays: Sequence[A], function: str) -> list[A]:
     """The arrays of a sequence of at least one."""
-    if isinstance(arrays, ArrayBase) or not isinstance(arrays, Iterable):
+    if isinstance(arrays, ArrayBase) or not isinstance(arrays, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OperandError(
             f"{function}: expected a list or tuple of tilearray Arrays, got {type_name(arrays)}; "
             f"write {function}([x, y])"
         )
-    members = list(cast("Iterable[Any]", arrays))
+    members = list(arrays)
     if not members:
         raise ShapeError(f"{function}: expected at least one array, got none; write ta.empty(shape) for no elements")
     for position, member in enumerate(members):
-        if not isinstance(member, ArrayBase):
-            raise OperandError(
-                f"{function}: expected tilearray Arrays, got {type_name(member)} as array {position}; "
-                f"write ta.asarray(x)"
-            )
+        check_array(function, member, f"arrays[{position}]")
     return members
 
 
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return shape[:axis] + shape[axis + 1 :]
-
-
 def _advice(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> str:
-    """What to do about shapes that do not fit, the first axis that differs by name."""
+    """The advice for shapes that do not fit; it names the first axis that differs."""
     if len(other) != len(shape):
         return "write expand_dims or reshape to give all arrays the same number of axes"
     axes = range(len(shape))
@@ -152,9 +144,9 @@ def _advice(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> str:
 
 def _result(parts: Sequence[A], shape: tuple[int, ...], function: str) -> A:
     """Memory for all parts: of their common dtype, on their one device."""
-    device = common_device(function, [part._signature for part in parts])
+    common_device(function, [part._signature for part in parts])
     dtype = STATE.get().semantics.result_type([part.dtype for part in parts], function)
-    return empty(shape, dtype=dtype, device=device)
+    return new_like(parts[0], shape, dtype)
 
 
 def _joined(parts: Sequence[A], axis: int, function: str) -> A:
@@ -163,7 +155,7 @@ def _joined(parts: Sequence[A], axis: int, function: str) -> A:
     shape = parts[0].shape
     result = _result(parts, (*shape[:axis], sum(sizes), *shape[axis + 1 :]), function)
     for part, stop in zip(parts, itertools.accumulate(sizes)):
-        _cast(part, result[(*_all(axis), slice(stop - part.shape[axis], stop))])
+        _cast(part, get(result, (*_all(axis), slice(stop - part.shape[axis], stop))))
     return result
 
 
@@ -172,7 +164,7 @@ def _flattened(parts: Sequence[A]) -> A:
     sizes = [part.size for part in parts]
     result = _result(parts, (sum(sizes),), "concat")
     for part, stop in zip(parts, itertools.accumulate(sizes)):
-        _cast(part, reshape(result[stop - part.size : stop], part.shape, copy=False))
+        _cast(part, reshape(get(result, slice(stop - part.size, stop)), part.shape, copy=False))
     return result
 
 
@@ -195,16 +187,16 @@ def repeat(x: A, repeats: Any, /, *, axis: int | None = None) -> A:
     ----------
     x : Array
     repeats : int, or Array, ndarray or list of integers
-        How many copies there are of each: one count for all, or one for each, which are read on the host.
+        The number of copies: one count for all elements, or one for each; those are read on the host.
     axis : int or None
         The axis that grows; None repeats the elements in C order, as one axis.
 
     Raises
     ------
     ShapeError
-        If `repeats` is negative or no integer, there are not as many counts as elements, or there is no such axis.
+        If `repeats` is negative or not an integer, there are not as many counts as elements, or `x` has no such axis.
     DTypeError
-        If `repeats` is an Array of no integer dtype.
+        If the counts do not have an integer dtype.
     DeviceError
         If the counts are an Array on a GPU.
 
@@ -217,7 +209,8 @@ def repeat(x: A, repeats: Any, /, *, axis: int | None = None) -> A:
     >>> ta.repeat(ta.asarray([1, 2]), [3, 1]).tolist()
     [1, 1, 1, 2]
     """
-    shape = _checked(x, "repeat").shape
+    check_array("repeat", x)
+    shape = x.shape
     if isinstance(repeats, (ArrayBase, np.ndarray, list, tuple)):
         return _each_repeated(x, repeats, axis)
     count = _count(repeats)
@@ -227,8 +220,8 @@ def repeat(x: A, repeats: Any, /, *, axis: int | None = None) -> A:
 
 
 def _each_repeated(x: A, repeats: Any, axis: Any) -> A:
-    """With a count for each element: what `take` returns for as many indices of each."""
-    counts = values(on_host("repeat", repeats if isinstance(repeats, ArrayBase) else asarray(repeats, device="cpu")))
+    """With a count for each element: `take` with each index as often as its count."""
+    counts = _counts(repeats)
     flat, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "repeat"))
     size = flat.shape[place]
     if counts.size and counts.dtype.kind not in "iu":
@@ -240,6 +233,18 @@ def _each_repeated(x: A, repeats: Any, axis: Any) -> A:
     if counts.size and counts.min() < 0:
         raise ShapeError(f"repeat: expected counts >= 0, got {counts.min()}; write 0 for no copies")
     return take(flat, np.repeat(np.arange(size), counts.astype(np.int64)), axis=place)
+
+
+def _counts(repeats: Any) -> np.ndarray:
+    """A count for each element, on the host."""
+    if not isinstance(repeats, ArrayBase):
+        return host_index(repeats, "repeat")
+    if not repeats.device.backend.on_host:
+        raise DeviceError(
+            f"repeat: expected the counts on the host, got an array on {repeats.device}; "
+            f"write ta.repeat(x, repeats.to_device('cpu'))"
+        )
+    return to_numpy(repeats)
 
 
 def _count(repeats: Any) -> int:
@@ -260,13 +265,13 @@ def tile(x: A, repetitions: int | tuple[int, ...], /) -> A:
     ----------
     x : Array
     repetitions : int or tuple of int
-        How many copies there are along each axis, the last axis last. What is missing counts as 1, in the shape of `x`
-        as well.
+        The number of copies along each axis. If there are fewer numbers than axes, or fewer axes than numbers, 1 is put
+        in front.
 
     Raises
     ------
     ShapeError
-        If a number of repetitions is negative or no integer.
+        If a number of repetitions is negative or not an integer.
 
     Examples
     --------
@@ -275,7 +280,8 @@ def tile(x: A, repetitions: int | tuple[int, ...], /) -> A:
     Array([[1, 2, 1, 2, 1, 2],
            [1, 2, 1, 2, 1, 2]], dtype=int64, device='cpu')
     """
-    shape = _checked(x, "tile").shape
+    check_array("tile", x)
+    shape = x.shape
     counts = as_ints(repetitions, "tile", "repetitions", "repetitions")
     if any(count < 0 for count in counts):
         raise ShapeError(f"tile: expected repetitions >= 0, got {counts}; write 0 for no copies")
@@ -290,28 +296,28 @@ def tile(x: A, repetitions: int | tuple[int, ...], /) -> A:
 
 def _of_copies(x: A, shape: tuple[int, ...], source: A) -> A:
     """A new array like `x` of a shape, with `source` broadcast into it."""
-    return execute(assign, (source,), empty(shape, dtype=x.dtype, device=x.device))
+    return execute(assign, (source,), new_like(x, shape))
 
 
 # --- rolling -------------------------------------------------------------------------------------------------------
 
 
 def roll(x: A, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> A:
-    """Return an array whose elements are moved along axes; what leaves at the end comes in at the start.
+    """Return an array with its elements moved along axes; those that leave at the end enter at the start.
 
     Parameters
     ----------
     x : Array
     shift : int or tuple of int
-        By how many places, toward higher indices; a tuple has one for each axis of `axis`.
+        The number of places toward higher indices; a tuple has one for each axis of `axis`.
     axis : int or tuple of int or None
-        One shift is for all of the axes; the shifts of an axis that comes twice add up. None moves the elements in C
-        order, as if they were one axis.
+        One shift applies to all axes; the shifts of an axis that occurs twice add up. None moves the elements in C
+        order, as one axis.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or not as many shifts as axes.
+        If `x` has no such axis, or there are not as many shifts as axes.
 
     Examples
     --------
@@ -321,13 +327,12 @@ def roll(x: A, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] |
     >>> ta.roll(ta.asarray([[1, 2], [3, 4]]), (1, 1), axis=(0, 1)).tolist()
     [[4, 3], [2, 1]]
     """
-    shape = _checked(x, "roll").shape
+    check_array("roll", x)
+    shape = x.shape
     if axis is not None:
         return _rolled(x, _shifts(shift, axis, len(shape)))
     if isinstance(shift, (tuple, list)):
-        raise ShapeError(
-            f"roll: expected one shift where axis is None, got {shift}; write axis= with one for each shift"
-        )
+        raise ShapeError(f"roll: expected one shift if axis is None, got {shift}; write axis= with one for each shift")
     return reshape(_rolled(reshape(x, -1), [as_int(shift, "roll", "shift")]), shape)
 
 
@@ -354,18 +359,19 @@ def _each(given: Any) -> list[Any]:
 
 
 def _rolled(x: A, shifts: Sequence[int]) -> A:
-    """Every combination of the parts of all axes, assigned to where it goes: 2**k of them for k axes that roll."""
+    """Every combination of the parts of all axes, assigned to its place: 2**k of them for k axes that roll."""
     steps = [step % size if size else 0 for step, size in zip(shifts, x.shape)]
     if not any(steps):
-        return _c_contiguous(x)
-    result = empty(x.shape, dtype=x.dtype, device=x.device)
+        return c_contiguous(x)
+    result = new_like(x, x.shape)
     for parts in itertools.product(*[_parts(size, step) for size, step in zip(x.shape, steps)]):
-        execute(assign, (x[tuple([source for source, _ in parts])],), result[tuple([target for _, target in parts])])
+        source, target = (tuple(side) for side in zip(*parts))
+        execute(assign, (get(x, source),), get(result, target))
     return result
 
 
 def _parts(size: int, step: int) -> list[tuple[slice, slice]]:
-    """What an axis consists of, before and after it was rolled by ``0 <= step < size``."""
+    """The parts of an axis before and after a roll by ``0 <= step < size``."""
     if not step:
         return [(slice(None), slice(None))]
     return [(slice(size - step), slice(step, None)), (slice(size - step, None), slice(step))]

@@ -1,51 +1,52 @@
-"""Matrix and tensor products, on the host through NumPy.
+"""Matrix and tensor products.
 
-Operands are rounded to their common dtype first, as in elementwise operations. float32 and wider go to NumPy as they
-are, narrower floats as float32, and the result is rounded once. Integers wrap; for bool, a product is `and` and a sum
-`or`.
+Operands are rounded to their common dtype first, as in elementwise operations; narrow floats are computed as float32,
+and the result is rounded once. Integers wrap. Of bools a product is `and`, and a sum is `or`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from tilearray.engine.signature import A
+from tilearray.engine.backend import LinearAlgebra
+from tilearray.engine.devices import common_device
+from tilearray.engine.signature import A, ArrayBase, check_array
 from tilearray.errors import ShapeError
-from tilearray.functions.manipulation import _checked, permute_dims
-from tilearray.functions.on_host import ANY, array_of, common_dtype, on_host, values
+from tilearray.functions.arguments import common_dtype, linear_algebra_of, result
+from tilearray.functions.conversion import to_numpy
+from tilearray.functions.manipulation import permute_dims
 from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
 from tilearray.ops.execute import check_target, execute
 from tilearray.ops.moves import assign
-
-Host = np.ndarray[Any, np.dtype[Any]]
+from tilearray.ops.row import ANY
 
 
 def matmul(x1: A, x2: A, /) -> A:
-    """Return the matrix product: what the operator ``@`` computes.
+    """Return the matrix product, as the operator ``@`` does.
 
     Parameters
     ----------
     x1 : Array
-        Of shape (..., M, K), or (K,), which counts as one row.
+        Of shape (..., M, K), or (K,), which is read as one row.
     x2 : Array
-        Of shape (..., K, N), or (K,), which counts as one column. The axes before the last two broadcast.
+        Of shape (..., K, N), or (K,), which is read as one column. The axes before the last two broadcast.
 
     Returns
     -------
     Array
-        Of shape (..., M, N), without the axes that a 1-d operand did not have, and of the common dtype.
+        Of shape (..., M, N), less the axis that a 1-d operand lacks, and of the common dtype.
 
     Raises
     ------
     ShapeError
         If an operand is 0-d, or the sizes K differ.
     BroadcastError
-        If the axes before do not broadcast.
+        If the other axes do not broadcast.
     PromotionError
-        If the dtypes have no common one.
+        If the dtypes have no common dtype.
     DeviceError
         If an array is on a GPU.
 
@@ -55,16 +56,17 @@ def matmul(x1: A, x2: A, /) -> A:
     >>> ta.matmul(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
     Array([12, 34], dtype=int64, device='cpu')
     """
-    rows, columns = on_host("matmul", x1).shape, on_host("matmul", x2).shape
+    linear_algebra, dtype = _asked("matmul", x1, x2)
+    rows, columns = x1.shape, x2.shape
     if not rows or not columns:
         raise ShapeError(f"matmul: expected arrays with axes, got shapes {rows} and {columns}; write x1 * x2")
     if rows[-1] != columns[-2:][0]:
         raise ShapeError(
-            f"matmul: expected the size of the last axis of x1 as that of the last but one of x2 (or the only one), "
+            f"matmul: expected the last axis of x1 and the last but one of x2 (or its only one) of equal sizes, "
             f"got shapes {rows} and {columns}; write x2.mT, or ta.vecdot to multiply row by row"
         )
     broadcast_shapes(rows[:-2], columns[:-2], function="matmul")
-    return _product("matmul", np.matmul, x1, x2)
+    return result(linear_algebra.matmul(to_numpy(x1), to_numpy(x2), dtype), x1)
 
 
 def matrix_transpose(x: A, /) -> A:
@@ -73,7 +75,7 @@ def matrix_transpose(x: A, /) -> A:
     Raises
     ------
     ShapeError
-        If `x` has less than two axes.
+        If `x` has fewer than two axes.
 
     Examples
     --------
@@ -81,7 +83,8 @@ def matrix_transpose(x: A, /) -> A:
     >>> ta.matrix_transpose(ta.zeros((2, 3, 4))).shape
     (2, 4, 3)
     """
-    ndim = _checked(x, "matrix_transpose").ndim
+    check_array("matrix_transpose", x)
+    ndim = x.ndim
     if ndim < 2:
         raise ShapeError(
             f"matrix_transpose: expected at least 2 axes, got shape {x.shape}; write ta.expand_dims(x, axis=0) first"
@@ -102,11 +105,11 @@ def vecdot(x1: A, x2: A, /, *, axis: int = -1) -> A:
     Raises
     ------
     ShapeError
-        If there is no such axis, or the sizes along it differ.
+        If an operand has no such axis, or the sizes along it differ.
     BroadcastError
         If the other axes do not broadcast.
     PromotionError
-        If the dtypes have no common one.
+        If the dtypes have no common dtype.
     DeviceError
         If an array is on a GPU.
 
@@ -116,7 +119,8 @@ def vecdot(x1: A, x2: A, /, *, axis: int = -1) -> A:
     >>> ta.vecdot(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
     Array([12, 34], dtype=int64, device='cpu')
     """
-    shapes = on_host("vecdot", x1).shape, on_host("vecdot", x2).shape
+    linear_algebra, dtype = _asked("vecdot", x1, x2)
+    shapes = x1.shape, x2.shape
     place = as_int(axis, "vecdot", "axis")
     ndim = min(len(shape) for shape in shapes)
     if not -ndim <= place < 0:
@@ -130,33 +134,29 @@ def vecdot(x1: A, x2: A, /, *, axis: int = -1) -> A:
             f"write ta.broadcast_to for a vector of one element"
         )
     broadcast_shapes(*shapes, function="vecdot")
-
-    def product(a: Host, b: Host) -> Host:
-        return np.vecdot(np.moveaxis(a, place, -1), np.moveaxis(b, place, -1))
-
-    return _product("vecdot", product, x1, x2)
+    return result(linear_algebra.vecdot(to_numpy(x1), to_numpy(x2), place, dtype), x1)
 
 
 def tensordot(x1: A, x2: A, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> A:
-    """Return the sum of products over pairs of axes, which do not broadcast.
+    """Return the sum of products over pairs of axes; nothing broadcasts.
 
     Parameters
     ----------
     x1, x2 : Array
     axes : int or two tuples of int
-        The last that many axes of `x1` with the first of `x2`; or which axes of `x1`, and which of `x2`, in order.
+        An int N pairs the last N axes of `x1` with the first N of `x2`; two tuples name the axes of each, in order.
 
     Returns
     -------
     Array
-        The axes of `x1` that are left, then those of `x2`; of the common dtype.
+        The remaining axes of `x1`, then those of `x2`; of the common dtype.
 
     Raises
     ------
     ShapeError
-        If there are no such axes, there are not as many of each, or their sizes differ.
+        If an operand has no such axes, their numbers differ, or their sizes differ.
     PromotionError
-        If the dtypes have no common one.
+        If the dtypes have no common dtype.
     DeviceError
         If an array is on a GPU.
 
@@ -166,17 +166,14 @@ def tensordot(x1: A, x2: A, /, *, axes: int | tuple[Sequence[int], Sequence[int]
     >>> ta.tensordot(ta.ones((2, 3, 4)), ta.ones((4, 5)), axes=1).shape
     (2, 3, 5)
     """
-    first, second = _pairs(on_host("tensordot", x1).ndim, on_host("tensordot", x2).ndim, axes)
+    linear_algebra, dtype = _asked("tensordot", x1, x2)
+    first, second = _pairs(x1.ndim, x2.ndim, axes)
     if [x1.shape[axis] for axis in first] != [x2.shape[axis] for axis in second]:
         raise ShapeError(
             f"tensordot: expected equal sizes along axes {first} of x1 and {second} of x2, got shapes {x1.shape} and "
             f"{x2.shape}; write axes=((...), (...)) that fit"
         )
-
-    def product(a: Host, b: Host) -> Host:
-        return np.tensordot(a, b, (first, second))
-
-    return _product("tensordot", product, x1, x2)
+    return result(linear_algebra.tensordot(to_numpy(x1), to_numpy(x2), (first, second), dtype), x1)
 
 
 def _pairs(ndim1: int, ndim2: int, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -206,7 +203,7 @@ def einsum(subscripts: str, /, *operands: A) -> A:
     Parameters
     ----------
     subscripts : str
-        A letter for each axis of each operand, and behind ``->`` those of the result.
+        A letter for each axis of each operand, and after ``->`` those of the result.
     *operands : Array
         On the host.
 
@@ -220,7 +217,7 @@ def einsum(subscripts: str, /, *operands: A) -> A:
     ShapeError
         If the subscripts do not fit the operands.
     PromotionError
-        If the dtypes have no common one.
+        If the dtypes have no common dtype.
     DeviceError
         If an array is on a GPU.
 
@@ -230,34 +227,31 @@ def einsum(subscripts: str, /, *operands: A) -> A:
     >>> ta.einsum("ij,j->i", ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
     Array([12, 34], dtype=int64, device='cpu')
     """
-
-    def product(*hosts: Host) -> Host:
-        try:
-            found = np.asarray(np.einsum(subscripts, *hosts, optimize=True))
-        except (ValueError, TypeError, KeyError, IndexError) as error:
-            shapes = " and ".join([str(host.shape) for host in hosts])
-            raise ShapeError(
-                f"einsum: {subscripts!r:.100} does not fit shapes {shapes}: {error}; "
-                f"write a letter for each axis, such as 'ij,jk->ik'"
-            ) from None
-        return found.copy() if any(np.may_share_memory(found, host) for host in hosts) else found
-
     if not operands:
         raise ShapeError(
-            "einsum: expected at least one array behind the subscripts, got none; write einsum('ij->ji', x)"
+            "einsum: expected at least one array after the subscripts, got none; write einsum('ij->ji', x)"
         )
-    return _product("einsum", product, *operands)
+    linear_algebra, dtype = _asked("einsum", *operands)
+    try:
+        found = linear_algebra.einsum(subscripts, tuple([to_numpy(x) for x in operands]), dtype)
+    except ValueError as error:
+        shapes = " and ".join([str(x.shape) for x in operands])
+        raise ShapeError(
+            f"einsum: {subscripts!r:.100} does not fit shapes {shapes}: {error}; "
+            f"write a letter for each axis, such as 'ij,jk->ik'"
+        ) from None
+    return result(found, operands[0])
 
 
-def _product(function: str, compute: Callable[..., Any], *operands: A) -> A:
-    """What NumPy computes of the operands in their common dtype."""
-    dtype = common_dtype(function, [on_host(function, x).dtype for x in operands], ANY)
-    with np.errstate(all="ignore"):
-        return array_of(compute(*[values(x, dtype) for x in operands]), dtype, operands[0])
+def _asked(function: str, *operands: ArrayBase) -> tuple[LinearAlgebra, np.dtype]:
+    """The linear algebra of the operands' device, and their common dtype."""
+    found = [linear_algebra_of(function, x) for x in operands]
+    common_device(function, [x._signature for x in operands])
+    return found[0], common_dtype(function, [x.dtype for x in operands], ANY)
 
 
 def multiply_into(x1: A, x2: A) -> A:
-    """Write the matrix product to where `x1` lies: ``x1 @= x2``.
+    """Write the matrix product to `x1`: ``x1 @= x2``.
 
     Raises
     ------

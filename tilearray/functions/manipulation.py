@@ -1,13 +1,16 @@
-"""Shape manipulation: other views of the same memory. Only `reshape` copies, and only where strides leave no choice."""
+"""Shape manipulation: views of the same memory. Only `reshape` copies, and only if the strides allow no view."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tilearray import dtypes
-from tilearray.engine.signature import A, ArrayBase, check_alignment, new_array, placed, signature_of
-from tilearray.errors import LayoutError, OperandError, ShapeError
+from tilearray.engine.signature import A, check_alignment, check_array, new_array, placed, signature_of
+from tilearray.errors import LayoutError, ShapeError
+from tilearray.functions.indexing.views import get
 from tilearray.geometry.layout import Layout, as_shape, broadcast_shapes, resolve_shape
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
 from tilearray.ops.execute import execute
@@ -16,10 +19,21 @@ from tilearray.ops.moves import assign
 Axes = int | Sequence[int]
 
 
-def _checked(x: Any, function: str) -> ArrayBase:
-    if not isinstance(x, ArrayBase):
-        raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
-    return x  # type: ignore[return-value]
+def new_like(x: A, shape: tuple[int, ...], dtype: np.dtype | None = None) -> A:
+    """Return uninitialised memory in C order: of the class, device and dtype of `x`, unless a dtype is given.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> new_like(ta.zeros(3), (2, 4)).strides
+    (4, 1)
+    """
+    return new_array(x.__class__, signature_of(Layout.of(shape), dtype or x.dtype, x.device))
+
+
+def c_contiguous(x: A) -> A:
+    """Return a new array of the same elements in C order."""
+    return execute(assign, (x,), new_like(x, x.shape))
 
 
 def permute_dims(x: A, /, axes: Sequence[int]) -> A:
@@ -28,7 +42,7 @@ def permute_dims(x: A, /, axes: Sequence[int]) -> A:
     Raises
     ------
     ShapeError
-        If `axes` is no permutation of the axes.
+        If `axes` is not a permutation of the axes.
 
     Examples
     --------
@@ -36,11 +50,12 @@ def permute_dims(x: A, /, axes: Sequence[int]) -> A:
     >>> ta.permute_dims(ta.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    return _checked(x, "permute_dims")._view(x._signature.layout.permute(axes))
+    check_array("permute_dims", x)
+    return x._view(x._signature.layout.permute(axes))
 
 
 def transpose(x: A, /, axes: Sequence[int] | None = None) -> A:
-    """Return the view with its axes permuted; reversed where `axes` is None.
+    """Return the view with its axes permuted; reversed if `axes` is None.
 
     Examples
     --------
@@ -48,7 +63,8 @@ def transpose(x: A, /, axes: Sequence[int] | None = None) -> A:
     >>> ta.transpose(ta.zeros((2, 3, 4))).shape
     (4, 3, 2)
     """
-    layout = _checked(x, "transpose")._signature.layout
+    check_array("transpose", x)
+    layout = x._signature.layout
     return x._view(layout.permute(range(layout.ndim)[::-1] if axes is None else axes))
 
 
@@ -61,7 +77,8 @@ def moveaxis(x: A, source: Axes, destination: Axes, /) -> A:
     >>> ta.moveaxis(ta.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    return _checked(x, "moveaxis")._view(x._signature.layout.moveaxis(source, destination))
+    check_array("moveaxis", x)
+    return x._view(x._signature.layout.moveaxis(source, destination))
 
 
 def expand_dims(x: A, /, axis: Axes = 0) -> A:
@@ -73,11 +90,12 @@ def expand_dims(x: A, /, axis: Axes = 0) -> A:
     >>> ta.expand_dims(ta.zeros((2, 3)), axis=(0, -1)).shape
     (1, 2, 3, 1)
     """
-    return _checked(x, "expand_dims")._view(x._signature.layout.expand_dims(axis))
+    check_array("expand_dims", x)
+    return x._view(x._signature.layout.expand_dims(axis))
 
 
 def squeeze(x: A, /, axis: Axes | None = None) -> A:
-    """Return the view without the named axes of size 1; without all of them where `axis` is None.
+    """Return the view without the named axes of size 1; without all of them if `axis` is None.
 
     Examples
     --------
@@ -85,7 +103,8 @@ def squeeze(x: A, /, axis: Axes | None = None) -> A:
     >>> ta.squeeze(ta.zeros((1, 3, 1)), 0).shape
     (3, 1)
     """
-    return _checked(x, "squeeze")._view(x._signature.layout.squeeze(axis))
+    check_array("squeeze", x)
+    return x._view(x._signature.layout.squeeze(axis))
 
 
 def reshape(x: A, /, shape: Any, *, copy: bool | None = None) -> A:
@@ -95,9 +114,9 @@ def reshape(x: A, /, shape: Any, *, copy: bool | None = None) -> A:
     ----------
     x : Array
     shape : int or tuple of int
-        One size may be -1: what is left.
+        One size may be -1: it follows from the others.
     copy : bool, optional
-        True always copies, False raises where a view is impossible, None copies only then.
+        True always copies, False raises if a view is impossible, None copies only then.
 
     Raises
     ------
@@ -112,7 +131,8 @@ def reshape(x: A, /, shape: Any, *, copy: bool | None = None) -> A:
     >>> ta.reshape(ta.arange(6), (2, -1)).strides
     (3, 1)
     """
-    layout = _checked(x, "reshape")._signature.layout
+    check_array("reshape", x)
+    layout = x._signature.layout
     target = resolve_shape(shape, layout.size)
     viewed = None if copy else layout.reshape(target)
     if viewed is not None:
@@ -122,21 +142,16 @@ def reshape(x: A, /, shape: Any, *, copy: bool | None = None) -> A:
             f"reshape: shape {layout.shape} with strides {layout.strides} has no view of shape {target}; "
             f"write copy=None or x.copy()"
         )
-    return _c_contiguous(x)._view(Layout.of(target))
-
-
-def _c_contiguous(x: A) -> A:
-    """A new array of the same elements in C order."""
-    return execute(assign, (x,), new_array(x.__class__, signature_of(Layout.of(x.shape), x.dtype, x.device)))
+    return c_contiguous(x)._view(Layout.of(target))
 
 
 def broadcast_to(x: A, /, shape: Any) -> A:
-    """Return the view of `x` repeated to a shape: stride 0, nothing copied. It cannot be written to.
+    """Return the view of `x` repeated to a shape with stride 0. It cannot be written to.
 
     Raises
     ------
     BroadcastError
-        If an axis of `x` is neither 1 nor the size asked for.
+        If an axis of `x` is neither 1 nor of the requested size.
 
     Examples
     --------
@@ -144,7 +159,8 @@ def broadcast_to(x: A, /, shape: Any) -> A:
     >>> ta.broadcast_to(ta.arange(3), (2, 3)).strides
     (0, 1)
     """
-    return _checked(x, "broadcast_to")._view(x._signature.layout.broadcast_to(as_shape(shape, "broadcast_to")))
+    check_array("broadcast_to", x)
+    return x._view(x._signature.layout.broadcast_to(as_shape(shape, "broadcast_to")))
 
 
 def broadcast_arrays(*arrays: A) -> tuple[A, ...]:
@@ -156,8 +172,9 @@ def broadcast_arrays(*arrays: A) -> tuple[A, ...]:
     >>> [x.shape for x in ta.broadcast_arrays(ta.zeros((2, 1)), ta.zeros(3))]
     [(2, 3), (2, 3)]
     """
-    shapes = [_checked(x, "broadcast_arrays").shape for x in arrays]
-    shape = broadcast_shapes(*shapes, function="broadcast_arrays")
+    for x in arrays:
+        check_array("broadcast_arrays", x)
+    shape = broadcast_shapes(*[x.shape for x in arrays], function="broadcast_arrays")
     return tuple(broadcast_to(x, shape) for x in arrays)
 
 
@@ -170,8 +187,9 @@ def expand(x: A, /, *shape: Any) -> A:
     >>> ta.expand(ta.zeros((2, 1)), -1, 4).shape
     (2, 4)
     """
+    check_array("expand", x)
     given = as_ints(shape[0] if len(shape) == 1 else shape, "expand", "shape", "sizes")
-    old = _checked(x, "expand").shape
+    old = x.shape
     new = len(given) - len(old)
     if new < 0 or any(size == -1 for size in given[:new]):
         raise ShapeError(
@@ -181,7 +199,7 @@ def expand(x: A, /, *shape: Any) -> A:
 
 
 def flip(x: A, /, *, axis: Axes | None = None) -> A:
-    """Return the view with the order along axes reversed; along all of them where `axis` is None.
+    """Return the view with the order along axes reversed; along all of them if `axis` is None.
 
     Examples
     --------
@@ -189,7 +207,8 @@ def flip(x: A, /, *, axis: Axes | None = None) -> A:
     >>> ta.flip(ta.arange(3)).tolist()
     [2, 1, 0]
     """
-    layout, shift = _checked(x, "flip")._signature.layout.flip(axis)
+    check_array("flip", x)
+    layout, shift = x._signature.layout.flip(axis)
     return x._view(layout, shift)
 
 
@@ -199,7 +218,7 @@ def unstack(x: A, /, *, axis: int = 0) -> tuple[A, ...]:
     Raises
     ------
     ShapeError
-        If there is no such axis; a 0-d array has none.
+        If `x` has no such axis; a 0-d array has none.
 
     Examples
     --------
@@ -207,13 +226,14 @@ def unstack(x: A, /, *, axis: int = 0) -> tuple[A, ...]:
     >>> [column.tolist() for column in ta.unstack(ta.asarray([[1, 2], [3, 4]]), axis=1)]
     [[1, 3], [2, 4]]
     """
-    place = normalize_axis(axis, _checked(x, "unstack").ndim, "unstack")
+    check_array("unstack", x)
+    place = normalize_axis(axis, x.ndim, "unstack")
     before = (slice(None),) * place
-    return tuple([x[(*before, position)] for position in range(x.shape[place])])
+    return tuple([get(x, (*before, position)) for position in range(x.shape[place])])
 
 
 def diagonal(x: A, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A:
-    """Return the view of a diagonal of two axes, its axis last.
+    """Return the view of a diagonal of two axes; it becomes the last axis.
 
     Examples
     --------
@@ -221,7 +241,8 @@ def diagonal(x: A, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A:
     >>> ta.diagonal(ta.reshape(ta.arange(9), (3, 3)), offset=1).tolist()
     [1, 5]
     """
-    layout, shift = _checked(x, "diagonal")._signature.layout.diagonal(offset, axis1, axis2)
+    check_array("diagonal", x)
+    layout, shift = x._signature.layout.diagonal(offset, axis1, axis2)
     return x._view(layout, shift)
 
 
@@ -234,7 +255,8 @@ def sliding_window_view(x: A, /, window_shape: Any, axis: Axes | None = None) ->
     >>> ta.sliding_window_view(ta.arange(4), 2).tolist()
     [[0, 1], [1, 2], [2, 3]]
     """
-    return _checked(x, "sliding_window_view")._view(x._signature.layout.sliding_window(window_shape, axis))
+    check_array("sliding_window_view", x)
+    return x._view(x._signature.layout.sliding_window(window_shape, axis))
 
 
 def as_strided(x: A, /, shape: Any, strides: Axes, offset: int = 0) -> A:
@@ -247,7 +269,7 @@ def as_strided(x: A, /, shape: Any, strides: Axes, offset: int = 0) -> A:
     strides : tuple of int
         In elements.
     offset : int
-        Where the first element lies, in elements from the first element of `x`.
+        The position of the first element, in elements from the first element of `x`.
 
     Raises
     ------
@@ -260,7 +282,8 @@ def as_strided(x: A, /, shape: Any, strides: Axes, offset: int = 0) -> A:
     >>> ta.as_strided(ta.arange(5), (3, 3), (1, 1)).tolist()
     [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
     """
-    itemsize = _checked(x, "as_strided").itemsize
+    check_array("as_strided", x)
+    itemsize = x.itemsize
     low = -(x._offset // itemsize)
     high = (x._buffer.nbytes - x._offset) // itemsize - 1
     start = as_int(offset, "as_strided", "offset")
@@ -270,14 +293,14 @@ def as_strided(x: A, /, shape: Any, strides: Axes, offset: int = 0) -> A:
 def view(x: A, dtype: Any) -> A:
     """Return the same bytes read as another dtype.
 
-    Where the itemsize changes, the last axis shrinks or grows with it and must be dense.
+    If the itemsize changes, the last axis shrinks or grows with it and must be dense.
 
     Raises
     ------
     LayoutError
         If the last axis is not dense, or the memory is not aligned for the dtype.
     ShapeError
-        If the bytes of the last axis are no multiple of the itemsize.
+        If the bytes of the last axis are not a multiple of the itemsize.
 
     Examples
     --------
@@ -285,8 +308,9 @@ def view(x: A, dtype: Any) -> A:
     >>> ta.view(ta.asarray([1.0, -2.0]), "uint16").tolist()
     [0, 16256, 0, 49152]
     """
+    check_array("view", x)
     new = dtypes.as_dtype(dtype, "view")
-    old, layout = _checked(x, "view").dtype, x._signature.layout
+    old, layout = x.dtype, x._signature.layout
     if layout.size:
         check_alignment(x._address, new.itemsize, "view")
     if new.itemsize == old.itemsize:
@@ -304,11 +328,11 @@ def _resized(layout: Layout, old: int, new: int, what: str) -> Layout:
     """The layout of the same bytes in elements of another size, the last axis being dense."""
     width = layout.shape[-1] * old
     if width % new:
-        raise ShapeError(f"{what}: {width} bytes along the last axis are no multiple of {new}; slice the axis first")
+        raise ShapeError(f"{what}: {width} bytes along the last axis are not a multiple of {new}; slice the axis first")
     shape = (*layout.shape[:-1], width // new)
     if not layout.size:
         return Layout.of(shape)
     outer = [stride * old for stride in layout.strides[:-1]]
     if any(stride % new and size > 1 for stride, size in zip(outer, layout.shape)):
-        raise LayoutError(f"{what}: the row pitch is no multiple of {new} bytes; write x.copy() first")
+        raise LayoutError(f"{what}: the row pitch is not a multiple of {new} bytes; write x.copy() first")
     return Layout(shape, (*(stride // new for stride in outer), 1))

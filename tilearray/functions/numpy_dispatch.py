@@ -1,8 +1,8 @@
-"""NumPy's functions of tilearray's arrays: ``np.add(x, y)`` and ``np.concatenate([x, y])`` give Arrays, or an error.
+"""NumPy's functions on tilearray's arrays: ``np.add(x, y)`` and ``np.concatenate([x, y])`` return Arrays, or raise.
 
-A ufunc runs the op of its name. Every other function of NumPy that dispatches (NEP 18) is looked up in a table that
-says which function here takes which of its parameters. What is in neither is an OperandError that says what to write:
-NumPy would otherwise convert the arrays, and silently return its own.
+A ufunc runs the op of its name. Every other function of NumPy that dispatches (NEP 18) is looked up in a table of the
+parameters that a function of tilearray takes. A function in neither is an OperandError that says what to write.
+Otherwise NumPy would convert the arrays, and silently return its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tilearray.ops import BY_UFUNC
 
 
 def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``np.sin(x)``: run the op of the same name, so that the result is an Array."""
+    """Run the op of the same name for ``np.sin(x)``, so that the result is an Array."""
     if ufunc is np.divmod and method == "__call__" and not kwargs:
         return from_ufunc(np.floor_divide, method, inputs, {}), from_ufunc(np.remainder, method, inputs, {})
     if ufunc in (np.matmul, np.vecdot) and method == "__call__":
@@ -33,7 +33,7 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     op = BY_UFUNC.get(ufunc.__name__)
     if method != "__call__" or op is None:
         raise _unknown(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
-    # NumPy's scalars compare through 0-d arrays, and those mean the same.
+    # NumPy's scalars compare through 0-d arrays, which have the same meaning.
     inputs = tuple([x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs])
     for operand in inputs:
         if isinstance(operand, np.ndarray):
@@ -152,19 +152,19 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     "where": _where,
 }
 
-# Arguments that say how NumPy is to work, not what it returns; and others, with the values that mean nothing special.
+# Arguments that do not change the result; and arguments whose usual values do not change it.
 _HINTS = {"assume_unique", "casting", "kind", "optimize", "subok"}
 _USUAL = {"mode": ("raise",), "order": ("K", "C"), "sparse": (False,), "copy": (True, None)}
 _NOTHING = (None, getattr(np, "_NoValue", None))
 
 
 def from_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """``np.concatenate([x, y])``: run our function of that name, so that the result is an Array.
+    """Run our function of the same name for ``np.concatenate([x, y])``, so that the result is an Array.
 
     Raises
     ------
     OperandError
-        If there is none, or it does not take an argument.
+        If there is no such function, or it does not take an argument.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def from_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: M
 
 @functools.cache
 def _names() -> dict[Callable[..., Any], str]:
-    """NumPy's functions that there are in this version of it; some have two names."""
+    """The functions of the installed NumPy; some have two names."""
     return {getattr(np, name): name for name in (*_PARAMETERS, *_DIRECT) if hasattr(np, name)}
 
 
@@ -198,7 +198,7 @@ def _ours(name: str) -> Callable[..., Any]:
 
 
 def _bound(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of our function, by position and by name; those that say nothing are left out."""
+    """The arguments of our function, by position and by name; arguments without effect are left out."""
     before, _, after = _PARAMETERS[name].rpartition("/")
     arrays = before.split()
     if after.startswith("*"):

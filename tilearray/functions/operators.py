@@ -1,9 +1,9 @@
 """The methods behind Python's operators, made from rows of the op table.
 
-The method of an operator *is* the plan-cache hit: one dictionary lookup an operand, and the call of the plan, which
-does the rest. A Python number is looked up by its class. What is not found goes the whole way through
-`tilearray.ops.op`. An operand of an unknown type gets ``NotImplemented``, so that its own reflected operator has
-its turn; an array of a library that we know is an error that says what to write.
+The method of an operator *is* the hit of the plan cache: one dictionary lookup for each operand, and the call of the
+plan. A Python number is looked up by its class. On a miss `tilearray.ops.execute` makes the plan. An operand of an
+unknown type gives ``NotImplemented``, so that Python tries the operand's reflected operator; an array of a known
+library is an error that says what to write.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def reflected_operator_of(op: Op) -> Callable[[Any, Any], Any]:
 
 
 def in_place_operator_of(op: Op) -> Callable[[Any, Any], Any]:
-    """Return the method of an in-place operator: the result is written where `self` lies, its dtype unchanged."""
+    """Return the method of an in-place operator: the result is written to `self`, whose dtype does not change."""
     state_in_force, into = STATE.get, op.into
 
     def method(self: Any, other: Any, /) -> Any:
@@ -137,7 +137,7 @@ def takes(op: Op, other: object) -> bool:
 
 
 def _refuse_known(name: str, symbol: str, other: object) -> None:
-    """Raise OperandError for a sequence, or an array of a library that we know."""
+    """Raise OperandError for a sequence, or an array of a known library."""
     if issubclass(type(other), (list, tuple)) or type(other).__module__.partition(".")[0] in _KNOWN_ELSEWHERE:
         raise OperandError(
             f"{name}: the operands of {symbol!r} are a tilearray Array and {type_name(other)}; "

@@ -1,7 +1,7 @@
 """Arrays as text, in NumPy's layout and under ``np.printoptions``, with dtype and device.
 
-Only what is shown is fetched from the device: where NumPy would summarise an axis by ``...``, the two ends of it and
-one element between them are fetched, which NumPy then summarises to the same text.
+Only the elements that are shown are fetched from the device: if NumPy would summarise an axis by ``...``, its two ends
+and one element between them are fetched, and NumPy summarises those to the same text.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 
 from tilearray.engine.signature import ArrayBase
 from tilearray.functions.conversion import to_numpy
+from tilearray.functions.indexing.views import get
 
 
 def array_repr(x: ArrayBase) -> str:
@@ -54,18 +55,18 @@ def _text(x: ArrayBase, separator: str, prefix: str) -> str:
 
 
 def _ends(x: ArrayBase, axis: int, edge: int) -> np.ndarray:
-    """Return `x` with the inside of every long axis from `axis` on reduced to one element."""
+    """Return `x` with the inside of every long axis reduced to one element, from `axis` on."""
     if axis == x.ndim:
         return to_numpy(x)
     size, before = x.shape[axis], (slice(None),) * axis
     if size <= 2 * edge:
         return _ends(x, axis + 1, edge)
-    cuts = (slice(0, edge + 1), slice(size - max(edge, 1), size))  # NumPy shows the last one in any case
-    return np.concatenate([_ends(x[(*before, cut)], axis + 1, edge) for cut in cuts], axis=axis)
+    cuts = (slice(0, edge + 1), slice(size - max(edge, 1), size))  # NumPy always shows the last one
+    return np.concatenate([_ends(get(x, (*before, cut)), axis + 1, edge) for cut in cuts], axis=axis)
 
 
 def _formatter(shown: np.ndarray) -> dict[str, object] | None:
-    """NumPy does not align the elements of ml_dtypes' floats; all to one width, they are."""
+    """NumPy does not align the elements of ml_dtypes' floats; this gives them one width."""
     if shown.dtype.kind in "biufc":
         return None
     width = max(len(str(value)) for value in shown.reshape(-1))

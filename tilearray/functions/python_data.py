@@ -1,8 +1,8 @@
-"""Python data: numbers, and nested lists of them, to one ndarray whose every element was rounded once.
+"""Python data: a number, or nested lists of numbers, becomes one ndarray; every element is rounded once.
 
-Lists of nothing but Python numbers take the default dtype of their highest kind, or the wider one that their extremes
-ask for. An element with a dtype (an array of any library, a NumPy scalar) makes all of them promote as operands do: by
-the semantics in force, Python numbers weakly. NumPy is not asked, for it reads ``[1, 2**63]`` as floats and
+Lists of Python numbers take the default dtype of their highest kind, or the wider dtype that their extremes need. If an
+element has a dtype (an array of any library, a NumPy scalar), all elements promote as operands do: by the active
+semantics, Python numbers weakly. NumPy does not decide, because it reads ``[1, 2**63]`` as floats and
 ``[int32, float32]`` as float64.
 """
 
@@ -41,18 +41,18 @@ def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
     ----------
     obj : number, list, tuple or range
     dtype : numpy.dtype, optional
-        One of tilearray's. An integer that it does not hold is an error; a float is cut to an integer, as by `astype`.
+        A dtype of tilearray. An integer that it does not hold is an error; a float is truncated to an integer.
     function : str
-        The function that was called, for error messages.
+        The name of the public function, for error messages.
 
     Raises
     ------
     ShapeError
         If nested sequences differ in length.
     OperandError
-        If something in them is no number.
+        If an element is not a number.
     ScalarOverflowError, PromotionError
-        If no dtype holds the integers, or the elements have no common one.
+        If no dtype holds the integers, or the elements have no common dtype.
 
     Examples
     --------
@@ -94,13 +94,13 @@ def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
     return semantics.result_type([found], function)
 
 
-# ------------------------------------------------------------------ what is in there
+# ------------------------------------------------------------------ elements
 
 
 def _collect(obj: Any, kinds: Kinds, function: str, depth: int) -> None:
     """Add the Python types of the numbers in `obj` to `kinds`, and the dtypes of everything else."""
     if depth > _DEPTH:
-        raise ShapeError(f"{function}: expected lists nested up to {_DEPTH} times, got deeper ones; flatten them")
+        raise ShapeError(f"{function}: expected lists nested up to {_DEPTH} times, got deeper lists; flatten them")
     if not _is_sequence(obj):
         is_number = classify(obj) is not None
         kinds.add(next(kind for kind in _CARRIERS if isinstance(obj, kind)) if is_number else _dtype(obj, function))
@@ -140,7 +140,7 @@ def _dtype(element: Any, function: str) -> np.dtype:
 
 
 def _host(element: Any, function: str) -> np.ndarray:
-    """The ndarray of an element that is no Python number."""
+    """The ndarray of an element that is not a Python number."""
     if isinstance(element, ArrayBase):
         return as_ndarray(element, None, None)  # type: ignore[arg-type]
     host = None if isinstance(element, bytes) else from_host_object(element, copy=None, function=function)
@@ -189,7 +189,7 @@ def _numbers(obj: Any, kinds: Kinds, dtype: np.dtype | None, function: str) -> n
 
 
 def _one_by_one(numbers: np.ndarray, dtype: np.dtype, function: str) -> np.ndarray:
-    """The ndarray of an array of Python numbers that no one dtype holds exactly."""
+    """The ndarray of Python numbers that no single dtype holds exactly."""
     done = [
         _converted(np.array(number), dtype, function)
         if isinstance(number, (float, complex))
@@ -200,7 +200,7 @@ def _one_by_one(numbers: np.ndarray, dtype: np.dtype, function: str) -> np.ndarr
 
 
 def _default(found: np.ndarray, top: type, function: str) -> np.dtype:
-    """The dtype that Python numbers take where none is asked for."""
+    """The dtype of Python numbers if none is given."""
     if found.size == 0 or top is bool:
         return number_dtype(top(), top(), function)
     if top is int:

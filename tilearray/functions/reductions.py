@@ -1,12 +1,11 @@
-"""Reductions: sums, products, means, extremes and tests of whole axes, on the host through NumPy.
+"""Reductions: sums, products, means, extremes and tests of whole axes.
 
-Each function says which values go in, which NumPy reduction runs, and which dtype comes out; what the functions share
-stands at the end. Floats are accumulated in float64 and rounded once, so a bfloat16 sum loses nothing on its way.
+Each function checks its axes and dtypes, asks the backend for its reductions, and wraps the result. Floats are
+accumulated in float64 and rounded once, so the sum of bfloat16 numbers loses nothing on its way.
 """
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,34 +14,36 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.context import STATE
-from tilearray.engine.signature import A, ArrayBase
-from tilearray.errors import OperandError, ShapeError, type_name
-from tilearray.functions.on_host import ANY, INDEX, REAL, accumulator, array_of, check_kind, on_host, truth, values
+from tilearray.engine.signature import A, ArrayBase, check_array
+from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
+from tilearray.functions.arguments import check_kind, reductions_of, result
+from tilearray.functions.conversion import to_numpy
 from tilearray.geometry.shapes import normalize_axes
 from tilearray.ops.promotion_methods import REAL_PART
+from tilearray.ops.row import ANY, REAL
 
 Axis = int | Sequence[int] | None
 
 
 def sum(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> A:
-    """Return the sum of elements; 0 where there are none.
+    """Return the sum of elements; the sum of no elements is 0.
 
     Parameters
     ----------
     x : Array
-        Of any kind, on the host.
+        Of any kind but the storage dtypes, on the host.
     axis : int or tuple of int, optional
-        Along which axes; None takes all.
+        The axes to reduce; None reduces all.
     dtype : dtype or name, optional
-        Of the result; `x` is cast to it first. None keeps the dtype of `x`, but bool and integers narrower than the
-        default integer become the default integer, unsigned ones the unsigned integer of its width.
+        The dtype of the result; `x` is cast to it first. None keeps the dtype of `x`, except that bool and integers
+        narrower than the default integer become the default integer, unsigned ones the unsigned integer of its width.
     keepdims : bool
-        Whether the axes stay, with size 1.
+        Whether the result keeps the axes, with size 1.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or it comes twice.
+        If `x` has no such axis, or an axis occurs twice.
     DeviceError
         If `x` is on a GPU.
 
@@ -52,11 +53,14 @@ def sum(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     >>> ta.sum(ta.asarray([[1, 2], [3, 4]], dtype="uint8"), axis=0)
     Array([4, 6], dtype=uint64, device='cpu')
     """
-    return _folded("sum", np.add, x, axis, dtype, keepdims)
+    axes, reductions = _reduced("sum", x, axis), reductions_of("sum", x)
+    return result(reductions.sum(to_numpy(x), axes, sum_dtype("sum", x, dtype), bool(keepdims)), x)
 
 
 def prod(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> A:
-    """Return the product of elements; 1 where there are none. Parameters, dtypes and errors are those of `sum`.
+    """Return the product of elements; the product of no elements is 1.
+
+    Parameters, dtypes and errors are those of `sum`.
 
     Examples
     --------
@@ -64,25 +68,26 @@ def prod(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = Fals
     >>> ta.prod(ta.asarray([2.5, 2.0]))
     Array(5., dtype=float32, device='cpu')
     """
-    return _folded("prod", np.multiply, x, axis, dtype, keepdims)
+    axes, reductions = _reduced("prod", x, axis), reductions_of("prod", x)
+    return result(reductions.prod(to_numpy(x), axes, sum_dtype("prod", x, dtype), bool(keepdims)), x)
 
 
 def max(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
-    """Return the largest element; NaN where there is one.
+    """Return the largest element; NaN if there is a NaN.
 
     Parameters
     ----------
     x : Array
         Of a real dtype or bool, on the host.
     axis : int or tuple of int, optional
-        Along which axes; None takes all.
+        The axes to reduce; None reduces all.
     keepdims : bool
-        Whether the axes stay, with size 1.
+        Whether the result keeps the axes, with size 1.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or there are no elements to choose from.
+        If `x` has no such axis, or there are no elements to choose from.
     DTypeError
         If `x` is complex.
     DeviceError
@@ -94,11 +99,12 @@ def max(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.max(ta.asarray([[1, 5], [3, 4]]), axis=1)
     Array([5, 4], dtype=int64, device='cpu')
     """
-    return _extreme("max", np.maximum, x, axis, keepdims)
+    axes = _nonempty("max", x, axis)
+    return result(reductions_of("max", x).max(to_numpy(x), axes, bool(keepdims)), x)
 
 
 def min(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
-    """Return the smallest element; NaN where there is one. Parameters and errors are those of `max`.
+    """Return the smallest element; NaN if there is a NaN. Parameters and errors are those of `max`.
 
     Examples
     --------
@@ -106,25 +112,26 @@ def min(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.min(ta.asarray([[1, 5], [3, 4]]), axis=1, keepdims=True).tolist()
     [[1], [3]]
     """
-    return _extreme("min", np.minimum, x, axis, keepdims)
+    axes = _nonempty("min", x, axis)
+    return result(reductions_of("min", x).min(to_numpy(x), axes, bool(keepdims)), x)
 
 
 def mean(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
-    """Return the arithmetic mean; NaN of no elements.
+    """Return the arithmetic mean; the mean of no elements is NaN.
 
     Parameters
     ----------
     x : Array
-        Of any kind, on the host. Bool and integers give the float that their true division gives.
+        Of any kind, on the host. Bool and integers give the float of their true division.
     axis : int or tuple of int, optional
-        Along which axes; None takes all.
+        The axes to reduce; None reduces all.
     keepdims : bool
-        Whether the axes stay, with size 1.
+        Whether the result keeps the axes, with size 1.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or it comes twice.
+        If `x` has no such axis, or an axis occurs twice.
     DeviceError
         If `x` is on a GPU.
 
@@ -134,9 +141,9 @@ def mean(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.mean(ta.asarray([1, 2, 4, 8]))
     Array(3.75, dtype=float32, device='cpu')
     """
-    axes = _reduced(x, axis, "mean")
+    axes = _reduced("mean", x, axis)
     check_kind("mean", x.dtype, ANY)
-    return array_of(_mean(values(x), axes, keepdims), _float_of(x.dtype), x)
+    return result(reductions_of("mean", x).mean(to_numpy(x), axes, _float_of(x.dtype), bool(keepdims)), x)
 
 
 def var(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> A:
@@ -145,22 +152,22 @@ def var(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool =
     Parameters
     ----------
     x : Array
-        Of any kind, on the host. Bool and integers give the float that their true division gives, complex numbers the
-        float of their parts.
+        Of any kind, on the host. Bool and integers give the float of their true division, complex numbers the float of
+        their parts.
     axis : int or tuple of int, optional
-        Along which axes; None takes all.
+        The axes to reduce; None reduces all.
     correction : int or float
-        What is subtracted from the number of elements in the divisor: 0 for a population, 1 for a sample (Bessel).
-        NaN comes out where nothing is left.
+        The divisor is the number of elements less this: 0 for a population, 1 for a sample (Bessel). If nothing is
+        left, the result is NaN.
     keepdims : bool
-        Whether the axes stay, with size 1.
+        Whether the result keeps the axes, with size 1.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or it comes twice.
+        If `x` has no such axis, or an axis occurs twice.
     OperandError
-        If `correction` is no real number.
+        If `correction` is not a real number.
     DeviceError
         If `x` is on a GPU.
 
@@ -170,12 +177,12 @@ def var(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool =
     >>> ta.var(ta.asarray([1.0, 2.0, 3.0]), correction=1)
     Array(1., dtype=float32, device='cpu')
     """
-    spread, dtype = _variance("var", x, axis, correction, keepdims)
-    return array_of(spread, dtype, x)
+    axes, dtype = _spread("var", x, axis, correction)
+    return result(reductions_of("var", x).var(to_numpy(x), axes, correction, dtype, bool(keepdims)), x)
 
 
 def std(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> A:
-    """Return the standard deviation: the root of `var`, with its parameters and errors.
+    """Return the standard deviation, the square root of `var`. Parameters and errors are those of `var`.
 
     Examples
     --------
@@ -183,26 +190,26 @@ def std(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool =
     >>> ta.std(ta.asarray([[1.0, 5.0], [2.0, 2.0]]), axis=1).tolist()
     [2.0, 0.0]
     """
-    spread, dtype = _variance("std", x, axis, correction, keepdims)
-    return array_of(np.sqrt(spread), dtype, x)
+    axes, dtype = _spread("std", x, axis, correction)
+    return result(reductions_of("std", x).std(to_numpy(x), axes, correction, dtype, bool(keepdims)), x)
 
 
 def all(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
-    """Return whether all elements are other than 0; true of no elements. NaN is other than 0.
+    """Return whether all elements are other than 0, which is true of no elements. NaN is other than 0.
 
     Parameters
     ----------
     x : Array
         Of any dtype, on the host.
     axis : int or tuple of int, optional
-        Along which axes; None takes all.
+        The axes to reduce; None reduces all.
     keepdims : bool
-        Whether the axes stay, with size 1.
+        Whether the result keeps the axes, with size 1.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or it comes twice.
+        If `x` has no such axis, or an axis occurs twice.
     DeviceError
         If `x` is on a GPU.
 
@@ -212,12 +219,14 @@ def all(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.all(ta.asarray([[1, 0], [2, 3]]), axis=1)
     Array([False,  True], dtype=bool, device='cpu')
     """
-    axes = _reduced(x, axis, "all")
-    return array_of(np.logical_and.reduce(truth(x), axis=axes, keepdims=keepdims), dtypes.bool_, x)
+    axes = _reduced("all", x, axis)
+    return result(reductions_of("all", x).all(to_numpy(x), axes, bool(keepdims)), x)
 
 
 def any(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
-    """Return whether any element is other than 0; false of no elements. Parameters and errors are those of `all`.
+    """Return whether any element is other than 0, which is false of no elements.
+
+    Parameters and errors are those of `all`.
 
     Examples
     --------
@@ -225,8 +234,8 @@ def any(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> bool(ta.any(ta.asarray([0.0, float("nan")])))
     True
     """
-    axes = _reduced(x, axis, "any")
-    return array_of(np.logical_or.reduce(truth(x), axis=axes, keepdims=keepdims), dtypes.bool_, x)
+    axes = _reduced("any", x, axis)
+    return result(reductions_of("any", x).any(to_numpy(x), axes, bool(keepdims)), x)
 
 
 def count_nonzero(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
@@ -238,17 +247,17 @@ def count_nonzero(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.count_nonzero(ta.asarray([[1, 0], [2, 3]]), axis=0).tolist()
     [2, 1]
     """
-    axes = _reduced(x, axis, "count_nonzero")
-    return array_of(np.add.reduce(truth(x), axis=axes, dtype=INDEX, keepdims=keepdims), INDEX, x)
+    axes = _reduced("count_nonzero", x, axis)
+    return result(reductions_of("count_nonzero", x).count_nonzero(to_numpy(x), axes, bool(keepdims)), x)
 
 
-# --- what they share -----------------------------------------------------------------------------------------------
+# --- shared parts ----------------------------------------------------------------------------------------------------
 
 
-def _reduced(x: Any, axis: Any, function: str) -> tuple[int, ...]:
-    """The axes that a reduction of `x` takes away."""
-    ndim = on_host(function, x).ndim
-    return tuple(range(ndim)) if axis is None else normalize_axes(axis, ndim, function)
+def _reduced(function: str, x: ArrayBase, axis: Any) -> tuple[int, ...]:
+    """The axes that a reduction of `x` removes."""
+    check_array(function, x)
+    return tuple(range(x.ndim)) if axis is None else normalize_axes(axis, x.ndim, function)
 
 
 def sum_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
@@ -257,6 +266,11 @@ def sum_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
     check_kind(function, x.dtype, ANY)
     check_kind(function, chosen, ANY)
     row, default = dtypes.info(chosen), STATE.get().semantics.defaults["int"]
+    if dtypes.info(x.dtype).kind == "complex" and row.kind not in ("complex", "bool"):
+        raise DTypeError(
+            f"{function}: {x.dtype.name} does not become {row.name}: the imaginary part would be lost; "
+            f"write ta.{function}(x.real, dtype={row.name!r})"
+        )
     if dtype is not None or row.kind in ("float", "complex"):
         return chosen
     if row.kind == "bool":
@@ -266,60 +280,29 @@ def sum_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
     return default if row.kind == "int" else np.dtype(f"u{default.itemsize}")
 
 
-def _folded(function: str, ufunc: np.ufunc, x: A, axis: Any, dtype: Any, keepdims: bool) -> A:
-    """A sum or product in the accumulator of its dtype."""
-    axes = _reduced(x, axis, function)
-    result = sum_dtype(function, x, dtype)
-    with np.errstate(all="ignore"):
-        folded = ufunc.reduce(values(x, result), axis=axes, dtype=accumulator(result), keepdims=keepdims)
-    return array_of(folded, result, x)
-
-
-def _extreme(function: str, ufunc: np.ufunc, x: A, axis: Any, keepdims: bool) -> A:
-    axes = _reduced(x, axis, function)
+def _nonempty(function: str, x: ArrayBase, axis: Any) -> tuple[int, ...]:
+    """The axes that an extreme of `x` removes; they have elements."""
+    axes = _reduced(function, x, axis)
     check_kind(function, x.dtype, REAL)
-    if not _count(x.shape, axes):
+    if not math.prod([x.shape[place] for place in axes]):
         raise ShapeError(
             f"{function}: expected at least one element to choose from, got shape {x.shape}; "
-            f"write ta.{function}(x) only where x.size > 0"
+            f"write ta.{function}(x) only if x.size > 0"
         )
-    with np.errstate(all="ignore"):
-        return array_of(ufunc.reduce(values(x), axis=axes, keepdims=keepdims), x.dtype, x)
-
-
-def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """How many elements make one element of the result."""
-    return math.prod([shape[axis] for axis in axes])
+    return axes
 
 
 def _float_of(dtype: np.dtype) -> np.dtype:
     return dtype if dtypes.info(dtype).kind in ("float", "complex") else STATE.get().semantics.true_division
 
 
-def _mean(host: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
-    """The mean in float64 or complex128; the parts of complex numbers apart, so that a NaN stays in its own."""
-    dtype = np.complex128 if host.dtype.kind == "c" else np.float64
-    with np.errstate(all="ignore"):
-        total = np.asarray(np.add.reduce(host, axis=axes, dtype=dtype, keepdims=keepdims), order="C")
-        parts = total.view(np.float64) if total.ndim else total.reshape(1).view(np.float64)
-        parts /= _count(host.shape, axes)
-    return total
-
-
-def _variance(function: str, x: ArrayBase, axis: Any, correction: Any, keepdims: bool) -> tuple[np.ndarray, np.dtype]:
-    """The variance in float64, and the dtype to round it to."""
-    axes = _reduced(x, axis, function)
+def _spread(function: str, x: ArrayBase, axis: Any, correction: Any) -> tuple[tuple[int, ...], np.dtype]:
+    """The axes of a variance, and its dtype."""
+    axes = _reduced(function, x, axis)
     check_kind(function, x.dtype, ANY)
     if not isinstance(correction, (int, float)):
         raise OperandError(
             f"{function}: expected correction as a real number, got {type_name(correction)}; write float(correction)"
         )
-    host = values(x)
-    result = _float_of(x.dtype)
-    with np.errstate(all="ignore"):
-        distance: Any = host - _mean(host, axes, keepdims=True)
-        squares = distance.real**2 + distance.imag**2 if host.dtype.kind == "c" else distance * distance
-        total = np.add.reduce(squares, axis=axes, keepdims=keepdims)
-        divisor = builtins.max(_count(host.shape, axes) - correction, 0)
-        spread = np.asarray(total / divisor if divisor else total * math.nan)
-    return spread, REAL_PART.get(result, result)
+    dtype = _float_of(x.dtype)
+    return axes, REAL_PART.get(dtype, dtype)

@@ -1,7 +1,7 @@
-"""Searching and sorting: where elements are, and their order, on the host through NumPy.
+"""Searching and sorting: where elements are, and their order.
 
-The order is NumPy's: ascending, with NaN behind everything else; descending is the same order the other way round, so
-NaN comes first there. Sorting is always stable, `stable=False` included.
+The order is NumPy's: ascending, with NaN after all numbers. Descending is the same order reversed, so NaN comes first.
+Sorting is always stable, also with ``stable=False``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.engine.signature import A, ArrayBase
-from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError, type_name
-from tilearray.functions.on_host import INDEX, REAL, array_of, check_kind, common_dtype, on_host, truth, values
+from tilearray.engine.signature import A, ArrayBase, check_array
+from tilearray.errors import DTypeError, IndexingError, ShapeError
+from tilearray.functions.arguments import check_kind, common_dtype, result, sorting_of
+from tilearray.functions.conversion import single, to_numpy
+from tilearray.functions.reductions import max, min
 from tilearray.geometry.shapes import normalize_axis
 from tilearray.ops.numbers import class_of, host_number
+from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
 
 
@@ -26,14 +29,14 @@ def argmax(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
     x : Array
         Of a real dtype or bool, on the host.
     axis : int, optional
-        Along which axis; None counts through all elements in C order.
+        The axis to search; None counts through all elements in C order.
     keepdims : bool
-        Whether the axis, or all of them, stays with size 1.
+        Whether the result keeps the axis, or all axes, with size 1.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or there are no elements to choose from.
+        If `x` has no such axis, or there are no elements to choose from.
     DTypeError
         If `x` is complex.
     DeviceError
@@ -45,7 +48,8 @@ def argmax(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
     >>> ta.argmax(ta.asarray([[1, 5], [4, 3]]), axis=1)
     Array([1, 0], dtype=int64, device='cpu')
     """
-    return _position("argmax", np.argmax, x, axis, keepdims)
+    place = _searched_axis("argmax", x, axis)
+    return result(sorting_of("argmax", x).argmax(to_numpy(x), place, bool(keepdims)), x)
 
 
 def argmin(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
@@ -59,19 +63,21 @@ def argmin(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
     >>> ta.argmin(ta.asarray([[1, 5], [4, 0]])).item()
     3
     """
-    return _position("argmin", np.argmin, x, axis, keepdims)
+    place = _searched_axis("argmin", x, axis)
+    return result(sorting_of("argmin", x).argmin(to_numpy(x), place, bool(keepdims)), x)
 
 
-def _position(function: str, search: Any, x: A, axis: Any, keepdims: bool) -> A:
-    shape = on_host(function, x).shape
+def _searched_axis(function: str, x: ArrayBase, axis: Any) -> int | None:
+    """The axis to search, which has elements; None means all of them."""
+    check_array(function, x)
     check_kind(function, x.dtype, REAL)
-    place = None if axis is None else normalize_axis(axis, len(shape), function)
-    if not (x.size if place is None else shape[place]):
+    place = None if axis is None else normalize_axis(axis, x.ndim, function)
+    if not (x.size if place is None else x.shape[place]):
         raise ShapeError(
-            f"{function}: expected at least one element to choose from, got shape {shape}; "
-            f"write ta.{function}(x) only where x.size > 0"
+            f"{function}: expected at least one element to choose from, got shape {x.shape}; "
+            f"write ta.{function}(x) only if x.size > 0"
         )
-    return array_of(search(values(x), axis=place, keepdims=keepdims), INDEX, x)
+    return place
 
 
 def nonzero(x: A, /) -> tuple[A, ...]:
@@ -90,22 +96,23 @@ def nonzero(x: A, /) -> tuple[A, ...]:
     >>> [axis.tolist() for axis in ta.nonzero(ta.asarray([[0, 7], [8, 0]]))]
     [[0, 1], [1, 0]]
     """
-    if not on_host("nonzero", x).ndim:
+    sorting = sorting_of("nonzero", x)
+    if not x.ndim:
         raise ShapeError("nonzero: expected an array with axes, got a 0-d one; write ta.reshape(x, 1)")
-    return tuple([array_of(places, INDEX, x) for places in np.nonzero(truth(x))])
+    return tuple([result(places, x) for places in sorting.nonzero(to_numpy(x))])
 
 
 def searchsorted(x1: A, x2: Any, /, *, side: str = "left", sorter: A | None = None) -> A:
-    """Return where values would have to be inserted into a sorted array to keep it sorted.
+    """Return the indices at which to insert values into a sorted array so that it stays sorted.
 
     Parameters
     ----------
     x1 : Array
-        Of shape (M,) and a real dtype, on the host; in the order of `sort`, or with a `sorter` that brings it there.
+        Of shape (M,) and a real dtype, on the host; in the order of `sort`, or of any order with a `sorter`.
     x2 : Array or number
-        What to search for, compared in the common dtype.
+        The values to search for, compared in the common dtype.
     side : {"left", "right"}
-        Whether before or behind elements that are equal.
+        Whether to insert before or after equal elements.
     sorter : Array, optional
         Indices of shape (M,), as `argsort` returns them.
 
@@ -117,11 +124,11 @@ def searchsorted(x1: A, x2: Any, /, *, side: str = "left", sorter: A | None = No
     Raises
     ------
     ShapeError
-        If `x1` is not 1-d, `sorter` is not of its shape, or `side` is neither word.
+        If `x1` is not 1-d, `sorter` has another shape, or `side` is another word.
     IndexingError
         If an index of `sorter` is out of bounds.
     DTypeError
-        If a dtype is complex, or that of `sorter` no integer.
+        If a dtype is complex, or that of `sorter` is not an integer.
     DeviceError
         If an array is on a GPU.
 
@@ -131,40 +138,42 @@ def searchsorted(x1: A, x2: Any, /, *, side: str = "left", sorter: A | None = No
     >>> ta.searchsorted(ta.asarray([10, 20, 30]), ta.asarray([20, 35]))
     Array([1, 3], dtype=int64, device='cpu')
     """
-    if on_host("searchsorted", x1).ndim != 1:
+    sorting = sorting_of("searchsorted", x1)
+    if x1.ndim != 1:
         raise ShapeError(f"searchsorted: expected a 1-d array, got shape {x1.shape}; write ta.reshape(x1, -1)")
     if side not in ("left", "right"):
         raise ShapeError(f"searchsorted: expected side as 'left' or 'right', got {side!r}; write one of the two")
     if classify(x2) is None:
-        dtype = common_dtype("searchsorted", [x1.dtype, on_host("searchsorted", x2).dtype], REAL)
-        wanted = values(x2, dtype)
+        sorting_of("searchsorted", x2)
+        dtype = common_dtype("searchsorted", [x1.dtype, x2.dtype], REAL)
+        wanted = to_numpy(x2)
     else:
         dtype = common_dtype("searchsorted", [x1.dtype, class_of(x2)], REAL)
-        wanted = values(array_of(host_number(x2, dtype, "searchsorted"), dtype, x1))
-    row = values(x1, dtype)
-    row = row if sorter is None else row[_order(sorter, row.size)]
-    return array_of(np.searchsorted(row, wanted, side=side), INDEX, x1)  # type: ignore[call-overload]
+        wanted = host_number(x2, dtype, "searchsorted")
+    order = None if sorter is None else _order(sorter, x1.size)
+    return result(sorting.searchsorted(to_numpy(x1), wanted, dtype, side, order), x1)
 
 
-def _order(sorter: Any, size: int) -> np.ndarray:
+def _order(sorter: ArrayBase, size: int) -> np.ndarray:
     """The indices of a sorter, checked."""
-    if not isinstance(sorter, ArrayBase):
-        raise OperandError(
-            f"searchsorted: expected sorter as an Array, got {type_name(sorter)}; write sorter=ta.argsort(x1)"
-        )
-    order = values(on_host("searchsorted", sorter))
-    if order.dtype.kind not in "iu":
+    check_array("searchsorted", sorter, "sorter")
+    sorting_of("searchsorted", sorter)
+    if sorter.dtype.kind not in "iu":
         raise DTypeError(
-            f"searchsorted: expected integers in sorter, got {sorter._signature.dtype.name}; write ta.argsort(x1)"
+            f"searchsorted: expected integers in sorter, got {sorter.dtype.name}; write sorter=ta.argsort(x1)"
         )
-    if order.shape != (size,):
-        raise ShapeError(f"searchsorted: expected sorter of shape {(size,)}, got {order.shape}; write ta.argsort(x1)")
-    if size and not (int(order.min()) >= 0 and int(order.max()) < size):
-        raise IndexingError(
-            f"searchsorted: expected indices from 0 to {size - 1} in sorter, got {order.min()} to {order.max()}; "
-            f"write ta.argsort(x1)"
+    if sorter.shape != (size,):
+        raise ShapeError(
+            f"searchsorted: expected sorter of shape {(size,)}, got {sorter.shape}; write sorter=ta.argsort(x1)"
         )
-    return order
+    if size:
+        low, high = single(min(sorter), "searchsorted"), single(max(sorter), "searchsorted")
+        if not 0 <= low <= high < size:
+            raise IndexingError(
+                f"searchsorted: expected indices from 0 to {size - 1} in sorter, got {low} to {high}; "
+                f"write sorter=ta.argsort(x1)"
+            )
+    return to_numpy(sorter)
 
 
 def sort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> A:
@@ -175,16 +184,16 @@ def sort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool = Tr
     x : Array
         Of a real dtype or bool, on the host.
     axis : int
-        Along which axis.
+        The axis to sort along.
     descending : bool
-        Whether the largest comes first, and NaN before it; else NaN comes last.
+        Whether the largest element comes first, after NaN; else NaN comes last.
     stable : bool
-        Whether what is equal keeps its order; it does in any case.
+        Ignored: equal elements always keep their order.
 
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If `x` has no such axis.
     DTypeError
         If `x` is complex.
     DeviceError
@@ -198,11 +207,7 @@ def sort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool = Tr
     """
     del stable
     place = _sorted_axis("sort", x, axis)
-    host = values(x)
-    ordered = (
-        np.flip(np.sort(np.flip(host, place), place, "stable"), place) if descending else np.sort(host, place, "stable")
-    )
-    return array_of(ordered, x.dtype, x)
+    return result(sorting_of("sort", x).sort(to_numpy(x), place, bool(descending)), x)
 
 
 def argsort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> A:
@@ -216,14 +221,11 @@ def argsort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool =
     """
     del stable
     place = _sorted_axis("argsort", x, axis)
-    host = values(x)
-    if not descending:
-        return array_of(np.argsort(host, place, "stable"), INDEX, x)
-    backward = np.argsort(np.flip(host, place), place, "stable")
-    return array_of(host.shape[place] - 1 - np.flip(backward, place), INDEX, x)
+    return result(sorting_of("argsort", x).argsort(to_numpy(x), place, bool(descending)), x)
 
 
-def _sorted_axis(function: str, x: Any, axis: Any) -> int:
-    place = normalize_axis(axis, on_host(function, x).ndim, function)
+def _sorted_axis(function: str, x: ArrayBase, axis: Any) -> int:
+    check_array(function, x)
+    place = normalize_axis(axis, x.ndim, function)
     check_kind(function, x.dtype, REAL)
     return place

@@ -1,48 +1,52 @@
-"""Sets: the distinct elements of an array, and membership, on the host through NumPy.
+"""Sets: the distinct elements of an array, and membership.
 
-Elements are the same where `equal` says so: every NaN is distinct, and -0.0 is 0.0. Distinct elements come in
-ascending order, as `sort` has it.
+Elements are equal if `equal` says so: every NaN is distinct, and -0.0 equals 0.0. Distinct elements come in the
+ascending order of `sort`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, overload
 
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.engine.backend import Unique
+from tilearray.engine.signature import A, ArrayBase, check_array
 from tilearray.errors import OperandError, type_name
-from tilearray.functions.on_host import ANY, INDEX, array_of, check_kind, common_dtype, on_host, values
+from tilearray.functions.arguments import check_kind, common_dtype, result, sorting_of
+from tilearray.functions.conversion import to_numpy
+from tilearray.functions.reductions import any
 from tilearray.ops.arithmetic import bitwise_invert, equal
-from tilearray.promotion.scalars import classify
+from tilearray.ops.row import ANY
+from tilearray.promotion.scalars import Number, classify
 
 
-class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+class UniqueAll(NamedTuple, Generic[A]):
+    """The result of `unique_all`."""
 
-    values: ArrayBase
-    indices: ArrayBase
-    inverse_indices: ArrayBase
-    counts: ArrayBase
-
-
-class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
-
-    values: ArrayBase
-    counts: ArrayBase
+    values: A
+    indices: A
+    inverse_indices: A
+    counts: A
 
 
-class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+class UniqueCounts(NamedTuple, Generic[A]):
+    """The result of `unique_counts`."""
 
-    values: ArrayBase
-    inverse_indices: ArrayBase
+    values: A
+    counts: A
 
 
-def unique_all(x: ArrayBase, /) -> UniqueAll:
-    """Return the distinct elements and, about each, where it comes first, where it comes at all, and how often.
+class UniqueInverse(NamedTuple, Generic[A]):
+    """The result of `unique_inverse`."""
+
+    values: A
+    inverse_indices: A
+
+
+def unique_all(x: A, /) -> UniqueAll[A]:
+    """Return the distinct elements, and for each its first place, its places and its count.
 
     Parameters
     ----------
@@ -54,11 +58,11 @@ def unique_all(x: ArrayBase, /) -> UniqueAll:
     values : Array
         The distinct elements, 1-d, in the dtype of `x`.
     indices : Array
-        Where each comes first, int64.
+        The first place of each, int64.
     inverse_indices : Array
-        Which of `values` each element of `x` is: of the shape of `x`, int64.
+        For each element of `x` its index in `values`: of the shape of `x`, int64.
     counts : Array
-        How often each comes, int64.
+        How often each occurs, int64.
 
     Raises
     ------
@@ -72,11 +76,15 @@ def unique_all(x: ArrayBase, /) -> UniqueAll:
     >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
     ([3, 5], [1, 0], [1, 0, 1], [1, 2])
     """
-    return _unique("unique_all", x)
+    found = _unique("unique_all", x, indices=True, inverse=True, counts=True)
+    assert found.indices is not None
+    assert found.inverse is not None
+    assert found.counts is not None
+    return UniqueAll(*[result(part, x) for part in (found.values, found.indices, found.inverse, found.counts)])
 
 
-def unique_counts(x: ArrayBase, /) -> UniqueCounts:
-    """Return the distinct elements, and how often each comes. See `unique_all`.
+def unique_counts(x: A, /) -> UniqueCounts[A]:
+    """Return the distinct elements, and how often each occurs. See `unique_all`.
 
     Examples
     --------
@@ -84,12 +92,13 @@ def unique_counts(x: ArrayBase, /) -> UniqueCounts:
     >>> ta.unique_counts(ta.asarray([5, 3, 5])).counts.tolist()
     [1, 2]
     """
-    found = _unique("unique_counts", x)
-    return UniqueCounts(found.values, found.counts)
+    found = _unique("unique_counts", x, counts=True)
+    assert found.counts is not None
+    return UniqueCounts(result(found.values, x), result(found.counts, x))
 
 
-def unique_inverse(x: ArrayBase, /) -> UniqueInverse:
-    """Return the distinct elements, and which of them each element of `x` is. See `unique_all`.
+def unique_inverse(x: A, /) -> UniqueInverse[A]:
+    """Return the distinct elements, and for each element of `x` its index among them. See `unique_all`.
 
     Examples
     --------
@@ -97,8 +106,9 @@ def unique_inverse(x: ArrayBase, /) -> UniqueInverse:
     >>> ta.unique_inverse(ta.asarray([[5, 3], [5, 5]])).inverse_indices.tolist()
     [[1, 0], [1, 1]]
     """
-    found = _unique("unique_inverse", x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    found = _unique("unique_inverse", x, inverse=True)
+    assert found.inverse is not None
+    return UniqueInverse(result(found.values, x), result(found.inverse, x))
 
 
 def unique_values(x: A, /) -> A:
@@ -110,33 +120,29 @@ def unique_values(x: A, /) -> A:
     >>> ta.unique_values(ta.asarray([5, 3, 5]))
     Array([3, 5], dtype=int64, device='cpu')
     """
-    return _unique("unique_values", x).values
+    return result(_unique("unique_values", x).values, x)
 
 
-def _unique(function: str, x: Any) -> UniqueAll:
-    check_kind(function, on_host(function, x).dtype, ANY)
-    with np.errstate(all="ignore"):  # NumPy warns of NaN among complex numbers, sometimes
-        found, indices, inverse, counts = np.unique(
-            values(x).ravel(), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
-        )
-    return UniqueAll(
-        array_of(found, x.dtype, x),
-        array_of(indices, INDEX, x),
-        array_of(inverse.reshape(x.shape), INDEX, x),
-        array_of(counts, INDEX, x),
-    )
+def _unique(function: str, x: ArrayBase, indices: bool = False, inverse: bool = False, counts: bool = False) -> Unique:
+    sorting = sorting_of(function, x)
+    check_kind(function, x.dtype, ANY)
+    return sorting.unique(to_numpy(x), indices, inverse, counts)
 
 
-def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> ArrayBase:
+@overload
+def isin(x1: A, x2: A | Number, /, *, invert: bool = False) -> A: ...
+@overload
+def isin(x1: Number, x2: A, /, *, invert: bool = False) -> A: ...
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     """Return, for each element of `x1`, whether it is in `x2`.
 
     Parameters
     ----------
     x1, x2 : Array or number
-        At least one is an Array; on the host. Integers are compared exactly, whatever their dtypes, all else in the
-        common dtype. NaN is in nothing.
+        At least one is an Array; on the host. Integers of any dtypes are compared exactly, all else in the common
+        dtype. NaN is never found.
     invert : bool
-        Whether to return where it is not.
+        Whether to return the opposite.
 
     Returns
     -------
@@ -148,7 +154,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> ArrayBase:
     OperandError
         If neither is an Array.
     PromotionError
-        If the dtypes have no common one.
+        If the dtypes have no common dtype.
     DeviceError
         If an array is on a GPU.
 
@@ -164,24 +170,22 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> ArrayBase:
             f"write ta.asarray(x2)"
         )
     if classify(x2) is not None:
-        found: Any = equal(on_host("isin", x1), x2)
-        return bitwise_invert(found) if invert else found
-    if classify(x1) is not None:
-        found = equal(on_host("isin", x2), x1)
-        return array_of(np.any(values(found)) != bool(invert), dtypes.bool_, found)
-    first, second = on_host("isin", x1), on_host("isin", x2)
-    elements, others = _comparable(first, second)
-    with np.errstate(all="ignore"):
-        found = np.isin(elements, others, invert=bool(invert))
-    return array_of(found, dtypes.bool_, first)
+        sorting_of("isin", x1)
+        found: Any = equal(x1, x2)
+    elif classify(x1) is not None:
+        sorting_of("isin", x2)
+        found = any(equal(x2, x1))
+    else:
+        check_array("isin", x1, "x1")
+        check_array("isin", x2, "x2")
+        sorting_of("isin", x2)
+        sorting = sorting_of("isin", x1)
+        return result(sorting.isin(to_numpy(x1), to_numpy(x2), _compared_in(x1, x2), bool(invert)), x1)
+    return bitwise_invert(found) if invert else found
 
 
-def _comparable(x1: A, x2: A) -> tuple[np.ndarray, np.ndarray]:
-    """The elements of both in one dtype, those of `x2` that no element of `x1` can equal left out."""
-    kinds = {dtypes.info(x1.dtype).kind, dtypes.info(x2.dtype).kind}
-    if kinds <= {"int", "uint"}:
-        others, limits = values(x2), np.iinfo(x1.dtype)
-        fitting = others[(others >= limits.min) & (others <= limits.max)]  # NumPy compares integers as numbers
-        return values(x1), fitting.astype(x1.dtype)
-    dtype = common_dtype("isin", [x1.dtype, x2.dtype], ANY)
-    return values(x1, dtype), values(x2, dtype)
+def _compared_in(x1: ArrayBase, x2: ArrayBase) -> np.dtype | None:
+    """The dtype in which elements are compared; None for integers, which are compared as numbers."""
+    if {dtypes.info(x1.dtype).kind, dtypes.info(x2.dtype).kind} <= {"int", "uint"}:
+        return None
+    return common_dtype("isin", [x1.dtype, x2.dtype], ANY)

@@ -171,6 +171,15 @@ def normalize_axes(axes: Any, ndim: int, function: str) -> tuple[int, ...]:
     return result
 
 
+def without_axis(shape: Shape, axis: int) -> Shape:
+    """Return the sizes of all other axes.
+
+    >>> without_axis((2, 3, 4), 1)
+    (2, 4)
+    """
+    return shape[:axis] + shape[axis + 1 :]
+
+
 def broadcast_shapes(*shapes: Any, function: str | None = None) -> Shape:
     """Return the shape that all `shapes` broadcast to, by the rules of NumPy and the array API standard.
 

@@ -14,7 +14,7 @@ from tilearray import dtypes
 from tilearray.ops.op import Op
 from tilearray.ops.options import Options, directed
 from tilearray.ops.promotion_methods import Promotion
-from tilearray.ops.row import ANY, NUMERIC, REAL, B, F, I
+from tilearray.ops.row import ANY, NUMERIC, REAL, B, F, I, Row
 from tilearray.promotion.scalars import Number
 
 DEFAULT, NO_OPMATH, BITWISE = Promotion.DEFAULT, Promotion.NO_OPMATH, Promotion.BITWISE
@@ -23,7 +23,7 @@ COMPLEX_TO_FLOAT, BOOL_TO_LONG = Promotion.COMPLEX_TO_FLOAT, Promotion.BOOL_TO_L
 FLOAT_TO_BOOL, FLOAT64 = Promotion.FLOAT_TO_BOOL, Promotion.FLOAT64
 
 
-def _refuse_negative_exponent(op: Op, position: int, number: Number, dtype: np.dtype) -> None:
+def _refuse_negative_exponent(op: Row, position: int, number: Number, dtype: np.dtype) -> None:
     """Raise ValueError if the base is an integer and the exponent is a negative Python number."""
     if position == 1 and dtypes.info(dtype).kind in ("int", "uint") and isinstance(number, int) and number < 0:
         raise ValueError(

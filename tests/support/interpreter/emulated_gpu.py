@@ -86,7 +86,7 @@ class Emulated:
 
     index = 0
     arch = 90
-    call_writer = indexing = None
+    call_writer = indexing = reductions = sorting = linear_algebra = None
     on_host, approximates = False, True
 
     def own_stream(self, stream: int) -> int:

@@ -42,11 +42,11 @@ from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import Loop
 from tilearray.ops import OPS
 from tilearray.ops.execute import execute
-from tilearray.ops.op import Op
+from tilearray.ops.row import Row as OpRow
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
 
-ROWS: dict[str, Op] = {op.name: op for op in OPS}
+ROWS: dict[str, OpRow] = {op.name: op for op in OPS}
 OPERATORS = tuple(op.name for op in OPS if op.operator)
 ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120, 121)  # those with an assembler in Triton and tile sizes here
 NUMBERS = {
@@ -127,7 +127,7 @@ class Request(NamedTuple):
 class _Planner:
     """A backend that does not compile: the kernel of a plan is the request for it."""
 
-    call_writer = index_errors = indexing = None
+    call_writer = index_errors = indexing = reductions = sorting = linear_algebra = None
     on_host, approximates = False, True
 
     def loop_class(self, loop: Loop, /) -> Any:
@@ -155,7 +155,7 @@ PLANNER._backend = cast(Backend, _Planner())
 class Call(NamedTuple):
     """An op, the keys of its operands, and its target or None."""
 
-    op: Op
+    op: OpRow
     keys: tuple[Key, ...]
     out: Signature | None
 
@@ -163,14 +163,14 @@ class Call(NamedTuple):
 class Row(NamedTuple):
     """An op and the dtypes of its operands (for a copy: of the value and the target)."""
 
-    op: Op
+    op: OpRow
     dtypes: tuple[np.dtype, ...]
 
     def __str__(self) -> str:
         return f"{self.op.name} {' '.join(dtype.name for dtype in self.dtypes)}"
 
 
-def rows_of(op: Op, chosen: Sequence[np.dtype], mixed: bool) -> Iterator[Row]:
+def rows_of(op: OpRow, chosen: Sequence[np.dtype], mixed: bool) -> Iterator[Row]:
     """Yield an op with each dtype, or with all combinations. Copies take all pairs of dtypes."""
     places = 2 if op.moves else op.arity - op.masks - op.exponents
     for given in itertools.product(chosen, repeat=places):

@@ -20,7 +20,7 @@ from tilearray.promotion.scalars import as_number, classify
 
 
 def set(x: ArrayBase, key: Any, value: Any) -> None:
-    """Assign an Array (broadcast, cast within its kind) or a number to what `key` selects.
+    """Assign an Array (broadcast, cast within its kind) or a number to the selection of `key`.
 
     As in NumPy, leading axes of size 1 that the target does not have are dropped from the value.
     """
@@ -44,18 +44,18 @@ def _set_view(target: ArrayBase, value: Any) -> None:
         return
     check_target("setitem", target)
     if value._buffer is target._buffer and value._offset == target._offset and value._signature is target._signature:
-        return  # what `x[key] += y` comes to in the end: it is there already
+        return  # the last step of `x[key] += y`: the value is already there
     execute(assign, (without_leading_axes(value, target._signature.layout.ndim),), target)
 
 
 def _one_by_one(x: ArrayBase, mask: ArrayBase, value: Any) -> bool:
-    """Whether the first axis of a value has an element for each one that a mask selects."""
+    """Whether the first axis of a value has one element for each element that a mask selects."""
     rest = x._signature.layout.ndim - mask._signature.layout.ndim
     return isinstance(value, ArrayBase) and value._signature.layout.ndim > rest >= 0
 
 
 def _set_at(x: ArrayBase, key: Any, value: Any) -> None:
-    """Assign where arrays point: a number, or an array in the dtype of `x` and in memory of its own."""
+    """Assign a number, or an array in the dtype of `x` and in memory of its own, at the indices of arrays."""
     check_target("setitem", x)
     if isinstance(value, ArrayBase):
         found = _in_dtype_of(x, value)
@@ -71,7 +71,7 @@ def _in_dtype_of(x: ArrayBase, value: ArrayBase) -> ArrayBase:
 
 
 def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
-    """Assign where a mask over the leading axes is true: a number, or what broadcasts over the other axes."""
+    """Assign a number, or an array that broadcasts over the other axes, where a mask over the leading axes is true."""
     shape, masked = x._signature.layout.shape, mask._signature.layout
     if masked.shape != shape[: masked.ndim]:
         raise ShapeError(

@@ -1,12 +1,13 @@
 """Elements at integer indices: read (`gather`) and written (`scatter`).
 
-A backend with `indexing` of its own (the host's is NumPy's) does it. On the others the indices of an element become one
-distance from its place in a view whose indexed axes have no stride, so the planner sees an ordinary elementwise loop::
+A backend may have an `indexing` of its own; the host's is NumPy's. On other backends it is an elementwise loop: an
+expression computes one distance from the indices of an element, and adds it to the element's place in a view whose
+indexed axes have stride 0::
 
-    result[i, j]  =  view.origin + j * view.stride[1] + rows[i] * view.stride[0]        x[rows] of a matrix
+    address of result[i, j]  =  view.origin + j * view.stride[1] + rows[i] * view.stride[0]        x[rows] of a matrix
 
-An index outside of its axis would read or write other memory, or fault the device. `set_index_check` says what happens
-instead; the host always raises.
+An index outside its axis would read or write other memory, or fault the device. `set_index_check` chooses what happens
+instead. The host always raises.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from tilearray.engine.backend import Indexing
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import CPU
+from tilearray.engine.devices import Device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
@@ -31,25 +32,25 @@ from tilearray.promotion.scalars import as_number
 MODES = ("raise", "deferred", "clip")
 _mode = "raise"
 _LAST = 2**63 - 1
-"""What stands for an index beyond int64: it is beyond every axis, too."""
+"""The index that replaces an index beyond int64: it is beyond every axis as well."""
 
 
 def set_index_check(mode: str, /) -> None:
-    """Choose what an index array with an element outside of its axis does on a GPU. The host always raises.
+    """Choose what happens on a GPU if an index array has an element outside its axis. The host always raises.
 
     The mode holds for the whole process.
 
     Parameters
     ----------
     mode : str
-        ``"raise"`` (at first): `IndexingError`, and nothing is written; the host waits for the check.
+        ``"raise"`` (the default): `IndexingError`, and nothing is written; the host waits for the check.
         ``"deferred"``: the nearest element is taken, and the next call that waits for the device raises.
         ``"clip"``: the nearest element is taken.
 
     Raises
     ------
     DeviceError
-        If `mode` is none of them.
+        If `mode` is another word.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def set_index_check(mode: str, /) -> None:
 def gather(x: Any, key: Any) -> Any:
     """Return a new array of the elements that a key with arrays selects."""
     indexing = x.device.backend.indexing
-    return _gather(select(x, key)) if indexing is None else _get(indexing, x, _numpy_key(key))
+    return _gather(select(x, key)) if indexing is None else _get(indexing, x, _numpy_key(key, x.device))
 
 
 def gather_selected(selection: Any) -> Any:
@@ -77,18 +78,18 @@ def gather_selected(selection: Any) -> Any:
 def scatter(x: Any, key: Any, value: Any) -> None:
     """Assign a number, or an array that broadcasts, to the elements that a key with arrays selects.
 
-    An array has the dtype of `x` and shares no memory with it. Where an index occurs twice, the host keeps the value
-    that comes last, and a GPU any of them.
+    An array has the dtype of `x` and shares no memory with it. If an index occurs twice, the host keeps the last value,
+    and a GPU any of them.
     """
     indexing = x.device.backend.indexing
     if indexing is None:
         _scatter(select(x, key), value)
     else:
-        _set(indexing, x, _numpy_key(key), value)
+        _set(indexing, x, _numpy_key(key, x.device), value)
 
 
 def without_leading_axes(value: A, ndim: int) -> A:
-    """Return what is assigned to `ndim` axes: leading axes of size 1 beyond them are dropped, as NumPy does."""
+    """Return a value to assign to `ndim` axes: further leading axes of size 1 are dropped, as in NumPy."""
     layout = value._signature.layout
     spare = max(layout.ndim - ndim, 0)
     return value._view(layout.squeeze(range(spare))) if spare and layout.shape[:spare] == (1,) * spare else value
@@ -97,18 +98,18 @@ def without_leading_axes(value: A, ndim: int) -> A:
 # --- a backend that indexes by itself -------------------------------------------------------------------------------
 
 
-def _numpy_key(key: Any) -> tuple[Any, ...]:
-    return tuple([_numpy_part(part) for part in parts_of(key)])
+def _numpy_key(key: Any, device: Device) -> tuple[Any, ...]:
+    return tuple([_numpy_part(part, device) for part in parts_of(key)])
 
 
-def _numpy_part(part: Any) -> Any:
+def _numpy_part(part: Any, device: Device) -> Any:
     if is_array(part):
-        return positions_of(as_index(part, CPU))
+        return positions_of(as_index(part, device))
     return int(part) if is_integer(part) else part
 
 
 def positions_of(index: Any) -> np.ndarray:
-    """Return an index on the host as NumPy takes it, which would wrap a uint64 that int64 does not hold.
+    """Return an index on the host as int64 for uint64, since NumPy would wrap a number beyond int64.
 
     >>> import tilearray as ta
     >>> positions_of(ta.asarray([1, 2**64 - 1], dtype="uint64"))
@@ -119,7 +120,7 @@ def positions_of(index: Any) -> np.ndarray:
 
 
 def _memory(x: Any) -> np.ndarray:
-    """The memory of a view as an ndarray, even where it is read-only."""
+    """The memory of a view as an ndarray, also if it is read-only."""
     layout = x._signature.layout
     return x.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, x.dtype)
 
@@ -147,7 +148,7 @@ def _set(indexing: Indexing, x: Any, key: tuple[Any, ...], value: Any) -> None:
 
 
 def _with_cure(error: Exception) -> Exception:
-    """NumPy's error as ours, with what to write."""
+    """NumPy's error as ours, with advice."""
     if isinstance(error, IndexingError):
         return error
     return IndexingError(f"indexing: {error}; write indices within each axis, and values that broadcast to them")
@@ -159,11 +160,11 @@ _BOOL, _INT64, _UINT64 = np.dtype("bool"), np.dtype("int64"), np.dtype("uint64")
 
 
 def _place(builder: ExpressionBuilder, dtypes: tuple[np.dtype, ...], checked: bool) -> int:
-    """Add the distance that indices amount to. The inputs of each are as `_Check.operands` lists them."""
+    """Add the sum of the distances of all indices. `_Check.operands` lists the inputs of each."""
     total = None
     for dtype in dtypes:
         index = builder.array(dtype)
-        if dtype == _UINT64:  # beyond int64 is beyond every axis
+        if dtype == _UINT64:  # an index beyond int64 is beyond every axis
             index = builder.call("minimum", (index, builder.number(_UINT64)), _UINT64, "lesser({x}, {y})")
         index = builder.cast(index, dtype, _INT64)
         size, stride = builder.number(_INT64), builder.number(_INT64)
@@ -203,7 +204,7 @@ def scattering(dtype: np.dtype, is_number: bool) -> FixedOperation:
 
 
 def _strided(x: A, shape: tuple[int, ...], strides: tuple[int, ...]) -> A:
-    """The memory of an array as the loop walks it; a stride is 0 along axes that it does not have."""
+    """The memory of an array with the strides of the loop, 0 along axes that the array lacks."""
     return x._view(Layout(shape, strides))
 
 
@@ -211,7 +212,7 @@ def _gather(selection: Selection) -> Any:
     view, stream = selection.view, STATE.get().stream
     shape = selection.result_shape
     out: ArrayBase = empty_array(view.__class__, signature_of(Layout.of(shape), view.dtype, view.device), stream)
-    if 0 in shape and 0 not in selection.shape:  # there is nothing to read, and a wrong index is an error still
+    if 0 in shape and 0 not in selection.shape:  # nothing is read, but a wrong index is still an error
         _places(selection, stream)
         return out
     with _Check(selection, stream) as check:
@@ -238,7 +239,7 @@ def _scatter(selection: Selection, value: Any) -> None:
 
 
 def _places(selection: Selection, stream: Any) -> ArrayBase:
-    """The distances that a selection's indices amount to, in their common shape; the indices are checked."""
+    """The distances of a selection's indices, in their common shape; the indices are checked."""
     view, layout = selection.view, Layout.of(selection.shape)
     places: ArrayBase = empty_array(view.__class__, signature_of(layout, _INT64, view.device), stream)
     with _Check(selection, stream) as check:
@@ -249,7 +250,7 @@ def _places(selection: Selection, stream: Any) -> ArrayBase:
 
 
 class _Check:
-    """The check of a selection's indices, in the mode that is set; raises on leaving."""
+    """The check of a selection's indices, in the active mode; leaving the block raises."""
 
     def __init__(self, selection: Selection, stream: int) -> None:
         self.selection = selection
@@ -266,7 +267,7 @@ class _Check:
             )
 
     def operands(self, shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[Any]:
-        """The operands of `_place`: each index with strides along the loop, and what belongs to it."""
+        """The operands of `_place`: each index with strides along the loop, its size and its stride."""
         found: list[Any] = []
         view = self.selection.view
         for position, (axis, index) in enumerate(zip(self.selection.axes, self.selection.indices, strict=True)):

@@ -1,8 +1,8 @@
-"""Keys with integer arrays: which axes they index, and where those stand in the result.
+"""Keys with integer arrays: the axes that they index, and the place of those axes in the result.
 
-The rules are NumPy's. Every array indexes one axis, or one for each of its own where it is a mask; beside an array an
-int counts as an array, too. The arrays broadcast against each other, and the shape that they have in common replaces
-the indexed axes: where the first of them stood if they stand side by side, else in front.
+The rules are NumPy's. An integer array indexes one axis; a mask indexes one axis for each of its own. Beside an array
+an int counts as an array. The arrays broadcast against each other, and their common shape replaces the indexed axes:
+at the place of the first one if they are adjacent, else in front.
 
 >>> import tilearray as ta
 >>> x, rows = ta.zeros((4, 5, 6)), ta.asarray([0, 2, 2])
@@ -34,7 +34,7 @@ def has_arrays(key: Any) -> bool:
 
 
 def parts_of(key: Any) -> tuple[Any, ...]:
-    """The parts of a key, which may be one alone."""
+    """The parts of a key; a key that is not a tuple has one."""
     return key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -42,12 +42,12 @@ _ARRAYS: tuple[Any, ...] = (ArrayBase, np.ndarray)
 
 
 def is_array(part: Any) -> bool:
-    """Whether a part of a key selects several elements, or none or one by a bool."""
+    """Whether a part of a key is an index array, a mask or a list."""
     return isinstance(part, list) or (isinstance(part, _ARRAYS) and not is_integer(part))
 
 
 def is_integer(part: Any) -> bool:
-    """Whether a part of a key is an array that is as good as an int."""
+    """Whether a part of a key is a 0-d integer array, which counts as an int."""
     return isinstance(part, _ARRAYS) and part.shape == () and part.dtype.kind in "iu"
 
 
@@ -57,7 +57,7 @@ def as_index(part: Any, device: Device) -> Any:
     Raises
     ------
     IndexingError
-        If it is neither of integers nor of bools.
+        If its dtype is neither an integer nor bool.
     DeviceError
         If it is an Array on another device.
     """
@@ -69,7 +69,7 @@ def as_index(part: Any, device: Device) -> Any:
             )
         found: Any = part
     else:
-        found = to_device(from_host(_host_index(part), ArrayBase.public), device)
+        found = to_device(from_host(host_index(part, "indexing"), ArrayBase.public), device)
     if found.dtype.kind not in "iub":
         raise IndexingError(
             f"indexing: expected arrays of integers or bools as indices, got {found.dtype.name}; "
@@ -78,49 +78,49 @@ def as_index(part: Any, device: Device) -> Any:
     return found
 
 
-def _host_index(part: Any) -> np.ndarray:
-    """A list or an ndarray as an ndarray that an Array may stand over."""
-    if isinstance(part, list):
-        return ndarray_of(part, None if part else dtypes.int64, "indexing")  # pyright: ignore[reportUnknownArgumentType]
-    host = from_host_object(part, copy=None, function="indexing")
-    assert host is not None  # an ndarray is a host object
-    return host
+def host_index(part: Any, function: str) -> np.ndarray:
+    """Return the ndarray of a list, a tuple or an ndarray of integers or bools."""
+    if isinstance(part, np.ndarray):
+        host = from_host_object(part, copy=None, function=function)  # pyright: ignore[reportUnknownArgumentType]
+        assert host is not None  # an ndarray is a host object
+        return host
+    return ndarray_of(part, None if len(part) else dtypes.int64, function)
 
 
 class Selection(NamedTuple):
-    """What a key with integer arrays selects."""
+    """The selection of a key with integer arrays."""
 
     view: Any
-    """What its other parts select; the indexed axes are whole."""
+    """The view that the other parts select; the indexed axes are whole."""
     axes: Ints
     """The axes of the view that are indexed."""
     indices: tuple[Any, ...]
     """An integer Array for each of them."""
     shape: Ints
-    """What the indices broadcast to."""
+    """The common shape of the indices."""
     place: int
-    """How many of the view's other axes stand before `shape` in the result."""
+    """The number of the view's other axes before `shape` in the result."""
 
     @property
     def result_shape(self) -> Ints:
-        """The shape of what is selected."""
+        """The shape of the result."""
         rest = [size for axis, size in enumerate(self.view.shape) if axis not in self.axes]
         return (*rest[: self.place], *self.shape, *rest[self.place :])
 
     def over_rest(self, strides: Ints) -> Ints:
-        """Strides of the view along the result's axes: 0 along those that indices made."""
+        """Strides of the view along the result's axes: 0 along the axes of the indices."""
         rest = [stride for axis, stride in enumerate(strides) if axis not in self.axes]
         return (*rest[: self.place], *(0,) * len(self.shape), *rest[self.place :])
 
     def over_indices(self, index: Any) -> Ints:
-        """Strides of an index along the result's axes: 0 along all that no index made."""
+        """Strides of an index along the result's axes: 0 along the axes of the view."""
         strides = index._signature.layout.broadcast_to(self.shape).strides
         rest = len(self.view.shape) - len(self.axes)
         return (*(0,) * self.place, *strides, *(0,) * (rest - self.place))
 
 
 def select(x: Any, key: Any) -> Selection:
-    """Take a key with integer arrays apart.
+    """Return the selection of a key with integer arrays.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _counts_as_array(part: Any) -> bool:
 
 
 def _axes_of(part: Any, parts: list[Any], x: Any) -> int:
-    """How many axes a part leaves in the view."""
+    """The number of axes of the view that belong to a part."""
     if part is Ellipsis:
         taken = sum(other is not None and other is not Ellipsis for other in parts)
         return x.ndim - taken

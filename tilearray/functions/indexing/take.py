@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.engine.signature import A, ArrayBase
-from tilearray.errors import IndexingError, OperandError, ShapeError
+from tilearray.engine.signature import A, ArrayBase, check_array
+from tilearray.errors import IndexingError, ShapeError
 from tilearray.functions.indexing.gather import gather, gather_selected, positions_of
 from tilearray.functions.indexing.keys import Ints, Selection, as_index
 from tilearray.geometry.layout import broadcast_shapes
@@ -23,7 +23,7 @@ def take(x: A, indices: Any, /, *, axis: int | None = None) -> A:
     indices : Array, ndarray or list of integers
         Of any shape, which replaces the axis; negative ones count from the end.
     axis : int, optional
-        May be left out for a 1-D `x`.
+        Needed unless `x` is 1-d.
 
     Returns
     -------
@@ -33,9 +33,9 @@ def take(x: A, indices: Any, /, *, axis: int | None = None) -> A:
     Raises
     ------
     IndexingError
-        If an index is outside of the axis (on a GPU as `set_index_check` says), or is no integer.
+        If an index is outside the axis (on a GPU as `set_index_check` says), or is not an integer.
     ShapeError
-        If `axis` is missing, or is no axis of `x`.
+        If `axis` is missing, or is not an axis of `x`.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def take(x: A, indices: Any, /, *, axis: int | None = None) -> A:
     Array([[3, 1],
            [6, 4]], dtype=int64, device='cpu')
     """
-    _check_array(x, "take")
+    check_array("take", x)
     if axis is None and x.ndim != 1:
         raise ShapeError(f"take: expected an axis for shape {x.shape}; write axis=0, or x.reshape(-1)")
     found = _integers(indices, x, "take")
@@ -54,15 +54,15 @@ def take(x: A, indices: Any, /, *, axis: int | None = None) -> A:
 
 
 def take_along_axis(x: A, indices: Any, /, *, axis: int = -1) -> A:
-    """Return for each place of `indices` the element of `x` in the same place but for the axis, where it is the index.
+    """Return for each place of `indices` the element of `x` at that place, with the index as the position on the axis.
 
-    What ``argsort`` and ``argmax`` return is meant to be used so.
+    The results of ``argsort`` and ``argmax`` are used with this function.
 
     Parameters
     ----------
     x : Array
     indices : Array, ndarray or list of integers
-        As many axes as `x`; the others broadcast.
+        With as many axes as `x`; the other axes broadcast.
     axis : int
 
     Returns
@@ -73,7 +73,7 @@ def take_along_axis(x: A, indices: Any, /, *, axis: int = -1) -> A:
     Raises
     ------
     IndexingError
-        If an index is outside of the axis (on a GPU as `set_index_check` says), or is no integer.
+        If an index is outside the axis (on a GPU as `set_index_check` says), or is not an integer.
     ShapeError
         If the number of axes differs, or the shapes do not broadcast.
 
@@ -85,7 +85,7 @@ def take_along_axis(x: A, indices: Any, /, *, axis: int = -1) -> A:
     Array([[10, 20],
            [ 4,  5]], dtype=int64, device='cpu')
     """
-    _check_array(x, "take_along_axis")
+    check_array("take_along_axis", x)
     found = _integers(indices, x, "take_along_axis")
     if len(found.shape) != x.ndim or not x.ndim:
         raise ShapeError(
@@ -107,29 +107,24 @@ class AlongAxis(Selection):
 
     @property
     def result_shape(self) -> Ints:
-        """The shape that everything was broadcast to."""
+        """The common shape of view and indices."""
         return self.shape
 
     @property
     def key(self) -> tuple[np.ndarray, ...]:
-        """The same selection as NumPy's key: positions along every axis."""
+        """The selection as a key for NumPy: positions along every axis."""
         positions: list[np.ndarray] = list(np.ix_(*[np.arange(size) for size in self.shape]))
         positions[self.axes[0]] = np.broadcast_to(positions_of(self.indices[0]), self.shape)
         return tuple(positions)
 
     def over_rest(self, strides: Ints) -> Ints:
-        """Strides of the view: it stands still along the indexed axis."""
+        """Strides of the view: 0 along the indexed axis."""
         axis = self.axes[0]
         return (*strides[:axis], 0, *strides[axis + 1 :])
 
     def over_indices(self, index: Any) -> Ints:
         """Strides of the indices along all axes."""
         return index._signature.layout.broadcast_to(self.shape).strides
-
-
-def _check_array(x: object, function: str) -> None:
-    if not isinstance(x, ArrayBase):
-        raise OperandError(f"{function}: expected a tilearray Array, got {type(x).__name__}; write ta.asarray(x)")
 
 
 def _integers(indices: Any, x: ArrayBase, function: str) -> Any:

@@ -1,34 +1,34 @@
-"""Views that were taken before: a lookup and a new Array, in one Python frame.
+"""Views from a cache: one lookup and one new Array, in one Python frame.
 
-What a view looks like depends on what is selected and not on where: ``x[3:8]`` and ``x[4:9]`` have the same layout. So
-a signature remembers the signatures of its views by the extent and step of every slice; where the view begins is
-computed beside it. That can make another alignment of it, and then its twin is meant. A transpose begins where the
-array does, and is one attribute away.
+The layout of a view depends on the extents and steps of a key, and not on its start: ``x[3:8]`` and ``x[4:9]`` have the
+same layout. A signature therefore caches the signatures of its views by the extent and step of every slice, and the
+start is computed for each view. The start may change the alignment; then the signature's twin, equal but for the
+alignment, is taken. A transpose starts where its array does, and is an attribute of the signature.
 
-An index is read once: its ints are taken out of it when it is looked up, and a view that is not remembered yet is made
-from those, never from a second look at objects that may say something else by then.
+A key is read once: the lookup takes the ints out of it, and a view that is not cached is made from those ints. An
+object with ``__index__`` may return another number when it is read again.
 
-The memory is bounded in each signature, and cleared when the signature leaves the table of signatures: else a chain of
-views, each remembered by the one before it, would stay for good.
+Each signature caches a bounded number of views, and drops them when it leaves the table of signatures. Otherwise a
+chain of views, each cached by the one before it, would never be freed.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tilearray.engine.signature import ArrayBase, Signature, placed, signature_of
+from tilearray.engine.signature import A, ArrayBase, Signature, placed, signature_of
 from tilearray.functions.indexing.gather import gather
 from tilearray.functions.indexing.keys import has_arrays, parts_of
 from tilearray.geometry.layout import Layout
 
 REMEMBERED = 256
-"""Views that a signature remembers."""
+"""The number of views that a signature caches."""
 
 _new = object.__new__
 
 
-def get(x: Any, key: Any, /) -> Any:
-    """Return what `key` selects: a view, or, where arrays are in it, a new array."""
+def get(x: A, key: Any, /) -> A:
+    """Return the selection of a key: a view, or a new array if the key has arrays."""
     signature = x._signature
     layout: Layout = signature.layout
     kind = key.__class__
@@ -68,7 +68,7 @@ def get(x: Any, key: Any, /) -> Any:
     return view
 
 
-def transposed(x: Any, /) -> Any:
+def transposed(x: A, /) -> A:
     """Return the view with its axes reversed."""
     found = x._signature.transposed or _transposed(x)
     view = _new(x.__class__)
@@ -79,7 +79,7 @@ def transposed(x: Any, /) -> Any:
 
 
 def twin_of(signature: Signature) -> Signature:
-    """Return the same signature but for the alignment."""
+    """Return the same signature with the other alignment."""
     twin = signature_of(signature.layout, signature.dtype, signature.device, not signature.aligned)
     if signature.interned:
         signature.twin = twin
@@ -87,13 +87,13 @@ def twin_of(signature: Signature) -> Signature:
 
 
 _OTHER = object()
-"""Stands for a selection that is never remembered."""
+"""A selection that is never cached."""
 
 
 def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[tuple[int, int, int]]]:
-    """What a key selects, as it is remembered, the shift of the origin, and what its slices said that were read.
+    """The cache key of a selection, the shift of the origin, and the slices that were read, as ints.
 
-    A slice leaves its extent and step, an int None. A key of one int is remembered as that int alone would be.
+    A slice becomes its extent and step, an int becomes None. A tuple of one int has the cache key of the int alone.
     """
     selected: list[int | None] = []
     spans: list[tuple[int, int, int]] = []
@@ -125,26 +125,26 @@ def _as_read(key: tuple[Any, ...], spans: list[tuple[int, int, int]]) -> tuple[A
 
 
 def _slice_of(start: int, stop: int, step: int) -> slice[Any, Any, Any]:
-    """The slice that says of an axis what these say, which `slice.indices` found: there -1 is before the first."""
+    """The slice of the ints that `slice.indices` returned, where a stop of -1 lies before the first element."""
     return slice(start, None if stop < 0 else stop, step) if start >= 0 else slice(0, 0, step)
 
 
 def _is_plain(part: Any) -> bool:
-    """Whether a part of a key is an int, or a slice of ints, and so the same whenever it is read."""
+    """Whether a part of a key is an int or a slice of ints, which do not change when they are read again."""
     if part.__class__ is slice:
         return all(end is None or type(end) is int for end in (part.start, part.stop, part.step))
     return type(part) is int
 
 
-def _taken(x: Any, key: Any) -> Any:
-    """A view that is not remembered yet, or a new array."""
+def _taken(x: A, key: Any) -> A:
+    """A view that is not cached, or a new array."""
     if has_arrays(key):
         return gather(x, key)
     signature = _interned(x)
     layout, shift = signature.layout.index(key)
     view = x._view(layout, shift)
     parts = parts_of(key)
-    if layout.size and all(map(_is_plain, parts)):  # where nothing is selected the origin stays, which is another rule
+    if layout.size and all(map(_is_plain, parts)):  # an empty selection keeps the origin, and is not cached
         if len(signature.views) >= REMEMBERED:
             signature.views.clear()
         signature.views[_selected(signature.layout, parts)[0]] = view._signature
@@ -159,7 +159,7 @@ def _transposed(x: ArrayBase) -> Signature:
 
 
 def _interned(x: ArrayBase) -> Signature:
-    """The array's signature, put into the table again where it had left it: only those there remember views."""
+    """The array's signature, interned again if it has left the table: only interned signatures cache views."""
     if not x._signature.interned:
         x._signature = placed(x._buffer, x._offset, x._signature.layout, x._signature.dtype, x._signature.device)
     return x._signature

@@ -1,0 +1,61 @@
+"""Products of matrices and tensors by NumPy.
+
+Operands are rounded to one dtype. float32 and wider go to NumPy as they are, narrower floats as float32; the result is
+rounded once. Integers wrap; of bools a product is `and` and a sum is `or`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilearray_host.casts import computable, converted
+
+DType = np.dtype[Any]
+Ints = tuple[int, ...]
+
+
+def matmul(x1: np.ndarray, x2: np.ndarray, dtype: DType, /) -> np.ndarray:
+    """Return the matrix product.
+
+    >>> matmul(np.array([[1, 2], [3, 4]]), np.array([10, 1]), np.dtype(np.int8))
+    array([12, 34], dtype=int8)
+    """
+    with np.errstate(all="ignore"):
+        return _rounded(np.matmul(computable(x1, dtype), computable(x2, dtype)), dtype)
+
+
+def vecdot(x1: np.ndarray, x2: np.ndarray, axis: int, dtype: DType, /) -> np.ndarray:
+    """Return the sum of ``conj(x1) * x2`` along an axis that counts from the last."""
+    first, second = np.moveaxis(computable(x1, dtype), axis, -1), np.moveaxis(computable(x2, dtype), axis, -1)
+    with np.errstate(all="ignore"):
+        return _rounded(np.vecdot(first, second), dtype)
+
+
+def tensordot(x1: np.ndarray, x2: np.ndarray, axes: tuple[Ints, Ints], dtype: DType, /) -> np.ndarray:
+    """Return the sum of products over pairs of axes."""
+    with np.errstate(all="ignore"):
+        return _rounded(np.tensordot(computable(x1, dtype), computable(x2, dtype), axes), dtype)
+
+
+def einsum(subscripts: str, operands: tuple[np.ndarray, ...], dtype: DType, /) -> np.ndarray:
+    """Return the sum of products that subscripts describe, in memory of its own.
+
+    Raises
+    ------
+    ValueError
+        If the subscripts do not fit the operands.
+    """
+    hosts = [computable(x, dtype) for x in operands]
+    try:
+        with np.errstate(all="ignore"):
+            found = np.asarray(np.einsum(subscripts, *hosts, optimize=True))
+    except (TypeError, KeyError, IndexError) as error:
+        raise ValueError(str(error)) from None
+    shares = any(np.may_share_memory(found, host) for host in hosts)
+    return _rounded(found.copy() if shares else found, dtype)
+
+
+def _rounded(found: Any, dtype: DType) -> np.ndarray:
+    return converted(np.asarray(found), dtype)
