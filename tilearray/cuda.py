@@ -1,15 +1,15 @@
 """Streams, events and memory of CUDA devices: the namespace ``ta.cuda``.
 
-Everything runs on the default stream of its device unless a ``with ta.cuda.stream(s):`` block says otherwise. The
-default stream is the legacy one, so work of torch and CuPy on *their* default streams is ordered with ours. Arrays may
-be used on any stream: what a stream reads or overwrites has been finished by the streams that wrote or read it before,
-and memory is not reused before every stream is done with it.
+Work runs on the default stream of its device, or on ``s`` in a ``with ta.cuda.stream(s):`` block. The default stream is
+the legacy one, so it is ordered with work of torch and CuPy on *their* default streams. You may use an array on any
+stream. Before a stream reads or overwrites memory, it waits for the streams that wrote or read the memory. Memory is
+not reused before every stream is done with it.
 
-In a CUDA graph, captured on stream ``s`` within ``with ta.cuda.stream(s):``, memory comes from the graph and is the
-graph's; arrays made before the capture must be finished by then (``torch.cuda.graph`` synchronizes) and be kept as long
-as the graph. Copies to or from the host cannot be captured.
+A CUDA graph can be captured on stream ``s`` within ``with ta.cuda.stream(s):``. New memory then comes from the graph
+and belongs to it. Arrays made before the capture must be ready when it starts (``torch.cuda.graph`` synchronizes), and
+you must keep them alive as long as the graph. Copies to or from the host cannot be captured.
 
-This module loads no driver when it is imported.
+The import of this module does not load the driver.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilearray.engine.context import STATE, Block
 from tilearray.engine.devices import Device, as_device, default_device
+from tilearray.engine.streams import LEGACY_ALIAS, LEGACY_STREAM, PER_THREAD_STREAM
 from tilearray.errors import DeviceError, OperandError
 
 if TYPE_CHECKING:
@@ -37,11 +38,9 @@ __all__ = [
     "synchronize",
 ]
 
-_LEGACY, _LEGACY_ALIAS, _PER_THREAD = 0, 1, 2
-
 
 def device_count() -> int:
-    """Return the number of GPUs; 0 where there is none, or no driver.
+    """Return the number of GPUs; 0 without a GPU or a driver.
 
     Examples
     --------
@@ -55,7 +54,7 @@ def device_count() -> int:
 
 
 def _backend(device: Device | str | None, function: str) -> CudaDevice:
-    """The GPU that a device stands for; None is the default device where that is one, else ``cuda:0``."""
+    """Return the backend of a GPU; None stands for the default device if it is a GPU, else ``cuda:0``."""
     if device is None:
         device = default_device() if default_device().type == "cuda" else "cuda:0"
     found = as_device(device, function)
@@ -66,12 +65,12 @@ def _backend(device: Device | str | None, function: str) -> CudaDevice:
 
 
 class Stream:
-    """A stream: its work runs in order, and beside that of other streams.
+    """A stream: its work runs in order, and concurrently with the work of other streams.
 
     Parameters
     ----------
     device : Device or str, optional
-        Where the stream is; the default device.
+        The stream's device; the default device if omitted.
 
     Attributes
     ----------
@@ -106,7 +105,7 @@ class Stream:
         return new
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """The protocol by which other libraries take the stream."""
+        """Return the stream in the form of the CUDA stream protocol, for other libraries."""
         return 0, self.handle
 
     def __eq__(self, other: object) -> bool:
@@ -119,25 +118,25 @@ class Stream:
         return f"<Stream {self.handle:#x} of {self.device}>"
 
     def synchronize(self) -> None:
-        """Wait for everything launched on the stream."""
+        """Wait for all work launched on the stream."""
         from tilearray_cuda.runtime import streams
 
         streams.synchronize(self._backend, self.handle)
 
     def is_done(self) -> bool:
-        """Return whether everything launched on the stream is done; does not wait."""
+        """Return whether all work launched on the stream is done; does not wait."""
         from tilearray_cuda.runtime import streams
 
         return streams.is_done(self._backend, self.handle)
 
     def record(self, event: Event | None = None) -> Event:
-        """Record an event, a new one by default, behind everything launched so far; return it."""
+        """Record an event, a new one by default, after all work launched so far; return the event."""
         event = Event(device=self.device) if event is None else event
         event._event.record(self.handle)
         return event
 
     def wait(self, other: Event | Stream) -> None:
-        """Let what is launched from now on wait for an event, or for everything launched on another stream so far."""
+        """Make later work wait for an event, or for all work launched on another stream so far."""
         event = other.record() if isinstance(other, Stream) else other
         event._event.hold_back(self.handle)
 
@@ -148,9 +147,9 @@ class Event:
     Parameters
     ----------
     timing : bool
-        Whether the time between two events can be asked for.
+        Whether the event records its time, for `milliseconds_since`.
     device : Device or str, optional
-        Where the event is; the default device.
+        The event's device; the default device if omitted.
 
     Examples
     --------
@@ -179,26 +178,26 @@ class Event:
         return self._event.passed()
 
     def milliseconds_since(self, start: Event) -> float:
-        """Return the time from an event to this one, in milliseconds; both must have passed."""
+        """Return the time from another event to this one, in milliseconds. Both must have passed."""
         if not (self.timing and start.timing):
             raise OperandError("milliseconds_since: expected events with times; write ta.cuda.Event(timing=True)")
         return self._event.milliseconds_since(start._event)
 
 
 class stream(Block):  # noqa: N801 - called like a function
-    """Run what is in a ``with`` block on a stream.
+    """Run the work of a ``with`` block on a stream.
 
     Parameters
     ----------
     s : Stream, object with ``__cuda_stream__``, torch or CuPy stream, int or None
-        A stream, the driver's handle of one, or None for the default stream. Blocks nest, with those of `semantics`
-        too; threads do not see each other's. A stream object is kept alive as long as memory belongs to it, until
-        `empty_cache`; of a handle, its owner has to be.
+        A stream, the driver's handle of a stream, or None for the default stream. Blocks nest, also with blocks of
+        `semantics`. A block applies to its own thread only. A stream object is kept alive while memory belongs to it,
+        until `empty_cache`. If you pass a handle, you must keep its owner alive.
 
     Raises
     ------
     OperandError
-        If it is no stream, or the per-thread default stream, which is another one in every thread.
+        If `s` is not a stream, or is the per-thread default stream, which is a different stream in each thread.
 
     Examples
     --------
@@ -212,17 +211,8 @@ class stream(Block):  # noqa: N801 - called like a function
     _field = "stream"
 
     def __init__(self, s: object, /) -> None:
-        self._handle = handle_of(s, "stream")
+        self._handle = retained_handle_of(s, "stream")
         self._owner = s
-        if self._handle and not isinstance(s, int):
-            self._backend().memory.retain(self._handle, self)
-
-    def _backend(self) -> CudaDevice:
-        default = _backend(None, "stream")  # initialises the driver
-        from tilearray_cuda.runtime.streams import device_of
-
-        index = device_of(self._handle)
-        return default if index == default.index else _backend(f"cuda:{index}", "stream")
 
     def _value(self) -> int:
         return self._handle
@@ -234,7 +224,7 @@ class stream(Block):  # noqa: N801 - called like a function
 def handle_of(s: object, function: str) -> int:
     """Return the driver's handle of a stream of any library."""
     if s is None:
-        return _LEGACY
+        return LEGACY_STREAM
     handle: object
     protocol: Any = getattr(s, "__cuda_stream__", None)
     if protocol is not None:
@@ -249,16 +239,29 @@ def handle_of(s: object, function: str) -> int:
             f"{function}: expected a stream, got {s!r} of type {type(s).__name__}; write ta.cuda.Stream(), "
             f"torch.cuda.current_stream(), an object with __cuda_stream__, or the handle of a stream"
         )
-    if handle == _PER_THREAD:
+    if handle == PER_THREAD_STREAM:
         raise OperandError(
-            f"{function}: the per-thread default stream is another stream in every thread, so memory cannot belong to "
-            f"it; write ta.cuda.Stream()"
+            f"{function}: expected one stream, got the per-thread default stream, which is a different stream in each "
+            f"thread, so memory cannot belong to it; write ta.cuda.Stream()"
         )
-    return _LEGACY if handle == _LEGACY_ALIAS else int(handle)
+    return LEGACY_STREAM if handle == LEGACY_ALIAS else int(handle)
+
+
+def retained_handle_of(s: object, function: str) -> int:
+    """Return the driver's handle of a stream; its device keeps the stream while memory may be cached for it."""
+    handle = handle_of(s, function)
+    if handle and not isinstance(s, int):
+        default = _backend(None, function)  # initializes the driver
+        from tilearray_cuda.runtime.streams import device_of
+
+        index = device_of(handle)
+        backend = default if index == default.index else _backend(f"cuda:{index}", function)
+        backend.memory.retain(handle, s)
+    return handle
 
 
 def current_stream() -> Stream:
-    """Return the stream in force: that of the innermost ``with ta.cuda.stream(s):`` block, else the default stream.
+    """Return the stream of the innermost ``with ta.cuda.stream(s):`` block, or the default stream outside of blocks.
 
     Examples
     --------
@@ -276,7 +279,7 @@ def current_stream() -> Stream:
 
 
 def synchronize(device: Device | str | None = None, /) -> None:
-    """Wait for everything on a GPU, or on all that are in use. Errors of earlier kernels are raised here.
+    """Wait for all work on a GPU, or on all GPUs in use. Raise the errors of earlier kernels.
 
     Examples
     --------
@@ -289,7 +292,7 @@ def synchronize(device: Device | str | None = None, /) -> None:
 
 
 def empty_cache(device: Device | str | None = None, /) -> None:
-    """Give memory that is cached for new arrays back, on a GPU or on all that are in use; waits for their work.
+    """Free the memory that is cached for new arrays, on a GPU or on all GPUs in use. Wait for their work first.
 
     Examples
     --------
@@ -304,20 +307,20 @@ def empty_cache(device: Device | str | None = None, /) -> None:
 def _chosen(device: Device | str | None, function: str) -> list[CudaDevice]:
     if device is not None:
         return [_backend(device, function)]
-    default = _backend(None, function)  # says so where there is none at all
+    default = _backend(None, function)  # raises if there is no GPU
     from tilearray_cuda.device import opened
 
     return opened() or [default]
 
 
 def memory_statistics(device: Device | str | None = None, /) -> Statistics:
-    """Return what memory is held on a GPU, in bytes.
+    """Return the memory in use on a GPU, in bytes.
 
     Returns
     -------
     named tuple
-        ``live`` in arrays, ``cached`` for new ones, ``held`` (both), ``peak`` (the most ever held), ``device_free`` and
-        ``device_total`` as the driver counts them, ``allocations`` from the driver, ``retries`` after out-of-memory.
+        ``live`` in arrays, ``cached`` for new arrays, ``held`` (both), ``peak`` (the largest ``held``), ``device_free``
+        and ``device_total`` from the driver, the number of ``allocations``, and of ``retries`` after out-of-memory.
 
     Examples
     --------
@@ -330,26 +333,26 @@ def memory_statistics(device: Device | str | None = None, /) -> Statistics:
 
 
 def set_allocator(allocator: Any, release: Callable[[int, int, int], object] | None = None, /) -> None:
-    """Take device memory from another library's allocator from now on, on all GPUs.
+    """Take device memory from another library's allocator, on all GPUs.
 
     Parameters
     ----------
     allocator : callable, object, module or None
-        ``allocate(nbytes, stream) -> pointer``, with `release` beside it; an object with methods ``allocate`` and
+        ``allocate(nbytes, stream) -> pointer``, together with `release`; an object with methods ``allocate`` and
         ``release`` or ``deallocate``; RMM's memory resource; CuPy's memory pool; the module ``torch``; or None for the
-        driver's pool again. `stream` is the handle of a stream, an int.
+        driver's pool. `stream` is the handle of a stream, an int.
     release : callable, optional
-        ``release(pointer, nbytes, stream)``: take memory back behind what was launched on the stream.
+        ``release(pointer, nbytes, stream)``: free memory after the work launched on the stream so far.
 
     Raises
     ------
     OperandError
-        If it is none of them.
+        If `allocator` is not one of these.
 
     Notes
     -----
-    Arrays that there are keep their memory, which goes back to where it came from. A block that is free is kept for
-    an array of its size until the next allocation, or `empty_cache`.
+    Existing arrays keep their memory, which goes back to its own allocator. A free block is kept for an array of its
+    size until the next allocation or `empty_cache`.
 
     Examples
     --------

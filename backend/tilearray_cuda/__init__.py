@@ -1,8 +1,8 @@
 """The CUDA backend of tilearray: generated Triton kernels, launched through the driver, without torch.
 
-It receives expression bodies, loops and buffers as integers, strings and tuples, and knows nothing of arrays or
-promotion. ``import tilearray_cuda`` loads neither the driver nor triton: `open_device` loads the first, compiling a
-kernel that is in no cache the second.
+It receives expressions, loops and buffers as integers, strings and tuples, and does not depend on arrays or promotion.
+``import tilearray_cuda`` loads neither the driver nor triton. `open_device` loads the driver. The first kernel that is
+not in a cache loads triton.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
 def _library_error() -> str:
-    """Why the driver's library cannot be loaded; "" if it can. Cheap, and asks for no Python package."""
+    """Return the reason why the driver's library cannot be loaded, or "". Fast; needs no Python package."""
     try:
         ctypes.CDLL(LIBRARY)
     except OSError as error:
@@ -31,7 +31,7 @@ def _library_error() -> str:
 
 
 def device_count() -> int:
-    """Return the number of GPUs that the driver offers; 0 where there is none, or no driver. Never raises.
+    """Return the number of GPUs that the driver offers; 0 without a GPU or a driver. Never raises.
 
     Examples
     --------
@@ -49,16 +49,16 @@ def device_count() -> int:
 
 
 def open_device(index: int) -> CudaDevice:
-    """Return the GPU of an index, the same object for every call.
+    """Return the GPU of an index; every call returns the same object.
 
     Raises
     ------
     NoDriverError
-        If there is no driver, or it does not work, or the package that calls it is not installed.
+        If the driver is missing or does not work, or the package that calls it is not installed.
     NoDeviceError
-        If the driver offers no such GPU.
+        If the driver does not offer this GPU.
     ForkedError
-        If the process was forked after CUDA had been used.
+        If the process was forked after CUDA was in use.
     """
     problem = _library_error()
     if problem:

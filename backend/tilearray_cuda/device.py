@@ -1,8 +1,8 @@
-"""`CudaDevice`: one GPU, with everything that tilearray asks of a backend.
+"""`CudaDevice`: one GPU, with everything that tilearray expects of a backend.
 
-The primary context is retained, so we share it with torch, CuPy and JAX, and it lives as long as the process: nothing
-is freed at exit, where other libraries may already be gone. Streams are integers, the driver's handles; 0 is the legacy
-default stream.
+We retain the primary context. So we share it with torch, CuPy and JAX, and it lives as long as the process. We free
+nothing at exit, because other libraries may already be unloaded then. Streams are integers, the driver's handles; 0 is
+the legacy default stream.
 """
 
 from __future__ import annotations
@@ -15,33 +15,28 @@ import numpy as np
 from tilearray_cuda.errors import NoDeviceError
 from tilearray_cuda.kernels.schedules import choose
 from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
-from tilearray_cuda.runtime.index_errors import IndexErrors
+from tilearray_cuda.runtime.gpu import Gpu
 from tilearray_cuda.runtime.memory import allocators
 from tilearray_cuda.runtime.memory.allocator import Allocator, Statistics
 from tilearray_cuda.runtime.memory.buffers import Buffer
 from tilearray_cuda.runtime.staging import Staging, download_array, upload_array
-from tilearray_cuda.runtime.streams import Events, device_of, home_of
+from tilearray_cuda.runtime.streams import device_of, home_of
 
 
-class CudaDevice:
-    """One GPU.
+class CudaDevice(Gpu):
+    """One GPU, with the attributes of `Gpu` and these.
 
     Attributes
     ----------
-    index : int
-    name : str
-        The GPU's own name, such as "NVIDIA H200".
-    arch : int
-        Its architecture: 90 for compute capability 9.0.
-    shared_memory : int
-        The most bytes of shared memory that a block of a kernel may have.
+    memory : Allocator
+    staging : Staging
     allocate : callable
         ``allocate(nbytes, stream) -> Buffer``: uninitialised memory ordered by a stream.
-    loop_class, facts_of_matrix : callable
-        The facts of a loop that code depends on, and those of one array in a small loop; see `choose`.
     join : callable
-        ``join(buffer, stream, writes=False)``: let a stream wait until it may read or write a buffer. Needed where
-        ``buffer.stream != stream``, and before memory is handed to other libraries.
+        ``join(buffer, stream, writes=False)``: make a stream wait until it may read or write a buffer. Required if
+        ``buffer.stream != stream``, and before another library gets the memory.
+    loop_class, facts_of_matrix : callable
+        The facts of a loop that code depends on, and the facts of one array in a small loop; see `choose`.
     """
 
     indexing = reductions = sorting = linear_algebra = None
@@ -49,25 +44,12 @@ class CudaDevice:
     approximates = True
 
     def __init__(self, index: int) -> None:
-        attribute = api.CUdevice_attribute
-        self.index = index
-        self._device = call(api.cuDeviceGet, index)
-        self.name: str = call(api.cuDeviceGetName, 128, self._device).split(b"\0")[0].decode()
-        self.arch = 10 * self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) + self._attribute(
-            attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
-        )
-        self.shared_memory = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-        self.context = call(api.cuDevicePrimaryCtxRetain, self._device)
-        self.events = Events(self.context)
+        super().__init__(index)
         self.memory = Allocator(self)
-        self.staging = Staging(self)
-        self.index_errors = IndexErrors(self)
+        self.staging = Staging(self.context)
         self.call_writer = self
         self.allocate = self.memory.allocate
         self.join = self.memory.join
-
-    def _attribute(self, attribute: Any) -> int:
-        return int(call(api.cuDeviceGetAttribute, attribute, self._device))
 
     def __repr__(self) -> str:
         return f"<cuda:{self.index} {self.name}>"
@@ -84,21 +66,21 @@ class CudaDevice:
         return kernel.compile_kernel(self, expression, loop_class, aligned)
 
     def bind(self, compiled: Any, loop: Any, /) -> Any:
-        """Fix the loop of a kernel: the result takes a stream, then a buffer (or number) and an offset each."""
+        """Bind a kernel to a loop: the result takes a stream, and a buffer (or number) and an offset per operand."""
         return compiled.bind(loop)
 
     def bind_call(self, compiled: Any, loop: Any, rule: Any, signature: Any, gaps: Any, /) -> Any:
-        """Fix the loop of a kernel and the call: the result takes a stream and the operands; see `calls`."""
+        """Bind a kernel to a loop and a call: the result takes a stream and the operands; see `call_source`."""
         return compiled.bind_call(loop, rule, signature, gaps)
 
     def bind_new(self, compiled: Any, rule: Any, /) -> Any:
-        """Return what makes a call of a kernel, a loop that begins where its operands do, and a new signature."""
+        """Return the function that makes a call from a loop, which starts at its operands, and a new signature."""
         return compiled.written_out(rule)
 
     # ------------------------------------------------------------------ copies
 
     def own_stream(self, stream: int, /) -> int:
-        """Return a stream's handle if it is one of this GPU, else the default stream."""
+        """Return a stream's handle if the stream belongs to this GPU, else the default stream."""
         return stream if stream and device_of(stream) == self.index else 0
 
     def to_numpy(
@@ -112,12 +94,12 @@ class CudaDevice:
         *,
         stream: int | None = None,
     ) -> np.ndarray:
-        """Return a copy of a strided view on the host, after waiting for the work that writes it.
+        """Wait for the work that writes a strided view; return a copy of the view on the host.
 
         Raises
         ------
         NeedsDense
-            If the view lies in more than four times its bytes: copy it on the device first.
+            If the view spans more than four times its own bytes; copy it on the device first.
         CaptureError
             If the stream is being captured.
         """
@@ -131,7 +113,7 @@ class CudaDevice:
     def from_numpy(self, array: np.ndarray, /, *, copy: bool = True, stream: int = 0) -> tuple[Buffer, int]:
         """Return a buffer with an array's elements at the array's own strides, and the byte offset of element 0.
 
-        It is always a copy, whatever `copy` says; gaps are copied too. The array may change as soon as this returns.
+        The buffer is a copy for each value of `copy`, and includes gaps. The array may change as soon as this returns.
         """
         check_fork("cuMemcpyHtoDAsync")
         return upload_array(self.staging, array, self.allocate, stream)
@@ -139,7 +121,7 @@ class CudaDevice:
     def from_device(
         self, other: CudaDevice, buffer: Buffer, offset: int = 0, nbytes: int | None = None, /, *, stream: int = 0
     ) -> Buffer:
-        """Return a copy of bytes of another GPU's buffer on this one; `stream` is a stream of this device."""
+        """Return a copy of bytes of another GPU's buffer on this GPU; `stream` is a stream of this GPU."""
         count = buffer.nbytes - offset if nbytes is None else nbytes
         target = self.allocate(count, stream)
         if not count:
@@ -154,7 +136,7 @@ class CudaDevice:
                 *(target.pointer, self.context, buffer.pointer + offset, other.context, count, STREAMS[stream]),
             )
             done = self.events.record(stream)
-        with Current(other.context):  # the source is not overwritten, nor given back, before the copy is done
+        with Current(other.context):  # nothing overwrites or frees the source before the copy is done
             call(api.cuStreamWaitEvent, STREAMS[source], done, 0)
         other.events.give_back(ready)
         self.events.give_back(done)
@@ -163,18 +145,18 @@ class CudaDevice:
     # ------------------------------------------------------------------ waiting, memory
 
     def synchronize(self) -> None:
-        """Wait for everything launched on this GPU; errors of earlier kernels are raised here."""
+        """Wait for all work launched on this GPU; raise the errors of earlier kernels."""
         check_fork("cuCtxSynchronize")
         with Current(self.context):
             call(api.cuCtxSynchronize)
         self.index_errors.check()
 
     def statistics(self) -> Statistics:
-        """Return what memory is held."""
+        """Return the memory in use, in bytes."""
         return self.memory.statistics()
 
     def empty_cache(self) -> None:
-        """Give cached device memory and pinned host memory back."""
+        """Free cached device memory and pinned host memory."""
         self.memory.empty()
         self.staging.empty()
 
@@ -192,7 +174,7 @@ after_fork.append(_in_child)
 
 
 def open_device(index: int) -> CudaDevice:
-    """Return the GPU of an index: opened at the first call, the same object ever after."""
+    """Return the GPU of an index. The first call opens it; later calls return the same object."""
     check_fork("cuDeviceGet")
     found = _devices.get(index)
     if found is not None:
@@ -210,12 +192,12 @@ def open_device(index: int) -> CudaDevice:
 
 
 def opened() -> list[CudaDevice]:
-    """Return the GPUs in use."""
+    """Return the open GPUs."""
     return list(_devices.values())
 
 
 def set_allocator(allocator: Any) -> None:
-    """Take memory from another allocator on all GPUs; None for the driver's pool. See `sources.adapt`."""
+    """Set the allocator of all GPUs; None for the driver's pool. See `allocators.adapt`."""
     allocators.choose(allocator)
     for device in opened():
-        device.memory.use(allocators.current(device))
+        device.memory.use(allocators.current(device.index))

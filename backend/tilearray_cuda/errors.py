@@ -1,23 +1,23 @@
-"""What can go wrong with the driver, a GPU or its memory.
+"""Errors of the driver, of a GPU and of its memory.
 
-The package is independent of `tilearray`, so its errors are Python's own, named::
+The package is independent of `tilearray`, so its errors derive from Python's own::
 
-    CudaError (RuntimeError)         a driver call failed, or would do harm; says call, name, meaning and what to do
-    ├── UnavailableError             no CUDA device to work with
-    │   ├── NoDriverError            no driver library, or one that does not work
-    │   └── NoDeviceError            a driver, but no such GPU
-    ├── OutOfMemoryError             (also MemoryError) states what was asked for, free, in use and cached
+    CudaError (RuntimeError)         a driver call failed or would do harm; states call, name, meaning and remedy
+    ├── UnavailableError             no CUDA device is available
+    │   ├── NoDriverError            the driver library is missing or does not work
+    │   └── NoDeviceError            the driver works, but does not have this GPU
+    ├── OutOfMemoryError             (also MemoryError) states the requested, free, used and cached bytes
     ├── ForkedError                  CUDA was in use before this process was forked
-    ├── CaptureError                 what was asked for cannot be part of a CUDA graph, or would escape its capture
-    └── DeferredIndexError           (also IndexError) an index outside of its axis, found after the call that had it
-    NeedsDense (ValueError)          a view too sparse to be copied to the host as it lies
+    ├── CaptureError                 a call cannot be part of a CUDA graph, or would run outside of its capture
+    └── DeferredIndexError           (also IndexError) an index was outside of its axis in an earlier call
+    NeedsDense (ValueError)          a view has too many gaps to be copied to the host with them
 """
 
 from __future__ import annotations
 
 
 class CudaError(RuntimeError):
-    """A driver call failed, or was not made because it would do harm.
+    """A driver call failed, or we did not make it because it would do harm.
 
     Attributes
     ----------
@@ -34,32 +34,32 @@ class CudaError(RuntimeError):
 
 
 class UnavailableError(CudaError):
-    """There is no CUDA device to work with."""
+    """No CUDA device is available."""
 
 
 class NoDriverError(UnavailableError):
-    """There is no driver, or it does not work."""
+    """The driver is missing or does not work."""
 
 
 class NoDeviceError(UnavailableError):
-    """There is a driver, but no such GPU."""
+    """The driver works, but does not have this GPU."""
 
 
 class OutOfMemoryError(CudaError, MemoryError):
-    """The GPU's memory does not suffice, not even after everything cached was given back."""
+    """The GPU has too little memory, even after all cached memory was freed."""
 
 
 class ForkedError(CudaError):
-    """The process was forked after CUDA was used, and cannot use it."""
+    """The process was forked after CUDA was in use, so it cannot use CUDA."""
 
 
 class CaptureError(CudaError):
-    """A call has no place in a CUDA graph, or would run outside of the capture that is under way."""
+    """A call cannot be part of a CUDA graph, or would run outside of the active capture."""
 
 
 class DeferredIndexError(CudaError, IndexError):
-    """An index array of an earlier call held an index outside of its axis."""
+    """An index array of an earlier call had an index outside of its axis."""
 
 
 class NeedsDense(ValueError):  # noqa: N818 - a request to the caller, who makes a dense copy first
-    """A view has too many gaps to be copied to the host as it lies: make it dense on the device first."""
+    """A view has too many gaps to be copied to the host with them; make a dense copy on the device first."""

@@ -87,7 +87,7 @@ def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
     """
     if array.flags.forc:  # contiguous in C or Fortran order; size 0 always is
         return np.ndarray((array.nbytes,), _BYTE, array), 0
-    low = high = 0
+    low = high = 0  # as `tilearray.geometry.strides.extent`; a backend imports nothing of the library
     for extent, stride in zip(array.shape, array.strides, strict=True):
         if stride < 0:
             low += (extent - 1) * stride

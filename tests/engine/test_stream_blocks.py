@@ -120,6 +120,6 @@ def test_a_stream_block_left_above_follows_the_default_again() -> None:
 def test_objects_that_are_not_streams_are_refused_without_a_driver() -> None:
     with pytest.raises(OperandError, match="stream: expected a stream, got 'x' of type str"):
         stream("x")
-    with pytest.raises(OperandError, match="the per-thread default stream is another stream in every thread"):
+    with pytest.raises(OperandError, match="the per-thread default stream, which is a different stream in each thread"):
         stream(2)
     assert repr(stream(0)) == "<stream block 0x0>"

@@ -188,7 +188,7 @@ def test_in_place_keeps_shape_dtype_and_read_only_memory():
     with pytest.raises(ShapeError, match=r"matmul: expected a product of shape \(2, 2\) to write in place"):
         x @= y
     whole = ta.ones((2, 2), dtype="int32")
-    with pytest.raises(DTypeError, match="setitem: the result is float32"):
+    with pytest.raises(DTypeError, match="setitem: expected a target that can store the float32 result, got int32"):
         whole @= x
     fixed = ta.broadcast_to(ta.ones(2), (2, 2))
     with pytest.raises(WriteError):

@@ -71,7 +71,7 @@ def test_malformed_interfaces() -> None:
         ({"mask": object()}, "mask"),
         ({"strides": (8, 8)}, "one stride"),
         ({"strides": (3,)}, "multiples of the itemsize"),
-        ({"data": (0, False)}, r"no data for the shape \(3,\)"),
+        ({"data": (0, False)}, r"expected data for the shape \(3,\), got a null pointer"),
     ]:
         with pytest.raises(ta.TileArrayError, match=message):
             ta.asarray(Fake(**changes))

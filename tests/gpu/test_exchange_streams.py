@@ -16,7 +16,7 @@ from tilearray import cuda
 
 pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
 
-from tilearray_cuda.runtime import interop, streams
+from tilearray_cuda.runtime import gpu, interop
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -83,7 +83,7 @@ def test_late_writes_of_torch_are_waited_for():
 
 def test_it_is_not_without_the_wait(monkeypatch):
     assert not take_early(Unready)
-    monkeypatch.setattr(streams.Events, "wait", lambda self, stream, other: None)
+    monkeypatch.setattr(gpu.Events, "wait", lambda self, stream, other: None)
     assert not take_early()
 
 
@@ -115,7 +115,7 @@ def test_our_late_writes_are_waited_for(way):
 
 @pytest.mark.parametrize("way", CONSUMERS)
 def test_torch_does_not_wait_without_the_event(way, monkeypatch):
-    monkeypatch.setattr(streams.Events, "wait", lambda self, stream, other: None)
+    monkeypatch.setattr(gpu.Events, "wait", lambda self, stream, other: None)
     assert not give_early(CONSUMERS[way])
 
 

@@ -19,7 +19,7 @@ from tilearray import cuda
 pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
 
 from tilearray_cuda.errors import CaptureError, CudaError
-from tilearray_cuda.runtime import streams
+from tilearray_cuda.runtime import gpu, streams
 
 COUNT = 1 << 20
 
@@ -127,7 +127,7 @@ def test_streams_wait_for_each_other(hazard, ballast):
 @pytest.mark.parametrize("hazard", [read_after_write, write_after_read])
 def test_they_do_not_without_the_events(hazard, ballast, monkeypatch):
     """The test above can fail."""
-    monkeypatch.setattr(streams.Events, "wait", lambda self, stream, other: None)
+    monkeypatch.setattr(gpu.Events, "wait", lambda self, stream, other: None)
     assert not all(hazard(cuda.Stream("cuda:0"), ballast) for _ in range(5))
 
 
@@ -206,7 +206,7 @@ def test_ours_is_taken_by_others():
 def test_a_stream_of_another_device():
     with cuda.stream(cuda.Stream("cuda:1")):
         x = ta.ones(10, device="cuda:1") + 1
-        with pytest.raises(CudaError, match=r"is a stream of cuda:1, and cannot order memory of cuda:0"):
+        with pytest.raises(CudaError, match=r"belongs to cuda:1 and cannot order memory of cuda:0"):
             ta.ones(10, device="cuda:0")
     assert ta.to_numpy(x).tolist() == [2] * 10
 

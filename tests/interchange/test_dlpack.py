@@ -87,7 +87,7 @@ def test_an_export_copies_only_if_asked(dtype):
 def test_an_export_is_for_the_host():
     view = sample(dtypes.float32)
     assert capsule_name(export(view, dl_device=(1, 0))) == b"dltensor_versioned"
-    with pytest.raises(InterchangeError, match=r"device \(1, 0\), and asked for on \(2, 0\); write x\.to_device"):
+    with pytest.raises(InterchangeError, match=r"expected dl_device=\(1, 0\), .*, got \(2, 0\); write x\.to_device"):
         export(view, dl_device=(2, 0))
     with pytest.raises(InterchangeError, match="expected stream=None for host memory, got 1"):
         export(view, stream=1)
@@ -95,7 +95,7 @@ def test_an_export_is_for_the_host():
 
 @pytest.mark.parametrize("max_version", [None, (0, 8), (1, 0)])
 def test_float4_is_exported_only_where_the_consumer_learns_that_it_is_padded(max_version):
-    with pytest.raises(InterchangeError, match=r"float4_e2m1fn.*learns from DLPack 1\.1 on.*write x\.view\('uint8'\)"):
+    with pytest.raises(InterchangeError, match=r"float4_e2m1fn.*needs DLPack 1\.1 or later.*write x\.view\('uint8'\)"):
         export(np.zeros(4, dtypes.float4_e2m1fn), max_version)
 
 
@@ -212,7 +212,7 @@ def test_a_capsule_is_consumed_once(dtype, max_version):
     capsule = export(sample(dtype), max_version)
     producer = Producer(lambda **_: capsule)
     taken = from_capsule_producer(producer, copy=None)
-    with pytest.raises(InterchangeError, match="consumed already; call __dlpack__ again"):
+    with pytest.raises(InterchangeError, match="already consumed; call __dlpack__ again"):
         from_capsule_producer(producer, copy=None)
     assert np.array_equal(bits(taken), bits(sample(dtype)))
 
@@ -232,7 +232,7 @@ def test_of_many_threads_with_one_capsule_one_gets_it(max_version, others):
 
         found = in_threads(8, consume, interval=1e-6)
         assert [x for x in found if not isinstance(x, Exception)] == [wanted]
-        assert all("consumed already" in str(x) for x in found[1::2] if x != wanted)
+        assert all("already consumed" in str(x) for x in found[1::2] if x != wanted)
         del capsule, producer, consume, found
         gc.collect()
         assert alive() is None

@@ -98,7 +98,9 @@ def test_capsules_are_taken_while_torch_is_being_imported(monkeypatch):
 def test_negative_strides_are_refused_before_torch_ends_the_process(torch):
     reverse = Exporter(sample(dtypes.float32)[::-1])
     for consume in (torch.from_dlpack, torch.asarray, torch.as_tensor, torch.utils.dlpack.from_dlpack):
-        with pytest.raises(InterchangeError, match=r"torch has no negative strides.*strides \(-24, 4\).*x\.copy\(\)"):
+        with pytest.raises(
+            InterchangeError, match=r"expected strides >= 0, because torch .*, got \(-24, 4\).*x\.copy\(\)"
+        ):
             consume(reverse)
     assert torch.from_dlpack(reverse, copy=True).tolist() == reverse.view.tolist()
     assert np.from_dlpack(reverse).strides == (-24, 4)
@@ -113,7 +115,7 @@ def test_read_only_memory_is_refused_before_torch_writes_to_it(torch, dtype):
     for kept in (x, x[1:, ::2], ta.broadcast_to(x[0], (3, 6)), Exporter(source)):
         for consume in consumers:
             with pytest.raises(
-                InterchangeError, match=r"read-only, and torch would write.*ta\.to_torch\(x\), or x\.copy"
+                InterchangeError, match=r"read-only, but torch would still write.*ta\.to_torch\(x\), or x\.copy"
             ):
                 consume(kept)
     for tensor in (torch.from_dlpack(x, copy=True), ta.to_torch(x), torch.from_dlpack(x.copy())):
@@ -164,7 +166,7 @@ def test_quantized_tensors_are_refused(torch):
 
 
 def test_a_tensor_on_no_device_is_refused(torch):
-    with pytest.raises(InterchangeError, match=r"torch\.Tensor does not say where its data are.*meta"):
+    with pytest.raises(InterchangeError, match=r"torch\.Tensor does not state its device.*meta"):
         from_capsule_producer(torch.ones(2, device="meta"), copy=None)
 
 
@@ -172,5 +174,5 @@ def test_a_tensor_on_no_device_is_refused(torch):
 def test_dtypes_of_torch_alone_are_refused(torch):
     with pytest.raises(DTypeError, match="complex, 32 bits"):
         from_capsule_producer(torch.zeros(2, dtype=torch.complex32), copy=None)
-    with pytest.raises(DTypeError, match=r"float4_e2m1fn, 4 bits, 2 lanes.*export the bytes, as uint8"):
+    with pytest.raises(DTypeError, match=r"float4_e2m1fn, 4 bits, 2 lanes.*export the bytes as uint8"):
         from_capsule_producer(torch.empty(2, dtype=torch.float4_e2m1fn_x2), copy=None)

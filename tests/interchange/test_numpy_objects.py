@@ -201,7 +201,7 @@ REFUSED_DTYPES = {
     "int4": (np.zeros(2, ml_dtypes.int4), "'int4' is not supported: .*write 'int8'"),
     "a scalar": (np.str_("a"), "holds text"),
     "ctypes structure": (Point(), r"structured.*x\['x'\] in NumPy"),
-    "a buffer of pointers": ((ctypes.c_void_p * 2)(), r"NumPy reads no buffer of format '<P'; write bytes\(x\)"),
+    "a buffer of pointers": ((ctypes.c_void_p * 2)(), r"NumPy cannot read a buffer of format '<P'; write bytes\(x\)"),
     "an object of objects": (Converter(np.array([1, None])), "holds Python objects"),
 }
 
@@ -214,7 +214,7 @@ def test_other_dtypes_are_refused(case):
 
 
 def test_masked_arrays_are_refused():
-    with pytest.raises(InterchangeError, match=r"got a masked one; write x\.filled\(value\)"):
+    with pytest.raises(InterchangeError, match=r"got a masked array; write x\.filled\(value\)"):
         take(np.ma.array([1, 2], mask=[0, 1]))
 
 

@@ -1,4 +1,4 @@
-"""Who else could have written a compiled kernel: such a file is no hit, and such a directory is not used."""
+"""Compiled kernels that another user could have written: such a file is a miss, such a directory is not used."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def mode(path: Path) -> int:
 
 
 def compiles(kept: CubinCache, source: str) -> bool:
-    """Whether a kernel that is on disk is compiled all the same. Without a warning: the file alone is refused."""
+    """Return whether a kernel on disk is compiled again. This gives no warning: only the file is refused."""
     before = kept.statistics().compiles
     assert ask(kept, source) == kernel_of(source)
     return kept.statistics().compiles > before
 
 
 def warning_of(kept: CubinCache, *sources: str) -> str:
-    """The one warning of several compilations, none of which is kept on disk."""
+    """Return the only warning of several compilations; check that no kernel is kept on disk."""
     files = sorted(kept.directory.iterdir()) if kept.directory.exists() else []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -54,7 +54,7 @@ def warning_of(kept: CubinCache, *sources: str) -> str:
 
 
 @pytest.mark.usefixtures("no_umask")
-def test_directories_and_files_are_this_users_alone_whatever_the_umask(tmp_path: Path):
+def test_directories_and_files_belong_to_this_user_alone_for_every_umask(tmp_path: Path):
     tmp_path.chmod(0o700)
     kept = CubinCache(tmp_path / "above" / "cubins")
     ask(kept, "a")
@@ -80,7 +80,7 @@ def test_a_file_of_another_user_is_replaced(fresh: Fresh):
     ask(kept, "a")
     planted = kernel_of("another kernel")
     path_of(kept, "a").write_bytes(cubin.pack(key("a"), 90, planted))
-    assert fresh().lookup(key("a")) == planted  # root's: the file is a good one
+    assert fresh().lookup(key("a")) == planted  # root's: the file is valid
     os.chown(path_of(kept, "a"), STRANGER, -1)
     assert fresh().lookup(key("a")) is None
     assert compiles(fresh(), "a")
@@ -88,7 +88,7 @@ def test_a_file_of_another_user_is_replaced(fresh: Fresh):
     assert fresh().lookup(key("a")) == kernel_of("a")
 
 
-def test_a_link_is_no_hit_though_it_leads_to_a_good_file(fresh: Fresh, tmp_path: Path):
+def test_a_link_to_a_valid_file_is_a_miss(fresh: Fresh, tmp_path: Path):
     kept = fresh()
     ask(kept, "a")
     path_of(kept, "a").rename(tmp_path / "elsewhere")
@@ -96,8 +96,8 @@ def test_a_link_is_no_hit_though_it_leads_to_a_good_file(fresh: Fresh, tmp_path:
     assert fresh().lookup(key("a")) is None
 
 
-def test_what_is_looked_at_is_the_open_file(fresh: Fresh, monkeypatch: pytest.MonkeyPatch):
-    """A file that is exchanged right after it was opened does not vouch for the one that is read."""
+def test_the_open_file_is_checked(fresh: Fresh, monkeypatch: pytest.MonkeyPatch):
+    """A file that replaces the opened file must not pass the check for it."""
     kept = fresh()
     ask(kept, "a")
     path, good = path_of(kept, "a"), path_of(kept, "a").read_bytes()
@@ -125,10 +125,10 @@ def test_a_directory_that_others_can_write_is_not_used_and_reported_once(fresh: 
     message = warning_of(kept, "a", "b", "c")
     folder = str(kept.directory)
     assert message == (
-        f"load_or_compile: expected to keep compiled kernels in {folder!r}, where no other user can write, got one"
-        f" where mode {bits:o} lets others write, which is ended by: chmod go-w {folder!r}. Kernels there are not used"
-        " and none is kept: each process compiles its own. Name another directory in TILEARRAY_CACHE_DIR where that"
-        " cannot be changed; TILEARRAY_CACHE_SIZE=0 keeps kernels in memory and is silent"
+        f"load_or_compile: expected a kernel directory where no other user can write, got {folder!r},"
+        f" where mode {bits:o} lets others write; run: chmod go-w {folder!r}. Kernels there are not used, and new"
+        " kernels are not stored: each process compiles its own. If you cannot change this, name another directory in"
+        " TILEARRAY_CACHE_DIR; TILEARRAY_CACHE_SIZE=0 keeps kernels in memory and is silent"
     )
     kept.directory.chmod(0o700)
     assert not compiles(fresh(), "a")
@@ -139,12 +139,12 @@ def test_a_directory_of_another_user_is_not_used(fresh: Fresh):
     ask(fresh(), "a")
     kept = fresh()
     os.chown(kept.directory, STRANGER, -1)
-    assert f"got one where {str(kept.directory)!r} belongs to user {STRANGER}. " in warning_of(kept, "a", "b")
+    assert f"where {str(kept.directory)!r} belongs to user {STRANGER}. " in warning_of(kept, "a", "b")
 
 
 @needs_root
-def test_what_root_keeps_is_used_by_others_who_can_only_read_it(fresh: Fresh, monkeypatch: pytest.MonkeyPatch):
-    """A warm cache in the image of a container."""
+def test_other_users_use_a_directory_of_root_that_they_can_only_read(fresh: Fresh, monkeypatch: pytest.MonkeyPatch):
+    """A warm cache in a container image."""
     ask(fresh(), "a")
     kept = fresh()
     kept.directory.chmod(0o755)
@@ -157,14 +157,14 @@ def test_what_root_keeps_is_used_by_others_who_can_only_read_it(fresh: Fresh, mo
     assert fresh().lookup(key("a")) is None
 
 
-def test_a_folder_above_in_which_anybody_can_rename_is_refused(tmp_path: Path):
+def test_a_folder_above_where_every_user_can_rename_is_refused(tmp_path: Path):
     above = tmp_path / "above"
     above.mkdir()
     ask(CubinCache(above / "folder" / "cubins"), "a")
     above.chmod(0o777)
     for kept in (CubinCache(above / "folder" / "cubins"), CubinCache(above / "not there")):
         message = warning_of(kept, "a", "b")
-        assert f"anybody can rename what is in {str(above)!r}, which is ended by: chmod o-w {str(above)!r}" in message
+        assert f"every user can rename the entries of {str(above)!r}; run: chmod o-w {str(above)!r}" in message
     above.chmod(0o1777)
     assert not compiles(CubinCache(above / "folder" / "cubins"), "a")
     above.chmod(0o775)
@@ -172,7 +172,7 @@ def test_a_folder_above_in_which_anybody_can_rename_is_refused(tmp_path: Path):
 
 
 @needs_root
-def test_what_another_user_put_into_a_shared_folder_is_refused_on_the_way(tmp_path: Path):
+def test_an_entry_of_another_user_in_a_shared_folder_on_the_path_is_refused(tmp_path: Path):
     shared, mine = tmp_path / "shared", tmp_path / "mine"
     shared.mkdir()
     shared.chmod(0o1777)
@@ -181,14 +181,15 @@ def test_what_another_user_put_into_a_shared_folder_is_refused_on_the_way(tmp_pa
     assert not compiles(CubinCache(shared / "link" / "cubins"), "a")  # our own link
     os.chown(shared / "link", STRANGER, -1, follow_symlinks=False)
     message = warning_of(CubinCache(shared / "link" / "cubins"), "a")
-    assert f"{str(shared / 'link')!r} belongs to user {STRANGER}, and anybody can write in {str(shared)!r}" in message
+    link = str(shared / "link")
+    assert f"{link!r} belongs to user {STRANGER}, and every user can write in {str(shared)!r}" in message
     (shared / "folder").mkdir()
     os.chown(shared / "folder", STRANGER, -1)
     assert f"{str(shared / 'folder')!r} belongs to user" in warning_of(CubinCache(shared / "folder" / "cubins"), "a")
 
 
 @pytest.mark.parametrize("target", ["{}/real/../real", "../{name}/real", "other"])
-def test_links_of_our_own_are_followed(tmp_path: Path, target: str):
+def test_our_own_links_are_followed(tmp_path: Path, target: str):
     (tmp_path / "real").mkdir()
     (tmp_path / "other").symlink_to("real")
     (tmp_path / "link").symlink_to(target.format(tmp_path, name=tmp_path.name))
@@ -199,7 +200,7 @@ def test_links_of_our_own_are_followed(tmp_path: Path, target: str):
     assert "chmod o-w" in warning_of(CubinCache(tmp_path / "link" / "cubins"), "a")
 
 
-def test_where_users_have_no_numbers_nothing_is_asked(fresh: Fresh, monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_checked_where_users_have_no_numbers(fresh: Fresh, monkeypatch: pytest.MonkeyPatch):
     ask(fresh(), "a")
     fresh().directory.chmod(0o777)
     monkeypatch.delattr(os, "geteuid")
@@ -229,9 +230,7 @@ def test_list_says_that_the_directory_is_not_used(tmp_path: Path, monkeypatch: p
     folder.chmod(0o777)
     monkeypatch.setattr(cache, "_shared", [])  # another process
     assert main(["cache", "list"]) == 0
-    assert capsys.readouterr().out.endswith(
-        f"not used: mode 777 lets others write, which is ended by: chmod go-w {str(folder)!r}\n"
-    )
+    assert capsys.readouterr().out.endswith(f"not used: mode 777 lets others write; run: chmod go-w {str(folder)!r}\n")
 
 
 def test_warm_does_not_compile_for_a_directory_that_is_not_used(
@@ -243,16 +242,16 @@ def test_warm_does_not_compile_for_a_directory_that_is_not_used(
     folder.chmod(0o777)
     assert main(["cache", "warm", "--arch", "sm_90", "--ops", "add", "--layouts", "contiguous"]) == 1
     assert capsys.readouterr().err == (
-        f"tilearray cache warm: cannot keep kernels in {str(folder)!r}: mode 777 lets others write, which is ended by: "
-        f"chmod go-w {str(folder)!r}; name another directory in TILEARRAY_CACHE_DIR\n"
+        f"tilearray cache warm: cannot keep kernels in {str(folder)!r}: mode 777 lets others write; run: "
+        f"chmod go-w {str(folder)!r}; set TILEARRAY_CACHE_DIR to another directory\n"
     )
 
 
-# --- what killed writers leave --------------------------------------------------------------------------------------
+# --- files of killed writers ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seconds", [0, 3000])
-def test_what_killed_writers_left_evicts_nothing(fresh: Fresh, seconds: int):
+def test_files_of_killed_writers_evict_nothing(fresh: Fresh, seconds: int):
     kept = fresh(limit=3 * file_size(1000))
     ask(kept, "a", size=1000)
     left = [kept.directory / f"{key('x')}.{number:016x}.tmp" for number in range(50)]
@@ -267,7 +266,7 @@ def test_what_killed_writers_left_evicts_nothing(fresh: Fresh, seconds: int):
     assert any(path.exists() for path in left) == (seconds == 0)
 
 
-def test_a_writer_that_was_taken_for_dead_writes_again(fresh: Fresh, monkeypatch: pytest.MonkeyPatch):
+def test_a_living_writer_that_counts_as_dead_writes_again(fresh: Fresh, monkeypatch: pytest.MonkeyPatch):
     replace, removed = os.replace, []
 
     def replace_too_late(temporary: str, path: str) -> None:

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels in one process: its order, its list, and its bound."""
+"""The cache of compiled kernels in one process: the order of its levels, its list, and its bound."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_memory_comes_first_then_disk_then_the_compiler(fresh):
     assert other.statistics() == Statistics(memory_hits=1, disk_hits=1, compiles=0, evictions=0)
 
 
-def test_memory_is_bounded_and_forgets_the_longest_unused(fresh, monkeypatch):
+def test_memory_is_bounded_and_forgets_the_least_recently_used(fresh, monkeypatch):
     monkeypatch.setattr(disk_cache, "MEMORY_LIMIT", 3000)
     kept = fresh(limit=0)
     for source in "abc":
@@ -66,7 +66,7 @@ def test_a_kernel_that_two_threads_read_at_once_counts_once_in_memory(fresh):
     assert kept._memory_size == 1000
 
 
-def test_a_failed_compilation_is_passed_on_and_not_kept(fresh):
+def test_an_error_of_the_compiler_passes_through_and_is_not_kept(fresh):
     kept = fresh()
 
     def fail() -> Cubin:
@@ -99,14 +99,14 @@ def test_threads_that_ask_for_different_keys_compile_at_the_same_time(fresh):
     kept, inside = fresh(), threading.Barrier(4)
 
     def make() -> Cubin:
-        inside.wait(30)  # for the other three, in the compiler
+        inside.wait(30)  # for the other three threads, in the compiler
         return kernel_of("x")
 
     results = in_threads(4, lambda number: kept.load_or_compile(str(number), 90, OPTIONS, "", make))
     assert results == [kernel_of("x")] * 4
 
 
-def test_a_thread_that_waited_for_a_failure_compiles_itself(fresh):
+def test_a_thread_that_waited_for_a_failed_compilation_compiles_itself(fresh):
     kept, attempts = fresh(), []
 
     def fails_first() -> Cubin:
@@ -125,7 +125,7 @@ def test_a_thread_that_waited_for_a_failure_compiles_itself(fresh):
 # Listing and clearing
 
 
-def test_entries_are_listed_the_last_used_first(fresh):
+def test_entries_are_listed_most_recently_used_first(fresh):
     kept = fresh()
     assert kept.entries() == []
     for source, seconds in (("a", 20), ("b", 10), ("c", 30)):
@@ -148,7 +148,7 @@ def test_a_disk_hit_counts_as_a_use_and_a_memory_hit_touches_no_file(fresh):
     assert time.time() - kept.entries()[0].last_used > 900
     other, before = fresh(), time.time()
     ask(other, "a")
-    assert kept.entries()[0].last_used > before - 10  # a file's clock may be behind
+    assert kept.entries()[0].last_used > before - 10  # the file system's clock may be slow
     age(kept, "a", 1000)
     ask(other, "a")  # once per process and entry
     assert time.time() - kept.entries()[0].last_used > 900
@@ -171,7 +171,7 @@ def test_clear_removes_our_files_only_and_reports_their_size(fresh):
     assert ask(kept, "a") == kernel_of("a")
 
 
-def test_nothing_is_made_by_asking(fresh):
+def test_a_lookup_makes_no_directory(fresh):
     kept = fresh()
     assert (kept.lookup(key("a")), kept.entries(), kept.clear()) == (None, [], (0, 0))
     assert not kept.directory.exists()
@@ -180,7 +180,7 @@ def test_nothing_is_made_by_asking(fresh):
 # The bound
 
 
-def test_the_longest_unused_are_evicted_first(fresh):
+def test_the_least_recently_used_are_evicted_first(fresh):
     kept = fresh(limit=10 * file_size(1000))
     for number, source in enumerate("abcdefghij"):
         ask(kept, source, size=1000)
@@ -214,7 +214,7 @@ def test_a_new_file_is_kept_even_if_other_clocks_differ(fresh):
     assert kept.statistics().evictions == 2
 
 
-def test_a_lower_bound_holds_from_the_next_write_on(fresh):
+def test_a_lower_bound_applies_from_the_next_write(fresh):
     for source in "abcdefghij":
         ask(fresh(), source, size=1000)
     kept = fresh(limit=3000)
@@ -234,10 +234,10 @@ def test_a_kernel_beyond_the_bound_is_not_written(fresh):
     nothing = fresh(limit=0)
     ask(nothing, "b", size=0)
     assert not path_of(nothing, "b").exists()
-    assert nothing.load_or_compile("a", 90, OPTIONS, "", never)  # what is there is read
+    assert nothing.load_or_compile("a", 90, OPTIONS, "", never)  # existing files are read
 
 
-def test_the_directory_is_not_looked_through_at_every_write(fresh, monkeypatch):
+def test_not_every_write_scans_the_directory(fresh, monkeypatch):
     looks = []
     scandir = os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: looks.append(path) or scandir(path))
@@ -253,7 +253,7 @@ def test_the_directory_is_not_looked_through_at_every_write(fresh, monkeypatch):
     assert bytes_in(full.directory) <= 200_000
 
 
-def test_foreign_files_neither_count_nor_go(fresh):
+def test_foreign_files_do_not_count_and_are_not_removed(fresh):
     kept = fresh(limit=5000)
     kept.directory.mkdir()
     (kept.directory / "data.bin").write_bytes(bytes(100_000))

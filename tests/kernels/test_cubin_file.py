@@ -1,6 +1,6 @@
-"""The key and the file of a compiled kernel: what tells kernels apart, and every way in which a file can be wrong.
+"""The key and the file of a compiled kernel: the facts that a key contains, and every fault of a file.
 
-Nothing here compiles: `make` returns invented code, from which every result can be told apart.
+No test here compiles: `make` returns invented code, which identifies each result.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ option_values = st.recursive(
 
 
 def exact(value: object) -> object:
-    """A value with its type: 1, True and 1.0 are equal in Python, and 0.0 is -0.0."""
+    """Return a value with its type: in Python 1 == True == 1.0, and 0.0 == -0.0."""
     return tuple(map(exact, value)) if type(value) is tuple else (type(value), str(value))
 
 
 @given(st.text(), option_values, st.text(), option_values)
-def test_keys_are_equal_where_everything_is_equal_and_nowhere_else(source, value, other_source, other_value):
+def test_keys_are_equal_if_and_only_if_all_parts_are_equal(source, value, other_source, other_value):
     same = source == other_source and exact(value) == exact(other_value)
     assert (key_of(source, 90, (("x", value),)) == key_of(other_source, 90, (("x", other_value),))) == same
 
@@ -106,20 +106,20 @@ def test_another_process_makes_the_same_key():
     ids=lambda value: type(value).__name__,
 )
 def test_an_option_without_a_lasting_repr_is_refused(value):
-    with pytest.raises(TypeError, match=r"key_of: option 'tile' is to be None.*write it as a tuple or a str"):
+    with pytest.raises(TypeError, match=r"key_of: expected option 'tile' as None.*write it as a tuple or a str"):
         key_of("source", 90, (("tile", value),))
 
 
 @pytest.mark.parametrize("bad", ["", "abc", "../" * 21 + "a", "A" * 64, "0" * 65, "/" + "0" * 63, "0" * 64 + "\n"])
 def test_lookup_takes_keys_only(fresh, bad):
-    with pytest.raises(ValueError, match=r"lookup: expected a key as key_of returns it, 64 hexadecimal digits; got "):
+    with pytest.raises(ValueError, match=r"lookup: expected a key of 64 hexadecimal digits, got "):
         fresh().lookup(bad)
 
 
 # Triton's version
 
 
-def test_the_version_is_that_of_the_installed_triton_found_without_importing_it():
+def test_the_version_of_the_installed_triton_is_found_without_an_import():
     if importlib.util.find_spec("triton") is None:
         pytest.skip("triton is not installed")
     code = (
@@ -135,7 +135,7 @@ def version_with(monkeypatch, origin: str | None) -> str:
     return cubin.triton_version.__wrapped__()
 
 
-def test_the_version_where_triton_is_installed_in_another_way(monkeypatch, tmp_path):
+def test_the_version_of_other_installations_of_triton(monkeypatch, tmp_path):
     package = tmp_path / "triton"
     package.mkdir()
     init = package / "__init__.py"
@@ -155,12 +155,12 @@ def test_the_version_where_triton_is_installed_in_another_way(monkeypatch, tmp_p
     assert version_with(monkeypatch, str(tmp_path / "bundle.zip" / "triton" / "__init__.py")) == "triton 3.8"
     (tmp_path / "pytorch_triton-3.6.0+git1234567.dist-info").mkdir()
     assert version_with(monkeypatch, str(init)) == "3.6.0+git1234567"
-    (tmp_path / "triton-3.5.0.dist-info").mkdir()  # two: ask who knows
+    (tmp_path / "triton-3.5.0.dist-info").mkdir()  # two folders: importlib.metadata decides
     assert version_with(monkeypatch, str(init)) == "triton 3.8"
     assert version_with(monkeypatch, None) == "absent"
 
 
-def test_the_version_where_somebody_put_a_module_in_tritons_place(monkeypatch):
+def test_the_version_if_another_module_replaces_triton(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", type(sys)("triton"))  # __spec__ is None: find_spec raises
     assert cubin.triton_version.__wrapped__() == "absent"
 
@@ -180,7 +180,7 @@ def test_the_environment_variables_of_the_key_are_tritons_own():
 # The file
 
 
-def test_the_file_is_laid_out_as_documented(fresh):
+def test_the_file_has_the_documented_format(fresh):
     kept = fresh()
     made = ask(kept, "a", label="add float32 flat")
     text = json.dumps(
@@ -205,7 +205,7 @@ def test_a_written_entry_is_read_by_the_next_process(tmp_path_factory, kernel):
 
 
 @pytest.mark.parametrize("field", [{"name": 1}, {"shared": 1.0}, {"num_warps": np.int64(4)}, {"shared": True}], ids=str)
-def test_a_kernel_that_could_not_be_read_back_is_refused_when_made(fresh, field):
+def test_a_kernel_with_a_wrong_field_is_refused(fresh, field):
     kept = fresh()
     with pytest.raises(ValueError, match=r"load_or_compile: expected a kernel of .*num_warps.*, got Details\("):
         kept.load_or_compile("a", 90, OPTIONS, "", lambda: kernel_of("a")._replace(**field))
@@ -213,7 +213,7 @@ def test_a_kernel_that_could_not_be_read_back_is_refused_when_made(fresh, field)
 
 
 def assert_replaced(fresh: Callable[[], CubinCache], good: bytes) -> None:
-    """The file at a's place is no hit, a compilation puts the good one there, and the next process reads it."""
+    """The file of a is a miss, a compilation replaces it, and the next process reads the new file."""
     assert fresh().lookup(key("a")) is None
     kept = fresh()
     assert ask(kept, "a").code == kernel_of("a").code
@@ -243,7 +243,7 @@ def test_a_file_with_any_flipped_bit_is_a_miss(fresh):
             damaged[position] ^= 1 << bit
             path.write_bytes(damaged)
             assert reader.lookup(key("a")) is None, (position, bit)
-            reader.entries()  # reads less, and raises nothing
+            reader.entries()  # reads only the head, and does not raise
     assert_replaced(fresh, good)
 
 
@@ -270,7 +270,7 @@ def test_a_randomly_damaged_file_is_a_miss(fresh):
 
 
 def sealed(text: bytes, code: bytes = b"code", magic: bytes = b"tilearray cubin\n", schema: int = 1) -> bytes:
-    """A file with lengths and checksum right, whatever is in it."""
+    """Return a file with correct lengths and checksum, for any content."""
     body = struct.pack("<16sIII", magic, schema, len(text), len(code)) + text + code
     return body + hashlib.sha256(body).digest()
 
@@ -314,8 +314,8 @@ def test_a_foreign_file_is_a_miss_is_not_listed_and_is_replaced(fresh, content):
     assert_replaced(fresh, good)
 
 
-def test_the_files_sealed_here_are_hits_when_nothing_is_wrong(fresh):
-    """Else the test above would show nothing."""
+def test_sealed_files_without_a_fault_are_hits(fresh):
+    """Shows that the faults cause the misses of the test above."""
     kept = fresh()
     kept.directory.mkdir()
     path_of(kept, "a").write_bytes(sealed(details()))
@@ -335,7 +335,7 @@ def test_a_file_of_another_key_under_the_right_name_is_a_miss(fresh):
 def in_the_way_socket(path: Path) -> None:
     listener = socket.socket(socket.AF_UNIX)
     here = os.getcwd()
-    os.chdir(path.parent)  # the name of a socket is 107 characters at most
+    os.chdir(path.parent)  # the name of a socket has at most 107 characters
     try:
         listener.bind(path.name)
     finally:
@@ -345,7 +345,7 @@ def in_the_way_socket(path: Path) -> None:
 
 def in_the_way_open_pipe(path: Path) -> None:
     os.mkfifo(path)
-    os.open(path, os.O_RDWR)  # stays open: reading would wait for what this end writes
+    os.open(path, os.O_RDWR)  # stays open, so that a read of the other end would wait
 
 
 IN_THE_WAY: dict[str, Callable[[Path], object]] = {
@@ -372,7 +372,7 @@ def test_a_path_that_is_not_a_file_does_not_block_and_is_replaced(fresh, put):
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_a_directory_in_the_way_stays_and_the_kernel_is_kept_in_memory(fresh, full):
+def test_a_directory_in_the_files_place_stays_and_the_kernel_is_kept_in_memory(fresh, full):
     kept = fresh()
     path_of(kept, "a").mkdir(parents=True)
     if full:

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels between processes: sharing a directory, settings, and what a hit costs."""
+"""The cache of compiled kernels between processes: a shared directory, settings, and the cost of a hit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tilearray_cuda.kernels.disk_cache import CacheWarning, CubinCache, Statisti
 
 @pytest.mark.slow
 def test_a_reader_sees_a_whole_file_while_others_write_it(fresh):
-    """Two writers replace one entry by files of different length, over and over."""
+    """Two writers replace one entry again and again with files of different lengths."""
     code = """
 import sys
 from tilearray_cuda.kernels import cubin
@@ -42,7 +42,7 @@ while not sys.stdin.closed:
         sizes = set()
         for _ in range(1500):
             with cubin.open_file(str(path)) as file:
-                sizes.add(len(cubin.read(file, key("a")).code))  # raises where it is half a file
+                sizes.add(len(cubin.read(file, key("a")).code))  # raises if it reads a partial file
     finally:
         for writer in writers:
             writer.kill()
@@ -66,7 +66,7 @@ def work(kept, seed):
         if found != kernel(source)._replace(label=source):
             wrong.append(source)
         if chance.random() < 0.1:
-            kept._memory.clear()  # so that the directory is read
+            kept._memory.clear()  # so that it reads the directory
         if chance.random() < 0.05:
             kept.entries()
         if chance.random() < 0.01:
@@ -96,7 +96,7 @@ def test_eight_processes_of_eight_threads_in_one_directory(tmp_path):
     totals = np.array([[int(word) for word in output(process).split()] for process in processes]).sum(axis=0)
     memory_hits, disk_hits, compiles, evictions = totals
     assert memory_hits + disk_hits + compiles == 8 * 8 * 120
-    assert min(disk_hits, compiles, evictions) > 50, "nothing was shared, or nothing evicted: the test shows little"
+    assert min(disk_hits, compiles, evictions) > 50, "too few hits or evictions: the test shows little"
     assert temporary_files(directory) == []
     assert bytes_in(directory) <= limit
     kept = CubinCache(directory, limit)
@@ -105,7 +105,7 @@ def test_eight_processes_of_eight_threads_in_one_directory(tmp_path):
     assert len(kept.entries()) == len(list(directory.iterdir()))
 
 
-def test_a_forked_child_does_not_wait_for_locks_of_threads_it_does_not_have(tmp_path):
+def test_a_forked_child_does_not_wait_for_locks_of_missing_threads(tmp_path):
     code = """
 import os, sys, threading
 from tilearray_cuda.kernels import disk_cache
@@ -159,7 +159,7 @@ def no_cache_yet(monkeypatch):
         ({}, "/home/me/.cache/tilearray"),
     ],
 )
-def test_the_directory_is_the_platforms_or_the_one_named(monkeypatch, variables, expected):
+def test_the_directory_is_the_platforms_or_the_named_one(monkeypatch, variables, expected):
     for name, value in {"HOME": "/home/me", **variables}.items():
         monkeypatch.setenv(name, value)
     assert disk_cache.directory() == Path(expected)
@@ -175,9 +175,9 @@ def test_a_relative_directory_does_not_move(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("no_cache_yet")
-def test_without_a_home_kernels_are_kept_in_memory(monkeypatch, tmp_path):
+def test_without_a_home_folder_kernels_are_kept_in_memory(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where the user has no entry
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for a user without an entry
     with pytest.warns(CacheWarning, match="TILEARRAY_CACHE_DIR"):
         disk_cache.load_or_compile("a", 90, OPTIONS, "", lambda: kernel_of("a"))
     assert disk_cache.load_or_compile("a", 90, OPTIONS, "", never) == kernel_of("a")
@@ -203,7 +203,7 @@ def test_an_invalid_size_limit_is_reported_and_ignored(monkeypatch, text):
 
 
 @pytest.mark.usefixtures("no_cache_yet")
-def test_the_modules_functions_share_one_cache(monkeypatch, tmp_path):
+def test_the_functions_of_the_module_share_one_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("TILEARRAY_CACHE_DIR", str(tmp_path))
     made = disk_cache.load_or_compile("a", 90, OPTIONS, "add", lambda: kernel_of("a"))
     assert disk_cache.lookup(key("a")) is made
@@ -213,10 +213,10 @@ def test_the_modules_functions_share_one_cache(monkeypatch, tmp_path):
     assert disk_cache.lookup(key("a")) is None
 
 
-# What a hit costs
+# The cost of a hit
 
 
-def test_a_hit_in_a_new_process_imports_neither_triton_nor_any_framework(tmp_path):
+def test_a_hit_in_a_new_process_imports_no_framework(tmp_path):
     code = """
 import sys
 before = set(sys.modules)
@@ -243,12 +243,12 @@ print(*(set(sys.modules) - before))
     imported = {name.partition(".")[0] for name in hit[1].split()}
     assert imported.isdisjoint({"triton", "cuda", "torch", "cupy", "jax", "numpy", "tilearray"})
     slow = {"pathlib"} if sys.version_info < (3, 12) else {"pathlib", "hashlib"}
-    assert slow.isdisjoint(hit[2].split()), "milliseconds of a process's first operation, and no hit needs them"
+    assert slow.isdisjoint(hit[2].split()), "slow imports, which a hit does not need"
     assert "importlib.metadata" not in hit[1].split()
 
 
-def test_a_hit_on_disk_is_few_calls(fresh):
-    """Calls and not seconds, which a busy machine has more of: benchmarks/startup.py measures those."""
+def test_a_hit_on_disk_takes_few_calls(fresh):
+    """Counts calls, because a busy machine takes more time: benchmarks/startup.py measures the time."""
     ask(fresh(), "a", size=40_000)
     kept, calls = fresh(), []
 

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels where the file system does not do as it is asked: one warning, and memory."""
+"""The cache of compiled kernels on a failing file system: one warning, and kernels stay in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tilearray_cuda.kernels.disk_cache import CacheWarning, Statistics, key_of
 
 
 class FullDisk:
-    """`open` where every file that is written takes 50 bytes and no more."""
+    """`open` on a file system where a file can hold at most 50 bytes."""
 
     def __init__(self, path: str, mode: str, **options: Any) -> None:
         self.file = open(path, mode, **options)  # noqa: SIM115
@@ -94,7 +94,7 @@ TROUBLES = [full_disk, read_only_file_system, directory_of_somebody_else, failin
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_where_writing_fails_there_is_one_warning_and_memory(fresh, monkeypatch, trouble):
+def test_failing_writes_cause_one_warning_and_kernels_stay_in_memory(fresh, monkeypatch, trouble):
     ask(fresh(), "before")
     kept = fresh()
     with monkeypatch.context() as patch:
@@ -107,18 +107,18 @@ def test_where_writing_fails_there_is_one_warning_and_memory(fresh, monkeypatch,
     assert results == [kernel_of(str(number)) for number in range(20)] * 2
     assert [warning.category for warning in caught] == [CacheWarning]
     message = str(caught[0].message)
-    assert message.startswith(f"load_or_compile: expected to keep compiled kernels in {str(kept.directory)!r}, got ")
+    assert message.startswith(f"load_or_compile: expected to store compiled kernels in {str(kept.directory)!r}, got ")
     assert reason in message
     assert message.endswith("TILEARRAY_CACHE_SIZE=0 keeps kernels in memory and is silent")
     assert kept.statistics() == Statistics(memory_hits=20, disk_hits=1, compiles=20, evictions=0)
     assert [entry.key for entry in kept.entries()] == [key("before")]
     assert temporary_files(kept.directory) == []
-    ask(kept, "afterwards")  # the trouble is over
+    ask(kept, "afterwards")  # writes work again
     assert path_of(kept, "afterwards").exists()
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_a_directory_that_can_only_be_read_serves_hits_without_a_word(fresh, monkeypatch, trouble):
+def test_a_read_only_directory_serves_hits_without_a_warning(fresh, monkeypatch, trouble):
     for source in "abc":
         ask(fresh(), source)
     kept = fresh()
@@ -129,7 +129,7 @@ def test_a_directory_that_can_only_be_read_serves_hits_without_a_word(fresh, mon
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_where_warnings_are_errors_the_compiled_kernel_is_not_lost(fresh, monkeypatch, trouble):
+def test_the_compiled_kernel_is_not_lost_if_warnings_are_errors(fresh, monkeypatch, trouble):
     trouble(monkeypatch)
     kept = fresh()
     with pytest.raises(CacheWarning):
@@ -137,7 +137,7 @@ def test_where_warnings_are_errors_the_compiled_kernel_is_not_lost(fresh, monkey
     assert kept.load_or_compile("a", 90, OPTIONS, "", never) == kernel_of("a")
 
 
-def test_eviction_goes_on_where_a_file_cannot_be_removed(fresh, monkeypatch):
+def test_eviction_continues_after_a_file_that_cannot_be_removed(fresh, monkeypatch):
     kept = fresh(limit=10 * file_size(1000))
     for number, source in enumerate("abcdefghij"):
         ask(kept, source, size=1000)
@@ -149,14 +149,14 @@ def test_eviction_goes_on_where_a_file_cannot_be_removed(fresh, monkeypatch):
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
         unlink(path)
         if key("b") in path:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)  # another process was quicker
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)  # another process was faster
 
     monkeypatch.setattr(os, "unlink", refuse_two)
     ask(kept, "k", size=1000)
     assert "".join(source for source in "abcdefghijk" if path_of(kept, source).exists()) in ("aefghijk", "adefghijk")
 
 
-def test_a_directory_that_goes_away_is_made_again(fresh):
+def test_a_removed_directory_is_made_again(fresh):
     kept = fresh()
     ask(kept, "a")
     shutil.rmtree(kept.directory)
@@ -164,7 +164,7 @@ def test_a_directory_that_goes_away_is_made_again(fresh):
     assert [entry.key for entry in kept.entries()] == [key("b")]
 
 
-def test_a_file_where_the_directory_should_be_is_left_alone(fresh):
+def test_a_file_in_the_directorys_place_is_not_changed(fresh):
     kept = fresh()
     kept.directory.write_text("mine")
     with pytest.warns(CacheWarning, match="Not a directory"):
@@ -174,7 +174,7 @@ def test_a_file_where_the_directory_should_be_is_left_alone(fresh):
     assert kept.directory.read_text() == "mine"
 
 
-def test_a_real_limit_on_file_size_leaves_no_half_file(tmp_path):
+def test_a_real_limit_on_file_size_leaves_no_partial_file(tmp_path):
     code = """
 import resource, sys, warnings
 from tilearray_cuda.kernels.disk_cache import Cubin, CubinCache

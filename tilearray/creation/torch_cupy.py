@@ -22,6 +22,7 @@ from tilearray import dtypes
 from tilearray.array import Array
 from tilearray.engine.devices import as_device
 from tilearray.engine.signature import signature_of
+from tilearray.engine.streams import LEGACY_STREAM, PER_THREAD_STREAM
 from tilearray.errors import DTypeError
 from tilearray.geometry.layout import Layout
 from tilearray.interchange.foreign_memory import foreign
@@ -110,7 +111,7 @@ def torch_reader(torch: Any) -> Reader:
         buffer.nbytes = nbytes
         buffer.owner = owner
         stream = current_stream(index)
-        buffer.stream = stream if stream > 2 else 0
+        buffer.stream = stream if stream > PER_THREAD_STREAM else LEGACY_STREAM
         array = new(Array)
         array._buffer, array._offset, array._signature = buffer, offset, signature
         return array
@@ -147,7 +148,7 @@ def cupy_reader(cupy: Any) -> Reader:
         buffer.nbytes = found.nbytes
         buffer.owner = memory
         stream = current_stream(index).ptr
-        buffer.stream = stream if stream > 2 else 0
+        buffer.stream = stream if stream > PER_THREAD_STREAM else LEGACY_STREAM
         return Array._make(buffer, found.offset, found.signature)
 
     return read

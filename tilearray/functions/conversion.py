@@ -134,7 +134,9 @@ def to_device(x: A, device: Any, /, *, stream: Any = None) -> A:
         raise OperandError("to_device: expected no stream for a copy to the host, got one; leave it out")
     if target is x.device:
         return x
-    handle = cuda.handle_of(stream, "to_device") if stream is not None else backend.own_stream(STATE.get().stream)
+    handle = (
+        cuda.retained_handle_of(stream, "to_device") if stream is not None else backend.own_stream(STATE.get().stream)
+    )
     dense = _as_dense(x)
     layout = dense._signature.layout
     if x.device.type == target.type:

@@ -1,6 +1,6 @@
-"""DLPack's C exchange API, as a consumer: a capsule on a producer's class that holds functions.
+"""DLPack's C exchange API, as a consumer: a capsule with functions, an attribute of the producer's class.
 
-They make nobody wait and ask for no stream; the consumer asks for the producer's current stream. The structures are
+The functions do not wait and take no stream. The consumer asks for the producer's current stream. The structures are
 those of dlpack.h 1.3.
 """
 
@@ -10,6 +10,7 @@ import ctypes
 import weakref
 from typing import Any
 
+from tilearray.engine.streams import LEGACY_STREAM
 from tilearray.errors import InterchangeError
 from tilearray.interchange.capsules import (
     MAJOR,
@@ -41,7 +42,7 @@ class _Functions(ctypes.Structure):
     )
 
 
-# They run with the GIL, and what Python exception they leave is raised.
+# They run with the GIL. ctypes raises the Python exception that they set.
 _FromObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
 _CurrentStream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
 _Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
@@ -57,7 +58,7 @@ class ExchangeApi:
         self._current_stream = _CurrentStream(functions.current_stream)
 
     def take(self, producer: Any) -> Taken:
-        """Take an object's memory."""
+        """Take the memory of an object."""
         managed = ctypes.c_void_p()
         try:
             status = self._from_object(producer, ctypes.byref(managed))
@@ -74,18 +75,18 @@ class ExchangeApi:
             raise
 
     def current_stream(self, kind: int, index: int) -> int:
-        """Return the handle of the stream on which the producer works now."""
+        """Return the handle of the producer's current stream."""
         stream = ctypes.c_void_p()
         if self._current_stream(kind, index, ctypes.byref(stream)):
-            raise InterchangeError("from_dlpack: the producer does not say which stream it uses")
-        return stream.value or 0
+            raise InterchangeError("from_dlpack: expected the producer's current stream, got an error from it")
+        return stream.value or LEGACY_STREAM
 
 
 _APIS: weakref.WeakKeyDictionary[type, ExchangeApi | None] = weakref.WeakKeyDictionary()
 
 
 def api_of(producer: type) -> ExchangeApi | None:
-    """Return the C exchange API of a class, in a version that we know; None where it has none."""
+    """Return the C exchange API of a class, in a version that we support, or None."""
     capsule: object = getattr(producer, _ATTRIBUTE, None)
     if capsule is None:
         return None
@@ -100,7 +101,7 @@ def _api_in(capsule: object) -> ExchangeApi | None:
     try:
         if capsule_name(capsule) != _NAME:
             return None
-    except ValueError:  # no capsule
+    except ValueError:  # not a capsule
         return None
     address: int | None = capsule_pointer(capsule, _NAME)
     while address:

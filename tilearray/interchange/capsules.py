@@ -1,15 +1,14 @@
-"""DLPack capsules: the only module that looks into one.
+"""DLPack capsules: the only module that reads and writes the inside of a capsule.
 
-NumPy makes every capsule and consumes every capsule, of memory on a GPU too: it owns the lifetimes, the flags and the
-deleters, which are right across threads, in any order of collection and at exit, and no deleter of ours exists. It
-never touches the memory itself. What NumPy does not know is overwritten, after it has made a capsule or before it looks
-into one: ml_dtypes' dtypes travel as the unsigned integer of the same width, and memory on a GPU as memory of the host.
-An ndarray made from a capsule exports the device that stands in it, so that this is done once for an array.
+NumPy makes and consumes every capsule, also for memory on a GPU. It manages lifetimes, flags and deleters, correctly
+across threads, in any order of collection and at exit. We have no deleter. NumPy never reads the memory itself. We
+overwrite the fields that NumPy does not support, after it makes a capsule or before it reads one: a dtype of ml_dtypes
+travels as the unsigned integer of the same width, and memory on a GPU as memory of the host. An ndarray made from a
+capsule exports the device in the capsule's fields, so we overwrite them once per array.
 
-NumPy trusts what a producer wrote; an import checks it first. Before it looks into a capsule it renames it, as a
-consumer does, so that of several that were handed the same one a single consumer reads it; NumPy then gets another
-capsule of the same memory. The structures are those of dlpack.h, major version 1,
-and of the unversioned protocol before it.
+NumPy trusts the producer; an import checks the capsule first. Before it reads a capsule, it renames the capsule, as a
+consumer does. So if several consumers get one capsule, only one of them reads it. NumPy then gets another capsule of
+the same memory. The structures are those of dlpack.h, major version 1, and of the older unversioned protocol.
 """
 
 from __future__ import annotations
@@ -23,22 +22,23 @@ import numpy as np
 
 from tilearray.dtypes import ALL, float4_e2m1fn, info
 from tilearray.errors import DTypeError, InterchangeError
+from tilearray.geometry.strides import dense_strides, extent
 
 HOST = (1, 0)
 CUDA = 2
 READ_ONLY, COPIED, PADDED = 1, 2, 4
 PADDED_SINCE = (1, 1)
-"""The version of DLPack that has types below a byte, and a flag for one value in a byte."""
+"""The first version of DLPack with types smaller than a byte, and with a flag for one value per byte."""
 
 HOST_KINDS = frozenset((1, 3))
-"""Host memory, and host memory that CUDA has pinned."""
+"""Host memory, and host memory pinned by CUDA."""
 CUDA_KINDS = frozenset((2, 13))
-"""A GPU's memory, and memory that CUDA moves between host and GPU."""
+"""Memory of a GPU, and memory that CUDA moves between host and GPU."""
 
 MAJOR = 1
 _UINT = 1
 _MAX_NDIM = 64
-_MOST_ELEMENTS = 2**63 // 32  # so that sizes and strides in bytes are int64, whatever the itemsize
+_MOST_ELEMENTS = 2**63 // 32  # so that sizes and strides in bytes are int64 for each itemsize
 _DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda managed", 14: "oneapi"}
 _CODE_NAMES = dict(enumerate(("int", "uint", "float", "handle", "bfloat", "complex", "bool"))) | {
     15: "float6_e2m3fn",
@@ -47,7 +47,7 @@ _CODE_NAMES = dict(enumerate(("int", "uint", "float", "handle", "bfloat", "compl
 }
 _DTYPES = {info(dtype).dlpack: dtype for dtype in ALL}
 CARRIERS = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in ALL if dtype.type.__module__ != "numpy"}
-"""ml_dtypes' dtypes, and the unsigned integer that each travels as."""
+"""The unsigned integer as which each dtype of ml_dtypes travels."""
 
 
 class DataType(ctypes.Structure):
@@ -82,7 +82,7 @@ class ManagedVersioned(ctypes.Structure):
     )
 
 
-# Prototypes of our own: ctypes.pythonapi's attributes are shared with every other user of ctypes.
+# Our own prototypes, because all users of ctypes share the attributes of ctypes.pythonapi.
 capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
 capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -101,7 +101,7 @@ for _name in _NAMES:
 
 
 class Carrier:
-    """A capsule as np.from_dlpack wants to meet it: behind an object that makes it."""
+    """A capsule in the form that np.from_dlpack takes: an object with ``__dlpack__``."""
 
     __slots__ = ("capsule",)
 
@@ -116,7 +116,7 @@ class Carrier:
 
 
 class _Described:
-    """Memory at an address, in NumPy's own terms; the ndarray that is made of it keeps it, and so the owner."""
+    """Memory at an address, in NumPy's own terms. The ndarray made from it keeps it alive, and so the owner."""
 
     __slots__ = ("__array_interface__", "owner")
 
@@ -126,24 +126,25 @@ class _Described:
 
 
 class Opened(NamedTuple):
-    """A look into a capsule, which stays as it is."""
+    """The inside of a capsule, which is not consumed."""
 
     tensor: Tensor
     versioned: ManagedVersioned | None
 
     @property
     def flags(self) -> int:
-        """What a versioned capsule says of its memory."""
+        """The flags of a versioned capsule, or 0."""
         return self.versioned.flags if self.versioned is not None else 0
 
 
 class Taken(NamedTuple):
-    """What a capsule held.
+    """The memory of a consumed capsule.
 
     Attributes
     ----------
     array : numpy.ndarray
-        Over the memory, which it keeps alive. Of a GPU's memory only its address, shape, strides and flags are of use.
+        An array over the memory, which it keeps alive. For memory on a GPU, use only its address, shape, strides and
+        flags.
     device : tuple of int
         DLPack's device type and index.
     """
@@ -165,7 +166,7 @@ def stand_in(
     owner: object,
     device: tuple[int, int],
 ) -> np.ndarray:
-    """Return an ndarray whose capsules are those of memory on another device; it is for nothing else.
+    """Return an ndarray whose capsules describe memory on another device. Use it only to make capsules.
 
     Examples
     --------
@@ -188,7 +189,7 @@ def stand_in(
 
 
 def amend(capsule: object, dtype: np.dtype, flags: int = 0) -> None:
-    """Write into a capsule of NumPy's what NumPy could not: the dtype, flags, no address for size 0 on a GPU."""
+    """Write the fields that NumPy cannot: the dtype, flags, and a null address for size 0 on a GPU."""
     opened = open_capsule(capsule)
     opened.tensor.dtype.code, opened.tensor.dtype.bits = info(dtype).dlpack
     if opened.tensor.device_type == CUDA and 0 in opened.tensor.shape[: opened.tensor.ndim]:
@@ -203,7 +204,7 @@ def amend(capsule: object, dtype: np.dtype, flags: int = 0) -> None:
 
 
 def open_capsule(capsule: object) -> Opened:
-    """Return what is inside a capsule, without taking it out."""
+    """Return the inside of a capsule, without consuming the capsule."""
     name = _name_of(capsule)
     address: Any = capsule_pointer(capsule, name)
     if name != VERSIONED:
@@ -217,22 +218,22 @@ def open_capsule(capsule: object) -> Opened:
 
 
 def consume(capsule: object) -> Taken:
-    """Take out what is inside a capsule, having checked it; a capsule that is refused is left as it was.
+    """Check a capsule, and take its memory. A capsule that fails the check keeps its name and its memory.
 
-    Of several threads that consume one capsule at once, one takes it, and the others get an error.
+    If several threads consume one capsule at once, one thread takes it, and the others get an error.
     """
     name = _claim(capsule)
     ours = new_capsule(capsule_pointer(capsule, _USED[name]), name, None)
     try:
         return take_out(ours)
     except BaseException:
-        if capsule_name(ours) == name:  # it was not taken
+        if capsule_name(ours) == name:  # NumPy did not consume it
             _rename(capsule, name)
         raise
 
 
 def take_out(capsule: object) -> Taken:
-    """Take out what is inside a capsule that nobody else has, having checked it."""
+    """Check a capsule that no other thread can reach, and take its memory."""
     opened = open_capsule(capsule)
     tensor = opened.tensor
     problem = _problem_of(tensor)
@@ -247,14 +248,14 @@ def take_out(capsule: object) -> Taken:
     tensor.device_type, tensor.device_id = HOST
     try:
         array = np.from_dlpack(Carrier(capsule))
-    finally:  # the producer's deleter finds what the producer wrote
+    finally:  # the producer's deleter reads its own fields
         tensor.dtype = DataType.from_buffer_copy(given)
         tensor.device_type, tensor.device_id = device
     return Taken(array.view(dtype) if dtype in CARRIERS else array, device)
 
 
 def _name_of(capsule: object) -> bytes:
-    """The name of a capsule that is there to be consumed; it lasts, as a name that a capsule borrows has to."""
+    """Return the name of a capsule that is not consumed, as an object that lives as long as the process."""
     try:
         name: bytes | None = capsule_name(capsule)
     except ValueError:
@@ -269,9 +270,9 @@ def _name_of(capsule: object) -> bytes:
 
 
 def _claim(capsule: object) -> bytes:
-    """Rename a capsule to one that is consumed, and return its name, which no other thread has found then."""
+    """Give a capsule the name of a consumed one; return its old name. Only one thread gets the old name."""
     name = _name_of(capsule)
-    # One call that reads and renames, in which Python switches to no other thread: who reads the old name has it.
+    # One call reads and renames. Python switches to no other thread during the call, so one thread reads the old name.
     before, _ = tuple(map(call, (partial(capsule_name, capsule), partial(_rename, capsule, _USED[name]))))
     if before != name:
         raise _consumed()
@@ -279,15 +280,15 @@ def _claim(capsule: object) -> bytes:
 
 
 def _consumed() -> InterchangeError:
-    return InterchangeError("from_dlpack: the capsule is consumed already; call __dlpack__ again for another")
+    return InterchangeError("from_dlpack: the capsule is already consumed; call __dlpack__ again for a new capsule")
 
 
 def check_kind(kind: int) -> None:
-    """Raise unless memory of a DLPack device type can be used here."""
+    """Raise InterchangeError if a DLPack device type is not supported."""
     if kind not in HOST_KINDS and kind not in CUDA_KINDS:
         raise InterchangeError(
             f"from_dlpack: expected memory of the host or of a CUDA device, got memory on "
-            f"{_DEVICE_NAMES.get(kind, 'an unknown device')} (DLPack device type {kind}): no backend for it exists; "
+            f"{_DEVICE_NAMES.get(kind, 'an unknown device')} (DLPack device type {kind}), which has no backend here; "
             f"copy it to the host in its own library first"
         )
 
@@ -297,42 +298,38 @@ def _dtype_of(given: DataType, flags: int) -> np.dtype:
     dtype = _DTYPES.get((code, bits)) if lanes == 1 else None
     if dtype is not None and (dtype != float4_e2m1fn or flags & PADDED):
         return dtype
-    name = f"{_CODE_NAMES.get(code, 'no known kind')}, {bits} bits, {lanes} lanes (DLPack type code {code})"
+    name = f"{_CODE_NAMES.get(code, 'an unknown kind')}, {bits} bits, {lanes} lanes (DLPack type code {code})"
     if code == info(float4_e2m1fn).dlpack[0]:
         raise DTypeError(
-            f"from_dlpack: got {name}: DLPack packs it, float4_e2m1fn is stored here with one value a byte; "
-            f"export the bytes, as uint8"
+            f"from_dlpack: expected float4_e2m1fn with one value per byte, got {name}, packed; export the bytes as "
+            f"uint8"
         )
-    raise DTypeError(f"from_dlpack: got {name}, which is no dtype here; convert the array in its own library first")
+    raise DTypeError(f"from_dlpack: expected a supported dtype, got {name}; convert the array in its own library first")
 
 
 def _problem_of(tensor: Tensor) -> str | None:
-    """What no producer may write, so that nothing reads through a bad pointer."""
+    """Return the fault of a malformed tensor, or None, so that no one reads through a bad pointer."""
     ndim = tensor.ndim
     if not 0 <= ndim <= _MAX_NDIM:
         return f"expected 0 to {_MAX_NDIM} dimensions, got {ndim}"
     if ndim and not tensor.shape:
-        return f"{ndim} dimensions, but no shape"
+        return f"expected a shape for {ndim} dimensions, got a null pointer"
     shape: list[int] = tensor.shape[:ndim] if ndim else []
     strides: list[int] = tensor.strides[:ndim] if ndim and tensor.strides else []
     address = (tensor.data or 0) + tensor.byte_offset
     return problem_of_geometry(shape, strides, address, max(tensor.dtype.bits // 8, 1)) or (
-        f"no data for the shape {shape}" if not tensor.data and 0 not in shape else None
+        f"expected data for the shape {shape}, got a null pointer" if not tensor.data and 0 not in shape else None
     )
 
 
 def problem_of_geometry(shape: list[int], strides: list[int], address: int, itemsize: int) -> str | None:
-    """Return what is wrong with an address, sizes, and strides in elements, if anything; strides may be left out."""
+    """Return the fault of an address, sizes and strides in elements, or None. Without strides, the order is C."""
     if len(shape) > _MAX_NDIM:
         return f"expected 0 to {_MAX_NDIM} dimensions, got {len(shape)}"
-    count, low, high = 1, 0, 0
-    for axis, extent in enumerate(shape):
-        if extent < 0:
-            return f"negative extents in the shape {shape}"
-        count *= extent or 1
-        reach = strides[axis] * max(extent - 1, 0) if strides else 0
-        low, high = low + min(reach, 0), high + max(reach, 0)
-    high = max(high, count - 1) if not strides else high
+    if any(size < 0 for size in shape):
+        return f"expected sizes >= 0, got the shape {shape}"
+    sizes = tuple([size or 1 for size in shape])
+    count, low, high, _, _ = extent(sizes, tuple(strides) or dense_strides(sizes))
     beyond = 0 not in shape and (address + low * itemsize < 0 or address + (high + 1) * itemsize > 2**63)
     if beyond or max(count, high - low, *map(abs, strides), 1) > _MOST_ELEMENTS:
         return f"the shape {shape} with strides {strides} at {address:#x} exceeds any address space"

@@ -1,7 +1,7 @@
 """The CUDA Array Interface, version 3, both ways: GPU memory of CuPy, torch, numba and others without a copy.
 
-It is a dictionary: a pointer, a shape, strides in bytes (None: C order), a typestr as NumPy writes them, a read-only
-flag and the stream that orders the memory. It cannot name bfloat16 or the 8-bit floats, and masks are refused.
+It is a dictionary: a pointer, a shape, strides in bytes (None: C order), a typestr in NumPy's format, a read-only flag
+and the stream that orders the memory. It cannot name bfloat16 or the 8-bit floats. We refuse masks.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.streams import LEGACY_ALIAS
 from tilearray.errors import InterchangeError, LayoutError
 from tilearray.geometry.layout import Layout
 from tilearray.interchange.capsules import CARRIERS, problem_of_geometry
 from tilearray.interchange.foreign_memory import Imported, foreign, imported
 
-_LEGACY = 1
-"""What the interface calls the legacy default stream; None says that nothing has to be waited for."""
 _NEWEST = 3
 _ADDRESSES = range(2**63)
 
 
 class _Description(NamedTuple):
-    """The dictionary, read; strides in bytes."""
+    """The contents of the dictionary; strides in bytes. The stream None asks for no wait."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
@@ -42,18 +41,18 @@ def import_from(producer: Any, function: str, stream: int = 0) -> Imported:
     ----------
     producer : object
     function : str
-        The function that was called, for error messages.
+        The name of the caller's function, for error messages.
     stream : int
-        The handle of the stream in force: what nobody has to wait for is taken to be its memory.
+        The handle of the active stream. Memory that needs no wait counts as this stream's memory.
 
     Raises
     ------
     InterchangeError
-        If the dictionary is malformed or has a mask, or if the pointer is in no GPU's memory.
+        If the dictionary is malformed or has a mask, or if the pointer is not in the memory of a GPU.
     LayoutError
-        If a stride or the address is no multiple of the itemsize.
+        If a stride or the address is not a multiple of the itemsize.
     DTypeError
-        If the dtype is none of tilearray's.
+        If tilearray does not have the dtype.
     """
     given: Any = producer.__cuda_array_interface__
     name = type(producer).__name__
@@ -65,10 +64,10 @@ def import_from(producer: Any, function: str, stream: int = 0) -> Imported:
             raise
         raise InterchangeError(f"{what} is malformed: {type(error).__name__}: {error}") from error
     if found.has_mask:
-        raise InterchangeError(f"{function}: {name} has a mask; write ta.asarray of its data and of its mask")
+        raise InterchangeError(f"{function}: {name} has a mask; write ta.asarray for its data, and again for its mask")
     layout = _layout(found, what)
     if layout.size and not found.pointer:
-        raise InterchangeError(f"{what} is malformed: no data for the shape {found.shape}")
+        raise InterchangeError(f"{what} is malformed: expected data for the shape {found.shape}, got a null pointer")
     return imported(
         _device_index(found, layout, what),
         found.pointer,
@@ -82,7 +81,7 @@ def import_from(producer: Any, function: str, stream: int = 0) -> Imported:
 
 
 def _read(given: Any, function: str) -> _Description:
-    """Read the dictionary; anything of a wrong type or value raises one of Python's own errors."""
+    """Read the dictionary; a wrong type or value raises one of Python's own errors."""
     version = operator.index(given["version"]) if "version" in given else 0
     if not 0 <= version <= _NEWEST:
         raise ValueError(f"expected version 0 to {_NEWEST}, got {version}")
@@ -97,8 +96,8 @@ def _read(given: Any, function: str) -> _Description:
     handle = None if stream is None else operator.index(stream)
     if isinstance(stream, bool) or (handle is not None and handle < 1):
         raise ValueError(f"expected a stream as None, 1, 2 or a handle, got {stream!r:.60}")
-    if handle is None and version < _NEWEST:  # older ones cannot say it: the default stream is what they mean
-        handle = _LEGACY
+    if handle is None and version < _NEWEST:  # older versions have no stream; they mean the default stream
+        handle = LEGACY_ALIAS
     return _Description(
         tuple([operator.index(size) for size in given["shape"]]),
         None if strides is None else tuple([operator.index(stride) for stride in strides]),
@@ -111,7 +110,7 @@ def _read(given: Any, function: str) -> _Description:
 
 
 def _layout(found: _Description, what: str) -> Layout:
-    """The layout in elements, if there can be one."""
+    """Return the layout in elements; raise if the dictionary describes no valid layout."""
     shape, byte_strides, size = found.shape, found.strides, found.dtype.itemsize
     strides: list[int] = []
     if byte_strides is not None:
@@ -132,7 +131,7 @@ def _layout(found: _Description, what: str) -> Layout:
 
 
 def _device_index(found: _Description, layout: Layout, what: str) -> int:
-    """The index of the GPU whose memory it is; of nothing, the first."""
+    """Return the index of the memory's GPU; 0 for an array without elements."""
     if not layout.size:
         return 0
     from tilearray_cuda.errors import CudaError, UnavailableError
@@ -140,27 +139,29 @@ def _device_index(found: _Description, layout: Layout, what: str) -> int:
     try:
         return foreign().device_of(found.pointer)
     except UnavailableError:
-        return 0  # opening it says what is missing
+        return 0  # the caller opens cuda:0, and the error states what is missing
     except CudaError as error:
-        raise InterchangeError(f"{what}: the pointer {found.pointer:#x} is in no GPU's memory: {error}") from error
+        raise InterchangeError(
+            f"{what}: the pointer {found.pointer:#x} is not in the memory of a GPU: {error}"
+        ) from error
 
 
 def describe(x: Any) -> dict[str, Any]:
     """Return the dictionary for an array on a GPU.
 
-    Its memory is ordered by the legacy default stream, on which many consumers work without asking. While a stream of
-    ours is captured into a CUDA graph nothing may wait for it, and the memory is described as that stream's.
+    The legacy default stream orders the memory, because many consumers work there without a check. While a CUDA graph
+    captures a stream of ours, no stream may wait for it, and the dictionary names that stream.
 
     Raises
     ------
     AttributeError
-        For an array on the host, and for a dtype that the interface cannot name: there is no such attribute then.
+        For an array on the host, and for a dtype that the interface cannot name. The attribute then does not exist.
     """
     if x.device.type != "cuda":
         raise AttributeError("__cuda_array_interface__: the array is on the host; write np.asarray(x)")
     if x.dtype in CARRIERS:
         raise AttributeError(
-            f"__cuda_array_interface__: the interface has no name for {x.dtype.name}; write x.view('uint8')"
+            f"__cuda_array_interface__: the interface cannot name {x.dtype.name}; write x.view('uint8')"
         )
     layout = x._signature.layout
     return {
@@ -169,5 +170,5 @@ def describe(x: Any) -> dict[str, Any]:
         "typestr": x.dtype.str,
         "data": (x._address if layout.size else 0, x._buffer.readonly or layout.overlaps_itself),
         "strides": None if layout.contiguous else tuple(stride * x.itemsize for stride in layout.strides),
-        "stream": foreign().lend(x.device.backend, x._buffer, _LEGACY),
+        "stream": foreign().lend(x.device.backend, x._buffer, LEGACY_ALIAS),
     }

@@ -1,10 +1,11 @@
-"""DLPack, both ways and on every device, for every dtype of ours: the protocol around the capsules.
+"""DLPack, both ways, on every device and for every dtype of ours: the protocol around the capsules.
 
-As a producer, an array makes an `Export` once; its capsules cost a call of NumPy's then. As a consumer, it takes the C
-exchange API where the producer offers one, for that makes nobody wait: the memory belongs to the producer's current
-stream, and a stream of ours waits for it if and when it uses it. Else the producer is told our stream, and waits.
+As a producer, an array makes one `Export`; each capsule then costs one call of NumPy. As a consumer, we use the
+producer's C exchange API if it has one, because no stream waits then: the memory belongs to the producer's current
+stream, and a stream of ours waits for that stream at its first use of the memory. Otherwise we tell the producer our
+stream, and the producer waits.
 
-We offer no C exchange API ourselves: its functions would be ctypes callbacks, slower than our ``__dlpack__``.
+We do not offer a C exchange API: its functions would be ctypes callbacks, which are slower than our ``__dlpack__``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tilearray.dtypes import float4_e2m1fn
+from tilearray.engine.streams import LEGACY_ALIAS, NO_WAIT
 from tilearray.errors import InterchangeError
 from tilearray.interchange import c_exchange
 from tilearray.interchange.capsules import (
@@ -36,7 +38,6 @@ from tilearray.interchange.numpy import from_host_object, share_or_copy
 __all__ = ["CARRIERS", "COPIED", "CUDA", "HOST", "Export", "Taken", "from_capsule_producer", "take", "to_capsule"]
 
 _VERSION = (1, 1)
-_LEGACY_STREAM = 1
 
 
 class Taken(NamedTuple):
@@ -48,7 +49,7 @@ class Taken(NamedTuple):
 
     @property
     def on_host(self) -> bool:
-        """Whether the ndarray may be read."""
+        """Whether the host can read the ndarray."""
         return self.device[0] in HOST_KINDS
 
 
@@ -56,19 +57,19 @@ class Taken(NamedTuple):
 
 
 class Export:
-    """What the capsules of an array are made from, once for the array.
+    """The source of an array's capsules, made once for the array.
 
     Parameters
     ----------
     array : numpy.ndarray
-        The array on the host, or what stands in for it (`capsules.stand_in`).
+        The array on the host, or its stand-in (`capsules.stand_in`).
     dtype : numpy.dtype
-        The array's; a stand-in has the unsigned integer of its width for ml_dtypes'.
+        The array's dtype. For a dtype of ml_dtypes, a stand-in has the unsigned integer of the same width.
     device : tuple of int
         DLPack's device type and index.
     fixed : bool, optional
-        Whether the memory is read-only, and not just this view of it, whose elements may share memory. As the array
-        says where it is left out.
+        Whether the memory itself is read-only. A view whose elements share memory is read-only also over writable
+        memory. The default is the array's own flag.
     """
 
     __slots__ = ("_array", "_as_it_is", "_device", "_dtype", "_fixed", "_readonly", "_reversed")
@@ -91,18 +92,18 @@ class Export:
         copy: bool | None,
         flags: int = 0,
     ) -> object:
-        """Return a new capsule. ``copy=True`` copies memory of the host; on a GPU the array is to be a copy already.
+        """Return a new capsule. ``copy=True`` copies host memory; on a GPU the caller must have copied the array.
 
         Raises
         ------
         InterchangeError
-            If DLPack, the wanted version or device, or the consumer cannot represent the array.
+            If DLPack, the requested version or device, or the consumer cannot represent the array.
         """
         if self._as_it_is and dl_device is None and not copy and not flags:
             return self._array.__dlpack__(max_version=max_version)
         if dl_device is not None and tuple(dl_device) != self._device:
             raise InterchangeError(
-                f"__dlpack__: the array is on DLPack device {self._device}, and asked for on {tuple(dl_device)}; "
+                f"__dlpack__: expected dl_device={self._device}, the device of the array, got {tuple(dl_device)}; "
                 f"write x.to_device(...) first"
             )
         if not copy:
@@ -110,8 +111,8 @@ class Export:
         if self._dtype == float4_e2m1fn:
             if max_version is None or max_version < PADDED_SINCE:
                 raise InterchangeError(
-                    f"__dlpack__: float4_e2m1fn is stored here with one value a byte, which a consumer learns from "
-                    f"DLPack 1.1 on, and this one asked for {max_version}; write x.view('uint8') to export the bytes"
+                    f"__dlpack__: float4_e2m1fn has one value per byte here, which needs DLPack 1.1 or later, and the "
+                    f"consumer asked for {max_version}; write x.view('uint8') to export the bytes"
                 )
             flags |= PADDED
         capsule: Any = self._array.__dlpack__(max_version=max_version, copy=copy)
@@ -121,19 +122,19 @@ class Export:
     def _check(self, max_version: tuple[int, int] | None) -> None:
         if self._readonly and (max_version is None or max_version[0] < 1):
             raise InterchangeError(
-                "__dlpack__: the array is read-only, which a consumer learns from DLPack 1.0 on, and this one asked "
-                "for an older version; write x.copy(), or ask with max_version=(1, 0)"
+                "__dlpack__: the array is read-only, which needs DLPack 1.0 or later, and the consumer asked for an "
+                "older version; write x.copy(), or ask with max_version=(1, 0)"
             )
         if not (self._reversed or self._fixed) or _consumer_module().partition(".")[0] != "torch":
             return
         if self._reversed:
             raise InterchangeError(
-                f"__dlpack__: torch has no negative strides and would end the process; got strides "
+                f"__dlpack__: expected strides >= 0, because torch ends the process at negative strides, got "
                 f"{self._array.strides} in bytes; write x.copy()"
             )
         raise InterchangeError(
-            "__dlpack__: the array is read-only, and torch would write to its memory all the same; write "
-            "ta.to_torch(x), or x.copy(), for a tensor with memory of its own"
+            "__dlpack__: the array is read-only, but torch would still write to its memory; write ta.to_torch(x), or "
+            "x.copy(), for a tensor with its own memory"
         )
 
 
@@ -145,25 +146,25 @@ def to_capsule(
     copy: bool | None,
     stream: object,
 ) -> object:
-    """Return a DLPack capsule of a host array: what its ``__dlpack__`` has to do.
+    """Return a DLPack capsule of a host array, as its ``__dlpack__`` must.
 
     Parameters
     ----------
     view : numpy.ndarray
-        The array. The capsule, and whoever consumes it, keeps it alive.
+        The array. The capsule, and then its consumer, keep the array alive.
     max_version : tuple of int or None
-        The newest protocol version that the consumer knows; from (1, 0) on the capsule is versioned.
+        The newest protocol version that the consumer supports. The capsule is versioned if it is (1, 0) or newer.
     dl_device : tuple of int or None
-        The device that the consumer wants the data on; the host is (1, 0).
+        The device on which the consumer expects the data; the host is (1, 0).
     copy : bool or None
-        True exports a copy; nothing else copies.
+        True exports a copy; False and None export the array's memory.
     stream : None
-        There are no streams on the host.
+        The host has no streams.
 
     Raises
     ------
     InterchangeError
-        If DLPack, the wanted version or device, or the consumer cannot represent the array.
+        If DLPack, the requested version or device, or the consumer cannot represent the array.
 
     Examples
     --------
@@ -176,25 +177,25 @@ def to_capsule(
 
 
 def check_no_stream(stream: object) -> None:
-    """Raise where a consumer of host memory names a stream."""
+    """Raise InterchangeError if a consumer of host memory names a stream."""
     if stream is not None:
         raise InterchangeError(f"__dlpack__: expected stream=None for host memory, got {stream!r}")
 
 
 def consumer_stream(stream: object) -> int:
-    """Return the stream that a consumer of GPU memory names, as the protocol numbers them; None is the legacy one."""
+    """Return the protocol's number of the stream that a consumer of GPU memory names; None is the legacy stream."""
     if stream is None:
-        return _LEGACY_STREAM
-    if isinstance(stream, int) and not isinstance(stream, bool) and (stream > 0 or stream == -1):
+        return LEGACY_ALIAS
+    if isinstance(stream, int) and not isinstance(stream, bool) and (stream > 0 or stream == NO_WAIT):
         return stream
     raise InterchangeError(
-        f"__dlpack__: expected a stream as DLPack numbers them, got {stream!r}; write None or 1 for the legacy default "
-        f"stream, 2 for the per-thread one, -1 for no wait, or a stream's handle (0 could be either of the first two)"
+        f"__dlpack__: expected a DLPack stream number, got {stream!r}; write None or 1 for the legacy default stream, "
+        f"2 for the per-thread default stream, -1 for no wait, or a stream's handle (0 is ambiguous)"
     )
 
 
 def _consumer_module() -> str:
-    """Return the module that called ``__dlpack__``: the first on the stack that is no part of the export."""
+    """Return the module that called ``__dlpack__``: the first module on the stack outside of the export."""
     frame = sys._getframe()  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         module: str = frame.f_globals.get("__name__", "")
@@ -208,24 +209,24 @@ def _consumer_module() -> str:
 
 
 def take(producer: Any, *, copy: bool | None, stream: int = 0) -> Taken:
-    """Take what an object with ``__dlpack__`` holds, wherever that is; nothing is copied here.
+    """Take the memory of an object with ``__dlpack__``, on any device, without a copy.
 
     Parameters
     ----------
     producer : object
-        With ``__dlpack__`` and ``__dlpack_device__``.
+        An object with ``__dlpack__`` and ``__dlpack_device__``.
     copy : bool or None
         False tells the producer not to copy.
     stream : int
-        The handle of the stream on which memory on a GPU is going to be used; 0 is the legacy default stream.
+        The handle of the stream that will use memory on a GPU; 0 is the legacy default stream.
 
     Raises
     ------
     DTypeError
-        If the dtype is none of ours.
+        If tilearray does not have the dtype.
     InterchangeError
-        If the object is no producer or refuses, if its memory is on a device that we have not, or if its capsule is
-        malformed.
+        If the object is not a producer or refuses the export, if its memory is on a device without a backend, or if its
+        capsule is malformed.
     """
     kind, index = _device_of(producer)
     _check_torch(producer)
@@ -233,30 +234,30 @@ def take(producer: Any, *, copy: bool | None, stream: int = 0) -> Taken:
     if api is not None:
         home = api.current_stream(kind, index) if kind in CUDA_KINDS else 0
         return Taken(*api.take(producer), home)
-    capsule = _request(producer, copy, (stream or _LEGACY_STREAM) if kind in CUDA_KINDS else None)
+    capsule = _request(producer, copy, (stream or LEGACY_ALIAS) if kind in CUDA_KINDS else None)
     return Taken(*consume(capsule), stream)
 
 
 def from_capsule_producer(producer: Any, *, copy: bool | None) -> np.ndarray:
-    """Return an array of what an object with ``__dlpack__`` holds on the host.
+    """Return an array over the host memory of an object with ``__dlpack__``.
 
     Parameters
     ----------
     producer : object
-        With ``__dlpack__`` and ``__dlpack_device__``.
+        An object with ``__dlpack__`` and ``__dlpack_device__``.
     copy : bool or None
-        True always copies, False never, None only where the data are misaligned.
+        True always copies, False never copies, None copies misaligned data only.
 
     Returns
     -------
     numpy.ndarray
-        It keeps the producer's memory alive. Read-only where the producer says so, and where an old producer, of the
-        unversioned protocol, cannot say.
+        An array that keeps the producer's memory alive. It is read-only if the producer states this, and if an old
+        producer, of the unversioned protocol, cannot state it.
 
     Raises
     ------
     DTypeError, InterchangeError
-        As `take`, and if the memory is not the host's.
+        As in `take`, and if the memory is not on the host.
     LayoutError
         If the data are misaligned and ``copy=False``.
 
@@ -266,21 +267,21 @@ def from_capsule_producer(producer: Any, *, copy: bool | None) -> np.ndarray:
     >>> from_capsule_producer(numbers, copy=None) is numbers
     True
     """
-    if isinstance(producer, np.ndarray):  # spare the capsule, which could not hold ml_dtypes' dtypes
+    if isinstance(producer, np.ndarray):  # without a capsule, which could not hold ml_dtypes' dtypes
         array = from_host_object(cast(object, producer), copy=copy, function="from_dlpack")
         assert array is not None
         return array
     taken = take(producer, copy=copy)
     if not taken.on_host:
         raise InterchangeError(
-            f"from_dlpack: expected host memory, got memory on cuda:{taken.device[1]}; write ta.from_dlpack(x) by "
-            f"itself, or copy it to the host in its own library first"
+            f"from_dlpack: expected host memory, got memory on cuda:{taken.device[1]}; write ta.from_dlpack(x) alone, "
+            f"or copy it to the host in its own library first"
         )
     return host_array(taken, copy)
 
 
 def host_array(taken: Taken, copy: bool | None) -> np.ndarray:
-    """Return the ndarray of memory on the host, a copy if asked for or needed."""
+    """Return the ndarray of host memory, or a copy if `copy` is True or the memory is misaligned."""
     return taken.array.copy(order="K") if copy else share_or_copy(taken.array, copy, "from_dlpack")
 
 
@@ -288,18 +289,18 @@ def _device_of(producer: Any) -> tuple[int, int]:
     if not (hasattr(producer, "__dlpack__") and hasattr(producer, "__dlpack_device__")):
         raise InterchangeError(
             f"from_dlpack: expected an object with __dlpack__ and __dlpack_device__, got {_name(producer)}; "
-            f"write asarray(x) for lists, numbers and buffers, and pass the array itself where you have a capsule"
+            f"write asarray(x) for lists, numbers and buffers, and pass the array itself instead of a capsule"
         )
     try:
         kind, index = map(int, producer.__dlpack_device__())
     except Exception as error:
-        raise InterchangeError(f"from_dlpack: {_name(producer)} does not say where its data are: {error}") from error
+        raise InterchangeError(f"from_dlpack: {_name(producer)} does not state its device: {error}") from error
     check_kind(kind)
     return kind, index
 
 
 def _request(producer: Any, copy: bool | None, stream: int | None) -> object:
-    """Return the producer's capsule, versioned if it can."""
+    """Return the producer's capsule, versioned if the producer supports this."""
     older: dict[str, Any] = {} if stream is None else {"stream": stream}
     wishes = {"max_version": _VERSION, **older}
     if copy is False:
@@ -307,13 +308,13 @@ def _request(producer: Any, copy: bool | None, stream: int | None) -> object:
     try:
         try:
             return producer.__dlpack__(**wishes)
-        except TypeError:  # the protocol before version 1 has no such keywords
+        except TypeError:  # the protocol before version 1 does not have these keywords
             return producer.__dlpack__(**older)
     except Exception as error:
         raise InterchangeError(f"from_dlpack: {_name(producer)} refused to export its data: {error}") from error
 
 
-# What torch loses or garbles in an export: a predicate, what the tensor is, and what to write instead.
+# Tensors that torch exports wrongly: a predicate, a description of the tensor, and the remedy.
 _TORCH_OBSTACLES: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
     (lambda x: str(x.layout) != "torch.strided", "is not strided but {x.layout}", "x.to_dense()"),
     (lambda x: x.is_nested, "is nested", "x.to_padded_tensor(0)"),
@@ -325,13 +326,13 @@ _TORCH_OBSTACLES: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
 
 
 def _check_torch(producer: Any) -> None:
-    """Refuse tensors of torch that are more than their memory. torch is not imported: who has a tensor has torch."""
+    """Refuse tensors of torch that hold more than their memory. A caller with a tensor has imported torch."""
     torch: Any = sys.modules.get("torch")
     if not isinstance(producer, getattr(torch, "Tensor", ())):  # another thread may be importing it
         return
-    for applies, what, instead in _TORCH_OBSTACLES:
+    for applies, fault, instead in _TORCH_OBSTACLES:
         if applies(producer):
-            raise InterchangeError(f"from_dlpack: the torch tensor {what.format(x=producer)}; write {instead} first")
+            raise InterchangeError(f"from_dlpack: the torch tensor {fault.format(x=producer)}; write {instead} first")
 
 
 def _name(obj: object) -> str:

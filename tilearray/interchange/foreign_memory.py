@@ -1,4 +1,4 @@
-"""Memory of other libraries on a GPU, whatever the protocol: where it begins and ends, and who keeps it alive."""
+"""Memory of other libraries on a GPU, for all protocols: its first and last byte, and its owner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Imported(NamedTuple):
-    """The device of some memory, its buffer, where element 0 is in it in bytes, and how it is laid out."""
+    """Imported memory: its device and buffer, the offset of element 0 in bytes, its layout and dtype."""
 
     device: Device
     buffer: Buffer
@@ -26,26 +26,27 @@ class Imported(NamedTuple):
 
 
 def foreign() -> Any:
-    """The part of the CUDA backend that deals with other libraries; imported when a GPU comes into play."""
+    """Return the CUDA backend's module for other libraries' memory; imported at the first use of a GPU."""
     return importlib.import_module("tilearray_cuda.runtime.interop")
 
 
 def imported(
     index: int, address: int, layout: Layout, dtype: np.dtype, *, owner: object, readonly: bool, stream: int, what: str
 ) -> Imported:
-    """Return memory on the GPU of an index, its element 0 at an address and ordered by a stream; it is not touched.
+    """Return memory on the GPU of an index. Element 0 is at `address`, and `stream` orders the memory. No byte is read.
 
     Raises
     ------
     LayoutError
-        If the address is no multiple of the itemsize; `what` names function and object.
+        If the address is not a multiple of the itemsize; `what` names function and object.
     DeviceUnavailableError
-        If there is no such GPU.
+        If the machine does not have this GPU.
     """
     size = dtype.itemsize
     if layout.size and (not address or address % size):
         raise LayoutError(
-            f"{what} is at {address:#x}, not at a multiple of the itemsize {size}; write a copy in its own library"
+            f"{what}: expected an address that is a multiple of the itemsize {size}, got {address:#x}; copy the array "
+            f"in its own library first"
         )
     device = as_device(f"cuda:{index}", what.partition(":")[0])
     nbytes = (layout.high - layout.low + 1) * size if layout.size else 0

@@ -1,11 +1,11 @@
 """Host objects as ndarrays: NumPy's own, its array protocols, and Python's buffer protocol.
 
-The result shares memory wherever it can and always has one of our dtypes, in native byte order. Its data pointer and
-its byte strides are multiples of the itemsize: strides are counted in elements from here on, and a misaligned element
-would fault a GPU for good. What does not fit is copied where that is allowed, else refused.
+The result shares memory if possible. It always has one of our dtypes, in native byte order. Its data pointer and its
+byte strides are multiples of the itemsize, because we count strides in elements, and because a misaligned element would
+make a GPU's context unusable. Other memory is copied if the caller allows a copy, and refused if not.
 
-An object that offers DLPack or the CUDA Array Interface is not for this module, even if it has ``__array__`` too: those
-protocols say where the data is, while ``__array__`` may silently move it.
+This module does not read an object with DLPack or the CUDA Array Interface, even if the object also has ``__array__``:
+those protocols state the data's device, but ``__array__`` may silently move the data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OURS = {dtype: dtype for dtype in ALL}
 _DEVICE_PROTOCOLS = ("__dlpack__", "__cuda_array_interface__")
 _ARRAY_PROTOCOLS = ("__array_interface__", "__array_struct__", "__array__")
 
-# What to write instead of x, by the kind of its dtype.
+# The remedy for an array x, by the kind of its dtype.
 _REMEDIES = {
     "O": "x.astype('float64')",
     "S": "x.astype('float64'), or x.view('uint8') for the bytes",
@@ -35,28 +35,28 @@ _REMEDIES = {
 
 
 def from_host_object(obj: object, *, copy: bool | None, function: str) -> np.ndarray | None:
-    """Return the ndarray that an object on the host is or describes; None if it is no such object.
+    """Return the ndarray that a host object is or describes; None for other objects.
 
     Parameters
     ----------
     obj : object
         An ndarray or NumPy scalar, an object with ``__array_interface__``, ``__array_struct__`` or ``__array__``, or
-        one with the buffer protocol (memoryview, array.array, bytes, bytearray, mmap, ctypes arrays).
+        an object with the buffer protocol (memoryview, array.array, bytes, bytearray, mmap, ctypes arrays).
     copy : bool or None
-        True always copies, False never, None only where the memory cannot be shared.
+        True always copies, False never copies, None copies if the memory cannot be shared.
     function : str
-        The function that was called, for error messages.
+        The name of the caller's function, for error messages.
 
     Returns
     -------
     numpy.ndarray or None
-        Of class ndarray itself and one of the dtypes of `tilearray.dtypes`; read-only where the object is. None for
-        lists, numbers, and objects of a device protocol.
+        An array of class ndarray itself, with one of the dtypes of `tilearray.dtypes`; read-only if the object is. None
+        for lists, numbers, and objects with a device protocol.
 
     Raises
     ------
     DTypeError
-        If the dtype is none of ours.
+        If tilearray does not have the dtype.
     LayoutError
         If ``copy=False`` and the memory cannot be shared.
     InterchangeError
@@ -81,7 +81,7 @@ def from_host_object(obj: object, *, copy: bool | None, function: str) -> np.nda
 
 
 def share_or_copy(array: np.ndarray, copy: bool | None, function: str) -> np.ndarray:
-    """Return the array itself if it is aligned to its itemsize, else a copy; LayoutError if that is not allowed."""
+    """Return the array if it is aligned to its itemsize, else a copy; raise LayoutError if ``copy=False``."""
     if _is_aligned(array):
         return array
     if copy is False:
@@ -94,10 +94,10 @@ def share_or_copy(array: np.ndarray, copy: bool | None, function: str) -> np.nda
 
 
 def _array_source(obj: object, function: str) -> Any:
-    """Return what NumPy can read the object from, or None."""
+    """Return the object, or a memoryview of it, if NumPy can read it; else None."""
     if isinstance(obj, np.ma.MaskedArray):
         raise InterchangeError(
-            f"{function}: expected an array in which every element has a value, got a masked one; write x.filled(value)"
+            f"{function}: expected an array without a mask, got a masked array; write x.filled(value)"
         )
     if isinstance(obj, np.ndarray | np.generic):
         return obj  # pyright: ignore[reportUnknownVariableType]
@@ -106,13 +106,13 @@ def _array_source(obj: object, function: str) -> Any:
     if any(_offers(obj, name) for name in _ARRAY_PROTOCOLS):
         return obj
     try:
-        return memoryview(obj)  # type: ignore[arg-type]  # np.array takes bytes for text
+        return memoryview(obj)  # type: ignore[arg-type]  # np.array reads bytes as text
     except TypeError:
         return None
 
 
 def _offers(obj: object, name: str) -> bool:
-    """Whether an object has an attribute. Its class is asked first: Pillow copies the image in such a property."""
+    """Return whether an object has an attribute. The class is first: Pillow copies the image in such a property."""
     return hasattr(type(obj), name) or hasattr(obj, name)
 
 
@@ -122,7 +122,7 @@ def _read(source: Any, copy: bool | None, function: str) -> np.ndarray:
     except ValueError as error:
         if isinstance(source, memoryview):
             raise DTypeError(
-                f"{function}: NumPy reads no buffer of format {source.format!r}; write bytes(x) for its bytes"
+                f"{function}: NumPy cannot read a buffer of format {source.format!r}; write bytes(x) for its bytes"
             ) from error
         if copy is not False:
             raise
@@ -133,7 +133,7 @@ def _read(source: Any, copy: bool | None, function: str) -> np.ndarray:
 
 
 def _with_our_dtype(array: np.ndarray, function: str) -> np.ndarray:
-    """Return the array with the table's own dtype object, to which NumPy knows equal ones (longlong, metadata)."""
+    """Return the array with the table's own dtype object; NumPy has others that are equal (longlong, metadata)."""
     dtype = array.dtype
     ours = _OURS.get(dtype)
     if ours is dtype:
@@ -151,10 +151,10 @@ def _with_our_dtype(array: np.ndarray, function: str) -> np.ndarray:
 
 
 def _is_aligned(array: np.ndarray) -> bool:
-    """Whether every element lies at a multiple of the itemsize, as devices and strides in elements need it."""
+    """Return whether all elements are at multiples of the itemsize, as devices and strides in elements require."""
     dtype = array.dtype
     if dtype.alignment == dtype.itemsize:
-        return array.flags.aligned  # NumPy has looked at the pointer and at every stride that is used
+        return array.flags.aligned  # NumPy has checked the pointer and every stride in use
     if array.size == 0:
         return True
     steps = (stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1)

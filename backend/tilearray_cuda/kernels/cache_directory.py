@@ -1,18 +1,18 @@
-"""The directory of compiled kernels: where it is, which files in it are ours, and who else can write there.
+"""The directory of compiled kernels: its path, the files in it that are ours, and the users who can write there.
 
-A kernel runs with the rights of the process that loads it. The sha256 in its file shows damage; it shows no author.
+A kernel runs with the rights of the process that loads it. The sha256 in its file detects damage, not another author.
 
-- **The file decides.** It is looked at through its descriptor, which nobody can exchange afterwards: it belongs to us
-  or to root, and neither its group nor others may write it. Its content names its key, so to rename one of our own
-  files to another is of no use.
-- **The directory** belongs to us or to root, and neither its group nor others may write it. Its path is looked at once
-  in a process. Who exchanges the directory later has to put files of ours into it, by the rule above.
-- **Folders above** need less. One that anybody may write is refused, because anybody can rename what is in it; with the
-  sticky bit, as /tmp has it, only the owner can, so what we pass there must belong to us or to root. Other owners and
-  groups pass: whoever chose the path chose them, and home folders of container images, mounted volumes and folders of
-  projects look like that. They can put another directory in place of ours, which is then refused by its owner.
+- **The file decides.** We check the open file through its descriptor, because no one can replace it afterwards. It must
+  belong to us or to root, and its group and others must not write it. Its content includes its key, so an attacker
+  gains nothing by renaming one of our files.
+- **The directory** must belong to us or to root, and its group and others must not write it. We check its path once per
+  process. An attacker who replaces the directory later must put our own files into it, because of the first rule.
+- **Folders above** it need less. A folder that every user can write is refused, because every user can rename its
+  entries. With the sticky bit, as in /tmp, only owners can, so an entry on our path must belong to us or to root. Other
+  owners and groups are accepted: the user who chose the path chose them, and home folders of container images, mounted
+  volumes and project folders have them. Such an owner can replace our directory, and we then refuse the new one.
 
-Directories that we make have mode 0700, whatever the umask is. Where users have no numbers (Windows), nothing is asked.
+We make directories with mode 0700, for every umask. On systems without numeric users (Windows), we check nothing.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from typing import BinaryIO, NamedTuple
 _ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.cubin")
 _TEMPORARY_NAME = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
 _ABANDONED = 60 * 10**9
-"""Nanoseconds after which a temporary file's writer is taken for dead. One that lives writes its file again."""
+"""The age in nanoseconds at which a temporary file's writer counts as dead. A living writer writes its file again."""
 
-_LINKS = 40  # on one path, as Linux counts
+_LINKS = 40  # the limit of links on one path, as in Linux
 DEFAULT_LIMIT = 2**30  # bytes
 
 
 class CacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on disk, or a setting of the cache was not understood."""
+    """Compiled kernels cannot be stored on disk, or a setting of the cache is not valid."""
 
 
 class UntrustedError(PermissionError):
-    """Another user could have written a kernel, or could exchange it. The text says how, and what ends that."""
+    """Another user could have written a kernel, or could replace it. The text states the cause and the remedy."""
 
 
 class KernelFile(NamedTuple):
@@ -57,9 +57,9 @@ def directory_from_environment() -> str:
     if named:
         return os.path.expanduser(named)
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # what is relative is to be ignored: XDG Base Directory Specification 0.8
+    if not os.path.isabs(base):  # ignore a relative path: XDG Base Directory Specification 0.8
         base = os.path.expanduser("~/.cache")
-    # Without a home there is no place of our own, and under this path nothing can be written or planted.
+    # Without a home folder we have no directory of our own. No user can write under this path.
     return os.path.join(base if os.path.isabs(base) else os.devnull, "tilearray")
 
 
@@ -77,43 +77,43 @@ def limit_from_environment() -> int:
 
 
 def make_directory(path: str) -> None:
-    """Make a directory, and those above it that are missing, for this user alone."""
+    """Make a directory, and missing folders above it, for this user alone."""
     above = os.path.dirname(path)
     if not os.path.isdir(above):
         make_directory(above)
     try:
         os.mkdir(path, 0o700)
-    except FileExistsError:  # made by another process in the meantime
+    except FileExistsError:  # another process made it in the meantime
         if not os.path.isdir(path):
             raise
 
 
 def files_in(directory: str) -> Iterator[KernelFile]:
-    """Every regular file that is an entry by its name, or a temporary file that a dead writer left."""
+    """Yield each regular file with the name of an entry, and each temporary file of a dead writer."""
     abandoned = time.time_ns() - _ABANDONED
     with suppress(OSError), os.scandir(directory) as found:
         for file in found:
             entry = bool(_ENTRY_NAME.fullmatch(file.name))
             if entry or _TEMPORARY_NAME.fullmatch(file.name):
-                with suppress(OSError):  # one that went away in the meantime
+                with suppress(OSError):  # the file was removed in the meantime
                     info = file.stat(follow_symlinks=False)
                     if stat.S_ISREG(info.st_mode) and (entry or info.st_mtime_ns < abandoned):
                         yield KernelFile(info.st_mtime_ns, info.st_size, file.name)
 
 
 def check_file(file: BinaryIO) -> None:
-    """Raise UntrustedError unless an open file belongs to us or to root, and only its owner may write it."""
+    """Raise UntrustedError unless an open file belongs to us or to root, and only its owner can write it."""
     if hasattr(os, "geteuid"):
         _check_owner_and_mode(os.fstat(file.fileno()), file.name)
 
 
 def check_directory(path: str) -> None:
-    """Raise UntrustedError where another user can write a directory, or anybody can exchange it; see the module.
+    """Raise UntrustedError if another user can write a directory or replace it; see the module.
 
     Parameters
     ----------
     path : str
-        An absolute path. FileNotFoundError if nothing is there; what is no directory passes, for nothing is read there.
+        An absolute path. A missing path raises FileNotFoundError. A path to a file passes, because it holds no kernels.
     """
     if not hasattr(os, "geteuid"):
         return
@@ -146,22 +146,20 @@ def check_directory(path: str) -> None:
 
 
 def _check_step(above: str, mode: int, step: str, info: os.stat_result) -> None:
-    """Refuse what anybody could have put where it is. `mode` is that of the folder `above`, which holds `step`."""
+    """Refuse `step` if every user could have made it. `mode` is the mode of `above`, the folder of `step`."""
     if not mode & stat.S_IWOTH:
         return
     if not mode & stat.S_ISVTX:
-        raise UntrustedError(f"anybody can rename what is in {above!r}, which is ended by: chmod o-w {above!r}")
+        raise UntrustedError(f"every user can rename the entries of {above!r}; run: chmod o-w {above!r}")
     if _is_a_strangers(info):
-        raise UntrustedError(f"{step!r} belongs to user {info.st_uid}, and anybody can write in {above!r}")
+        raise UntrustedError(f"{step!r} belongs to user {info.st_uid}, and every user can write in {above!r}")
 
 
 def _check_owner_and_mode(info: os.stat_result, path: str) -> None:
     if _is_a_strangers(info):
         raise UntrustedError(f"{path!r} belongs to user {info.st_uid}")
     if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise UntrustedError(
-            f"mode {stat.S_IMODE(info.st_mode):o} lets others write, which is ended by: chmod go-w {path!r}"
-        )
+        raise UntrustedError(f"mode {stat.S_IMODE(info.st_mode):o} lets others write; run: chmod go-w {path!r}")
 
 
 def _is_a_strangers(info: os.stat_result) -> bool:

@@ -1,8 +1,8 @@
-"""Triton source -> cubin, without torch and without a GPU. The one place that imports triton, and only to compile.
+"""Triton source -> cubin, without torch and without a GPU. Only this module imports triton, and only to compile.
 
-Triton's JIT, its launcher and its disk cache are not used: the launcher needs a C compiler at run time, and a hit in
+We do not use Triton's JIT, its launcher and its disk cache: the launcher needs a C compiler at run time, and a hit in
 the disk cache still costs the import. ``enable_fp_fusion=False`` and ``enable_reflect_ftz=False`` are part of the
-library's promise: nothing is contracted into fma, and denormals survive.
+library's contract: no operation is contracted into fma, and denormals survive.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _lock = threading.Lock()
 
 
 def _renew_lock() -> None:
-    """In a forked child, the thread that compiles may not be there."""
+    """Make a new lock in a forked child, where the thread that compiles may not exist."""
     global _lock
     _lock = threading.Lock()
 
@@ -33,7 +33,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 
 def cubin_of(source: Source, arch: int) -> disk_cache.Cubin:
-    """Return the machine code of a source: from memory, from disk, or compiled."""
+    """Return the machine code of a source from memory or disk, or compile it."""
 
     def make() -> disk_cache.Cubin:
         made = compile_source(source, arch)
@@ -50,7 +50,7 @@ def cubin_of(source: Source, arch: int) -> disk_cache.Cubin:
 
 
 class Compiled(NamedTuple):
-    """What the compiler made of a source."""
+    """The compiler's output for a source."""
 
     cubin: bytes
     ptx: str
@@ -60,31 +60,34 @@ class Compiled(NamedTuple):
 
 
 def compile_source(source: Source, arch: int) -> Compiled:
-    """Compile a generated kernel for an architecture such as 90; one at a time in a process.
+    """Compile a generated kernel for an architecture such as 90. A process compiles one kernel at a time.
 
     Raises
     ------
     RuntimeError
-        If the kernel would need scratch memory in global memory, which the launcher does not give it.
+        If the kernel needs scratch memory in global memory, because the launcher does not provide it.
     """
     with _lock, _scratch() as scratch:
         os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
         kernel = _compile(source, arch, scratch)
     metadata = kernel.metadata
     if metadata.global_scratch_size:
-        raise RuntimeError(f"{source.name}: the compiler asks for global scratch memory, which is not supported")
+        raise RuntimeError(
+            f"compile_source: {source.name} needs {metadata.global_scratch_size} bytes of global scratch memory, and "
+            f"the launcher provides none; write the kernel without it"
+        )
     return Compiled(kernel.asm["cubin"], kernel.asm["ptx"], metadata.name, metadata.num_warps, metadata.shared)
 
 
 @contextmanager
 def _scratch() -> Iterator[str]:
-    """A folder that is there for Triton's files while a kernel compiles.
+    """Make a folder for Triton's files, and remove it after the compilation.
 
-    `tempfile.TemporaryDirectory` removes folders through descriptors. Up to Python 3.12 it closes one twice where an
-    interrupt comes right after the first close: an OSError takes the interrupt's place, or another thread's file is
-    closed. Nobody else can write in this folder, so paths do.
+    `tempfile.TemporaryDirectory` removes folders through descriptors. Up to Python 3.12 it closes a descriptor twice if
+    an interrupt comes right after the first close. Then an OSError replaces the interrupt, or another thread's file is
+    closed. No other user can write in this folder, so we remove it through paths.
     """
-    import tempfile  # not where the disk has the machine code
+    import tempfile  # not needed on a cache hit
 
     folder = tempfile.mkdtemp(prefix="tilearray-triton-")
     try:
@@ -126,11 +129,11 @@ def _compile(source: Source, arch: int, scratch: str) -> Any:
 
 @functools.cache
 def _compile_without_a_key() -> Callable[..., Any]:
-    """``triton.compile``, which gives each kernel the same key: it is alone in its folder.
+    """Return ``triton.compile`` with a constant key, because each kernel is alone in its folder.
 
-    Triton's own key has a hash of its library, which is hundreds of megabytes: to read and hash it took two thirds of
-    a process's first compilation. This is the same function beside another ``get_cache_key``. Nothing of Triton's is
-    replaced: all else that Triton compiles keeps its key.
+    Triton's own key includes a hash of its library of hundreds of megabytes. The hash took two thirds of a process's
+    first compilation. This is the same function with another ``get_cache_key``. It does not change Triton: other
+    kernels that Triton compiles keep their keys.
     """
     import triton
 
@@ -139,7 +142,7 @@ def _compile_without_a_key() -> Callable[..., Any]:
 
 
 def jit_function(source: Source) -> Any:
-    """Return the ``@triton.jit`` function of a source. ``linecache`` holds the text, where Triton looks it up."""
+    """Return the ``@triton.jit`` function of a source. Triton reads the text from ``linecache``."""
     import triton
     import triton.language as tl
     from triton.language.extra import libdevice

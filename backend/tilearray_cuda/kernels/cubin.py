@@ -1,13 +1,14 @@
-"""A compiled kernel, what names it, and the file that holds it.
+"""A compiled kernel, its key, and its file.
 
 - **Key**: sha256 of the source, Triton's version, the architecture, the options, the environment variables that change
-  what Triton generates, and `SCHEMA`. Anything that could change the code makes another key, so nothing is ever stale.
-- **File**: magic, schema, two lengths; JSON; the code; sha256 of all that. `read` raises ValueError for anything but
-  what was written under the same key: truncated, damaged, foreign, another key's, or not a regular file.
-- **Writing is atomic**: the file is written beside its place under a name of its own, then renamed, so a reader sees
-  all of it or none. There is no fsync: what a power cut leaves behind fails the checksum.
+  Triton's output, and `SCHEMA`. Each change that could change the code changes the key, so no entry is ever stale.
+- **File**: magic, schema, two lengths; JSON; the code; sha256 of all these. `read` raises ValueError for every file
+  except the one written under the same key: for a truncated, damaged or foreign file, for another key's file, and for
+  anything that is not a regular file.
+- **Atomic writes**: we write the file beside its place under a temporary name, and rename it. A reader sees the whole
+  file or no file. We do not call fsync: a file damaged by a power cut fails the checksum.
 
-Finding the key must not cost what the cache saves, so triton is not imported for its version.
+The key must cost less than the cache saves, so we do not import triton for its version.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ import struct
 from contextlib import suppress
 from typing import BinaryIO, NamedTuple
 
-try:  # hashlib loads OpenSSL, 5 ms where this takes 0.4; the standard library's random does the same
+try:  # hashlib loads OpenSSL, which takes 5 ms; this takes 0.4 ms. The standard library's random does the same.
     from _sha2 import sha256  # pyright: ignore
-except ImportError:  # another Python than CPython 3.12 and later
+except ImportError:  # not CPython 3.12 or later
     from hashlib import sha256
 
 SCHEMA = 1
-"""The version of the key and of the file: a change to either, or to the meaning of a kernel's arguments, raises it."""
+"""The version of the key and of the file. Increase it when either changes, or the meaning of a kernel's arguments."""
 
-# They change the instructions that Triton or ptxas emit. Debug information (TRITON_DISABLE_LINE_INFO) does not count.
+# They change the instructions that Triton or ptxas emit. TRITON_DISABLE_LINE_INFO changes only debug information.
 COMPILER_VARIABLES = (
     "DISABLE_LLVM_OPT",
     "DISABLE_PTXAS_OPT",
@@ -51,7 +52,7 @@ _DIST_INFO = re.compile(r"(?:pytorch_)?triton-([^-]+)\.dist-info")
 
 
 class Cubin(NamedTuple):
-    """A compiled kernel, with what a launch has to know of it."""
+    """A compiled kernel, with the facts that a launch needs."""
 
     code: bytes
     name: str
@@ -61,7 +62,7 @@ class Cubin(NamedTuple):
 
 
 class Details(NamedTuple):
-    """The JSON of a file."""
+    """The JSON part of a file."""
 
     key: str
     arch: int
@@ -78,12 +79,12 @@ _DETAIL_TYPES = (str, int, str, int, int, str)
 def triton_version() -> str:
     """Return the installed Triton's version without importing it, or ``"absent"``.
 
-    The name of the ``.dist-info`` folder beside the package says it in 0.2 ms; importing `importlib.metadata` takes
-    15 ms, so it is asked only where that folder is elsewhere (editable installs).
+    The name of the ``.dist-info`` folder beside the package has the version; this takes 0.2 ms. The import of
+    `importlib.metadata` takes 15 ms, so we use it only if that folder is elsewhere (editable installs).
     """
     try:
         spec = importlib.util.find_spec("triton")
-    except ValueError:  # a module that was put into sys.modules by hand
+    except ValueError:  # a module that was added to sys.modules by hand
         spec = None
     if spec is None or spec.origin is None:
         return "absent"
@@ -97,7 +98,7 @@ def triton_version() -> str:
 
     try:
         return metadata.version("triton")
-    except metadata.PackageNotFoundError:  # vendored: the file holds the version
+    except metadata.PackageNotFoundError:  # vendored: the file contains the version
         with open(spec.origin, "rb") as file:
             return sha256(file.read()).hexdigest()
 
@@ -112,12 +113,12 @@ def key_of(source: str, arch: int, options: tuple[tuple[str, object], ...]) -> s
     arch : int
         Compute capability, as 90 for sm_90.
     options : tuple of (str, object)
-        Whatever else decides the code, in any order. Values are None, numbers, str, bytes, and tuples of them.
+        All other facts that decide the code, in any order. Values are None, numbers, str, bytes, and tuples of them.
 
     Raises
     ------
     TypeError
-        If the value of an option is anything else, whose repr might change from one process to the next.
+        If an option has another value, because its repr could change from process to process.
 
     Examples
     --------
@@ -138,8 +139,8 @@ def _check_option(name: str, value: object) -> None:
             _check_option(name, item)
     elif value is not None and type(value) not in (bool, int, float, str, bytes):
         raise TypeError(
-            f"key_of: option {name!r} is to be None, a number, str, bytes, or a tuple of them, because its repr is "
-            f"part of the key; got {value!r} of {type(value).__name__}: write it as a tuple or a str"
+            f"key_of: expected option {name!r} as None, a number, str, bytes, or a tuple of them, because its repr is "
+            f"part of the key; got {value!r} of {type(value).__name__}; write it as a tuple or a str"
         )
 
 
@@ -150,7 +151,7 @@ def _checked(details: Details) -> Details:
 
 
 def pack(key: str, arch: int, cubin: Cubin) -> bytes:
-    """Return the file of a kernel; ValueError if the kernel's fields are of other types than they say."""
+    """Return the file of a kernel; raise ValueError if a field of the kernel has a wrong type."""
     details = _checked(Details(key, arch, cubin.name, cubin.num_warps, cubin.shared, cubin.label))
     text = json.dumps(details._asdict()).encode()
     body = _HEADER.pack(_MAGIC, SCHEMA, len(text), len(cubin.code)) + text + cubin.code
@@ -158,39 +159,39 @@ def pack(key: str, arch: int, cubin: Cubin) -> bytes:
 
 
 def read_head(file: BinaryIO) -> tuple[bytes, Details, int]:
-    """Return the bytes before the code, their meaning, and the length of the code; ValueError if it is no entry."""
+    """Return the bytes before the code, their meaning, and the code's length; raise ValueError for other files."""
     info = os.fstat(file.fileno())
     header = file.read(_HEADER.size) if stat.S_ISREG(info.st_mode) else b""
     if len(header) != _HEADER.size:
-        raise ValueError("not a regular file, or too short")
+        raise ValueError("expected a regular file with a header, got another file, or a short one")
     magic, schema, text_size, code_size = _HEADER.unpack(header)
     if magic != _MAGIC or schema != SCHEMA or info.st_size != _HEADER.size + text_size + code_size + _DIGEST_SIZE:
-        raise ValueError("another kind of file, another schema, or not of the length it states")
+        raise ValueError("expected a cubin file of this schema and of the stated length")
     text = file.read(text_size)
     try:
         return header + text, _checked(Details(**json.loads(text))), code_size
     except (TypeError, RecursionError) as error:
-        raise ValueError("other JSON than ours") from error
+        raise ValueError("expected the JSON of a cubin file") from error
 
 
 def read(file: BinaryIO, key: str) -> Cubin:
-    """Return the kernel in a file; ValueError if the file is not exactly what was written under `key`."""
+    """Return the kernel in a file; raise ValueError if the file differs from the one written under `key`."""
     head, details, code_size = read_head(file)
     code = file.read(code_size)
     digest = sha256(head)
     digest.update(code)
     if file.read(_DIGEST_SIZE) != digest.digest() or details.key != key:
-        raise ValueError("damaged, or another key's")
+        raise ValueError("expected an undamaged file of this key")
     return Cubin(code, details.name, details.num_warps, details.shared, details.label)
 
 
 def open_file(path: str) -> BinaryIO:
-    """Open for reading, follow no link, and do not wait for anybody where a pipe lies in the place of a file."""
+    """Open a file for reading. Do not follow links, and do not wait if the path names a pipe."""
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW))
 
 
 def write(path: str, data: bytes) -> None:
-    """Put a file in its place at once, for this user alone. FileNotFoundError where the directory is missing."""
+    """Write a file atomically, for this user alone; raise FileNotFoundError if the directory is missing."""
     temporary = f"{path.removesuffix('.cubin')}.{os.urandom(8).hex()}.tmp"
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:

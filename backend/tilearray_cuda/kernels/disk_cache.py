@@ -1,22 +1,23 @@
 """Compiled kernels, kept in memory and on disk: source and options in, cubin out.
 
-A kernel takes 0.1 s to compile and Triton half a second to import, so neither may happen twice. `load_or_compile` asks
-memory, then the directory, then the compiler; only the last of them imports triton.
+A kernel takes 0.1 s to compile, and Triton half a second to import, so neither must happen twice. `load_or_compile`
+looks in memory, then in the directory, and then compiles. Only the compiler imports triton.
 
-- **Never wrong**: the key names everything that decides the code, and what is not exactly the file written under it is
-  no hit and is replaced by the compiled kernel (`cubin.py`). Files of any other name are never touched.
-- **Shared**: threads asking for one key compile it once. Two processes may both compile it; the last one's equal file
-  stays, and nobody sees half of one.
-- **Ours**: code that another user could have written is not loaded (`cache_directory.py`). Such a file is no hit and is
-  replaced; such a directory is not used, which costs one `CacheWarning`.
-- **Bounded**: reading a file from disk sets its mtime; when the directory holds more than the bound, the longest unused
-  go. The directory is looked through once in many writes, so other processes can push it over the bound for a while.
-- **Never in the way**: a directory that cannot be written costs one `CacheWarning` in a process, and kernels then stay
-  in memory. One that can only be read, as in a container image, serves hits without a word.
+- **Correct**: the key contains all facts that decide the code. A file that differs from the one written under its key
+  is a miss, and the compiled kernel replaces it (`cubin.py`). Files with other names are never changed.
+- **Shared**: threads that ask for one key compile it once. Two processes may both compile it. Their files are equal,
+  the last one stays, and no reader sees a part of a file.
+- **Trusted**: code that another user could have written is not loaded (`cache_directory.py`). Such a file is a miss and
+  is replaced. Such a directory is not used, which causes one `CacheWarning`.
+- **Bounded**: a read from disk sets the file's mtime. When the directory exceeds the bound, the least recently used
+  files are removed. A process scans the directory only once in many writes, so several processes can exceed the bound
+  for a short time.
+- **Tolerant**: a directory that is not writable causes one `CacheWarning` per process, and kernels then stay in memory.
+  A read-only directory, as in a container image, serves hits without a warning.
 
-cuda.core's `FileStreamProgramCache` (1.2) was the alternative. It documents that payloads are not validated, so there
-is no checksum and a damaged file goes to the driver; it keeps the code alone, without the kernel's name, warps and
-shared memory; it raises where the directory cannot be written; and importing it takes 0.2 s more than the bindings.
+We do not use cuda.core's `FileStreamProgramCache` (1.2). Its documentation says that it does not validate payloads, so
+it has no checksum, and a damaged file goes to the driver. It stores the code alone, without the kernel's name, warps
+and shared memory. It raises if the directory is not writable. Its import takes 0.2 s more than the bindings.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from tilearray_cuda.kernels.cache_directory import (
 )
 from tilearray_cuda.kernels.cubin import Cubin, key_of, open_file, pack, read, read_head, write
 
-if TYPE_CHECKING:  # with all that it imports, it took 7 ms of a first operation's 18
+if TYPE_CHECKING:  # its import took 7 ms of the 18 ms of a first operation
     from pathlib import Path
 
 __all__ = [
@@ -64,7 +65,7 @@ __all__ = [
 ]
 
 MEMORY_LIMIT = 2**26
-"""Bytes of code held in memory, beyond which the longest unused leave; the driver has its own copy by then."""
+"""The limit of code in memory, in bytes. Above it we drop the least recently used kernels; the driver has copies."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -80,7 +81,7 @@ class Entry(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """What one process asked of the cache."""
+    """The requests of one process to the cache."""
 
     memory_hits: int
     disk_hits: int
@@ -94,9 +95,9 @@ class CubinCache:
     Parameters
     ----------
     directory : str or os.PathLike
-        Where files are kept; made when the first one is written.
+        The directory of the files; made when the first file is written.
     limit : int
-        Bytes that the files may take together. A kernel larger than that is not written; 0 writes nothing.
+        The largest total size of the files, in bytes. A larger kernel is not written; with 0, no kernel is written.
 
     Examples
     --------
@@ -114,31 +115,31 @@ class CubinCache:
     def __init__(self, directory: str | os.PathLike[str], limit: int = DEFAULT_LIMIT) -> None:
         self._directory = os.path.abspath(directory)
         self.limit = limit
-        self._lock = Lock()  # guards what follows; not renewed at a fork: see _start_over
-        self._memory: dict[str, Cubin] = {}  # longest unused first
+        self._lock = Lock()  # guards the next five; not renewed at a fork: see _start_over
+        self._memory: dict[str, Cubin] = {}  # least recently used first
         self._memory_size = 0
-        self._compiling: dict[str, tuple[Lock, list[None]]] = {}  # per key, its lock and one item a thread that uses it
+        self._compiling: dict[str, tuple[Lock, list[None]]] = {}  # key -> its lock, and an item per thread that uses it
         self._counts = dict.fromkeys(Statistics._fields, 0)
         self._warned = False
-        self._trusted = False  # the directory was looked at, and nobody else can write there
-        self._sweeping = Lock()  # guards _room, and lets one thread look through the directory at a time
-        self._room = 0  # bytes to write before the directory has to be looked through again
+        self._trusted = False  # the directory was checked, and no other user can write there
+        self._sweeping = Lock()  # guards _room, and lets one thread scan the directory at a time
+        self._room = 0  # bytes to write before the next scan of the directory
 
     @property
     def directory(self) -> Path:
-        """Where files are kept."""
+        """The directory of the files."""
         from pathlib import Path
 
         return Path(self._directory)
 
     def check(self) -> None:
-        """Raise UntrustedError where another user can write to the directory. One that is in order is asked once."""
+        """Raise UntrustedError if another user can write to the directory. A trusted directory is checked once."""
         if not self._trusted:
             check_directory(self._directory)
             self._trusted = True
 
     def prepare(self) -> None:
-        """Make the directory where it is missing, or went away in the meantime; then `check` it."""
+        """Make the directory if it is missing, also if it was removed; then `check` it."""
         make_directory(self._directory)
         self._trusted = False
         self.check()
@@ -146,7 +147,7 @@ class CubinCache:
     def load_or_compile(
         self, source: str, arch: int, options: tuple[tuple[str, object], ...], label: str, make: Callable[[], Cubin]
     ) -> Cubin:
-        """Return a kernel from memory or disk, else what `make` returns, labelled and kept. See `load_or_compile`."""
+        """Return a kernel from memory or disk, else from `make`, with the label, and keep it. See `load_or_compile`."""
         key = key_of(source, arch, options)
         found = self._from_memory(key)
         if found is not None:
@@ -158,22 +159,22 @@ class CubinCache:
             cubin = make()._replace(label=label)
             data = pack(key, arch, cubin)
             self._count("compiles")
-            self._remember(key, cubin)  # before the disk, which may warn, and a warning may be an error
+            self._remember(key, cubin)  # before the write, which may warn, and warnings may be errors
             self._store(f"{key}.cubin", data)
             return cubin
 
     def lookup(self, key: str) -> Cubin | None:
         """Return a kernel from memory or disk, or None."""
         if not _KEY.fullmatch(key):
-            raise ValueError(f"lookup: expected a key as key_of returns it, 64 hexadecimal digits; got {key!r}")
+            raise ValueError(f"lookup: expected a key of 64 hexadecimal digits, got {key!r}; write lookup(key_of(...))")
         return self._from_memory(key) or self._from_disk(key)
 
     def entries(self) -> list[Entry]:
-        """Return the kernels on disk, the last used one first. Files that are no entries are left out."""
+        """Return the kernels on disk, the most recently used first. Other files are ignored."""
         return sorted(self._entries(), key=lambda entry: (-entry.last_used, entry.key))
 
     def clear(self) -> tuple[int, int]:
-        """Forget every kernel, here and on disk; return how many files that were, and how many bytes."""
+        """Forget every kernel, in memory and on disk; return the number of removed files, and of their bytes."""
         with self._lock:
             self._memory.clear()
             self._memory_size = 0
@@ -181,7 +182,7 @@ class CubinCache:
         return len(removed), sum(removed)
 
     def statistics(self) -> Statistics:
-        """Return how often memory, disk and compiler were the answer, and how many files were evicted."""
+        """Return the number of hits in memory, of hits on disk, of compilations, and of evicted files."""
         with self._lock:
             return Statistics(**self._counts)
 
@@ -208,7 +209,7 @@ class CubinCache:
         with self._lock:
             cubin = self._memory.pop(key, None)
             if cubin is not None:
-                self._memory[key] = cubin  # last, as the one just used
+                self._memory[key] = cubin  # last: the most recently used
                 self._counts["memory_hits"] += 1
             return cubin
 
@@ -226,7 +227,7 @@ class CubinCache:
             with open_file(self._path(f"{key}.cubin")) as file:
                 check_file(file)
                 cubin = read(file, key)
-                with suppress(OSError):  # not ours, or read-only: it is used all the same
+                with suppress(OSError):  # another owner, or read-only: use the file anyway
                     os.utime(file.fileno())
         except (OSError, ValueError):
             return None
@@ -246,15 +247,15 @@ class CubinCache:
                 write(self._path(name), data)
         except UntrustedError as error:
             self._warn(
-                f"load_or_compile: expected to keep compiled kernels in {self._directory!r}, where no other user can"
-                f" write, got one where {error}. Kernels there are not used and none is kept: each process compiles its"
-                " own. Name another directory in TILEARRAY_CACHE_DIR where that cannot be changed"
+                f"load_or_compile: expected a kernel directory where no other user can write, got {self._directory!r},"
+                f" where {error}. Kernels there are not used, and new kernels are not stored: each process compiles its"
+                " own. If you cannot change this, name another directory in TILEARRAY_CACHE_DIR"
             )
         except OSError as error:
             self._warn(
-                f"load_or_compile: expected to keep compiled kernels in {self._directory!r}, got {error}: they stay"
-                " in memory, and the next process compiles them again. Make room or make it writable, or name another"
-                " directory in TILEARRAY_CACHE_DIR"
+                f"load_or_compile: expected to store compiled kernels in {self._directory!r}, got {error}: kernels stay"
+                " in memory, and the next process compiles them again. Free disk space, make the directory writable, or"
+                " name another directory in TILEARRAY_CACHE_DIR"
             )
         else:
             self._keep_bound(name, len(data))
@@ -267,10 +268,10 @@ class CubinCache:
             warnings.warn(message, CacheWarning, stacklevel=2)
 
     def _keep_bound(self, name: str, size: int) -> None:
-        """Account for a file just written, and evict others where the bound requires it.
+        """Count a new file, and evict others if the directory exceeds the bound.
 
-        Between two looks at the directory a process writes a sixteenth of what was free at most; a look that evicts
-        goes on to 90% of the bound, so that looks stay rare when the directory is full.
+        Between two scans of the directory, a process writes at most a sixteenth of the free room. A scan that evicts
+        stops at 90% of the bound, so that scans stay rare when the directory is full.
         """
         with self._sweeping:
             self._room -= size
@@ -278,7 +279,7 @@ class CubinCache:
                 self._room = max(0, self.limit - self._evict(name)) // 16
 
     def _evict(self, keep: str) -> int:
-        """Remove what dead writers left, and the longest unused entries but `keep` if too many; return bytes left."""
+        """Remove files of dead writers, and above the bound the oldest entries except `keep`; return the bytes left."""
         entries: list[KernelFile] = []
         for file in list(files_in(self._directory)):
             if file.name.endswith(".cubin"):
@@ -319,7 +320,7 @@ _sharing = Lock()
 
 
 def process_cache() -> CubinCache:
-    """Return the cache of this process; the environment is read when it is made."""
+    """Return the cache of this process. The first call reads the environment."""
     with _sharing:
         if not _shared:
             _shared.append(CubinCache(directory_from_environment(), limit_from_environment()))
@@ -327,7 +328,7 @@ def process_cache() -> CubinCache:
 
 
 def _start_over() -> None:
-    """In a forked child: locks may have been held by threads that are not there, so nothing is kept but the files."""
+    """Forget the cache in a forked child, because threads that no longer exist may hold its locks. The files stay."""
     global _sharing
     _sharing = Lock()
     _shared.clear()
@@ -339,31 +340,31 @@ os.register_at_fork(after_in_child=_start_over)
 def load_or_compile(
     source: str, arch: int, options: tuple[tuple[str, object], ...], label: str, make: Callable[[], Cubin]
 ) -> Cubin:
-    """Return a compiled kernel from memory or disk, else from `make`, whose result is kept.
+    """Return a compiled kernel from memory or disk, else from `make`, and keep the result.
 
-    Threads that ask for the same key at the same time wait for one of them to compile. What `make` raises passes
-    through, nothing is kept then, and the next who asks tries again.
+    If several threads ask for one key at the same time, one compiles and the others wait. An error of `make` passes
+    through, and no kernel is kept; the next call compiles again.
 
     Parameters
     ----------
     source, arch, options
-        What the code depends on, as for `key_of`.
+        The facts that decide the code, as for `key_of`.
     label : str
-        A readable name for `entries`; no part of the key.
+        A readable name for `entries`, not a part of the key.
     make : callable
-        Compiles: the only place where triton may be imported.
+        The function that compiles; only here may triton be imported.
 
     Warns
     -----
     CacheWarning
-        Once in a process, if the kernel cannot be written to `directory`. It is returned and kept in memory all the
-        same; where warnings are errors, the next call returns it. `CubinCache` has an example.
+        Once per process, if the kernel cannot be written to `directory`. The kernel is still returned, and kept in
+        memory. If warnings are errors, the next call returns it. `CubinCache` has an example.
     """
     return process_cache().load_or_compile(source, arch, options, label, make)
 
 
 def lookup(key: str) -> Cubin | None:
-    """Return the kernel that a key names, from memory or disk, or None.
+    """Return the kernel of a key from memory or disk, or None.
 
     Examples
     --------
@@ -374,24 +375,24 @@ def lookup(key: str) -> Cubin | None:
 
 
 def entries() -> list[Entry]:
-    """Return the kernels on disk, the last used one first."""
+    """Return the kernels on disk, the most recently used first."""
     return process_cache().entries()
 
 
 def clear() -> tuple[int, int]:
-    """Forget every kernel, here and on disk; return how many files that were, and how many bytes."""
+    """Forget every kernel, in memory and on disk; return the number of removed files, and of their bytes."""
     return process_cache().clear()
 
 
 def statistics() -> Statistics:
-    """Return what this process asked of the cache."""
+    """Return the requests of this process to the cache."""
     return process_cache().statistics()
 
 
 def directory() -> Path:
-    """Return where kernels are kept: ``TILEARRAY_CACHE_DIR``, else tilearray in ``XDG_CACHE_HOME`` or ``~/.cache``.
+    """Return the kernel directory: ``TILEARRAY_CACHE_DIR``, else tilearray in ``XDG_CACHE_HOME`` or ``~/.cache``.
 
-    Whoever can write there decides what runs on the GPU, so it has to be a directory that only its owner may write, and
-    its owner is this user or root; otherwise it is not used.
+    A user who can write there can run code on the GPU. So the directory is used only if this user or root owns it, and
+    only its owner can write there.
     """
     return process_cache().directory

@@ -1,11 +1,11 @@
 """The one choke point of cuda-python: every driver call goes through `call`, every failure through `failure`.
 
-A driver function returns its status first. `call` turns a status other than success into a `CudaError` that has the
-call, the error's name, its meaning and, where we know, what to do. The launch is the only call made directly, for its
-few hundred nanoseconds, and comes here when it fails.
+A driver function returns its status first. `call` turns each status except success into a `CudaError` that states the
+call, the error's name, its meaning and, if known, the remedy. Only the launch is called directly, because `call` would
+add to its few hundred nanoseconds. A launch that fails comes here.
 
-A forked child inherits the parent's handles but not its driver: its calls fail, or worse. The first one raises
-`ForkedError` instead, because whatever fails asks `check_fork` first.
+A forked child inherits the parent's handles but not its driver, so its calls fail or do harm. Every road to the driver
+calls `check_fork` first, which raises `ForkedError`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,31 @@ from typing import Any
 from tilearray_cuda.errors import CaptureError, CudaError, ForkedError, NoDeviceError, NoDriverError, OutOfMemoryError
 
 api: Any = importlib.import_module("cuda.bindings.driver")
-"""cuda-python's driver functions and types; the modules that prepare calls take them from here."""
+"""cuda-python's driver functions and types. Modules that prepare calls take them from here."""
 
 SUCCESS = api.CUresult.CUDA_SUCCESS
 NOT_READY = api.CUresult.CUDA_ERROR_NOT_READY
 OUT_OF_MEMORY = api.CUresult.CUDA_ERROR_OUT_OF_MEMORY
 WRONG_CONTEXT = frozenset({api.CUresult.CUDA_ERROR_INVALID_CONTEXT, api.CUresult.CUDA_ERROR_INVALID_HANDLE})
-"""What a call returns when the thread's current context is not that of its arguments."""
+"""The statuses of a call whose arguments belong to another context than the thread's current one."""
 
+# The special handles of streams; `tilearray.engine.streams` has the same table for the library.
 LEGACY_STREAM = 0
+"""The legacy default stream, as the driver takes it and as buffers hold it."""
+LEGACY_ALIAS = 1
+"""The same stream, as the exchange protocols name it."""
+PER_THREAD_STREAM = 2
+"""The per-thread default stream, a different stream in each thread."""
+NO_WAIT = -1
+"""Not a stream: the consumer of an exchange protocol asks for no wait."""
 
 _LOST = (
-    "an earlier kernel or copy failed, and the context is lost: restart the process, and look for the first error with "
+    "an earlier kernel or copy failed, and the context is lost: restart the process, and find the first error with "
     "CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer"
 )
 ADVICE = {
-    "CUDA_ERROR_INVALID_HANDLE": "a stream or event of another device, or one that was destroyed, may be in use",
-    "CUDA_ERROR_CONTEXT_IS_DESTROYED": "something reset the GPU, such as cudaDeviceReset: restart the process",
+    "CUDA_ERROR_INVALID_HANDLE": "the stream or event may belong to another device, or may be destroyed",
+    "CUDA_ERROR_CONTEXT_IS_DESTROYED": "a call such as cudaDeviceReset reset the GPU: restart the process",
     "CUDA_ERROR_NO_BINARY_FOR_GPU": "the kernel is for another architecture: write tilearray cache clear",
     "CUDA_ERROR_INVALID_IMAGE": "the cached kernel is damaged: write tilearray cache clear",
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the driver is older than the compiler: update the driver",
@@ -54,18 +62,18 @@ ADVICE = {
     ),
     "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": "the call cannot be captured; make it before the capture starts",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver was updated while it was loaded: restart the machine",
-    "CUDA_ERROR_STUB_LIBRARY": "libcuda.so.1 is the toolkit's stub: take it off LD_LIBRARY_PATH",
+    "CUDA_ERROR_STUB_LIBRARY": "libcuda.so.1 is the toolkit's stub: remove it from LD_LIBRARY_PATH",
 }
 
 _initialised = False
 _forked = False
 _lock = threading.Lock()
 after_fork: list[Callable[[], None]] = []
-"""What else is to be done in a forked child, so that nothing is served there without asking the driver."""
+"""Functions that run in a forked child. They empty caches, so that each operation there calls the driver and fails."""
 
 
 def call(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
-    """Call a driver function; return what it returns after the status: None, the value, or a tuple of values."""
+    """Call a driver function; return its results without the status: None, the value, or a tuple of values."""
     result = function(*arguments)
     if result[0] is not SUCCESS:
         raise failure(function.__name__, result[0])
@@ -75,7 +83,7 @@ def call(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
 
 
 def failure(function: str, status: Any) -> CudaError:
-    """Return the error that a status stands for; a forked child's is about the fork."""
+    """Return the error for a status; in a forked child, the error about the fork."""
     if _forked:
         return _fork_error(function)
     name, meaning = _describe(status)
@@ -85,7 +93,7 @@ def failure(function: str, status: Any) -> CudaError:
 
 
 def status_of(code: int) -> Any:
-    """Return the status that a function of the driver itself returned; the number, where the bindings know none."""
+    """Return the status for a number from the driver's own function; the number itself if the bindings lack it."""
     try:
         return api.CUresult(code)
     except ValueError:
@@ -93,14 +101,14 @@ def status_of(code: int) -> Any:
 
 
 def _describe(status: Any) -> tuple[str, str]:
-    """The driver's name and meaning of a status."""
+    """Return the driver's name and meaning of a status."""
     fallback = getattr(status, "name", f"CUDA_ERROR {status}")
     try:
         _, name = api.cuGetErrorName(status)
         _, meaning = api.cuGetErrorString(status)
     except Exception:
-        return fallback, "the driver has no description"
-    return (name.decode() if name else fallback), (meaning.decode() if meaning else "the driver has no description")
+        return fallback, "the driver does not describe it"
+    return (name.decode() if name else fallback), (meaning.decode() if meaning else "the driver does not describe it")
 
 
 def _fork_error(function: str) -> ForkedError:
@@ -112,7 +120,7 @@ def _fork_error(function: str) -> ForkedError:
 
 
 def check_fork(function: str) -> None:
-    """Raise in a process that was forked after CUDA was used."""
+    """Raise ForkedError in a process that was forked after CUDA was in use."""
     if _forked:
         raise _fork_error(function)
 
@@ -135,7 +143,7 @@ def initialise() -> None:
     Raises
     ------
     NoDriverError, NoDeviceError
-        If it does not work, or there is no GPU at all.
+        If the driver does not work, or the machine has no GPU.
     """
     global _initialised
     check_fork("cuInit")
@@ -144,7 +152,7 @@ def initialise() -> None:
     with _lock:
         try:
             status = api.cuInit(0)[0]
-        except Exception as error:  # cuda-bindings, when it does not find or cannot load the library
+        except Exception as error:  # from cuda-bindings, if it cannot find or load the library
             raise NoDriverError(
                 f"the NVIDIA driver cannot be loaded: {error}; install it, or write device='cpu'"
             ) from error
@@ -167,7 +175,7 @@ def _unusable(status: Any) -> CudaError:
 
 
 def device_count() -> int:
-    """Return the number of GPUs; raises where there is no working driver."""
+    """Return the number of GPUs; raise if the driver does not work."""
     initialise()
     return int(call(api.cuDeviceGetCount))
 
@@ -175,8 +183,8 @@ def device_count() -> int:
 class Current:
     """Make a context current within a ``with`` block.
 
-    A thread that has no context keeps ours; one that has another library's gets it back. Used around every call that
-    depends on the current context, as those on the legacy stream do, except the launch, which tries first.
+    A thread without a context keeps ours; a thread with another library's context gets it back. Every call that depends
+    on the current context, such as a call on the legacy stream, needs this block. The launch does not: it tries first.
     """
 
     __slots__ = ("_context", "_pushed")
@@ -199,7 +207,7 @@ class Current:
 
 
 class AnyCapture:
-    """Allow calls that allocate, but launch nothing, within a ``with`` block while the thread captures a CUDA graph."""
+    """Allow calls that allocate but do not launch, within a ``with`` block, while the thread captures a CUDA graph."""
 
     __slots__ = ("_mode",)
 
@@ -212,7 +220,7 @@ class AnyCapture:
 
 
 class _Streams(dict[int, Any]):
-    """Stream handles as cuda-bindings takes them fastest: objects, made once; None for the legacy stream."""
+    """Stream handles as objects, made once, which cuda-bindings takes fastest; None for the legacy stream."""
 
     def __missing__(self, handle: int) -> Any:
         stream = self[handle] = api.CUstream(handle)
@@ -224,7 +232,7 @@ _NO_CAPTURE = api.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
 
 
 def is_capturing(stream: int) -> bool:
-    """Whether work on a stream is being captured into a CUDA graph; the legacy stream never is."""
+    """Return whether a CUDA graph captures a stream; always False for the legacy stream."""
     if not stream:
         return False
     status, mode = api.cuStreamIsCapturing(STREAMS[stream])
@@ -238,23 +246,23 @@ _CUDA_12 = 12000
 
 @functools.cache
 def c_function(name: str, *types: Any) -> Callable[..., int]:
-    """Return a function of the driver itself, as CUDA 12.0 has it, where the bindings' own is at fault or slow."""
+    """Return the driver's own function, of CUDA 12.0, for use where the bindings' function is wrong or slow."""
     address = call(api.cuGetProcAddress, name.encode(), _CUDA_12, 0)[0]
     return ctypes.CFUNCTYPE(ctypes.c_int, *types)(int(address))
 
 
 class _Torch:
-    """What is asked of torch before every launch on the default stream, where torch is in use.
+    """Two questions to torch, if torch is in use, before every launch on the default stream.
 
-    Once torch has initialised CUDA, its own functions are asked, without the Python around them.
+    After torch has initialised CUDA, its C functions answer, without the Python code around them.
 
     Attributes
     ----------
     captures : callable
-        ``captures()``: whether torch is capturing its current stream of this thread into a CUDA graph.
+        ``captures()``: whether torch captures its current stream of this thread into a CUDA graph.
     may_capture : callable
-        ``may_capture(device index)``: the same in a fifth of the time, but true of every stream that is not the default
-        one, which cannot be captured.
+        ``may_capture(device index)``: False if torch's current stream is the default stream, which cannot be captured.
+        True for every other stream. It takes a fifth of the time.
     """
 
     __slots__ = ("captures", "may_capture")
@@ -263,13 +271,13 @@ class _Torch:
         self.forget()
 
     def forget(self) -> None:
-        """Look at torch anew."""
+        """Check again whether torch is in use."""
         self.captures: Callable[[], bool] = lambda: self._look() and self.captures()
         self.may_capture: Callable[[int], object] = lambda index: self._look() and self.may_capture(index)
 
     def _look(self) -> bool:
-        """Whether torch may capture at all; it is asked directly from then on."""
-        torch: Any = sys.modules.get("torch")  # only looked at; another thread may be importing it
+        """Return whether torch has initialised CUDA; if it has, its C functions answer from now on."""
+        torch: Any = sys.modules.get("torch")  # not imported here; another thread may be importing it
         is_initialized = getattr(getattr(torch, "cuda", None), "is_initialized", None)
         if is_initialized is None or not is_initialized():
             return False
@@ -288,14 +296,14 @@ TORCH = _Torch()
 
 
 def torch_captures() -> bool:
-    """Whether torch, where it is in use, is capturing its current stream of this thread into a CUDA graph."""
+    """Return whether torch, if it is in use, captures its current stream of this thread into a CUDA graph."""
     return TORCH.captures()
 
 
 def check_capture(stream: int) -> None:
-    """Raise where work on the default stream would escape from a capture of torch's, or spoil it."""
+    """Raise CaptureError if work on the default stream would escape torch's active capture, or break it."""
     if not stream and torch_captures():
         raise CaptureError(
-            "torch is capturing a CUDA graph, and this would run on the default stream, outside of it; write "
+            "torch is capturing a CUDA graph, and this would run on the default stream, outside of the graph; write "
             "with ta.cuda.stream(torch.cuda.current_stream()): around it"
         )

@@ -1,31 +1,28 @@
-"""Words of pinned host memory in which kernels say that something was wrong.
+"""Words of pinned host memory in which kernels report an index outside of its axis.
 
-A kernel cannot raise. Where it meets an index outside of its axis it leaves the index in such a word, which costs
-nothing as long as all is well: the host reads it when it has waited for the stream anyway, without a copy. A word that
-was not touched holds `NOTHING`.
+A kernel cannot raise. It writes an index that is outside of its axis to such a word. Correct indices cost nothing: the
+host reads the word without a copy, after a wait for the stream that it needs in any case. A word without a report
+holds `NOTHING`.
 """
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilearray_cuda.errors import CaptureError, DeferredIndexError
 from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, is_capturing, torch_captures
 
-if TYPE_CHECKING:
-    from tilearray_cuda.device import CudaDevice
-
 NOTHING = 0
-"""No index outside of its axis: every axis that is looked into has an element 0."""
+"""Not a report: index 0 is never outside, because an axis that a kernel indexes has an element 0."""
 PITCH = 16
-"""Bytes from word to word: a kernel counts on operands at multiples of 16."""
+"""Bytes from word to word: a kernel requires operands at multiples of 16."""
 PAGE = 4096
 
 
 class Word:
-    """One word, as a kernel's operand: `pointer` and `stream` are what a launch asks of a buffer."""
+    """One word, as an operand of a kernel: a launch reads `pointer` and `stream`, as of a buffer."""
 
     __slots__ = ("cell", "pointer", "stream")
 
@@ -36,30 +33,30 @@ class Word:
 
 
 class IndexErrors:
-    """The words of one device. A word in use is in nobody else's hands."""
+    """The words of one GPU. A word in use belongs to one caller only."""
 
-    def __init__(self, device: CudaDevice) -> None:
-        self._device = device
+    def __init__(self, context: Any) -> None:
+        self._context = context
         self._unused: list[Word] = []
         self._deferred: Word | None = None
         self._renew_lock()
         after_fork.append(self._renew_lock)
 
     def _renew_lock(self) -> None:
-        """A lock that no thread holds: in a forked child the old one may be a thread's that is not there."""
+        """Make a new lock: after a fork, a thread that no longer exists may hold the old one."""
         self._lock = threading.Lock()
 
     def take(self, count: int, stream: int) -> list[Word]:
-        """Return untouched words for kernels on a stream, to be given to `read`.
+        """Return empty words for kernels on a stream; the caller gives them to `read`.
 
         Raises
         ------
         CaptureError
-            If the stream is being captured: nothing can be waited for.
+            If the stream is being captured, because a captured stream cannot be waited for.
         """
         if is_capturing(stream) or torch_captures():
             raise CaptureError(
-                f"indexing: stream {stream:#x} is being captured into a CUDA graph, and a check of index arrays waits; "
+                f"indexing: a CUDA graph captures stream {stream:#x}, and a check of index arrays must wait; "
                 "write ta.set_index_check('deferred') or ta.set_index_check('clip') before the capture"
             )
         words = [self._word() for _ in range(count)]
@@ -69,15 +66,15 @@ class IndexErrors:
         return words
 
     def read(self, words: list[Word], stream: int) -> list[int | None]:
-        """Wait for a stream; return what kernels on it left in words, which are given back."""
-        with Current(self._device.context):
+        """Wait for a stream; return the reports of its kernels in `words`, and take the words back."""
+        with Current(self._context):
             call(api.cuStreamSynchronize, STREAMS[stream])
         found = [None if (value := word.cell.value) == NOTHING else value for word in words]
         self._unused += words
         return found
 
     def deferred(self, count: int, stream: int) -> list[Word]:
-        """Return the word that `check` looks at, as operands of kernels on a stream."""
+        """Return the word that `check` reads, as operands of kernels on a stream."""
         with self._lock:
             if self._deferred is None:
                 word = self._word()
@@ -86,14 +83,14 @@ class IndexErrors:
         return [Word(self._deferred.pointer, stream) for _ in range(count)]
 
     def check(self) -> None:
-        """Raise if a deferred check has failed since the last call; the device has been waited for."""
+        """Raise if a deferred check has failed since the last call. The caller has waited for the device."""
         word = self._deferred
         if word is None or word.cell.value == NOTHING:
             return
         index, word.cell.value = word.cell.value, NOTHING
         raise DeferredIndexError(
-            f"indexing: an index array held {index}, which is outside of its axis; the nearest element was taken since "
-            "the last call that waited; write ta.set_index_check('raise') to find where"
+            f"indexing: an index array held {index}, outside of its axis, in an earlier call, which used the nearest "
+            "element; write ta.set_index_check('raise') to find the call"
         )
 
     def _word(self) -> Word:
@@ -101,7 +98,7 @@ class IndexErrors:
             return self._unused.pop()
         except IndexError:
             pass
-        with Current(self._device.context):
+        with Current(self._context):
             flags: Any = api.CU_MEMHOSTALLOC_PORTABLE | api.CU_MEMHOSTALLOC_DEVICEMAP
             page = int(call(api.cuMemHostAlloc, PAGE, flags))
         self._unused += [Word(page + start) for start in range(PITCH, PAGE, PITCH)]

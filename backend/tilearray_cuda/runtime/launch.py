@@ -1,31 +1,30 @@
-"""Functions loaded from cubins, and how a launch passes their arguments: pop a frame, pack it, launch, put it back.
+"""Functions loaded from cubins, and how a launch passes arguments: pop a frame, pack it, launch, return the frame.
 
 The driver takes the addresses of a kernel's arguments and a configuration: grid, block, shared memory, stream. A frame
-is memory for all of it, of which one ``pack_into`` writes what a launch changes:
+is memory for all of these. One ``pack_into`` writes the parts that a launch changes:
 
 =============  =======================================================================================  ===========
 part           holds                                                                                    written
 =============  =======================================================================================  ===========
 values         addresses of operands, numbers                                                           by a launch
-what is fixed  extents and strides, two null pointers, then the configuration's grid, block and shared   by a launch
-               memory: `Arguments.fix` packs them when a loop is planned, and a launch copies the bytes
-the stream     of the configuration                                                                     by a launch
-the rest       no launch attributes; where each argument lies                                            once
+fixed          extents and strides, two null pointers, then the configuration's grid, block and shared  by a launch
+               memory: `Arguments.fix` packs them for a loop's plan, and a launch copies the bytes
+stream         the configuration's stream                                                               by a launch
+rest           no launch attributes; the address of each argument                                       once
 =============  =======================================================================================  ===========
 
-So the frames of a kernel serve all of its loops and streams. **A frame is popped, never shared**: the driver call
-releases the GIL, and a second thread would overwrite arguments that the first one has not yet handed over. Frames are
-carved from slabs, which they keep alive. A KeyboardInterrupt that arrives just after the pop loses one.
+So the frames of a kernel serve all of its loops and streams. **A launch pops its frame, and never shares it**: the
+driver call releases the GIL, and a second thread could overwrite the arguments before the driver reads them. Frames are
+parts of slabs, and keep them alive. A KeyboardInterrupt right after the pop loses one frame.
 
-Every argument has 8 bytes. The null pointers are Triton's scratch memory (Triton 3.5 and later; `Function.parameters`
-says how many the kernel really takes, so that a wrong count is an error at the time of planning and not a crash of the
-GPU).
+Each argument has 8 bytes. The null pointers are Triton's scratch memory (Triton 3.5 and later). `Function.parameters`
+is the number of parameters that the kernel takes, so a wrong count is an error of the plan, not a crash of the GPU.
 
-The launch is called by ctypes with objects made beforehand, at half the cost of cuda-bindings' function, which makes
+ctypes calls the launch, with objects made beforehand. This takes half the time of cuda-bindings' function, which makes
 objects of its arguments and of the status: see `python -m benchmarks.launches`.
 
-The context is tried, not set: a call to set it would cost a fifth of the launch. Where a thread has no context, or that
-of another device, the launch fails without harm, and is made again in the right one.
+A launch does not set the context, which would cost a fifth of the launch. In a thread without a context, or with
+another device's context, the launch fails without harm, and `Arguments.relaunch` repeats it in the right context.
 """
 
 from __future__ import annotations
@@ -34,9 +33,10 @@ import ctypes
 import struct
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilearray_cuda.errors import CudaError
+from tilearray_cuda.kernels.cubin import Cubin
 from tilearray_cuda.runtime.driver import (
     SUCCESS,
     WRONG_CONTEXT,
@@ -49,10 +49,7 @@ from tilearray_cuda.runtime.driver import (
     failure,
     status_of,
 )
-
-if TYPE_CHECKING:
-    from tilearray_cuda.device import CudaDevice
-    from tilearray_cuda.kernels.cubin import Cubin
+from tilearray_cuda.runtime.gpu import Gpu
 
 WARP = 32
 SCRATCH_POINTERS = 2
@@ -60,35 +57,35 @@ SHARED_WITHOUT_ASKING = 48 << 10
 MOST_PROGRAMS = 2**31 - 1
 SLAB = 64 << 10
 SPARE_FRAMES = 3
-"""Frames that a kernel starts with: a list that is never emptied keeps its memory."""
-MAX_PARAMETERS = 512  # 4 KB of arguments, which every driver takes
+"""The number of frames of a new kernel: a list that is never empty keeps its memory."""
+MAX_PARAMETERS = 512  # every driver accepts 4 KB of arguments
 _WORD = 8
 
-# CUlaunchConfig: grid and block along three axes, bytes of shared memory; the stream; attributes and how many there are
+# CUlaunchConfig: grid and block along three axes, bytes of shared memory; the stream; attributes and their number
 _PROGRAMS = "I"
 _GRID_TO_SHARED = "=6I4x"
 _STREAM = "P"
 _ATTRIBUTES = "16x"
 
 Frame = tuple[ctypes.Array[Any], int, Any, Any]
-"""The slab, where in it the arguments begin, and references to the configuration and to the arguments' addresses."""
+"""The slab, the start of the arguments in it, and references to the configuration and to the arguments' addresses."""
 
 
 def reference(address: int) -> Any:
-    """Return an address as what ctypes passes on without a look at it."""
+    """Return an address in the form that ctypes passes without a conversion."""
     return ctypes.byref(ctypes.c_char.from_address(address))
 
 
 class Function:
-    """A kernel on one device, bound to its context. It stays loaded: unloading would wait for the device.
+    """A kernel on one GPU, bound to its context. It stays loaded, because unloading would wait for the GPU.
 
-    `launch` is the driver's ``cuLaunchKernelEx``, called with references to a configuration, to the function and to the
-    addresses of its arguments, and None.
+    `launch` is the driver's ``cuLaunchKernelEx``. It takes references to a configuration, to the function and to the
+    addresses of its arguments, and None. Written calls (`call_source`) use `device` as a `CudaDevice`, with its memory.
     """
 
     __slots__ = ("device", "handle", "launch", "module", "name", "parameters", "reference", "shared", "threads")
 
-    def __init__(self, device: CudaDevice, module: Any, handle: Any, cubin: Cubin) -> None:
+    def __init__(self, device: Gpu, module: Any, handle: Any, cubin: Cubin) -> None:
         self.device = device
         self.module = module
         self.handle = handle
@@ -100,18 +97,18 @@ class Function:
         self.parameters = _count_parameters(handle)
 
 
-def load_function(device: CudaDevice, cubin: Cubin) -> Function:
+def load_function(device: Gpu, cubin: Cubin) -> Function:
     """Load a kernel on a device.
 
     Raises
     ------
     CudaError
-        If it needs more shared memory than the device has, or the driver does not take it.
+        If it needs more shared memory than the device has, or the driver refuses it.
     """
     if cubin.shared > device.shared_memory:
         raise CudaError(
             f"load_function: {cubin.name} needs {cubin.shared} bytes of shared memory, and cuda:{device.index} "
-            f"({device.name}) has {device.shared_memory} for a block"
+            f"({device.name}) has {device.shared_memory} bytes for a block"
         )
     with Current(device.context), AnyCapture():
         module = call(api.cuModuleLoadData, cubin.code)
@@ -123,7 +120,7 @@ def load_function(device: CudaDevice, cubin: Cubin) -> Function:
 
 
 def _count_parameters(handle: Any) -> int | None:
-    """The number of a function's parameters; None where the driver does not say."""
+    """Return the number of a function's parameters; None if the driver gives no answer."""
     for count in range(MAX_PARAMETERS):
         status = api.cuFuncGetParamInfo(handle, count)[0]
         if status is not SUCCESS:
@@ -132,13 +129,13 @@ def _count_parameters(handle: Any) -> int | None:
 
 
 class _Slab:
-    """Memory that frames are carved from."""
+    """Memory of frames."""
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew, with a lock of its own: in a forked child the old one may be a thread's that is not there."""
+        """Start with a new slab and a new lock: after a fork, a thread that no longer exists may hold the old lock."""
         self._lock = threading.RLock()
         self._use_another()
 
@@ -148,7 +145,7 @@ class _Slab:
         self._used = 0
 
     def carve(self, nbytes: int) -> tuple[ctypes.Array[Any], int, int]:
-        """Return a slab, where in it `nbytes` bytes are free, and their address."""
+        """Return a slab, the offset of `nbytes` free bytes in it, and their address."""
         with self._lock:
             if self._used + nbytes > SLAB:
                 self._use_another()
@@ -162,31 +159,31 @@ after_fork.append(_slab.renew)
 
 
 class Arguments:
-    """How a function's arguments are packed: what all of its launches share, checked once.
+    """The format of a function's arguments, which all of its launches share; checked once.
 
     Parameters
     ----------
     function : Function
     formats : sequence of str
-        A native `struct` format of 8 bytes for each value that a launch is given: "P", "q", "d", "f4x", "b7x", ...
+        A native `struct` format of 8 bytes for each value of a launch: "P", "q", "d", "f4x", "b7x", ...
     constant_formats : sequence of str
-        Formats of the arguments behind them, which a loop fixes.
+        Formats of the arguments after them, which a loop fixes.
 
     Attributes
     ----------
     frames : list of Frame
-        Those that no launch is using.
+        The frames that no launch uses.
     pack : callable
         ``pack(slab, start, *values, fixed, stream)``.
     pack_fixed : callable
-        ``pack_fixed(*constants, programs, block) -> fixed``: what `fix` does, which checks the number of programs.
+        ``pack_fixed(*constants, programs, block) -> fixed``: as `fix`, without its check of the number of programs.
     block : bytes
-        The configuration's part that no loop changes.
+        The part of the configuration that is the same for all loops.
 
     Raises
     ------
     CudaError
-        If the function takes another number of arguments.
+        If the function takes a different number of arguments.
     """
 
     __slots__ = ("_count", "_fixed", "_values", "block", "frames", "function", "pack", "pack_fixed")
@@ -198,8 +195,9 @@ class Arguments:
         count = len(slots) + SCRATCH_POINTERS
         if function.parameters not in (None, count):
             raise CudaError(
-                f"Arguments: {function.name} takes {function.parameters} arguments, and {count} would be passed, "
-                f"{SCRATCH_POINTERS} of them scratch pointers; this version of triton passes arguments in another way"
+                f"Arguments: {function.name} takes {function.parameters} arguments, and the launch would pass {count}, "
+                f"{SCRATCH_POINTERS} of them scratch pointers; this version of triton passes arguments differently: "
+                f"install a version that tilearray supports"
             )
         self.function = function
         self._count = count
@@ -212,19 +210,19 @@ class Arguments:
         self.frames: list[Frame] = [self.frame() for _ in range(SPARE_FRAMES)]
 
     def fix(self, programs: int, constants: Sequence[int | float]) -> bytes:
-        """Return what a loop fixes: its constant arguments and the configuration of its launches.
+        """Return the bytes that a loop fixes: its constant arguments and the configuration of its launches.
 
         Raises
         ------
         CudaError
-            If there are too many programs.
+            If the number of programs is too large.
         """
         if not 0 < programs <= MOST_PROGRAMS:
             raise CudaError(f"Arguments: {self.function.name}: expected 1 to {MOST_PROGRAMS} programs, got {programs}")
         return self.pack_fixed(*constants, programs, self.block)
 
     def frame(self) -> Frame:
-        """Return a new frame, complete but for what `pack` writes."""
+        """Return a new frame, complete except for the part that `pack` writes."""
         count, packed = self._count, self._values.size
         rest = struct.Struct(f"{_ATTRIBUTES}{count}P")
         slab, start, first = _slab.carve(packed + rest.size)
@@ -233,11 +231,11 @@ class Arguments:
         return slab, start, reference(first + count * _WORD), reference(addresses)
 
     def relaunch(self, code: int, frame: Frame, fixed: bytes, stream: int) -> None:
-        """Launch once more in the right context, if that may have been the matter; else raise."""
+        """Repeat a launch in the right context if the wrong one may be the cause of the failure; else raise."""
         function, status = self.function, status_of(code)
         if status in WRONG_CONTEXT:
             error = failure("cuLaunchKernelEx", status)
-            if type(error) is not CudaError:  # a forked child
+            if type(error) is not CudaError:  # in a forked child
                 raise error
             with Current(function.device.context):
                 status = status_of(function.launch(frame[2], function.reference, frame[3], None))

@@ -1,9 +1,9 @@
-"""Copies between host and device, by way of pinned memory.
+"""Copies between host and device, through pinned memory.
 
-The driver may copy ordinary host memory during the call or later, so its source could change or go too early. Pinned
-chunks make copies to the device asynchronous and safe: the data is in the chunk when the call returns. A large array
-takes two chunks in turn, one being filled while the other is on its way. To the host, small arrays are copied straight
-and waited for; large ones come through two chunks as well.
+The driver may copy ordinary host memory during the call or later, so its source could change or disappear too early.
+Pinned chunks make copies to the device asynchronous and safe: the data is in the chunk when the call returns. A large
+array uses two chunks in turn: we fill one while the driver copies the other. Small arrays go to the host directly, and
+the call waits for them. Large arrays go to the host through two chunks.
 """
 
 from __future__ import annotations
@@ -11,35 +11,32 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tilearray_cuda.errors import CaptureError, NeedsDense
 from tilearray_cuda.runtime.driver import STREAMS, Current, api, call, is_capturing, torch_captures
-from tilearray_cuda.runtime.streams import event_passed
-
-if TYPE_CHECKING:
-    from tilearray_cuda.device import CudaDevice
+from tilearray_cuda.runtime.gpu import event_passed
 
 SMALL = 64 << 10
 CHUNK = 16 << 20
 DIRECT = 1 << 20
-"""To the host, up to this many bytes are copied without pinned memory."""
+"""The largest copy to the host, in bytes, that does not use pinned memory."""
 KEPT = {SMALL: 16, CHUNK: 2}
-"""How many chunks of a size are kept when nothing uses them."""
+"""The number of unused chunks that we keep, by size."""
 WORTH = 4
-"""A view with gaps is copied as it lies up to this many times its own bytes."""
+"""A view with gaps is copied together with its gaps if they span at most this multiple of its own bytes."""
 
 
 def host_bytes(address: int, nbytes: int) -> np.ndarray:
-    """Return the bytes at a host address as an ndarray, which does not keep them alive."""
+    """Return the bytes at a host address as an ndarray, which does not keep the bytes alive."""
     memory: Any = (ctypes.c_ubyte * nbytes).from_address(address)
     return np.frombuffer(memory, np.uint8)
 
 
 class Chunk:
-    """Pinned host memory, and the event of the last copy from it."""
+    """Pinned host memory, and the event of its last copy."""
 
     __slots__ = ("array", "busy", "event", "pointer")
 
@@ -56,24 +53,24 @@ class Chunk:
             self.busy = False
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self.wait()
         call(api.cuEventDestroy, self.event)
         call(api.cuMemFreeHost, self.pointer)
 
 
 class Staging:
-    """The pinned chunks of one device. Chunks in use are in nobody else's hands, so that threads need no lock."""
+    """The pinned chunks of one GPU. A chunk in use belongs to one caller only, so threads need no lock."""
 
-    def __init__(self, device: CudaDevice) -> None:
-        self._device = device
+    def __init__(self, context: Any) -> None:
+        self._context = context
         self._chunks: dict[int, deque[Chunk]] = {SMALL: deque(), CHUNK: deque()}
 
     def upload(self, pointer: int, source: np.ndarray, stream: int) -> None:
-        """Copy bytes to the device; they have been read when this returns."""
+        """Copy bytes to the device. The source may change when this returns."""
         self._check(stream, "from_numpy")
         size = SMALL if source.nbytes <= SMALL else CHUNK
-        with Current(self._device.context):
+        with Current(self._context):
             chunks = self._take(size, 1 if source.nbytes <= size else 2)
             try:
                 for position, start, end in _pieces(source.nbytes, size, len(chunks)):
@@ -87,9 +84,9 @@ class Staging:
                 self._give_back(size, chunks)
 
     def download(self, target: np.ndarray, pointer: int, stream: int) -> None:
-        """Copy bytes from the device, and wait for them."""
+        """Copy bytes from the device; wait for the copy."""
         self._check(stream, "to_numpy")
-        with Current(self._device.context):
+        with Current(self._context):
             if target.nbytes <= DIRECT:
                 call(api.cuMemcpyDtoHAsync, target.ctypes.data, pointer, target.nbytes, STREAMS[stream])
                 call(api.cuStreamSynchronize, STREAMS[stream])
@@ -115,19 +112,19 @@ class Staging:
             _unload(target, *piece)
 
     def _check(self, stream: int, function: str) -> None:
-        if is_capturing(stream) or torch_captures():  # a copy on another stream would spoil the capture
+        if is_capturing(stream) or torch_captures():  # a copy on another stream would break the capture
             raise CaptureError(
-                f"{function}: stream {stream:#x} is being captured into a CUDA graph, which cannot hold copies between "
-                f"host and device; make them before the capture or after it"
+                f"{function}: a CUDA graph captures stream {stream:#x}, and a graph cannot hold copies between host "
+                f"and device; make the copy before or after the capture"
             )
 
     def _take(self, size: int, count: int) -> list[Chunk]:
-        """Take chunks that are done with; make new ones where there are none, up to what is kept; else wait."""
+        """Take chunks whose copies are done, or new chunks up to the number that we keep, or busy chunks."""
         taken: list[Chunk] = []
         chunks = self._chunks[size]
         for _ in range(count):
             try:
-                chunk = chunks.popleft()  # the one that was used longest ago
+                chunk = chunks.popleft()  # the least recently used chunk
             except IndexError:
                 taken.append(Chunk(size))
                 continue
@@ -145,8 +142,8 @@ class Staging:
                 chunk.free()
 
     def empty(self) -> None:
-        """Give all pinned memory back that is not in use."""
-        with Current(self._device.context):
+        """Free all pinned memory that is not in use."""
+        with Current(self._context):
             for chunks in self._chunks.values():
                 while chunks:
                     chunks.popleft().free()
@@ -158,13 +155,16 @@ def _unload(target: np.ndarray, chunk: Chunk, start: int, end: int) -> None:
 
 
 def _pieces(nbytes: int, size: int, chunks: int) -> Iterator[tuple[int, int, int]]:
-    """Cut bytes into pieces for chunks taken in turn: chunk, start, end."""
+    """Yield pieces of the bytes for chunks in turn: chunk, start, end."""
     for number, start in enumerate(range(0, nbytes, size)):
         yield number % chunks, start, min(start + size, nbytes)
 
 
 def span_of(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
-    """Return the lowest and highest element that a view reaches, from its element 0; size 0 is the caller's.
+    """Return the lowest and highest offset of a view from its element 0, in elements or in bytes as its strides are.
+
+    No size may be 0. `tilearray.geometry.strides.extent` has the same rule; this is a copy, because a backend imports
+    nothing of the library.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def span_of(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]
 
 
 def upload_array(staging: Staging, array: np.ndarray, allocate: Any, stream: int) -> tuple[Any, int]:
-    """Copy a host array as it lies, gaps included; return its buffer and the byte offset of element 0."""
+    """Copy a host array together with its gaps; return its buffer and the byte offset of element 0."""
     if array.size == 0:
         return allocate(0, stream), 0
     low, high = span_of(array.shape, array.strides)
@@ -194,10 +194,10 @@ def upload_array(staging: Staging, array: np.ndarray, allocate: Any, stream: int
 def download_array(
     staging: Staging, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype, stream: int
 ) -> np.ndarray:
-    """Copy a view whose element 0 is at a device address to the host; strides are in elements.
+    """Copy a view to the host; its element 0 is at a device address, and its strides are in elements.
 
-    A view that fills its memory is copied as it lies, whatever the order of its axes. Gaps are copied along with it
-    where they are small. The result owns exactly its elements, or all of the memory that it lies in without gaps.
+    The result keeps the order of the axes in memory. The copy includes small gaps, and a second copy on the host
+    removes them.
     """
     size = int(np.prod(shape, dtype=np.int64))
     if size == 0:
@@ -205,7 +205,10 @@ def download_array(
     low, high = span_of(shape, strides)
     span = high - low + 1
     if span > WORTH * size:
-        raise NeedsDense(f"to_numpy: {size} elements lie in {span}; make a dense copy on the device first")
+        raise NeedsDense(
+            f"to_numpy: expected a span of at most {WORTH} times the {size} elements of the view, got {span}; make a "
+            f"dense copy on the device first"
+        )
     memory = np.empty(span * dtype.itemsize, np.uint8)
     staging.download(memory, pointer + low * dtype.itemsize, stream)
     byte_strides = [stride * dtype.itemsize for stride in strides]

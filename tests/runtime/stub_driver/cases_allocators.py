@@ -38,7 +38,7 @@ def _driver_again():
 
 def with_source(device, allocator):
     allocators.choose(allocator)
-    device.memory.use(allocators.current(device))
+    device.memory.use(allocators.current(device.index))
 
 
 @pytest.mark.parametrize("form", ["object", "functions", "deallocate"])
@@ -90,7 +90,7 @@ def test_out_of_memory_of_an_allocator_that_is_set(device):
         raise OutOfMemoryError("no more")
 
     with_source(device, (allocate, lambda pointer, nbytes, stream: None))
-    with pytest.raises(MemoryError, match="the driver says: the allocator that was set: OutOfMemoryError: no more"):
+    with pytest.raises(MemoryError, match="driver reports: set_allocator: allocate raised OutOfMemoryError: no more"):
         device.allocate(1000, 0)
     assert calls == [1024, 1024]
 

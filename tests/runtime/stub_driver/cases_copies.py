@@ -74,7 +74,7 @@ def test_broadcast_memory_is_copied_once(device):
 
 def test_a_sparse_view_is_left_to_the_caller(device):
     buffer = device.allocate(8000, 0)
-    with pytest.raises(NeedsDense, match="to_numpy: 10 elements lie in 91; make a dense copy on the device first"):
+    with pytest.raises(NeedsDense, match=r"to_numpy: expected .* 4 times the 10 elements .*, got 91; make a dense"):
         device.to_numpy(buffer, 0, (10,), (10,), np.dtype("int64"))
     assert device.to_numpy(buffer, 0, (10,), (4,), np.dtype("int64")).shape == (10,)
     assert device.to_numpy(buffer, 72, (10,), (-1,), np.dtype("int64")).shape == (10,)
@@ -156,9 +156,9 @@ def test_copies_are_refused_in_a_capture(device, stub):
     stream = Stream(device).handle
     buffer = device.allocate(80, stream)
     stub.capture(stream, 5)
-    with pytest.raises(CaptureError, match=r"to_numpy: stream .* is being captured into a CUDA graph"):
+    with pytest.raises(CaptureError, match=r"to_numpy: a CUDA graph captures stream .*; make the copy before"):
         device.to_numpy(buffer, 0, (10,), (1,), np.dtype("int64"))
-    with pytest.raises(CaptureError, match="from_numpy: stream"):
+    with pytest.raises(CaptureError, match="from_numpy: a CUDA graph captures stream"):
         device.from_numpy(np.arange(10), stream=stream)
     stub.capture(stream, 0)
 

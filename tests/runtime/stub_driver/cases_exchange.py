@@ -83,7 +83,7 @@ def test_read_only_memory_is_exported_only_where_the_consumer_learns_it():
     x = ta.broadcast_to(on_gpu(np.arange(3.0)), (2, 3))
     assert opened(x.__dlpack__(max_version=(1, 0))).flags == capsules.READ_ONLY
     assert ta.from_dlpack(Forwards(x))._buffer.readonly
-    with pytest.raises(ta.InterchangeError, match=r"read-only, which a consumer learns from DLPack 1\.0 on"):
+    with pytest.raises(ta.InterchangeError, match=r"read-only, which needs DLPack 1\.0 or later"):
         x.__dlpack__()
 
 
@@ -91,7 +91,7 @@ def test_read_only_memory_is_not_lent_to_torch():
     torch_asks = eval("lambda x: x.__dlpack__(max_version=(1, 0))", {"__name__": "torch.utils.dlpack"})
     x = on_gpu(np.arange(3.0))
     fixed = ta.from_dlpack(Forwards(x, max_version=None))
-    with pytest.raises(ta.InterchangeError, match=r"read-only, and torch would write.*write ta\.to_torch\(x\)"):
+    with pytest.raises(ta.InterchangeError, match=r"read-only, but torch would still write.*write ta\.to_torch\(x\)"):
         torch_asks(fixed)
     torch_asks(x)
     torch_asks(ta.broadcast_to(x, (2, 3)))
@@ -109,11 +109,9 @@ def test_an_export_for_the_host_is_a_copy_and_asked_for():
     found = opened(x.__dlpack__(max_version=(1, 0), dl_device=(1, 0)))
     assert (found.tensor.device_type, found.flags) == (1, capsules.COPIED)
     assert np.from_dlpack(x, device="cpu").tolist() == [0, 1, 2]
-    with pytest.raises(
-        ta.InterchangeError, match=r"on DLPack device \(2, 0\), and asked for on \(1, 0\); write x.to_d"
-    ):
+    with pytest.raises(ta.InterchangeError, match=r"expected dl_device=\(2, 0\), .*, got \(1, 0\); write x.to_d"):
         x.__dlpack__(dl_device=(1, 0), copy=False)
-    with pytest.raises(ta.InterchangeError, match=r"asked for on \(2, 1\)"):
+    with pytest.raises(ta.InterchangeError, match=r"got \(2, 1\)"):
         x.__dlpack__(dl_device=(2, 1))
     assert opened(x.__dlpack__(dl_device=(2, 0))).tensor.device_type == 2
 
@@ -159,7 +157,7 @@ def test_the_per_thread_stream_waits_itself(stub):
 
 @pytest.mark.parametrize("bad", [0, -2, True, "1", 1.0])
 def test_objects_that_are_not_streams_are_refused(bad):
-    with pytest.raises(ta.InterchangeError, match=r"expected a stream as DLPack numbers them, got .*; write None or 1"):
+    with pytest.raises(ta.InterchangeError, match=r"expected a DLPack stream number, got .*; write None or 1"):
         on_gpu(np.arange(3.0)).__dlpack__(stream=bad)
 
 
@@ -234,7 +232,7 @@ def test_a_capsule_is_consumed_once(max_version):
     capsule = on_gpu(np.arange(3.0)).__dlpack__(max_version=max_version)
     producer = types.SimpleNamespace(__dlpack__=lambda **_: capsule, __dlpack_device__=lambda: (2, 0))
     kept = ta.from_dlpack(producer)
-    with pytest.raises(ta.InterchangeError, match="consumed already"):
+    with pytest.raises(ta.InterchangeError, match="already consumed"):
         ta.from_dlpack(producer)
     assert ta.to_numpy(kept).tolist() == [0, 1, 2]
 

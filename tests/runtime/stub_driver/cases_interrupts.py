@@ -122,7 +122,7 @@ def test_an_old_address_gives_nothing_back(device):
         del again
         assert device.statistics().live == 0
     finally:
-        device.memory.use(sources.driver_source(device))
+        device.memory.use(sources.driver_source(device.index))
 
 
 def test_operations(monkeypatch):

@@ -147,7 +147,7 @@ def test_a_grid_that_the_gpu_does_not_have(load, programs):
 
 
 def test_another_number_of_arguments_is_an_error_before_the_launch(load):
-    with pytest.raises(CudaError, match="stub_add takes 5 arguments, and 6 would be passed, 2 of them scratch"):
+    with pytest.raises(CudaError, match="stub_add takes 5 arguments, and the launch would pass 6, 2 of them scratch"):
         launch.Arguments(load(parameters=5), ["P", "P", "P"], ["q"])
     launch.Arguments(load(parameters=None), ["P", "P", "P"], ["q"])  # a driver that does not say
     with pytest.raises(CudaError, match=r"expected struct formats of 8 bytes, got \['P', 'f', 'q'\]"):
@@ -211,7 +211,7 @@ def test_a_stream_of_another_device_is_named(device, add):
     from tilearray_cuda.device import CudaDevice
 
     stream = Stream(CudaDevice(1))
-    with pytest.raises(CudaError, match=r"is a stream of cuda:1, and cannot order memory of cuda:0; write with ta"):
+    with pytest.raises(CudaError, match=r"belongs to cuda:1 and cannot order memory of cuda:0; write with ta"):
         device.allocate(8, stream.handle)
 
 

@@ -97,5 +97,5 @@ def test_malformed_descriptions_are_refused(described):
 def test_memory_that_no_gpu_owns_is_refused():
     host = np.zeros(4)
     described = {"shape": (4,), "typestr": "<f8", "data": (host.ctypes.data, False), "version": 3}
-    with pytest.raises(ta.InterchangeError, match=r"the pointer 0x.* is in no GPU's memory"):
+    with pytest.raises(ta.InterchangeError, match=r"the pointer 0x.* is not in the memory of a GPU"):
         ta.asarray(Described(described))

@@ -48,8 +48,8 @@ def test_out_of_memory_says_how_much_there_is(device, stub):
     with pytest.raises(OutOfMemoryError) as caught:
         device.allocate(600 * MIB + 5, 0)
     message = str(caught.value)
-    assert "allocate: cuda:0 (Stub 0) has no 600.0 MiB left: 42" in message
-    assert "MiB of 1.0 GiB are free, arrays of this process hold 600.0 MiB, and 100.0 MiB that were cached" in message
+    assert "allocate: cuda:0 (Stub 0) cannot allocate 600.0 MiB: 42" in message
+    assert "MiB of 1.0 GiB are free, arrays of this process hold 600.0 MiB, and 100.0 MiB of cache" in message
     assert "cuMemAllocFromPoolAsync: CUDA_ERROR_OUT_OF_MEMORY" in message
     assert "torch.cuda.empty_cache()" in message
     assert caught.value.name == "CUDA_ERROR_OUT_OF_MEMORY"

@@ -9,6 +9,7 @@ import pytest
 
 from tilearray_cuda.device import CudaDevice
 from tilearray_cuda.errors import CudaError
+from tilearray_cuda.runtime import gpu
 from tilearray_cuda.runtime import streams as driver_streams
 from tilearray_cuda.runtime.memory import allocator
 from tilearray_cuda.runtime.streams import SHARED, Event, Stream, home_of
@@ -101,7 +102,7 @@ def test_nothing_races(device, stub, add, streams, seed):
 
 
 def without_waits(monkeypatch):
-    monkeypatch.setattr(driver_streams.Events, "wait", lambda self, stream, other: None)
+    monkeypatch.setattr(gpu.Events, "wait", lambda self, stream, other: None)
 
 
 def without_events_of_readers(monkeypatch):
@@ -299,5 +300,5 @@ def test_a_stream_in_use_is_retained_again_after_emptying(device, stub):
 def test_a_stream_of_the_wrong_device(device):
     other = Stream(CudaDevice(1))
     assert driver_streams.device_of(other.handle) == 1
-    with pytest.raises(CudaError, match="is a stream of cuda:1, and cannot order memory of cuda:0"):
+    with pytest.raises(CudaError, match="belongs to cuda:1 and cannot order memory of cuda:0"):
         device.allocate(8, other.handle)

@@ -1,4 +1,4 @@
-"""Fixtures of the cases that run over the stub driver, in one process: see tests/runtime/test_stub_driver.py."""
+"""Fixtures of the cases that run over the stub driver in their own process: see tests/runtime/test_stub_driver.py."""
 
 from __future__ import annotations
 

@@ -39,6 +39,10 @@ class Memory:
 class Words(IndexErrors):
     """Words for reports, in host memory that no driver pinned."""
 
+    def __init__(self, device: Any) -> None:
+        super().__init__(None)
+        self._device = device
+
     def take(self, count: int, stream: int) -> list[Word]:
         """Untouched words."""
         words = [self._word() for _ in range(count)]
@@ -95,7 +99,7 @@ class Emulated:
     def __init__(self) -> None:
         self.memory: list[Memory] = []
         self.launches = 0
-        self.index_errors = Words(self)  # type: ignore[arg-type]
+        self.index_errors = Words(self)
 
     def allocate(self, nbytes: int, stream: int) -> Memory:
         """Memory that stays allocated."""

@@ -1,17 +1,17 @@
 """Device memory: a free list per stream and block size over the driver's stream-ordered allocator.
 
-A stream runs in order, so what is launched on it may use memory that everything launched before is done with: a dropped
-block goes straight back to its stream's free list and the next array takes it, without the driver.
+A stream runs in order. Work on it may use memory whose earlier work is done when the new work starts. So a free block
+goes directly to its stream's free list, and the next array takes it, without a driver call.
 
-- **Sizes.** Blocks are rounded up to four sizes an octave, at least 512 bytes; above `LARGE` to whole `GRANULE`. Small
-  blocks stay in their lists. Large ones are reused for the same size, and go back to the driver's own pool when another
-  large size is asked for, which merges and splits them well.
-- **A block comes back by `Buffer.__del__`**, which appends to a list and does nothing else: see `blocks`, also for what
-  an interrupt does.
-- **Several streams.** A marked buffer comes back behind events; see `stream`.
-- **Out of memory.** Everything cached goes back to the driver, and the call is made once more.
-- **Captures.** Memory asked for on a stream that is being captured into a CUDA graph comes from the graph, is reused
-  within that capture only, and belongs to the graph ever after; it needs no giving back. The free lists stay out of it.
+- **Sizes.** Block sizes are rounded up to four sizes per octave, and to at least 512 bytes; above `LARGE` to multiples
+  of `GRANULE`. Small blocks stay in their lists. Large blocks are reused for the same size. A request for another large
+  size returns them to the driver's pool, which merges and splits them well.
+- **`Buffer.__del__` frees a block.** It appends the block to a list and does nothing else. `buffers` explains this, and
+  the effect of an interrupt.
+- **Several streams.** The block of a marked buffer is free after events; see `streams`.
+- **Out of memory.** All cached blocks go back to the driver, and the call is repeated once.
+- **Captures.** Memory for a stream that is being captured into a CUDA graph comes from the graph. It is reused within
+  that capture only, and belongs to the graph from then on, so nothing frees it. The free lists do not hold it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import gc
 import threading
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tilearray_cuda.errors import CudaError, OutOfMemoryError
 from tilearray_cuda.runtime.driver import (
@@ -34,62 +34,60 @@ from tilearray_cuda.runtime.driver import (
     check_fork,
     is_capturing,
 )
+from tilearray_cuda.runtime.gpu import Gpu, event_passed
 from tilearray_cuda.runtime.memory import allocators
 from tilearray_cuda.runtime.memory.buffers import LARGE, Block, Buffer, FreeList, Nowhere, StreamPool, block_size
-from tilearray_cuda.runtime.streams import SHARED, Shared, destroy_abandoned, device_of, event_passed, order
-
-if TYPE_CHECKING:
-    from tilearray_cuda.device import CudaDevice
+from tilearray_cuda.runtime.streams import SHARED, Shared, destroy_abandoned, device_of, home_of
 
 KNOWN_SIZES = 4096
-"""Sizes in bytes whose free list a stream remembers, before it starts again."""
+"""The number of sizes in bytes whose free list a stream remembers; then it forgets all of them."""
 COLLECT_AFTER = 32
-"""Marked blocks that came back, after which the next mark looks whether their events have passed."""
+"""The number of free marked blocks above which the next mark checks whether their events have passed."""
 
 
 class Statistics(NamedTuple):
-    """Memory of one GPU, in bytes, and what was asked of the driver."""
+    """The memory of one GPU, in bytes, and the calls of the driver."""
 
     live: int
-    """In arrays."""
+    """Memory of arrays."""
     cached: int
-    """Free, and kept for the next array."""
+    """Free memory, kept for new arrays."""
     held: int
-    """Both: what was obtained and not given back."""
+    """Both: memory obtained and not freed."""
     peak: int
-    """The most that was ever held."""
+    """The largest value of `held` so far."""
     device_free: int
-    """What the driver says is free on the GPU; its pool may hold some more for us."""
+    """Free memory of the GPU, as the driver counts it; its pool may hold more for us."""
     device_total: int
     """The GPU's memory."""
     allocations: int
-    """Blocks obtained."""
+    """The number of blocks obtained."""
     retries: int
-    """Calls repeated after everything cached was given back."""
+    """The number of calls repeated after all cached blocks were freed."""
 
 
 class Allocator:
     """The memory of one device."""
 
-    def __init__(self, device: CudaDevice) -> None:
+    def __init__(self, device: Gpu) -> None:
         self.device = device
-        self.source: Any = allocators.current(device)
+        self.source: Any = allocators.current(device.index)
         self.returned: list[tuple[Shared, int]] = []  # marked blocks, from Buffer.__del__
-        self.lock = threading.RLock()  # the collector may run finalizers that come here again
-        self.legacy: dict[int, FreeList] = {}  # block size -> free list of the default stream: what a hit looks up
-        self._by_nbytes: dict[int, dict[int, FreeList]] = {}  # stream -> bytes -> free list: the same for any stream
+        self.lock = threading.RLock()  # reentrant: the collector may run finalizers that come here
+        self.legacy: dict[int, FreeList] = {}  # block size -> free list of the default stream; a cache hit reads it
+        self._by_nbytes: dict[int, dict[int, FreeList]] = {}  # stream -> bytes -> free list, for all streams
         self._pools: dict[int, StreamPool] = {}
         self._captures: dict[int, StreamPool] = {}
-        self._owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # of streams
-        self._retired: list[StreamPool] = []  # of sources that were replaced, or emptied while blocks were in use
+        self._owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # the owners of streams
+        self._retired: list[StreamPool] = []  # pools of replaced sources, while their blocks are in use
         self._waiting: deque[tuple[list[Any], Shared, int]] = deque()
         self._held = self._peak = self._allocations = self._retries = 0
         after_fork.append(self._forget)
 
-    # ------------------------------------------------------------------ the way of an array
+    # ------------------------------------------------------------------ memory of an array
 
     def allocate(self, nbytes: int, stream: int, /) -> Buffer:
-        """Return uninitialised memory ordered by a stream, its address a multiple of 256."""
+        """Return uninitialised memory ordered by a stream, at a multiple of 256."""
         free, pointer = self.take(nbytes, stream)
         buffer = Buffer()
         buffer.pointer = pointer
@@ -99,7 +97,7 @@ class Allocator:
         return buffer
 
     def take(self, nbytes: int, stream: int) -> tuple[FreeList, int]:
-        """Return the free list of a size, and a block; what is written out in `calls` makes the buffer itself."""
+        """Return the free list of a size, and a block; a written call of `call_source` makes the buffer itself."""
         try:
             if stream and is_capturing(stream):
                 free = self._captured(stream).list_of(block_size(nbytes))
@@ -110,23 +108,46 @@ class Allocator:
             return self._obtain(nbytes, stream)
 
     def join(self, buffer: Buffer, stream: int, writes: bool = False) -> None:
-        """Make a stream wait until it may read or write a buffer; see `tilearray_cuda.runtime.streams`."""
+        """Make a stream wait until it may read or write a buffer; `tilearray_cuda.runtime.streams` has the rules."""
         if buffer.stream == stream:
             return
         marks = buffer.free
         if not writes and marks.__class__ is Shared and (stream == marks.home or stream in marks.readers):
-            return  # it waited when it read first, and nothing was written since
+            return  # it waited at its first read, and no write followed
         check_fork("cuStreamWaitEvent")
         with self.lock:
-            order(self.device, buffer, stream, writes)
+            self._order(buffer, stream, writes)
             if len(self.returned) + len(self._waiting) > COLLECT_AFTER and not is_capturing(stream):
-                self.collect()  # asks for events, which a capture of the thread forbids
+                self.collect()  # a capture by this thread forbids event queries
+
+    def _order(self, buffer: Buffer, stream: int, writes: bool) -> None:
+        """Make `stream` wait until it may read or write a buffer, and mark the buffer. The caller holds the lock."""
+        home = home_of(buffer)
+        if stream and is_capturing(stream) and not is_capturing(home):
+            return
+        marks: Shared | None = buffer.free if buffer.stream == SHARED else None
+        events = self.device.events
+        if writes:
+            for other in {home} if marks is None else {home, *marks.readers}:
+                if other != stream:
+                    events.wait(stream, other)
+            if stream != home or marks is not None:
+                self.move(buffer, stream)
+            return
+        if stream == home:
+            return
+        events.wait(stream, home)
+        if marks is None:
+            marks = Shared(buffer.free, home, self.returned)
+            buffer.send_to(marks)
+            buffer.stream = SHARED
+        marks.readers.add(stream)
 
     def move(self, buffer: Buffer, stream: int) -> None:
-        """Make a stream the home of a buffer whose other uses it waits for."""
+        """Make a stream the home of a buffer. The stream waits for the other uses of the buffer already."""
         free: FreeList | Nowhere = buffer.free.free if buffer.stream == SHARED else buffer.free
         if stream != free.stream and not (isinstance(free, FreeList) and free.pool.capture):
-            if isinstance(free, Nowhere) or free.pool.source is not self.source:  # goes back to where it came from
+            if isinstance(free, Nowhere) or free.pool.source is not self.source:  # it goes back to its source
                 marks = Shared(free, stream, self.returned)
                 marks.readers.add(stream)
                 buffer.send_to(marks)
@@ -141,9 +162,9 @@ class Allocator:
         buffer.stream = stream
 
     def retain(self, stream: int, owner: object) -> None:
-        """Keep a stream's owner as long as memory is ordered by it, and until then as long as the caller does.
+        """Keep a stream's owner alive while the stream orders memory; before that, the caller keeps it alive.
 
-        The owner is an object of ours, not the stream itself: torch's streams break where weak references lead to them.
+        The owner is an object of ours, not the stream itself, because weak references break torch's streams.
         """
         with self.lock:
             self._owners[stream] = owner
@@ -153,7 +174,7 @@ class Allocator:
     # ------------------------------------------------------------------ blocks from and to the driver
 
     def _obtain(self, nbytes: int, stream: int) -> tuple[FreeList, int]:
-        """Return a free list and a block of its size, from the list after all, or from the driver."""
+        """Return a free list and a block of its size, from the list if it has one now, else from the driver."""
         check_fork("cuMemAllocAsync")
         check_capture(stream)
         size = block_size(nbytes)
@@ -199,10 +220,10 @@ class Allocator:
     def _out_of_memory(self, nbytes: int, stream: int, cached: int, error: MemoryError) -> OutOfMemoryError:
         live, _, _, _, free, total, _, _ = self.statistics()
         return OutOfMemoryError(
-            f"allocate: cuda:{self.device.index} ({self.device.name}) has no {_size(nbytes)} left: {_size(free)} of "
-            f"{_size(total)} are free, arrays of this process hold {_size(live)}, and {_size(cached)} that were cached "
-            f"have been given back; delete arrays, work in pieces, or empty the caches of other libraries "
-            f"(torch.cuda.empty_cache()); the driver says: {error}",
+            f"allocate: cuda:{self.device.index} ({self.device.name}) cannot allocate {_size(nbytes)}: {_size(free)} "
+            f"of {_size(total)} are free, arrays of this process hold {_size(live)}, and {_size(cached)} of cache "
+            f"were freed for this call; delete arrays, work in pieces, or empty the caches of other libraries "
+            f"(torch.cuda.empty_cache()); the driver reports: {error}",
             getattr(error, "call", ""),
             getattr(error, "name", ""),
         )
@@ -216,20 +237,20 @@ class Allocator:
                 index = device_of(stream)
             if index != self.device.index:
                 raise CudaError(
-                    f"stream {stream:#x} is a stream of cuda:{index}, and cannot order memory of "
-                    f"cuda:{self.device.index}; write with ta.cuda.stream(s) for a stream s of that device"
+                    f"stream {stream:#x} belongs to cuda:{index} and cannot order memory of cuda:{self.device.index}; "
+                    f"write with ta.cuda.stream(s) for a stream s of cuda:{self.device.index}"
                 )
         pool = self._pools.setdefault(stream, StreamPool(self.device.index, stream, self.source))
         pool.owner = self._owners.get(stream)
         return pool
 
     def _captured(self, stream: int) -> StreamPool:
-        """The pool of the capture that is under way on a stream."""
+        """Return the pool of a stream's active capture."""
         with Current(self.device.context):
             capture = int(call(api.cuStreamGetCaptureInfo, STREAMS[stream])[1])
         pool = self._captures.get(stream)
         if pool is None or pool.capture != capture:
-            source = allocators.driver_source(self.device)
+            source = allocators.driver_source(self.device.index)
             pool = self._captures[stream] = StreamPool(self.device.index, stream, source, capture)
         return pool
 
@@ -242,7 +263,7 @@ class Allocator:
             self.legacy[free.size] = free
 
     def collect(self) -> None:
-        """Move marked blocks that came back to their free lists, as far as the readers' events have passed."""
+        """Move free marked blocks to their free lists if the readers' events have passed."""
         captured: list[tuple[Shared, int]] = []
         while self.returned:
             marks, pointer = self.returned.pop()
@@ -267,7 +288,7 @@ class Allocator:
     def _events_behind(self, marks: Shared) -> list[Any] | None:
         """Return events of all streams that read; None while one of them is being captured.
 
-        If one of them is gone, everything is waited for, and there is no event to wait for.
+        If one of the streams no longer exists, wait for the whole device and return no events.
         """
         try:
             if any(is_capturing(stream) for stream in marks.readers):
@@ -279,7 +300,7 @@ class Allocator:
             return []
 
     def _release(self, but: int = 0, everything: bool = False) -> None:
-        """Give blocks back to where they came from: large ones of other sizes than `but`, or all."""
+        """Return free blocks to their sources: large blocks of other sizes than `but`, or all blocks."""
         with Current(self.device.context):
             for pool in [*self._pools.values(), *self._retired]:
                 whole = everything or not pool.source.caches_small or pool.source is not self.source
@@ -292,7 +313,7 @@ class Allocator:
         while free:
             try:
                 pointer = free.pop()
-            except IndexError:  # another thread took the last one
+            except IndexError:  # another thread took the last block
                 return
             address = pointer.leave() if isinstance(pointer, Block) else pointer
             free.blocks -= 1
@@ -302,9 +323,9 @@ class Allocator:
     # ------------------------------------------------------------------ for the user
 
     def empty(self, but: int = LEGACY_STREAM) -> None:
-        """Give everything that is cached back to the driver, after waiting for the work that uses it.
+        """Wait for the work that uses cached memory, then return the memory to the driver.
 
-        Streams that order no memory any more are forgotten, except the legacy one and `but`.
+        Forget the streams that no longer order memory, except the legacy stream and `but`.
         """
         check_fork("cuMemPoolTrimTo")
         with self.lock:
@@ -319,17 +340,17 @@ class Allocator:
                 self._by_nbytes.pop(stream, None)
             self._captures.clear()
             with Current(self.device.context):
-                call(api.cuCtxSynchronize)  # what was freed just now is given back only once that is done
+                call(api.cuCtxSynchronize)  # the driver frees the memory only when its work is done
             for source in {
                 self.source,
                 *[pool.source for pool in self._retired],
-                allocators.driver_source(self.device),
+                allocators.driver_source(self.device.index),
             }:
                 source.trim()
             destroy_abandoned()
 
     def use(self, source: Any) -> None:
-        """Take memory from another source from now on; blocks go back to where they came from."""
+        """Take memory from another source from now on; existing blocks go back to their own sources."""
         with self.lock:
             self.empty()
             self._retired += self._pools.values()
@@ -339,7 +360,7 @@ class Allocator:
             self.source = source
 
     def statistics(self) -> Statistics:
-        """Return what is held, and what the GPU has."""
+        """Return the memory in use, and the memory of the GPU."""
         check_fork("cuMemGetInfo")
         with self.lock, Current(self.device.context):
             self.collect()
@@ -349,14 +370,14 @@ class Allocator:
             return Statistics(held - cached, cached, held, self._peak, free, total, self._allocations, self._retries)
 
     def _forget(self) -> None:
-        """In a forked child: serve nothing, so that the next call asks the driver and fails clearly."""
+        """Empty the free lists in a forked child, so that the next call asks the driver and gets a clear error."""
         self.lock = threading.RLock()
         self._by_nbytes = {}
         self.legacy.clear()
 
 
 def _size(nbytes: int) -> str:
-    """Return a number of bytes for people: 1536 is "1.5 KiB"."""
+    """Return a number of bytes as text: 1536 is "1.5 KiB"."""
     amount, unit = float(nbytes), "bytes"
     for larger in ("KiB", "MiB", "GiB"):
         if amount < 1024:

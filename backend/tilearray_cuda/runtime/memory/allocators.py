@@ -1,8 +1,8 @@
-"""Where blocks of device memory come from: the driver's stream-ordered pool, or another library's allocator.
+"""Sources of device memory: the driver's stream-ordered pool, or another library's allocator.
 
-The pool is our own, with a release threshold, so that the driver does not give memory back to the system at every
-synchronization. Another library's allocator is shared with it in earnest: our free lists then hold a block only until
-the next allocation that it does not fit.
+The pool is our own, with a release threshold, so that the driver does not return memory to the system at every
+synchronization. With another library's allocator, our free lists hold a block only until the next allocation that the
+block does not fit, so that the other library can use the memory.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tilearray_cuda.errors import CudaError, OutOfMemoryError
 from tilearray_cuda.runtime.driver import STREAMS, api, call
 
-if TYPE_CHECKING:
-    from tilearray_cuda.device import CudaDevice
-
 
 class Source(Protocol):
-    """Something that hands out blocks. The device's context is current; a lack of memory is a MemoryError."""
+    """A source of blocks. The caller makes the device's context current. Too little memory raises MemoryError."""
 
     caches_small: bool
 
@@ -30,7 +27,7 @@ class Source(Protocol):
 
 
 class DriverSource:
-    """A pool of the driver's on one device."""
+    """A pool of the driver on one device."""
 
     caches_small = True
 
@@ -38,8 +35,8 @@ class DriverSource:
         supported = api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
         if not call(api.cuDeviceGetAttribute, supported, device):
             raise CudaError(
-                f"cuda:{device}: the GPU or its driver has no stream-ordered memory pools; write "
-                f"ta.cuda.set_allocator(...) with an allocator of your own"
+                f"cuda:{device}: the GPU or its driver does not support stream-ordered memory pools; write "
+                f"ta.cuda.set_allocator(...) with your own allocator"
             )
         properties = api.CUmemPoolProps()
         properties.allocType = api.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
@@ -50,15 +47,15 @@ class DriverSource:
         call(api.cuMemPoolSetAttribute, self._pool, threshold, api.cuuint64_t(2**64 - 1))
 
     def allocate(self, nbytes: int, stream: int) -> int:
-        """Return the address of a block that `stream` may use from now on."""
+        """Return the address of a block for later work on `stream`."""
         return int(call(api.cuMemAllocFromPoolAsync, nbytes, self._pool, STREAMS[stream]))
 
     def release(self, pointer: int, nbytes: int, stream: int) -> None:
-        """Give a block back behind what was launched on `stream`."""
+        """Free a block after the work launched on `stream` so far."""
         call(api.cuMemFreeAsync, pointer, STREAMS[stream])
 
     def trim(self) -> None:
-        """Give what is free back to the system."""
+        """Return free memory to the system."""
         call(api.cuMemPoolTrimTo, self._pool, 0)
 
 
@@ -72,12 +69,12 @@ class ExternalSource:
         self._release = release
 
     def allocate(self, nbytes: int, stream: int) -> int:
-        """Return the address of a block, after checking that it is one."""
+        """Return the address of a block, after a check of the address."""
         try:
             pointer = int(self._allocate(nbytes, stream))
         except Exception as error:
             if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__:
-                raise OutOfMemoryError(f"the allocator that was set: {type(error).__name__}: {error}") from error
+                raise OutOfMemoryError(f"set_allocator: allocate raised {type(error).__name__}: {error}") from error
             raise
         if pointer <= 0 or pointer % 256:
             raise CudaError(
@@ -87,30 +84,30 @@ class ExternalSource:
         return pointer
 
     def release(self, pointer: int, nbytes: int, stream: int) -> None:
-        """Give a block back."""
+        """Free a block."""
         self._release(pointer, nbytes, stream)
 
     def trim(self) -> None:
-        """Nothing: what the other library keeps is its own."""
+        """Do nothing: the other library manages its own cache."""
 
 
 _driver_sources: dict[int, DriverSource] = {}
-_chosen: Any = None  # what set_allocator was given
+_chosen: Any = None  # the argument of set_allocator
 
 
-def driver_source(device: CudaDevice) -> DriverSource:
+def driver_source(device: int) -> DriverSource:
     """Return the driver's pool on a device, created at first use."""
-    found = _driver_sources.get(device.index)
-    return found if found is not None else _driver_sources.setdefault(device.index, DriverSource(device.index))
+    found = _driver_sources.get(device)
+    return found if found is not None else _driver_sources.setdefault(device, DriverSource(device))
 
 
-def current(device: CudaDevice) -> Source:
-    """Return the source that is set, for a device."""
-    return driver_source(device) if _chosen is None else adapt(_chosen, device.index)
+def current(device: int) -> Source:
+    """Return the chosen source for a device."""
+    return driver_source(device) if _chosen is None else adapt(_chosen, device)
 
 
 def choose(allocator: Any) -> None:
-    """Set the source for the devices opened from now on; None for the driver's."""
+    """Choose the allocator for devices that are opened later; None for the driver's pool."""
     global _chosen
     if allocator is not None:
         adapt(allocator, 0)
@@ -118,7 +115,7 @@ def choose(allocator: Any) -> None:
 
 
 def adapt(allocator: Any, device: int) -> Source:
-    """Return a source over an allocator: two functions, an object with such methods, RMM's, CuPy's or torch's."""
+    """Return a source for an allocator: two functions, an object with such methods, RMM's, CuPy's or torch's."""
     if isinstance(allocator, tuple) and len(allocator) == 2 and all(map(callable, allocator)):
         return ExternalSource(*allocator)
     for cuda in (allocator, getattr(allocator, "cuda", None)):
@@ -130,11 +127,11 @@ def adapt(allocator: Any, device: int) -> Source:
     if not callable(getattr(allocator, "allocate", None)) or not callable(release):
         raise TypeError(
             f"set_allocator: expected functions allocate(nbytes, stream) and release(pointer, nbytes, stream), an "
-            f"object that has them, RMM's, CuPy's or torch's allocator, or None; got {type(allocator).__name__}"
+            f"object with these methods, RMM's, CuPy's or torch's allocator, or None; got {type(allocator).__name__}"
         )
     if type(allocator).__module__.partition(".")[0] == "rmm":
         return _of_rmm(allocator)
-    return ExternalSource(getattr(allocator, "allocate"), release)  # noqa: B009 - pyright takes it for a tuple
+    return ExternalSource(getattr(allocator, "allocate"), release)  # noqa: B009 - pyright infers a tuple
 
 
 def _of_torch(cuda: Any, device: int) -> ExternalSource:
@@ -145,7 +142,7 @@ def _of_torch(cuda: Any, device: int) -> ExternalSource:
 
 
 class _Handle:
-    """A stream's handle, as the CUDA stream protocol passes it on."""
+    """A stream's handle, in the form of the CUDA stream protocol."""
 
     def __init__(self, stream: int) -> None:
         self.stream = stream
@@ -155,16 +152,16 @@ class _Handle:
 
 
 def _cupy_stream(cuda: Any, stream: int, device: int) -> Any:
-    """CuPy's object for one of our streams; CuPy 14 has a new way to make it, and warns of the old one."""
+    """Return CuPy's object for one of our streams. CuPy 14 has a new constructor, and warns about the old one."""
     adopt = getattr(cuda.Stream, "from_external", None)
     return adopt(_Handle(stream)) if adopt is not None else cuda.ExternalStream(stream, device)
 
 
 def _of_cupy(pool: Any, device: int) -> ExternalSource:
-    """CuPy allocates on its current stream, and frees what nobody refers to."""
+    """Return a source for CuPy, which allocates on its current stream and frees unreferenced blocks."""
     cuda = sys.modules["cupy"].cuda
     blocks: dict[int, Any] = {}
-    atexit.register(blocks.clear)  # while CuPy is still there to take them
+    atexit.register(blocks.clear)  # while CuPy is still loaded
 
     def allocate(nbytes: int, stream: int) -> int:
         with _cupy_stream(cuda, stream, device):
@@ -180,7 +177,7 @@ def _of_cupy(pool: Any, device: int) -> ExternalSource:
 
 
 def _of_rmm(resource: Any) -> ExternalSource:
-    """RMM takes streams as objects of its own."""
+    """Return a source for RMM, which takes streams as its own objects."""
 
     def of(stream: int) -> Any:
         return sys.modules["rmm"].pylibrmm.stream.Stream(_Handle(stream))

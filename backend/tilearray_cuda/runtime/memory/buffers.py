@@ -1,15 +1,15 @@
-"""Buffers and free lists: blocks of device memory, and how they come back without a lock or a driver call.
+"""Buffers and free lists: blocks of device memory, freed without a lock or a driver call.
 
-`Buffer.__del__` appends the block's address to whatever list-like object stands in `Buffer.free`: the free list of its
-stream and size, `stream.Shared` where other streams use it, or `Nowhere` for memory that something else owns. The cycle
-collector runs ``__del__`` while other finalizers can still reach the array; that shows in the reference count, and then
-the buffer leaves its block to an heir, which dies when the buffer really does.
+`Buffer.__del__` appends the block's address to the list-like object `Buffer.free`: the free list of its stream and
+size, `streams.Shared` if other streams use the block, or `Nowhere` if another object owns the memory. The cycle
+collector runs ``__del__`` while other finalizers can still reach the array. The reference count shows this, and the
+buffer then leaves its block to an heir, which dies when the last reference to the buffer goes.
 
-A KeyboardInterrupt may arrive between the taking of a block and its becoming a buffer's, or within ``Buffer.__del__``,
-where Python reports it as ignored and swallows it. Neither loses the block: its address is a `Block`, which goes home
-by itself when nothing refers to it any more. A hit pays nothing for that, since an address in use or in a free list is
-never without reference. A second interrupt, within ``Block.__del__``, does lose the block; so does one that arrives
-within the driver's own call.
+A KeyboardInterrupt may arrive after a block is taken and before a buffer holds it, or within ``Buffer.__del__``, where
+Python reports and ignores it. Neither loses the block: its address is a `Block`, which returns to its free list when
+the last reference goes. This costs a cache hit nothing, because an address in use or in a free list always has a
+reference. A second interrupt, within ``Block.__del__``, loses the block. An interrupt within the driver's own call also
+loses it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GRANULE = 2 << 20
 
 
 def block_size(nbytes: int) -> int:
-    """Return the size of the block that holds `nbytes` bytes: four sizes an octave, or whole granules if large.
+    """Return the size of the block for `nbytes` bytes: one of four sizes per octave, or a multiple of `GRANULE`.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def block_size(nbytes: int) -> int:
 
 
 def _count_of_a_last_release() -> int:
-    """The reference count that ``__del__`` sees when the last reference goes, on this Python."""
+    """Return the reference count that ``__del__`` sees when the last reference goes, on this Python."""
 
     class Probe:
         __slots__ = ()
@@ -58,30 +58,30 @@ _LAST = _count_of_a_last_release()
 
 
 _homes: dict[int, tuple[int, Any]] = {}
-"""Where each block goes home to: address -> identity of its `Block`, and the list-like object that takes it."""
+"""The home of each block: address -> identity of its `Block`, and the list-like object that takes the block."""
 
 
 class Block(int):
-    """The address of a block of ours, which puts itself into its free list if whoever held it lost it.
+    """The address of a block of ours. It appends itself to its free list when the last reference goes.
 
-    Python runs a finalizer once for an object, so a new one goes into the list.
+    Python runs an object's finalizer once, so a new `Block` goes into the list.
     """
 
     __slots__ = ()
 
     @classmethod
     def at(cls, address: int, home: Any) -> Block:
-        """Return the block at an address, of which there was none, or none that will be used again."""
+        """Return a new block at an address; an earlier `Block` of the address must not be used again."""
         block = cls(address)
         _homes[int(address)] = id(block), home
         return block
 
     def settle(self, home: Any) -> None:
-        """Let it go home elsewhere."""
+        """Change the home of the block."""
         _homes[int(self)] = id(self), home
 
     def leave(self) -> int:
-        """Return the address, which goes nowhere any more."""
+        """Return the address, which has no home from now on."""
         address = int(self)
         del _homes[address]
         return address
@@ -92,24 +92,24 @@ class Block(int):
         count: Callable[[object], int] = getrefcount,
         last: int = _LAST,
     ) -> None:
-        if count(self) == last:  # else the collector runs us while a buffer still holds us
+        if count(self) == last:  # else the collector runs this while a buffer still holds the block
             identity, home = homes.get(int(self), (0, None))
             if identity == id(self):
                 home.append(self.at(self, home))
 
 
 class Buffer:
-    """A run of bytes on a GPU, ours to reuse when the last view of it is gone.
+    """A run of bytes on a GPU, which we reuse when its last view is gone.
 
     Attributes
     ----------
     pointer, nbytes : int
-        The address of the first byte, and how many there are.
+        The address of the first byte, and the number of bytes.
     stream : int
-        The stream that orders the memory; `stream.SHARED` where several use it. Equal to the stream of a launch, there
-        is nothing to do; else `CudaDevice.join` has to be called first.
+        The stream that orders the memory, or `streams.SHARED` if several streams use it. Before a launch on any other
+        stream, `CudaDevice.join` must be called.
     readonly : bool
-        Whether writing is refused; never, for memory of our own.
+        Whether writes are refused; always False for our own memory.
     """
 
     __slots__ = ("__weakref__", "free", "heir", "nbytes", "pointer", "stream")
@@ -127,7 +127,7 @@ class Buffer:
         return self.free.device_index
 
     def send_to(self, free: Any) -> None:
-        """Let the memory go back elsewhere."""
+        """Change the free list that takes the memory back."""
         heir = getattr(self, "heir", self)
         if isinstance(heir.pointer, Block):
             heir.pointer.settle(free)
@@ -137,32 +137,32 @@ class Buffer:
         try:
             if count(self) == last:
                 self.free.append(self.pointer)
-            else:  # the collector runs us while somebody still holds us
+            else:  # the collector runs this while a reference still exists
                 self.heir = heir = _Heir()
                 heir.pointer = self.pointer
                 heir.free = self.free
-                if isinstance(self.pointer, Block):  # its own finalizer has run, or is about to
+                if isinstance(self.pointer, Block):  # the finalizer of the old `Block` has run, or runs soon
                     heir.pointer = Block.at(self.pointer, self.free)
-        except (AttributeError, TypeError):  # interrupted while it was made, or at exit
+        except (AttributeError, TypeError):  # the constructor was interrupted, or Python exits
             pass
 
 
 class _Heir(Buffer):
-    """What gives a block back in place of a buffer whose ``__del__`` came too early."""
+    """The heir of a buffer whose ``__del__`` ran too early; it frees the block."""
 
     __slots__ = ()
 
 
 class ForeignBuffer:
-    """Memory that something else owns, which stays alive as long as this buffer and the streams that use it need it.
+    """Memory of another owner, which stays alive while this buffer and the streams that use it need it.
 
-    It has no ``__del__``, and what it needs for several streams is made when a second one comes: most imports are used
-    on the stream of their producer, and an import is to be as cheap as three objects. Then a `Buffer` guards the marks.
+    It has no ``__del__``, and gets the objects for several streams only when a second stream uses it. A `Buffer` then
+    guards the marks. Most imports are used on their producer's stream only, and should cost no more than three objects.
 
     Attributes
     ----------
     owner : object
-        What is kept alive.
+        The object that is kept alive.
     """
 
     __slots__ = ("__weakref__", "_free", "_guard", "device_index", "nbytes", "owner", "pointer", "stream")
@@ -178,7 +178,7 @@ class ForeignBuffer:
 
     @property
     def free(self) -> Any:
-        """What the marks of other streams' uses stand for: `Nowhere`, until `send_to` says otherwise."""
+        """The list-like object that takes the memory back: `Nowhere`, until `send_to` changes it."""
         try:
             return self._free
         except AttributeError:
@@ -186,7 +186,7 @@ class ForeignBuffer:
             return self._free
 
     def send_to(self, free: Any) -> None:
-        """Let the memory go back elsewhere."""
+        """Change the free list that takes the memory back."""
         self._free = free
         guard = getattr(self, "_guard", None)
         if guard is None:
@@ -196,14 +196,14 @@ class ForeignBuffer:
 
 
 class ReadOnlyBuffer(ForeignBuffer):
-    """Memory of something else that may not be written."""
+    """Memory of another owner that must not be written."""
 
     __slots__ = ()
     readonly = True
 
 
 class Nowhere:
-    """The free list of memory that is not ours to reuse; keeps its owner alive."""
+    """The free list of memory that we must not reuse; keeps its owner alive."""
 
     __slots__ = ("device_index", "owner", "stream")
 
@@ -213,11 +213,11 @@ class Nowhere:
         self.stream = stream
 
     def append(self, pointer: int) -> None:
-        """Take the memory back, which means to forget it."""
+        """Forget the memory."""
 
 
 class FreeList(deque[int]):
-    """Addresses of free blocks of one size on one stream; a deque keeps its memory when the last block is taken."""
+    """Addresses of free blocks of one size on one stream. A deque keeps its memory when the last block is taken."""
 
     __slots__ = ("blocks", "pool", "size")
 
@@ -225,7 +225,7 @@ class FreeList(deque[int]):
         super().__init__()
         self.pool = pool
         self.size = size
-        self.blocks = 0  # of this size that there are, free or in use
+        self.blocks = 0  # blocks of this size, free or in use
 
     @property
     def device_index(self) -> int:
@@ -263,5 +263,5 @@ class StreamPool:
 
     @property
     def idle(self) -> bool:
-        """Whether no block of it is in use."""
+        """Whether all blocks are free."""
         return all(len(free) == free.blocks for free in list(self.lists.values()))
