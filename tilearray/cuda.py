@@ -211,8 +211,7 @@ class stream(Block):  # noqa: N801 - called like a function
     _field = "stream"
 
     def __init__(self, s: object, /) -> None:
-        self._handle = retained_handle_of(s, "stream")
-        self._owner = s
+        self._handle, self._owner = retained(s, "stream")
 
     def _value(self) -> int:
         return self._handle
@@ -247,17 +246,29 @@ def handle_of(s: object, function: str) -> int:
     return LEGACY_STREAM if handle == LEGACY_ALIAS else int(handle)
 
 
-def retained_handle_of(s: object, function: str) -> int:
-    """Return the driver's handle of a stream; its device keeps the stream while memory may be cached for it."""
-    handle = handle_of(s, function)
+class _Owner:
+    """Keeps a stream alive. Weak references lead to it and not to the stream, because they break torch's streams."""
+
+    __slots__ = ("__weakref__", "stream")
+
+    def __init__(self, stream: object) -> None:
+        self.stream = stream
+
+
+def retained(s: object, function: str) -> tuple[int, object]:
+    """Return the driver's handle of a stream, and its owner.
+
+    The caller keeps the owner alive while it uses the stream; after that, memory that is cached for the stream does.
+    """
+    handle, owner = handle_of(s, function), _Owner(s)
     if handle and not isinstance(s, int):
         default = _backend(None, function)  # initializes the driver
         from tilearray_cuda.runtime.streams import device_of
 
         index = device_of(handle)
         backend = default if index == default.index else _backend(f"cuda:{index}", function)
-        backend.memory.retain(handle, s)
-    return handle
+        backend.memory.retain(handle, owner)
+    return handle, owner
 
 
 def current_stream() -> Stream:

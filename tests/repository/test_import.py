@@ -27,7 +27,10 @@ def test_a_host_expression_brings_no_framework():
 
 
 def test_memory_on_its_way_to_a_gpu_loads_no_host_kernels():
-    code = "import sys, numpy; from tilearray_host import HOST as host; host.from_numpy(numpy.ones(3), copy=True); print(*sys.modules)"
+    code = (
+        "import sys, numpy; from tilearray_host import HOST; "
+        "HOST.from_numpy(numpy.ones(3), copy=True); print(*sys.modules)"
+    )
     imported = set(in_fresh_python(code).split())
     assert "tilearray_host.memory" in imported
     assert imported.isdisjoint({"tilearray_host.kernel", "tilearray_host.functions", "fractions"})

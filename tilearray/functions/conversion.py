@@ -134,9 +134,11 @@ def to_device(x: A, device: Any, /, *, stream: Any = None) -> A:
         raise OperandError("to_device: expected no stream for a copy to the host, got one; leave it out")
     if target is x.device:
         return x
-    handle = (
-        cuda.retained_handle_of(stream, "to_device") if stream is not None else backend.own_stream(STATE.get().stream)
-    )
+    owner: object = None  # of a stream that is given: it lives until the copy has memory of the stream
+    if stream is None:
+        handle = backend.own_stream(STATE.get().stream)
+    else:
+        handle, owner = cuda.retained(stream, "to_device")
     dense = _as_dense(x)
     layout = dense._signature.layout
     if x.device.type == target.type:
@@ -146,6 +148,7 @@ def to_device(x: A, device: Any, /, *, stream: Any = None) -> A:
         offset = dense._offset - first
     else:
         buffer, offset = backend.from_numpy(to_numpy(dense), copy=False, stream=handle)
+    del owner
     return x._make(buffer, offset, placed(buffer, offset, layout, x.dtype, target))
 
 
