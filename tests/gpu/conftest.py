@@ -1,4 +1,4 @@
-"""The GPU suite: needs a driver and a GPU, and says so where there is none."""
+"""The GPU suite: needs a driver and a GPU; it is skipped with a reason without them."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     for item in items:
         if HERE in item.path.parents:
-            item.add_marker(pytest.mark.skip(reason="no GPU on this machine"))
+            item.add_marker(pytest.mark.skip(reason="this machine has no GPU"))

@@ -1,4 +1,4 @@
-"""Arrays on the GPU, from creation to the way back, on every layout case; NumPy is the oracle."""
+"""Arrays on the GPU, from creation to the copy to the host, on every layout case; NumPy is the oracle."""
 
 from __future__ import annotations
 

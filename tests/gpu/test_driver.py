@@ -1,4 +1,4 @@
-"""The driver itself: errors, contexts, forks and exits are what the stub driver of the host tests takes them to be."""
+"""The real driver: errors, contexts, forks and exits behave as in the stub driver of the host tests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_error_has_a_name_and_a_meaning():
 
 
 def test_kernels_say_how_many_arguments_they_take():
-    """The guard before a launch only works where the driver answers."""
+    """The check before a launch needs the driver's answer."""
     from tilearray_cuda.runtime import launch
 
     seen = []
@@ -73,10 +73,10 @@ def test_kernels_say_how_many_arguments_they_take():
 
 def test_a_new_thread_needs_no_preparation():
     x = ta.asarray(np.arange(100), device="cuda:0")
-    x + x  # the plan is made here, so that the thread only launches
+    x + x  # makes the plan, so that the thread only launches
     out = in_thread(lambda: ta.to_numpy(x + x))
     assert out.tolist() == (2 * np.arange(100)).tolist()
-    out = in_thread(lambda: (x.__iadd__(x), current())[1])  # the launch is the thread's first call
+    out = in_thread(lambda: (x.__iadd__(x), current())[1])  # the launch is the thread's first driver call
     assert out == int(open_device(0).context)
     assert ta.to_numpy(x)[3] == 6
 
@@ -96,7 +96,7 @@ def test_a_thread_whose_context_is_taken_away():
 
 @pytest.mark.skipif("ta.cuda.device_count() < 2", reason="needs two GPUs")
 def test_another_devices_context_is_found_wrong_and_given_back():
-    """What torch.cuda.set_device(1) does to a thread that launches on cuda:0."""
+    """The effect of torch.cuda.set_device(1) on a thread that launches on cuda:0."""
     x = ta.asarray(np.arange(100), device="cuda:0")
     x + x
     other = open_device(1).context
@@ -115,7 +115,7 @@ def test_another_devices_context_is_found_wrong_and_given_back():
 
 @pytest.mark.skipif("ta.cuda.device_count() < 2", reason="needs two GPUs")
 def test_two_devices():
-    """Arrays of both, alternately, in one thread."""
+    """One thread uses arrays of both in turn."""
     arrays = [ta.asarray(np.arange(1000) + index, device=f"cuda:{index}") for index in (0, 1)]
     for _ in range(20):
         arrays = [array + 1 for array in arrays]
@@ -168,7 +168,7 @@ sys.kept.append(sys.kept)
 
 
 def test_a_kernel_that_faults_is_explained():
-    """In a process of its own, whose context is lost."""
+    """In a separate process, because its context is lost."""
     code = """
 import numpy as np
 import tilearray as ta

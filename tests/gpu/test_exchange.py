@@ -67,7 +67,7 @@ def test_malformed_interfaces() -> None:
     for changes, message in [
         ({"shape": None}, "malformed"),
         ({"typestr": "<q9"}, "malformed"),
-        ({"shape": (-1,)}, "negative"),
+        ({"shape": (-1,)}, "expected sizes >= 0"),
         ({"mask": object()}, "mask"),
         ({"strides": (8, 8)}, "one stride"),
         ({"strides": (3,)}, "multiples of the itemsize"),

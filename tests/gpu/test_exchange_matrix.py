@@ -1,4 +1,4 @@
-"""Every library, both ways, every dtype that both have, every layout: the same memory and the same values."""
+"""Every library, both ways, every common dtype, every layout: the same memory and the same values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import tilearray as ta
 from tilearray import dtypes
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX takes most of the GPU otherwise
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # by default, JAX takes most of the GPU's memory
 
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "contiguous": lambda x: x,
@@ -34,18 +34,18 @@ JAX.sort()
 
 
 def host(name: str) -> np.ndarray:
-    """Different values, all of them finite in every dtype."""
+    """Return different values that are finite in every dtype."""
     numbers = np.arange(1, 25, dtype=np.uint8).reshape(4, 6)
     return numbers.astype(bool) if name == "bool" else numbers.astype(np.float32).astype(dtypes.as_dtype(name))
 
 
 def ours(name: str, layout: str) -> tuple[Any, np.ndarray]:
-    """An array on the GPU in a layout, and what is in it."""
+    """Return an array on the GPU in a layout, and its values."""
     return LAYOUTS[layout](ta.asarray(host(name), device="cuda:0")), LAYOUTS[layout](host(name))
 
 
 def check(x: Any, wanted: np.ndarray, pointer: int, strides: tuple[int, ...] | None) -> None:
-    """An import: on the GPU, the same memory, values, shape and strides in elements."""
+    """Check an import: on the GPU, the same memory, values, shape and strides in elements."""
     assert (x.device, x.dtype, x.shape) == ("cuda:0", wanted.dtype, wanted.shape)
     assert ta.to_numpy(x).tobytes() == wanted.tobytes()
     if wanted.size:
@@ -54,7 +54,7 @@ def check(x: Any, wanted: np.ndarray, pointer: int, strides: tuple[int, ...] | N
 
 
 class SpeaksInterface:
-    """An object that offers another's CUDA Array Interface only."""
+    """An object with only the CUDA Array Interface of another object."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
@@ -62,7 +62,7 @@ class SpeaksInterface:
 
 
 class SpeaksDLPack:
-    """An object that offers another's DLPack only."""
+    """An object with only the DLPack methods of another object."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
@@ -83,7 +83,7 @@ def torch() -> Any:
 
 
 def torch_values(torch: Any, tensor: Any, wanted: np.ndarray) -> bool:
-    """Whether a tensor holds what an ndarray does, both widened: torch has no view of a 0-d tensor's bytes."""
+    """Return whether a tensor equals an ndarray, both widened: torch cannot view the bytes of a 0-d tensor."""
     wide = "complex128" if wanted.dtype.kind == "c" else "float64"
     return np.array_equal(tensor.cpu().to(getattr(torch, wide)).numpy(), wanted.astype(wide))
 
@@ -125,7 +125,7 @@ def test_torch_sees_our_writes(torch, name):
 
 def test_torch_has_no_negative_strides(torch):
     x, wanted = ours("float32", "reversed")
-    with pytest.raises(ta.InterchangeError, match="torch has no negative strides"):
+    with pytest.raises(ta.InterchangeError, match="torch ends the process at negative strides"):
         torch.from_dlpack(x)
     assert torch_values(torch, ta.to_torch(x), wanted)
 
@@ -277,7 +277,7 @@ def test_numba(numba_cuda, name, layout):
 
 
 @pytest.mark.parametrize("name", ["torch", "cupy"])
-def test_a_function_takes_and_returns_what_its_caller_holds(name):
+def test_a_function_takes_and_returns_arrays_of_its_callers_library(name):
     library = pytest.importorskip(name)
     held = library.ones(5, dtype=library.float32, device="cuda") if name == "torch" else library.ones(5, "float32")
     result = ta.array_agnostic(lambda x: x * 2 + 1)(held)

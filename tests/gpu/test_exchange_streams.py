@@ -1,4 +1,4 @@
-"""Exchange between streams, in captures, in threads and at exit. Each race is run with its wait and without it."""
+"""Exchange between streams, in captures, in threads and at exit. Each race runs with and without its wait."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _quiet():
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled():
-    """The kernels and torch's operations are there, so that the host is faster than what the GPU is kept busy with."""
+    """Prepare the kernels and torch's operations, so that the host is faster than the GPU's ballast."""
     x = ta.asarray(torch.zeros(COUNT, device="cuda"))
     y = ta.empty(COUNT, dtype="float32", device="cuda:0")
     y[...] = 3
@@ -45,7 +45,7 @@ def _compiled():
 
 
 class Unready:
-    """Torch's export without its wait: what the consumer has to see to by itself."""
+    """Torch's export without its wait, for which the consumer must then wait."""
 
     def __init__(self, tensor):
         self.tensor = tensor
@@ -63,7 +63,7 @@ class Waits(Unready):
 
 
 def take_early(wrap=lambda tensor: tensor):
-    """Read on the default stream what a side stream of torch writes late; return whether that was seen."""
+    """Read on the default stream a late write of torch's side stream; return whether the read saw it."""
     tensor = torch.zeros(COUNT, device="cuda")
     torch.cuda.synchronize()
     side = torch.cuda.Stream()
@@ -81,14 +81,14 @@ def test_late_writes_of_torch_are_waited_for():
     assert take_early(Waits)
 
 
-def test_it_is_not_without_the_wait(monkeypatch):
+def test_a_late_write_is_missed_without_the_wait(monkeypatch):
     assert not take_early(Unready)
     monkeypatch.setattr(gpu.Events, "wait", lambda self, stream, other: None)
     assert not take_early()
 
 
 def give_early(consume):
-    """Let torch read on its default stream what a side stream of ours writes late; return whether that was seen."""
+    """Let torch read on its default stream a late write of our side stream; return whether torch saw it."""
     x = ta.full(COUNT, 3, dtype="float32", device="cuda:0")
     torch.cuda.synchronize()
     side = cuda.Stream("cuda:0")
@@ -120,7 +120,7 @@ def test_torch_does_not_wait_without_the_event(way, monkeypatch):
 
 
 def reuse_early():
-    """Drop our memory while torch has still to read it on its own stream, and take new memory of that size."""
+    """Drop our memory before torch reads it on its own stream, and allocate the same size again."""
     x = ta.full(COUNT, 3, dtype="float32", device="cuda:0")
     pointer = x._address
     torch.cuda.synchronize()
@@ -140,13 +140,13 @@ def test_our_memory_is_not_reused_while_a_consumer_reads():
     assert not reuse_early()
 
 
-def test_it_is_without_the_mark(monkeypatch):
+def test_our_memory_is_reused_without_the_mark(monkeypatch):
     monkeypatch.setattr(interop, "lend", lambda device, buffer, stream: stream)
     assert reuse_early()
 
 
 def free_early():
-    """Drop torch's memory while we have still to read it on our own stream, and let torch take that memory again."""
+    """Drop torch's memory before we read it on our own stream, and let torch allocate it again."""
     tensor = torch.full((COUNT,), 3.0, device="cuda")
     pointer = tensor.data_ptr()
     torch.cuda.synchronize()
@@ -184,7 +184,7 @@ def test_a_capture_is_not_disturbed():
 
 
 def resident() -> int:
-    """Bytes of host memory that this process holds."""
+    """Return the bytes of host memory that this process holds."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 

@@ -1,4 +1,4 @@
-"""Joining, repeating, rolling, triangles and grids on the GPU: the kernels are those of assignment through views."""
+"""Join, repeat, roll, triangles and grids on the GPU, which use the kernels of assignment through views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VIEWS = {
 
 
 def data(shape: tuple[int, ...], name: str, seed: int = 0) -> np.ndarray:
-    """Numbers of a dtype; 1 and more, so that float8_e8m0fnu has them."""
+    """Return numbers of a dtype from 1 on, which float8_e8m0fnu can hold."""
     values = np.random.default_rng(seed).integers(1, 60, shape)
     if name == "bool":
         return values % 2 == 0

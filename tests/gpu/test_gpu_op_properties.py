@@ -23,7 +23,7 @@ NOT_YET = (NotImplementedError, UnsupportedCastError)
 
 @pytest.fixture(autouse=True)
 def bounds_of_libdevice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the place of NumPy's; and what is not there yet."""
+    """Use the bounds of the GPU instead of NumPy's; skip operations that the GPU does not have yet."""
     bounds = {(name, dtype): CUDA_PROMISES for name in RULES for dtype in ("float32", "float64")} | CUDA_ULPS
     monkeypatch.setattr(calls, "ULPS", bounds)
     monkeypatch.setattr(properties, "NOT_YET", NOT_YET)

@@ -1,6 +1,6 @@
-"""Rounding modes, flushing and NaN on the GPU: the operands and the oracle of the host's tests, bit for bit.
+"""Rounding modes, flushing and NaN on the GPU: bit for bit, with the operands and the oracle of the host's tests.
 
-What the instructions behind "full" and "approx" give is held to the bounds that the documentation states.
+Results of the instructions for "full" and "approx" are within the documented bounds.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def on_gpu(name: str, mode: str, operands: list[np.ndarray], **options: Any) -> 
 
 
 def in_ulps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """How many float32 further than the correctly rounded result: the ulp of CUDA's and of PTX's documentation."""
+    """Return the distance to the correctly rounded result in float32, the ulp of the CUDA and PTX documentation."""
     want = exact.astype(np.float32)
     assert (np.signbit(got) == np.signbit(want)).all()
     return np.abs(got.view(np.int32).astype(np.int64) - want.view(np.int32))
@@ -143,7 +143,7 @@ def test_divide(mode: str, flush: bool) -> None:
     rng = np.random.default_rng(1)
     x, y = floats(rng, 60), floats(rng, 60)
     ulps = in_ulps(on_gpu("divide", mode, [x, y], flush_to_zero=flush), x.astype(np.float64) / y)
-    assert 0 < ulps.max() <= 2  # and it is not the exact one
+    assert 0 < ulps.max() <= 2  # and the instruction is not the exact one
 
 
 @pytest.mark.parametrize("flush", [False, True])

@@ -1,4 +1,4 @@
-"""Permuted arrays of 2**26 elements and more, copied or added: no cache has room for them, their kernels are others.
+"""Copies and sums of permuted arrays of 2**26 elements and more, which exceed every cache and use other kernels.
 
 Where the rows that are read begin at no multiples of 256 bytes, the columns of tiles begin where such multiples do.
 Every element is compared with NumPy's, and of a target's memory only its elements change.
@@ -13,7 +13,7 @@ import tilearray as ta
 from tilearray.geometry.loop import make_loop
 from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
 
-# axes and pitches of what is read, of what is written: (planes, rows, columns), and how long a row and a plane are
+# axes and pitches of the source and of the target: (planes, rows, columns), and the lengths of a row and a plane
 LAYOUTS = {
     "columns of two axes": ((400, 180, 964), (964, 173_568), (400, 72_000)),
     "columns of one axis": ((256, 292, 900), (900, 262_848), (256, 74_752)),
@@ -30,13 +30,13 @@ def emptied():
 
 
 def memory(dtype: str, size: int) -> np.ndarray:
-    """Bytes that repeat after a prime number of them."""
+    """Return bytes with a prime period."""
     words = -(-size * np.dtype(dtype).itemsize // 16) * 8
     return np.resize(np.arange(65_521, dtype=np.uint16), words).view(dtype)[:size]
 
 
 def box(x, shape: tuple[int, int, int], pitches: tuple[int, int], start: int = 0):
-    """The view of flat memory, of NumPy or ours, where rows and planes have pitches."""
+    """Return the view of flat memory, of NumPy or ours, with pitches of rows and planes."""
     planes, rows, columns = shape
     row, plane = pitches
     whole = x[start : start + planes * plane].reshape((planes, plane))[:, : rows * row]
@@ -67,7 +67,7 @@ def test_copies_of_permuted_arrays(name: str, dtype: str) -> None:
 
 
 def test_copies_of_complex_numbers() -> None:
-    """Both parts of complex128, to columns of one axis and of two; and complex64."""
+    """Both parts of complex128, to columns of one axis and of two axes; and complex64."""
     for name in ("columns of two axes", "columns of one axis"):
         shape, pitches, _ = LAYOUTS[name]
         planes = shape[0]

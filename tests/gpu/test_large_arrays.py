@@ -1,4 +1,4 @@
-"""More than 2**31 elements: strided, broadcast and transposed, against what each element must be."""
+"""More than 2**31 elements: strided, broadcast and transposed; each element is compared with its formula."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACES = np.array([0, 1, 2**16, 2**30 + 7, N - 2**10, N - 2, N - 1])
 
 
 def pattern(size: int) -> ta.Array:
-    """``i % 251`` as uint8."""
+    """Return ``i % 251`` as uint8."""
     return (ta.arange(size, dtype="uint32" if size < 2**32 else "int64", device="cuda") % 251).astype("uint8")
 
 
@@ -64,7 +64,7 @@ def test_transposed():
 
 
 def test_outer_broadcast_of_two_small_operands():
-    side = 46341  # its square is beyond 2**31
+    side = 46341  # its square exceeds 2**31
     x, y = pattern(side), pattern(side)
     z = x[:, None] + y
     check(z, lambda i: (i // side % 251 + i % side % 251) % 256, np.append(PLACES, side * side - 1))

@@ -1,4 +1,4 @@
-"""16 threads launch the same plan on their own arrays, 100,000 times each; a shared argument block is seen to fail."""
+"""16 threads launch one plan on their own arrays, 100,000 times each; a shared argument block fails this test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LAUNCHES = int(os.environ.get("TILEARRAY_TEST_LAUNCHES", "100000"))
 
 
 class OneFrame(list):
-    """Frames as they must not be: one, shared by all threads."""
+    """A wrong implementation of frames: all threads share one."""
 
     def pop(self):
         return self[0]
@@ -29,7 +29,7 @@ class OneFrame(list):
 
 
 def wrong_threads(size, launches):
-    """How many of the threads, each adding its own number to its own array, do not end with the right sum."""
+    """Return the number of threads with a wrong sum; each adds its own number to its own array."""
     arrays = [ta.zeros(size, dtype="int64", device="cuda:0") for _ in range(THREADS)]
     steps = [ta.full(size, seed + 1, dtype="int64", device="cuda:0") for seed in range(THREADS)]
 
@@ -47,7 +47,7 @@ def test_threads_launch_the_same_plan():
 
 
 def test_threads_make_results():
-    """The same with memory for every result, from one free list."""
+    """The same, with new memory from one free list for each result."""
     wrong = []
 
     def body(seed):
@@ -78,7 +78,7 @@ def test_threads_on_streams_of_their_own():
 
 
 def test_one_shared_argument_block_gives_wrong_results():
-    """In a process of its own: arguments half written may make the GPU fault, which ends its context."""
+    """In a separate process: partly written arguments may make the GPU fault, which ends its context."""
     import subprocess
 
     code = """
@@ -107,7 +107,7 @@ import os; os._exit(0)
 
 
 def test_numbers_of_threads_do_not_mix():
-    """The number is part of the argument block too."""
+    """The number is also part of the argument block."""
     x = ta.zeros(64, dtype="float64", device="cuda:0")
 
     def body(seed):

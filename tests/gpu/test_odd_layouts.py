@@ -1,7 +1,7 @@
-"""Elements of 1 to 4 bytes whose rows begin anywhere: read and written in words and vectors, and nothing beside them.
+"""Elements of 1 to 4 bytes in rows with any alignment: reads and writes use words and vectors, and stay in bounds.
 
-Every draw is an operation over views of memory at any offset and pitch, turned, flipped or repeated, large enough for
-whole tiles. Results are NumPy's, bit for bit; of a target's memory only its elements change.
+Each draw is an operation over views of memory at any offset and pitch, transposed, flipped or repeated, large enough
+for whole tiles. Results equal NumPy's bit for bit. Only the elements of a target's memory change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DRAWS = 24
 
 
 def memory(rng: np.random.Generator, dtype: np.dtype, size: int) -> np.ndarray:
-    """Values of a dtype; floats that are no NaN, of which NumPy may keep other bits."""
+    """Return values of a dtype, without NaN, for which NumPy may keep other bits."""
     if dtype.kind == "b":
         return rng.random(size) < 0.5
     if dtype.kind in "iu":
@@ -32,14 +32,14 @@ def memory(rng: np.random.Generator, dtype: np.dtype, size: int) -> np.ndarray:
 
 
 def room(rng: np.random.Generator, rows: int, columns: int) -> tuple[int, int, int, int]:
-    """An offset, a pitch, the first of so many columns, and the elements that memory must have for it."""
+    """Draw an offset, a pitch and a first column; return them with the number of elements of the memory."""
     offset, first = (int(count) for count in rng.integers(0, 40, 2))
     pitch = first + columns + int(rng.integers(0, 3)) * int(rng.integers(0, 40))
     return offset, pitch, first, offset + rows * pitch + int(rng.integers(0, 20))
 
 
 def block(x, place: tuple[int, int, int, int], rows: int, columns: int):
-    """The view at a place, of a NumPy array or of ours."""
+    """Return the view at a place, of a NumPy array or of ours."""
     offset, pitch, first, _ = place
     return x[offset : offset + rows * pitch].reshape((rows, pitch))[:, first : first + columns]
 
@@ -56,7 +56,7 @@ FORMS = {
 
 
 def view_of(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, int]):
-    """A view of a shape, or one that broadcasts to it: NumPy's and ours, and what it is."""
+    """Return a view of a shape, or of one that broadcasts to it: NumPy's, ours, and its description."""
     form = str(rng.choice(list(FORMS)))
     rows, columns = shape[::-1] if form.startswith("turned") else shape
     place = room(rng, rows, columns)
@@ -109,7 +109,7 @@ def test_copies_and_casts(name: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", ["float32", "int32", "uint32"])
 def test_words_of_one_array(name: str, seed: int) -> None:
-    """Turned at any offset and pitch, in two and in three axes."""
+    """Transposed at any offset and pitch, with two and with three axes."""
     rng, dtype = np.random.default_rng([seed, ord(name[0])]), dtype_of(name)
     for _ in range(DRAWS):
         shape = tuple(int(extent) for extent in rng.integers(1100, 1500, 2))

@@ -1,7 +1,7 @@
-"""Streams on a GPU: memory is never read early, overwritten early, or handed out early; graphs of torch; other streams.
+"""Streams on a GPU: memory is never read, overwritten or reused too early; graphs of torch; streams of others.
 
-The slow stream is made slow by work: several passes over an array of a gigabyte, milliseconds in which everything that
-does not wait would go wrong. Each rule is tested both ways: with it nothing goes wrong, without it something does.
+Work makes the slow stream slow: several passes over an array of a gigabyte take milliseconds, in which an access
+without a wait would fail. Each rule has two tests: with the rule all results are right; without it some are wrong.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def _quiet():
 
 @pytest.fixture(scope="module")
 def ballast():
-    """What a stream is kept busy with."""
+    """The work that keeps a stream busy."""
     array = ta.ones(1 << 28, dtype="float32", device="cuda:0")
     yield array
     del array
 
 
 def keep_busy(ballast, times=10):
-    """Some milliseconds of work on the stream in force."""
+    """Start some milliseconds of work on the active stream."""
     for _ in range(times):
         ballast.__imul__(1.0)
 
@@ -55,15 +55,15 @@ def all_equal(x, value):
 
 
 def reuse(side, ballast):
-    """A block freed on the default stream while a side stream has still to read it, and then taken again."""
-    ints(1) + 1  # compiled, so that what follows takes less time on the host than the ballast takes on the GPU
+    """Free a block on the default stream before a side stream reads it, then allocate it again."""
+    ints(1) + 1  # compiles, so that the next calls take less time on the host than the ballast takes on the GPU
     x = ints(1)
     pointer = x._buffer.pointer
     with cuda.stream(side):
         keep_busy(ballast, 400)
         y = x + 1  # runs when the ballast is done
     del x
-    others = [ints(100 + step) for step in range(8)]  # would be given the block of x
+    others = [ints(100 + step) for step in range(8)]  # would get the block of x
     reused = pointer in [other._buffer.pointer for other in others]
     cuda.synchronize("cuda:0")
     return all_equal(y, 2), reused
@@ -76,15 +76,15 @@ def test_memory_freed_while_another_stream_reads_is_not_reused_early(ballast):
         assert not reused
 
 
-def test_it_is_without_the_events(ballast, monkeypatch):
-    """The test above can fail."""
+def test_without_the_events_memory_is_reused_early(ballast, monkeypatch):
+    """Shows that the test above can fail."""
     monkeypatch.setattr(streams.Shared, "append", lambda self, pointer: self.free.append(pointer))
     outcomes = [reuse(cuda.Stream("cuda:0"), ballast) for _ in range(5)]
     assert any(reused for _, reused in outcomes)
     assert not all(right for right, _ in outcomes)
 
 
-def test_it_is_reused_when_the_other_stream_is_done(ballast):
+def test_memory_is_reused_when_the_other_stream_is_done(ballast):
     side = cuda.Stream("cuda:0")
     x = ints(1)
     pointer = x._buffer.pointer
@@ -98,7 +98,7 @@ def test_it_is_reused_when_the_other_stream_is_done(ballast):
 
 
 def read_after_write(side, ballast):
-    """The default stream writes late what a side stream reads at once."""
+    """The default stream writes late, and a side stream reads at once."""
     x = ints(1)
     keep_busy(ballast)
     x += 1
@@ -109,7 +109,7 @@ def read_after_write(side, ballast):
 
 
 def write_after_read(side, ballast):
-    """A side stream reads late what the default stream overwrites at once."""
+    """A side stream reads late, and the default stream overwrites at once."""
     x = ints(1)
     with cuda.stream(side):
         keep_busy(ballast)
@@ -125,8 +125,8 @@ def test_streams_wait_for_each_other(hazard, ballast):
 
 
 @pytest.mark.parametrize("hazard", [read_after_write, write_after_read])
-def test_they_do_not_without_the_events(hazard, ballast, monkeypatch):
-    """The test above can fail."""
+def test_streams_do_not_wait_without_the_events(hazard, ballast, monkeypatch):
+    """Shows that the test above can fail."""
     monkeypatch.setattr(gpu.Events, "wait", lambda self, stream, other: None)
     assert not all(hazard(cuda.Stream("cuda:0"), ballast) for _ in range(5))
 
@@ -139,7 +139,7 @@ def test_memory_of_a_side_stream_comes_to_the_host_in_order(ballast):
 
 
 def test_random_work_on_four_streams():
-    """Every value is what it would be on one stream."""
+    """Each value equals the value on one stream."""
     draw = np.random.default_rng(0)
     streams = [None, *(cuda.Stream("cuda:0") for _ in range(3))]
     live = [(ints(i), i) for i in range(4)]
@@ -237,7 +237,7 @@ def test_a_graph_of_torch_on_its_stream():
     with torch.cuda.graph(graph), cuda.stream(torch.cuda.current_stream()):
         y = x * 2 + x
         for _ in range(3):
-            y = y + 0  # blocks are reused within the capture
+            y = y + 0  # the capture reuses its blocks
         out += y
     assert all_equal(out, 3)  # nothing ran
     x += 1
@@ -265,7 +265,7 @@ def test_a_launch_outside_of_a_graph_of_torch_is_refused():
             x + x
         with (
             cuda.stream(torch.cuda.current_stream()),
-            pytest.raises(CaptureError, match="being captured into a CUDA graph"),
+            pytest.raises(CaptureError, match="a CUDA graph captures stream"),
         ):
             ta.to_numpy(x)
     graph.replay()
@@ -274,7 +274,7 @@ def test_a_launch_outside_of_a_graph_of_torch_is_refused():
 
 
 def test_a_process_that_used_streams_of_torch_ends_well():
-    """No weak reference is left to a stream object of torch, which would lead to freed memory at exit."""
+    """No weak reference to a stream object of torch stays, because it would read freed memory at exit."""
     pytest.importorskip("torch")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark", __file__]
     command += ["-k", "torch and not process"]

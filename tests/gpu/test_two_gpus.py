@@ -1,4 +1,4 @@
-"""Two GPUs: each has its own arrays, kernels, memory and streams; a thread uses both; nothing is mixed by accident."""
+"""Two GPUs: each has its own arrays, kernels, memory and streams; a thread uses both without a mix-up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVICES = ("cuda:0", "cuda:1")
 
 
 def on(device, shape=(300, 400), dtype="float32", seed=0):
-    """Random numbers on the host and on a GPU."""
+    """Return random numbers on the host and on a GPU."""
     host = (
         np.random.default_rng(seed).integers(-100, 100, shape).astype(ta.asarray([0], dtype=dtype, device="cpu").dtype)
     )
@@ -69,7 +69,7 @@ def test_arrays_move_between_gpus(dtype, view):
         np.testing.assert_array_equal(ta.to_numpy(found), view(host))
 
 
-def test_a_move_waits_for_the_work_before_it_and_what_follows_for_the_move():
+def test_a_move_waits_for_earlier_work_and_later_work_waits_for_the_move():
     ballast = ta.ones(1 << 28, dtype="float32", device="cuda:0")
     for round_ in range(3):
         x = ta.zeros(1 << 20, dtype="int64", device="cuda:0")
@@ -81,7 +81,7 @@ def test_a_move_waits_for_the_work_before_it_and_what_follows_for_the_move():
         there = x.to_device("cuda:1") * 2
         del x
         gc.collect()
-        ta.full(1 << 20, -1, dtype="int64", device="cuda:0")  # may take the memory that is being copied
+        ta.full(1 << 20, -1, dtype="int64", device="cuda:0")  # may reuse the memory of the copy
         assert (ta.to_numpy(there) == 2 * (round_ + 1)).all()
 
 
@@ -128,7 +128,7 @@ def test_the_default_device_may_be_the_second_one():
 @pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize("current", [0, 1])
 def test_torch_and_cupy_exchange_where_they_are(index, current):
-    """Whatever GPU torch and CuPy have made the current one."""
+    """For each GPU that torch and CuPy make the current one."""
     torch, cp = pytest.importorskip("torch"), pytest.importorskip("cupy")
     with cp.cuda.Device(index):
         theirs = cp.arange(10, dtype="float32")

@@ -1,4 +1,4 @@
-"""Memory exported and imported as DLPack capsules: what they hold, what is copied, and how long it lives."""
+"""Memory exported and imported as DLPack capsules: their fields, copies, and lifetimes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tilearray.interchange.dlpack import from_capsule_producer
 
 @pytest.mark.parametrize("max_version", [None, (0, 8), (1, 0), (1, 1), (2, 0)])
 @pytest.mark.parametrize("name", DLPACK)
-def test_a_capsule_holds_what_dlpack_h_says(name, max_version):
+def test_a_capsule_has_the_fields_of_dlpack_h(name, max_version):
     view = sample(SHARED[name])[1:, ::2]
     capsule = export(view, max_version)
     versioned = max_version is not None and max_version[0] >= 1
@@ -99,7 +99,7 @@ def test_float4_is_exported_only_where_the_consumer_learns_that_it_is_padded(max
         export(np.zeros(4, dtypes.float4_e2m1fn), max_version)
 
 
-def test_padded_float4_goes_and_comes():
+def test_padded_float4_makes_a_round_trip():
     view = np.arange(-3, 4, dtype=np.float32).astype(dtypes.float4_e2m1fn)
     capsule = export(view, (1, 1))
     assert (field(capsule, "code").value, field(capsule, "bits").value, flags_of(capsule)) == (17, 4, 4)
@@ -219,7 +219,7 @@ def test_a_capsule_is_consumed_once(dtype, max_version):
 
 @pytest.mark.parametrize("others", [from_dlpack, np.from_dlpack], ids=["ours", "numpys"])
 @pytest.mark.parametrize("max_version", [None, (1, 0)])
-def test_of_many_threads_with_one_capsule_one_gets_it(max_version, others):
+def test_one_of_many_threads_gets_a_capsule(max_version, others):
     for _ in range(40):
         owner = sample(dtypes.float32)
         alive, wanted = weakref.ref(owner), owner.tolist()

@@ -1,4 +1,4 @@
-"""Capsules of producers that have nothing in common with NumPy, and of those that get something wrong."""
+"""Capsules of producers other than NumPy, and malformed capsules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tilearray import dtypes
 from tilearray.errors import DTypeError, InterchangeError, LayoutError
 from tilearray.interchange.dlpack import from_capsule_producer
 
-# --- memory without strides, with a deleter of its own, or misaligned -----------------------------------------------
+# --- memory without strides, with its own deleter, or misaligned ----------------------------------------------------
 
 
 def test_a_foreign_deleter_runs_once_and_finds_its_own_type_code():
@@ -57,12 +57,12 @@ def test_misaligned_data_are_copied_or_refused():
     taken = from_capsule_producer(producer, copy=None)
     assert taken.tolist() == [1, 0]
     assert taken.flags.aligned
-    assert producer.deleted == [4]  # the copy does without it
+    assert producer.deleted == [4]  # the copy does not need it
     with pytest.raises(LayoutError, match=r"multiples of the itemsize 2, got an address 1 bytes past one"):
         from_capsule_producer(producer, copy=False)
 
 
-# --- what producers get wrong ---------------------------------------------------------------------------------------
+# --- faults of producers --------------------------------------------------------------------------------------------
 
 NULL = None
 MALFORMED = {

@@ -1,4 +1,4 @@
-"""Memory shared with torch: what it takes of ours, what is taken of it, and what cannot be shared."""
+"""Memory shared with torch, in both directions, and memory that cannot be shared."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_memory_lives_as_long_as_torch_or_we_need_it(torch, dtype):
 
 
 def test_capsules_are_taken_while_torch_is_being_imported(monkeypatch):
-    """Another thread's `import torch` is seen in sys.modules long before it is done."""
+    """sys.modules has torch long before another thread's `import torch` is done."""
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
     assert from_capsule_producer(Exporter(np.arange(3)), copy=False).tolist() == [0, 1, 2]
 
@@ -125,7 +125,7 @@ def test_read_only_memory_is_refused_before_torch_writes_to_it(torch, dtype):
     assert torch.from_dlpack(x[:0]).shape == (0, 6)
 
 
-def test_a_mapped_file_stays_as_it_is(torch, tmp_path):
+def test_a_mapped_file_does_not_change(torch, tmp_path):
     np.save(tmp_path / "x.npy", np.arange(3.0))
     x = ta.asarray(np.load(tmp_path / "x.npy", mmap_mode="r"), device="cpu")
     with pytest.raises(BufferError, match=r"ta\.to_torch\(x\)"):
@@ -135,7 +135,7 @@ def test_a_mapped_file_stays_as_it_is(torch, tmp_path):
 
 
 def test_a_repeated_view_of_writable_memory_is_shared(torch):
-    """Its NumPy array is read-only, since one write would change several elements; torch looks after its own."""
+    """Its NumPy array is read-only, because one write would change several elements; torch has its own checks."""
     x = ta.asarray(sample(dtypes.float32))
     tensor = torch.from_dlpack(ta.broadcast_to(x[0], (3, 6)))
     assert tensor.stride() == (0, 1)

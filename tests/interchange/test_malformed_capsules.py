@@ -1,4 +1,4 @@
-"""Capsules of which anything may be wrong: each is refused with an error of ours and left alone, or is right."""
+"""Random faults in capsules: we refuse each faulty capsule with our own error and do not change it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleted.append)
 
 
 class Forged:
-    """A producer of one capsule, right but for what `draw` changed."""
+    """Return the producer of one capsule, correct except for the changes of `draw`."""
 
     def __init__(self, draw: random.Random) -> None:
         versioned = draw.random() < 0.5
@@ -106,7 +106,7 @@ CHANGES = [name, version, kind, lanes, device, dimensions, no_data, offset, no_s
 
 
 def is_right(forged: Forged) -> bool:
-    """Whether there can be such an array, by dlpack.h; extents and addresses in exact integers."""
+    """Return whether dlpack.h allows the array; sizes and addresses are exact integers."""
     managed, tensor, shape = forged.managed, forged.managed.tensor, forged.extents
     versioned = type(managed) is DLManagedTensorVersioned
     if forged.name != NAMES[versioned] or (versioned and managed.version[0] != 1) or tensor.ndim != 2 or not shape:
@@ -127,13 +127,13 @@ def is_right(forged: Forged) -> bool:
 
 
 def is_huge(forged: Forged) -> bool:
-    """Whether some number is so large that it may be refused although nothing is reached by it."""
+    """Return whether a number is so large that it may be refused although no element uses it."""
     numbers = [abs(number) or 1 for number in (*forged.extents, *(forged.steps or []))]
     return math.prod(numbers) > 2**50 or forged.managed.tensor.byte_offset > 0
 
 
 def outcome(forged: Forged) -> str:
-    """Take the capsule; return "taken", or the name of the error."""
+    """Take the capsule; return "taken" or the name of the error."""
     try:
         taken = take(forged, copy=None)
     except TileArrayError as error:
@@ -154,7 +154,7 @@ def test_forged_capsules(seed):
         deleted.clear()
         found = outcome(forged)
         outcomes[found] = outcomes.get(found, 0) + 1
-        assert bytes(forged.managed) == before  # whatever was overwritten is as it was
+        assert bytes(forged.managed) == before  # the overwritten fields have their old values
         if found == "taken":
             assert is_right(forged)
             assert deleted == [ctypes.addressof(forged.managed)]

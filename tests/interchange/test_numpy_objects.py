@@ -1,4 +1,4 @@
-"""Host objects as ndarrays: what shares memory, what is copied, what is refused, what is left to others."""
+"""Host objects as ndarrays: objects that share memory, are copied, are refused, or are not for this module."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def take(obj: object, copy: bool | None = None) -> np.ndarray | None:
 
 
 class Interface:
-    """An object with ``__array_interface__``, as Pillow's images are."""
+    """An object with ``__array_interface__``, such as an image of Pillow."""
 
     def __init__(self, source: np.ndarray) -> None:
         self.__array_interface__ = source.__array_interface__
@@ -37,7 +37,7 @@ class Interface:
 
 
 class Converter:
-    """An object with ``__array__``, as pandas' are."""
+    """An object with ``__array__``, such as a series of pandas."""
 
     def __init__(self, source: np.ndarray) -> None:
         self.source = source
@@ -57,7 +57,7 @@ def _mapped() -> mmap.mmap:
 
 
 NUMBERS = np.arange(1, 5, dtype=np.float32)
-SOURCES = {  # how to make one, its dtype, and whether it can be written
+SOURCES = {  # a constructor, the dtype, and whether it is writable
     "ndarray": (NUMBERS.copy, "float32", True),
     "ndarray of bfloat16": (lambda: NUMBERS.astype(ml_dtypes.bfloat16), "bfloat16", True),
     "subclass": (lambda: NUMBERS.copy().view(Subclass), "float32", True),
@@ -98,7 +98,7 @@ def test_host_objects_share_their_memory(case):
 def test_host_objects_live_as_long_as_their_memory_is_used(case):
     taken = take(SOURCES[case][0]())
     gc.collect()
-    others = [np.full(4, 99, taken.dtype) for _ in range(64)]  # would land in memory that was freed
+    others = [np.full(4, 99, taken.dtype) for _ in range(64)]  # would get memory that was freed too early
     assert taken.astype(np.float64).tolist() == [1, 2, 3, 4]
     assert len(others) == 64
 
@@ -135,7 +135,7 @@ def test_exports_that_copy_are_refused_if_copies_are_forbidden():
 
 
 class OnDevice:
-    """As CuPy's arrays: its ``__array__`` would move the data."""
+    """An object such as a CuPy array: its ``__array__`` would move the data."""
 
     __cuda_array_interface__ = {"version": 3}  # noqa: RUF012
 

@@ -1,9 +1,9 @@
-"""The driver side of the CUDA backend over a stub driver in host memory; no GPU needed, a C compiler is.
+"""The driver side of the CUDA backend over a stub driver in host memory. It needs a C compiler, and no GPU.
 
-The stub is compiled once and takes the place of libcuda.so.1 in one process of its own, in which pytest runs the files
-``tests/runtime/stub_driver/cases_*.py``. Each test function in them is a test here, under its own name, and a failure
-shows the case's own message. Only the files of the tests that are selected run. scripts/test gives each worker whole
-files, so that one process serves all.
+The stub is compiled once, and replaces libcuda.so.1 in a separate process, in which pytest runs the files
+``tests/runtime/stub_driver/cases_*.py``. Each test function in them is a test here, under its own name. A failure shows
+the case's own message. Only the files of the selected tests run. scripts/test gives each worker whole files, so that
+one process serves all tests.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOT = HERE.parents[2]
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the stub is a Linux library"),
-    pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compile the stub driver with"),
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc, which compiles the stub driver, is not installed"),
     pytest.mark.skipif(find_spec("cuda") is None, reason="cuda-python is not installed"),
 ]
 

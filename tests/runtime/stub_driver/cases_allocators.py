@@ -1,4 +1,4 @@
-"""Memory from other libraries' allocators: what they are asked for and given back, and what they may get wrong."""
+"""Memory from other libraries' allocators: their calls, and their faults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilearray_cuda.runtime.memory.buffers import block_size
 
 
 class Counting:
-    """An allocator with its books."""
+    """An allocator that records its calls."""
 
     def __init__(self):
         self.next = 1 << 40
@@ -58,13 +58,13 @@ def test_an_allocator_that_is_set(device, side, stub, form):
     assert counting.streams == [side]
     pointer = first.pointer
     del first
-    assert device.allocate(1000, side).pointer == pointer  # kept for the very next one
+    assert device.allocate(1000, side).pointer == pointer  # kept for the next allocation
     second = device.allocate(5000, 0)
-    assert counting.held == {second.pointer: block_size(5000)}  # the first went back
+    assert counting.held == {second.pointer: block_size(5000)}  # the first block went back
     stub.start_log()
     del before
     device.allocate(20000, 0)
-    assert "cuMemFreeAsync" in [call.name for call in stub.log()]  # to where it came from
+    assert "cuMemFreeAsync" in [call.name for call in stub.log()]  # to its source
     with_source(device, None)
     assert list(counting.held) == [second.pointer]
     device.join(second, side, True)
@@ -80,7 +80,7 @@ def test_an_allocator_that_is_set(device, side, stub, form):
 
 
 def test_out_of_memory_of_an_allocator_that_is_set(device):
-    class OutOfMemoryError(RuntimeError):  # as torch's and CuPy's
+    class OutOfMemoryError(RuntimeError):  # as the classes of torch and CuPy
         pass
 
     calls = []

@@ -1,4 +1,4 @@
-"""Calls written out, where the stub computes: ``x + y`` of int64 from the operator to memory, and what they guard."""
+"""Written calls over a stub that computes: ``x + y`` of int64 from the operator to memory, and their checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tilearray_cuda.runtime.interop import borrow
 
 @pytest.fixture(autouse=True)
 def adding(monkeypatch, stub):
-    """The kernel for contiguous sums is the stub's addition; others do nothing."""
+    """Use the stub's addition as the kernel of contiguous sums; other kernels do nothing."""
 
     def cubin_of(source, arch):
         adds = source.name == "add_flat"
@@ -40,7 +40,7 @@ def adding(monkeypatch, stub):
 
 @pytest.fixture
 def whole(monkeypatch):
-    """Counts calls that go the whole way."""
+    """Count the calls of `rule.whole`."""
     counted = Counter()
     rule, execute = call.rule_of, operators.execute
 
@@ -63,7 +63,7 @@ def array(*values):
 
 
 def memory(x):
-    """The elements of a contiguous array: the stub's memory is the host's."""
+    """Return the elements of a contiguous array; the stub's memory is host memory."""
     return list((ctypes.c_int64 * x.size).from_address(x._address))
 
 
@@ -108,12 +108,12 @@ def test_only_a_target_that_shares_memory_goes_the_whole_way(whole, stub):
         (x[:4], x[4:], False),  # neighbours
         (x[4:], x[:4], False),
         (x, x, False),
-        (x[1:5], x[1:5], False),  # the very same view, made twice
+        (x[1:5], x[1:5], False),  # the same view, made twice
         (x[1:5], x[2:6], True),
         (x[2:6], x[1:5], True),
         (x[:4], x[3:7], True),  # one element
         (x[4:], x[1:5], True),
-        (x[::2], x[1::2], True),  # interleaved: the bytes that they lie in overlap
+        (x[::2], x[1::2], True),  # interleaved: their byte ranges overlap
     ]
     for target, operand, shares in cases:
         target += operand

@@ -1,4 +1,4 @@
-"""Copies between host and device: every layout and dtype, sizes around the chunks, several devices."""
+"""Copies between host and device: every layout and dtype, sizes near the chunks, several devices."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_host_array_may_change_at_once(device, stub):
 
 
 def test_chunks_are_reused_and_waited_for(device, stub):
-    """More copies in flight than chunks: the copy waits for the oldest, and no more memory is pinned."""
+    """With more active copies than chunks, a copy waits for the oldest, and no new memory is pinned."""
     array = np.arange(100)
     stub.hold(0, True)  # no event passes, so every chunk stays busy
     buffers = [device.from_numpy(array + i)[0] for i in range(3 * staging.KEPT[staging.SMALL])]

@@ -1,4 +1,4 @@
-"""Arrays of torch and CuPy that are read off their attributes, with stand-ins of those libraries over the stub."""
+"""Arrays of torch and CuPy read through their attributes, with stand-ins of these libraries over the stub."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tilearray_cuda.device import open_device
 
 
 class Storage:
-    """What keeps a tensor's memory alive."""
+    """The owner of a tensor's memory."""
 
     def __init__(self, buffer):
         self.buffer = buffer
 
 
 class TorchDType:
-    """A dtype of torch, as far as its text."""
+    """A dtype of torch, with its text only."""
 
     def __init__(self, name):
         self.name = name
@@ -38,7 +38,7 @@ FLOAT32, COMPLEX64, QINT8 = TorchDType("float32"), TorchDType("complex64"), Torc
 
 
 class Tensor:
-    """What the reader looks at, and the protocols that say what is wrong."""
+    """The attributes that the reader reads, and the protocols that report faults."""
 
     is_cuda, layout, is_nested, is_quantized = True, "torch.strided", False, False
 
@@ -82,7 +82,7 @@ class SubTensor(Tensor):
 
 @pytest.fixture
 def torch(monkeypatch):
-    """A module of that name; its current stream can be set."""
+    """Return a module of this name; a test can set its current stream."""
     fake = types.ModuleType("torch")
     fake.Tensor = Tensor
     fake.stream = 0
@@ -109,7 +109,7 @@ def torch(monkeypatch):
     ],
     ids=str,
 )
-def test_a_tensor_is_taken_as_it_is(torch, stub, made, times):
+def test_a_tensor_is_imported_without_a_copy(torch, stub, made, times):
     stub.start_log()
     for _ in range(times):
         tensor = Tensor(**made)
@@ -153,7 +153,7 @@ def test_torchs_current_stream_orders_the_memory(torch, stub):
     ]
     open_device(0).join(x._buffer, side.handle, True)  # torch's own stream writes
     del tensor
-    stub.hold(0, True)  # what reads on the default stream takes its time
+    stub.hold(0, True)  # the reader on the default stream is slow
     open_device(0).join(x._buffer, 0)
     del x
     open_device(0).memory.collect()
@@ -234,7 +234,7 @@ def cupy(monkeypatch):
 @pytest.mark.parametrize(
     "view", [lambda x: x, lambda x: x.T, lambda x: x[1:, ::2], lambda x: x[::-1, ::-2], lambda x: x[:0]]
 )
-def test_an_array_of_cupys_is_taken_as_it_is(cupy, view):
+def test_an_array_of_cupy_is_imported_without_a_copy(cupy, view):
     side = cuda.Stream("cuda:1")
     cupy.stream = side.handle
     for _ in range(2):

@@ -1,6 +1,6 @@
-"""What an operation that was planned before may do, counted: driver calls, Python frames, plans, kernels. No clocks.
+"""Counts of a planned operation: driver calls, Python frames, plans, kernels. No clocks.
 
-The numbers are those of the hit path as it is. Who raises one makes every small operation slower, and should know.
+The numbers are those of today's hit path. A change that increases one makes every small operation slower.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tilearray_cuda.runtime import launch
 
 
 class Counted:
-    """Calls of what an operation does only once: look the whole way, plan, compile, work out a layout."""
+    """Counts the steps that an operation takes only once: the general call, plan, compilation, layout."""
 
     def __init__(self, monkeypatch):
         self.calls = Counter()
@@ -72,7 +72,7 @@ def frames_of(call):
         call()
     finally:
         sys.setprofile(None)
-    return entered[1:]  # less the call itself
+    return entered[1:]  # without the call itself
 
 
 HIT, FREED = 2, 1
@@ -155,7 +155,7 @@ def test_numbers_make_one_plan_and_one_kernel(counted):
     assert counted.calls["make_plan"] == 3 + 1 + 1  # float, int and bool beside float; int8 with int; the comparison
     with pytest.raises(ta.ScalarOverflowError, match="128 does not fit int8"):
         i + 128
-    assert (i < 128).dtype == "bool"  # compared as int32, in a kernel of its own
+    assert (i < 128).dtype == "bool"  # compared as int32, in a separate kernel
 
 
 def block_and_row(pool, size):
@@ -175,13 +175,13 @@ KINDS = [case[0] for case in MISSES]
 
 @pytest.mark.parametrize(("make", "layouts"), [case[1:3] for case in MISSES], ids=KINDS)
 def test_a_shape_never_seen_of_a_known_pattern_is_not_planned(counted, stub, make, layouts):
-    """It costs its launch, the layout of its result, and nothing that was done for a shape before."""
+    """It costs its launch and the layout of its result; all other steps were taken for an earlier shape."""
     pool = vector(1 << 14)
     operands = [make(pool, size) for size in range(1030, 1126)]
     for x, y in operands[:16]:
         ta.add(x, y)
     for x, _ in operands:
-        vector(x.size)  # there are free blocks of all sizes now
+        vector(x.size)  # free blocks of all sizes exist now
     counted.calls.clear()
     before = stub.calls()
     for x, y in operands[16:]:

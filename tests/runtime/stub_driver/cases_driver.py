@@ -1,4 +1,4 @@
-"""Driver calls: errors that say what happened, contexts left as they were found, forks, exits, missing devices."""
+"""Driver calls: errors with their causes, unchanged contexts, forks, exits, missing devices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def current() -> int:
     return int(driver.call(api.cuCtxGetCurrent))
 
 
-def test_a_call_returns_what_follows_the_status(device):
+def test_a_call_returns_the_results_without_the_status(device):
     assert driver.call(api.cuDeviceGetCount) == 2
     with driver.Current(device.context):
         assert driver.call(api.cuCtxSynchronize) is None
@@ -216,7 +216,7 @@ LOCKED = {
 
 @pytest.mark.parametrize(("lock", "call"), LOCKED.values(), ids=LOCKED)
 def test_a_fork_while_a_thread_holds_a_lock(lock, call):
-    """All frames are in use, and the child does not have the thread that holds the lock."""
+    """All frames are in use, and the thread that holds the lock does not exist in the child."""
     code = f"""
 import os, signal, sys, threading, tilearray_cuda
 from tilearray_cuda.runtime import call_source as calls; from tilearray_cuda.runtime import launch

@@ -1,4 +1,4 @@
-"""Memory on a GPU in and out: capsules, streams and lifetimes over the stub, whose device memory a test can read."""
+"""Import and export of GPU memory: capsules, streams and lifetimes over the stub, whose memory a test can read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def opened(capsule):
 
 
 class Forwards:
-    """A producer on a GPU that is no Array: what comes back goes through a capsule."""
+    """A producer on a GPU that is not an Array, so that the import uses a capsule."""
 
     def __init__(self, array, **changes):
         self.array = array
@@ -49,9 +49,9 @@ class Forwards:
 @pytest.mark.parametrize("max_version", [None, (1, 0), (1, 3)])
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", [one for one in dtypes.ALL if one != dtypes.float4_e2m1fn], ids=str)
-def test_a_capsule_says_what_the_array_is(dtype, view, max_version):
+def test_a_capsule_describes_the_array(dtype, view, max_version):
     x = VIEWS[view](on_gpu(sample(dtype), "cuda:1"))
-    for _ in range(2):  # made anew, then from what was kept
+    for _ in range(2):  # a new one, then one from the cache
         found = opened(x.__dlpack__(max_version=max_version))
         tensor = found.tensor
         assert (found.versioned is None) == (max_version is None)
@@ -74,7 +74,7 @@ def test_a_round_trip_is_the_same_memory(dtype, view):
     assert (back.shape, back.dtype, back.device) == (x.shape, x.dtype, x.device)
     if x.size:
         assert (back._address, back.strides) == (x._address, x.strides)
-        if view not in ("sliced", "negative"):  # those are made dense by a kernel first, which the stub cannot run
+        if view not in ("sliced", "negative"):  # a kernel makes these dense first, and the stub cannot run it
             assert ta.to_numpy(back).tobytes() == ta.to_numpy(x).tobytes()
     assert not back._buffer.readonly
 
@@ -171,7 +171,7 @@ def test_memory_is_not_reused_before_the_consumer_is_done(stub):
     assert pointer not in [on_gpu(np.arange(100.0))._address for _ in range(3)]  # the capsule holds it
     del capsule
     others = [on_gpu(np.arange(100.0)) for _ in range(3)]
-    assert pointer not in [other._address for other in others]  # the consumer's stream does
+    assert pointer not in [other._address for other in others]  # the consumer's stream holds it
     stub.hold(side.handle, False)
     open_device(0).memory.collect()
     others += [on_gpu(np.arange(100.0)) for _ in range(3)]
@@ -308,7 +308,7 @@ def test_our_own_array_comes_back_as_a_view():
 
 
 def test_capsules_are_read_as_dlpack_h_lays_them_out():
-    """The structures above come from the library; this reads a capsule by offsets."""
+    """The structures above are the library's; this test reads a capsule by offsets."""
     x = on_gpu(np.arange(3, dtype=np.int32), "cuda:1")
     capsule = x.__dlpack__()
     at = capsules.capsule_pointer(capsule, b"dltensor")

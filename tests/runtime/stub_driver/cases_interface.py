@@ -24,7 +24,7 @@ def described(x, **changes):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_the_interface_goes_and_comes(view):
+def test_the_interface_makes_a_round_trip(view):
     x = VIEWS[view](on_gpu(np.arange(24, dtype=np.int16).reshape(4, 6)))
     back = ta.asarray(described(x))
     assert (back.shape, back.dtype) == (x.shape, x.dtype)
@@ -52,7 +52,7 @@ def test_streams_of_the_interface(stub):
         (side.handle, 3, side.handle),
         (1, 3, 0),
         (2, 3, 0),
-        (None, 3, own.handle),  # nobody has to wait
+        (None, 3, own.handle),  # no stream has to wait
         (None, 2, 0),
     ]:
         with cuda.stream(own):
@@ -66,7 +66,7 @@ def test_streams_of_the_interface(stub):
 
 
 class Cursor:
-    """An index that says one thing first and another from then on."""
+    """An index with one value at the first read, and another value later."""
 
     def __init__(self, first: int, later: int) -> None:
         self.readings = [first]
@@ -76,7 +76,7 @@ class Cursor:
         return self.readings.pop() if self.readings else self.later
 
 
-def test_what_is_read_twice_is_no_other_memory():
+def test_a_dictionary_that_changes_gives_no_other_memory():
     x = on_gpu(np.arange(100.0))
     assert ta.asarray(described(x, stream=Cursor(1, 0xBAD)))._buffer.stream == 0
     x[Cursor(50, 0) :]
@@ -106,7 +106,7 @@ def test_a_stream_for_a_copy_to_another_gpu(stub):
     here, there = cuda.Stream("cuda:0"), cuda.Stream("cuda:1")
     x = on_gpu(np.arange(3.0))
     with cuda.stream(here):
-        assert x.to_device("cuda:1")._buffer.stream == 0  # that of the other GPU
+        assert x.to_device("cuda:1")._buffer.stream == 0  # the stream of the other GPU
     with cuda.stream(there):
         assert x.to_device("cuda:1")._buffer.stream == there.handle
     assert x.to_device("cuda:1", stream=there)._buffer.stream == there.handle
@@ -126,7 +126,7 @@ def test_memory_of_a_stream_that_is_an_argument_keeps_the_stream(stub):
     handle = stream.handle
     KEPT.append(ta.asarray([1, 2], device="cpu").to_device("cuda:0", stream=stream))
     del stream
-    cuda.empty_cache("cuda:0")  # destroys streams that nobody holds
+    cuda.empty_cache("cuda:0")  # destroys streams without an owner
     assert ("cuStreamDestroy", handle) not in [(call.name, call.stream) for call in stub.log()]
 
 

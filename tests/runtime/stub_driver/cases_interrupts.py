@@ -1,4 +1,4 @@
-"""Ctrl-C at every bytecode: no device memory is lost, none is in two hands, and the next operation is right."""
+"""Ctrl-C at every bytecode: no block is lost, no block has two users, and the next operation is correct."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tilearray_cuda.runtime.memory.allocators import ExternalSource
 
 
 def check_everywhere(device, work, nbytes=1000):
-    """Interrupt `work` everywhere; return how many interrupts lost blocks of a size, and how many there were."""
+    """Interrupt `work` at every bytecode; return the number of interrupts that lost blocks, and of all interrupts."""
     lost = everywhere = 0
     work()
     live = device.statistics().live
     for _ in interrupted_everywhere(work):
         everywhere += 1
-        taken = [device.allocate(nbytes, 0) for _ in range(8)]  # and so many are free: the driver is not asked
-        assert len({buffer.pointer for buffer in taken}) == 8, "a block is in two hands"
+        taken = [device.allocate(nbytes, 0) for _ in range(8)]  # from free blocks, without the driver
+        assert len({buffer.pointer for buffer in taken}) == 8, "a block has two users"
         del taken
         if device.statistics().live != live:
-            gc.collect()  # tracebacks may be cycles
+            gc.collect()  # tracebacks may form cycles
         found = device.statistics().live
         lost += found != live
         live = found
@@ -55,7 +55,7 @@ def test_memory_of_a_stream(device, side):
 
 
 def test_a_finalizer_swallows_an_interrupt_and_keeps_the_block(device):
-    """Of memory that was allocated before: nothing but ``Buffer.__del__`` runs."""
+    """The memory is allocated earlier, so that only ``Buffer.__del__`` runs."""
     held = []
 
     def work():
@@ -71,7 +71,7 @@ def test_a_finalizer_swallows_an_interrupt_and_keeps_the_block(device):
 
 
 def test_memory_that_several_streams_use(device, side):
-    """The rest of what is done for them is the driver's, under a lock: only the way back is interrupted."""
+    """Interrupts only the release: the other steps are driver calls under a lock."""
     shared = []
 
     def share():
@@ -89,7 +89,7 @@ def test_memory_that_several_streams_use(device, side):
 
 
 def test_a_buffer_that_the_collector_revived(device):
-    """The collector runs the finalizers of the whole cycle; the block comes back when the buffer is really gone."""
+    """The collector runs the finalizers of the whole cycle; the block is free when the last reference is gone."""
 
     class Node:
         def __init__(self, buffer):
@@ -108,7 +108,7 @@ def test_a_buffer_that_the_collector_revived(device):
 
 
 def test_an_old_address_gives_nothing_back(device):
-    """Whoever keeps the address of memory that its source has back does not free what is there now."""
+    """An old address of memory that its source took back does not free the new memory at the address."""
     device.memory.use(ExternalSource(lambda nbytes, stream: 1 << 20, lambda pointer, nbytes, stream: None))
     try:
         buffer = device.allocate(1000, 0)
@@ -126,7 +126,7 @@ def test_an_old_address_gives_nothing_back(device):
 
 
 def test_operations(monkeypatch):
-    """`x + y` that has a plan: every bytecode from the operator to the launch, and the death of the result."""
+    """`x + y` with a plan: every bytecode from the operator to the launch, and the release of the result."""
 
     def cubin_of(source, arch):
         adds = source.name == "add_flat"

@@ -1,4 +1,4 @@
-"""Launches: frames of their own for all threads, arguments as packed, the right context, guards before the GPU."""
+"""Launches: separate frames for all threads, packed arguments, the right context, checks before the GPU."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(device, buffer, count=1):
 
 
 def adding(load, count=1):
-    """The arguments of the stub's addition of as many elements, and what that many fix."""
+    """Return the arguments of the stub's addition, and the bytes that a number of elements fixes."""
     arguments = launch.Arguments(load(), ["P", "P", "P"], ["q"])
     return arguments, arguments.fix(1, [count])
 
@@ -41,7 +41,7 @@ def test_a_launch_computes(device, load):
     assert read(device, out, 3) == [11, 22, 33]
     bound = call_source.bind_operands(
         arguments, fixed, [8, 0, 0], [None, None, None]
-    )  # the loop begins at the second element
+    )  # the loop starts at the second element
     bound(0, out, 0, x, 0, out, 0)
     assert read(device, out, 3) == [11, 12, 14]
     bound(0, out, -8, x, 8, y, 8)
@@ -63,14 +63,14 @@ def test_loops_of_a_kernel_share_its_frames(device, load):
 
 
 def converted(*numbers):
-    """Converters of operands that are numbers, all into themselves."""
+    """Return converters of numbers that do not change the numbers."""
     return [lambda number: (number,)] * len(numbers)
 
 
 def test_everything_reaches_the_driver(device, load, stub):
     function = load("other", shared=60000, warps=8)
     assert stub.shared(function) == 60000
-    assert stub.shared(load("other", shared=48 << 10)) == 0  # needs no asking
+    assert stub.shared(load("other", shared=48 << 10)) == 0  # needs no attribute
     values, stream = (2**64 - 1, -1, 2.5, -2), Stream(device)
     arguments = launch.Arguments(function, ["P", "q", "f4x", "b7x"], [])
     bound = call_source.bind_operands(arguments, arguments.fix(7, []), [None] * 4, converted(*values))
@@ -86,7 +86,7 @@ def test_everything_reaches_the_driver(device, load, stub):
 
 
 def parts(frame):
-    """Where a frame's arguments begin, and what its two references point to."""
+    """Return the start of a frame's arguments, and the targets of its two references."""
     slab, start, configuration, addresses = frame
     pointers = [launch.ctypes.cast(reference, launch.ctypes.c_void_p).value for reference in (configuration, addresses)]
     return launch.ctypes.addressof(slab) + start, *pointers
@@ -149,12 +149,12 @@ def test_a_grid_that_the_gpu_does_not_have(load, programs):
 def test_another_number_of_arguments_is_an_error_before_the_launch(load):
     with pytest.raises(CudaError, match="stub_add takes 5 arguments, and the launch would pass 6, 2 of them scratch"):
         launch.Arguments(load(parameters=5), ["P", "P", "P"], ["q"])
-    launch.Arguments(load(parameters=None), ["P", "P", "P"], ["q"])  # a driver that does not say
+    launch.Arguments(load(parameters=None), ["P", "P", "P"], ["q"])  # a driver without an answer
     with pytest.raises(CudaError, match=r"expected struct formats of 8 bytes, got \['P', 'f', 'q'\]"):
         launch.Arguments(load(), ["P", "f"], ["q"])
 
 
-def test_more_shared_memory_than_there_is(load):
+def test_too_much_shared_memory(load):
     with pytest.raises(CudaError, match=r"needs 300000 bytes of shared memory, and cuda:0 \(Stub 0\) has 232448"):
         load(shared=300000)
 
@@ -169,7 +169,7 @@ def test_a_function_that_is_not_in_the_module(load):
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_launch_finds_its_context(device, add, stub, elsewhere):
-    """In a thread without a context, and in one where another library made another device current."""
+    """In a thread without a context, and in a thread where another library made another device current."""
     x, y, out = numbers(device, 3), numbers(device, 4), device.allocate(8, 0)
     other = driver.call(api.cuDevicePrimaryCtxRetain, driver.call(api.cuDeviceGet, 1))
 
@@ -193,7 +193,7 @@ def test_a_wrong_context_is_retried_once(device, add, stub):
         with pytest.raises(CudaError, match=r"cuLaunchKernelEx: CUDA_ERROR_INVALID_(CONTEXT|HANDLE)"):
             add(0, out, 0, x, 0, x, 0)
     stub.fail("cuLaunchKernel", 700, times=1)
-    with pytest.raises(CudaError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):  # others are not retried
+    with pytest.raises(CudaError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):  # other errors are not retried
         add(0, out, 0, x, 0, x, 0)
 
 
@@ -221,7 +221,7 @@ def test_a_kernel_may_be_loaded_during_a_capture(device, load, stub):
     try:
         load()
         mode = driver.call(api.cuThreadExchangeStreamCaptureMode, api.CUstreamCaptureMode(0))
-        assert int(mode) == 0  # as it was
+        assert int(mode) == 0  # unchanged
     finally:
         stub.capture(stream.handle, 0)
 
@@ -230,7 +230,7 @@ def test_a_kernel_may_be_loaded_during_a_capture(device, load, stub):
 
 
 class OneFrame(list):
-    """Frames as they must not be: one, shared by all threads."""
+    """A wrong implementation of frames: all threads share one."""
 
     def pop(self):
         return self[0]
@@ -245,7 +245,7 @@ def wrong_launches(device, arguments, fixed, threads=8, launches=400):
 
     def body(seed):
         x, y, out = numbers(device, seed), numbers(device, 1000 * seed), device.allocate(8, 0)
-        memory = launch.ctypes.c_int64.from_address(out.pointer)  # the stub's memory is the host's
+        memory = launch.ctypes.c_int64.from_address(out.pointer)  # the stub's memory is host memory
         for _ in range(launches):
             memory.value = 0
             bound(0, out, 0, x, 0, y, 0)
@@ -262,8 +262,8 @@ def test_threads_do_not_share_frames(device, load, stub):
     assert wrong_launches(device, arguments, fixed) == 0
     assert 1 <= len(arguments.frames) <= 8
     arguments.frames = OneFrame([arguments.frame()])
-    harm = any(wrong_launches(device, arguments, fixed) for _ in range(20))  # threads of a busy machine may take turns
-    assert harm, "a shared frame does no harm: the test shows nothing"
+    harm = any(wrong_launches(device, arguments, fixed) for _ in range(20))  # on a busy machine, threads may take turns
+    assert harm, "a shared frame causes no error: the test shows nothing"
 
 
 # --- captures by torch ----------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def test_a_launch_on_the_default_stream_under_a_capture_of_torch(device, add, st
 
 
 def test_a_torch_that_is_being_imported_captures_nothing(device, add, monkeypatch):
-    """Another thread's `import torch` is seen in sys.modules long before it is done."""
+    """sys.modules has torch long before another thread's `import torch` is done."""
     x, out, partial = numbers(device, 3), device.allocate(8, 0), types.ModuleType("torch")
     driver.TORCH.forget()
     monkeypatch.setitem(sys.modules, "torch", partial)
@@ -298,7 +298,7 @@ def test_a_torch_that_is_being_imported_captures_nothing(device, add, monkeypatc
 
 
 class Native:
-    """The functions of torch that say which stream is current and whether it is being captured; counts the latter."""
+    """The functions of torch for the current stream and for its capture; counts the calls of the second."""
 
     def __init__(self, stream, capturing):
         self.asked = 0
@@ -316,7 +316,7 @@ def test_torch_is_asked_for_captures_only_on_a_stream_that_can_be_captured(devic
         for _ in range(2):
             add(0, out, 0, x, 0, x, 0)
         assert native.asked == asked
-    for native, devices in ((Native(7, True), 1), (Native(0, True), 2)):  # of two devices, the other one's stream
+    for native, devices in ((Native(7, True), 1), (Native(0, True), 2)):  # the stream of the other one of two devices
         use_torch(native=native, devices=devices)
         stub.start_log()
         with pytest.raises(CaptureError, match="torch is capturing a CUDA graph"):

@@ -1,4 +1,4 @@
-"""CUDA Array Interface dictionaries of which anything may be wrong: each is a clear error, or is right."""
+"""Random faults in CUDA Array Interface dictionaries: each faulty one gives a clear error."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CHANGES = {
 
 
 def forged(draw, address):
-    """A dictionary, right but for some of its values."""
+    """Return a dictionary, correct except for some of its values."""
     described = {
         "shape": (3, 4),
         "typestr": draw.choice(TYPES),

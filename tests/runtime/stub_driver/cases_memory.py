@@ -1,4 +1,4 @@
-"""The allocator: what is reused, what goes back, and who may use what when."""
+"""The allocator: reuse of blocks, their return to the driver, and the order of uses."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def test_empty_cache_gives_everything_back(device, stub, side):
     assert list(device.memory._pools) == [0]
 
 
-# --- coming back ----------------------------------------------------------------------------------------------------
+# --- release --------------------------------------------------------------------------------------------------------
 
 
 class Node:
-    """Something with a finalizer in a cycle, from which a buffer can still be reached."""
+    """An object with a finalizer in a cycle, which can still reach a buffer."""
 
     def __init__(self, buffer, seen):
         self.buffer = buffer
@@ -133,7 +133,7 @@ def few_objects():
 
 @pytest.mark.usefixtures("few_objects")
 def test_the_collector_does_not_give_memory_back_too_early(device):
-    """A finalizer that the collector runs with ours revives the buffer; its memory must not be handed out."""
+    """A finalizer in the same collection revives the buffer; no other array may get its memory."""
     early = 0
     for _ in range(200):
         seen = []
@@ -148,12 +148,12 @@ def test_the_collector_does_not_give_memory_back_too_early(device):
         gc.collect()
         again = [device.allocate(1000, 0), device.allocate(1000, 0)]
         assert pointer in [one.pointer for one in again], "the block is lost"
-        assert len({one.pointer for one in again}) == 2, "the block was given back twice"
+        assert len({one.pointer for one in again}) == 2, "the block was freed twice"
     assert early == 0
 
 
 def test_a_naive_finalizer_does(device, monkeypatch):
-    """The test above can fail."""
+    """Shows that the test above can fail."""
     monkeypatch.setattr(Buffer, "__del__", lambda self: self.free.append(self.pointer))
     seen = []
     Node(device.allocate(1000, 0), seen)
@@ -163,7 +163,7 @@ def test_a_naive_finalizer_does(device, monkeypatch):
 
 
 def test_a_revived_buffer_may_still_be_marked(device, side, stub):
-    """What it learns after the collector ran its finalizer holds for its heir."""
+    """Marks set after the collector ran the finalizer apply to the heir."""
     seen = []
     Node(device.allocate(1000, 0), seen)
     gc.collect()
@@ -183,7 +183,7 @@ def test_buffers_take_weak_references(device):
 
 
 def test_threads_allocate_and_free(device, side):
-    """No block is in two hands, and none is lost."""
+    """No block has two users, and no block is lost."""
     live, clashes = set(), []
 
     def body(seed):
@@ -212,7 +212,7 @@ def test_threads_allocate_and_free(device, side):
 
 
 class Owner:
-    """Somebody else's memory."""
+    """The memory of another owner."""
 
 
 def foreign(device, readonly=False):
@@ -244,7 +244,7 @@ def test_foreign_memory_lives_until_other_streams_are_done(device, side, stub, w
 
 
 def test_foreign_owners_do_not_pile_up(device, side):
-    """Where memory of our own is always at hand, nothing else looks at what came back."""
+    """The allocator also collects marked blocks if our own free blocks always suffice."""
     owners = []
     for _ in range(500):
         buffer, owner = foreign(device)

@@ -1,4 +1,4 @@
-"""What the allocator does when there is no more memory: what it gives back first, and what it says then."""
+"""The allocator without free memory: the blocks that it frees first, and its error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_cyclic_garbage_is_collected_before_giving_up(device):
         gc.enable()
 
 
-def test_out_of_memory_says_how_much_there_is(device, stub):
+def test_out_of_memory_reports_the_memory(device, stub):
     live = device.allocate(600 * MIB, 0)
     cached = [device.allocate(20 * MIB, 0) for _ in range(5)]
     del cached
@@ -60,7 +60,7 @@ def test_out_of_memory_says_how_much_there_is(device, stub):
 
 
 def test_memory_taken_after_a_flush_on_a_side_stream_is_not_lost(device, stub, side):
-    """The flush forgets streams that order no memory, but not the one that asks."""
+    """The flush forgets streams without memory, except the stream of the request."""
     before = stub.used()
     cached = [device.allocate(500 * MIB, 0), device.allocate(200 * MIB, 0)]
     del cached

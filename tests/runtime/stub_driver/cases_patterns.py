@@ -1,4 +1,4 @@
-"""Shapes never seen: what is launched from a known pattern is what planning the call would have launched."""
+"""Never-seen shapes: a known pattern launches the same call as a plan of the shape."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def view(rng, shape, dtype):
 
 
 def launched(found):
-    """What a plan launches and makes: the text of its call, and what was fixed for it."""
+    """Return the launch of a plan: the text of its call, and its fixed bytes."""
     code = found.call.__code__
     kept = zip(code.co_varnames[: code.co_argcount][::-1], (found.call.__defaults__ or ())[::-1])
     return code, dict(kept)
 
 
 def way(op, keys, monkeypatch, general):
-    """A plan made from a known pattern where there is one, or with none known."""
+    """Return a plan, made from a known pattern if one exists, or without patterns."""
     with monkeypatch.context() as patched:
         if general:
             patched.setattr(plan, "pattern_of", lambda layouts, facts: None)
@@ -76,7 +76,7 @@ def way(op, keys, monkeypatch, general):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "float64"])
-def test_the_fast_way_launches_what_the_general_way_does(monkeypatch, seed, dtype):
+def test_a_known_pattern_launches_the_same_as_a_plan(monkeypatch, seed, dtype):
     rng = np.random.default_rng([seed, *dtype.encode()])
     general_plans, known = 0, 0
     planned = plan.Recipe.plan

@@ -1,4 +1,4 @@
-"""The namespace ta.cuda, and expressions of tilearray over the stub as far as they go without compiling."""
+"""The namespace ta.cuda, and expressions of tilearray over the stub, without compilation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Speaks:
 def test_streams_of_every_library_are_accepted(stub):
     own = cuda.Stream("cuda:0")
     handle = own.handle
-    described = types.SimpleNamespace(__cuda_stream__=(0, handle))  # once a property, in cuda.core
+    described = types.SimpleNamespace(__cuda_stream__=(0, handle))  # a property in older versions of cuda.core
     torch, cupy = types.SimpleNamespace(cuda_stream=handle), types.SimpleNamespace(ptr=handle)
     for stream in (own, Speaks(handle), described, torch, cupy, handle):
         with cuda.stream(stream):
@@ -68,7 +68,7 @@ def test_a_stream_in_a_block_is_kept_alive(stub):
 
 
 def test_no_weak_reference_leads_to_a_stream_of_others(stub):
-    """torch's objects of a stream do not clear theirs: what is left behind reads freed memory."""
+    """torch's stream objects do not clear their weak references, which then read freed memory."""
     own = cuda.Stream("cuda:0")
     foreign = Speaks(own.handle)
     with cuda.stream(foreign):
@@ -76,7 +76,7 @@ def test_no_weak_reference_leads_to_a_stream_of_others(stub):
         assert weakref.getweakrefcount(foreign) == 0
     kept = weakref.ref(foreign)
     del foreign
-    assert kept() is not None  # as long as there is memory of the stream
+    assert kept() is not None  # while memory of the stream exists
     del x
     cuda.empty_cache("cuda:0")
     assert kept() is None
@@ -159,12 +159,12 @@ def test_memory_statistics():
 
 
 @pytest.mark.parametrize("wait", [lambda stream: stream.synchronize(), lambda stream: cuda.synchronize("cuda:0")])
-def test_a_deferred_check_is_raised_by_what_waits(wait):
+def test_a_wait_raises_the_error_of_a_deferred_check(wait):
     stream = cuda.Stream("cuda:0")
     wait(stream)
     (word,) = open_device(0).index_errors.deferred(1, stream.handle)
     wait(stream)
-    word.cell.value = 77  # as a kernel would leave it
+    word.cell.value = 77  # as a kernel would write it
     with pytest.raises(DeferredIndexError, match="an index array held"):
         wait(stream)
-    wait(stream)  # told once
+    wait(stream)  # reported once

@@ -1,4 +1,4 @@
-"""Several streams: everything that must happen before something else does, worked out from the log of driver calls."""
+"""Several streams: the order of all dependent accesses, computed from the log of driver calls."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def streams(device):
 
 
 def races(log, streams):
-    """Pairs of accesses to one block, at least one of them a write, that nothing orders.
+    """Return the unordered pairs of accesses to one block of which at least one is a write.
 
-    Every stream has a vector clock, as has every event and the host. A launch writes its first argument and reads the
-    next two; getting a block from the driver and giving it back count as writes.
+    Each stream, each event and the host have a vector clock. A launch writes its first argument and reads the next two.
+    The allocation and the release of a block count as writes.
     """
     clocks = {one: defaultdict(int) for one in streams}
     events, host = {}, defaultdict(int)
@@ -67,7 +67,7 @@ def races(log, streams):
 
 
 def work(device, stub, add, streams, seed, steps=1500):
-    """Random launches on random streams over a few live blocks; returns the races in what the driver was told."""
+    """Launch at random on random streams over a few live blocks; return the races in the driver calls."""
     draw = random.Random(seed)
     every = [0, *streams]
     stub.start_log()

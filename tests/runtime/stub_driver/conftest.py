@@ -21,7 +21,7 @@ else:
 
 
 class Call(NamedTuple):
-    """A logged driver call: its stream, the memory or event it is about, a size, and a launch's first arguments."""
+    """A logged driver call: its stream, its memory or event, a size, and the first arguments of a launch."""
 
     name: str
     stream: int
@@ -41,7 +41,7 @@ class _Entry(ctypes.Structure):
 
 
 class Stub:
-    """The steering functions of the stub driver."""
+    """The functions that control the stub driver."""
 
     def __init__(self) -> None:
         self.library = ctypes.CDLL("libcuda.so.1")
@@ -67,15 +67,15 @@ class Stub:
         self.library.stub_capture(ctypes.c_void_p(stream), ctypes.c_uint64(identity))
 
     def hold(self, stream: int, held: bool) -> None:
-        """Let no event that is recorded on a stream pass, or let them."""
+        """Prevent the events of a stream from passing, or allow it again."""
         self.library.stub_hold(ctypes.c_void_p(stream), 0, int(held))
 
     def give_way(self, on: bool) -> None:
-        """Let launches yield the processor before and while they read their arguments."""
+        """Make launches yield the processor before and during the read of their arguments."""
         self.library.stub_yield(int(on))
 
     def calls(self) -> int:
-        """How many calls of the driver there have been."""
+        """Return the number of driver calls so far."""
         return self.library.stub_calls()
 
     def used(self, device: int = 0) -> int:
@@ -109,7 +109,7 @@ def device(stub: Stub) -> Iterator[CudaDevice]:
 
 @pytest.fixture
 def side(device: CudaDevice) -> Iterator[int]:
-    """A stream beside the default one."""
+    """Return a stream other than the default stream."""
     stream = Stream(device)
     yield stream.handle
     del stream
@@ -117,7 +117,7 @@ def side(device: CudaDevice) -> Iterator[int]:
 
 @pytest.fixture
 def load(device: CudaDevice) -> Callable[..., Any]:
-    """Load a function by name and number of arguments, the two scratch pointers included."""
+    """Load a function by its name and number of arguments, including the two scratch pointers."""
 
     def load(name: str = "stub_add", parameters: int | None = 6, shared: int = 0, warps: int = 4) -> Any:
         image = b"other" if parameters is None else f"STUB {parameters}".encode()
@@ -128,14 +128,14 @@ def load(device: CudaDevice) -> Callable[..., Any]:
 
 @pytest.fixture
 def add(load: Callable[..., Any]) -> Callable[..., None]:
-    """``add(stream, out, 0, x, 0, y, 0)`` over one int64 element."""
+    """Return ``add(stream, out, 0, x, 0, y, 0)`` over one int64 element."""
     arguments = launch.Arguments(load(), ["P", "P", "P"], ["q"])
     return call_source.bind_operands(arguments, arguments.fix(1, [1]), [0, 0, 0], [None, None, None])
 
 
 @pytest.fixture
 def use_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Let a torch be in use that is capturing or not, with or without functions of its own that say so."""
+    """Simulate a torch that captures or does not, with or without C functions that report it."""
 
     def use(initialised: bool = True, capturing: bool = False, native: Any = None, devices: int = 1) -> None:
         torch = types.ModuleType("torch")

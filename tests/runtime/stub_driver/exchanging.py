@@ -1,4 +1,4 @@
-"""What the cases of exchange have in common."""
+"""Helpers of the cases of exchange."""
 
 from __future__ import annotations
 
