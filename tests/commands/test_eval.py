@@ -253,14 +253,14 @@ EXPLAINED = """\
 
 3. a.T * b[:, None] -> float32 (4, 3)
    dtypes  x0: uint8, x1: float32
-   body    out0: float32 = multiply(float32(x0), x1)
+   graph   out0: float32 = multiply(float32(x0), x1)
    result  float32 of shape (4, 3), strides (1, 4), on cpu
    loop    3 x 4: out0 (4, 1), x0 (4, 1), x1 (0, 1)
    class   broadcast, 2 axes, int32 indices
 
 4. clip(a.T * b[:, None], None, 2) -> float32 (4, 3)
    dtypes  x0: float32, x1: float32 (a number)
-   body    out0: float32 = minimum(x0, x1)
+   graph   out0: float32 = minimum(x0, x1)
    result  float32 of shape (4, 3), strides (1, 4), on cpu
    loop    12: out0 (1,), x0 (1,)
    class   flat, 1 axis, int32 indices

@@ -32,25 +32,25 @@ def test_plans_are_those_of_the_call_and_made_anew():
     [
         (
             lambda: x(8, dtype="float16") * x(8, dtype="float16"),
-            ["dtypes  x0: float16, x1: float16", "body    out0: float16 = float16(multiply(float32(x0), float32(x1)))"],
+            ["dtypes  x0: float16, x1: float16", "graph   out0: float16 = float16(multiply(float32(x0), float32(x1)))"],
         ),
         (
             lambda: ta.where(x(4, dtype="bool"), x(3, 4), 1),
-            ["dtypes  x0: bool, x1: float32, x2: float32 (a number)", "body    out0: float32 = where(x0, x1, x2)"],
+            ["dtypes  x0: bool, x1: float32, x2: float32 (a number)", "graph   out0: float32 = where(x0, x1, x2)"],
         ),
-        (lambda: x(2, 3).astype("int8"), ["dtypes  x0: float32", "body    out0: int8 = int8(x0)"]),
+        (lambda: x(2, 3).astype("int8"), ["dtypes  x0: float32", "graph   out0: int8 = int8(x0)"]),
         (
             lambda: ta.divide(x(8, dtype="float16"), 3, rounding="rm"),
             [
                 "dtypes  x0: float16, x1: float16 (a number)",
-                "body    out0: float16 = float16(divide_rm(float32(x0), float32(x1)), rm)",
+                "graph   out0: float16 = float16(divide_rm(float32(x0), float32(x1)), rm)",
             ],
         ),
         (
             lambda: x(8).astype("float8_e5m2", saturate=True),
-            ["dtypes  x0: float32", "body    out0: float8_e5m2 = float8_e5m2(x0, rn, saturate)"],
+            ["dtypes  x0: float32", "graph   out0: float8_e5m2 = float8_e5m2(x0, rn, saturate)"],
         ),
-        (lambda: x(2, 3).copy(), ["dtypes  x0: float32", "body    out0: float32 = x0"]),
+        (lambda: x(2, 3).copy(), ["dtypes  x0: float32", "graph   out0: float32 = x0"]),
     ],
 )
 def test_the_body_is_written_as_calls(call: object, lines: list[str]):
@@ -90,4 +90,4 @@ def test_nodes_that_move_elements_are_written_as_indices():
     moving = Plan(
         plan.operation, replace(plan.expression, nodes=nodes, outputs=(2,)), plan.loop, plan.signature, None, plan.call
     )
-    assert stages(moving)[1] == "body    out0: int64 = x0[int32(index)]"
+    assert stages(moving)[1] == "graph   out0: int64 = x0[int32(index)]"

@@ -80,7 +80,7 @@ def cached() -> dict[str, tuple[int, int]]:
 def test_info_counts_the_entries_of_the_caches():
     ta.zeros(3) + ta.zeros(3)
     before = cached()
-    assert list(before) == ["plans", "recipes", "signatures", "bodies", "kernels"]
+    assert list(before) == ["plans", "recipes", "signatures", "expressions", "kernels"]
     x = ta.zeros((1, 4999))  # a shape that nothing else uses
     x * x
     after = cached()

@@ -7,7 +7,7 @@ A plan depends only on dtypes and layouts, and source is text. So neither needs 
 >>> _, (plan,) = planned(lambda: x.T + row)
 >>> print(*stages(plan), sep="\\n")
 dtypes  x0: uint8, x1: float32
-body    out0: float32 = add(float32(x0), x1)
+graph   out0: float32 = add(float32(x0), x1)
 result  float32 of shape (640, 480), strides (1, 640), on cpu
 loop    480 x 640: out0 (640, 1), x0 (640, 1), x1 (1, 0)
 class   broadcast, 2 axes, int32 indices
@@ -40,8 +40,8 @@ def planned(compute: Callable[[], Any]) -> tuple[Any, list[Plan]]:
 
 def stages(plan: Plan) -> list[str]:
     """Return a line for each stage: dtypes, what is computed, the result, the collapsed loop and its case."""
-    body, loop, target = plan.expression, plan.loop, plan.signature
-    arrays = [name for name, (kind, _) in zip(_inputs(body), body.inputs) if kind == "array"]
+    graph, loop, target = plan.expression, plan.loop, plan.signature
+    arrays = [name for name, (kind, _) in zip(_inputs(graph), graph.inputs) if kind == "array"]
     strides = [f"{name} {given}" for name, given in zip(["out0", *arrays], loop.strides)]
     shape = " x ".join(map(str, loop.shape))
     facts = [
@@ -50,8 +50,8 @@ def stages(plan: Plan) -> list[str]:
         f"int{loop.index_bits} indices",
     ]
     return [
-        f"dtypes  {', '.join(map(_operand, _inputs(body), body.inputs))}",
-        f"body    out0: {body.output_dtypes[0]} = {_expression(body, body.outputs[0])}",
+        f"dtypes  {', '.join(map(_operand, _inputs(graph), graph.inputs))}",
+        f"graph   out0: {graph.output_dtypes[0]} = {_expression(graph, graph.outputs[0])}",
         f"result  {target.dtype.name} of shape {target.layout.shape}, strides {target.layout.strides}, "
         f"on {target.device}",
         f"loop    {shape}: {', '.join(strides)}",
@@ -81,8 +81,8 @@ def kernel_source(plan: Plan) -> str:
     return generate(spec, architecture_of(plan)).text
 
 
-def _inputs(body: Expression) -> list[str]:
-    return [f"x{position}" for position in range(len(body.inputs))]
+def _inputs(graph: Expression) -> list[str]:
+    return [f"x{position}" for position in range(len(graph.inputs))]
 
 
 def _operand(name: str, given: tuple[str, str]) -> str:
@@ -90,17 +90,17 @@ def _operand(name: str, given: tuple[str, str]) -> str:
     return f"{name}: {dtype}{' (a number)' if kind == 'scalar' else ''}"
 
 
-def _expression(body: Expression, position: int) -> str:
+def _expression(graph: Expression, position: int) -> str:
     """Return a node with its operands as text. A cast reads as a call of the dtype, with its rounding mode."""
-    kind, *rest = body.nodes[position]
+    kind, *rest = graph.nodes[position]
     if kind == "input":
         return f"x{rest[0]}"
     if kind == "index":
         return "index"
     if kind == "gather":
-        return f"x{rest[0]}[{_expression(body, cast(int, rest[1]))}]"
+        return f"x{rest[0]}[{_expression(graph, cast(int, rest[1]))}]"
     if kind == "cast":
         rounding = [str(rest[2]), *(["saturate"] if rest[3] else [])] if len(rest) > 2 else []
-        return f"{rest[1]}({', '.join([_expression(body, cast(int, rest[0])), *rounding])})"
+        return f"{rest[1]}({', '.join([_expression(graph, cast(int, rest[0])), *rounding])})"
     arguments = cast(Sequence[int], rest[1])
-    return f"{rest[0]}({', '.join(_expression(body, argument) for argument in arguments)})"
+    return f"{rest[0]}({', '.join(_expression(graph, argument) for argument in arguments)})"

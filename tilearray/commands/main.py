@@ -33,7 +33,7 @@ CACHES = {  # two generations each
     "plans": PLANS,
     "recipes": RECIPES,
     "signatures": SIGNATURES,
-    "bodies": EXPRESSIONS,
+    "expressions": EXPRESSIONS,
     "kernels": KERNELS,
 }
 

@@ -1,6 +1,6 @@
 """``tilearray cache warm``: compile the kernels of ops, dtypes and layouts ahead of use, without a GPU.
 
-A kernel depends on an expression and a layout class, never on a shape. So a few representative calls cover all. Like
+A kernel depends on an expression and a loop class, never on a shape. So a few representative calls cover all. Like
 any call, they are planned by `make_plan`. Their device has no memory and only records the requested kernel. Therefore
 a GPU will look up exactly the kernels that are compiled here. Results are new arrays, which are aligned. A view is
 aligned if its first element is.
