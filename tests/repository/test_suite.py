@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import stat
 import subprocess
@@ -71,3 +72,10 @@ def test_a_folder_that_is_named_is_kept(tmp_path: Path) -> None:
     code = "import os, runpy, sys; runpy.run_path(sys.argv[1]); print(os.environ['TILEARRAY_CACHE_DIR'])"
     done = child(code, str(ROOT / "tests" / "conftest.py"), TILEARRAY_CACHE_DIR=str(tmp_path))
     assert done.stdout.strip() == str(tmp_path)
+
+
+def test_the_tests_that_coverage_leaves_out_exist() -> None:
+    left_out = runpy.run_path(str(ROOT / "scripts" / "coverage"))["IMPOSSIBLE"]
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert isinstance(left_out, tuple)
+    assert [name for name in left_out if f"def {name}(" not in tests] == []
