@@ -97,6 +97,17 @@ def test_numbers_of_one_class_share_a_plan(plans):
     assert plans.calls == 3, "the value of a float beside integers decides the dtype"
 
 
+def test_numbers_of_one_class_share_a_plan_when_expressions_are_evicted(plans, monkeypatch):
+    """The classes give equal expressions, which need not be the same object."""
+    x = ta.arange(3)
+    monkeypatch.setattr(operation, "EXPRESSIONS", TwoGenerations(1))
+    execute._DECIDES.clear()
+    plans.calls = 0
+    for number in (1, 2**40):
+        assert (x + number).tolist() == [number, number + 1, number + 2]
+    assert plans.calls == 1
+
+
 FAMILIES = [
     ("contiguous", lambda n: (n,), lambda x, y: x + y),
     ("merged axes", lambda n: (n, 3, n + 1), lambda x, y: x + y),

@@ -62,6 +62,11 @@ class Expression:
     result: np.dtype
     places: Ints = ()
 
+    @property
+    def content(self) -> tuple[object, ...]:
+        """All that is computed and stored; expressions of equal content are interchangeable."""
+        return self.inputs, self.nodes, self.outputs, self.output_dtypes, self.places
+
 
 class ExpressionBuilder:
     """Collects the inputs and nodes of an expression.

@@ -149,6 +149,6 @@ def expression_of(
     found = EXPRESSIONS.get(key)
     if found is None:
         made = operation.expression(semantics, types, out)
-        same = (operation, made.inputs, made.nodes, made.outputs, made.output_dtypes)
+        same = (operation, made.content)
         found = EXPRESSIONS.put(key, EXPRESSIONS.put(same, made))
     return found
