@@ -178,6 +178,35 @@ float4_e2m1fn: Final = _BY_NAME["float4_e2m1fn"]
 
 _PYTHON_TYPES: Final[dict[object, np.dtype]] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
+SHORT_NAMES: Final[dict[str, np.dtype]] = {
+    **{
+        f"{code}{bits}": _BY_NAME[f"{kind}{bits}"]
+        for code, kind in (("i", "int"), ("u", "uint"))
+        for bits in (16, 32, 64)
+    },
+    "e4m3": float8_e4m3fn,  # without infinities, as GPUs, torch and ONNX have it; ml_dtypes also has an IEEE-like one
+    "e5m2": float8_e5m2,
+    "e2m1": float4_e2m1fn,
+    "fp16": float16,
+    "bf16": bfloat16,
+    "fp32": float32,
+    "fp64": float64,
+    "f32": float32,
+    "f64": float64,
+    "c64": complex64,
+    "c128": complex128,
+}
+"""Names of kernels and papers that `as_dtype` accepts beside the names of the table and NumPy's codes."""
+
+# Names that two groups of people read as different dtypes: the reading in bits and the reading in bytes or another.
+_AMBIGUOUS: Final = {
+    "i8": ("int64 (8 bytes) to NumPy and int8 (8 bits) to GPU compilers", "'int64' or 'int8'"),
+    "u8": ("uint64 (8 bytes) to NumPy and uint8 (8 bits) to GPU compilers", "'uint64' or 'uint8'"),
+    "f16": ("float128 (16 bytes) to NumPy and float16 (16 bits) to GPU compilers", "'float16'"),
+    "fp8": ("one of several 8-bit formats", "'e4m3' or 'e5m2'"),
+    "float8": ("one of several 8-bit formats", "'e4m3' or 'e5m2'"),
+}
+
 # Dtypes of other libraries that this one does not have: a pattern of their names, the reason, what to write instead.
 _REFUSED: Final = tuple(
     (re.compile(pattern), reason, instead)
@@ -222,8 +251,9 @@ def as_dtype(obj: object, function: str = "asarray") -> np.dtype:
     Parameters
     ----------
     obj : object
-        An ``np.dtype``, a name (also a short name of NumPy, such as "f4"), a Python, NumPy or ml_dtypes scalar type,
-        or a dtype of torch, CuPy, JAX or Triton. Python types have NumPy's meaning: ``int`` is int64.
+        An ``np.dtype``, a name (also a code of NumPy such as "f4", or one of `SHORT_NAMES`), a Python, NumPy
+        or ml_dtypes scalar type, or a dtype of torch, CuPy, JAX or Triton. Python types have NumPy's meaning: ``int``
+        is int64.
     function : str
         The function that was called, for the error message.
 
@@ -235,12 +265,13 @@ def as_dtype(obj: object, function: str = "asarray") -> np.dtype:
     Raises
     ------
     DTypeError
-        If the dtype does not exist or is not supported; the message says what to write instead.
+        If the dtype does not exist, is not supported, or has an ambiguous name ("i8", "u8", "f16", "fp8"); the message
+        says what to write instead.
 
     Examples
     --------
     >>> from tilearray.dtypes import as_dtype
-    >>> as_dtype("f4"), as_dtype("bfloat16"), as_dtype(bool)
+    >>> as_dtype("f4"), as_dtype("bf16"), as_dtype(bool)
     (dtype('float32'), dtype(bfloat16), dtype('bool'))
     """
     if isinstance(obj, np.dtype):
@@ -272,9 +303,12 @@ def _supported(dtype: np.dtype, function: str) -> np.dtype:
 
 
 def _from_name(name: str, function: str) -> np.dtype:
-    known = _BY_NAME.get(name)
+    known = _BY_NAME.get(name) or SHORT_NAMES.get(name)
     if known is not None:
         return known
+    if name in _AMBIGUOUS:
+        meaning, instead = _AMBIGUOUS[name]
+        raise DTypeError(f"{function}: dtype {name!r} is ambiguous: it is {meaning}; write {instead}")
     try:
         dtype = np.dtype(name)
     except (TypeError, ValueError, SyntaxError):  # NumPy parses "f4,i4", and raises SyntaxError for "f4,,"
@@ -310,10 +344,10 @@ def _from_framework(obj: object, function: str) -> np.dtype:
         raise _refusal(name, function)
     if isinstance(obj, type):
         raise _refusal(obj.__name__, function)
-    raise DTypeError(
-        f"{function}: expected a dtype, got {obj!r:.60} of type {type(obj).__name__}; write a name such as 'float32', "
-        f"or a dtype of tilearray, NumPy, ml_dtypes or torch"
-    )
+    instead = "write a name such as 'float32', or a dtype of tilearray, NumPy, ml_dtypes or torch"
+    if isinstance(obj, int):  # zeros(2, 3), as in torch
+        instead += "; write several sizes of a shape as one tuple: (2, 3)"
+    raise DTypeError(f"{function}: expected a dtype, got {obj!r:.60} of type {type(obj).__name__}; {instead}")
 
 
 def _refusal(name: str, function: str) -> DTypeError:

@@ -8,7 +8,7 @@ working. ``except TileArrayError`` catches exactly the errors that this library 
     │   └── PromotionError                   operands without a common dtype
     ├── ScalarOverflowError (OverflowError)  a Python number that the dtype cannot hold
     ├── ShapeError (ValueError)              shapes, axes or sizes that do not fit
-    │   ├── AxisError (IndexError)           an axis that the array does not have
+    │   ├── AxisError (NumPy's AxisError)    an axis that the array does not have
     │   └── BroadcastError                   shapes that do not broadcast
     ├── LayoutError (ValueError)             strides or alignment that an operation cannot use
     ├── WriteError (ValueError)              a write through a read-only view or one that overlaps itself
@@ -19,12 +19,15 @@ working. ``except TileArrayError`` catches exactly the errors that this library 
     ├── ImplicitTransferError (TypeError)    a host-only protocol applied to data on a device
     ├── InterchangeError (BufferError)       memory that cannot be shared as requested
     ├── ExpressionError (ValueError)         text that is not an array expression, or an expression that fails
-    └── OperandError (TypeError)             an operand that is neither an array nor a Python number
+    ├── OperandError (TypeError)             an operand that is neither an array nor a Python number
+    └── LinAlgError (numpy.linalg.LinAlgError)   a decomposition or an inverse that a matrix does not have
 
 A message names the function that was called, the expected value, the given value, and what to write instead.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 
 class TileArrayError(Exception):
@@ -47,8 +50,8 @@ class ShapeError(TileArrayError, ValueError):
     """A shape, an axis or a size does not fit the operation."""
 
 
-class AxisError(ShapeError, IndexError):
-    """An axis is out of bounds."""
+class AxisError(ShapeError, np.exceptions.AxisError):
+    """An axis is out of bounds. NumPy's class derives from `ValueError` and `IndexError`."""
 
 
 class BroadcastError(ShapeError):
@@ -93,6 +96,10 @@ class ExpressionError(TileArrayError, ValueError):
 
 class OperandError(TileArrayError, TypeError):
     """An operand is neither a tilearray Array nor a Python or NumPy number."""
+
+
+class LinAlgError(TileArrayError, np.linalg.LinAlgError):
+    """A matrix does not have the decomposition or the inverse, or the iteration that computes it does not converge."""
 
 
 def type_name(value: object) -> str:

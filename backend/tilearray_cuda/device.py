@@ -39,7 +39,7 @@ class CudaDevice(Gpu):
         The facts of a loop that code depends on, and the facts of one array in a small loop; see `choose`.
     """
 
-    indexing = reductions = sorting = linear_algebra = None
+    indexing = scans = sorting = linear_algebra = matrices = fourier = None
     on_host = False
     approximates = True
 

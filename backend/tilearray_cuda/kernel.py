@@ -63,7 +63,7 @@ class Kernel:
         operands = [_operand(operand.dtype, operand.strides is None) for operand in spec.operands]
         formats = [part for format, _ in operands for part in format]
         integer = "i4x" if spec.index_bits == 32 else "q"
-        constants = spec.rank + len(schedule.open_strides())
+        constants = spec.rank + len(schedule.open_strides()) + len(schedule.loop_arguments())
         self.arguments = launch.Arguments(function, formats, [integer] * constants)
         self.fixed = fixed_by_loop(schedule, self.arguments)
         self.converters = tuple([convert for _, convert in operands])
@@ -145,7 +145,10 @@ def compile_kernel(device: Any, expression: Any, loop_class: Any, aligned: tuple
 def fixed_by_loop(schedule: Schedule, arguments: Any) -> Callable[[Any], bytes]:
     """Return the function of a loop that packs extents, strides and the number of programs."""
     strides = tuple([(position, axis) for _, position, axis in schedule.open_strides()])
-    bind = call_source.fixed_written_out(schedule.spec.rank, strides, schedule.programs())
+    others = (
+        tuple([attribute for _, attribute in schedule.loop_arguments()]) if schedule.spec.has_node("reduce") else None
+    )
+    bind = call_source.fixed_written_out(schedule.spec.rank, strides, schedule.programs(), others)
     return bind(arguments.pack_fixed, arguments.block, arguments.fix)
 
 

@@ -11,7 +11,13 @@ rounding to odd", 2008).
 source to target                 method
 ===============================  ================================================================================
 complex to real                  an error, except to bool
-any float to an integer          toward zero; out of range saturates, NaN is 0
+any float to an integer          toward zero; out of range saturates, NaN is 0. NumPy's cast, if no value is out of
+                                 range: for 32- and 64-bit signed integers the processor says so, else the extremes do
+8-bit floats, and integers of    a table of the 256 results
+  8 bits to narrow floats
+bfloat16 and float16 to 8-bit    a table of the 65,536 results, from `TABLED` elements on
+  floats
+float64 to bfloat16              NumPy's float32, then ml_dtypes; again, as below, where float32 lies on a tie
 float64 to an ml_dtypes float    float32 rounded to odd, then ml_dtypes
 32- or 64-bit integer to         float64 (rounded to odd, if it must round), then as above; the other narrow floats
   bfloat16                       overflow long before 2**24, so ml_dtypes' own cast is exact enough
@@ -24,6 +30,8 @@ A value that a format cannot hold becomes the same as in ml_dtypes' cast from fl
 has neither; it takes the largest value, and a zero for NaN. float8_e8m0fnu has no sign, zero or mantissa: negative
 numbers and zeros become NaN, values below its smallest value become that value, and a tie rounds up.
 
+A table is filled by the method that it replaces, when it is needed first.
+
 The method of a pair is looked up, never decided per call: ``caster`` returns it for a plan to keep, and ``cast`` looks
 it up and calls it.
 """
@@ -32,10 +40,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+
+from tilearray_host.float_errors import QUIET, STRICT, get_state, set_state
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Caster = Callable[[Array, np.dtype[Any], "Array | None"], Array]
@@ -88,8 +99,7 @@ def cast(x: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
 def caster(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
     """Return the function ``f(x, target, out) -> ndarray`` that casts this pair, for a caller that keeps it.
 
-    Unlike `cast`, the function does not enter ``np.errstate``. That costs as much as a small cast, so the caller
-    enters it once for a whole plan.
+    Unlike `cast`, the function does not silence warnings: the caller does so once for a whole plan.
 
     Examples
     --------
@@ -231,19 +241,109 @@ def _odd_float32(x: Array) -> Array:
 
 
 def _to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Clip, then truncate. If the float cannot hold the largest integer, clip at the next power of two instead."""
+    """Cast as NumPy does if every value is in range, which two passes find out; else clip."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
+    return _native(wide, dtype, out) if _in_range(wide, dtype) else _clipped(wide, dtype, out)
+
+
+def _in_range(x: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether integers of a dtype hold all floats of an array, truncated. Small negative ones may count as outside."""
+    if not x.size:
+        return False
+    bits = dtype.itemsize * 8
+    if dtype.kind == "i":
+        return bool(np.minimum.reduce(x, axis=None) >= -(2.0 ** (bits - 1))) and bool(
+            np.maximum.reduce(x, axis=None) < 2.0 ** (bits - 1)
+        )
+    # The bits of floats that are not negative have the order of the floats; those of others are greater.
+    codes = np.dtype(f"u{x.dtype.itemsize}")
+    return bool(np.maximum.reduce(x.view(codes), axis=None) < x.dtype.type(2.0**bits).view(codes))
+
+
+def _to_integer_strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """Cast as NumPy does; if the processor says that a value was out of range, clip."""
+    wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
+    if out is not None and np.may_share_memory(wide, out):
+        return _clipped(wide, dtype, out)
+    before = get_state()
+    try:
+        set_state(STRICT)
+        return _native(wide, dtype, out)
+    except FloatingPointError:
+        pass
+    finally:
+        set_state(before)
+    return _clipped(wide, dtype, out)
+
+
+@cache
+def _says_invalid(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Whether NumPy's cast reports a value that the target does not hold, at every place of a vector."""
+    for bad in (np.nan, np.inf, -np.inf, 2.0 ** (target.itemsize * 8 - 1), -(2.0 ** (target.itemsize * 8))):
+        for place in (0, 15, 33, 66):
+            x = np.ones(67, source)
+            x[place] = bad
+            try:
+                with np.errstate(all="ignore", invalid="raise"):
+                    x.astype(target)
+            except FloatingPointError:
+                continue
+            return False
+    return True
+
+
+def _clipped(wide: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """Clip, then truncate. If the float cannot hold the largest integer, clip at the next power of two instead."""
     bits, signed = dtype.itemsize * 8, dtype.kind == "i"
     low, above = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
     exact = bits <= (16 if wide.dtype == _FLOAT32 else 32)
-    clipped = np.maximum(wide, float(low), out=np.empty_like(wide))
-    np.minimum(clipped, float(above - exact), out=clipped)
+    clipped = np.asarray(wide.clip(wide.dtype.type(low), wide.dtype.type(above - exact)))
     result = _native(clipped, dtype, out)
     if (nan := np.isnan(clipped)).any():
         np.copyto(result, 0, where=nan)
     if not exact and (beyond := clipped == above).any():
         np.copyto(result, above - 1, where=beyond)
     return result
+
+
+def _to_bfloat16(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """Cast float64 through float32; a value that float32 rounds to a tie of bfloat16 is cast through odd float32."""
+    near = x.astype(_FLOAT32)
+    ties = (near.view(np.uint32) & 0xFFFF) == 0x8000
+    if ties.any() and (inexact := ties & (near != x)).any():
+        near[inexact] = _odd_float32(x[inexact])
+    return _native(near, dtype, out)
+
+
+TABLED = 4096
+"""The elements from which a cast of 16-bit floats uses a table: to fill it takes the time of 65,536 elements."""
+
+
+class _Table:
+    """A cast by a table, which `method` fills at first use."""
+
+    def __init__(self, source: np.dtype[Any], target: np.dtype[Any], method: Caster) -> None:
+        self._method = method
+        self._source = source
+        self._target = target
+        self._least = 0 if source.itemsize == 1 else TABLED
+        self._codes = np.dtype(f"u{source.itemsize}")
+        self._table: Array | None = None
+
+    def __call__(self, x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+        if x.size < self._least:
+            return self._method(x, dtype, out)
+        table = self._table
+        if table is None:
+            every = np.arange(2 ** (8 * self._source.itemsize)).astype(self._codes).view(self._source)
+            with np.errstate(all="ignore"):
+                table = self._table = self._method(every, self._target, None)
+        codes = x.view(self._codes)
+        if out is None:
+            out = np.empty_like(x, self._target)
+        elif out.shape != x.shape:
+            codes = np.broadcast_to(codes, out.shape)
+        return table.take(codes, out=out, mode="clip")  # no code is outside; "raise" would buffer the result
 
 
 # --- the method of each pair ------------------------------------------------------------------------------------
@@ -258,6 +358,14 @@ def _is_ml(dtype: np.dtype[Any]) -> bool:
     return dtype.type.__module__.startswith("ml_dtypes")
 
 
+def _tabled(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Whether a pair is cast by a table."""
+    narrow = _is_ml(target) and target.itemsize == 1
+    if source.itemsize == 1:
+        return source != target and _kind(source) != "b" and _kind(target) != "b" and (_is_ml(source) or _is_ml(target))
+    return narrow and source.itemsize == 2 and _kind(source) == "f"
+
+
 def _choose(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
     kinds = _kind(source) + _kind(target)
     if source == target or kinds[1] == "b":
@@ -265,9 +373,13 @@ def _choose(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
     if kinds[0] == "c" and kinds[1] != "c":
         return _refuse
     if kinds in ("fi", "fu"):
-        return _to_integer
+        wide = source if source.itemsize >= 4 else _FLOAT32
+        strict = target.kind == "i" and target.itemsize >= 4 and _says_invalid(wide, target)
+        return _to_integer_strictly if strict else _to_integer
     if target == _FLOAT8_E8M0:
         return _to_scale
+    if target == _BFLOAT16 and source == _FLOAT64:
+        return _to_bfloat16
     if _is_ml(target) and source in (_FLOAT64, _FLOAT8_E8M0):
         return _through_odd
     if target == _BFLOAT16 and kinds[0] in "iu" and source.itemsize >= 4:
@@ -275,7 +387,12 @@ def _choose(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
     return _native
 
 
-def _never_warns(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+def runs_whole(convert: Caster) -> bool:
+    """Whether a method makes no temporaries, so that nothing is gained by casting block by block."""
+    return convert in (_native, _to_integer_strictly)
+
+
+def never_warns(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
     """Whether the pair raises no floating-point flag for any value, including a signalling NaN."""
     if source == target:
         return True
@@ -288,15 +405,28 @@ class _Casters(dict[tuple[np.dtype[Any], np.dtype[Any]], Caster]):
     """Pair -> function, selected at first use."""
 
     def __missing__(self, pair: tuple[np.dtype[Any], np.dtype[Any]]) -> Caster:
-        return self.setdefault(pair, _choose(*pair))
+        method = _choose(*pair)
+        return self.setdefault(pair, _Table(*pair, method) if _tabled(*pair) else method)
 
 
 class _SilentCasters(_Casters):
-    """The same functions, with ``np.errstate`` around those that can warn."""
+    """The same functions, silenced where they can warn."""
 
     def __missing__(self, pair: tuple[np.dtype[Any], np.dtype[Any]]) -> Caster:
         found = _CASTERS[pair]
-        return self.setdefault(pair, found if _never_warns(*pair) else np.errstate(all="ignore")(found))
+        return self.setdefault(pair, found if never_warns(*pair) else _silenced(found))
+
+
+def _silenced(method: Caster) -> Caster:
+    def silent(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+        before = get_state()
+        try:
+            set_state(QUIET)
+            return method(x, dtype, out)
+        finally:
+            set_state(before)
+
+    return silent
 
 
 _CASTERS, _SILENT = _Casters(), _SilentCasters()

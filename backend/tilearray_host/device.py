@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tilearray_host import indexing, linalg, reductions, sorting
+from tilearray_host import fourier, indexing, matrices, products, scans, sorting
 from tilearray_host.memory import Buffer, allocate, from_numpy, to_numpy
 
 if TYPE_CHECKING:
     from tilearray_host.kernel import Kernel, Launch
+    from tilearray_host.reduction_kernel import ReductionKernel
 
 
 class HostDevice:
-    """The host's backend. NumPy needs no written calls, reports index errors itself, and has no approximations."""
+    """The host's backend. NumPy reports index errors itself, and has no approximations."""
 
-    call_writer = None
     index_errors = None
     indexing = indexing
-    reductions = reductions
+    scans = scans
     sorting = sorting
-    linear_algebra = linalg
+    linear_algebra = products
+    matrices = matrices
+    fourier = fourier
     on_host = True
     approximates = False
 
@@ -32,12 +35,28 @@ class HostDevice:
         del size, columns, outer, inner
         return 0
 
-    def compile(self, expression: Any, loop_class: None, aligned: tuple[bool, ...], /) -> Kernel:
+    def compile(self, expression: Any, loop_class: None, aligned: tuple[bool, ...], /) -> Kernel | ReductionKernel:
         """Return the kernel of an expression."""
-        from tilearray_host import kernel  # not needed for arrays that are moved to a GPU
+        from tilearray_host import kernel, reduction_kernel  # not needed for arrays that are moved to a GPU
 
         del loop_class, aligned
-        return kernel.Kernel(expression)
+        reduces = any(node[0] == "reduce" for node in expression.nodes)
+        return reduction_kernel.ReductionKernel(expression) if reduces else kernel.Kernel(expression)
+
+    @property
+    def call_writer(self) -> HostDevice:
+        """This object: it writes whole calls."""
+        return self
+
+    def bind_call(
+        self, kernel: Kernel, loop: Any, rule: Any, signature: Any, gaps: tuple[Any, ...], /
+    ) -> Callable[..., Any]:
+        """Return the call of a kernel over a loop."""
+        return kernel.bind_call(loop, rule, signature, gaps)
+
+    def bind_new(self, kernel: Kernel, rule: Any, /) -> Callable[[Any, Any], Callable[..., Any]]:
+        """Return a function that makes a call from a loop and the signature of the result."""
+        return lambda loop, signature: kernel.bind_call(loop, rule, signature, ())
 
     def bind(self, kernel: Kernel, loop: Any, /) -> Launch:
         """Bind a kernel to a loop. The result takes a stream, then a buffer (or number) and an offset per operand."""

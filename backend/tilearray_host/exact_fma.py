@@ -1,11 +1,12 @@
 """``fma``: the product and the sum, rounded once.
 
 A float32 product is exact in float64. The sum is rounded to odd in float64, so the later rounding to float32 is the
-only one with an effect. A float64 product is split into a pair of float64 (T. Dekker, "A floating-point technique for
-extending the available precision", Numerische Mathematik 18, 1971). That pair and the third operand are added, and the
-tail of the sum is rounded to odd (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
-algorithms using rounding to odd", IEEE Transactions on Computers 57, 2008). If exponents are so extreme that a part
-could overflow or underflow, those elements are computed one by one in exact fractions.
+only one with an effect. Where the rounded sum is not on a tie of float32, it rounds to the same float32, and takes less
+time: so that is computed first. A float64 product is split into a pair of float64 (T. Dekker, "A floating-point
+technique for extending the available precision", Numerische Mathematik 18, 1971). That pair and the third operand are
+added, and the tail of the sum is rounded to odd (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded
+sums: proved algorithms using rounding to odd", IEEE Transactions on Computers 57, 2008). If exponents are so extreme
+that a part could overflow or underflow, those elements are computed one by one in exact fractions.
 """
 
 from __future__ import annotations
@@ -35,10 +36,29 @@ def fma(x: Array, y: Array, z: Array, *, out: Array) -> None:
     if x.dtype.kind != "f":
         np.add(x * y, z, out=out)
     elif x.dtype.itemsize == 4:
-        wide = np.float64
-        np.copyto(out, add_to_odd(np.multiply(x, y, dtype=wide), z.astype(wide)), casting="same_kind")
+        out[...] = _fma32(x, y, z)
     else:
         np.copyto(out, fma64(x, y, z))
+
+
+def _fma32(x: Array, y: Array, z: Array) -> Array:
+    """Return ``x * y + z`` of float32."""
+    product = np.multiply(x, y, dtype=np.float64)
+    total = np.asarray(np.add(product, z, dtype=np.float64))
+    near = total.astype(np.float32)
+    odd = _may_be_tie(total)
+    if odd.any():
+        product, z = (np.broadcast_to(part, total.shape)[odd] for part in (product, z))
+        near[odd] = add_to_odd(product, z.astype(np.float64))
+    return near
+
+
+_TIE, _BELOW = np.int64(2**28), 2.0**-126
+
+
+def _may_be_tie(total: Array) -> Array:
+    """Whether a float64 is half-way between two float32, as its last 29 bits say, or is subnormal as a float32."""
+    return ((total.view(np.int64) & np.int64(2**29 - 1)) == _TIE) | ((np.abs(total) < _BELOW) & (total != 0))
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:

@@ -1,128 +1,231 @@
 """Expressions and loops, executed by NumPy.
 
 A kernel is an expression with resolved functions and dtypes. It does not depend on a shape. Binding a kernel to a loop
-gives the launch, a closure. Its arguments are a stream, which the host ignores, then ``buffer, byte offset`` for each
-array, outputs first, and ``number, 0`` for a scalar.
+gives a call (`tilearray_host.calls`), or a launch: a closure whose arguments are a stream, which the host ignores, then
+``buffer, byte offset`` for each array, outputs first, and ``number, 0`` for a scalar.
 
-An expression of one call without casts runs as one NumPy call over whole views. Any other expression runs block by
-block, so its temporaries stay in the cache and do not need as much memory as the arrays.
+An expression of one call without casts runs as one NumPy call over whole views. Any other expression is written out as
+a Python function, one line a node, and runs block by block, so its temporaries stay in the cache and do not need as
+much memory as the arrays. For example, ``bfloat16 + bfloat16`` is::
+
+    t1 = cast1(x0, float32, None)
+    t3 = cast3(x1, float32, None)
+    call4(t1, t3, out=t1)
+    cast5(t1, bfloat16, out0)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextvars import Context, ContextVar
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from tilearray_host.casts import caster, dtype_named, scalar
-from tilearray_host.functions import FUNCTIONS
-from tilearray_host.memory import Buffer
+from tilearray_host.calls import Slot, bind_call
+from tilearray_host.casts import caster, dtype_named, never_warns, runs_whole, scalar
+from tilearray_host.float_errors import quietly
+from tilearray_host.functions import FUNCTIONS, NEVER_WARN, TEMPORARIES
 from tilearray_host.rounded_casts import rounded_caster
 
 BLOCK = 65536
 """Elements of a block. Three float64 temporaries take about 1.5 MB, the size of a second-level cache."""
 
-Function = Callable[..., None]
-Slot = tuple[np.dtype, int, tuple[int, ...] | None]
-"""An operand's dtype, its byte shift from the launch's offset, and its byte strides (None for a number)."""
-
+Function = Callable[..., Any]
 Launch = Callable[..., None]
-
-
-Step = tuple[Callable[..., Any], np.dtype, tuple[int, ...]]
-"""A node as a function, the dtype of its result, and the positions of the nodes that are its arguments."""
+Evaluate = Callable[..., None]
+"""``evaluate(first, out, ..., x, ...)``: `first` is the position of the block's first element in a dense output."""
 
 
 class Kernel:
-    """An expression with its functions looked up."""
+    """An expression with its functions looked up.
+
+    Attributes
+    ----------
+    operands : list of (str, numpy.dtype)
+        "array" or "scalar" and the dtype of each operand, outputs first.
+    outputs : int
+        The number of outputs.
+    run : callable
+        ``run(*inputs, out=out)`` computes an expression of one output over ndarrays of the loop's shape.
+    warns : bool
+        Whether the computation may cause floating-point warnings.
+    bears_overlap : bool
+        Whether the result is right also if the output shares memory with an input.
+    """
 
     def __init__(self, expression: Any) -> None:
         kinds = [("array", name) for name in expression.output_dtypes] + list(expression.inputs)
         self.operands = [(kind, dtype_named(name)) for kind, name in kinds]
-        self.stores: tuple[int, ...] = expression.outputs
-        self.steps = _steps(expression)
-        self.direct = _single_call(expression)
-        last = len(self.steps) - 1
-        self.writes_in_place = self.stores == (last,) and not isinstance(self.steps[last], int)
+        self.outputs = len(expression.outputs)
+        direct = _single_call(expression)
+        self.warns = direct not in NEVER_WARN and not _is_quiet_cast(expression)
+        self.bears_overlap = direct == "identity" or (direct is not None and isinstance(FUNCTIONS[direct], np.ufunc))
+        whole = _whole_cast(expression)
+        if direct is not None:
+            self.run: Function = FUNCTIONS[direct]
+        elif whole is not None:
+            self.run = whole
+        else:
+            self.evaluate = written_out(expression)
+            self.run = self._run_in_blocks
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
         shape: tuple[int, ...] = loop.shape
         slots = _slots(self, loop)
-        if self.direct is None:
-            return _bind_blocks(self, shape, slots)
-        if len(slots) == 3 and slots[1][2] is not None and slots[2][2] is not None:
-            return _bind_binary(self.direct, shape, *slots)
-        return _bind_direct(self.direct, shape, slots)
+        run, outputs = self.run, self.outputs
 
-    def evaluate(self, outs: list[np.ndarray], inputs: list[np.ndarray], first: int = 0) -> None:
-        """Compute every node and store the outputs. If the last node is the only output, it writes in place.
+        def launch(stream: Any, *operands: Any) -> None:
+            arrays = _arrays(shape, slots, operands)
+            if outputs == 1:
+                quietly(run, *arrays[1:], out=arrays[0])
+            else:
+                quietly(_in_blocks, self.evaluate, arrays)
 
-        `first` is the position of the block's first element in a dense output.
-        """
-        values: list[np.ndarray] = []
-        final = len(self.steps) - 1 if self.writes_in_place else -1
-        for position, step in enumerate(self.steps):
-            if isinstance(step, int):
-                values.append(inputs[step])
-                continue
-            if step is None:
-                values.append(np.arange(first, first + outs[0].size).reshape(outs[0].shape))
-                continue
-            function, dtype, arguments = step
-            operands = [values[argument] for argument in arguments]
-            shape = outs[0].shape if any(operand.ndim for operand in operands) else ()
-            out = outs[0] if position == final else np.empty(shape, dtype)
-            function(*operands, out=out)
-            values.append(out)
-        if not self.writes_in_place:
-            for out, store in zip(outs, self.stores, strict=True):
-                np.copyto(out, values[store])
+        return launch
+
+    def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Sequence[Any]) -> Callable[..., Any]:
+        """Return the call of this kernel over a loop; see `tilearray_host.calls.bind_call`."""
+        slots = _slots(self, loop)
+        return bind_call(self.run, self.warns, self.bears_overlap, slots, loop.shape, rule, signature, gaps)
+
+    def _run_in_blocks(self, *inputs: np.ndarray, out: np.ndarray) -> None:
+        if out.size <= BLOCK:
+            self.evaluate(0, out, *inputs)
+        else:
+            _in_blocks(self.evaluate, [out, *inputs])
 
 
-def _steps(expression: Any) -> list[int | Step | None]:
-    """Return the step of each node. An input becomes its position, and the index of an element becomes None."""
-    steps: list[int | Step | None] = []
-    dtypes: list[np.dtype] = []
-    for node in expression.nodes:
-        match node:
-            case ("input", position):
-                dtypes.append(dtype_named(expression.inputs[position][1]))
-                steps.append(position)
-            case ("index",):
-                dtypes.append(np.dtype(np.int64))
-                steps.append(None)
-            case ("cast", argument, dtype, *rounding):
-                target = dtype_named(dtype)
-                steps.append((_cast(dtypes[argument], target, *rounding), target, (argument,)))
-                dtypes.append(target)
-            case ("call", name, arguments, dtype, _):
-                dtypes.append(dtype_named(dtype))
-                steps.append((FUNCTIONS[name], dtypes[-1], arguments))
-            case _:
-                raise NotImplementedError(f"{node[0]}: the host runs no such node; it indexes with NumPy")
-    return steps
-
-
-def _cast(source: np.dtype, target: np.dtype, *rounding: Any) -> Callable[..., Any]:
-    convert = rounded_caster(source, target, *rounding) if rounding else caster(source, target)
-
-    def function(x: np.ndarray, *, out: np.ndarray) -> None:
-        convert(x, target, out)
-
-    return function
-
-
-def _single_call(expression: Any) -> Callable[..., Any] | None:
-    """Return the function if the expression is a copy or one call on its inputs in their order; else None."""
+def _single_call(expression: Any) -> str | None:
+    """Return the name of the function if the expression is a copy or one call on its inputs in their order."""
     *inputs, last = expression.nodes
+    if len(expression.outputs) > 1:
+        return None
     if last[0] == "input":
-        return FUNCTIONS["identity"]
+        return "identity"
     in_order = tuple(range(len(inputs)))
     plain = last[0] == "call" and last[2] == in_order and expression.outputs == (len(inputs),)
-    return FUNCTIONS[last[1]] if plain and all(node[0] == "input" for node in inputs) else None
+    if last[0] == "call" and last[1] in TEMPORARIES:
+        return None
+    return last[1] if plain and all(node[0] == "input" for node in inputs) else None
+
+
+def _is_quiet_cast(expression: Any) -> bool:
+    """Whether an expression is one cast, of a pair that never warns."""
+    match expression.nodes:
+        case (("input", _), ("cast", _, target)):
+            return never_warns(dtype_named(expression.inputs[0][1]), dtype_named(target))
+        case _:
+            return False
+
+
+def _whole_cast(expression: Any) -> Function | None:
+    """Return the function if the expression is one cast that runs over whole views."""
+    match expression.nodes:
+        case (("input", _), ("cast", _, name)):
+            target = dtype_named(name)
+            convert = caster(dtype_named(expression.inputs[0][1]), target)
+            return (lambda x, *, out: convert(x, target, out)) if runs_whole(convert) else None
+        case _:
+            return None
+
+
+# --- expressions as Python functions ------------------------------------------------------------------------------
+
+
+def written_out(expression: Any) -> Evaluate:
+    """Return the function that evaluates an expression over whole blocks.
+
+    A node that reads a temporary for the last time writes its result there if the dtype is the same. If the last node
+    is the only output, it writes to the output itself.
+    """
+    writer = _Writer(expression)
+    for position, node in enumerate(expression.nodes):
+        writer.add(position, node)
+    for number, store in enumerate(expression.outputs):
+        if writer.values[store] != f"out{number}":
+            writer.lines.append(f"out{number}[...] = {writer.values[store]}")
+    names: dict[str, Any] = {"arange": np.arange, "empty": np.empty, **writer.names}
+    parameters = [f"out{number}" for number in range(len(expression.outputs))]
+    parameters += [f"x{position}" for position in range(len(expression.inputs))]
+    body = "\n    ".join(writer.lines)
+    text = f"def evaluate(first, {', '.join(parameters)}):\n    shape = out0.shape\n    {body}\n"
+    exec(compile(text, "<tilearray host expression>", "exec"), names)
+    return names["evaluate"]
+
+
+class _Writer:
+    """The lines of an expression, with the name, the dtype and the rank of the value of each node."""
+
+    def __init__(self, expression: Any) -> None:
+        self.inputs: Sequence[tuple[str, str]] = expression.inputs
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {}
+        self.values: list[str] = []
+        self.dtypes: list[np.dtype] = []
+        self.is_array: list[bool] = []
+        self.last_use = {
+            argument: position for position, node in enumerate(expression.nodes) for argument in _arguments(node)
+        } | dict.fromkeys(expression.outputs, len(expression.nodes))
+        final = len(expression.nodes) - 1
+        self.final = final if expression.outputs == (final,) else -1
+
+    def add(self, position: int, node: tuple[Any, ...]) -> None:
+        match node:
+            case ("input", number):
+                kind, name = self.inputs[number]
+                self._value(f"x{number}", dtype_named(name), kind == "array")
+            case ("index",):
+                self.lines.append(f"t{position} = arange(first, first + out0.size).reshape(shape)")
+                self._value(f"t{position}", np.dtype(np.int64), True)
+            case ("cast", argument, name, *rounding):
+                source, target = self.dtypes[argument], dtype_named(name)
+                convert = rounded_caster(source, target, *rounding) if rounding else caster(source, target)
+                self.names |= {f"cast{position}": convert, f"d{position}": target}
+                call = f"cast{position}({self.values[argument]}, d{position}"
+                if position == self.final:
+                    self.lines.append(f"{call}, out0)")
+                    self._value("out0", target, True)
+                else:
+                    self.lines.append(f"t{position} = {call}, None)")
+                    self._value(f"t{position}", target, self.is_array[argument])
+            case ("call", function, arguments, name, _):
+                self._call(position, function, arguments, dtype_named(name))
+            case _:
+                raise NotImplementedError(f"{node[0]}: the host runs no such node; it indexes with NumPy")
+
+    def _call(self, position: int, function: str, arguments: Sequence[int], dtype: np.dtype) -> None:
+        is_array = any(self.is_array[argument] for argument in arguments)
+        out = "out0" if position == self.final else self._free(position, arguments, dtype, is_array)
+        if out is None:
+            out = f"t{position}"
+            self.names[f"d{position}"] = dtype
+            self.lines.append(f"{out} = empty({'shape' if is_array else '()'}, d{position})")
+        self.names[f"call{position}"] = FUNCTIONS[function]
+        self.lines.append(f"call{position}({''.join(f'{self.values[a]}, ' for a in arguments)}out={out})")
+        self._value(out, dtype, is_array)
+
+    def _free(self, position: int, arguments: Sequence[int], dtype: np.dtype, is_array: bool) -> str | None:
+        """Return a temporary that is an argument, is not read again, and has the dtype and the rank of the result."""
+        for argument in arguments:
+            value = self.values[argument]
+            fits = self.dtypes[argument] == dtype and self.is_array[argument] == is_array
+            if value.startswith("t") and fits and self.last_use[argument] == position:
+                return value
+        return None
+
+    def _value(self, name: str, dtype: np.dtype, is_array: bool) -> None:
+        self.values.append(name)
+        self.dtypes.append(dtype)
+        self.is_array.append(is_array)
+
+
+def _arguments(node: tuple[Any, ...]) -> Sequence[int]:
+    """Return the nodes that a node reads."""
+    return (node[1],) if node[0] == "cast" else node[2] if node[0] == "call" else ()
+
+
+# --- loops ----------------------------------------------------------------------------------------------------------
 
 
 def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
@@ -139,46 +242,6 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
     return slots
 
 
-def _bind_binary(function: Function, shape: tuple[int, ...], slot_out: Slot, slot_x: Slot, slot_y: Slot) -> Launch:
-    """Return the most common launch, unrolled: two strided operands."""
-    dtype_out, shift_out, strides_out = slot_out
-    dtype_x, shift_x, strides_x = slot_x
-    dtype_y, shift_y, strides_y = slot_y
-    ndarray = np.ndarray
-
-    def launch(stream: Any, out: Buffer, out_offset: int, x: Buffer, x_offset: int, y: Buffer, y_offset: int) -> None:
-        _quietly(
-            function,
-            ndarray(shape, dtype_x, x.memory, x_offset + shift_x, strides_x),
-            ndarray(shape, dtype_y, y.memory, y_offset + shift_y, strides_y),
-            out=ndarray(shape, dtype_out, out.memory, out_offset + shift_out, strides_out),
-        )
-
-    return launch
-
-
-def _bind_direct(function: Function, shape: tuple[int, ...], slots: list[Slot]) -> Launch:
-    def launch(stream: Any, *operands: Any) -> None:
-        out, *inputs = _arrays(shape, slots, operands)
-        _quietly(function, *inputs, out=out)
-
-    return launch
-
-
-def _bind_blocks(kernel: Kernel, shape: tuple[int, ...], slots: list[Slot]) -> Launch:
-    outputs = len(kernel.stores)
-
-    def launch(stream: Any, *operands: Any) -> None:
-        arrays = _arrays(shape, slots, operands)
-        first = 0
-        for block in _blocks(shape):
-            parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays
-            _quietly(kernel.evaluate, parts[:outputs], parts[outputs:], first)
-            first += parts[0].size
-
-    return launch
-
-
 def _arrays(shape: tuple[int, ...], slots: list[Slot], operands: tuple[Any, ...]) -> list[np.ndarray]:
     """Return a NumPy array for each operand: a strided view, or a 0-d array for a number."""
     arrays: list[np.ndarray] = []
@@ -192,30 +255,13 @@ def _arrays(shape: tuple[int, ...], slots: list[Slot], operands: tuple[Any, ...]
     return arrays
 
 
-def _error_state() -> tuple[ContextVar[Any], Any]:
-    """Return the context variable that ``np.errstate`` sets, and what stands in it where nothing warns."""
-    empty = Context()
-    empty.run(np.seterr, all="ignore")
-    ((variable, quiet),) = empty.items()
-    return variable, quiet
-
-
-_ERROR_STATE, _QUIET = _error_state()
-
-
-def _quietly(function: Function, /, *args: Any, **kwargs: Any) -> None:
-    """Call a function while NumPy neither warns nor raises on floating-point exceptions.
-
-    ``np.errstate`` takes 1 us, because it makes a new value for its context variable. To set an existing value takes
-    0.1 us. The function runs in the caller's own context, because signal handlers and finalizers expect it. Python
-    cannot handle a signal between a change and the ``finally`` block: no bytecode boundary for it lies between.
-    """
-    before = _ERROR_STATE.get()
-    try:
-        _ERROR_STATE.set(_QUIET)
-        function(*args, **kwargs)
-    finally:
-        _ERROR_STATE.set(before)
+def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray]) -> None:
+    """Evaluate an expression block by block over its outputs and inputs."""
+    first = 0
+    for block in _blocks(arrays[0].shape):
+        parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays
+        evaluate(first, *parts)
+        first += parts[0].size
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:

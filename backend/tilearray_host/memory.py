@@ -1,19 +1,18 @@
 """Host memory: buffers, each one contiguous range of bytes, and strided NumPy views of them.
 
-A buffer is a 1-D uint8 ndarray, so NumPy handles allocation, lifetime, the read-only flag, and the bounds of every
-view. A view keeps the bytes alive, and the bytes keep their owner alive. Offsets count bytes from the start of the
-buffer. Strides count elements.
-
-`to_numpy` runs for every operand of every operation, and `allocate` for every result. Each makes one NumPy call.
+A buffer is a contiguous ndarray, of which NumPy reads the bytes. So NumPy handles allocation, lifetime, the read-only
+flag, and the bounds of every view. A view keeps the bytes alive, and the bytes keep their owner alive. Offsets count
+bytes from the start of the buffer. Strides count elements.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-_BYTE = np.dtype(np.uint8)
+BYTE = np.dtype(np.uint8)
 
 
 class Buffer:
@@ -22,7 +21,7 @@ class Buffer:
     Attributes
     ----------
     memory : numpy.ndarray
-        The bytes, 1-D uint8 and contiguous.
+        The bytes: contiguous in C order, of any dtype.
     nbytes : int
         The number of bytes.
     readonly : bool
@@ -35,15 +34,15 @@ class Buffer:
         self.memory = memory
         self.nbytes = nbytes
         self.readonly = readonly
-        self._pointer: int | None = None
 
     @property
     def pointer(self) -> int:
         """The address of the first byte."""
-        pointer = self._pointer
-        if pointer is None:
-            pointer = self._pointer = self.memory.ctypes.data
-        return pointer
+        try:
+            return self._pointer
+        except AttributeError:
+            self._pointer: int = self.memory.ctypes.data
+            return self._pointer
 
 
 class _Span:
@@ -69,7 +68,7 @@ def allocate(nbytes: int, stream: Any = None, /) -> Buffer:
     >>> allocate(24).nbytes
     24
     """
-    return Buffer(np.empty(nbytes, _BYTE), nbytes, False)
+    return Buffer(np.empty(nbytes, BYTE), nbytes, False)
 
 
 def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
@@ -86,7 +85,7 @@ def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
     (10, 8)
     """
     if array.flags.forc:  # contiguous in C or Fortran order; size 0 always is
-        return np.ndarray((array.nbytes,), _BYTE, array), 0
+        return np.ndarray((array.nbytes,), BYTE, array), 0
     low = high = 0  # as `tilearray.geometry.strides.extent`; a backend imports nothing of the library
     for extent, stride in zip(array.shape, array.strides, strict=True):
         if stride < 0:
@@ -97,15 +96,16 @@ def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
     return np.asarray(span), -low
 
 
-def from_numpy(array: np.ndarray, /, *, copy: bool, stream: Any = None) -> tuple[Buffer, int]:
+def from_numpy(array: np.ndarray, /, *, copy: bool | None, stream: Any = None) -> tuple[Buffer, int]:
     """Return a buffer with an array's elements at the array's own strides, and the byte offset of element 0.
 
     Parameters
     ----------
     array : numpy.ndarray
         An array whose data pointer and strides are multiples of its itemsize.
-    copy : bool
-        False shares the array's memory, with its writability. True copies it, including gaps, to writable memory.
+    copy : bool or None
+        False shares the array's memory, with its writability. True copies it, including gaps, to writable memory. None
+        takes the array itself, which is in C order, writable, and held by nobody else.
     stream : None
         Ignored, because the host has no streams.
 
@@ -117,6 +117,8 @@ def from_numpy(array: np.ndarray, /, *, copy: bool, stream: Any = None) -> tuple
     >>> to_numpy(buffer, offset, (3, 2), (1, 3), numbers.dtype)[2, 1] == numbers[1, 2]
     np.True_
     """
+    if copy is None:
+        return Buffer(array, array.nbytes, False), 0
     memory, offset = byte_buffer(array)
     if copy:
         memory = memory.copy()
@@ -144,11 +146,15 @@ def to_numpy(
     ValueError
         If the view would extend beyond the buffer.
     """
-    itemsize = dtype.itemsize
     try:
-        return np.ndarray(shape, dtype, buffer.memory, offset, [stride * itemsize for stride in strides])
+        return np.ndarray(shape, dtype, buffer.memory, offset, _in_bytes(strides, dtype.itemsize))
     except ValueError:
         if 0 not in shape:
             raise
         # The origin of an empty slice can be anywhere, but NumPy requires an origin inside the buffer.
         return np.ndarray(shape, dtype, buffer.memory)
+
+
+@lru_cache(4096)
+def _in_bytes(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    return tuple([stride * itemsize for stride in strides])

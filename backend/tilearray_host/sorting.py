@@ -1,38 +1,24 @@
 """Sorting, searching and sets by NumPy.
 
 The order is NumPy's: ascending, NaN last. Descending is the same order reversed, so NaN comes first. Sorting is
-stable. float16 has NumPy's own order; bfloat16 and float8 are sorted as float32, which holds all of their values.
-Indices and counts are int64.
+stable: by an algorithm that is, or by NumPy's fastest where no result can show the difference. float16 has NumPy's own
+order; bfloat16 and float8 are sorted as float32, which holds all of their values. Indices and counts are int64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from tilearray_host.casts import computable, converted, dtype_named
+from tilearray_host.parts import has_nan
 
 DType = np.dtype[Any]
 BLOCK = 2**16
 """The elements that are converted at a time."""
 
 _FLOAT16, _INT64 = dtype_named("float16"), dtype_named("int64")
-
-
-def argmax(x: np.ndarray, axis: int | None, keepdims: bool, /) -> np.ndarray:
-    """Return the index of the first largest element, or of the first NaN; without an axis in C order.
-
-    >>> argmax(np.array([[1, 5], [4, 3]]), 1, False)
-    array([1, 0])
-    """
-    return _position(np.argmax, np.greater, x, axis, keepdims)
-
-
-def argmin(x: np.ndarray, axis: int | None, keepdims: bool, /) -> np.ndarray:
-    """Return the index of the first smallest element, or of the first NaN; without an axis in C order."""
-    return _position(np.argmin, np.less, x, axis, keepdims)
 
 
 def nonzero(x: np.ndarray, /) -> tuple[np.ndarray, ...]:
@@ -48,16 +34,16 @@ def sort(x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray:
     """
     source = np.flip(x, axis) if descending else x
     ordered = np.array(source, order="C") if _sorts(x.dtype) else _ordered(source)
-    ordered.sort(axis, kind="stable")
+    ordered.sort(axis, kind=_kind_for(ordered))
     if descending:
         _reverse(ordered, axis)
     return converted(ordered, x.dtype)
 
 
-def argsort(x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray:
-    """Return the indices that sort an array."""
+def argsort(x: np.ndarray, axis: int, descending: bool, stable: bool, /) -> np.ndarray:
+    """Return the indices that sort an array; equal elements keep their order if `stable` says so."""
     source = np.flip(x, axis) if descending else x
-    order = np.argsort(_ordered(source), axis, "stable")
+    order = np.argsort(_ordered(source), axis, "stable" if stable else None)
     if descending:
         _reverse(order, axis)
         np.subtract(x.shape[axis] - 1, order, out=order)
@@ -93,21 +79,48 @@ def unique(x: np.ndarray, indices: bool, inverse: bool, counts: bool, /) -> Uniq
     Unique(values=array([3, 5]), indices=None, inverse=None, counts=array([1, 2]))
     """
     flat = _ordered(x).reshape(-1)
-    order = np.argsort(flat, kind="stable") if indices or inverse else None
+    kind = _kind_for(flat)
+    order = np.argsort(flat, kind=kind) if indices or inverse else None
     if order is None:
         ordered = flat.copy() if np.may_share_memory(flat, x) else flat
-        ordered.sort(kind="stable")
+        ordered.sort(kind=kind)
     else:
         ordered = flat[order]
-    is_first = np.empty(flat.size, bool)
+    is_first = _is_first(ordered)
+    values = converted(ordered[is_first], x.dtype)
+    del ordered, flat
+    starts = np.flatnonzero(is_first) if counts or (indices and kind is None) else None
+    firsts = None
+    if order is not None and indices:
+        firsts = order[is_first] if starts is None or kind else _first_places(order, starts)
+    return Unique(
+        values,
+        firsts,
+        _inverse(order, is_first, x.shape) if inverse and order is not None else None,
+        _distances(starts, x.size) if counts and starts is not None else None,
+    )
+
+
+def _is_first(ordered: np.ndarray) -> np.ndarray:
+    """Whether each element of a sorted array differs from the one before it."""
+    is_first = np.empty(ordered.size, bool)
     is_first[:1] = True
     with np.errstate(all="ignore"):
         np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    values = converted(ordered[is_first], x.dtype)
-    del ordered, flat
-    times = np.diff(np.flatnonzero(is_first), append=x.size) if counts else None
-    firsts = None if order is None or not indices else order[is_first]
-    return Unique(values, firsts, _inverse(order, is_first, x.shape) if inverse and order is not None else None, times)
+    return is_first
+
+
+def _first_places(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The least of the indices in each run of equal elements."""
+    return np.minimum.reduceat(order, starts) if starts.size else order
+
+
+def _distances(starts: np.ndarray, end: int) -> np.ndarray:
+    """The lengths of runs that start at these places."""
+    lengths = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1:] = end - starts[-1:]
+    return lengths
 
 
 def isin(x: np.ndarray, others: np.ndarray, dtype: DType | None, invert: bool, /) -> np.ndarray:
@@ -126,6 +139,23 @@ def isin(x: np.ndarray, others: np.ndarray, dtype: DType | None, invert: bool, /
 def _sorts(dtype: DType) -> bool:
     """Whether NumPy itself orders a dtype, and finds its zeros."""
     return dtype.isbuiltin == 1
+
+
+def _kind_for(x: np.ndarray) -> Literal["stable"] | None:
+    """The algorithm whose result is that of a stable sort: NumPy's fastest (None), if equal elements have equal bits.
+
+    Zeros of both signs are equal, and so are NaNs of different bits. Complex numbers have several of each.
+    """
+    if x.dtype.kind in "biu":
+        return None
+    if x.dtype.kind != "f":
+        return "stable"
+    codes, negative_zero = _NEGATIVE_ZERO[x.itemsize]
+    return "stable" if has_nan(x) or np.count_nonzero(x.view(codes) == negative_zero) else None
+
+
+_NEGATIVE_ZERO = {size: (np.dtype(f"i{size}"), np.iinfo(f"i{size}").min) for size in (2, 4, 8)}
+"""For each itemsize of floats: the integers of their bits, and those of -0.0."""
 
 
 def _ordered(x: np.ndarray) -> np.ndarray:
@@ -149,35 +179,3 @@ def _inverse(order: np.ndarray, is_first: np.ndarray, shape: tuple[int, ...]) ->
     inverse = np.empty(order.size, _INT64)
     inverse[order] = numbers
     return inverse.reshape(shape)
-
-
-def _position(
-    search: Callable[..., Any], beats: np.ufunc, x: np.ndarray, axis: int | None, keepdims: bool
-) -> np.ndarray:
-    if _sorts(x.dtype):
-        return np.asarray(search(x, axis=axis, keepdims=keepdims))
-    if axis is None:
-        found = _position_in_blocks(search, beats, x.reshape(-1), 0)
-        return found.reshape((1,) * x.ndim) if keepdims else found.reshape(())
-    found = _position_in_blocks(search, beats, x, axis)
-    return found if keepdims else found.squeeze(axis)
-
-
-def _position_in_blocks(search: Callable[..., Any], beats: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray:
-    """The first best index along an axis, which stays with size 1; blocks along the axis become float32."""
-    lanes = np.moveaxis(x, axis, 0)
-    step = max(1, BLOCK * len(lanes) // max(x.size, 1))
-    best: Any = None
-    place: Any = None
-    for start in range(0, len(lanes), step):
-        block = computable(lanes[start : start + step])
-        found = search(block, axis=0, keepdims=True)
-        value = np.take_along_axis(block, found, 0)
-        if best is None:
-            best, place = value, found
-            continue
-        with np.errstate(all="ignore"):
-            better = (beats(value, best) | np.isnan(value)) & ~np.isnan(best)
-        np.copyto(best, value, where=better)
-        np.copyto(place, found + start, where=better)
-    return np.moveaxis(place, 0, axis)

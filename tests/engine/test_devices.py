@@ -231,3 +231,32 @@ def test_the_process_default_may_change_while_a_block_is_active(elsewhere):
         ta.set_default_device(elsewhere)
         assert ta.default_device() is CPU
     assert ta.default_device() is elsewhere
+
+
+WITHOUT_CUDA_PYTHON = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "cuda":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import tilearray as ta
+
+for function in (ta.cuda.Stream, ta.cuda.Event, ta.cuda.current_stream, ta.cuda.synchronize, ta.cuda.empty_cache):
+    try:
+        function()
+    except ta.DeviceUnavailableError as error:
+        print(str(error).partition(":")[0], "write" in str(error))
+"""
+
+
+def test_without_cuda_python_every_function_of_streams_says_what_is_missing() -> None:
+    """Without a driver that is the driver."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CUDA_PYTHON], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.stderr == ""
+    names = ("Stream", "Event", "current_stream", "synchronize", "empty_cache")
+    assert done.stdout.splitlines() == [f"{name} True" for name in names]

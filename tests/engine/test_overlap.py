@@ -199,7 +199,13 @@ REFUSED = [
         BroadcastError,
         r"add: expected equal sizes, or 1, along axis -1",
     ),
-    (lambda x: x.__ipow__(-1), ValueError, r"pow: integers to the negative power -1"),
+    (lambda x: x.__ipow__(-1), ValueError, r"pow: Integers to negative integer powers are not allowed, got -1"),
+    (
+        lambda x: x.__iadd__(1.5),
+        DTypeError,
+        r"the default float: see ta.semantics\('array-api', float=...\)$",
+    ),
+    (lambda x: x.__iadd__(ta.ones(3, dtype="float32")), DTypeError, r"target\[...\] = result.astype\('int8'\)$"),
     (lambda x: x.__imul__(1j), DTypeError, r"multiply: expected a target that can store the complex64 result"),
     (lambda x: x.__iadd__(ta.zeros(3, dtype="uint64")), PromotionError, r"no integer dtype holds both ranges"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import numpy as np
@@ -39,8 +40,8 @@ def test_broadcast_error_names_axis_sizes_and_shapes(a, b, axis, m, n):
     with pytest.raises(BroadcastError) as error:
         broadcast_shapes(a, b, (1,), function="add")
     assert str(error.value) == (
-        f"add: expected equal sizes, or 1, along axis {axis} (-1 is the last), got {m} and {n} "
-        f"in shapes {a}, {b}, (1,); write expand_dims or reshape to align the axes"
+        f"add: expected equal sizes, or 1, along axis {axis} (-1 is the last), got {m} and {n}: the operands "
+        f"could not be broadcast together with shapes {a} {b} (1,); write expand_dims or reshape to align the axes"
     )
 
 
@@ -58,7 +59,10 @@ def test_shapes_and_axes_as_written():
 X = Layout.of((4, 3))
 ERRORS = {
     ShapeError: [
-        (lambda: as_shape((2, -1), "f"), "f: expected sizes >= 0 in the shape, got (2, -1); write every size"),
+        (
+            lambda: as_shape((2, -1), "f"),
+            "f: expected sizes >= 0 in the shape, got (2, -1): negative dimensions are not allowed; write",
+        ),
         (
             lambda: as_shape((2, 1.0), "f"),
             "f: expected shape as an int or a tuple of ints, got (2, 1.0); write sizes as",
@@ -66,17 +70,35 @@ ERRORS = {
         (lambda: as_shape(True, "f"), "f: expected shape as an int or a tuple of ints, got True; write sizes as ints"),
         (lambda: as_shape("ab", "f"), "f: expected shape as an int or a tuple of ints, got 'ab'; write sizes as ints"),
         (lambda: broadcast_shapes((-1,), (1,)), "broadcast_shapes: expected sizes >= 0 in the shape, got (-1,)"),
-        (lambda: resolve_shape((5, -1), 12), "reshape: expected a shape of 12 elements, got (5, -1); write every size"),
-        (lambda: resolve_shape((-1, -1), 4), "reshape: expected a shape of 4 elements, got (-1, -1); write every size"),
-        (lambda: resolve_shape((0, -1), 0), "reshape: expected a shape of 0 elements, got (0, -1); write every size"),
-        (lambda: resolve_shape((-2, -3), 6), "reshape: expected a shape of 6 elements, got (-2, -3); write -1 for one"),
+        (
+            lambda: resolve_shape((5, -1), 12),
+            "reshape: expected a shape of 12 elements, got (5, -1): cannot reshape array of size 12 into shape (5, -1)",
+        ),
+        (
+            lambda: resolve_shape((-1, -1), 4),
+            "reshape: expected a shape of 4 elements, got (-1, -1): cannot reshape array of size 4 into shape (-1, -1)",
+        ),
+        (
+            lambda: resolve_shape((0, -1), 0),
+            "reshape: expected a shape of 0 elements, got (0, -1): cannot reshape array of size 0 into shape (0, -1);",
+        ),
+        (
+            lambda: resolve_shape((-2, -3), 6),
+            "reshape: expected a shape of 6 elements, got (-2, -3): cannot reshape array of size 6 into shape (-2, -3)",
+        ),
         (lambda: resolve_shape((-2, -3, -1), 6), "reshape: expected a shape of 6 elements, got (-2, -3, -1)"),
-        (lambda: X.reshape((5, 2)), "reshape: expected a shape of 12 elements, got (5, 2); write -1 for one size"),
+        (
+            lambda: X.reshape((5, 2)),
+            "reshape: expected a shape of 12 elements, got (5, 2): cannot reshape array of size 12 into shape (5, 2);",
+        ),
         (
             lambda: normalize_axis(1.0, 2, "f"),
             "f: expected axis as an int or a tuple of ints, got (1.0,); write axes as",
         ),
-        (lambda: normalize_axes((0, -2), 2, "f"), "f: expected distinct axes, got (0, -2) for 2 axes; write each axis"),
+        (
+            lambda: normalize_axes((0, -2), 2, "f"),
+            "f: expected distinct axes, got (0, -2) for 2 axes: repeated axis; write each axis",
+        ),
         (lambda: X.permute((0,)), "permute_dims: expected all 2 axes, got (0,); write every axis once"),
         (
             lambda: X.moveaxis((0, 1), 0),
@@ -94,7 +116,10 @@ ERRORS = {
         ),
     ],
     AxisError: [
-        (lambda: normalize_axis(2, 2, "f"), "f: expected -2 <= axis < 2, got axis 2; write expand_dims first"),
+        (
+            lambda: normalize_axis(2, 2, "f"),
+            "f: expected -2 <= axis < 2, got axis 2: axis 2 is out of bounds for array of dimension 2; write",
+        ),
         (lambda: normalize_axis(-3, 2, "f"), "f: expected -2 <= axis < 2, got axis -3"),
         (lambda: normalize_axis(0, 0, "f"), "f: expected no axis (the array is 0-d), got axis 0"),
         (lambda: X.expand_dims(3), "expand_dims: expected -3 <= axis < 3, got axis 3"),
@@ -102,11 +127,11 @@ ERRORS = {
     BroadcastError: [
         (
             lambda: X.broadcast_to((4, 5)),
-            "broadcast_to: expected size 3 along axis -1 (-1 is the last), got 5 from shape (4, 3) to (4, 5); only",
+            "broadcast_to: expected size 3 along axis -1 (-1 is the last), got 5: shape (4, 3) could not be broadcast",
         ),
         (
             lambda: X.broadcast_to(3, "f"),
-            "f: expected at least the 2 axes of shape (4, 3), got shape (3,); write squeeze",
+            "f: expected at least the 2 axes of shape (4, 3), got shape (3,), to which it could not be broadcast; writ",
         ),
     ],
     LayoutError: [
@@ -120,10 +145,16 @@ ERRORS = {
         ),
     ],
     IndexingError: [
-        (lambda: X.index(4), "indexing: expected -4 <= index < 4 for axis 0 of size 4, got 4; write a slice if"),
+        (
+            lambda: X.index(4),
+            "indexing: expected -4 <= index < 4 for axis 0 of size 4, got 4: index 4 is out of bounds for axis 0 with",
+        ),
         (lambda: X.index((..., -4)), "indexing: expected -3 <= index < 3 for axis 1 of size 3, got -4"),
         (lambda: Layout.of(0).index(0), "indexing: expected no index at all for axis 0 of size 0, got 0"),
-        (lambda: X.index((0, 0, 0)), "indexing: expected at most 2 indices for shape (4, 3), got 3; write None for"),
+        (
+            lambda: X.index((0, 0, 0)),
+            "indexing: expected at most 2 indices for shape (4, 3), got 3: too many indices for array; write None for",
+        ),
         (lambda: X.index((0, ..., 0, 0)), "indexing: expected at most 2 indices for shape (4, 3), got 3"),
         (lambda: X.index((..., ...)), "indexing: expected at most one ... in an index, got 2; write : for each"),
         (
@@ -157,3 +188,12 @@ def test_error_messages(kind, call, message):
     with pytest.raises(kind, match=re.escape(message)) as error:
         call()
     assert type(error.value) is kind
+
+
+def test_an_error_of_an_axis_is_numpys_too():
+    with pytest.raises(np.exceptions.AxisError, match="axis 5 is out of bounds for array of dimension 2") as caught:
+        normalize_axis(5, 2, "f")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), str(again)) == (AxisError, str(caught.value))
+    assert isinstance(again, ValueError)
+    assert isinstance(again, IndexError)

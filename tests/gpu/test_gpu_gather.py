@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from support.oracles.indexing import (
     PROPERTIES,
     check_errors,
+    check_host_values,
     check_property,
     check_repeated_and_overlapping,
     check_wide_rows,
@@ -37,6 +38,10 @@ def test_wide_rows():
 
 def test_errors():
     check_errors("cuda:0")
+
+
+def test_host_values_are_copied():
+    check_host_values("cuda:0")
 
 
 @pytest.fixture

@@ -398,3 +398,46 @@ def test_python_numbers() -> None:
         scalar(256, np.dtype(np.uint8))
     with pytest.raises(TypeError, match=r"cast: expected a real array for float32, got complex128"):
         scalar(1j, np.dtype(np.float32))
+
+
+# --- the fast methods: each is compared with the method that it replaces, which the tests above compare with the oracle
+
+
+@pytest.mark.parametrize("target", INTEGERS)
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
+def test_a_float_alone_becomes_the_same_integer_as_among_others(source: str, target: str) -> None:
+    """Alone it may be in range, and then NumPy casts it; among others, one is out of range, and all are clipped."""
+    bits, signed = INTEGERS[target]
+    low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if signed else (0.0, 2.0**bits)
+    near = [edge + step for edge in (low, high) for step in (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0)]
+    with np.errstate(all="ignore"):
+        x = np.array([0.0, -0.0, 0.5, -0.5, 1.0, *near]).astype(dtype_of(source))
+        x = np.concatenate([x, [np.nan, np.inf, -np.inf], np.nextafter(x.astype(np.float32), 0)]).astype(x.dtype)
+    together = cast(x, dtype_of(target))
+    for place in range(len(x)):
+        for count in (1, 40):
+            alone = cast(np.repeat(x[place : place + 1], count), dtype_of(target))
+            assert (alone == together[place]).all(), x[place]
+    assert cast(x[:0], dtype_of(target)).shape == (0,)
+
+
+@pytest.mark.parametrize("target", [name for name in FORMATS if dtype_of(name).itemsize == 1])
+@pytest.mark.parametrize("source", ["float16", "bfloat16"])
+def test_a_table_has_the_bits_of_the_method_that_fills_it(source: str, target: str) -> None:
+    every = np.arange(65536).astype(np.uint16).view(dtype_of(source))
+    parts = [cast(every[low : low + 64], dtype_of(target)) for low in range(0, 65536, 64)]
+    want = np.concatenate(parts).view(np.uint8)
+    assert np.array_equal(cast(every, dtype_of(target)).view(np.uint8), want)
+    matrix = every.reshape(256, 256)
+    assert np.array_equal(cast(matrix.T[::-1], dtype_of(target)).view(np.uint8), want.reshape(256, 256).T[::-1])
+    out = np.zeros((2, 256, 512), np.uint8)
+    cast(matrix, dtype_of(target), out.view(dtype_of(target))[:, :, ::2])
+    assert np.array_equal(out[1, :, ::2], want.reshape(256, 256))
+    assert not out[:, :, 1::2].any()
+
+
+@pytest.mark.parametrize(("source", "target"), [("float32", "int32"), ("float64", "int64"), ("float64", "uint64")])
+def test_a_cast_onto_its_own_memory(source: str, target: str) -> None:
+    x = np.array([1.5, -2.5, np.nan, 1e30, -1e30, 7.0], source)
+    want = cast(x.copy(), dtype_of(target))
+    assert np.array_equal(cast(x, dtype_of(target), x.view(target)), want)

@@ -60,6 +60,7 @@ BINARY: dict[str, Callable[[int, int, int], int]] = {
     "remainder": lambda x, y, bits: x % y if y else 0,
     "floor_divide_trunc": lambda x, y, bits: c_divide(x, y),
     "remainder_trunc": lambda x, y, bits: x - y * c_divide(x, y) if y else 0,
+    "floor_divide_numpy": lambda x, y, bits: x // y if y else 0,
     "pow": lambda x, y, bits: int_power(x, y),
     "minimum": lambda x, y, bits: min(x, y),
     "maximum": lambda x, y, bits: max(x, y),
@@ -75,6 +76,7 @@ UNARY: dict[str, Callable[[int], int]] = {
     "negative": lambda x: -x,
     "abs": abs,
     "square": lambda x: x * x,
+    "reciprocal": lambda x: x if abs(x) == 1 else 0,
     "floor": lambda x: x,
     "bitwise_invert": lambda x: ~x,
 }
@@ -108,6 +110,19 @@ def test_binary_on_integers(name: str, dtype: str) -> None:
     bits = np.iinfo(dtype).bits
     expected = [wrap(BINARY[name](a, b, bits), dtype) for a, b in itertools.product(values, values)]
     assert call(name, x, y).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_powers_of_integers_as_in_numpy(dtype: str) -> None:
+    values = integers(dtype)
+    whole = [value for value in values if value >= 0]
+    x, y = pairs(values, whole, dtype, dtype)
+    assert call("pow_numpy", x, y).tolist() == [
+        wrap(int_power(a, b), dtype) for a, b in itertools.product(values, whole)
+    ]
+    if dtype in SIGNED:
+        with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
+            call("pow_numpy", x, np.where(np.arange(y.size) == y.size - 1, -1, y).astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -178,7 +193,7 @@ def test_unary_on_bool(name: str, expected: list[bool]) -> None:
 
 
 def rule_of(name: str) -> Rule:
-    return RULES[re.sub(r"(_trunc|_r[zmp]|_number|_ftz)*$", "", name)]
+    return RULES[re.sub(r"(_trunc|_numpy|_r[zmp]|_number|_ftz)*$", "", name)]
 
 
 def operands_of(name: str, dtype: str) -> list[np.ndarray]:
@@ -186,6 +201,8 @@ def operands_of(name: str, dtype: str) -> list[np.ndarray]:
     rng = np.random.default_rng(2)
     rule = rule_of(name)
     found = [rng.integers(-9, 10, (6, 8)).astype(dtype) for _ in range(rule.arity)]
+    if name == "pow_numpy":  # it refuses negative exponents of integers
+        found[1] = np.abs(found[1])
     end = rule.arity - rule.exponents
     return [o > 0 for o in found[: rule.masks]] + found[rule.masks : end] + [o.astype(np.int64) for o in found[end:]]
 

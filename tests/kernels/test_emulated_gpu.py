@@ -25,7 +25,19 @@ def test_indexing_is_numpys(process, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["_errors", "_overlap", "_wide", "_modes", "_ranges", "_launches", "_misaligned", "_turned", "_over_rows"]
+    "name",
+    [
+        "_errors",
+        "_overlap",
+        "_wide",
+        "_values",
+        "_modes",
+        "_ranges",
+        "_launches",
+        "_misaligned",
+        "_turned",
+        "_over_rows",
+    ],
 )
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
@@ -89,6 +101,13 @@ def _wide() -> None:
     from support.oracles.indexing import check_wide_rows
 
     check_wide_rows(emulated_device())
+
+
+def _values() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.indexing import check_host_values
+
+    check_host_values(emulated_device())
 
 
 def _modes() -> None:

@@ -20,7 +20,9 @@ from support.oracles.calls import Operand, disagreements, predict, predict_astyp
 from support.oracles.formats import ARITHMETIC, FORMATS, dtype_of, exact, kind_of, limits_of, width_of
 from support.oracles.rules import COMPARISONS, RULES, TRUNCATING
 
+import tilearray as ta
 from tilearray.engine.expression import Expression
+from tilearray.ops import PUBLIC
 
 pytestmark = [needs_triton, pytest.mark.slow]
 
@@ -76,6 +78,34 @@ def test_operation(name: str, dtype: str, semantics: str, interpreter: Interpret
     outcome = predict(name, [Operand(column.dtype.name, exact(column)) for column in columns], semantics)
     assert got.dtype == dtype_of(outcome.dtype)
     assert disagreements(exact(got), outcome) == []
+
+
+AS_NUMPY = [
+    *(("floor_divide", dtype) for dtype in ("float16", "float32", "float64", "bool", "int8")),
+    *(("reciprocal", dtype) for dtype in ("bool", "int8", "int64", "uint8", "float32")),
+    *(
+        (name, "bool")
+        for name in ("abs", "floor", "ceil", "trunc", "round", "real", "imag", "conj", "square", "signbit")
+    ),
+    *((name, "bool") for name in ("remainder", "fmod", "bitwise_left_shift", "bitwise_right_shift", "pow", "clip")),
+    *((name, "int8") for name in ("atan2", "heaviside", "copysign", "angle")),
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), AS_NUMPY)
+def test_operation_in_the_semantics_of_numpy(name: str, dtype: str, interpreter: Interpreter) -> None:
+    """The variants that only these semantics have; tests/conformance/test_numpy_values.py compares the host's."""
+    column, arity = hurtful(dtype, 100), RULES[name].arity
+    places = np.meshgrid(*[np.arange(column.size)] * arity, indexing="ij")
+    columns = [column[place.ravel()] for place in places]
+    if name in ("atan2", "heaviside", "copysign"):
+        columns[1] = columns[1].view("uint8")
+    got = interpreter.call(name, *columns, semantics="numpy")
+    with ta.semantics("numpy"):
+        expected = ta.to_numpy(PUBLIC[name](*[ta.asarray(column, device="cpu") for column in columns]))
+    assert got.dtype == expected.dtype
+    np.testing.assert_array_equal(got, expected)
+    assert got.dtype.kind != "f" or (np.signbit(got) == np.signbit(expected))[~np.isnan(got)].all()
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

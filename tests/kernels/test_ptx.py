@@ -72,6 +72,23 @@ def test_cubin(name: str, arch: int) -> None:
     assert f".reqntid {32 * code.warps}" in code.ptx
 
 
+AS_NUMPY = [
+    ("floor_divide", "float16", "float16"),
+    ("floor_divide", "float64", "float64"),
+    ("reciprocal", "int8"),
+    ("reciprocal", "uint64"),
+    ("abs", "bool"),
+    ("clip", "bool", "bool", "bool"),
+    ("pow", "bool", "bool"),
+    ("atan2", "uint8", "int8"),
+]
+
+
+@pytest.mark.parametrize("call", AS_NUMPY, ids=" ".join)
+def test_variants_of_the_semantics_of_numpy_compile(call: tuple[str, ...]) -> None:
+    assert compiled(flat_kernel(*call, semantics="numpy")).cubin[:4] == b"\x7fELF"
+
+
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("target", ["float8_e4m3fn", "float8_e5m2"])
 def test_8_bit_floats_need_no_instructions_of_their_own(target: str, arch: int) -> None:

@@ -25,6 +25,7 @@ from support.oracles.formats import ARITHMETIC, STORAGE, dtype_of, width_of
 from support.oracles.rules import RULES, TRUNCATING
 from support.processes import in_fresh_python
 from support.raw_kernels import rounding_sources
+from support.reduction_sources import all_sources
 
 from tilearray import ops
 from tilearray.errors import TileArrayError
@@ -138,7 +139,8 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
         kernel_for(gathering(dtype_of("float32"), (dtype_of("int64"),), True).graph, (1000,), [(1,), (0,), (1,), (0,)])
     )
     used: set[str] = set()
-    for source in [*(kernel.source for kernel in kernels if kernel is not None), *rounding_sources()]:
+    written = [kernel.source for kernel in kernels if kernel is not None]
+    for source in [*written, *rounding_sources(), *all_sources()]:
         assert undefined_names(source.text) == set()
         defined = re.findall(r"^def (\w+)", source.text, re.MULTILINE)
         assert defined[-1] == source.name

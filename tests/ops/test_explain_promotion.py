@@ -106,10 +106,15 @@ HIGHER = "{}: float is the higher kind, so {}"
             [TAKES_PART.format("complex", "complex64"), "complex64 (number) is of the higher kind"],
         ),
         (steps("int32", "float32", semantics="numpy"), ["numpy.result_type(int32, float32) is float64"]),
+        (steps("int8", "float32", 1, op="fma", semantics="numpy"), ["numpy.result_type(int8, float32, 1) is float32"]),
+        (
+            steps("uint8", "int8", op="atan2", semantics="numpy"),
+            ["numpy.result_type(uint8, int8) is int16", "numpy.arctan2 computes these operands in float16", HALF],
+        ),
         (steps("int8", 2, op="divide"), [NO_PART.format("integer"), "divide converts int8 to float32"]),
         (
             steps("int8", op="sqrt", semantics="numpy"),
-            ["numpy.result_type(int8) is int8", "sqrt converts int8 to float16", HALF],
+            ["numpy.result_type(int8) is int8", "numpy.sqrt computes these operands in float16", HALF],
         ),
         (steps("uint8", 300, op="less"), ["the values of integers are compared exactly: bool"]),
         (steps("float32", 1, op="less"), [NO_PART.format("integer"), "the result of less is bool"]),

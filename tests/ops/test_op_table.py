@@ -14,7 +14,7 @@ import pytest
 from support.oracles.rules import RULES
 
 import tilearray as ta
-from tilearray.errors import OperandError
+from tilearray import names
 from tilearray.ops import BY_UFUNC, OPS, PUBLIC
 from tilearray.ops.op import Op
 
@@ -102,8 +102,8 @@ def test_a_row_is_public_under_its_name(name: str) -> None:
 @NAMED
 def test_a_wrong_number_of_operands(name: str) -> None:
     row = PUBLIC[name]
-    with pytest.raises(TypeError, match=f"^{name}: expected {row.arity} operands, got {row.arity + 1}$"):
-        row(*[integers()] * (row.arity + 1))
+    with pytest.raises(TypeError, match=f"^{name}: expected {row.arity} operands, got {row.arity + 2}$"):
+        row(*[integers()] * (row.arity + 2))  # one more is the target
 
 
 @pytest.mark.parametrize("word", [word for word in BY_UFUNC if hasattr(np, word)])
@@ -125,12 +125,11 @@ def test_every_ufunc_of_a_public_name_reaches_its_row() -> None:
     rows = {getattr(np, name).__name__: row for name, row in public.items() if isinstance(row, Op)}
     assert len(rows) > 60
     assert {word: BY_UFUNC.get(word) for word in rows} == rows
-    assert sorted(name for name, row in public.items() if not isinstance(row, Op)) == [
-        "divmod",
-        "frexp",
-        "matmul",
-        "vecdot",
-    ]
+    others = {name for name, row in public.items() if not isinstance(row, Op)}
+    made_of_rows = {name for name in others if names.MODULE_OF.get(name) == "numbers"}
+    assert made_of_rows == {"fabs", "fmax", "fmin", "gcd", "lcm", "logaddexp2", "modf", "rint"}
+    others -= made_of_rows | {"matvec", "vecmat"}  # NumPy 2.1 lacks the last two
+    assert others == {"divmod", "frexp", "matmul", "vecdot"}
 
 
 def test_numpy_scalars_on_the_left() -> None:
@@ -140,8 +139,6 @@ def test_numpy_scalars_on_the_left() -> None:
         result = getattr(operator, word)(np.int8(2), x)
         assert (symbol, type(result), result.tolist()) == (symbol, ta.Array, PUBLIC[name](np.int8(2), x).tolist())
     assert (np.float64(2) / x).dtype == ta.float64
-    with pytest.raises(OperandError, match=r"write ta\.asarray"):
-        np.arange(3) < x  # noqa: B015
 
 
 # --- operators ----------------------------------------------------------------------------------------------------
@@ -206,14 +203,6 @@ def test_an_unknown_type_handles_the_operation_or_it_is_a_type_error() -> None:
         x - Foreign()
     with pytest.raises(TypeError, match="unsupported operand"):
         x += object()
-
-
-@pytest.mark.parametrize("other", [[1, 2, 3], np.arange(3)], ids=["list", "ndarray"])
-def test_a_known_type_is_an_error_that_says_what_to_write(other: Any) -> None:
-    with pytest.raises(OperandError, match=r"write ta\.asarray"):
-        integers() + other
-    with pytest.raises(OperandError, match=r"write ta\.asarray"):
-        other + integers()
 
 
 def test_arrays_are_not_hashable_since_equality_is_elementwise() -> None:

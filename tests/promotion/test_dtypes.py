@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import get_args
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +14,7 @@ from support.capsules import field
 from tilearray import dtypes
 from tilearray.dtypes import as_dtype, dtype_of, finfo, iinfo, info, isdtype
 from tilearray.errors import DTypeError
+from tilearray.typing import DTypeName
 
 # name                kind      bits bytes Triton     DLPack  arithmetic
 TABLE = """
@@ -118,6 +121,44 @@ def test_as_dtype_accepts_numpys_spellings(spelling: object, name: str) -> None:
     assert as_dtype(spelling) is info(np.dtype(name)).dtype
 
 
+SHORT = [
+    *("i16", "i32", "i64", "u16", "u32", "u64", "fp16", "fp32", "fp64", "f32", "f64", "c64", "c128"),
+    *("bf16", "e4m3", "e5m2", "e2m1"),
+]
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_names_count_bits_or_name_a_format(name: str) -> None:
+    found = info(as_dtype(name))
+    letters = name.rstrip("0123456789")
+    if name[0] == "e":
+        full = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e2m1": "float4_e2m1fn"}[name]
+        assert found.dtype == numpy_dtype(full)
+        assert (found.format.mantissa, found.bits) == (int(name[-1]), int(name[1]) + int(name[-1]) + 1)
+    else:
+        kind = {"i": "int", "u": "uint", "c": "complex"}.get(letters, "float")
+        assert (found.kind, found.bits) == (kind, int(name.removeprefix(letters)))
+        assert (found.name == "bfloat16") == (letters == "bf")
+    with pytest.raises(TypeError):  # NumPy gives the name no other meaning
+        np.dtype(name)
+
+
+def test_every_short_name_is_tested_and_every_name_of_the_tables_is_known() -> None:
+    assert sorted(dtypes.SHORT_NAMES) == sorted(SHORT)
+    text = (Path(__file__).parents[2] / "docs/promotion.md").read_text()
+    used = {name for row in re.findall(r"^\| +\| bool (.*)\|$", text, re.MULTILINE) for name in row.split(" | ")}
+    used = {name.strip(" |") for name in used} - {"`True`", ""}
+    assert used >= {"i8", "bf16", "e4m3", "c128"}
+    for name in used - {"i8", "u8", "f16"}:
+        assert as_dtype(name) in dtypes.ALL
+
+
+def test_the_names_for_checkers_are_names_of_dtypes() -> None:
+    names = get_args(DTypeName)
+    assert {as_dtype(name) for name in names} == set(dtypes.ALL)
+    assert {*dtypes.SHORT_NAMES, *NAMES} <= set(names)
+
+
 def test_every_torch_dtype_is_taken_by_its_name_or_refused() -> None:
     torch = pytest.importorskip("torch")
     found = {value for value in vars(torch).values() if isinstance(value, torch.dtype)}
@@ -198,6 +239,11 @@ def test_as_dtype_takes_jax_scalar_types() -> None:
         (np.dtypes.StringDType(), "'StringDType", "holds text", "a numeric dtype"),
         ("M8[ns]", "'datetime64[ns]'", "holds dates", "'int64'"),
         (np.longdouble, f"'{np.dtype(np.longdouble).name}'", "has no arithmetic on GPUs", "'float64'"),
+        ("i8", "'i8'", "int64 (8 bytes) to NumPy and int8 (8 bits) to GPU compilers", "write 'int64' or 'int8'"),
+        ("u8", "'u8'", "uint64 (8 bytes) to NumPy and uint8 (8 bits) to GPU compilers", "write 'uint64' or 'uint8'"),
+        ("f16", "'f16'", "float128 (16 bytes) to NumPy and float16 (16 bits) to GPU", "write 'float16'"),
+        ("fp8", "'fp8'", "ambiguous", "write 'e4m3' or 'e5m2'"),
+        ("float8", "'float8'", "ambiguous", "write 'e4m3' or 'e5m2'"),
         ("tf32", "'tf32'", "rounding of tensor cores", "'float32'"),
         ("complex32", "'complex32'", "half-precision parts", "'complex64'"),
         ("chalf", "'chalf'", "half-precision parts", "'complex64'"),
@@ -215,6 +261,7 @@ def test_as_dtype_takes_jax_scalar_types() -> None:
         (list, "'list'", "is not a dtype", "write one of bool, int8, "),
         (None, "None", "expected a dtype", "a name such as 'float32'"),
         (4, "4 of type int", "expected a dtype", "a name such as 'float32'"),
+        (4, "4 of type int", "expected a dtype", "write several sizes of a shape as one tuple: (2, 3)"),
         (["f4"], "['f4'] of type list", "expected a dtype", "a name such as 'float32'"),
     ],
     ids=str,

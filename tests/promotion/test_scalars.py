@@ -166,6 +166,11 @@ def test_overflow_messages(value: int, dtype: str, message: str) -> None:
     assert str(caught.value) == message
 
 
+def test_an_overflow_of_a_new_array_names_its_dtype():
+    with pytest.raises(ScalarOverflowError, match=r"^full: 300 does not fit uint8 \(0 to 255\); write dtype='int16'$"):
+        as_number(300, np.dtype("uint8"), "full")
+
+
 @pytest.mark.parametrize(
     ("value", "dtype", "instead"),
     [

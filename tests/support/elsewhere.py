@@ -13,7 +13,7 @@ class Elsewhere:
     """The host's backend, without what a GPU lacks."""
 
     on_host = False
-    indexing = reductions = sorting = linear_algebra = None
+    indexing = scans = sorting = linear_algebra = matrices = fourier = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(CPU.backend, name)

@@ -27,7 +27,7 @@ class Gpu:
     """A GPU of sm_90 that finds kernels as any does, but has no memory and launches nothing."""
 
     index, arch = 0, 90
-    call_writer = index_errors = indexing = reductions = sorting = linear_algebra = None
+    call_writer = index_errors = indexing = scans = sorting = linear_algebra = matrices = fourier = None
     on_host, approximates = False, True
 
     def own_stream(self, stream: int) -> int:

@@ -14,8 +14,10 @@ import numpy as np
 
 from tilearray.engine.expression import Expression
 from tilearray.geometry.loop import Loop
+from tilearray.geometry.reduction import ReductionLoop
 
 Ints = tuple[int, ...]
+AnyLoop = Loop | ReductionLoop
 Stream = Any
 """The stream that orders work: on cuda the handle of a stream, an int. The host has none and ignores it."""
 Launch = Callable[..., None]
@@ -58,7 +60,7 @@ class CallWriter(Protocol):
     """
 
     def bind_call(
-        self, kernel: Kernel, loop: Loop, rule: CallRule, signature: Any, gaps: tuple[Gap | None, ...], /
+        self, kernel: Kernel, loop: AnyLoop, rule: CallRule, signature: Any, gaps: tuple[Gap | None, ...], /
     ) -> Call:
         """Return the call of a kernel over a loop; `signature` is that of a new result, or None beside a target."""
         ...
@@ -96,26 +98,12 @@ class Indexing(Protocol):
         ...
 
 
-class Reductions(Protocol):
-    """Reductions and scans, on a backend that does not run them as expressions.
+class Scans(Protocol):
+    """Scans, on a backend that does not run them as expressions.
 
-    Operands and results are ndarrays; a result is new memory. `axes` are different and not negative. A dtype is that of
-    the result: elements of sums, products and scans are rounded to it first. Floats are accumulated in float64.
+    Operands and results are ndarrays; a result is new memory. A dtype is that of the result: elements are rounded to it
+    first. Floats are accumulated in float64.
     """
-
-    def sum(self, x: np.ndarray, axes: Ints, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
-    def prod(self, x: np.ndarray, axes: Ints, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
-    def max(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
-    def min(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
-    def mean(self, x: np.ndarray, axes: Ints, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
-
-    def var(self, x: np.ndarray, axes: Ints, correction: float, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
-
-    def std(self, x: np.ndarray, axes: Ints, correction: float, dtype: np.dtype, keepdims: bool, /) -> np.ndarray: ...
-
-    def all(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
-    def any(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
-    def count_nonzero(self, x: np.ndarray, axes: Ints, keepdims: bool, /) -> np.ndarray: ...
 
     def cumulative_sum(self, x: np.ndarray, axis: int, dtype: np.dtype, include_initial: bool, /) -> np.ndarray: ...
 
@@ -136,13 +124,14 @@ class Unique(Protocol):
 
 
 class Sorting(Protocol):
-    """Sorting, searching and sets: stable, ascending with NaN last, or the reverse of it; indices are int64."""
+    """Sorting, searching and sets: ascending with NaN last, or the reverse of it; indices are int64.
 
-    def argmax(self, x: np.ndarray, axis: int | None, keepdims: bool, /) -> np.ndarray: ...
-    def argmin(self, x: np.ndarray, axis: int | None, keepdims: bool, /) -> np.ndarray: ...
+    Sorting is stable, except where a call says otherwise.
+    """
+
     def nonzero(self, x: np.ndarray, /) -> tuple[np.ndarray, ...]: ...
     def sort(self, x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray: ...
-    def argsort(self, x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray: ...
+    def argsort(self, x: np.ndarray, axis: int, descending: bool, stable: bool, /) -> np.ndarray: ...
 
     def searchsorted(
         self, x: np.ndarray, values: np.ndarray, dtype: np.dtype, side: str, order: np.ndarray | None, /
@@ -172,6 +161,101 @@ class LinearAlgebra(Protocol):
         ...
 
 
+class Matrices(Protocol):
+    """Decompositions, inverses, determinants and norms of stacks of matrices.
+
+    Operands are rounded to a dtype first, a float or complex dtype except in `matrix_power` and `multi_dot`. Narrow
+    floats are computed as float32. Results have that dtype, or where mathematics makes them real or complex, the real
+    or complex dtype of its precision; complex64 is the narrowest. Shapes fit, and ``numpy.linalg.LinAlgError`` says
+    that a decomposition does not exist or that its iteration does not converge.
+    """
+
+    def cholesky(self, x: np.ndarray, upper: bool, dtype: np.dtype, /) -> np.ndarray: ...
+
+    def qr(self, x: np.ndarray, mode: str, dtype: np.dtype, /) -> tuple[np.ndarray, np.ndarray]:
+        """Return both factors; `mode` is "reduced" or "complete"."""
+        ...
+
+    def svd(
+        self, x: np.ndarray, full_matrices: bool, hermitian: bool, dtype: np.dtype, /
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+    def svdvals(self, x: np.ndarray, hermitian: bool, dtype: np.dtype, /) -> np.ndarray: ...
+
+    def eig(self, x: np.ndarray, dtype: np.dtype, /) -> tuple[np.ndarray, np.ndarray]:
+        """Return eigenvalues and eigenvectors, always complex."""
+        ...
+
+    def eigvals(self, x: np.ndarray, dtype: np.dtype, /) -> np.ndarray: ...
+
+    def eigh(self, x: np.ndarray, lower: bool, dtype: np.dtype, /) -> tuple[np.ndarray, np.ndarray]:
+        """Return real eigenvalues, ascending, and eigenvectors; only one triangle of a matrix is read."""
+        ...
+
+    def eigvalsh(self, x: np.ndarray, lower: bool, dtype: np.dtype, /) -> np.ndarray: ...
+    def inv(self, x: np.ndarray, dtype: np.dtype, /) -> np.ndarray: ...
+
+    def solve(self, x1: np.ndarray, x2: np.ndarray, dtype: np.dtype, /) -> np.ndarray:
+        """Return the solutions of ``x1 @ x = x2``; `x2` has at least two axes."""
+        ...
+
+    def lstsq(
+        self, a: np.ndarray, b: np.ndarray, rcond: float | None, dtype: np.dtype, /
+    ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+        """Return the least-squares solution, the residuals, the rank and the singular values of one system."""
+        ...
+
+    def pinv(self, x: np.ndarray, rtol: np.ndarray | None, hermitian: bool, dtype: np.dtype, /) -> np.ndarray: ...
+    def matrix_power(self, x: np.ndarray, n: int, dtype: np.dtype, /) -> np.ndarray: ...
+    def multi_dot(self, arrays: Sequence[np.ndarray], dtype: np.dtype, /) -> np.ndarray: ...
+    def det(self, x: np.ndarray, dtype: np.dtype, /) -> np.ndarray: ...
+    def slogdet(self, x: np.ndarray, dtype: np.dtype, /) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def matrix_rank(
+        self, x: np.ndarray, tol: np.ndarray | None, rtol: np.ndarray | None, hermitian: bool, dtype: np.dtype, /
+    ) -> np.ndarray:
+        """Return how many singular values are above `tol`, or `rtol` times the largest one; None is the default."""
+        ...
+
+    def cond(self, x: np.ndarray, ord: Any, dtype: np.dtype, /) -> np.ndarray: ...
+
+    def vector_norm(self, x: np.ndarray, axes: Ints, ord: float, keepdims: bool, dtype: np.dtype, /) -> np.ndarray: ...
+
+    def matrix_norm(self, x: np.ndarray, ord: Any, keepdims: bool, dtype: np.dtype, /) -> np.ndarray:
+        """Return the norms of the matrices in the last two axes; `ord` is "fro", "nuc", or 1, 2, inf of either sign."""
+        ...
+
+
+class Fourier(Protocol):
+    """Discrete Fourier transforms along axes, which are different and not negative.
+
+    Each axis is cut or padded with zeros to its size first. `norm` says which direction divides by the sizes: the
+    inverse if "backward", the other if "forward", both by the square root if "ortho". Operands are rounded to `dtype`,
+    that of the result or its counterpart, float32 or wider.
+    """
+
+    def transform(
+        self, x: np.ndarray, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype, /
+    ) -> np.ndarray:
+        """Return a complex transform of complex numbers; `dtype` is complex."""
+        ...
+
+    def from_real(
+        self, x: np.ndarray, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype, /
+    ) -> np.ndarray:
+        """Return the first half of a transform of real numbers along the last of `axes`; `dtype` is real."""
+        ...
+
+    def to_real(
+        self, x: np.ndarray, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype, /
+    ) -> np.ndarray:
+        """Return the real transform of numbers of which the first half along the last of `axes` is given.
+
+        The rest is the mirrored conjugate. `sizes` are those of the result, and `dtype` is complex.
+        """
+        ...
+
+
 class Backend(Protocol):
     """The operations of a device."""
 
@@ -182,11 +266,15 @@ class Backend(Protocol):
     @property
     def indexing(self) -> Indexing | None: ...
     @property
-    def reductions(self) -> Reductions | None: ...
+    def scans(self) -> Scans | None: ...
     @property
     def sorting(self) -> Sorting | None: ...
     @property
     def linear_algebra(self) -> LinearAlgebra | None: ...
+    @property
+    def matrices(self) -> Matrices | None: ...
+    @property
+    def fourier(self) -> Fourier | None: ...
     @property
     def on_host(self) -> bool:
         """Whether the memory is the process's own, so that NumPy reaches it without a copy."""
@@ -199,7 +287,7 @@ class Backend(Protocol):
 
     # ------------------------------------------------------------------ kernels
 
-    def loop_class(self, loop: Loop, /) -> Hashable:
+    def loop_class(self, loop: AnyLoop, /) -> Hashable:
         """Return all facts of a loop that a kernel's code may depend on. There are finitely many."""
         ...
 
@@ -215,7 +303,7 @@ class Backend(Protocol):
         """Return the kernel of an expression for every loop of one class."""
         ...
 
-    def bind(self, kernel: Kernel, loop: Loop, /) -> Launch:
+    def bind(self, kernel: Kernel, loop: AnyLoop, /) -> Launch:
         """Fix the loop of a kernel."""
         ...
 
@@ -233,8 +321,11 @@ class Backend(Protocol):
         """Return a strided view as an ndarray: the same memory where NumPy can reach it, else a copy."""
         ...
 
-    def from_numpy(self, array: np.ndarray, /, *, copy: bool, stream: Stream = None) -> tuple[Buffer, int]:
-        """Return a buffer that holds `array`'s elements at its strides, and the byte offset of element 0."""
+    def from_numpy(self, array: np.ndarray, /, *, copy: bool | None, stream: Stream = None) -> tuple[Buffer, int]:
+        """Return a buffer that holds `array`'s elements at its strides, and the byte offset of element 0.
+
+        If `copy` is None, the array is in C order, and nobody else holds it; only the host is called so.
+        """
         ...
 
     def from_device(self, other: Any, buffer: Any, offset: int, nbytes: int, /, *, stream: Stream = None) -> Buffer:

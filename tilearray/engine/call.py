@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Operation
 from tilearray.engine.signature import ArrayBase, Signature, empty_array
 from tilearray.geometry.loop import Loop
+from tilearray.geometry.reduction import ReductionLoop
 from tilearray.promotion.scalars import Number
 
 Take = Callable[[Any], Number]
@@ -63,7 +64,9 @@ def rule_of(operation: Operation, expression: Expression, careful: Careful) -> R
     return found
 
 
-def call_of(rule: Rule, loop: Loop, kernel: Kernel, keys: Sequence[Any], target: Signature, *, new: bool) -> Call:
+def call_of(
+    rule: Rule, loop: Loop | ReductionLoop, kernel: Kernel, keys: Sequence[Any], target: Signature, *, new: bool
+) -> Call:
     """Return the call of a kernel over a loop. Without a kernel, the call launches nothing."""
     signature = target if new else None
     if kernel is None:
@@ -73,6 +76,61 @@ def call_of(rule: Rule, loop: Loop, kernel: Kernel, keys: Sequence[Any], target:
     if backend.call_writer is None:
         return _call(backend.bind(kernel, loop), rule, signature, gaps)
     return backend.call_writer.bind_call(kernel, loop, rule, signature, gaps)
+
+
+class Stage(NamedTuple):
+    """One launch of several.
+
+    Attributes
+    ----------
+    expression, loop, kernel
+        What is computed, the loop over it, and the backend's kernel.
+    reads : tuple of int
+        The operands of the call that it reads.
+    """
+
+    expression: Expression
+    loop: ReductionLoop
+    kernel: Kernel
+    reads: tuple[int, ...]
+
+
+def staged_call(
+    rule: Rule, backend: Backend, signature: Signature, stages: tuple[Stage, Stage], scratch: tuple[int, ...]
+) -> Call:
+    """Return the call of two launches. The first one writes scratch memory, the second one reads it.
+
+    Parameters
+    ----------
+    rule, backend
+    signature : Signature
+        The signature of the new result.
+    stages : tuple of Stage
+    scratch : tuple of int
+        The bytes of each array that the first launch writes; the second one reads them first.
+    """
+    first, second = [backend.bind(stage.kernel, stage.loop) for stage in stages]
+    takes, allocate = rule.numbers[1:], backend.allocate
+    reads, reads_then = (stage.reads for stage in stages)
+
+    def call(stream: Any, *operands: Any) -> Any:
+        given = _arguments(operands, takes)
+        memory = [part for nbytes in scratch for part in (allocate(nbytes, stream), 0)]
+        first(stream, *memory, *[part for place in reads for part in given[place]])
+        like = next(operand for operand, take in zip(operands, takes) if take is None)
+        out = empty_array(like.__class__, signature, stream)
+        second(stream, out._buffer, 0, *memory, *[part for place in reads_then for part in given[place]])
+        return out
+
+    return call
+
+
+def _arguments(operands: Sequence[Any], takes: Sequence[Take | None]) -> list[tuple[Any, int]]:
+    """Return what a launch takes for each operand: its buffer and its offset, or a number and 0."""
+    return [
+        (operand._buffer, operand._offset) if take is None else (take(operand), 0)
+        for operand, take in zip(operands, takes, strict=True)
+    ]
 
 
 def bind_new(backend: Backend, kernel: Kernel, rule: Rule) -> BindNew:
@@ -106,10 +164,7 @@ def _call(launch: Launch, rule: Rule, signature: Signature | None, gaps: tuple[G
     takes, whole = rule.numbers[1:], rule.whole
 
     def arguments(operands: Sequence[Any]) -> list[Any]:
-        flat: list[Any] = []
-        for operand, take in zip(operands, takes, strict=True):
-            flat += (operand._buffer, operand._offset) if take is None else (take(operand), 0)
-        return flat
+        return [part for pair in _arguments(operands, takes) for part in pair]
 
     def new(stream: Any, *operands: Any) -> Any:
         assert signature is not None

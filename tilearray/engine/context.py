@@ -30,6 +30,7 @@ from tilearray.promotion.operands import Operand, zero_dim
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.semantics import Semantics
 from tilearray.promotion.systems import as_semantics
+from tilearray.typing import DTypeLike, HasDType, SemanticsName
 
 ENVIRONMENT_VARIABLE: Final = "TILEARRAY_SEMANTICS"
 
@@ -227,12 +228,19 @@ class semantics(Block):  # noqa: N801 - called like a function
     Parameters
     ----------
     name : str or Semantics
-        "array-api", "triton", "cutile", "torch", "numpy", or a result of `Semantics.derive`.
+        "array-api", "triton", "cutile", "torch", "numpy", or a result of `Semantics.derive`. Defaults may stand behind
+        a name: "array-api,float=float64".
+    int, float, complex : dtype, optional
+        The default dtype of a kind: int32 or int64; float16, bfloat16, float32 or float64; complex64 or complex128.
+        It is the dtype of new arrays and of Python numbers, and the default float also the dtype of integer division,
+        of functions of integers and of Python floats beside integer arrays. The default complex dtype follows the
+        default float unless it is given.
 
     Raises
     ------
     SemanticsError
-        If the semantics do not exist.
+        If the semantics do not exist, or a kind cannot have the dtype as its default. Semantics "numpy" have fixed
+        defaults.
 
     Examples
     --------
@@ -242,13 +250,24 @@ class semantics(Block):  # noqa: N801 - called like a function
     dtype('uint8')
     >>> ta.promote_types("int8", "uint8")
     dtype('int16')
+    >>> with ta.semantics("array-api", float="float64"):
+    ...     ta.zeros(3).dtype, (ta.asarray([1]) / 2).dtype, (ta.asarray([1]) + 0.5).dtype, ta.asarray(1j).dtype
+    (dtype('float64'), dtype('float64'), dtype('float64'), dtype('complex128'))
     """
 
     __slots__ = ("_semantics",)
     _field = "semantics"
 
-    def __init__(self, name: str | Semantics, /) -> None:
-        self._semantics = as_semantics(name)
+    def __init__(
+        self,
+        name: SemanticsName | Semantics,
+        /,
+        *,
+        int: DTypeLike | None = None,
+        float: DTypeLike | None = None,
+        complex: DTypeLike | None = None,
+    ) -> None:
+        self._semantics = as_semantics(name, int=int, float=float, complex=complex)
 
     def _value(self) -> Semantics:
         return self._semantics
@@ -266,25 +285,44 @@ def get_semantics() -> Semantics:
     return STATE.get().semantics
 
 
-def set_semantics(name: str | Semantics, /) -> None:
+def set_semantics(
+    name: SemanticsName | Semantics,
+    /,
+    *,
+    int: DTypeLike | None = None,
+    float: DTypeLike | None = None,
+    complex: DTypeLike | None = None,
+) -> None:
     """Set the semantics of the whole process: of all threads, outside of ``with ta.semantics(...)`` blocks.
+
+    The environment variable ``TILEARRAY_SEMANTICS`` does the same at import, for example with the value
+    ``array-api,float=float64``.
+
+    Parameters
+    ----------
+    name : str or Semantics
+        As in `semantics`.
+    int, float, complex : dtype, optional
+        The default dtype of a kind, as in `semantics`.
 
     Raises
     ------
     SemanticsError
-        If the semantics do not exist. Nothing changes then.
+        If the semantics do not exist, or a kind cannot have the dtype as its default. Nothing changes then.
 
     Examples
     --------
     >>> import tilearray as ta
     >>> ta.set_semantics("array-api")
+    >>> ta.get_semantics()
+    <Semantics 'array-api', defaults int64, float32, complex64>
     """
-    rules = as_semantics(name, "set_semantics")
+    rules = as_semantics(name, "set_semantics", int=int, float=float, complex=complex)
     with _following:
         _put_in_force(rules)
 
 
-def promote_types(a: Any, b: Any, /) -> np.dtype:
+def promote_types(a: DTypeLike, b: DTypeLike, /) -> np.dtype:
     """Return the common dtype of two dtypes under the active semantics.
 
     Parameters
@@ -347,7 +385,7 @@ def operand_of(operand: object, function: str) -> Operand:
     return zero_dim(dtype) if is_array and getattr(operand, "shape", None) == () else dtype
 
 
-def can_cast(from_: Any, to: Any, /) -> bool:
+def can_cast(from_: DTypeLike | HasDType, to: DTypeLike, /) -> bool:
     """Return whether promotion may convert one dtype to another under the active semantics.
 
     Parameters

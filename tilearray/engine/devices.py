@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, cast
 
 from tilearray.engine.backend import Backend
 from tilearray.errors import DeviceError, DeviceUnavailableError
+from tilearray.typing import DeviceLike
 
 ENVIRONMENT_VARIABLE = "TILEARRAY_DEVICE"
 BACKENDS = {"cpu": "tilearray_host", "cuda": "tilearray_cuda"}
@@ -150,7 +151,7 @@ def default_device() -> Device:
     return _default
 
 
-def set_default_device(device: Device | str | None, /) -> None:
+def set_default_device(device: DeviceLike | None, /) -> None:
     """Set the device of new arrays without ``device=``, for the whole process. ``None`` restores the start-up choice.
 
     Raises

@@ -17,9 +17,14 @@ The nodes are:
 ``("index",)``                                     the position of the element in a dense output, an int64
 ``("gather", input, node)``                        the element of an input at a distance of `node` elements
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true
+``("reduce", how, nodes, dtypes)``                 the elements of a loop's reduced axes, combined: see below
+``("part", node, position)``                       one of the values of a reduce node
+``("position",)``                                  the position among the reduced elements in C order, an int64
 =================================================  ==================================================================
 
-The last three move elements. Only the CUDA backend supports them.
+Gathers and reports move elements; only the CUDA backend supports them. A reduction combines "add", "multiply",
+"maximum", "minimum", "or", "and" (one value), or "argmax" and "argmin" (a value and its position). The nodes before it
+are computed for each element, the nodes after it for each result.
 """
 
 from __future__ import annotations
@@ -107,6 +112,11 @@ class ExpressionBuilder:
     def number(self, dtype: np.dtype) -> int:
         """Add a Python number and return its node."""
         return self.node("input", self._input("scalar", dtype))
+
+    def reduce(self, how: str, nodes: Ints, dtypes: Sequence[np.dtype]) -> list[int]:
+        """Add a reduction of values of some dtypes, and return the nodes of its results."""
+        node = self.node("reduce", how, nodes, tuple([dtype.name for dtype in dtypes]))
+        return [self.node("part", node, position) for position in range(len(nodes))]
 
     def cast(self, node: int, source: np.dtype, target: np.dtype) -> int:
         """Add a cast and return its node. If both dtypes are the same, return `node`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -55,6 +55,24 @@ class Typing(Protocol):
         ...
 
 
+class Reduced(NamedTuple):
+    """The axes that an operation reduces.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Not negative, each once.
+    keepdims : bool
+        Whether the result keeps them, with size 1.
+    ordered : bool
+        Whether the expression counts positions, so that reduced axes keep C order.
+    """
+
+    axes: tuple[int, ...]
+    keepdims: bool
+    ordered: bool = False
+
+
 class Operation(Protocol):
     """One operation, as the engine sees it.
 
@@ -66,12 +84,16 @@ class Operation(Protocol):
         The key of the plans that write to a target.
     passes_numbers : bool
         Whether a call may pass a Python number to the kernel without `number`, if its class matches and it fits.
+    reduced : Reduced or None
+        The axes that it reduces; None for an elementwise operation.
     """
 
     @property
     def name(self) -> str: ...
     @property
     def into(self) -> object: ...
+    @property
+    def reduced(self) -> Reduced | None: ...
     @property
     def passes_numbers(self) -> bool: ...
 
@@ -118,6 +140,7 @@ class FixedOperation:
     graph: Expression
     into: object = field(default_factory=object, repr=False)
     passes_numbers = True
+    reduced = None
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
         """Return the dtypes of the expression."""

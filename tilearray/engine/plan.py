@@ -6,6 +6,9 @@ every loop of its loop class, so a new shape costs planning, not compilation::
     shapes, strides -> broadcast -> result layout -> collapsed loop -> loop class ─┐
     dtypes, scalars -> result_type -> expression ──────────────────────────────────┴-> kernel -> bound to the loop
 
+A plan is a list of launches, nearly always one. A reduction in segments has two, with scratch memory between them
+(`tilearray.engine.stages`).
+
 A `Recipe` keeps the result of the lower line for all operands of the same traits. It also keeps the kernel of each
 layout pattern that it has planned. Most new shapes have a known pattern, and reuse its kernel without full planning.
 """
@@ -16,17 +19,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from tilearray import dtypes
 from tilearray.engine.backend import Call, Kernel
 from tilearray.engine.caches import KERNELS, RECIPES
-from tilearray.engine.call import BindNew, Careful, bind_new, call_of, rule_of
+from tilearray.engine.call import BindNew, Careful, Stage, bind_new, call_of, rule_of, staged_call
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import OperandType, Operation, TypedScalar, expression_of
-from tilearray.engine.signature import Signature, Traits, interned, traits_of
+from tilearray.engine.signature import Signature, Traits, interned, signature_of, traits_of
+from tilearray.engine.stages import split
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import LayoutCase, Loop
+from tilearray.geometry.loop import LayoutCase, Loop, flat_loop
+from tilearray.geometry.reduction import ReductionLoop, make_reduction
 from tilearray.geometry.result import geometry_of
+from tilearray.geometry.strides import broadcast_strides
 from tilearray.promotion.operands import zero_dim
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
@@ -46,14 +53,17 @@ class Plan:
         The backend's kernel, or None if there are no elements.
     call : callable
         ``call(stream, *operands)``, or ``call(stream, out, *operands)`` if there is a target. It returns the result.
+    stages : tuple of Stage
+        All launches in order, if there are several; `loop` and `kernel` are then those of the first one.
     """
 
     operation: Operation
     expression: Expression
-    loop: Loop
+    loop: Loop | ReductionLoop
     signature: Signature
     kernel: Any
     call: Call
+    stages: tuple[Stage, ...] = ()
 
 
 Key = Signature | ScalarClass | TypedScalar
@@ -144,6 +154,67 @@ class Recipe:
         return interned(layout, traits)
 
 
+class ReductionRecipe(Recipe):
+    """The common part of all calls of a reduction on operands of the same traits."""
+
+    __slots__ = ()
+
+    def plan_new(self, keys: Sequence[Key], layouts: list[Layout]) -> Plan:
+        """Plan a call that makes a new array: with one launch, or with two and scratch memory between them."""
+        walk = self.operation.reduced
+        assert walk is not None
+        shape = layouts[0].shape
+        kept = tuple([size for axis, size in enumerate(shape) if axis not in walk.axes])
+        layout = Layout.of(kept)
+        if walk.keepdims:
+            target = Layout.of(tuple([1 if axis in walk.axes else size for axis, size in enumerate(shape)]))
+        else:
+            target = layout
+        signature = signature_of(target, self.result.dtype, self.device)
+        if not layout.size:
+            return Plan(self.operation, self.expression, flat_loop(0, 1), signature, None, self._empty(signature))
+        arrays = [key for key in keys if isinstance(key, Signature)]
+        strides = [broadcast_strides(each.shape, each.strides, shape) for each in layouts]
+        itemsize = arrays[0].itemsize
+        loop = make_reduction(shape, walk.axes, [layout.strides], strides, itemsize, ordered=walk.ordered)
+        count = loop.segments.total
+        if count == 1:
+            stage = _stage(self.expression, loop, arrays, self.device, ())
+            call = call_of(self.rule, loop, stage.kernel, keys, signature, new=True)
+            return Plan(self.operation, self.expression, loop, signature, stage.kernel, call)
+        halves = split(self.expression)
+        names = halves.first.output_dtypes
+        spread = [tuple([stride * count for stride in layout.strides])] * len(names)
+        loop = make_reduction(shape, walk.axes, spread, strides, itemsize, ordered=walk.ordered)
+        first = _stage(halves.first, loop, arrays, self.device, halves.first_reads)
+        partial = Layout.of((*kept, count))
+        loop = make_reduction(
+            partial.shape, (len(kept),), [layout.strides], [partial.strides] * len(names), 8, whole=True
+        )
+        second = _stage(halves.second, loop, [], self.device, halves.second_reads)
+        scratch = tuple([partial.size * dtypes.as_dtype(name).itemsize for name in names])
+        stages = (first, second)
+        call = staged_call(self.rule, self.device.backend, signature, stages, scratch)
+        return Plan(self.operation, self.expression, first.loop, signature, first.kernel, call, stages)
+
+    def _empty(self, signature: Signature) -> Call:
+        return call_of(self.rule, flat_loop(0, 1), None, (), signature, new=True)
+
+
+def _stage(
+    expression: Expression, loop: ReductionLoop, arrays: list[Signature], device: Device, reads: tuple[int, ...]
+) -> Stage:
+    """Return one launch of a reduction. Its outputs are new memory, as are inputs that `arrays` does not have."""
+    aligned = ALIGNED[: len(loop.strides)]
+    if device.wants_alignment:
+        written = [(True, dtypes.as_dtype(name).itemsize) for name in expression.output_dtypes]
+        read = [(array.aligned, array.itemsize) for array in arrays] or [(True, 16)] * (len(aligned) - len(written))
+        aligned = tuple(
+            [start and shift * size % 16 == 0 for (start, size), shift in zip([*written, *read], loop.shifts)]
+        )
+    return Stage(expression, loop, kernel_of(expression, loop, aligned, device), reads)
+
+
 def make_plan(
     operation: Operation, semantics: Semantics, keys: Sequence[Key], out: Signature | None, careful: Careful
 ) -> Plan:
@@ -175,7 +246,8 @@ def _recipe(
     expression = expression_of(operation, semantics, types, None if out is None else out.dtype)
     operation.check_device(device)
     result = out or traits_of(expression.result, device, True, all(array.is_0d for array in arrays))
-    return Recipe(operation, expression, device, result, careful)
+    made = Recipe if operation.reduced is None else ReductionRecipe
+    return made(operation, expression, device, result, careful)
 
 
 def types_of(keys: tuple[Key | Traits, ...], semantics: Semantics) -> tuple[OperandType, ...]:
@@ -192,7 +264,7 @@ ALIGNED = (True,) * 64
 """The alignment of operands on a device that ignores alignment."""
 
 
-def kernel_of(expression: Expression, loop: Loop, aligned: tuple[bool, ...], device: Device) -> Kernel:
+def kernel_of(expression: Expression, loop: Loop | ReductionLoop, aligned: tuple[bool, ...], device: Device) -> Kernel:
     """Return the kernel of an expression for the class of a loop, compiled on the first call."""
     backend = device.backend
     loop_class = backend.loop_class(loop)

@@ -1,14 +1,14 @@
 """The state of an array: a buffer, an offset into it, and an interned signature. No operators, no conversions.
 
-Views, plans and launches need only `ArrayBase`. Therefore the folders below `tilearray.array` work on it and never
-import the public class: a result has the class of its operands. A `Signature` joins layout, dtype and device. A bounded
-table interns signatures, so a plan key hashes by identity in nanoseconds. After an eviction two equal signatures may
-exist; the only cost is a plan miss.
+Views, plans and launches need only `ArrayBase`. Therefore the folders below `tilearray.array_object` work on it and
+never import the public class: a result has the class of its operands. A `Signature` joins layout, dtype and device. A
+bounded table interns signatures, so a plan key hashes by identity in nanoseconds. After an eviction two equal
+signatures may exist; the only cost is a plan miss.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, Device
 from tilearray.errors import LayoutError, OperandError, type_name
 from tilearray.geometry.layout import Layout
+
+if TYPE_CHECKING:
+    from tilearray.typing import Array
 
 
 class Traits:
@@ -97,7 +100,12 @@ class Signature:
         return f"{self.dtype.name}{list(self.layout.shape)} strides {list(self.layout.strides)} on {self.device}"
 
 
-A = TypeVar("A", bound="ArrayBase")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    A = TypeVar("A", bound="ArrayBase", default="Array")  # where no operand decides
+else:
+    A = TypeVar("A", bound="ArrayBase")
 
 SIGNATURES: TwoGenerations[Signature] = TwoGenerations(8192, Signature.forget)
 
@@ -114,7 +122,7 @@ def interned(layout: Layout, traits: Traits) -> Signature:
 
 
 class ArrayBase:
-    """A strided view of a buffer. `tilearray.array.Array` adds the operators.
+    """A strided view of a buffer. `tilearray.array_object.Array` adds the operators.
 
     The attributes with an underscore are the internal interface of the package. After a DLPack export, `_export` holds
     it.
@@ -231,12 +239,61 @@ def from_host(array: np.ndarray, cls: type[A]) -> A:
     LayoutError
         If the memory is not aligned for its dtype.
     """
-    itemsize = array.dtype.itemsize
     buffer, offset = CPU.backend.from_numpy(array, copy=False)
-    layout = Layout(array.shape, tuple([stride // itemsize for stride in array.strides]))
-    if array.size:
+    if not array.flags.aligned and array.size:
         check_alignment(buffer.pointer + offset, array.dtype.alignment, "asarray")
-    return cls._make(buffer, offset, signature_of(layout, array.dtype, CPU))
+    key = (array.shape, array.strides, array.dtype)
+    signature = _KNOWN.get(key)
+    if signature is None or not signature.interned:
+        shape, strides, dtype = key
+        layout = Layout(shape, tuple([stride // dtype.itemsize for stride in strides]))
+        signature = _known(key, signature_of(layout, dtype, CPU))
+    return cls._make(buffer, offset, signature)
+
+
+_KNOWN: dict[Any, Signature] = {}
+"""Signatures by the facts of an ndarray, or of a new array in C order: one lookup instead of a layout and another."""
+
+KNOWN = 4096
+"""The number of such signatures."""
+
+
+def _known(key: Any, signature: Signature) -> Signature:
+    if len(_KNOWN) >= KNOWN:
+        _KNOWN.clear()
+    _KNOWN[key] = signature
+    return signature
+
+
+def dense_signature(shape: tuple[int, ...], dtype: np.dtype, device: Device) -> Signature:
+    """Return the signature of a new array in C order; the sizes are checked.
+
+    Examples
+    --------
+    >>> dense_signature((2, 3), np.dtype("int8"), CPU)
+    int8[2, 3] strides [3, 1] on cpu
+    """
+    key = (shape, dtype, device.name)
+    found = _KNOWN.get(key)
+    if found is None or not found.interned:
+        found = _known(key, signature_of(Layout.of(shape), dtype, device))
+    return found
+
+
+def from_result(array: np.ndarray, cls: type[A]) -> A:
+    """Return an array in C order with the elements of an ndarray that nobody else holds: over its memory if it fits.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> from_result(np.array([1, 2]), ta.Array)
+    Array([1, 2], dtype=int64, device='cpu')
+    """
+    flags = array.flags
+    if not flags.c_contiguous or not flags.writeable:
+        array = np.array(array, order="C")
+    buffer, _ = CPU.backend.from_numpy(array, copy=None)
+    return cls._make(buffer, 0, dense_signature(array.shape, array.dtype, CPU))
 
 
 def check_array(function: str, x: object, name: str = "x") -> None:

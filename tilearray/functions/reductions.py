@@ -1,12 +1,14 @@
 """Reductions: sums, products, means, extremes and tests of whole axes.
 
-Each function checks its axes and dtypes, asks the backend for its reductions, and wraps the result. Floats are
-accumulated in float64 and rounded once, so the sum of bfloat16 numbers loses nothing on its way.
+Each function checks its axes and dtypes, and runs a reduction (`tilearray.ops.reduction`), on the host as on a GPU.
+float32 and float64 are accumulated in float64, narrower floats in float32, and the result is rounded once. The order
+depends on shape, strides and dtype alone (`tilearray.geometry.reduction`): every device gives the same bits.
 """
 
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,38 +16,59 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.context import STATE
-from tilearray.engine.signature import A, ArrayBase, check_array
+from tilearray.engine.signature import A, ArrayBase
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
-from tilearray.functions.arguments import check_kind, reductions_of, result
-from tilearray.functions.conversion import to_numpy
+from tilearray.functions.arguments import INDEX, as_array, check_kind
+from tilearray.functions.conversion import astype, part
+from tilearray.functions.manipulation import new_like
+from tilearray.functions.reduce import reduce
+from tilearray.functions.reduction_options import finished, mask_of, masked, typed
 from tilearray.geometry.shapes import normalize_axes
+from tilearray.ops.arithmetic import add, divide, greater, maximum, minimum, multiply, square, subtract
+from tilearray.ops.elementary import sqrt
+from tilearray.ops.execute import execute
+from tilearray.ops.moves import assign
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.ops.row import ANY, REAL
+from tilearray.typing import DTypeLike, HostData
 
 Axis = int | Sequence[int] | None
 
 
-def sum(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> A:
+def sum(
+    x: A | HostData,
+    /,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: A | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> A:
     """Return the sum of elements; the sum of no elements is 0.
 
     Parameters
     ----------
     x : Array
-        Of any kind but the storage dtypes, on the host.
+        Of any kind but the storage dtypes.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : dtype or name, optional
         The dtype of the result; `x` is cast to it first. None keeps the dtype of `x`, except that bool and integers
         narrower than the default integer become the default integer, unsigned ones the unsigned integer of its width.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
     keepdims : bool
         Whether the result keeps the axes, with size 1.
+    initial : number, optional
+        Counts as one more element of every sum.
+    where : bool Array, optional
+        Which elements count; it broadcasts to the shape of `x`. None keeps all.
 
     Raises
     ------
     ShapeError
         If `x` has no such axis, or an axis occurs twice.
-    DeviceError
-        If `x` is on a GPU.
 
     Examples
     --------
@@ -53,11 +76,24 @@ def sum(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     >>> ta.sum(ta.asarray([[1, 2], [3, 4]], dtype="uint8"), axis=0)
     Array([4, 6], dtype=uint64, device='cpu')
     """
-    axes, reductions = _reduced("sum", x, axis), reductions_of("sum", x)
-    return result(reductions.sum(to_numpy(x), axes, sum_dtype("sum", x, dtype), bool(keepdims)), x)
+    x = as_array("sum", x)
+    axes = _reduced("sum", x, axis)
+    target = sum_dtype("sum", x, dtype)
+    kept = masked(x, mask_of("sum", x, where), 0)
+    found = reduce("sum", kept, axes, target, bool(keepdims))
+    return finished("sum", found if initial is None else add(found, typed(found, initial, "sum")), out)
 
 
-def prod(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> A:
+def prod(
+    x: A | HostData,
+    /,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: A | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> A:
     """Return the product of elements; the product of no elements is 1.
 
     Parameters, dtypes and errors are those of `sum`.
@@ -68,30 +104,46 @@ def prod(x: A, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = Fals
     >>> ta.prod(ta.asarray([2.5, 2.0]))
     Array(5., dtype=float32, device='cpu')
     """
-    axes, reductions = _reduced("prod", x, axis), reductions_of("prod", x)
-    return result(reductions.prod(to_numpy(x), axes, sum_dtype("prod", x, dtype), bool(keepdims)), x)
+    x = as_array("prod", x)
+    axes = _reduced("prod", x, axis)
+    target = sum_dtype("prod", x, dtype)
+    kept = masked(x, mask_of("prod", x, where), 1)
+    found = reduce("prod", kept, axes, target, bool(keepdims))
+    return finished("prod", found if initial is None else multiply(found, typed(found, initial, "prod")), out)
 
 
-def max(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
+def max(
+    x: A | HostData,
+    /,
+    axis: Axis = None,
+    out: A | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> A:
     """Return the largest element; NaN if there is a NaN.
 
     Parameters
     ----------
     x : Array
-        Of a real dtype or bool, on the host.
+        Of a real dtype or bool.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
     keepdims : bool
         Whether the result keeps the axes, with size 1.
+    initial : number, optional
+        Counts as one more element of every choice.
+    where : bool Array, optional
+        Which elements count; it broadcasts to the shape of `x`. None keeps all. It needs `initial`.
 
     Raises
     ------
     ShapeError
-        If `x` has no such axis, or there are no elements to choose from.
+        If `x` has no such axis, or there are no elements to choose from and no `initial`.
     DTypeError
         If `x` is complex.
-    DeviceError
-        If `x` is on a GPU.
 
     Examples
     --------
@@ -99,11 +151,25 @@ def max(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.max(ta.asarray([[1, 5], [3, 4]]), axis=1)
     Array([5, 4], dtype=int64, device='cpu')
     """
-    axes = _nonempty("max", x, axis)
-    return result(reductions_of("max", x).max(to_numpy(x), axes, bool(keepdims)), x)
+    x = as_array("max", x)
+    axes, start = _extreme("max", x, axis, initial)
+    kept = masked(x, _started("max", mask_of("max", x, where), start), start)
+    if _is_empty(x, axes):
+        found = execute(assign, (start,), new_like(x, reduced_shape(x.shape, axes, bool(keepdims))))
+    else:
+        found = reduce("max", kept, axes, kept.dtype, bool(keepdims))
+    return finished("max", found if start is None else maximum(found, start), out)
 
 
-def min(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
+def min(
+    x: A | HostData,
+    /,
+    axis: Axis = None,
+    out: A | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> A:
     """Return the smallest element; NaN if there is a NaN. Parameters and errors are those of `max`.
 
     Examples
@@ -112,28 +178,47 @@ def min(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.min(ta.asarray([[1, 5], [3, 4]]), axis=1, keepdims=True).tolist()
     [[1], [3]]
     """
-    axes = _nonempty("min", x, axis)
-    return result(reductions_of("min", x).min(to_numpy(x), axes, bool(keepdims)), x)
+    x = as_array("min", x)
+    axes, start = _extreme("min", x, axis, initial)
+    kept = masked(x, _started("min", mask_of("min", x, where), start), start)
+    if _is_empty(x, axes):
+        found = execute(assign, (start,), new_like(x, reduced_shape(x.shape, axes, bool(keepdims))))
+    else:
+        found = reduce("min", kept, axes, kept.dtype, bool(keepdims))
+    return finished("min", found if start is None else minimum(found, start), out)
 
 
-def mean(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
+def mean(
+    x: A | HostData,
+    /,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: A | None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> A:
     """Return the arithmetic mean; the mean of no elements is NaN.
 
     Parameters
     ----------
     x : Array
-        Of any kind, on the host. Bool and integers give the float of their true division.
+        Of any kind. Bool and integers give the float of their true division.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
+    dtype : dtype or name, optional
+        The dtype of the result, a float or complex one.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
     keepdims : bool
         Whether the result keeps the axes, with size 1.
+    where : bool Array, optional
+        Which elements count; it broadcasts to the shape of `x`. None keeps all.
 
     Raises
     ------
     ShapeError
         If `x` has no such axis, or an axis occurs twice.
-    DeviceError
-        If `x` is on a GPU.
 
     Examples
     --------
@@ -141,35 +226,58 @@ def mean(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.mean(ta.asarray([1, 2, 4, 8]))
     Array(3.75, dtype=float32, device='cpu')
     """
+    x = as_array("mean", x)
     axes = _reduced("mean", x, axis)
-    check_kind("mean", x.dtype, ANY)
-    return result(reductions_of("mean", x).mean(to_numpy(x), axes, _float_of(x.dtype), bool(keepdims)), x)
+    target = _mean_dtype("mean", x, dtype)
+    mask = mask_of("mean", x, where)
+    if mask is None:
+        found = reduce("mean", x, axes, target, bool(keepdims), _count(x, axes))
+    else:
+        found = astype(_masked_mean(x, mask, axes, keepdims), target)
+    return finished("mean", found, out)
 
 
-def var(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> A:
+def var(
+    x: A | HostData,
+    /,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: A | None = None,
+    ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    where: Any = None,
+) -> A:
     """Return the variance: the mean square of the distances from the mean.
 
     Parameters
     ----------
     x : Array
-        Of any kind, on the host. Bool and integers give the float of their true division, complex numbers the float of
+        Of any kind. Bool and integers give the float of their true division, complex numbers the float of
         their parts.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
-    correction : int or float
+    dtype : dtype or name, optional
+        The dtype of the result, a float one.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
+    ddof : int or float
         The divisor is the number of elements less this: 0 for a population, 1 for a sample (Bessel). If nothing is
         left, the result is NaN.
     keepdims : bool
         Whether the result keeps the axes, with size 1.
+    correction : int or float, optional
+        The same as `ddof`, by the name of the array API standard.
+    where : bool Array, optional
+        Which elements count; it broadcasts to the shape of `x`. None keeps all.
 
     Raises
     ------
     ShapeError
         If `x` has no such axis, or an axis occurs twice.
     OperandError
-        If `correction` is not a real number.
-    DeviceError
-        If `x` is on a GPU.
+        If `ddof` or `correction` is not a real number, or both are given.
 
     Examples
     --------
@@ -177,11 +285,28 @@ def var(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool =
     >>> ta.var(ta.asarray([1.0, 2.0, 3.0]), correction=1)
     Array(1., dtype=float32, device='cpu')
     """
-    axes, dtype = _spread("var", x, axis, correction)
-    return result(reductions_of("var", x).var(to_numpy(x), axes, correction, dtype, bool(keepdims)), x)
+    x = as_array("var", x)
+    axes, target, correction = _spread("var", x, axis, dtype, ddof, correction)
+    mask = mask_of("var", x, where)
+    if mask is None:
+        found = reduce("var", x, axes, target, bool(keepdims), *_divisors(x, axes, correction))
+    else:
+        found = astype(_masked_variance(x, mask, axes, correction, keepdims), target)
+    return finished("var", found, out)
 
 
-def std(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> A:
+def std(
+    x: A | HostData,
+    /,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: A | None = None,
+    ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    where: Any = None,
+) -> A:
     """Return the standard deviation, the square root of `var`. Parameters and errors are those of `var`.
 
     Examples
@@ -190,28 +315,36 @@ def std(x: A, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool =
     >>> ta.std(ta.asarray([[1.0, 5.0], [2.0, 2.0]]), axis=1).tolist()
     [2.0, 0.0]
     """
-    axes, dtype = _spread("std", x, axis, correction)
-    return result(reductions_of("std", x).std(to_numpy(x), axes, correction, dtype, bool(keepdims)), x)
+    x = as_array("std", x)
+    axes, target, correction = _spread("std", x, axis, dtype, ddof, correction)
+    mask = mask_of("std", x, where)
+    if mask is None:
+        found = reduce("std", x, axes, target, bool(keepdims), *_divisors(x, axes, correction))
+    else:
+        found: Any = astype(sqrt(_masked_variance(x, mask, axes, correction, keepdims)), target)
+    return finished("std", found, out)
 
 
-def all(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
+def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: bool = False, *, where: Any = None) -> A:
     """Return whether all elements are other than 0, which is true of no elements. NaN is other than 0.
 
     Parameters
     ----------
     x : Array
-        Of any dtype, on the host.
+        Of any dtype.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
     keepdims : bool
         Whether the result keeps the axes, with size 1.
+    where : bool Array, optional
+        Which elements count; it broadcasts to the shape of `x`. None keeps all.
 
     Raises
     ------
     ShapeError
         If `x` has no such axis, or an axis occurs twice.
-    DeviceError
-        If `x` is on a GPU.
 
     Examples
     --------
@@ -219,11 +352,13 @@ def all(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.all(ta.asarray([[1, 0], [2, 3]]), axis=1)
     Array([False,  True], dtype=bool, device='cpu')
     """
+    x = as_array("all", x)
     axes = _reduced("all", x, axis)
-    return result(reductions_of("all", x).all(to_numpy(x), axes, bool(keepdims)), x)
+    kept = masked(x, mask_of("all", x, where), 1)
+    return finished("all", reduce("all", kept, axes, dtypes.bool_, bool(keepdims)), out)
 
 
-def any(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
+def any(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: bool = False, *, where: Any = None) -> A:
     """Return whether any element is other than 0, which is false of no elements.
 
     Parameters and errors are those of `all`.
@@ -234,12 +369,14 @@ def any(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> bool(ta.any(ta.asarray([0.0, float("nan")])))
     True
     """
+    x = as_array("any", x)
     axes = _reduced("any", x, axis)
-    return result(reductions_of("any", x).any(to_numpy(x), axes, bool(keepdims)), x)
+    kept = masked(x, mask_of("any", x, where), 0)
+    return finished("any", reduce("any", kept, axes, dtypes.bool_, bool(keepdims)), out)
 
 
-def count_nonzero(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
-    """Return how many elements are other than 0, as int64. Parameters and errors are those of `all`.
+def count_nonzero(x: A | HostData, /, axis: Axis = None, *, keepdims: bool = False) -> A:
+    """Return how many elements are other than 0, as int64. `axis`, `keepdims` and errors are those of `all`.
 
     Examples
     --------
@@ -247,8 +384,9 @@ def count_nonzero(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
     >>> ta.count_nonzero(ta.asarray([[1, 0], [2, 3]]), axis=0).tolist()
     [2, 1]
     """
+    x = as_array("count_nonzero", x)
     axes = _reduced("count_nonzero", x, axis)
-    return result(reductions_of("count_nonzero", x).count_nonzero(to_numpy(x), axes, bool(keepdims)), x)
+    return reduce("count_nonzero", x, axes, INDEX, bool(keepdims))
 
 
 # --- shared parts ----------------------------------------------------------------------------------------------------
@@ -256,8 +394,19 @@ def count_nonzero(x: A, /, *, axis: Axis = None, keepdims: bool = False) -> A:
 
 def _reduced(function: str, x: ArrayBase, axis: Any) -> tuple[int, ...]:
     """The axes that a reduction of `x` removes."""
-    check_array(function, x)
     return tuple(range(x.ndim)) if axis is None else normalize_axes(axis, x.ndim, function)
+
+
+def _count(x: ArrayBase, axes: tuple[int, ...]) -> float:
+    """The number of elements that make one result."""
+    return float(math.prod([x.shape[axis] for axis in axes]))
+
+
+def _divisors(x: ArrayBase, axes: tuple[int, ...], correction: float) -> tuple[float, float]:
+    """The number of elements, and that less the correction; NaN if nothing is left."""
+    count = _count(x, axes)
+    rest = count - correction
+    return count, float(rest) if rest > 0 else math.nan
 
 
 def sum_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
@@ -280,29 +429,103 @@ def sum_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
     return default if row.kind == "int" else np.dtype(f"u{default.itemsize}")
 
 
-def _nonempty(function: str, x: ArrayBase, axis: Any) -> tuple[int, ...]:
-    """The axes that an extreme of `x` removes; they have elements."""
+def _extreme(function: str, x: A, axis: Any, initial: Any) -> tuple[tuple[int, ...], A | None]:
+    """The axes that an extreme of `x` removes, and the initial value; without one there are elements."""
     axes = _reduced(function, x, axis)
     check_kind(function, x.dtype, REAL)
-    if not math.prod([x.shape[place] for place in axes]):
+    if initial is not None:
+        return axes, typed(x, initial, function)
+    if _is_empty(x, axes):
         raise ShapeError(
             f"{function}: expected at least one element to choose from, got shape {x.shape}; "
             f"write ta.{function}(x) only if x.size > 0"
         )
-    return axes
+    return axes, None
+
+
+def _is_empty(x: ArrayBase, axes: tuple[int, ...]) -> bool:
+    return not math.prod([x.shape[place] for place in axes])
+
+
+def _started(function: str, mask: A | None, start: A | None) -> A | None:
+    """The mask of an extreme, which needs an initial value: the mask may leave out all elements."""
+    if mask is not None and start is None:
+        raise OperandError(
+            f"{function}: expected initial= beside where=, for the case that no element is left; write initial=0"
+        )
+    return mask
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """Return the shape of a reduction.
+
+    Examples
+    --------
+    >>> reduced_shape((2, 3, 4), (1,), False), reduced_shape((2, 3, 4), (1,), True)
+    ((2, 4), (2, 1, 4))
+    """
+    if keepdims:
+        return tuple([1 if place in axes else size for place, size in enumerate(shape)])
+    return tuple([size for place, size in enumerate(shape) if place not in axes])
 
 
 def _float_of(dtype: np.dtype) -> np.dtype:
     return dtype if dtypes.info(dtype).kind in ("float", "complex") else STATE.get().semantics.true_division
 
 
-def _spread(function: str, x: ArrayBase, axis: Any, correction: Any) -> tuple[tuple[int, ...], np.dtype]:
-    """The axes of a variance, and its dtype."""
+def _mean_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
+    """The dtype of a mean: as asked, or the float of the elements."""
+    check_kind(function, x.dtype, ANY)
+    if dtype is None:
+        return _float_of(x.dtype)
+    chosen = dtypes.as_dtype(dtype, function)
+    check_kind(function, chosen, ANY)
+    kinds = ("complex",) if dtypes.info(x.dtype).kind == "complex" else ("float", "complex")
+    if dtypes.info(chosen).kind not in kinds:
+        raise DTypeError(
+            f"{function}: expected a dtype of kind {' or '.join(kinds)} for the mean of {x.dtype.name}, "
+            f"got {chosen.name}; write ta.{function}(x).astype({chosen.name!r})"
+        )
+    return chosen
+
+
+def _masked_mean(x: ArrayBase, mask: ArrayBase, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The mean of the elements that a mask keeps, in float64 or complex128."""
+    wide = dtypes.complex128 if dtypes.info(x.dtype).kind == "complex" else dtypes.float64
+    total = sum(masked(x, mask, 0), axes, wide, keepdims=keepdims)
+    return divide(total, astype(count_nonzero(mask, axes, keepdims=keepdims), wide))
+
+
+def _masked_variance(x: ArrayBase, mask: ArrayBase, axes: tuple[int, ...], correction: float, keepdims: bool) -> Any:
+    """The variance of the elements that a mask keeps, in float64."""
+    distance = subtract(x, _masked_mean(x, mask, axes, True))
+    squares = square(distance)
+    if dtypes.info(distance.dtype).kind == "complex":
+        squares = add(square(part(distance, 0)), square(part(distance, 1)))
+    total = sum(masked(squares, mask, 0), axes, keepdims=keepdims)
+    divisor = subtract(astype(count_nonzero(mask, axes, keepdims=keepdims), dtypes.float64), float(correction))
+    return divide(total, masked(divisor, greater(divisor, 0.0), math.nan))
+
+
+def _spread(
+    function: str, x: ArrayBase, axis: Any, dtype: Any, ddof: Any, correction: Any
+) -> tuple[tuple[int, ...], np.dtype, float]:
+    """The axes of a variance, its dtype, and what its divisor is less than the number of elements."""
     axes = _reduced(function, x, axis)
     check_kind(function, x.dtype, ANY)
-    if not isinstance(correction, (int, float)):
-        raise OperandError(
-            f"{function}: expected correction as a real number, got {type_name(correction)}; write float(correction)"
-        )
-    dtype = _float_of(x.dtype)
-    return axes, REAL_PART.get(dtype, dtype)
+    if correction is not None and ddof:
+        raise OperandError(f"{function}: expected ddof or correction, got both; they mean the same, write one of them")
+    given, name = (ddof, "ddof") if correction is None else (correction, "correction")
+    if not isinstance(given, numbers.Real):  # as are NumPy's scalars
+        raise OperandError(f"{function}: expected {name} as a real number, got {type_name(given)}; write float({name})")
+    less = float(given)
+    if dtype is not None:
+        chosen = dtypes.as_dtype(dtype, function)
+        check_kind(function, chosen, ANY)
+        if dtypes.info(chosen).kind != "float":
+            raise DTypeError(
+                f"{function}: expected a float dtype, got {chosen.name}; write ta.{function}(x).astype({chosen.name!r})"
+            )
+        return axes, chosen, less
+    chosen = _float_of(x.dtype)
+    return axes, REAL_PART.get(chosen, chosen), less

@@ -224,16 +224,17 @@ class Layout:
             return self
         if len(sizes) < self.ndim:
             raise BroadcastError(
-                f"{function}: expected at least the {self.ndim} axes of shape {self.shape}, got shape {sizes}; "
-                "write squeeze or an index to drop axes"
+                f"{function}: expected at least the {self.ndim} axes of shape {self.shape}, got shape {sizes}, "
+                "to which it could not be broadcast; write squeeze or an index to drop axes"
             )
         strides = [0] * (len(sizes) - self.ndim)
         for axis in range(-self.ndim, 0):
             n = self.shape[axis]
             if n != sizes[axis] and n != 1:
                 raise BroadcastError(
-                    f"{function}: expected size {n} along axis {axis} (-1 is the last), got {sizes[axis]} from shape "
-                    f"{self.shape} to {sizes}; only size 1 broadcasts: write expand_dims or reshape to align the axes"
+                    f"{function}: expected size {n} along axis {axis} (-1 is the last), got {sizes[axis]}: shape "
+                    f"{self.shape} could not be broadcast to {sizes}; only size 1 broadcasts: write expand_dims or "
+                    f"reshape to align the axes"
                 )
             strides.append(self.strides[axis] if n == sizes[axis] else 0)
         return Layout(sizes, tuple(strides))

@@ -65,6 +65,10 @@ class LayoutCase(StrEnum):
     """The operands have two different fastest axes, as in ``a + b.T``."""
     MIXED = "mixed"
     """The operands have three different fastest axes or more."""
+    REDUCE_ROWS = "reduce_rows"
+    """A reduction whose first input walks memory fastest along a reduced axis."""
+    REDUCE_COLUMNS = "reduce_columns"
+    """A reduction whose first input walks memory fastest along a kept axis."""
 
     __hash__ = str.__hash__  # Enum's own hash is a slow Python function.
 
@@ -113,7 +117,7 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = Fal
     if len(shape) == 2:  # The most common loop, which often collapses no further.
         case = _case_as_it_stands(shape, operand_strides)
         if case is not None:
-            bits = 32 if small else _index_bits(shape, operand_strides)
+            bits = 32 if small else index_bits_of(shape, operand_strides)
             return Loop(shape, tuple(operand_strides), shifts, case, bits)
     # An axis is (stride of out, strides of inputs..., extent): sorting by it sorts by the output's stride first.
     axes = [axis for axis in zip(*operand_strides, shape) if axis[-1] != 1]
@@ -133,7 +137,7 @@ def make_loop(shape: Ints, operand_strides: Sequence[Ints], *, small: bool = Fal
         axes = [*_merge(axes), *tile] if axes else [*tile]  # the axes beside the gap may merge now
         *strides, extents = zip(*axes)
         case, _ = _case(extents, strides)  # the inner one of two equally fast axes counts, and it may have changed
-    return Loop(extents, tuple(strides), shifts, case, 32 if small else _index_bits(extents, strides))
+    return Loop(extents, tuple(strides), shifts, case, 32 if small else index_bits_of(extents, strides))
 
 
 def flat_loop(size: int, count: int) -> Loop:
@@ -233,7 +237,8 @@ def _fastest_axis(strides: Ints) -> int:
     return fastest
 
 
-def _index_bits(shape: Ints, operand_strides: Sequence[Ints]) -> int:
+def index_bits_of(shape: Ints, operand_strides: Sequence[Ints]) -> int:
+    """Return 64 if a distance within an operand, or the number of elements, reaches 2**31; else 32."""
     furthest = prod(shape)
     for strides in operand_strides:
         forwards = backwards = 0

@@ -70,8 +70,8 @@ def _shape(function: str, layouts: Sequence[Layout], target: Layout | None) -> I
         return shape
     if broadcast_shapes(shape, target.shape, function=function) != target.shape:
         raise BroadcastError(
-            f"{function}: the operands broadcast to shape {shape}, which does not fit the target's {target.shape}; "
-            f"write a target of shape {shape}"
+            f"{function}: the operands broadcast to shape {shape}, which does not fit the target's {target.shape} "
+            f"and could not be broadcast to it; write a target of shape {shape}"
         )
     return target.shape
 

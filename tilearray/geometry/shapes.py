@@ -6,6 +6,9 @@ the name of the called public function, so that an error can name it. The module
 functions without a layout (``zeros(shape)``) also need it. A valid shape (a tuple of plain ints) passes through
 unchanged and fast, because these functions are on the path of every call.
 
+The messages contain the words of NumPy's, because the tests of other libraries match them: "could not be broadcast
+together with shapes", "is out of bounds for array of dimension".
+
 >>> as_shape([2, 3], "zeros")
 (2, 3)
 >>> broadcast_shapes((4, 1), (3,))
@@ -45,17 +48,19 @@ def as_shape(obj: Any, function: str) -> Shape:
     (5,)
     """
     given: Any = obj
+    if type(obj) is int and obj >= 0:
+        return (obj,)
     if type(obj) is tuple:
         for n in given:
             if type(n) is not int or n < 0:
                 break
         else:
             return given
-    shape = as_ints(obj, function, "shape", "sizes")
+    shape = as_ints(given if getattr(given, "shape", None) != () else (given,), function, "shape", "sizes")
     for n in shape:
         if n < 0:
             raise ShapeError(
-                f"{function}: expected sizes >= 0 in the shape, got {shape}; "
+                f"{function}: expected sizes >= 0 in the shape, got {shape}: negative dimensions are not allowed; "
                 "write every size as a number (only reshape infers a -1)"
             )
     return shape
@@ -112,6 +117,8 @@ def resolve_shape(shape: Any, size: int, function: str = "reshape") -> Shape:
     >>> resolve_shape((2, -1), 6)
     (2, 3)
     """
+    if type(shape) is tuple and _is_shape_of(given := cast(Shape, shape), size):
+        return given
     sizes = as_ints(shape, function, "shape", "sizes")
     known = prod([n for n in sizes if n != -1])
     unknown = sizes.count(-1)
@@ -121,7 +128,20 @@ def resolve_shape(shape: Any, size: int, function: str = "reshape") -> Shape:
         if unknown == 1 and known and size % known == 0:
             return tuple([size // known if n == -1 else n for n in sizes])
     advice = "write every size as a number" if unknown else "write -1 for one size that is to be inferred"
-    raise ShapeError(f"{function}: expected a shape of {size} elements, got {sizes}; {advice}")
+    raise ShapeError(
+        f"{function}: expected a shape of {size} elements, got {sizes}: cannot reshape array of size {size} into shape "
+        f"{sizes}; {advice}"
+    )
+
+
+def _is_shape_of(shape: Shape, size: int) -> bool:
+    """Whether a tuple has Python ints >= 0 with a known product."""
+    known = 1
+    for n in shape:
+        if type(n) is not int or n < 0:
+            return False
+        known *= n
+    return known == size
 
 
 def normalize_axis(axis: Any, ndim: int, function: str) -> int:
@@ -144,7 +164,8 @@ def normalize_axis(axis: Any, ndim: int, function: str) -> int:
     if not -ndim <= axis < ndim:
         expected = f"{-ndim} <= axis < {ndim}" if ndim else "no axis (the array is 0-d)"
         raise AxisError(
-            f"{function}: expected {expected}, got axis {axis}; write expand_dims first if the array needs more axes"
+            f"{function}: expected {expected}, got axis {axis}: axis {axis} is out of bounds for array of dimension "
+            f"{ndim}; write expand_dims first if the array needs more axes"
         )
     return axis + ndim if axis < 0 else axis
 
@@ -167,7 +188,9 @@ def normalize_axes(axes: Any, ndim: int, function: str) -> tuple[int, ...]:
     members: Iterable[Any] = cast("Iterable[Any]", axes) if isinstance(axes, Iterable) else (axes,)
     result = tuple([normalize_axis(axis, ndim, function) for axis in members])
     if len(set(result)) != len(result):
-        raise ShapeError(f"{function}: expected distinct axes, got {axes} for {ndim} axes; write each axis once")
+        raise ShapeError(
+            f"{function}: expected distinct axes, got {axes} for {ndim} axes: repeated axis; write each axis once"
+        )
     return result
 
 
@@ -225,9 +248,11 @@ def _broadcast_two(a: Shape, b: Shape, function: str, shapes: tuple[Shape, ...])
         if m == 1:
             result[axis] = n
         elif n != m and n != 1:
+            place = f"axis {axis - len(a)} (-1 is the last)"
             raise BroadcastError(
-                f"{function}: expected equal sizes, or 1, along axis {axis - len(a)} (-1 is the last), got {m} and {n} "
-                f"in shapes {', '.join(map(str, shapes))}; write expand_dims or reshape to align the axes"
+                f"{function}: expected equal sizes, or 1, along {place}, got {m} and {n}: the operands could not be "
+                f"broadcast together with shapes {' '.join(map(str, shapes))}; write expand_dims or reshape to "
+                f"align the axes"
             )
         axis += 1
     return tuple(result)

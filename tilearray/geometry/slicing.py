@@ -89,8 +89,8 @@ def _position(entry: Any, size: int, axis: int) -> int:
     if not -size <= position < size:
         expected = f"{-size} <= index < {size}" if size else "no index at all"
         raise IndexingError(
-            f"indexing: expected {expected} for axis {axis} of size {size}, got {position}; "
-            "write a slice if the index can be out of bounds: slices are clipped"
+            f"indexing: expected {expected} for axis {axis} of size {size}, got {position}: index {position} is out of "
+            f"bounds for axis {axis} with size {size}; write a slice if an index can be out of bounds: slices clip"
         )
     return position + size if position < 0 else position
 
@@ -112,8 +112,8 @@ def _axis_after_ellipsis(keys: tuple[object, ...], axis: int, shape: Ints) -> in
 def _raise_too_many(keys: tuple[object, ...], shape: Ints) -> NoReturn:
     count = sum(entry is not None and entry is not Ellipsis for entry in keys)
     raise IndexingError(
-        f"indexing: expected at most {len(shape)} indices for shape {shape}, got {count}; "
-        "write None for each new axis of size 1"
+        f"indexing: expected at most {len(shape)} indices for shape {shape}, got {count}: too many indices for "
+        "array; write None for each new axis of size 1"
     )
 
 

@@ -13,7 +13,10 @@ from tilearray.ops.row import Row
 CHAPTERS = (arithmetic, moves, elementary, number_parts)
 OPS: tuple[Row, ...] = tuple(row for chapter in CHAPTERS for row in vars(chapter).values() if isinstance(row, Row))
 PUBLIC: dict[str, Op] = {row.name: row for row in OPS if isinstance(row, Op)}
-BY_UFUNC: dict[str, Op] = {row.ufunc or row.name: row for row in PUBLIC.values()}
+BY_UFUNC: dict[str, Op] = {row.ufunc or row.name: row for row in PUBLIC.values()} | {
+    "degrees": PUBLIC["rad2deg"],  # NumPy has two ufuncs for each
+    "radians": PUBLIC["deg2rad"],
+}
 __test__ = {f"{row.name}-{number}": row.__doc__ for number, row in enumerate(OPS)}
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.context import STATE
 from tilearray.ops.op import Op
-from tilearray.ops.options import Options, directed
+from tilearray.ops.options import Directed, DirectedOrFast, Extreme, directed
 from tilearray.ops.promotion_methods import Promotion
 from tilearray.ops.row import ANY, NUMERIC, REAL, B, F, I, Row
 from tilearray.promotion.scalars import Number
@@ -27,10 +28,17 @@ def _refuse_negative_exponent(op: Row, position: int, number: Number, dtype: np.
     """Raise ValueError if the base is an integer and the exponent is a negative Python number."""
     if position == 1 and dtypes.info(dtype).kind in ("int", "uint") and isinstance(number, int) and number < 0:
         raise ValueError(
-            f"{op.name}: integers to the negative power {number} are not integers; "
-            f"write x.astype('float32') ** {number}"
+            f"{op.name}: Integers to negative integer powers are not allowed, got {number}; "
+            f"write x.astype({STATE.get().semantics.defaults['float'].name!r}) ** {number}"
         )
 
+
+# NumPy's quotient of an infinity is NaN, and -1 below zero for an infinite divisor.
+_INFINITE_DIVISOR_BELOW_ZERO = "is_infinite({y}) & ((({x} < 0) & ({y} > 0)) | (({x} > 0) & ({y} < 0)))"
+_FLOOR_DIVIDE_IN_NUMPY = (
+    "tl.where(is_infinite({x}) & ({y} != 0), {x} - {x}, "
+    f"tl.where({_INFINITE_DIVISOR_BELOW_ZERO}, zero_like({{x}}) - 1, floor_divide_float({{x}}, {{y}})))"
+)
 
 # fmt: off
 # name, summary, arity, kinds, promotion, then the special properties of the row
@@ -39,28 +47,29 @@ def _refuse_negative_exponent(op: Row, position: int, number: Number, dtype: np.
 add = Op("add", "Sum; for bool, logical or.", 2, ANY, DEFAULT, "+",
          triton={"any": "{x} + {y}", "bool": "{x} | {y}", "complex": "complex_add({x}, {y})",
                  **dict.fromkeys(("int8", "uint8"), "add_bytes({x}, {y})")},
-         options=Options(directed("libdevice.add_{mode}({x}, {y})"), flush_to_zero=True),
+         options=Directed(directed("libdevice.add_{mode}({x}, {y})"), flush_to_zero=True),
          example=("ta.add(ta.asarray([1, 2]), 10)", "Array([11, 12], dtype=int64, device='cpu')"))
 subtract = Op("subtract", "Difference.", 2, NUMERIC, DEFAULT, "-",
               triton={"any": "{x} - {y}", "complex": "complex_subtract({x}, {y})",
                       **dict.fromkeys(("int8", "uint8"), "subtract_bytes({x}, {y})")},
-              options=Options(directed("libdevice.add_{mode}({x}, {y} * -1.0)"), flush_to_zero=True),
+              options=Directed(directed("libdevice.add_{mode}({x}, {y} * -1.0)"), flush_to_zero=True),
               example=("ta.subtract(ta.asarray([1, 2]), 10)", "Array([-9, -8], dtype=int64, device='cpu')"))
 multiply = Op("multiply", "Product; for bool, logical and.", 2, ANY, DEFAULT, "*",
               triton={"any": "{x} * {y}", "bool": "{x} & {y}", "complex": "complex_multiply({x}, {y})"},
-              options=Options(directed("libdevice.mul_{mode}({x}, {y})"), flush_to_zero=True),
+              options=Directed(directed("libdevice.mul_{mode}({x}, {y})"), flush_to_zero=True),
               example=("ta.multiply(ta.asarray([1, 2]), 10)", "Array([10, 20], dtype=int64, device='cpu')"))
 divide = Op("divide", "True quotient; integers give the default float.", 2, ANY, TRUE_DIVISION, "/",
             triton={"float32": "tl.math.div_rn({x}, {y})", "float": "{x} / {y}", "complex": "complex_divide({x}, {y})"},
-            options=Options(directed("libdevice.div_{mode}({x}, {y})")
-                            | {"full": "divide_full({x}, {y})", "approx": "divide_approx({x}, {y})"},
-                            {"full": "2 ulp", "approx": "2 ulp where abs(x2) is in [2**-126, 2**126]"},
-                            flush_to_zero=True),
+            options=DirectedOrFast(directed("libdevice.div_{mode}({x}, {y})")
+                                   | {"full": "divide_full({x}, {y})", "approx": "divide_approx({x}, {y})"},
+                                   {"full": "2 ulp", "approx": "2 ulp where abs(x2) is in [2**-126, 2**126]"},
+                                   flush_to_zero=True),
             example=("ta.divide(ta.asarray([1, 2]), 4)", "Array([0.25, 0.5 ], dtype=float32, device='cpu')"))
 floor_divide = Op("floor_divide", "Quotient rounded down (toward zero for the integers of C-like semantics).",
-                  2, I | F, DEFAULT, "//", truncating="floor_divide_trunc",
+                  2, I | F, DEFAULT, "//", truncating="floor_divide_trunc", in_numpy="floor_divide_numpy",
                   triton={"int": "floor_divide_int({x}, {y})", "uint": "divide_uint({x}, {y})",
-                          "trunc int": "truncate_divide_int({x}, {y})", "float": "floor_divide_float({x}, {y})"},
+                          "trunc int": "truncate_divide_int({x}, {y})", "float": "floor_divide_float({x}, {y})",
+                          "numpy float": _FLOOR_DIVIDE_IN_NUMPY},
                   example=("ta.floor_divide(ta.asarray([7, -7]), 2)", "Array([ 3, -4], dtype=int64, device='cpu')"))
 remainder = Op("remainder", "Remainder of floor division, with the sign of x2 (in C-like semantics the sign of x1).",
                2, I | F, DEFAULT, "%", truncating="remainder_trunc",
@@ -69,6 +78,7 @@ remainder = Op("remainder", "Remainder of floor division, with the sign of x2 (i
                example=("ta.remainder(ta.asarray([7, -7]), 2)", "Array([1, 1], dtype=int64, device='cpu')"))
 pow = Op("pow", "Power; integers wrap, and only 1 and -1 have negative powers.", 2, NUMERIC, DEFAULT, "**",
          ufunc="power", exact=False, domain=(0.1, 10.0), refuse_scalar=_refuse_negative_exponent,
+         in_numpy="pow_numpy",
          triton={"int": "power_int({x}, {y})", "uint": "power_uint({x}, {y})", "float": "libdevice.pow({x}, {y})"},
          example=("ta.pow(ta.asarray([2, 3]), 2)", "Array([4, 9], dtype=int64, device='cpu')"))
 float_power = Op("float_power", "Power, computed in float64 or complex128.", 2, ANY, FLOAT64, exact=False,
@@ -82,10 +92,12 @@ fmod = Op("fmod", "Remainder of division toward zero, with the sign of x1.", 2, 
           example=("ta.fmod(ta.asarray([7, -7]), 2)", "Array([ 1, -1], dtype=int64, device='cpu')"))
 fma = Op("fma", "x1 * x2 + x3; floats are rounded once, to float32 or wider.", 3, I | F, DEFAULT,
          triton={"any": "{x} * {y} + {z}", "float": "libdevice.fma({x}, {y}, {z})"},
-         options=Options(directed("libdevice.fma_{mode}({x}, {y}, {z})"), flush_to_zero=True),
+         options=Directed(directed("libdevice.fma_{mode}({x}, {y}, {z})"), flush_to_zero=True),
          example=("ta.fma(ta.asarray([1.0, 2.0]), 3, 0.5)", "Array([3.5, 6.5], dtype=float32, device='cpu')"))
 reciprocal = Op("reciprocal", "1 / x; integers give the default float.", 1, ANY, TRUE_DIVISION,
-                triton={"float": "libdevice.rcp_rn({x})", "complex": "complex_reciprocal({x})"},
+                triton={"int": "tl.where(({x} == 1) | ({x} == -1), {x}, zero_like({x}))",
+                        "uint": "tl.where({x} == 1, {x}, zero_like({x}))",
+                        "float": "libdevice.rcp_rn({x})", "complex": "complex_reciprocal({x})"},
                 example=("ta.reciprocal(ta.asarray([2, 4]))", "Array([0.5 , 0.25], dtype=float32, device='cpu')"))
 negative = Op("negative", "Negation; unsigned integers wrap.", 1, NUMERIC, DEFAULT, "-x",
               triton={"any": "0 - {x}", "float": "{x} * -1.0", "complex": "complex_negative({x})"},
@@ -94,7 +106,8 @@ positive = Op("positive", "A copy of the values.", 1, NUMERIC, DEFAULT, "+x",
               triton={"any": "{x}"},
               example=("ta.positive(ta.asarray([1, -2]))", "Array([ 1, -2], dtype=int64, device='cpu')"))
 abs = Op("abs", "Absolute value; for complex, the modulus.", 1, NUMERIC, COMPLEX_TO_FLOAT, "abs(x)", ufunc="absolute",
-         triton={"any": "tl.abs({x})", "uint": "{x}", "complex": "complex_abs({x})"},
+         bool_in_numpy=True,
+         triton={"any": "tl.abs({x})", "bool": "{x}", "uint": "{x}", "complex": "complex_abs({x})"},
          example=("ta.abs(ta.asarray([3 + 4j]))", "Array([5.], dtype=float32, device='cpu')"))
 square = Op("square", "Product with itself; bool becomes the default integer.", 1, ANY, BOOL_TO_LONG,
             triton={"any": "{x} * {x}", "complex": "complex_square({x})"},
@@ -166,18 +179,19 @@ logical_not = Op("logical_not", "Whether the operand is 0.", 1, ANY, TRUTH,
 # selection
 minimum = Op("minimum", "The smaller operand; NaN if either is NaN.", 2, REAL, DEFAULT,
              triton={"any": "lesser({x}, {y})", "bool": "{x} & {y}"},
-             options=Options(flush_to_zero=True, ignoring_nan="minimum_number({x}, {y})"),
+             options=Extreme(flush_to_zero=True, ignoring_nan="minimum_number({x}, {y})"),
              example=("ta.minimum(ta.asarray([1, 5]), 3)", "Array([1, 3], dtype=int64, device='cpu')"))
 maximum = Op("maximum", "The larger operand; NaN if either is NaN.", 2, REAL, DEFAULT,
              triton={"any": "greater({x}, {y})", "bool": "{x} | {y}"},
-             options=Options(flush_to_zero=True, ignoring_nan="maximum_number({x}, {y})"),
+             options=Extreme(flush_to_zero=True, ignoring_nan="maximum_number({x}, {y})"),
              example=("ta.maximum(ta.asarray([1, 5]), 3)", "Array([3, 5], dtype=int64, device='cpu')"))
-where = Op("where", "x2 where the bool x1 is true, else x3.", 3, ANY, NO_OPMATH, masks=1,
-           triton={"any": "tl.where({x}, {y}, {z})", "complex": "complex_where({x}, {y}, {z})"},
-           example=("ta.where(ta.asarray([True, False]), 1, ta.asarray([10, 20]))",
-                    "Array([ 1, 20], dtype=int64, device='cpu')"))
+choose = Op("where", "x2 where x1 is true, else x3.", 3, ANY, NO_OPMATH, masks=1, part_of="where",
+            triton={"any": "tl.where({x}, {y}, {z})", "complex": "complex_where({x}, {y}, {z})"},
+            example=("ta.where(ta.asarray([True, False]), 1, ta.asarray([10, 20]))",
+                     "Array([ 1, 20], dtype=int64, device='cpu')"))
 clamp = Op("clip", "The nearest value to x1 within [x2, x3]; NaN if any is NaN.", 3, I | F, DEFAULT, part_of="clip",
-           triton={"any": "lesser(greater({x}, {y}), {z})"},
+           bool_in_numpy=True,
+           triton={"bool": "({x} | {y}) & {z}", "any": "lesser(greater({x}, {y}), {z})"},
            example=("ta.clip(ta.asarray([1, 5, 9]), 2, 6)", "Array([2, 5, 6], dtype=int64, device='cpu')"))
 close = Op("isclose", "Whether x1 == x2 or abs(x1 - x2) <= x4 + x3 * abs(x2).", 4, ANY, FLOAT_TO_BOOL,
            part_of="isclose",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import builtins
+from typing import TYPE_CHECKING
 
 from tilearray import dtypes
 from tilearray.engine.signature import ArrayBase
+from tilearray.geometry.shapes import as_int
 from tilearray.ops.arithmetic import (
     bitwise_left_shift,
     bitwise_right_shift,
@@ -17,20 +19,33 @@ from tilearray.ops.arithmetic import (
     logical_or,
     maximum,
     minimum,
+    multiply,
     positive,
     pow,
     remainder,
     replace_nan,
 )
-from tilearray.ops.execute import execute
-from tilearray.ops.moves import assign
-from tilearray.ops.number_parts import frexp_exponent, frexp_mantissa, isnan
+from tilearray.ops.execute import execute, stored_as
+from tilearray.ops.moves import assign, convert
+from tilearray.ops.number_parts import frexp_exponent, frexp_mantissa, isnan, nearest
+
+if TYPE_CHECKING:
+    from tilearray.typing import Array, Operand
 
 left_shift, right_shift = bitwise_left_shift, bitwise_right_shift
 power, mod, true_divide = pow, remainder, divide
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+def clip(
+    x: Operand,
+    /,
+    min: Operand | None = None,
+    max: Operand | None = None,
+    out: ArrayBase | None = None,
+    *,
+    a_min: Operand | None = None,
+    a_max: Operand | None = None,
+) -> Array:
     """Return for each element the nearest value within ``[min, max]``.
 
     Parameters
@@ -40,6 +55,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Any
         The bounds. They broadcast against `x`; None means no bound on that side.
     out : Array, optional
         The target of the result.
+    a_min, a_max : Array, number or None
+        The bounds by NumPy's other names.
 
     Returns
     -------
@@ -57,18 +74,25 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Any
     >>> ta.clip(ta.asarray([1, 5, 9]), None, 6)
     Array([1, 5, 6], dtype=int64, device='cpu')
     """
-    if min is None and max is None:
-        return positive(x, out=out)
-    if min is None:
-        return minimum(x, max, out=out)
+    if a_min is not None:
+        min = a_min
+    if a_max is not None:
+        max = a_max
     if max is None:
-        return maximum(x, min, out=out)
-    return clamp(x, min, max, out=out)
+        return positive(x, out=out) if min is None else maximum(x, min, out=out)
+    return minimum(x, max, out=out) if min is None else clamp(x, min, max, out=out)
 
 
 def isclose(
-    x1: Any, x2: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, *, equal_nan: bool = False, out: Any = None
-) -> Any:
+    x1: Operand,
+    x2: Operand,
+    /,
+    rtol: Operand = 1e-5,
+    atol: Operand = 1e-8,
+    *,
+    equal_nan: bool = False,
+    out: ArrayBase | None = None,
+) -> Array:
     """Return whether elements are equal, or both finite and within ``atol + rtol * abs(x2)`` of each other.
 
     An infinity is close only to itself, as in `math.isclose`. In `numpy.isclose` it is close to every number if the
@@ -108,7 +132,15 @@ def isclose(
     return logical_or(close(x1, x2, rtol, atol), logical_and(isnan(x1), isnan(x2)), out=out)
 
 
-def nan_to_num(x: Any, /, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Any:
+def nan_to_num(
+    x: Operand,
+    /,
+    nan: Operand = 0.0,
+    posinf: Operand | None = None,
+    neginf: Operand | None = None,
+    *,
+    out: ArrayBase | None = None,
+) -> Array:
     """Return `x` with NaN and infinities replaced by numbers, in complex numbers part by part.
 
     Parameters
@@ -141,7 +173,56 @@ def nan_to_num(x: Any, /, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
     )
 
 
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+def round(x: Operand, /, decimals: int = 0, out: ArrayBase | None = None) -> Array:
+    """Return the nearest numbers with a given number of decimals; of two that are equally near, the even one.
+
+    Parameters
+    ----------
+    x : Array or number
+    decimals : int
+        0 rounds to integers, in the dtype of `x`. Others round ``x * 10**decimals``, computed in the dtype of `x`, and
+        divide by the power again, as NumPy does. A negative number rounds to tens, hundreds and so on.
+    out : Array, optional
+        The target of the result.
+
+    Returns
+    -------
+    Array
+        Of the dtype of `x`. Complex numbers are rounded part by part.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is bool.
+    ShapeError
+        If `decimals` is not an integer.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.round(ta.asarray([0.5, 1.5]))
+    Array([0., 2.], dtype=float32, device='cpu')
+    >>> ta.round(ta.asarray([3.14159, 2.71828]), 2).tolist() == ta.asarray([3.14, 2.72]).tolist()
+    True
+    """
+    if decimals.__class__ is int and decimals == 0:
+        return nearest(x, out=out)
+    places = as_int(decimals, "round", "decimals")
+    array = x if isinstance(x, ArrayBase) else positive(x)
+    if dtypes.info(array.dtype).kind in ("int", "uint"):
+        if places >= 0:
+            return nearest(array, out=out)
+        power = 10.0**-places
+        tens = multiply(nearest(divide(stored_as(convert, array, dtypes.float64), power)), power)
+        rounded = stored_as(convert, tens, array.dtype)
+        return rounded if out is None else execute(assign, (rounded,), out)
+    power = 10.0 ** builtins.abs(places)
+    if places > 0:
+        return divide(nearest(multiply(array, power)), power, out=out)
+    return multiply(nearest(divide(array, power)), power, out=out)
+
+
+def divmod(x1: Operand, x2: Operand, /) -> tuple[Array, Array]:
     """Return ``x1 // x2`` and ``x1 % x2``.
 
     Parameters
@@ -168,7 +249,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-def frexp(x: Any, /) -> tuple[Any, Any]:
+def frexp(x: Operand, /) -> tuple[Array, Array]:
     """Return mantissa and exponent: ``x == mantissa * 2**exponent``.
 
     Parameters

@@ -6,7 +6,7 @@ Each row is the public function of its name. `tilearray.ops.arithmetic` explains
 from __future__ import annotations
 
 from tilearray.ops.op import Op
-from tilearray.ops.options import Options, directed
+from tilearray.ops.options import DirectedOrApprox, Fast, Flushing, directed
 from tilearray.ops.promotion_methods import Promotion
 from tilearray.ops.row import ANY, REAL
 
@@ -18,12 +18,12 @@ INT_TO_FLOAT, TRUE_DIVISION = Promotion.INT_TO_FLOAT, Promotion.TRUE_DIVISION
 # exponentials, logarithms, roots
 exp = Op("exp", "Exponential.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
          triton={"float": "libdevice.exp({x})"},
-         options=Options({"full": "libdevice.exp({x})", "approx": "exp_approx({x})"},
-                         {"full": "2 ulp", "approx": "2 + floor(abs(1.173 * x)) ulp"}),
+         options=Fast({"full": "libdevice.exp({x})", "approx": "exp_approx({x})"},
+                      {"full": "2 ulp", "approx": "2 + floor(abs(1.173 * x)) ulp"}),
          example=("ta.exp(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 exp2 = Op("exp2", "2 to the power of x.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
           triton={"float": "libdevice.exp2({x})"},
-          options=Options(flush_to_zero=True),
+          options=Flushing(flush_to_zero=True),
           example=("ta.exp2(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 expm1 = Op("expm1", "exp(x) - 1, accurate near 0.", 1, ANY, INT_TO_FLOAT,
            exact=False, domain=(-10.0, 10.0),
@@ -48,12 +48,12 @@ logaddexp = Op("logaddexp", "log(exp(x1) + exp(x2)), without overflow.", 2, REAL
                example=("ta.logaddexp(ta.asarray([-1000.0]), -2000.0)", "Array([-1000.], dtype=float32, device='cpu')"))
 sqrt = Op("sqrt", "Square root, correctly rounded for real dtypes.", 1, ANY, INT_TO_FLOAT,
           triton={"float32": "tl.math.sqrt_rn({x})", "float": "tl.math.sqrt({x})"},
-          options=Options(directed("libdevice.sqrt_{mode}({x})") | {"approx": "sqrt_approx({x})"},
-                          {"approx": "a relative error of 2**-23"}, flush_to_zero=True),
+          options=DirectedOrApprox(directed("libdevice.sqrt_{mode}({x})") | {"approx": "sqrt_approx({x})"},
+                                   {"approx": "a relative error of 2**-23"}, flush_to_zero=True),
           example=("ta.sqrt(ta.asarray([4, 9]))", "Array([2., 3.], dtype=float32, device='cpu')"))
 rsqrt = Op("rsqrt", "1 / sqrt(x).", 1, REAL, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
            triton={"float": "libdevice.rsqrt({x})"},
-           options=Options(flush_to_zero=True),
+           options=Flushing(flush_to_zero=True),
            example=("ta.rsqrt(ta.asarray([4, 16]))", "Array([0.5 , 0.25], dtype=float32, device='cpu')"))
 cbrt = Op("cbrt", "Cube root, also of negative numbers.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-1e6, 1e6),
           triton={"float": "libdevice.cbrt({x})"},
@@ -96,8 +96,8 @@ cosh = Op("cosh", "Hyperbolic cosine.", 1, ANY, INT_TO_FLOAT, exact=False, domai
           example=("ta.cosh(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 tanh = Op("tanh", "Hyperbolic tangent.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-10.0, 10.0),
           triton={"float": "libdevice.tanh({x})"},
-          options=Options({"full": "libdevice.tanh({x})", "approx": "tanh_approx({x})"},
-                          {"full": "2 ulp", "approx": "a relative error of 2**-10.987"}),
+          options=Fast({"full": "libdevice.tanh({x})", "approx": "tanh_approx({x})"},
+                       {"full": "2 ulp", "approx": "a relative error of 2**-10.987"}),
           example=("ta.tanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 asinh = Op("asinh", "Inverse hyperbolic sine.", 1, ANY, INT_TO_FLOAT, ufunc="arcsinh", exact=False, domain=(-1e6, 1e6),
            triton={"float": "libdevice.asinh({x})"},

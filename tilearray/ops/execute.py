@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from tilearray.engine.context import STATE
 from tilearray.engine.execute import run
 from tilearray.engine.operation import typed_scalar
 from tilearray.engine.plan import Key
-from tilearray.engine.signature import A, ArrayBase, new_array, overlap, signature_of
+from tilearray.engine.signature import A, ArrayBase, overlap
 from tilearray.errors import OperandError, WriteError, type_name
-from tilearray.ops.moves import assign
+from tilearray.ops.moves import assign, storing
 from tilearray.ops.numbers import as_operands, numbers_alone, scalar_key
 from tilearray.ops.row import Row
 from tilearray.promotion.scalars import Number, as_number
@@ -24,6 +25,8 @@ from tilearray.promotion.scalars import Number, as_number
 
 def execute(row: Row, operands: Sequence[Any], out: Any = None) -> Any:
     """Run a row on Arrays and numbers. Write to `out` if it is given, else make a new array."""
+    if len(operands) == row.arity + 1 and out is None:  # NumPy takes the target by position
+        *operands, out = operands
     if len(operands) != row.arity:
         raise TypeError(f"{row.name}: expected {row.arity} operands, got {len(operands)}")
     if out is not None:
@@ -70,19 +73,51 @@ def _unaliased(operand: Any, out: ArrayBase) -> Any:
     return operand if same_elements and operand._address == out._address else copy_of(operand)
 
 
+# --- moving: the plan is looked up here, and nothing else is done if it is known ------------------------------------
+
+
 def copy_of(x: A) -> A:
     """Return a dense copy of an array with the same order of strides."""
-    return run(assign, [x._signature], (x,), None, execute)
+    signature = x._signature
+    state = STATE.get()
+    try:
+        call = state.plans[assign][signature].call
+    except KeyError:
+        return run(assign, [signature], (x,), None, execute)
+    return call(state.stream, x)
 
 
 def stored_as(row: Row, x: A, dtype: np.dtype) -> A:
     """Return a new array of the values of `x` in another dtype, cast by `row`."""
-    signature = x._signature
-    return execute(row, (x,), new_array(x.__class__, signature_of(signature.layout.dense(), dtype, signature.device)))
+    operation, signature = storing(row, dtype), x._signature
+    state = STATE.get()
+    try:
+        call = state.plans[operation][signature].call
+    except KeyError:
+        return run(operation, [signature], (x,), None, execute)
+    return call(state.stream, x)
+
+
+def store(out: ArrayBase, value: ArrayBase, row: Row = assign) -> None:
+    """Cast an array by a row, and write it to `out`, to whose shape it broadcasts."""
+    state = STATE.get()
+    try:
+        call = state.plans[row.into][out._signature][value._signature].call
+    except KeyError:
+        execute(row, (value,), out)
+        return
+    call(state.stream, out, value)
 
 
 def fill(out: A, number: Number, function: str) -> A:
     """Convert a Python number to the dtype of `out` and write it to every element."""
-    check_target(function, out)
     dtype = out._signature.dtype
-    return run(assign, [typed_scalar(dtype)], (as_number(number, dtype, function),), out, execute)
+    if function != assign.name:  # which checks the number itself
+        number = as_number(number, dtype, function)
+    key, state = typed_scalar(dtype), STATE.get()
+    try:
+        call = state.plans[assign.into][out._signature][key].call
+    except KeyError:
+        check_target(function, out)
+        return run(assign, [key], (as_number(number, dtype, function),), out, execute)
+    return call(state.stream, out, number)

@@ -18,7 +18,7 @@ from tilearray.engine.operation import OperandType, typed_scalar
 from tilearray.errors import OperandError, TileArrayError
 from tilearray.ops import PUBLIC
 from tilearray.ops.numbers import INTEGER_LADDER
-from tilearray.ops.promotion_methods import Promotion, computed_as
+from tilearray.ops.promotion_methods import Promotion
 from tilearray.ops.row import CallTyping, Row, plain_dtype
 from tilearray.promotion.operands import SCALAR_KIND, Operand, ZeroDim
 from tilearray.promotion.scalars import Number, ScalarClass, as_number
@@ -63,7 +63,8 @@ class PromotionExplanation:
 
     def __repr__(self) -> str:
         steps = "".join(f"\n  {number}. {step}" for number, step in enumerate(self.steps, 1))
-        said = "".join(f"\n  {name:<9}  {_said(answer)}" for name, answer in self.answers.items())
+        width = max(map(len, self.answers))
+        said = "".join(f"\n  {name:<{width}}  {_said(answer)}" for name, answer in self.answers.items())
         answer = f"error: {self.error}" if self.result is None else self.result.name
         return (
             f"{self.op}({', '.join(self.operands)}) under {self.semantics}: {answer}{steps}\nunder each semantics{said}"
@@ -126,7 +127,7 @@ def explain_promotion(*operands: Any, op: str | Row = "add") -> PromotionExplana
 
 
 def _row(op: str | Row) -> Row:
-    found = PUBLIC.get(op) if isinstance(op, str) else op
+    found = op if isinstance(op, Row) else PUBLIC.get(getattr(op, "__name__", op))
     if found is None:
         raise OperandError(f"{_FUNCTION}: {op!r} is not an elementwise op; write one of {', '.join(PUBLIC)}")
     return found
@@ -150,13 +151,13 @@ def _decided(
         if op.promotion is Promotion.TRUTH:
             steps.append("each operand is true if it is not 0: bool")
             return typing, None
-        common = rules.decide(types[op.masks : op.arity - op.exponents], op.name, steps)
+        taken = op.common_dtype(rules, types[op.masks :], steps)
         for position, (given, casts) in enumerate(zip(types, typing.casts, strict=True)):
             if isinstance(given, ScalarClass):
                 _check_number(op, position, operands[position], casts[0])
     except (TileArrayError, ValueError) as error:
         return None, str(error)
-    steps += _of_the_op(op, rules, common, typing)
+    steps += _of_the_op(op, rules, taken, typing)
     return typing, None
 
 
@@ -185,12 +186,10 @@ def _shown(given: Operand, operand: object) -> str:
     return f"0-d {given.dtype.name}" if isinstance(given, ZeroDim) else given.name
 
 
-def _of_the_op(op: Row, rules: Semantics, common: np.dtype, typing: CallTyping) -> list[str]:
-    """Return the steps that the rule of the op adds to the common dtype."""
+def _of_the_op(op: Row, rules: Semantics, taken: np.dtype, typing: CallTyping) -> list[str]:
+    """Return the steps that the rule of the op adds to the dtype to which operands are rounded."""
     found: list[str] = []
-    taken, compute = computed_as(op.promotion, rules, common), typing.casts[op.masks][-1]
-    if taken != common:
-        found.append(f"{op.name} converts {common.name} to {taken.name}")
+    compute = typing.casts[op.masks][-1]
     if compute != taken and op.name in rules.wide_numbers and any(len(casts) == 1 for casts in typing.casts):
         found.append(f"the number is converted to {compute.name} and not rounded to {taken.name}")
     if compute != taken:

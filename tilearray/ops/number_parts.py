@@ -31,19 +31,19 @@ def _on_bits(function: str, operands: str) -> dict[str, str]:
 # name, summary, arity, kinds, promotion, then the special properties of the row
 
 # rounding to integers
-floor = Op("floor", "The largest integer <= x, in the dtype of x.", 1, I | F, DEFAULT,
+floor = Op("floor", "The largest integer <= x, in the dtype of x.", 1, I | F, DEFAULT, bool_in_numpy=True,
            triton={"any": "{x}", "float": "tl.math.floor({x})"},
            example=("ta.floor(ta.asarray([1.5, -1.5]))", "Array([ 1., -2.], dtype=float32, device='cpu')"))
-ceil = Op("ceil", "The smallest integer >= x, in the dtype of x.", 1, I | F, DEFAULT,
+ceil = Op("ceil", "The smallest integer >= x, in the dtype of x.", 1, I | F, DEFAULT, bool_in_numpy=True,
           triton={"any": "{x}", "float": "tl.math.ceil({x})"},
           example=("ta.ceil(ta.asarray([1.5, -1.5]))", "Array([ 2., -1.], dtype=float32, device='cpu')"))
-trunc = Op("trunc", "x rounded toward 0 to an integer, in the dtype of x.", 1, I | F, DEFAULT,
+trunc = Op("trunc", "x rounded toward 0 to an integer, in the dtype of x.", 1, I | F, DEFAULT, bool_in_numpy=True,
            triton={"any": "{x}", "float": "libdevice.trunc({x})"},
            example=("ta.trunc(ta.asarray([1.5, -1.5]))", "Array([ 1., -1.], dtype=float32, device='cpu')"))
-round = Op("round", "The integer nearest to x, ties to even, in the dtype of x; complex numbers part by part.",
-           1, NUMERIC, DEFAULT, ufunc="rint",
-           triton={"any": "{x}", "float": "libdevice.rint({x})", "complex": "complex_round({x})"},
-           example=("ta.round(ta.asarray([0.5, 1.5]))", "Array([0., 2.], dtype=float32, device='cpu')"))
+nearest = Op("round", "The integer nearest to x, ties to even, in the dtype of x; complex numbers part by part.",
+             1, NUMERIC, DEFAULT, ufunc="rint", part_of="round",
+             triton={"any": "{x}", "float": "libdevice.rint({x})", "complex": "complex_round({x})"},
+             example=("ta.round(ta.asarray([0.5, 1.5]))", "Array([0., 2.], dtype=float32, device='cpu')"))
 
 # classes of floats
 isnan = Op("isnan", "Whether a value is NaN.", 1, ANY, ALWAYS_BOOL,
@@ -91,10 +91,10 @@ frexp_exponent = Op("frexp_exponent", "Second result of frexp: the exponent; 0 f
                     example=("ta.frexp(ta.asarray([12.0]))[1]", "Array([4], dtype=int32, device='cpu')"))
 
 # complex numbers
-real = Op("real", "The real part.", 1, NUMERIC, COMPLEX_TO_FLOAT,
+real = Op("real", "The real part.", 1, NUMERIC, COMPLEX_TO_FLOAT, bool_in_numpy=True,
           triton={"any": "{x}", "complex": "complex_real({x})"},
           example=("ta.real(ta.asarray([3 + 4j]))", "Array([3.], dtype=float32, device='cpu')"))
-imag = Op("imag", "The imaginary part, 0 for real numbers.", 1, NUMERIC, COMPLEX_TO_FLOAT,
+imag = Op("imag", "The imaginary part, 0 for real numbers.", 1, NUMERIC, COMPLEX_TO_FLOAT, bool_in_numpy=True,
           triton={"any": "zero_like({x})", "complex": "complex_imag({x})"},
           example=("ta.imag(ta.asarray([3 + 4j]))", "Array([4.], dtype=float32, device='cpu')"))
 conj = Op("conj", "The complex conjugate.", 1, NUMERIC, DEFAULT, ufunc="conjugate",

@@ -1,13 +1,15 @@
 """Operands that are not Arrays: Python numbers, which get a key, and NumPy scalars, which become 0-d arrays.
 
 The key of a Python number is its value class, so a plan depends on the dtype that a value needs and never on the value.
-NumPy scalars are strongly typed: they promote like 0-d arrays. All other operands are errors.
+NumPy scalars are strongly typed: they promote like 0-d arrays. `tilearray.functions.arguments` makes Arrays of ndarrays
+and sequences. All other operands are errors.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, signature_of
 from tilearray.errors import OperandError, type_name
 from tilearray.geometry.layout import Layout
-from tilearray.ops.promotion_methods import Promotion, check_exponent, check_mask
+from tilearray.ops.hooks import HOOKS
+from tilearray.ops.promotion_methods import Promotion, check_exponent
 from tilearray.ops.row import Row
 from tilearray.promotion.scalars import Number, ScalarClass, as_number, classify
 
@@ -56,14 +59,14 @@ INTEGER_LIMITS[dtypes.bool_] = (1, 0)  # an empty range: beside bool, an integer
 
 
 def as_operands(row: Row, operands: Sequence[Any], out: ArrayBase | None) -> list[Any]:
-    """Return operands that all have keys. NumPy scalars become 0-d arrays, and unknown objects raise OperandError.
+    """Return operands that all have keys. NumPy's scalars, ndarrays and sequences become Arrays.
 
-    In a comparison with integers, an integer beyond 64 bits acts as infinity.
+    Unknown objects raise OperandError. In a comparison with integers, an integer beyond 64 bits acts as infinity.
     """
     device = next((operand._signature.device for operand in (*operands, out) if isinstance(operand, ArrayBase)), None)
     known = [
         scalar_array(operand, device or default_device(), row.name) if isinstance(operand, np.generic) else operand
-        for operand in operands
+        for operand in HOOKS.as_arrays(row.name, operands, out)
     ]
     integers = all(operand._signature.dtype in INTEGER_LIMITS for operand in known if isinstance(operand, ArrayBase))
     for position, operand in enumerate(known):
@@ -83,6 +86,7 @@ def as_operands(row: Row, operands: Sequence[Any], out: ArrayBase | None) -> lis
 def numbers_alone(row: Row, numbers: Sequence[Any]) -> list[Any]:
     """Return 0-d arrays of Python numbers, for a call without arrays. Their common kind and values decide the dtype."""
     taken = _taken_alone(row, [class_of(number) for number in numbers])
+    numbers = [*[number != 0 for number in numbers[: row.masks]], *numbers[row.masks :]]
     if row.refuse_scalar is not None:
         for position, number in enumerate(numbers):
             row.refuse_scalar(row, position, number, taken[position])
@@ -99,7 +103,7 @@ def _taken_alone(row: Row, classes: list[ScalarClass]) -> list[np.dtype]:
     end = row.arity - row.exponents
     common = STATE.get().semantics.result_type(classes[row.masks : end], row.name)
     return [
-        *(check_mask(row.name, found) for found in classes[: row.masks]),
+        *(dtypes.bool_ for _ in classes[: row.masks]),
         *[common] * (end - row.masks),
         *(check_exponent(row.name, found) for found in classes[end:]),
     ]
@@ -114,9 +118,15 @@ def class_of(number: Any) -> ScalarClass:
 
 def host_number(number: Number, dtype: np.dtype, function: str) -> np.ndarray:
     """Return a Python number as a 0-d ndarray. Check that it fits the dtype, and round it once."""
+    return _host_scalar()(as_number(number, dtype, function), dtype)
+
+
+@cache
+def _host_scalar() -> Callable[[Number, np.dtype], np.ndarray]:
+    """The host's function; an import statement in a function takes longer than its call."""
     from tilearray_host.casts import scalar
 
-    return scalar(as_number(number, dtype, function), dtype)
+    return scalar
 
 
 def scalar_array(value: Any, device: Device, function: str) -> Any:

@@ -67,6 +67,30 @@ class Options:
 NONE: Final = Options()
 
 
+class Directed(Options):
+    """The options of correctly rounded arithmetic: directed rounding and flushing. A checker tells families apart."""
+
+
+class DirectedOrApprox(Options):
+    """The options of `sqrt`: directed rounding, "approx" and flushing."""
+
+
+class DirectedOrFast(Options):
+    """The options of `divide`: directed rounding, "full", "approx" and flushing."""
+
+
+class Fast(Options):
+    """The options of functions that a GPU also approximates: "full" and "approx"."""
+
+
+class Flushing(Options):
+    """The options of functions that only flush."""
+
+
+class Extreme(Options):
+    """The options of `minimum` and `maximum`: flushing, and NaN as a missing value."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """The options of a variant."""

@@ -86,14 +86,6 @@ def returned_as(promotion: Promotion, common: np.dtype) -> np.dtype:
     return dtypes.int32 if promotion is Promotion.ALWAYS_INT32 else common
 
 
-def check_mask(function: str, given: np.dtype | ScalarClass) -> np.dtype:
-    """Return bool, the dtype of a condition. Raise DTypeError if the operand is not a bool."""
-    if given is not ScalarClass.BOOL and given != dtypes.bool_:
-        name = given.name if isinstance(given, np.dtype) else "a Python number"
-        raise DTypeError(f"{function}: the condition must be bool, got {name}; write `condition != 0`")
-    return dtypes.bool_
-
-
 def check_exponent(function: str, given: np.dtype | ScalarClass) -> np.dtype:
     """Return int64, the dtype of an exponent. Raise DTypeError if the dtype of the operand does not fit int64."""
     if isinstance(given, np.dtype):

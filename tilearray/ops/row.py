@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import Parameter
 from inspect import Signature as CallSignature
 
@@ -18,23 +19,24 @@ from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression, ExpressionBuilder
 from tilearray.engine.operation import OperandType, TypedScalar
 from tilearray.errors import DTypeError
+from tilearray.ops.numpy_loops import loop_dtype
 from tilearray.ops.options import NONE, Choice, Options, check_device, check_dtype, parameters
 from tilearray.ops.promotion_methods import (
     NEVER_WIDER,
     Promotion,
     all_integers,
     check_exponent,
-    check_mask,
     computed_as,
     opmath,
     returned_as,
 )
 from tilearray.promotion.lattice import names
-from tilearray.promotion.operands import ZeroDim
+from tilearray.promotion.operands import Operand, ZeroDim
 from tilearray.promotion.scalars import Number, ScalarClass, as_number
 from tilearray.promotion.semantics import Semantics
 from tilearray.promotion.storing import can_cast_same_kind
 from tilearray.promotion.systems import ARRAY_API
+from tilearray.signatures import LateSignature, TypeText
 
 # The kinds of dtypes that rows accept.
 B = frozenset({"bool"})
@@ -74,10 +76,12 @@ class Row:
     summary : one line of documentation
     arity : the number of operands
     kinds : the accepted kinds of the common dtype
+    bool_in_numpy : whether semantics `numpy` also accept bools
     promotion : how the result dtype follows from the common dtype
     operator : the Python operator, or ""
     ufunc : the name of NumPy's ufunc, if it differs
     truncating : the name in the backends of the variant for truncating integer division
+    in_numpy : the name in the backends of the variant for semantics `numpy`
     masks : the number of leading operands that are bool conditions, without influence on promotion
     exponents : the number of trailing operands that are integer exponents, without influence on promotion
     narrow : whether the row computes 8- and 16-bit floats in their own dtype instead of float32
@@ -89,7 +93,7 @@ class Row:
     refuse_scalar : a check of Python numbers, by position and common dtype
     example : the documented example: a call and its output
     triton : the expression in Triton over ``{x} {y} {z} {w}``, by dtype or kind; "any" is the default, "trunc int" is
-        for truncating integer division
+        for truncating integer division, "numpy float" for semantics `numpy`
     options : the keyword options of a call: rounding, flush_to_zero, propagate_nan
     choice : the options of a variant; see `tilearray.ops.variants`
     function : the name of a variant in the backends
@@ -104,6 +108,8 @@ class Row:
     operator: str = ""
     ufunc: str = ""
     truncating: str | None = None
+    in_numpy: str = ""
+    bool_in_numpy: bool = False
     masks: int = 0
     exponents: int = 0
     narrow: bool = False
@@ -119,13 +125,15 @@ class Row:
     choice: Choice | None = None
     function: str = ""
     into: object = field(default_factory=object, repr=False)
+    reduced = None
     __module__ = "tilearray"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__name__", self.name)
         object.__setattr__(self, "__qualname__", self.name)
         object.__setattr__(self, "__doc__", _documentation(self))
-        object.__setattr__(self, "__signature__", _signature(self))
+        object.__setattr__(self, "__signature__", LateSignature.of(partial(_signature, self)))
+        object.__setattr__(self, "__call__", self)  # IPython shows one signature: that of the row
 
     def __repr__(self) -> str:
         return f"<elementwise op tilearray.{self.name}>"
@@ -142,7 +150,7 @@ class Row:
 
     def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
         """Return a Python number as `dtype`. Raise an error if it does not fit or the row refuses it."""
-        checked = as_number(number, dtype, self.name)
+        checked = number != 0 if position < self.masks else as_number(number, dtype, self.name)
         if self.refuse_scalar is not None:
             self.refuse_scalar(self, position, checked, dtype)
         return checked
@@ -158,13 +166,13 @@ class Row:
             return CallTyping(((dtypes.bool_,),) * self.arity, name, dtypes.bool_, dtypes.bool_)
         plain = [_plain_type(given) for given in types]
         end = self.arity - self.exponents
-        mask_casts = tuple((check_mask(name, given),) for given in plain[: self.masks])
+        mask_casts = ((dtypes.bool_,),) * self.masks
         exponent_casts = tuple((check_exponent(name, given),) for given in plain[end:])
         rest = plain[self.masks : end]
         if promotion is Promotion.ALWAYS_BOOL and len(rest) > 1 and all_integers(rest):
             return self._exact_comparison(semantics, rest)
         operands = [given.dtype if isinstance(given, TypedScalar) else given for given in types[self.masks : end]]
-        common = computed_as(promotion, semantics, semantics.result_type(operands, name))
+        common = self.common_dtype(semantics, [*operands, *plain[end:]], [])
         self._check_kind(semantics, common)
         if not self.moves:
             check_dtype(name, self.choice, common)
@@ -175,14 +183,36 @@ class Row:
         returns = compute if result == common else result
         truncates = semantics.integer_division == "trunc" and dtypes.info(common).kind in ("int", "uint")
         function = self.truncating if truncates and self.truncating is not None else self.function or name
+        if semantics.rule == "numpy" and self.in_numpy and self.choice is None:
+            function = self.in_numpy
         wide = name in semantics.wide_numbers
         casts = [(compute,) if wide and isinstance(given, ScalarClass) else (common, compute) for given in rest]
         return CallTyping((*mask_casts, *casts, *exponent_casts), function, returns, result)
 
+    def common_dtype(self, semantics: Semantics, operands: Sequence[Operand], steps: list[str], /) -> np.dtype:
+        """Return the dtype to which operands are rounded, and write the steps of the decision to `steps`.
+
+        `operands` are all operands but the conditions.
+        """
+        taking = operands[: len(operands) - self.exponents]
+        common = semantics.decide(taking, self.name, steps)
+        if semantics.rule == "numpy":
+            alone = all(isinstance(operand, ScalarClass) for operand in operands)
+            given = [common] * len(taking) if alone else taking
+            found = loop_dtype(self.name, self.ufunc or self.name, [*given, *operands[len(taking) :]])
+            if found is not None:
+                if found != common:
+                    steps.append(f"numpy.{self.ufunc or self.name} computes these operands in {found.name}")
+                return found
+        taken = computed_as(self.promotion, semantics, common)
+        if taken != common:
+            steps.append(f"{self.name} converts {common.name} to {taken.name}")
+        return taken
+
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
         """Return the expression for operands of `types`. `out` is the dtype of the target, or None."""
         typing = self.typing(semantics, types)
-        stored = typing.result if out is None else self._stored_as(semantics, typing.result, out)
+        stored = typing.result if out is None else self._stored_as(semantics, types, typing.result, out)
         builder = ExpressionBuilder()
         arguments: list[int] = []
         for given, casts in zip(types, typing.casts, strict=True):
@@ -208,7 +238,8 @@ class Row:
         """Return the expression in Triton for the dtype of the computation."""
         computed = typing.casts[self.masks][-1]
         kind = dtypes.info(computed).kind
-        chosen = f"trunc {kind}" if typing.function == self.truncating else kind
+        prefix = {self.truncating: "trunc ", self.in_numpy: "numpy "}.get(typing.function, "")
+        chosen = f"{prefix}{kind}"
         for name in (computed.name, chosen, kind, "any"):
             if name in self.triton:
                 return self.triton[name]
@@ -238,7 +269,7 @@ class Row:
                 f"{self.name}: semantics {semantics.name!r} do not compute with {common.name}; "
                 f"{_INSTEAD_OF[row.kind]} first"
             )
-        if row.kind not in self.kinds:
+        if row.kind not in self.kinds and not (row.kind == "bool" and self.bool_in_numpy and semantics.rule == "numpy"):
             accepted = dtypes.kinds_in_words(self.kinds)
             raise DTypeError(
                 f"{self.name}: expected dtypes of kind {accepted}, got {common.name}; {self._instead(row.kind)}"
@@ -259,23 +290,35 @@ class Row:
                 f"{self.name}: expected operands of one dtype, got {names(found)}; write x.astype(...) for one of them"
             )
 
-    def _stored_as(self, semantics: Semantics, result: np.dtype, out: np.dtype) -> np.dtype:
+    def _stored_as(
+        self, semantics: Semantics, types: tuple[OperandType, ...], result: np.dtype, out: np.dtype
+    ) -> np.dtype:
         """Return `out`, the dtype of the target, if the target may store the result. Otherwise raise DTypeError.
 
-        Assignment has the same rule under all semantics.
+        Assignment casts within the kind, and freely under the semantics of NumPy.
         """
-        if self.casts_freely:
+        if self.casts_freely or (self.moves and semantics.inplace == "numpy"):
             if dtypes.info(result).kind == "complex" and dtypes.info(out).kind not in ("complex", "bool"):
                 raise DTypeError(
-                    f"astype: {out.name} cannot hold {result.name}: the imaginary part would be lost; "
+                    f"{self.name}: {out.name} cannot hold {result.name}: the imaginary part would be lost; "
                     f"write x.real.astype({out.name!r})"
                 )
         elif not (can_cast_same_kind(result, out) if self.moves else semantics.stores(result, out)):
             raise DTypeError(
                 f"{self.name}: expected a target that can store the {result.name} result, got {out.name}; "
                 f"write a target of dtype {result.name}, or target[...] = result.astype({out.name!r})"
+                f"{_if_unasked(semantics, types, result)}"
             )
         return out
+
+
+def _if_unasked(semantics: Semantics, types: tuple[OperandType, ...], result: np.dtype) -> str:
+    """Return how to change the dtype of a result if no operand has it, and only the semantics ask for it."""
+    given = [plain_dtype(given) for given in types if not isinstance(given, ScalarClass)]
+    if semantics.rule == "numpy" or result != semantics.defaults["float"] or result in given:
+        return ""
+    name = semantics.name.partition(",")[0]
+    return f". {result.name} is the default float: see ta.semantics({name!r}, float=...)"
 
 
 _INSTEAD_OF = {"complex": "write x.real, x.imag", "float": "write x.astype('float32')"} | dict.fromkeys(
@@ -296,12 +339,23 @@ def _plain_type(given: OperandType) -> np.dtype | ScalarClass:
 
 
 def _signature(row: Row) -> CallSignature:
-    """Return the signature for `inspect.signature`: operands by position, ``out`` and options by name."""
-    operands = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in _operand_names(row)]
-    keywords = {"out": None, **row.options.names}
-    return CallSignature(
-        [*operands, *[Parameter(name, Parameter.KEYWORD_ONLY, default=usual) for name, usual in keywords.items()]]
-    )
+    """Return the signature for `inspect.signature`: operands by position, ``out`` also, and options by name."""
+    modes = ", ".join(map(repr, row.options.rounding))
+    types = {**_TYPES, "rounding": f"Literal[{modes}] | None"}
+    operand = TypeText("Operand")
+    operands = [Parameter(name, Parameter.POSITIONAL_ONLY, annotation=operand) for name in _operand_names(row)]
+    out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=TypeText(types["out"]))
+    keywords = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=usual, annotation=TypeText(types[name]))
+        for name, usual in {"where": True, "dtype": None, **row.options.names}.items()
+    ]
+    return CallSignature([*operands, out, *keywords], return_annotation=TypeText("Array"))
+
+
+_TYPES = {"out": "Array | None", "where": "Operand", "dtype": "DTypeLike | None"} | dict.fromkeys(
+    ("flush_to_zero", "propagate_nan"), "bool"
+)
+"""The types of the options of calls."""
 
 
 def _operand_names(row: Row) -> list[str]:
@@ -314,9 +368,11 @@ def _documentation(row: Row) -> str:
     return (
         f"{row.summary}\n\n"
         f"Parameters\n----------\n"
-        f"{', '.join(_operand_names(row))} : Array or number\n"
+        f"{', '.join(_operand_names(row))} : Array, ndarray, list or number\n"
         f"    Operands of kind {kinds}; they broadcast against each other.\n"
         f"out : Array, optional\n    The target of the result; its dtype may be narrower within the same kind.\n"
+        f"where : bool Array, optional\n    Where to compute. Other elements of `out` stay; without `out` they are 0.\n"
+        f"dtype : dtype or name, optional\n    The dtype of the result; the operands are cast to it first.\n"
         f"{parameters(row.options)}\n"
         f"Returns\n-------\nArray\n    Dtype: {row.promotion.value}.\n\n"
         f"Raises\n------\n"

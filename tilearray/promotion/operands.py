@@ -36,6 +36,8 @@ class Rules(Protocol):
     def ladder(self) -> Mapping[ScalarClass, np.dtype]: ...
     @property
     def huge(self) -> bool: ...
+    @property
+    def rule(self) -> str: ...
 
 
 RANK: Final[dict[str, int]] = {"bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3}
@@ -217,6 +219,8 @@ def _dtypes_of_numbers(rules: Rules, operands: Operands, function: str, steps: l
         steps.append(f"without arrays, a number of this kind and size is {found.name}")
         return [found]
     rungs = [_rung(rules, number, function) for number in highest]
+    if operands.rank == RANK["float"]:
+        rungs = [dt.complex64]  # a complex number beside floats has their precision, whatever the default is
     steps.append(f"the {_RANK_NAMES[rank]} number is of a higher kind than the arrays: it takes part as {names(rungs)}")
     return rungs
 

@@ -46,6 +46,7 @@ _FLOAT64_EXACT: Final = 2**_FLOAT64_DIGITS  # float64 holds every integer up to 
 _INTEGER_LIMITS: Final = {dtype: iinfo(dtype) for dtype in ALL if info(dtype).kind in ("int", "uint")}
 _FLOATS: Final = {dtype: dtype.itemsize < 8 for dtype in ALL if info(dtype).kind == "float"}  # True: below float64
 # The dtypes that an error recommends if the array's dtype does not hold an integer, narrowest first.
+_CREATORS: Final = frozenset({"arange", "asarray", "full", "full_like"})  # they have dtype=, and no array to cast
 _WIDER: Final = tuple(iinfo(name) for name in ("int16", "int32", "int64", "uint64"))
 
 
@@ -175,7 +176,8 @@ def _round_to_odd(value: int) -> int:
 def _overflow(value: int, limits: IInfo, function: str) -> ScalarOverflowError:
     shown = str(value) if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
     wider = _wider(value, limits)
-    instead = f"write x.astype({wider!r}) for the array" if wider else "no integer dtype holds it: write it as a float"
+    cast = f"write dtype={wider!r}" if function in _CREATORS else f"write x.astype({wider!r}) for the array"
+    instead = cast if wider else "no integer dtype holds it: write it as a float"
     return ScalarOverflowError(
         f"{_prefix(function)}{shown} does not fit {limits.dtype.name} ({limits.min} to {limits.max}); {instead}"
     )

@@ -18,11 +18,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Final, Literal, get_args, get_type_hints
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tilearray import dtypes as dt
 from tilearray.errors import SemanticsError
+from tilearray.promotion.defaults import chosen, moved, name_of, split
 from tilearray.promotion.derive import FUNCTION, derived
 from tilearray.promotion.lattice import Joins
 from tilearray.promotion.operands import DECISIONS, Operand, Operands
@@ -117,7 +119,8 @@ class Semantics:
         return self.name
 
     def __repr__(self) -> str:
-        return f"<Semantics {self.name!r}>"
+        defaults = ", ".join(self.defaults[kind].name for kind in ("int", "float", "complex"))
+        return f"<Semantics {self.name!r}, defaults {defaults}>"
 
     def promote(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
         """Return the common dtype of arrays.
@@ -162,6 +165,9 @@ class Semantics:
         *,
         edges: Mapping[Any, Iterable[Any]] | None = None,
         exceptions: Mapping[tuple[Any, Any], Any] | None = None,
+        int: Any = None,
+        float: Any = None,
+        complex: Any = None,
         **changes: Any,
     ) -> Semantics:
         """Return your own semantics: a copy of `base` with the given changes.
@@ -177,9 +183,11 @@ class Semantics:
         exceptions : mapping of pairs of dtypes to dtype or str, optional
             For a pair without a unique least upper bound: its join, or the reason why it has none. The exceptions of
             `base` remain if they are still needed.
+        int, float, complex : dtype, optional
+            The default dtype of a kind. It moves all rules that read it, as in `tilearray.semantics`.
         **changes
             Any other attribute of `Semantics`. `name` is by default the name of `base` with "-derived" appended.
-            `defaults` needs to list only the kinds that change.
+            `defaults` needs to list only the kinds that change, and moves no other rule.
 
         Raises
         ------
@@ -201,7 +209,9 @@ class Semantics:
         (dtype('uint32'), dtype('uint32'), dtype('float32'))
         """
         rules = as_semantics(base, FUNCTION)
-        return replace(rules, **derived(rules, edges, exceptions, changes, _options()))
+        found = chosen(rules, {"int": int, "float": float, "complex": complex}, FUNCTION)
+        start = replace(rules, **moved(rules, found))
+        return replace(start, **derived(start, edges, exceptions, changes, _options()))
 
 
 @cache
@@ -219,23 +229,74 @@ NAMED: Final[dict[str, Semantics]] = {}
 """The semantics of the library by name. `tilearray.promotion.systems` fills it."""
 
 
-def as_semantics(spec: str | Semantics, function: str = "semantics") -> Semantics:
-    """Return the `Semantics` of a name.
+_MOVED: Final[WeakKeyDictionary[Semantics, dict[str, Semantics]]] = WeakKeyDictionary()
+"""Semantics with other defaults, by their base and their name: equal choices give one object and one set of plans."""
+
+
+def as_semantics(
+    spec: str | Semantics, function: str = "semantics", *, int: Any = None, float: Any = None, complex: Any = None
+) -> Semantics:
+    """Return the `Semantics` of a name, with other defaults if some are given. Equal calls return the same object.
+
+    Parameters
+    ----------
+    spec : str or Semantics
+        A name, or semantics. Defaults may stand behind the name: ``"array-api,float=float64"``.
+    function : str
+        The function that was called, for the error message.
+    int, float, complex : dtype, optional
+        The default dtype of a kind. It moves all rules that read it: see `tilearray.promotion.defaults`.
 
     Raises
     ------
     SemanticsError
-        If the name is unknown.
+        If the name is unknown, or a kind cannot have the dtype as its default.
 
     Examples
     --------
     >>> from tilearray.promotion.semantics import as_semantics
     >>> as_semantics("triton").integer_division
     'trunc'
+    >>> as_semantics("array-api", float="float64") is as_semantics("array-api,float=float64")
+    True
     """
-    if isinstance(spec, Semantics):
-        return spec
-    found = NAMED.get(spec)
+    given = {kind: dtype for kind, dtype in (("int", int), ("float", float), ("complex", complex)) if dtype is not None}
+    found = spec if isinstance(spec, Semantics) else NAMED.get(spec)
+    if found is not None and not given:
+        return found
+    root, written = _root(found) if found is not None else _parsed(spec, function)
+    changed = chosen(root, {**written, **given}, function)
+    if not changed:
+        return root
+    name, known = name_of(root.name, changed), _MOVED.setdefault(root, {})
+    return known.get(name) or known.setdefault(name, replace(root, name=name, **moved(root, changed)))
+
+
+def _parsed(spec: Any, function: str) -> tuple[Semantics, dict[str, str]]:
+    """Return the semantics of a name, and the defaults behind it."""
+    name, written = split(spec, function) if isinstance(spec, str) else (spec, dict[str, str]())
+    found = NAMED.get(name)
     if found is None:
-        raise SemanticsError(f"{function}: unknown semantics {spec!r}; write {' or '.join(map(repr, NAMED))}")
-    return found
+        raise SemanticsError(f"{function}: unknown semantics {name!r}; write {' or '.join(map(repr, NAMED))}")
+    return found, written
+
+
+def _root(rules: Semantics) -> tuple[Semantics, dict[str, str]]:
+    """Return the named semantics and the defaults that made `rules`, or `rules` without defaults."""
+    base, comma, _ = rules.name.partition(",")
+    root = NAMED.get(base) if comma else None
+    if root is None or _MOVED.get(root, {}).get(rules.name) is not rules:
+        return rules, {}
+    return root, split(rules.name, "semantics")[1]
+
+
+def is_named(rules: Semantics) -> bool:
+    """Return whether `as_semantics` of the name returns the same object.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> is_named(ta.get_semantics()), is_named(ta.Semantics.derive("torch", huge=True))
+    (True, False)
+    """
+    return NAMED.get(rules.name) is rules or _root(rules)[0] is not rules

@@ -18,7 +18,7 @@ from tilearray import dtypes as dt
 from tilearray.promotion.lattice import DTypes, Exceptions, Lattice, Pair, in_table
 from tilearray.promotion.operands import numpy_result_type
 from tilearray.promotion.scalars import ScalarClass
-from tilearray.promotion.semantics import NAMED, Semantics, as_semantics
+from tilearray.promotion.semantics import NAMED, Semantics, as_semantics, is_named
 
 _SIGNED: Final = (dt.int8, dt.int16, dt.int32, dt.int64)
 _UNSIGNED: Final = (dt.uint8, dt.uint16, dt.uint32, dt.uint64)
@@ -219,8 +219,8 @@ NAMED.update(SEMANTICS)
 
 
 def _reduced(semantics: Semantics) -> tuple[Any, ...]:
-    """Return the contents of a pickle: the name of one of the five, or the rules of any other semantics."""
-    if SEMANTICS.get(semantics.name) is semantics:
+    """Return the contents of a pickle: a name, also with defaults behind it, or the rules of any other semantics."""
+    if is_named(semantics):
         return as_semantics, (semantics.name,)
     return _unpickled, (semantics.rules(),)
 

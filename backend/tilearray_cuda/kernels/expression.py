@@ -7,6 +7,7 @@ a 64-bit word in memory, and complex values are pairs of floats.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from tilearray_cuda.kernels.casts import Value, cast_text
@@ -15,31 +16,41 @@ from tilearray_cuda.kernels.schedules.schedule import Schedule
 from tilearray_cuda.kernels.spec import Operand
 from tilearray_cuda.kernels.storage import STORAGE
 
+Values = dict[int, tuple[Value, str]]
+"""For each node its value, by name, and its dtype."""
 
-def computed(schedule: Schedule, branch: Branch) -> tuple[list[str], list[Value]]:
-    """Return the lines that load the inputs and compute all nodes, and the value of each node by name."""
+
+def computed(
+    schedule: Schedule, branch: Branch, nodes: Collection[int] | None = None, known: Values | None = None
+) -> tuple[list[str], Values]:
+    """Return the lines that load the inputs and compute all nodes, or some in their order, and the values of nodes.
+
+    `known` has the values of nodes that are computed already.
+    """
     spec = schedule.spec
     lines: list[str] = []
-    values: list[Value] = []
-    dtypes: list[str] = []
-    loaded = {position: _read(schedule, position, branch, lines) for position in _reading_order(schedule)}
-    for position, node in enumerate(spec.nodes):
+    wanted = range(len(spec.nodes)) if nodes is None else nodes
+    values: Values = dict(known or {})
+    loaded = {
+        position: _read(schedule, position, branch, lines)
+        for position in _reading_order(schedule)
+        if position in wanted
+    }
+    for position in wanted:
         if position in loaded:
-            value, dtype = loaded[position]
+            values[position] = loaded[position]
         else:
-            value, dtype = _evaluate(schedule, node, values, dtypes, branch, lines)
-            value = _named(f"v{position}{branch.tag}", value, dtype, lines) if value else value
-        values.append(value)
-        dtypes.append(dtype)
+            value, dtype = _evaluate(schedule, spec.nodes[position], values, branch, lines)
+            values[position] = (_named(f"v{position}{branch.tag}", value, dtype, lines) if value else value), dtype
     return lines, values
 
 
-def stored(schedule: Schedule, branch: Branch, values: list[Value]) -> list[str]:
+def stored(schedule: Schedule, branch: Branch, values: Values) -> list[str]:
     """Return the lines that store the outputs."""
     spec = schedule.spec
-    places = [values[place][0] for place in spec.places] or [""] * spec.outputs
+    places = [values[place][0][0] for place in spec.places] or [""] * spec.outputs
     return [
-        _store(schedule, operand, values[node], branch, place)
+        _store(schedule, operand, values[node][0], branch, place)
         for operand, node, place in zip(spec.operands, spec.stores, places, strict=False)
     ]
 
@@ -63,25 +74,23 @@ def _read(schedule: Schedule, position: int, branch: Branch, lines: list[str]) -
     return _named(f"v{position}{branch.tag}", value, operand.dtype, lines), operand.dtype
 
 
-def _evaluate(
-    schedule: Schedule, node: Any, values: list[Value], dtypes: list[str], branch: Branch, lines: list[str]
-) -> tuple[Value, str]:
+def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lines: list[str]) -> tuple[Value, str]:
     """Return the value of a node, and its dtype; no value for a node that only reports."""
     inputs = schedule.spec.operands[schedule.spec.outputs :]
     match node:
         case ("cast", argument, dtype, *how):
-            return cast_text(values[argument], dtypes[argument], dtype, *how), dtype
+            return cast_text(*values[argument], dtype, *how), dtype
         case ("call", called, arguments, dtype, template):
-            operand_dtypes = [dtypes[argument] for argument in arguments]
-            return (call_text(called, template, [values[argument] for argument in arguments], operand_dtypes),), dtype
-        case ("index",):
+            given, operand_dtypes = zip(*[values[argument] for argument in arguments])
+            return (call_text(called, template, list(given), list(operand_dtypes)),), dtype
+        case ("index" | "position",):
             return (f"{branch.position}.to(tl.int64)",), "int64"
         case ("gather", position, place):
-            return _load(schedule, inputs[position], branch, lines, values[place][0]), inputs[position].dtype
+            return _load(schedule, inputs[position], branch, lines, values[place][0][0]), inputs[position].dtype
         case ("report", condition, value, position):
-            inside = branch.everywhere
-            found = f"{values[condition][0]} & {inside}" if inside else values[condition][0]
-            lines.append(f"report({inputs[position].name}, {found}, {values[value][0]})")
+            inside, ((found,), _) = branch.everywhere, values[condition]
+            found = f"{found} & {inside}" if inside else found
+            lines.append(f"report({inputs[position].name}, {found}, {values[value][0][0]})")
             return (), "bool"
         case _:
             raise NotImplementedError(f"unknown expression node: {node[0]}")

@@ -13,13 +13,15 @@ from functools import cache
 from typing import NamedTuple
 
 from tilearray_cuda.kernels.expression import computed, stored
+from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
+from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
 
-DEVICE_FILES = ("numeric.py", "bits.py", "rounding.py", "complex.py", "packed.py")
+DEVICE_FILES = ("numeric.py", "bits.py", "rounding.py", "complex.py", "packed.py", "reductions.py")
 
 
 class Argument(NamedTuple):
@@ -54,18 +56,19 @@ def source_of(schedule: Schedule) -> Source:
     kernel = [
         "@triton.jit",
         f"def {name}({', '.join(parameters)}):",
-        *_indented([*schedule.setup(), *_if(schedule, schedule.arms())]),
+        *_indented([*schedule.setup(), *_body(schedule)]),
     ]
     sizes = ", ".join(f"{name} = {size}" for name, size in constants)
     heading = [*_heading(schedule), f"# {sizes}, {schedule.tile.warps} warps"]
-    text = "\n".join([*heading, "", *_helpers("\n".join(kernel[2:])), *kernel, ""])
+    defined = definitions(schedule) if isinstance(schedule, Reduce) else []
+    text = "\n".join([*heading, "", *_helpers("\n".join([*defined, *kernel[2:]])), *defined, *kernel, ""])
     return Source(name, text, arguments, constants, schedule.tile, _label(schedule, name))
 
 
 def name_of(schedule: Schedule) -> str:
     """Return the kernel's name: its operations and the case of its loops."""
     spec = schedule.spec
-    calls = [str(node[1]) for node in spec.nodes if node[0] == "call"]
+    calls = [str(node[1]) for node in spec.nodes if node[0] in ("call", "reduce")]
     moved = ["scatter"] if spec.places else ["gather"] if spec.has_node("gather") else []
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 
@@ -108,7 +111,12 @@ def arguments_of(schedule: Schedule) -> tuple[Argument, ...]:
     arguments += [Argument(f"n{axis}", integer, schedule.extent_divisor(axis)) for axis in range(spec.rank)]
     divisors = [schedule.stride_divisor(operand) for operand in spec.arrays]
     arguments += [Argument(name, integer, divisors[position]) for name, position, _ in schedule.open_strides()]
-    return tuple(arguments)
+    return (*arguments, *[Argument(name, integer, 1) for name, _ in schedule.loop_arguments()])
+
+
+def _body(schedule: Schedule) -> list[str]:
+    """Return the lines after the setup."""
+    return reduced(schedule) if isinstance(schedule, Reduce) else _if(schedule, schedule.arms())
 
 
 def _if(schedule: Schedule, arms: list[Arm]) -> list[str]:

@@ -201,7 +201,7 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
 _FIXED = """\
 def bind(pack, block, fix):
     def fixed(loop):
-        ({extents},), strides, _, _, _ = loop
+        ({extents},), strides, _, _, _ = loop{fields}
         programs = {programs}
         if programs > {most}:
             return fix(programs, ({constants},))
@@ -213,7 +213,7 @@ def bind(pack, block, fix):
 
 @functools.cache
 def fixed_written_out(
-    rank: int, strides: tuple[tuple[int, int], ...], programs: str
+    rank: int, strides: tuple[tuple[int, int], ...], programs: str, others: tuple[str, ...] | None = None
 ) -> Callable[..., Callable[[Any], bytes]]:
     """Return the function that binds a kernel to a packer of a loop's extents, strides and number of programs.
 
@@ -224,7 +224,9 @@ def fixed_written_out(
     strides : tuple of (int, int)
         The strides that are arguments, as positions in ``loop.strides``.
     programs : str
-        The number of programs, as an expression of the extents ``n0, n1, ...``.
+        The number of programs, as an expression of the extents ``n0, n1, ...``, and of attributes of the loop.
+    others : tuple of str
+        Attributes of the loop of a reduction that are arguments as well; None for an elementwise loop.
 
     Returns
     -------
@@ -233,8 +235,13 @@ def fixed_written_out(
     """
     extents = [f"n{axis}" for axis in range(rank)]
     constants = [*extents, *[f"strides[{position}][{axis}]" for position, axis in strides]]
+    constants += [f"loop.{attribute}" for attribute in others or ()]
     text = _FIXED.format(
-        extents=", ".join(extents), programs=programs, most=MOST_PROGRAMS, constants=", ".join(constants)
+        extents=", ".join(extents),
+        fields="" if others is None else "[:5]",
+        programs=programs,
+        most=MOST_PROGRAMS,
+        constants=", ".join(constants),
     )
     names: dict[str, Any] = {}
     exec(compile(text, f"<tilearray loops of {rank} axes>", "exec"), names)

@@ -54,6 +54,9 @@ class Tensor:
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         return self.storage.buffer.pointer + self.shift
 
+    def numpy(self):
+        raise TypeError("can't convert device tensor to numpy")
+
     def stride(self):
         return self.strides
 

@@ -33,6 +33,7 @@ class Counted:
             (kernel, "cubin_of"),
             (plan, "geometry_of"),
             (views, "_taken"),
+            (views, "_made"),
             (views, "_transposed"),
             (Layout, "__init__"),
         ):
@@ -88,7 +89,7 @@ CALLS = [
     ("a += 2.0", lambda a, b, m: a.__iadd__(2.0), HIT, 1),
     ("add(a, b)", lambda a, b, m: ta.add(a, b), HIT + FREED, 1),
     ("add(a, b, out=a)", lambda a, b, m: ta.add(a, b, out=a), HIT, 1),
-    ("where(c, a, b)", lambda a, b, m: ta.where(a < b, a, b), 2 * (HIT + FREED), 2),
+    ("where(c, a, b)", lambda a, b, m: ta.where(a < b, a, b), 1 + 2 * (HIT + FREED), 2),
     ("m + m.T", lambda a, b, m: m + m.T, 1 + HIT + FREED, 1),
 ]
 
@@ -137,7 +138,7 @@ def test_a_window_that_slides_is_one_view_of_two_alignments(counted):
     signatures = {a[start : start + 100]._signature for start in range(500)}
     assert len(signatures) == 2
     assert {signature.aligned for signature in signatures} == {True, False}
-    assert counted.calls["_taken"] == 1
+    assert counted.calls["_taken"] + counted.calls["_made"] == 1
     for start in range(0, 500, 7):
         x = a[start : start + 100]
         assert x._signature.aligned == (x._address % 16 == 0)

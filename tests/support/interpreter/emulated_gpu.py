@@ -90,7 +90,7 @@ class Emulated:
 
     index = 0
     arch = 90
-    call_writer = indexing = reductions = sorting = linear_algebra = None
+    call_writer = indexing = scans = sorting = linear_algebra = matrices = fourier = None
     on_host, approximates = False, True
 
     def own_stream(self, stream: int) -> int:

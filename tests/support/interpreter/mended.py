@@ -98,6 +98,21 @@ def mend(interpreter: Any, tl: Any) -> None:
         """Without preparing Triton's whole language again, which the launch has done."""
         return self.rewrite()(*args, **kwargs)
 
+    generic_reduce = interpreter.ReduceOps.generic_reduce
+
+    def reduce(self: Any, given: Any) -> Any:
+        """Two values at once: the interpreter calls the function for each pair of elements."""
+        if given[0].shape[self.axis] != 2:
+            return generic_reduce(self, given)
+        halves = [
+            [self.to_tensor(np.take(each.handle.data, half, self.axis), each.dtype) for each in given]
+            for half in range(2)
+        ]
+        found = self.combine_fn.fn(*halves[0], *halves[1])
+        return list(found) if isinstance(found, tuple) else [found]
+
+    interpreter.ReduceOps.generic_reduce = reduce
+
     def set_attr(self: Any, key: str, values: Any) -> None:
         step = self.dtype.element_ty.primitive_bitwidth // 8 if self.dtype.is_ptr() else 1
         for axis, value in enumerate(np.atleast_1d(values) if np.ndim(self.data) else ()):

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from support.oracles.formats import Number, dtype_of
 from tilearray.engine.expression import Expression
 from tilearray.geometry.layout import Layout, result_layout
 from tilearray_cuda.kernels.schedules.linear import Linear
+from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_host.casts import scalar
@@ -256,6 +258,7 @@ def _arguments(kernel: Kernel, origins: Sequence[int], numbers: Sequence[Number]
             values[operand.name] = origin + shift * STORAGE[operand.dtype].itemsize
     values |= {f"n{axis}": extent for axis, extent in enumerate(loop.shape)}
     values |= {name: loop.strides[position][axis] for name, position, axis in kernel.schedule.open_strides()}
+    values |= {name: attrgetter(attribute)(loop) for name, attribute in kernel.schedule.loop_arguments()}
     assert list(values) == list(types), "the arguments are not in the order of the kernel"
     arrays = {name: np.array([value], interpreter._get_np_dtype(types[name])) for name, value in values.items()}
     return [tl.tensor(interpreter.TensorHandle(array, types[name]), types[name]) for name, array in arrays.items()]
@@ -328,6 +331,9 @@ def programs_of(kernel: Kernel) -> int:
     if isinstance(schedule, Linear):
         return -(-(math.prod(shape) + schedule.lead) // tile["BLOCK"])
     assert isinstance(schedule, Tiled)
+    if isinstance(schedule, Reduce):
+        tiles = -(-shape[-2] // tile["ROWS"]) * math.prod(shape[: schedule.kept])
+        return tiles * kernel.loop.segments.total
     merged = shape[-3] if schedule.merged else 1
     columns, step = shape[-1] * merged + schedule.lead, tile["COLUMNS"] - schedule.overlap
     return -(-(shape[-2] + schedule.rise) // tile["ROWS"]) * -(-columns // step) * math.prod(shape[:-2]) // merged

@@ -29,8 +29,17 @@ from support.oracles.formats import (
     step,
     width_of,
 )
-from support.oracles.promotion import INTEGER, NOT_COMPUTED, WIDE_NUMBERS, common, float_of, stores
-from support.oracles.rules import COMPARISONS, RULES, TRUNCATING, Rule, number_kind
+from support.oracles.promotion import (
+    BOOLS_OF_NUMPY,
+    INTEGER,
+    NOT_COMPUTED,
+    WIDE_NUMBERS,
+    common,
+    float_of,
+    loop_of_numpy,
+    stores,
+)
+from support.oracles.rules import COMPARISONS, INTEGERS_IN_NUMPY, RULES, TRUNCATING, Rule, floored_in_numpy, number_kind
 from tilearray.errors import DTypeError, PromotionError, ScalarOverflowError
 
 SAME_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
@@ -97,8 +106,7 @@ def predict(name: str, operands: Sequence[Operand], semantics: str, target: str 
     rule = RULES[name]
     end = rule.arity - rule.exponents
     masks, rest, exponents = operands[: rule.masks], operands[rule.masks : end], operands[end:]
-    errors: set[type[Exception]] = {DTypeError for mask in masks if mask.kind != "bool"}
-    errors |= {error for operand in exponents for error in exponent_errors(operand)}
+    errors: set[type[Exception]] = {error for operand in exponents for error in exponent_errors(operand)}
     integers = all(operand.kind in ("bool", "int") for operand in rest)
     if rule.result == "truth":
         typed, columns = "bool", [[value != 0 for value in operand.values] for operand in rest]
@@ -107,6 +115,8 @@ def predict(name: str, operands: Sequence[Operand], semantics: str, target: str 
     else:
         try:
             typed = typed_as(name, rule, rest, semantics)
+            if semantics == "numpy" and name == "ldexp" and rest[0].dtype is None and exponents[0].dtype and not errors:
+                typed = ldexp_of_number(rest[0].kind, exponents[0].dtype) or typed
         except (PromotionError, ScalarOverflowError) as error:
             return Outcome(frozenset(errors | {type(error)}))
         errors |= refusals(name, rule, rest, typed, semantics)
@@ -117,11 +127,20 @@ def predict(name: str, operands: Sequence[Operand], semantics: str, target: str 
     if errors:
         return Outcome(frozenset(errors))
     values, ulps = compute(
-        name, rule, [*(o.values for o in masks), *columns, *(o.values for o in exponents)], typed, semantics
+        name,
+        rule,
+        [*([value != 0 for value in o.values] for o in masks), *columns, *(o.values for o in exponents)],
+        typed,
+        semantics,
     )
     place = PART.get(typed, typed) if kind_of(typed) in ("float", "complex") else ""
     stored = target or result
     return Outcome(frozenset(), stored, cast(values, result, stored), ulps, place, rule.free_zero)
+
+
+def ldexp_of_number(kind: str, exponent: str) -> str | None:
+    """NumPy's dtype of an integer with exponents: the first loop that takes them, float16, unless they are bools."""
+    return "float16" if kind == "int" and exponent != "bool" else None
 
 
 def exponent_errors(operand: Operand) -> set[type[Exception]]:
@@ -173,6 +192,10 @@ def typed_as(name: str, rule: Rule, operands: Sequence[Operand], semantics: str)
     typed = common(operands, semantics)
     if rule.result == "float64" and typed not in STORAGE:
         return "complex128" if kind_of(typed) == "complex" else "float64"
+    if semantics == "numpy" and kind_of(typed) in ("bool", "int"):
+        loop = loop_of_numpy(name, operands, typed)
+        if loop is not None and ("float" in rule.result or kind_of(loop) == "int" or name == "round"):
+            return loop
     if "float" in rule.result and kind_of(typed) in ("bool", "int"):
         return float_of(name, typed, semantics)
     if rule.result == "int" and typed == "bool":
@@ -190,13 +213,16 @@ def rounded(name: str, operand: Operand, typed: str, semantics: str) -> Values:
 def refusals(name: str, rule: Rule, operands: Sequence[Operand], typed: str, semantics: str) -> set[type[Exception]]:
     """The errors of a call whose operands have a common dtype."""
     errors: set[type[Exception]] = set()
-    if kind_of(typed) not in rule.kinds or (typed in STORAGE and not rule.moves):
+    kept = semantics == "numpy" and typed == "bool" and name in BOOLS_OF_NUMPY
+    if (kind_of(typed) not in rule.kinds and not kept) or (typed in STORAGE and not rule.moves):
         errors.add(DTypeError)
     bools_compared = typed == "bool" and rule.result == "bool"
     if typed in NOT_COMPUTED.get(semantics, ()) and not rule.moves and not bools_compared:
         errors.add(DTypeError)
     if semantics == "cutile" and name in SAME_BITS and len({o.dtype for o in operands if o.dtype}) > 1:
         errors.add(DTypeError)
+    if semantics == "numpy" and name == "pow" and kind_of(typed) == "int":
+        errors |= {ValueError for exponent in operands[1].values if exponent < 0}  # type: ignore[operator]
     for position, operand in enumerate(operands):
         if operand.dtype is None and kind_of(typed) == "int":
             low, high = limits_of(typed)
@@ -211,11 +237,13 @@ def compute(name: str, rule: Rule, columns: list[Values], typed: str, semantics:
     """The values in the result dtype, and the ulps that each may be off."""
     kind, rows = kind_of(typed), list(zip(*columns, strict=True))
     if kind in ("bool", "int"):
-        function = TRUNCATING.get(name, rule.integers) if semantics == "triton" else rule.integers
+        function = {"triton": TRUNCATING, "numpy": INTEGERS_IN_NUMPY}.get(semantics, {}).get(name, rule.integers)
         width = width_of(typed)
         found = [function(*row, width) for row in rows]  # type: ignore[misc]
         return cast(found, "", result_of(rule, typed)), [0.0] * len(rows)
     function = rule.floats if kind == "float" else rule.complexes
+    if semantics == "numpy" and name == "floor_divide":
+        function = floored_in_numpy
     computed = typed if kind == "complex" or width_of(typed) >= 32 or rule.moves or rule.narrow else "float32"
     if function is None:
         found, ulps = widely(name, rule, columns, computed)

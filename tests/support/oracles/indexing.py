@@ -188,3 +188,24 @@ def check_wide_rows(device: Any) -> None:
         y[:, ta.asarray(places, device=device)] = views_of(long[:, :650].copy(), device)
         wanted[:, places] = long[:, :650]
         assert bits(ta.to_numpy(y)) == bits(wanted), dtype
+
+
+def check_host_values(device: Any) -> None:
+    """Lists, ndarrays and NumPy scalars are copied to the device of the target, by every kind of key."""
+    host = np.zeros((3, 4), np.float32)
+    x = ta.asarray(host.copy(), device=device)
+    rows = ta.asarray([2, 0], device=device)
+    for key, ours, value in (
+        (np.s_[:], np.s_[:], np.arange(12.0).reshape(3, 4)),
+        (np.s_[:, 0], np.s_[:, 0], [7, 8, 9]),
+        (np.s_[1], np.s_[1], np.float64(2.5)),
+        (np.s_[[2, 0]], rows, np.arange(4)),
+        (np.s_[[0, 1], [1, 1]], np.s_[[0, 1], [1, 1]], [-1.5, 3]),
+        (np.array([True, False, False]), ta.asarray([True, False, False], device=device), [5, 6, 7, 8]),
+    ):
+        host[key] = value
+        x[ours] = value
+    assert str(x.device) == str(device)
+    np.testing.assert_array_equal(ta.to_numpy(x), host)
+    with pytest.raises(ta.DTypeError, match="setitem: expected a target that can store the complex128 result"):
+        x[...] = np.ones(4, complex)

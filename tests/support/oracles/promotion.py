@@ -161,6 +161,34 @@ def torch_combined(higher: str, lower: str) -> str:
     return torch_join({higher, lower})
 
 
+INT8_OF_BOOLS = (
+    *("floor_divide", "remainder", "pow", "fmod", "bitwise_left_shift", "bitwise_right_shift"),
+    *("square", "conj", "reciprocal"),
+)
+BOOLS_OF_NUMPY = ("abs", "floor", "ceil", "trunc", "real", "imag", "clip", "signbit")
+"""The functions that keep bools or take them as they are under ``numpy``, and refuse them otherwise."""
+
+
+def loop_of_numpy(op: str, operands: Sequence[Operand], typed: str) -> str | None:
+    """The dtype in which NumPy computes integers and bools, if that is neither their common dtype nor `float_of` it.
+
+    Each integer is held by a float: the widest of these is taken, which for int8 and uint8 is float16.
+    """
+    arrays = [o.dtype for o in operands if o.dtype is not None]
+    if typed == "bool" and op in INT8_OF_BOOLS:
+        return "int8"
+    if op in ("reciprocal", "round") and kind_of(typed) == "int":
+        return typed
+    if op == "round":
+        return "float16"
+    if op == "angle":
+        return "float64" if typed == "bool" else None
+    if len(operands) == 2 and arrays and op not in QUOTIENTS:
+        names = ["int64"] if typed != "bool" and {*arrays} == {"bool"} else arrays  # of a number beside bools
+        return max((float_of(op, name, "numpy") for name in names), key=width_of)
+    return None
+
+
 def float_of(op: str, integer: str, semantics: str) -> str:
     """The float that an op which has no integers takes an integer or bool dtype for."""
     if semantics != "numpy":

@@ -133,6 +133,15 @@ def floored(x: float, y: float) -> float:
         return math.inf if quotient > 0 else -math.inf
 
 
+def floored_in_numpy(x: float, y: float) -> float:
+    """The same as Python has it: the quotient of an infinity is NaN, and of a number by one it is 0 or -1."""
+    if y == 0 or x != x or y != y or not (math.isinf(x) or math.isinf(y)):
+        return floored(x, y)
+    if math.isinf(x):
+        return math.nan
+    return -1.0 if (x < 0 < y) or (y < 0 < x) else x / y
+
+
 def left_over(x: float, y: float) -> float:
     return math.nan if y == 0 or math.isinf(x) else x % y
 
@@ -310,6 +319,7 @@ TRUNCATING = {
     "floor_divide": lambda x, y, bits: truncated(x, y),
     "remainder": lambda x, y, bits: x - y * truncated(x, y) if y else 0,
 }
+INTEGERS_IN_NUMPY = {"reciprocal": lambda x, bits: x if x in (1, -1) else 0}
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "equal": operator.eq,
     "not_equal": operator.ne,

@@ -12,6 +12,7 @@ from typing import Any
 from tilearray_cuda.kernels.schedules.extents import LARGE, NARROW
 from tilearray_cuda.kernels.schedules.flat import Flat
 from tilearray_cuda.kernels.schedules.lookup import Lookup
+from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.rows import Rows
 from tilearray_cuda.kernels.schedules.schedule import Schedule
 from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
@@ -26,6 +27,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     SkewedColumns,
     SkewedRows,
     Tiles,
+    Reduce,
 )
 """The first one that fits runs a loop."""
 
@@ -81,7 +83,10 @@ def loop_class(loop: Any) -> tuple[Any, ...]:
     >>> loop_class(Loop((80, 300), ((300, 1), (1, 80)), (0, 0), "tile", 32))[:5]
     ('tile', 2, (('other', 1), (1, 'other')), 32, 4)
     """
-    shape, operands, _, case, index_bits = loop
+    try:
+        shape, operands, _, case, index_bits = loop
+    except ValueError:  # the loop of a reduction has more fields
+        shape, operands, _, case, index_bits = loop[:5]
     name, question, serves_all, others = _met.get(case) or _meet(case)
     answer = question(loop)
     facts = (answer,) if serves_all and answer is not None else _facts(loop, answer, others)

@@ -133,6 +133,10 @@ class Schedule:
                     found.append((f"{operand.name}_s{axis}", position, axis))
         return found
 
+    def loop_arguments(self) -> tuple[tuple[str, str], ...]:
+        """Return the other arguments that a loop gives: their names, and the loop's attributes."""
+        return ()
+
     def program(self) -> str:
         """Return the number of the program, in the type of indices."""
         return "tl.program_id(0)" if self.spec.index_bits == 32 else "tl.program_id(0).to(tl.int64)"

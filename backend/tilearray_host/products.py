@@ -11,34 +11,42 @@ from typing import Any
 import numpy as np
 
 from tilearray_host.casts import computable, converted
+from tilearray_host.float_errors import quiet
 
 DType = np.dtype[Any]
 Ints = tuple[int, ...]
+_DIRECT = frozenset("?bhilqBHILQfdFD")
+"""The dtypes, by their letters, with which NumPy computes as they are."""
+_FEW = 2048
+"""Elements for which NumPy's search for the best order of sums takes longer than the sums."""
 
 
+@quiet
 def matmul(x1: np.ndarray, x2: np.ndarray, dtype: DType, /) -> np.ndarray:
     """Return the matrix product.
 
     >>> matmul(np.array([[1, 2], [3, 4]]), np.array([10, 1]), np.dtype(np.int8))
     array([12, 34], dtype=int8)
     """
-    with np.errstate(all="ignore"):
-        return _rounded(np.matmul(computable(x1, dtype), computable(x2, dtype)), dtype)
+    if x1.dtype == x2.dtype == dtype and dtype.char in _DIRECT:
+        return np.asarray(np.matmul(x1, x2))
+    return _rounded(np.matmul(computable(x1, dtype), computable(x2, dtype)), dtype)
 
 
+@quiet
 def vecdot(x1: np.ndarray, x2: np.ndarray, axis: int, dtype: DType, /) -> np.ndarray:
     """Return the sum of ``conj(x1) * x2`` along an axis that counts from the last."""
     first, second = np.moveaxis(computable(x1, dtype), axis, -1), np.moveaxis(computable(x2, dtype), axis, -1)
-    with np.errstate(all="ignore"):
-        return _rounded(np.vecdot(first, second), dtype)
+    return _rounded(np.vecdot(first, second), dtype)
 
 
+@quiet
 def tensordot(x1: np.ndarray, x2: np.ndarray, axes: tuple[Ints, Ints], dtype: DType, /) -> np.ndarray:
     """Return the sum of products over pairs of axes."""
-    with np.errstate(all="ignore"):
-        return _rounded(np.tensordot(computable(x1, dtype), computable(x2, dtype), axes), dtype)
+    return _rounded(np.tensordot(computable(x1, dtype), computable(x2, dtype), axes), dtype)
 
 
+@quiet
 def einsum(subscripts: str, operands: tuple[np.ndarray, ...], dtype: DType, /) -> np.ndarray:
     """Return the sum of products that subscripts describe, in memory of its own.
 
@@ -49,8 +57,7 @@ def einsum(subscripts: str, operands: tuple[np.ndarray, ...], dtype: DType, /) -
     """
     hosts = [computable(x, dtype) for x in operands]
     try:
-        with np.errstate(all="ignore"):
-            found = np.asarray(np.einsum(subscripts, *hosts, optimize=True))
+        found = np.asarray(np.einsum(subscripts, *hosts, optimize=sum([x.size for x in hosts]) > _FEW))
     except (TypeError, KeyError, IndexError) as error:
         raise ValueError(str(error)) from None
     shares = any(np.may_share_memory(found, host) for host in hosts)

@@ -1,0 +1,275 @@
+"""The text of a reduction: accumulators, a loop over chunks, halves of the lanes, and the results.
+
+The nodes before the reduction are computed in the loop, those after it on the results. A value has one block of
+``ROWS`` by ``COLUMNS`` lanes for each of its parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tilearray_cuda.kernels.casts import Value
+from tilearray_cuda.kernels.expression import Values, computed, stored
+from tilearray_cuda.kernels.schedules.addressing import Branch
+from tilearray_cuda.kernels.schedules.reduce import Reduce
+from tilearray_cuda.kernels.storage import STORAGE
+
+PAIRS: dict[str, dict[str, str]] = {
+    "add": {"any": "{x} + {y}"},
+    "multiply": {"any": "{x} * {y}", "complex": "complex_multiply({x}, {y})"},
+    "maximum": {"any": "greater({x}, {y})"},
+    "minimum": {"any": "lesser({x}, {y})"},
+    "or": {"any": "{x} | {y}"},
+    "and": {"any": "{x} & {y}"},
+    "argmax": {"any": "first_of_largest({x}, {at}, {y}, {other})"},
+    "argmin": {"any": "first_of_smallest({x}, {at}, {y}, {other})"},
+}
+"""How two values become one, by kind."""
+NOWHERE = 2**63 - 1
+WIDER = {
+    "bool": "tl.int32", "int8": "tl.int32", "int16": "tl.int32", "uint8": "tl.uint32", "uint16": "tl.uint32",
+}  # fmt: skip
+"""The accumulators of narrow integers and truth values, which give the same in 32 bits."""
+NARROWER = {"int64": "tl.int32", "uint64": "tl.uint32"}
+"""The accumulators of sums of bytes that fit, and of positions in arrays with 32-bit indices."""
+BYTES = {"int64": ("bool", "int8", "uint8"), "uint64": ("bool", "uint8")}
+"""The bytes whose sums fit into them: as uint64, -1 is 2**64 - 1."""
+
+
+class Node(NamedTuple):
+    """A reduce node.
+
+    Attributes
+    ----------
+    number, how, values, dtypes : its number, how it combines, the nodes of its values, and their dtypes
+    registers : the types of the accumulators: those of the dtypes, or others that give the same
+    """
+
+    number: int
+    how: str
+    values: tuple[int, ...]
+    dtypes: tuple[str, ...]
+    registers: tuple[str, ...]
+
+    def names(self, tag: str = "") -> list[Value]:
+        """Return the names of the accumulators of each value."""
+        return [
+            tuple([f"a{self.number}_{position}{part}{tag}" for part in parts_of(dtype)])
+            for position, dtype in enumerate(self.dtypes)
+        ]
+
+
+def parts_of(dtype: str) -> tuple[str, ...]:
+    """Return the suffixes of the parts of a value."""
+    return ("_re", "_im") if STORAGE[dtype].kind == "complex" else ("",)
+
+
+def reduced(schedule: Reduce) -> list[str]:
+    """Return the lines of a kernel after its setup: the loop over elements is written for each arm."""
+    nodes = schedule.spec.nodes
+    found = reductions(schedule)
+    before = _needed(nodes, [value for node in found for value in node.values])
+    lines = [line for node in found for line in _identities(node)]
+    arms = schedule.arms()
+    for arm in arms:
+        walk = _walk(schedule, arm.branch, found, before)
+        if len(arms) > 1:
+            lines.append(f"if {arm.condition}:" if arm.condition else "else:")
+        lines += _indented(walk) if len(arms) > 1 else walk
+    for half in _halves(schedule.tile.columns):
+        lines += [_halved(node, half) for node in found]
+    values = {number: _part(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
+    after = [n for n, node in enumerate(nodes) if n not in before and node[0] not in ("reduce", "part")]
+    post, known = computed(schedule, arms[-1].branch, after, values)
+    return [*lines, *post, *stored(schedule, arms[-1].branch, known)]
+
+
+def definitions(schedule: Reduce) -> list[str]:
+    """Return the functions that combine two values, one for each reduction."""
+    lines: list[str] = []
+    for node in reductions(schedule):
+        low, high = ([tuple([f"{name}_{end}" for name in value]) for value in node.names()] for end in "xy")
+        names = ", ".join(name for value in (*low, *high) for name in value)
+        lines += [
+            "@triton.jit",
+            f"def combine{node.number}({names}):",
+            f"    return {_combined(node, low, high)}",
+            "",
+            "",
+        ]
+    return lines
+
+
+def reductions(schedule: Reduce) -> list[Node]:
+    """Return the reduce nodes of a kernel."""
+    nodes = schedule.spec.nodes
+    found: list[Node] = []
+    for number, node in enumerate(nodes):
+        if node[0] == "reduce":
+            _, how, values, dtypes = node
+            registers = [_register(schedule, how, values, position, dtype) for position, dtype in enumerate(dtypes)]
+            found.append(Node(number, how, values, dtypes, tuple(registers)))
+    return found
+
+
+def _register(schedule: Reduce, how: str, values: tuple[int, ...], position: int, dtype: str) -> str:
+    """Return the type of an accumulator."""
+    spec = schedule.spec
+    if dtype in NARROWER:
+        is_position = spec.nodes[values[position]][0] == "position" and spec.index_bits == 32
+        if is_position or (how == "add" and schedule.is_short and _is_of_bytes(schedule, values[position], dtype)):
+            return NARROWER[dtype]
+    return WIDER.get(dtype, STORAGE[dtype].register)
+
+
+def _is_of_bytes(schedule: Reduce, number: int, dtype: str) -> bool:
+    """Whether a value is cast from a byte that keeps its value in a dtype, or from a truth value."""
+    spec = schedule.spec
+    node = spec.nodes[number]
+    if node[0] == "input":
+        return spec.operands[spec.outputs + node[1]].dtype in BYTES[dtype]
+    return node[0] == "cast" and (node[2] == "bool" or (node[2] == dtype and _is_of_bytes(schedule, node[1], dtype)))
+
+
+def _needed(nodes: Any, wanted: list[int]) -> list[int]:
+    """Return the nodes that some nodes need, in order."""
+    found: set[int] = set()
+    open_nodes = list(wanted)
+    while open_nodes:
+        number = open_nodes.pop()
+        if number not in found:
+            found.add(number)
+            match nodes[number]:
+                case ("cast", argument, *_):
+                    open_nodes.append(argument)
+                case ("call", _, arguments, *_):
+                    open_nodes += arguments
+                case _:
+                    pass
+    return sorted(found)
+
+
+def _identities(node: Node) -> list[str]:
+    """Return the lines that make the accumulators."""
+    lines: list[str] = []
+    for position, (names, dtype) in enumerate(zip(node.names(), node.dtypes, strict=True)):
+        for part, name in enumerate(names):
+            lines.append(f"{name} = {_identity(node.how, dtype, node.registers[position], position, part)}")
+    return lines
+
+
+def _identity(how: str, dtype: str, register: str, position: int, part: int) -> str:
+    storage = STORAGE[dtype]
+    is_float = storage.kind in ("float", "complex")
+    if position and how in ("argmax", "argmin"):
+        return _full(NOWHERE if register == "tl.int64" else 2**31 - 1, register)
+    if how == "add":
+        return f"{_full(0, register)} * -1.0" if is_float else _full(0, register)
+    if how == "multiply":
+        return _full(1 - part, register)
+    if how in ("or", "and"):
+        return _full(int(how == "and"), register)
+    low = how in ("maximum", "argmax")
+    if is_float:
+        return _full('float("-inf")' if low else 'float("inf")', register)
+    bits, signed = 8 * storage.itemsize, storage.kind == "int"
+    lowest, highest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    return _full(lowest if low else highest, register)
+
+
+def _full(value: object, register: str) -> str:
+    return f"tl.full((ROWS, COLUMNS), {value}, {register})"
+
+
+def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]) -> list[str]:
+    """Return the loops over the indices of slower reduced axes, and over chunks."""
+    column = schedule.spec.rank - 1
+    counts = any(schedule.spec.nodes[number][0] == "position" for number in before)
+    position = "place" if counts else "index"
+
+    def chunk(branch: Branch) -> list[str]:
+        lines = ["column = chunk * COLUMNS + tl.arange(0, COLUMNS)[None, :]"]
+        if branch.mask in ("in_columns", "tile"):
+            lines.append(f"in_columns = column < n{column}")
+        if counts:
+            lines.append(f"place = {f'outer * n{column} + ' * (schedule.outer > 0)}column + row * 0")
+        text, values = computed(schedule, branch, before)
+        updates = [line for node in found for line in _update(node, values, branch)]
+        return [*lines, *text, *updates]
+
+    whole = branch._replace(position=position)
+    edge = whole._replace(mask="tile" if branch.mask else "in_columns", tag="_of_tail")
+    lines = ["for chunk in range(first_chunk, whole_chunks):", *_indented(chunk(whole))]
+    lines += ["if whole_chunks < last_chunk:", *_indented(["chunk = whole_chunks", *chunk(edge)])]
+    if not schedule.outer:
+        return lines
+    return ["for outer in range(first_index, last_index):", *_indented([*schedule.indices(), *lines])]
+
+
+def _update(node: Node, values: Values, branch: Branch) -> list[str]:
+    """Return the lines that combine the accumulators with values."""
+    names = node.names()
+    given = [
+        _as_register(*values[value], register) for value, register in zip(node.values, node.registers, strict=True)
+    ]
+    masked = branch.mask in ("in_columns", "tile")
+    if masked and node.how == "multiply" and len(names[0]) > 1:  # times 1 + 0j, as on the host
+        (parts,), masked = given, False
+        given = [tuple([f"tl.where(in_columns, {part}, {1.0 - place})" for place, part in enumerate(parts)])]
+    text = _combined(node, names, given)
+    flat = [name for value in names for name in value]
+    if not masked:
+        return [f"{', '.join(flat)} = {text}"]
+    new = [f"{name}_new" for name in flat]
+    return [
+        f"{', '.join(new)} = {text}",
+        *[f"{name} = tl.where(in_columns, {other}, {name})" for name, other in zip(flat, new, strict=True)],
+    ]
+
+
+def _combined(node: Node, values: list[Value], others: list[Value]) -> str:
+    """Return the expression of combined values; a tuple if there are several parts."""
+    templates = PAIRS[node.how]
+    if node.how in ("argmax", "argmin"):
+        (x,), (at,) = values
+        (y,), (other,) = others
+        return templates["any"].format(x=x, at=at, y=y, other=other)
+    if STORAGE[node.dtypes[0]].kind == "complex" and "complex" in templates:
+        return templates["complex"].format(x=", ".join(values[0]), y=", ".join(others[0]))
+    pairs = [pair for value, other in zip(values, others, strict=True) for pair in zip(value, other, strict=True)]
+    return ", ".join(templates["any"].format(x=x, y=y) for x, y in pairs)
+
+
+def _halves(lanes: int) -> list[int]:
+    """Return the sizes of halves, down to 1.
+
+    >>> _halves(8)
+    [4, 2, 1]
+    """
+    return [] if lanes == 1 else [lanes // 2, *_halves(lanes // 2)]
+
+
+def _halved(node: Node, half: int) -> str:
+    """Return the line that combines the upper half of the lanes with the lower one."""
+    flat = [name for value in node.names() for name in value]
+    given = ", ".join(f"tl.reshape({name}, (ROWS, 2, {half}))" for name in flat)
+    return f"{', '.join(flat)} = tl.reduce({f'({given})' if len(flat) > 1 else given}, 1, combine{node.number})"
+
+
+def _part(found: list[Node], node: Any) -> tuple[Value, str]:
+    """Return the value of a part of a reduction, and its dtype."""
+    reduction = next(each for each in found if each.number == node[1])
+    names, dtype = reduction.names()[node[2]], reduction.dtypes[node[2]]
+    own = STORAGE[dtype].register
+    if dtype == "bool":
+        return (f"({names[0]} != 0)",), dtype
+    return ((f"{names[0]}.to({own})",) if reduction.registers[node[2]] != own else names), dtype
+
+
+def _as_register(value: Value, dtype: str, register: str) -> Value:
+    """Return a value in the type of its accumulator."""
+    return value if register == STORAGE[dtype].register else (f"{value[0]}.to({register})",)
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

@@ -1,0 +1,176 @@
+"""Reduce: tiles of ``ROWS`` results by ``COLUMNS`` lanes, which walk along the reduced axes.
+
+A tile's rows lie along the fastest kept axis, its columns are the lanes of `tilearray.geometry.reduction`, along the
+fastest reduced axis. A program visits all chunks of its segment, for all indices of the slower reduced axes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
+from tilearray_cuda.kernels.schedules.tiled import Tiled
+from tilearray_cuda.kernels.spec import KernelSpec, Operand
+
+WARP_BYTES = 512
+"""One vector for each thread of a warp: a row of a tile, where rows are as long."""
+COLUMN_TILES = {1: 1024, 2: 2048, 4: 2048, 8: 1024, 16: 512}
+"""Elements of a tile across the fastest axis, by itemsize; measured on an H200."""
+MOST_ROWS = 1024
+SHORT = 2**23
+
+
+class Reduce(Tiled):
+    """Blocks of results by lanes.
+
+    Attributes
+    ----------
+    kept, outer : the number of slower kept axes, and of slower reduced axes
+    is_cut : whether there are several segments
+    is_short : whether 32 bits hold the sum of as many bytes as a segment has elements
+    """
+
+    cases = ("reduce_rows", "reduce_columns")
+    serves_all = True
+
+    def __init__(self, spec: KernelSpec, tile: Tile) -> None:
+        super().__init__(spec, tile)
+        self.kept, _, self.is_cut, _, self.is_short = spec.facts[0]  # type: ignore[misc]
+        self.outer = spec.rank - 2 - self.kept
+
+    @staticmethod
+    def facts(loop: Any) -> tuple[int, int, bool, int, bool]:
+        """The slower kept axes, the lanes, whether there are segments, the most results of a tile, and `is_short`."""
+        rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
+        return loop.kept, loop.lanes, loop.segments.total > 1, rows, loop.elements <= SHORT
+
+    @classmethod
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
+        """Every spec: as many results as a tile of the lanes has elements for."""
+        _, lanes, _, rows, _ = facts
+        itemsize = _itemsize(spec)
+        if spec.case == "reduce_columns":
+            return cls(spec, Tile(max(1, min(rows, COLUMN_TILES[itemsize] // lanes)), lanes, 2))
+        elements = WARP_BYTES // itemsize
+        if lanes < elements or spec.has_node("position"):  # short rows, or two values for each lane
+            return cls(spec, Tile(max(1, min(rows, 4 * elements // lanes)), lanes, 4 if lanes > 4 * elements else 2))
+        return cls(spec, Tile(1, lanes, max(1, min(4, lanes // (8 * elements)))))
+
+    # ------------------------------------------------------------------ the kernel
+
+    def programs(self) -> str:
+        """Return the number of tiles of results, times the number of segments."""
+        tiles = [*[f"n{axis}" for axis in range(self.kept)], f"-(-{self.rows_extent} // {self.tile.rows})"]
+        return " * ".join([*tiles, *["loop.segments.total"] * self.is_cut])
+
+    def loop_arguments(self) -> tuple[tuple[str, str], ...]:
+        """Return the sizes of segments."""
+        names = ("total", "inner", "indices", "chunks") if self.is_cut else ()
+        return tuple([(f"segments_{name}", f"segments.{name}") for name in names])
+
+    def setup(self) -> list[str]:
+        """Return the lines that find a program's results and its segment."""
+        row = self.spec.rank - 2
+        lines = [f"program = {self.program()}"]
+        first_row = [
+            f"row_tiles = {_blocks(row, 'ROWS')}",
+            "first_row = (program % row_tiles) * ROWS",
+            "program = program // row_tiles",
+        ]
+        segment = ["segment = program % segments_total", "program = program // segments_total"] if self.is_cut else []
+        lines += [*segment, *first_row] if self.spec.case == "reduce_rows" else [*first_row, *segment]
+        for axis in range(self.kept - 1, 0, -1):
+            lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
+        lines += ["i0 = program"] if self.kept else []
+        for operand in self.spec.arrays if self.kept else ():
+            lines.append(_moved(operand, [f"i{axis} * {operand.name}_s{axis}" for axis in range(self.kept)]))
+        if self.is_cut:
+            lines += [_moved(operand, ["segment"]) for operand in self.spec.operands[: self.spec.outputs]]
+        rows = [*self.rows(), *[f"in_rows = {self.in_rows()}"] * (self.tile.rows > 1)]
+        return [*lines, *rows, *self._range()]
+
+    def _range(self) -> list[str]:
+        """The chunks of a segment, and its indices of the slower reduced axes."""
+        column, first = self.spec.rank - 1, self.kept
+        chunks = _blocks(column, "COLUMNS")
+        lines = [f"whole_chunks = n{column} // COLUMNS"]
+        inner = " * ".join(f"n{axis}" for axis in range(first + 1, first + self.outer))
+        if not self.is_cut:
+            lines += [f"first_chunk = 0 * n{column}", f"last_chunk = {chunks}"]
+            if self.outer:
+                lines += [f"first_index = 0 * n{column}", f"last_index = {added(f'n{first}')}"]
+        else:
+            lines += [
+                "first_chunk = (segment % segments_inner) * segments_chunks",
+                f"last_chunk = tl.minimum(first_chunk + segments_chunks, {chunks})",
+            ]
+            if self.outer:
+                lines += [
+                    "first_index = (segment // segments_inner) * segments_indices",
+                    f"last_index = tl.minimum(first_index + segments_indices, n{first})",
+                ]
+        if inner:
+            lines += [f"first_index = first_index * ({inner})", f"last_index = last_index * ({inner})"]
+        return [*lines, "whole_chunks = tl.minimum(whole_chunks, last_chunk)"]
+
+    def indices(self) -> list[str]:
+        """Return the lines that find where an index of the slower reduced axes lies, for each input."""
+        lines = ["rest = outer"] if self.outer > 1 else []
+        first = self.kept
+        for axis in range(first + self.outer - 1, first, -1):
+            lines += [f"i{axis} = rest % n{axis}", f"rest = rest // n{axis}"]
+        lines.append(f"i{first} = {'rest' if self.outer > 1 else 'outer'}")
+        for operand in self.inputs:
+            terms = [f"i{axis} * {operand.name}_s{axis}" for axis in range(first, first + self.outer)]
+            lines.append(f"{operand.name}_outer = {' + '.join(terms)}")
+        return lines
+
+    @property
+    def inputs(self) -> list[Operand]:
+        """The arrays that are read."""
+        return [operand for operand in self.spec.operands[self.spec.outputs :] if operand.strides is not None]
+
+    def arms(self) -> list[Arm]:
+        """Whole tiles, and those that reach beyond the last result."""
+        if self.tile.rows == 1:
+            return [Arm(None, Branch(None))]
+        return [Arm(f"first_row + ROWS <= {self.rows_extent}", Branch(None)), Arm(None, Branch("in_rows"))]
+
+    def open_strides(self) -> list[tuple[str, int, int]]:
+        """Return the strides that are arguments; outputs have none along reduced axes."""
+        reduced = range(self.kept, self.kept + self.outer)
+        return [each for each in super().open_strides() if not (each[1] < self.spec.outputs and each[2] in reduced)]
+
+    # ------------------------------------------------------------------ where elements lie
+
+    def index(self, operand: Operand, branch: Branch) -> str:
+        """Return the row and the lane times their strides, and the place along slower reduced axes."""
+        is_output = operand.name.startswith("out")
+        outer = f"{operand.name}_outer" if self.outer and not is_output else ""
+        found = added(outer, super().index(operand, branch))
+        return f"{found} + row * 0" if is_output and operand.last_two[0] == 0 and found else found or "row * 0"
+
+    def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
+        """Return the masks of the axes along which elements differ."""
+        row, column = operand.last_two
+        masks = [
+            mask
+            for mask, stride in (("in_rows", row), ("in_columns", column))
+            if branch.mask in (mask, "tile") and stride != 0
+        ]
+        return f", mask={' & '.join(masks)}" if masks else ""
+
+
+def _blocks(axis: int, size: str) -> str:
+    """Return the number of blocks along an axis, without a sum that exceeds 32 bits where the extent does not."""
+    return f"(n{axis} - 1) // {size} + 1"
+
+
+def _itemsize(spec: KernelSpec) -> int:
+    return next(operand.itemsize for operand in spec.operands[spec.outputs :] if operand.strides is not None)
+
+
+def _moved(operand: Operand, terms: list[str]) -> str:
+    offset = f"({' + '.join(terms)})"
+    return f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if operand.dtype == 'complex128' else offset}"

@@ -1,0 +1,240 @@
+"""Calls written out: all work of an operation with a known plan, as one Python function.
+
+A small NumPy call takes 0.3 us. A function that takes any operands would spend several times that on loops over them.
+So the text of a call is written for its operands, as `collections.namedtuple` does for its fields, and compiled once
+for every combination of their kinds. There are two forms:
+
+========  ==============================  ===============================================================
+form      called with                     does
+========  ==============================  ===============================================================
+new       ``stream, x, number, ...``      makes the result, computes, and returns the new array
+into      ``stream, out, x, number,       computes, and returns `out`; calls `rule.whole` if `out` may not be
+          ...``                           written, or shares memory with an operand and `run` cannot bear it
+========  ==============================  ===============================================================
+
+An array has the attributes ``_buffer``, ``_offset`` (in bytes) and ``_signature``; a new one gets the class of the
+first operand that is an array. In the text ``x0`` is the output, ``x1`` the first operand, ``b1`` its buffer, and
+``v1`` its view as an ndarray over the collapsed loop. The stream is ignored, because the host has none.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilearray_host.casts import scalar
+from tilearray_host.float_errors import QUIET, get_state, set_state
+from tilearray_host.memory import BYTE, Buffer
+
+Slot = tuple[np.dtype, int, tuple[int, ...] | None]
+"""An operand's dtype, its byte shift from the call's offset, and its byte strides (None for a number)."""
+
+_TEXT = """\
+def bind(run, rule, numbers, slots, shape, signature, gaps):
+    {unpacked}
+
+    def call({parameters}):
+        {before}
+        {computed}
+        {after}
+
+    return call
+"""
+
+_QUIET = """\
+before = get_state()
+        try:
+            set_state(QUIET)
+            {run}
+        finally:
+            set_state(before)"""
+
+_RESULT = """\
+buffer = new(Buffer)
+buffer.memory = memory
+buffer.nbytes = nbytes
+buffer.readonly = False
+result = new({like}.__class__)
+result._buffer = buffer
+result._offset = 0
+result._signature = signature
+return result"""
+
+_MEMORY = {
+    "own": ["v0 = memory = empty(shape, d0)"],
+    "strided": ["memory = empty(nbytes, BYTE)", "v0 = ndarray(shape, d0, memory, s0, t0)"],
+}
+"""How the result's memory is made: the result itself, or bytes of which the result is a view."""
+
+
+def bind_call(
+    run: Callable[..., Any],
+    warns: bool,
+    bears_overlap: bool,
+    slots: Sequence[Slot],
+    shape: tuple[int, ...],
+    rule: Any,
+    signature: Any,
+    gaps: Sequence[Any],
+) -> Callable[..., Any]:
+    """Return the call of a function over a loop.
+
+    Parameters
+    ----------
+    run : callable
+        ``run(*inputs, out=out)`` computes over ndarrays of the loop's shape; a number is a 0-d array.
+    warns : bool
+        Whether the function may cause floating-point warnings.
+    bears_overlap : bool
+        Whether the function gives the right result if `out` shares memory with an input, as NumPy's ufuncs do.
+    slots : sequence of Slot
+        The operands, the output first.
+    shape : tuple of int
+        The extents of the loop.
+    rule : Rule
+        The rule of the expression; see `tilearray.engine.call`.
+    signature : Signature or None
+        The signature of the array to make; None if the first operand is written.
+    gaps : sequence
+        For the output and each operand None, or the distances at which an array shares memory with the target; the
+        third says whether it is the same view if the distance is 0.
+    """
+    kinds = tuple(["number" if strides is None else "array" for _, _, strides in slots[1:]])
+    if signature is None:
+        made = "into"
+        same = () if bears_overlap else tuple([gap is not None and gap[2] for gap in gaps[1:]])
+    else:
+        made, same = _memory(slots[0], shape), ()
+    numbers = [
+        None if strides is not None else number_of(take, dtype, rule.raw)
+        for (dtype, _, strides), take in zip(slots, rule.numbers, strict=True)
+    ]
+    return written_out(made, kinds, same, warns)(run, rule, numbers, slots, shape, signature, gaps)
+
+
+def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
+    """Return how the memory of a result is made."""
+    dtype, shift, strides = slot
+    stride = dtype.itemsize
+    for extent, given in zip(reversed(shape), reversed(strides or ())):
+        if given != stride or shift:
+            return "strided"
+        stride *= extent
+    return "own"
+
+
+@functools.cache
+def written_out(made: str, kinds: tuple[str, ...], same: tuple[bool, ...], warns: bool) -> Callable[..., Any]:
+    """Return ``bind(run, rule, numbers, slots, shape, signature, gaps)``, which returns a call.
+
+    Parameters
+    ----------
+    made : str
+        "into", or how the memory of the result is made: a key of `_MEMORY`.
+    kinds : tuple of str
+        The kind of each operand: "array" or "number".
+    same : tuple of bool
+        For each operand whether it has the target's elements if both begin at one place; () if operands need no check.
+    warns : bool
+        Whether the function may cause floating-point warnings.
+    """
+    operands = range(1, len(kinds) + 1)
+    arrays = [i for i in operands if kinds[i - 1] == "array"]
+    into = made == "into"
+    parameters = ["stream", *(["x0"] if into else []), *[f"x{i}" for i in operands]]
+    viewed = [0, *arrays] if into or made == "strided" else arrays
+    unpacked = [f"d{i}, s{i}, t{i} = slots[{i}]" for i in (0, *arrays)]
+    unpacked += [f"n{i} = numbers[{i}]" for i in operands if i not in arrays]
+    unpacked.append("whole = rule.whole" if into else "nbytes = signature.nbytes")
+    before: list[str] = []
+    if into:
+        before += ["b0 = x0._buffer", "if b0.readonly:", f"    return whole({_tuple(operands)}, x0)"]
+    else:
+        before += _MEMORY[made]
+    for i in viewed if into else arrays:
+        memory = "b0" if i == 0 else f"x{i}._buffer"
+        before.append(f"v{i} = ndarray(shape, d{i}, {memory}.memory, x{i}._offset + s{i}, t{i})")
+    if same:
+        before += [line for i in arrays for line in _check(i, same[i - 1], operands)]
+    before += [f"v{i} = n{i}(x{i})" for i in operands if i not in arrays]
+    run = f"run({''.join(f'v{i}, ' for i in operands)}out=v0)"
+    after = ["return x0"] if into else _RESULT.format(like=f"x{arrays[0]}").splitlines()
+    text = _TEXT.format(
+        unpacked=_lines(unpacked, 4),
+        parameters=", ".join(parameters),
+        before=_lines(before, 8),
+        computed=_QUIET.format(run=run) if warns else run,
+        after=_lines(after, 8),
+    )
+    names: dict[str, Any] = {
+        "BYTE": BYTE,
+        "Buffer": Buffer,
+        "QUIET": QUIET,
+        "empty": np.empty,
+        "get_state": get_state,
+        "may_share_memory": np.may_share_memory,
+        "ndarray": np.ndarray,
+        "new": object.__new__,
+        "set_state": set_state,
+    }
+    exec(compile(text, f"<tilearray host {made} {' '.join(kinds)}>", "exec"), names)
+    return names["bind"]
+
+
+def _check(i: int, same: bool, operands: Sequence[int]) -> list[str]:
+    """Return lines that leave the call if an operand shares memory with the target and is not the same view."""
+    shared = f"x{i} is not x0 and may_share_memory(v{i}, v0)"
+    if same:
+        shared += f" and x{i}._address != x0._address"
+    return [f"if {shared}:", f"    return whole({_tuple(operands)}, x0)"]
+
+
+def _tuple(operands: Sequence[int]) -> str:
+    return f"({''.join(f'x{i}, ' for i in operands)})"
+
+
+def _lines(lines: Sequence[str], indent: int) -> str:
+    return f"\n{' ' * indent}".join(lines)
+
+
+def number_of(take: Callable[[Any], Any], dtype: np.dtype, raw: bool) -> Callable[[Any], np.ndarray]:
+    """Return the function that makes a 0-d array of a Python number, and keeps the last one. Nobody writes to it.
+
+    Parameters
+    ----------
+    take : callable
+        Checks a number, and converts it to the kind of number that the dtype holds.
+    dtype : numpy.dtype
+    raw : bool
+        Whether an int in an integer dtype and a float in a float dtype need no check but that they fit.
+
+    Examples
+    --------
+    >>> number_of(float, np.dtype("float32"), True)(0.5)
+    array(0.5, dtype=float32)
+    """
+    array, kept = np.array, (object(), np.empty(()))
+    is_float, is_int = raw and dtype.char in "fd", raw and dtype.kind in "iu"
+
+    def number(value: Any) -> np.ndarray:
+        nonlocal kept
+        last, found = kept
+        if value is last:  # as a number in the text of a loop is
+            return found
+        kind = value.__class__
+        if is_float and kind is float and (1e-30 < value < 1e30 or -1e30 < value < -1e-30 or value == 0):
+            found = array(value, dtype)  # cannot warn
+        elif is_float and kind is int and -(2**24) <= value <= 2**24:
+            found = array(value, dtype)  # exact
+        elif is_int and kind is int and low <= value <= high:
+            found = array(value, dtype)
+        else:
+            found = scalar(take(value), dtype)
+        kept = (value, found)
+        return found
+
+    low, high = (np.iinfo(dtype).min, np.iinfo(dtype).max) if is_int else (0, 0)
+    return number

@@ -1,0 +1,277 @@
+"""``python -m benchmarks.reductions``: reductions on a GPU, beside torch, torch.compile and CuPy.
+
+A row is a reduction of a view of one array. Its figure is the rate of the bytes that it must read, and the fraction of
+a device-to-device copy of the same run (which counts the bytes that it reads and writes). Every result is compared with
+torch's in float64 before it is timed. The host times are those of calls on small arrays.
+
+Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
+    sys.path.append(str(ROOT / "backend"))
+
+from benchmarks import report, timing  # noqa: E402
+
+SHAPES = {
+    "full": {"a": (16384, 16384), "odd": (16383, 16385), "p": (64, 128, 64, 512)},
+    "small": {"a": (128, 128), "odd": (127, 129), "p": (4, 8, 4, 16)},
+}
+TOLERANCE = {"bfloat16": 1e-2, "float16": 1e-3}
+
+
+class Row(NamedTuple):
+    """A reduction: the function, the view of an array as text over ``x``, the axes, and the dtype of the array."""
+
+    function: str
+    array: str = "a"
+    view: str = "x"
+    axis: int | tuple[int, ...] | None = None
+    dtype: str = "float32"
+
+    @property
+    def name(self) -> str:
+        """The row's name in a table."""
+        axis = "all" if self.axis is None else f"axis {self.axis}"
+        return f"{self.function} {self.dtype} {self.view.replace('x', self.array)} {axis}"
+
+
+def _rows() -> list[Row]:
+    rows = [Row(name, axis=axis) for name in ("sum", "max", "argmax", "var", "mean") for axis in (None, 0, 1)]
+    rows += [Row("sum", view=view, axis=axis) for view, axis in (("x.T", 0), ("x[:, 1:]", 1), ("x[:, ::2]", None))]
+    rows += [Row("sum", "p", axis=axes) for axes in ((0, 2), (1, 3), 1)]
+    rows += [Row("sum", "odd", axis=axis) for axis in (1, 0, None)]
+    for dtype, names in (("bfloat16", ("sum", "max")), ("uint8", ("sum", "max")), ("float64", ("sum",))):
+        rows += [Row(name, axis=axis, dtype=dtype) for name in names for axis in (None, 0, 1)]
+    rows += [Row("prod", axis=0), Row("any", axis=1, dtype="bool"), Row("count_nonzero", dtype="bool")]
+    return [*rows, Row("sum", axis=0, dtype="complex64")]
+
+
+ROWS = tuple(_rows())
+CALLS = (
+    ("sum of 1000", (1000,), "{lib}.sum(x)"),
+    ("sum of 64x64, axis 1", (64, 64), "{lib}.sum(x, axis=1)"),
+    ("max of 1000", (1000,), "{lib}.max(x)"),
+    ("mean of 1000", (1000,), "{lib}.mean(x)"),
+)
+
+
+class Library(NamedTuple):
+    """A library: how it takes a torch tensor, and how it runs a row on a view."""
+
+    name: str
+    module: Any
+    adopt: Callable[[Any], Any]
+    run: Callable[[Any, Row], Any]
+
+
+class Compiled:
+    """torch.compile, of each row alone: after a few different calls of one function it gives up."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._functions: dict[Row, Callable[[Any], Any]] = {}
+
+    def __call__(self, x: Any, row: Row) -> Any:
+        if row not in self._functions:
+            self._torch._dynamo.reset()
+            self._functions[row] = self._torch.compile(lambda x: of_torch(self._torch, x, row), dynamic=False)
+        return self._functions[row](x)
+
+
+def libraries(torch: Any, wanted: Sequence[str]) -> list[Library]:
+    """Return the libraries that are installed and wanted."""
+    found = [Library("torch", torch, lambda x: x, lambda x, row: of_torch(torch, x, row))]
+    found.append(Library("torch.compile", torch, lambda x: x, Compiled(torch)))
+    import tilearray as ta
+
+    found.append(Library("tilearray", ta, ta.asarray, lambda x, row: getattr(ta, row.function)(x, axis=row.axis)))
+    if importlib.util.find_spec("cupy"):
+        cupy: Any = importlib.import_module("cupy")
+        found.append(Library("cupy", cupy, cupy.from_dlpack, lambda x, row: of_cupy(cupy, x, row)))
+    return [library for library in found if library.name in wanted]
+
+
+def of_torch(torch: Any, x: Any, row: Row) -> Any:
+    """Run a row with torch."""
+    if row.function in ("max", "min"):
+        return getattr(torch, f"a{row.function}")(x, dim=() if row.axis is None else row.axis)
+    if row.function == "count_nonzero":
+        return torch.count_nonzero(x, dim=row.axis)
+    if row.function == "var":
+        return torch.var(x, dim=row.axis, correction=0)
+    if row.axis is None:
+        return getattr(torch, row.function)(x)
+    return getattr(torch, row.function)(x, dim=row.axis)
+
+
+def of_cupy(cupy: Any, x: Any, row: Row) -> Any:
+    """Run a row with CuPy."""
+    return getattr(cupy, row.function)(x, axis=row.axis)
+
+
+def made(torch: Any, row: Row, size: str) -> Any:
+    """Return the array of a row as a torch tensor."""
+    shape, dtype = SHAPES[size][row.array], getattr(torch, row.dtype)
+    torch.manual_seed(7)
+    if row.dtype == "uint8":
+        return torch.randint(0, 255, shape, dtype=dtype, device="cuda")
+    if row.dtype == "bool":
+        return torch.rand(shape, device="cuda") < (0.5 if row.function == "count_nonzero" else 1e-9)
+    if row.function == "prod":
+        return 1 + torch.rand(shape, device="cuda", dtype=dtype) * 1e-5
+    return torch.rand(shape, device="cuda", dtype=dtype)
+
+
+def agrees(torch: Any, library: Library, result: Any, x: Any, row: Row) -> bool:
+    """Whether a result is that of torch on float64."""
+    given = torch.from_dlpack(result) if library.name in ("tilearray", "cupy") else result
+    if row.function in ("max", "argmax", "any", "count_nonzero"):
+        return bool((given.to(torch.int64) == of_torch(torch, x, row).to(torch.int64)).all())
+    wide = x.to(torch.complex128 if x.is_complex() else torch.float64)
+    expected = of_torch(torch, wide, row)
+    return bool(torch.allclose(given.to(wide.dtype), expected, rtol=TOLERANCE.get(row.dtype, 1e-5)))
+
+
+def measured(
+    torch: Any, clock: Any, row: Row, found: Sequence[Library], size: str, copy: Callable[[], float]
+) -> dict[str, Any]:
+    """Check and time a row with every library."""
+    x = eval(row.view, {"x": made(torch, row, size)})
+    nbytes = x.numel() * x.element_size()
+    rate = copy()
+    results: dict[str, Any] = {}
+    for library in found:
+        try:
+            own = library.adopt(x)
+            result = library.run(own, row)
+            if library.name == "tilearray" and not agrees(torch, library, result, x, row):
+                results[library.name] = {"status": "mismatch"}
+                continue
+            del result
+            spent = timing.kernel_timing(clock, partial(library.run, own, row), timing.EFFORTS[size])
+        except Exception as error:  # any error of a library; the run continues, and the report contains the error
+            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            continue
+        gigabytes = nbytes / spent.seconds / 1e9
+        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": gigabytes, "of_copy": gigabytes / rate}
+    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
+
+
+def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
+    """Return the host times of small calls."""
+    rows: list[dict[str, Any]] = []
+    for name, shape, text in CALLS:
+        x = torch.rand(shape, device="cuda")
+        results = {
+            library.name: timing.host_timing(
+                clock,
+                text.format(lib="lib"),
+                itertools.repeat({"lib": library.module, "x": library.adopt(x)}),
+                timing.EFFORTS[size],
+            ).seconds
+            * 1e6
+            for library in found
+            if library.name != "torch.compile"
+        }
+        rows.append({"name": name, "microseconds": results})
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    top = argparse.ArgumentParser(prog="python -m benchmarks.reductions", description="Reductions beside the peers.")
+    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
+    top.add_argument("--size", choices=("full", "small"), default="full")
+    top.add_argument("--libraries", default="tilearray,torch,torch.compile,cupy")
+    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
+    chosen = top.parse_args(arguments)
+    try:
+        clock = timing.GpuClock()
+        torch: Any = importlib.import_module("torch")
+    except (timing.DriverError, ImportError) as error:
+        print(f"benchmarks.reductions: {error}", file=sys.stderr)
+        return 2
+    found = libraries(torch, chosen.libraries.split(","))
+    source, target = (torch.rand(SHAPES[chosen.size]["a"], device="cuda") for _ in range(2))
+    copier = clock.copier(target, source)
+
+    def copy() -> float:
+        return 2 * source.nbytes / timing.kernel_timing(clock, copier, timing.EFFORTS[chosen.size]).seconds / 1e9
+
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        if chosen.only in row.name:
+            rows.append(measured(torch, clock, row, found, chosen.size, copy))
+            print(line(rows[-1], found), flush=True)
+            torch.cuda.empty_cache()
+    calls = host_times(torch, clock, found, chosen.size)
+    for call in calls:
+        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
+    result = {
+        **report.environment("cuda", clock, "benchmarks.reductions"),
+        "size": chosen.size,
+        "rows": rows,
+        "calls": calls,
+    }
+    for path in report.write(result, chosen.out, markdown(result), "-reductions"):
+        print(f"wrote {path}")
+    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
+    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+
+
+def line(row: dict[str, Any], found: Sequence[Library]) -> str:
+    """Return a row as a line of text."""
+    figures = [
+        f"{library.name} {result['gb_per_s']:.0f} ({result['of_copy']:.3f})"
+        if (result := row["results"][library.name])["status"] == "ok"
+        else f"{library.name} {result['status']} {result.get('why', '')}"
+        for library in found
+    ]
+    return f"{row['name']}: {', '.join(figures)}"
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """Return the report as Markdown."""
+    names = ["tilearray", "torch", "torch.compile", "cupy"]
+    table: list[list[str]] = []
+    for row in found["rows"]:
+        results = row["results"]
+        figures = [
+            f"{result['gb_per_s']:.0f}"
+            if (result := results.get(name, {})).get("status") == "ok"
+            else result.get("status", "")
+            for name in names
+        ]
+        ours = results.get("tilearray", {})
+        peers = [results[name]["gb_per_s"] for name in names[1:] if results.get(name, {}).get("status") == "ok"]
+        is_ok = ours.get("status") == "ok"
+        best = f"{ours['gb_per_s'] / max(peers):.2f}" if is_ok and peers else ""
+        table.append([row["name"], *figures, f"{ours['of_copy']:.3f}" if is_ok else "", best])
+    calls = [
+        [call["name"], *[f"{call['microseconds'][name]:.2f}" if name in call["microseconds"] else "" for name in names]]
+        for call in found["calls"]
+    ]
+    return (
+        "\n".join(report.provenance(found, "Reductions: "))
+        + "\n"
+        + report.table(["GB/s read", *names, "of copy", "of best peer"], table, right=tuple(range(1, 7)))
+        + "\n"
+        + report.table(["host microseconds", *names], calls, right=(1, 2, 3, 4))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

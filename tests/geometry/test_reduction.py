@@ -1,0 +1,132 @@
+"""The loop of a reduction: it visits each element once, and sums are added in the order that it describes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from tilearray.geometry import reduction
+from tilearray.geometry.reduction import ReductionLoop, make_reduction
+from tilearray.geometry.strides import dense_strides
+
+
+def drawn(rng: np.random.Generator) -> tuple[np.ndarray, tuple[int, ...]]:
+    """A view of random float64, and axes to reduce."""
+    ndim = int(rng.integers(1, 5))
+    shape = tuple(int(size) for size in rng.choice([1, 2, 3, 5, 8, 17, 40], ndim))
+    x = rng.normal(size=shape).transpose(rng.permutation(ndim))
+    x = x[tuple(slice(None, None, int(step)) for step in rng.choice([1, 1, -1, 2], ndim))]
+    count = int(rng.integers(1, ndim + 1))
+    return x, tuple(sorted(int(axis) for axis in rng.permutation(ndim)[:count]))
+
+
+def loop_of(x: np.ndarray, axes: tuple[int, ...], *, whole: bool = False) -> ReductionLoop:
+    kept = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
+    strides = tuple(step // x.itemsize for step in x.strides)
+    return make_reduction(x.shape, axes, [dense_strides(kept)], [strides], x.itemsize, whole=whole)
+
+
+def visited(loop: ReductionLoop, result: tuple[int, ...]) -> Iterator[list[list[int]]]:
+    """For each segment of a result, by its kept indices: for each lane the offsets of its elements, in their order."""
+    operand = loop.strides[1]
+    outer = [range(size) for size in loop.shape[loop.kept : -2]]
+    outer_total, inner_total, indices, chunks = loop.segments
+    fixed = loop.shifts[1] + sum(i * s for i, s in zip(result, (*operand[: loop.kept], operand[-2]), strict=True))
+    for part, run in itertools.product(range(outer_total), range(inner_total)):
+        lanes: list[list[int]] = [[] for _ in range(loop.lanes)]
+        first = outer[:1] and range(part * indices, min((part + 1) * indices, len(outer[0])))
+        for index in itertools.product(*([first] if outer else []), *outer[1:]):
+            place = fixed + sum(i * s for i, s in zip(index, operand[loop.kept : -2], strict=True))
+            for chunk in range(run * chunks, (run + 1) * chunks):
+                for lane in range(loop.lanes):
+                    element = chunk * loop.lanes + lane
+                    if element < loop.shape[-1]:
+                        lanes[lane].append(place + element * operand[-1])
+        yield lanes
+
+
+def halved(values: list[float]) -> float:
+    while len(values) > 1:
+        half = len(values) // 2
+        values = [low + high for low, high in zip(values[:half], values[half:], strict=True)]
+    return values[0]
+
+
+def summed(values: list[float]) -> float:
+    total = -0.0
+    for value in values:
+        total += value
+    return total
+
+
+def results(loop: ReductionLoop) -> Iterator[tuple[int, ...]]:
+    return itertools.product(*[range(size) for size in (*loop.shape[: loop.kept], loop.shape[-2])])
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few lanes and many segments, so that small arrays have all kinds of them."""
+    small = dict.fromkeys((1, 2, 4, 8, 16), 4)
+    for name, value in {"LANES": small, "FEWEST": small, "COLUMN_LANES": small, "LEAST_CHUNKS": 1}.items():
+        monkeypatch.setattr(reduction, name, value)
+    monkeypatch.setattr(reduction, "ROW_PROGRAMS", dict.fromkeys(small, 5))
+    monkeypatch.setattr(reduction, "COLUMN_PROGRAMS", dict.fromkeys(small, 5))
+
+
+def test_every_element_is_visited_once(short):
+    rng = np.random.default_rng(1)
+    cut = 0
+    for _ in range(300):
+        x, axes = drawn(rng)
+        loop = loop_of(x, axes)
+        cut += loop.segments.total > 1
+        found = [
+            offset for result in results(loop) for lanes in visited(loop, result) for lane in lanes for offset in lane
+        ]
+        strides = [step // 8 for step in x.strides]
+        expected = [sum(i * s for i, s in zip(index, strides, strict=True)) for index in np.ndindex(x.shape)]
+        assert sorted(found) == sorted(expected), (x.shape, strides, axes, loop)
+    assert cut > 50
+
+
+def test_a_sum_has_the_bits_of_the_order_that_is_described():
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        x, axes = drawn(rng)
+        check_sum(x, axes)
+    for shape, axes in (((40_000,), (0,)), ((3, 20_011), (1,)), ((9_001, 5), (0,)), ((5, 3, 3_001), (0, 2))):
+        check_sum(rng.normal(size=shape) * 10.0 ** rng.integers(-6, 6, shape), axes)
+
+
+def address(x: np.ndarray) -> int:
+    return x.__array_interface__["data"][0]
+
+
+def check_sum(x: np.ndarray, axes: tuple[int, ...]) -> None:
+    """Compare a sum with Python's floats, added as the loops say."""
+    loop = loop_of(x, axes)
+    base: Any = x
+    while base.base is not None:
+        base = base.base
+    flat, start = base.reshape(-1), (address(x) - address(base)) // 8
+    kept = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
+    expected = np.empty(math.prod(kept))
+    for result in results(loop):
+        segments = [
+            halved([summed([float(flat[start + offset]) for offset in lane]) for lane in lanes])
+            for lanes in visited(loop, result)
+        ]
+        if len(segments) > 1:
+            again = make_reduction((len(segments),), (0,), [()], [(1,)], 8, whole=True)
+            ((*lanes,),) = visited(again, (0,))
+            segments = [halved([summed([segments[offset] for offset in lane]) for lane in lanes])]
+        place = sum(i * s for i, s in zip(result, (*loop.strides[0][: loop.kept], loop.strides[0][-2]), strict=True))
+        expected[place + loop.shifts[0]] = segments[0]
+    found = np.ravel(ta.to_numpy(ta.sum(ta.asarray(x, device="cpu"), axis=axes)))
+    assert found.view(np.uint64).tolist() == expected.view(np.uint64).tolist(), (x.shape, x.strides, axes, loop)

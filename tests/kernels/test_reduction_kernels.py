@@ -1,0 +1,64 @@
+"""Reductions on an emulated GPU: the same bits as on the host, on any layout."""
+
+from __future__ import annotations
+
+import pytest
+from support.kernels import needs_triton
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 150, 60), (2, 40, 2000)])
+def test_the_emulated_gpu_gives_the_bits_of_the_host(process, seed, count, elements):
+    process.pool.submit(_compare, seed, count, elements).result()
+
+
+def _compare(seed: int, count: int, elements: int) -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.reductions import check_same_bits
+
+    device = emulated_device()
+    before = device.backend.launches
+    check_same_bits(device, seed, count, elements)
+    assert device.backend.launches > before + count // 2
+
+
+@pytest.mark.parametrize("case", ["bytes", "zeros", "products"])
+def test_the_emulated_gpu_gives_the_bits_of_the_host_for_hard_values(process, case):
+    process.pool.submit(_compare_hard, case).result()
+
+
+@pytest.mark.parametrize("shape", [(2**31 - 1,), (2**31 - 1, 1), (2**16, 2**15 - 1)])
+def test_the_number_of_chunks_is_computed_in_32_bits(shape):
+    from support.reduction_sources import sources
+
+    for source in sources("sum", "uint8", shape, (0,)):
+        assert "tl.cdiv" not in source.text  # it adds COLUMNS - 1 to the extent: more than 2**31 - 1
+
+
+def _compare_hard(case: str) -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.reductions import compare
+
+    import tilearray as ta
+
+    device = emulated_device()
+    if case == "bytes":  # a negative byte as uint64 does not fit into a register of 32 bits
+        x = ta.asarray([-1, -2], dtype="int8")
+        found = ta.sum(x.to_device(device), dtype="uint64")
+        assert found.item() == 2**64 - 3
+        compare(ta.sum(x, dtype="uint64"), found, case)
+        return
+    for count in (1, 2, 3, 5, 300):
+        values = np.ones(count, np.complex64)
+        values[0] = complex(-0.0, -0.0)
+        if case == "zeros":
+            values[:] = values[0]
+        function = ta.sum if case == "zeros" else ta.prod
+        for first in (values[0], complex(np.inf, 1)):
+            values[0] = first
+            x = ta.asarray(values)
+            expected, found = function(x), function(x.to_device(device))
+            compare(expected.real, found.real, f"{case}: {count} real parts")
+            compare(expected.imag, found.imag, f"{case}: {count} imaginary parts")

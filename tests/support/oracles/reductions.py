@@ -1,0 +1,105 @@
+"""Reductions of drawn arrays: the same bits on every device, and close to exact sums."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import tilearray as ta
+
+DTYPES = (
+    "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+FUNCTIONS = ("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "count_nonzero", "argmax", "argmin")
+ORDERED = ("max", "min", "argmax", "argmin")
+HARD = (0.0, -0.0, math.inf, -math.inf, math.nan, 1e-40, -1.0, 65504.0, 1.0)
+
+
+def dtype_of(name: str) -> np.dtype:
+    """Return the dtype of a name, ml_dtypes' included."""
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def drawn_array(rng: np.random.Generator, dtype: str, elements: int) -> np.ndarray:
+    """Return an array of one to four axes with about `elements` elements; some have hard values."""
+    ndim = int(rng.integers(1, 5))
+    sizes = np.exp(rng.dirichlet(np.ones(ndim)) * math.log(elements))
+    shape = tuple(int(size) for size in np.maximum(1, np.round(sizes)))
+    numbers = rng.normal(size=shape) * 10.0 ** rng.integers(-1, 3) + rng.integers(-2, 3)
+    if dtype == "bool":
+        return rng.random(shape) < rng.choice([0.001, 0.5, 0.999])
+    if dtype.startswith(("int", "uint")):
+        info = np.iinfo(dtype)
+        if rng.random() < 0.3:
+            return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+        return np.clip(numbers, info.min, info.max).astype(dtype)
+    if dtype.startswith("complex"):
+        numbers = numbers + 1j * rng.normal(size=shape)
+    with np.errstate(all="ignore"):
+        found = numbers.astype(dtype_of(dtype))
+        if rng.random() < 0.3:
+            places = rng.integers(0, found.size, 1 + found.size // 50)
+            found.flat[places] = rng.choice(HARD[: rng.integers(1, 10)], places.size).astype(found.dtype)
+    return found
+
+
+def drawn_view(rng: np.random.Generator, x: Any) -> Any:
+    """Return a view with permuted, reversed, strided, shifted or repeated axes."""
+    x = ta.permute_dims(x, tuple(int(axis) for axis in rng.permutation(x.ndim)))
+    key: list[slice] = []
+    for size in x.shape:
+        kind = rng.integers(0, 6)
+        step = {0: -1, 1: 2, 2: -3}.get(int(kind), 1)
+        start = 1 if kind == 3 and size > 1 else None
+        key.append(slice(start, None, step))
+    x = x[tuple(key)]
+    if rng.random() < 0.1:
+        x = ta.broadcast_to(ta.expand_dims(x, axis=0), (3, *x.shape))
+    return x
+
+
+def drawn_axis(rng: np.random.Generator, ndim: int, *, single: bool) -> Any:
+    """Return None, an axis, or several axes."""
+    if rng.random() < 0.25:
+        return None
+    if single or rng.random() < 0.4:
+        return int(rng.integers(0, ndim))
+    count = int(rng.integers(1, ndim + 1))
+    return tuple(int(axis) for axis in rng.permutation(ndim)[:count])
+
+
+def check_same_bits(device: Any, seed: int, count: int, elements: int) -> None:
+    """Compare reductions on a device with those on the host: dtype, shape and every bit, except those of NaN."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        dtype = str(rng.choice(DTYPES))
+        is_complex = dtype.startswith("complex")
+        name = str(rng.choice([each for each in FUNCTIONS if not (is_complex and each in ORDERED)]))
+        values = drawn_array(rng, dtype, elements)
+        state = rng.bit_generator.state
+        mine = drawn_view(rng, ta.asarray(values, device="cpu"))
+        rng.bit_generator.state = state
+        other = drawn_view(rng, ta.asarray(values, device=device))
+        axis = drawn_axis(rng, mine.ndim, single=name.startswith("arg"))
+        options = {"keepdims": bool(rng.integers(0, 2))}
+        if name in ("var", "std"):
+            options["correction"] = int(rng.integers(0, 3))
+        function = getattr(ta, name)
+        told = f"#{number} {name} {dtype} {mine.shape} {mine.strides} axis={axis} {options}"
+        compare(function(mine, axis=axis, **options), function(other, axis=axis, **options), told)
+
+
+def compare(expected: Any, found: Any, told: str) -> None:
+    """Raise AssertionError unless two arrays have the same dtype, shape and bits. NaN equals NaN."""
+    one, other = ta.to_numpy(expected), ta.to_numpy(found)
+    assert (one.dtype, one.shape) == (other.dtype, other.shape), told
+    assert "cuda" in str(found.device), told
+    word = np.dtype(f"u{min(one.itemsize, 8)}")
+    ours, theirs = (np.ascontiguousarray(array).reshape(-1).view(word) for array in (one, other))
+    same = (ours == theirs).reshape(one.size, -1).all(-1)
+    nan = (np.ravel(one) != np.ravel(one)) & (np.ravel(other) != np.ravel(other))
+    assert (same | nan).all(), f"{told}: expected {np.ravel(one)[~same][:4]}, got {np.ravel(other)[~same][:4]}"

@@ -1,0 +1,137 @@
+"""An expression with a reduction as two, for two launches with scratch memory between them.
+
+A loop with several segments needs two launches. The first one stores what each segment gives, the second one reduces
+that and computes the rest of the expression:
+
+    mean of x: float32, in 7 segments
+    launch 1   cast(x, float64) -> add                              writes 7 float64 for each result to scratch memory
+    launch 2   add over the 7 -> divide by a number -> cast         writes the results
+
+Both are ordinary expressions, whose kernels are found and compiled like all others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.expression import Expression, Node
+
+Ints = tuple[int, ...]
+
+
+class Split(NamedTuple):
+    """An expression with a reduction as two.
+
+    Attributes
+    ----------
+    first, second : Expression
+        The first one stores what a segment gives. Its outputs are the first inputs of the second one.
+    first_reads, second_reads : tuple of int
+        The inputs of the whole expression that each one reads; for `second`, after its first inputs.
+    """
+
+    first: Expression
+    second: Expression
+    first_reads: Ints
+    second_reads: Ints
+
+
+_SPLIT: TwoGenerations[Split] = TwoGenerations(512)
+
+
+def split(expression: Expression) -> Split:
+    """Return an expression as one that reduces segments, and one that reduces what they give.
+
+    Equal arguments give the same objects, since kernels are found by an expression's identity.
+    """
+    found = _SPLIT.get(expression)
+    return found if found is not None else _SPLIT.put(expression, _split(expression))
+
+
+def _split(expression: Expression) -> Split:
+    parts = [position for position, node in enumerate(expression.nodes) if node[0] == "part"]
+    first, second = _Copy(expression), _Copy(expression)
+    stored = first.build([first.copy(part) for part in parts], [first.dtype(part) for part in parts])
+    states = iter([second.state(name) for name in stored.output_dtypes])
+    for position, node in enumerate(expression.nodes):
+        match node:
+            case ("reduce", how, nodes, names):
+                again = ("reduce", how, tuple([next(states) for _ in nodes]), names)  # type: ignore[attr-defined]
+                second.place(position, again)
+            case _:
+                pass
+    outputs = [second.copy(output) for output in expression.outputs]
+    return Split(
+        stored, second.build(outputs, expression.output_dtypes), tuple(first.reads), tuple(second.reads[len(parts) :])
+    )
+
+
+class _Copy:
+    """Copies nodes of an expression into a new one, together with the inputs that they read.
+
+    Attributes
+    ----------
+    reads : list of int
+        For each input of the copy, the input of the source; -1 for a state.
+    """
+
+    def __init__(self, source: Expression) -> None:
+        self._source = source
+        self._inputs: list[tuple[str, str]] = []
+        self._nodes: list[Node] = []
+        self._places: dict[int, int] = {}
+        self.reads: list[int] = []
+
+    def place(self, position: int, node: Node) -> int:
+        """Add a node that stands for one of the source, and return its position."""
+        self._nodes.append(node)
+        self._places[position] = len(self._nodes) - 1
+        return self._places[position]
+
+    def state(self, dtype: str) -> int:
+        """Add an array of what segments gave, and return the node of its element."""
+        return self._read(-1, ("array", dtype), -1 - len(self._inputs))
+
+    def _read(self, given: int, kind: tuple[str, str], position: int) -> int:
+        self._inputs.append(kind)
+        self.reads.append(given)
+        return self.place(position, ("input", len(self._inputs) - 1))
+
+    def copy(self, position: int) -> int:
+        """Copy a node and all that it needs, and return its position in the copy."""
+        found = self._places.get(position)
+        if found is not None:
+            return found
+        node = self._source.nodes[position]
+        parts: tuple[Any, ...] = node
+        match parts:
+            case ("input", given):
+                number = int(given)
+                return self._read(number, self._source.inputs[number], position)
+            case ("part" | "cast", argument, *rest):
+                node = (parts[0], self.copy(argument), *rest)
+            case ("reduce" | "call", name, arguments, *rest):
+                node = (parts[0], name, tuple([self.copy(argument) for argument in arguments]), *rest)
+            case ("position",):
+                pass
+            case _:
+                raise NotImplementedError(f"{parts[0]} before or after a reduction")
+        return self.place(position, node)
+
+    def dtype(self, part: int) -> str:
+        """Return the dtype of a part of a reduction."""
+        nodes: tuple[Any, ...] = self._source.nodes
+        _, reduction, position = nodes[part]
+        return str(nodes[reduction][3][position])
+
+    def build(self, outputs: list[int], names: Any) -> Expression:
+        """Return the copy, which stores these nodes."""
+        scalars = tuple([dtypes.as_dtype(name) if kind == "scalar" else None for kind, name in self._inputs])
+        found = [dtypes.as_dtype(name) for name in names]
+        return Expression(
+            tuple(self._inputs), tuple(self._nodes), tuple(outputs), tuple(names), scalars, np.dtype(found[0])
+        )

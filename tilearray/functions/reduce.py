@@ -1,0 +1,87 @@
+"""How a chapter runs a reduction: by the engine, on every device, or without it if there are no elements to reduce."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.execute import run
+from tilearray.engine.operation import Operation, typed_scalar
+from tilearray.engine.plan import Key
+from tilearray.engine.signature import A, ArrayBase, new_array, signature_of
+from tilearray.errors import WriteError
+from tilearray.geometry.layout import Layout
+from tilearray.geometry.strides import broadcast_strides
+from tilearray.ops.execute import fill
+from tilearray.ops.reduction import reduction_of
+
+FLOAT64 = np.dtype(np.float64)
+NONE: dict[str, Any] = {
+    "sum": 0, "prod": 1, "mean": math.nan, "var": math.nan, "std": math.nan, "all": True, "any": False,
+    "count_nonzero": 0,
+}  # fmt: skip
+"""The reductions of no elements."""
+
+
+def reduce(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, *numbers: float) -> A:
+    """Return a reduction of `x` over axes, as a new array of a dtype.
+
+    Parameters
+    ----------
+    function : str
+        A reduction of `tilearray.ops.reduction`.
+    x : Array
+        Of a dtype that the reduction takes.
+    axes : tuple of int
+        Not negative, each once.
+    dtype : numpy.dtype
+        The dtype of the result.
+    keepdims : bool
+        Whether the result keeps the axes, with size 1.
+    numbers : float
+        The operands after the arrays: the number of elements of a mean, for example.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> reduce("sum", ta.asarray([[1, 2], [3, 4]]), (0,), ta.int64, False)
+    Array([4, 6], dtype=int64, device='cpu')
+    """
+    layout = x._signature.layout
+    shape = layout.shape
+    if not layout.size and not all(shape[axis] for axis in axes):
+        return _of_nothing(function, x, axes, dtype, keepdims, numbers)
+    operation = reduction_of(function, dtype, axes, keepdims)
+    if not numbers:
+        return run(operation, [x._signature], (x,), None, _refuse)
+    arrays = (x, _first(x, axes)) if function in ("var", "std") else (x,)
+    keys: list[Key] = [*[array._signature for array in arrays], *[typed_scalar(FLOAT64) for _ in numbers]]
+    return run(operation, keys, (*arrays, *numbers), None, _refuse)
+
+
+def _of_nothing(
+    function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, numbers: tuple[float, ...]
+) -> A:
+    kept = [1 if axis in axes else size for axis, size in enumerate(x.shape) if keepdims or axis not in axes]
+    out = new_array(x.__class__, signature_of(Layout.of(tuple(kept)), dtype, x.device))
+    nothing = NONE[function]
+    if function in ("var", "std"):  # no squares, over the divisor
+        nothing = 0.0 / numbers[-1]
+    if dtypes.info(dtype).kind == "complex" and math.isnan(nothing):
+        nothing = complex(math.nan, math.nan)
+    return fill(out, nothing, function) if out.size else out
+
+
+def _first(x: A, axes: tuple[int, ...]) -> A:
+    """Return the first elements along axes, repeated to the shape of `x`."""
+    layout = x._signature.layout
+    shape = tuple([1 if axis in axes else size for axis, size in enumerate(layout.shape)])
+    return x._view(Layout(layout.shape, broadcast_strides(shape, layout.strides, layout.shape)))
+
+
+def _refuse(operation: Operation, operands: Any, out: ArrayBase) -> Any:
+    del operands, out
+    raise WriteError(f"{operation.name}: a reduction makes a new array")

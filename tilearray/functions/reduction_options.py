@@ -1,0 +1,109 @@
+"""What reductions have in common beside their axes: `where=`, `initial=` and `out=`.
+
+Elements that `where` leaves out are replaced by the value that changes nothing, so that every reduction is one of a
+whole array. `initial` becomes a 0-d array of the dtype of the result. `out` takes the result by the rules of an
+assignment, and has its shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.signature import A, ArrayBase, from_host
+from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
+from tilearray.functions.manipulation import broadcast_to, new_like
+from tilearray.geometry.layout import broadcast_shapes
+from tilearray.ops.arithmetic import choose
+from tilearray.ops.execute import check_target, execute, fill
+from tilearray.ops.moves import assign
+from tilearray.promotion.scalars import classify
+from tilearray.promotion.storing import can_cast_same_kind
+
+_TYPED: tuple[type[Any], ...] = (ArrayBase, np.ndarray, np.generic)
+
+
+def mask_of(function: str, x: A, where: Any) -> A | None:
+    """Return the bool mask of a reduction in the shape of `x`; None if it leaves out nothing.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> mask_of("sum", ta.zeros((2, 3)), ta.asarray([True, False, True])).shape
+    (2, 3)
+    """
+    if where is None or where is True:
+        return None
+    mask = where if isinstance(where, ArrayBase) else from_host(np.asarray(where), x.__class__)
+    if mask.dtype != dtypes.bool_:
+        raise DTypeError(f"{function}: expected where as a bool array, got {mask.dtype.name}; write where=mask != 0")
+    if mask.ndim > x.ndim or broadcast_shapes(mask.shape, x.shape, function=function) != x.shape:
+        raise ShapeError(
+            f"{function}: expected where of a shape that broadcasts to {x.shape}, got {mask.shape}; "
+            f"write ta.broadcast_to(x, {mask.shape}) for x"
+        )
+    return broadcast_to(mask, x.shape)  # type: ignore[return-value]
+
+
+def masked(x: ArrayBase, mask: ArrayBase | None, neutral: Any) -> Any:
+    """Return `x` with a value in the places that a mask leaves out.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> masked(ta.asarray([1, 2]), ta.asarray([True, False]), 0).tolist()
+    [1, 0]
+    """
+    if mask is None:
+        return x
+    value = typed(x, neutral, "where") if classify(neutral) is not None else neutral
+    return choose(mask, x, value)
+
+
+def typed(like: A, number: Any, function: str) -> A:
+    """Return a number as a 0-d array of the dtype of another array.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> typed(ta.zeros(3, dtype="int8"), 7, "sum")
+    Array(7, dtype=int8, device='cpu')
+    """
+    value: Any = number.item() if isinstance(number, _TYPED) and number.shape == () else number
+    if classify(value) is None:
+        raise OperandError(f"{function}: expected initial as a number, got {type_name(number)}; write initial=0")
+    return fill(new_like(like, ()), value, function)
+
+
+def finished(function: str, found: Any, out: ArrayBase | None) -> Any:
+    """Return a result, written to `out` if that is given.
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        If `out` has another shape, or a dtype of a lower kind.
+    OperandError, WriteError
+        If `out` is not an Array, or is read-only.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> out = ta.zeros(2)
+    >>> finished("sum", ta.asarray([1, 2]), out) is out, out.tolist()
+    (True, [1.0, 2.0])
+    """
+    if out is None:
+        return found
+    check_target(function, out)
+    if out.shape != found.shape:
+        raise ShapeError(
+            f"{function}: expected out of shape {found.shape}, got {out.shape}; write out=ta.empty({found.shape})"
+        )
+    if not can_cast_same_kind(found.dtype, out.dtype):
+        raise DTypeError(
+            f"{function}: expected out of a dtype that can store {found.dtype.name}, got {out.dtype.name}; "
+            f"write out=ta.empty({found.shape}, dtype={found.dtype.name!r})"
+        )
+    return execute(assign, (found,), out)

@@ -1,0 +1,221 @@
+"""The loop of a reduction: which elements make one result, and in which order they are combined.
+
+The order is a contract: it depends on shape, strides and dtype alone, so every device and every run gives the same
+bits. `make_reduction` drops axes of size 1, sorts kept and reduced axes apart by the strides of the first input, and
+merges neighbours. The elements of one result are then combined in this order:
+
+1. **Lanes.** The fastest reduced axis is cut into chunks of `lanes` elements, a power of two. Lane ``j`` combines
+   element ``j`` of all chunks, one after the other: chunks in their order, for each index of the other reduced axes.
+2. **Halves.** Each lane of the lower half is combined with its lane of the upper half, until one value is left.
+3. **Segments.** A long reduction is cut into segments, so that a GPU has enough programs. Each is reduced alone, and a
+   second loop reduces the results of the segments by the same rules.
+
+The rows of a C-order (1000, 3000) array of 4-byte elements are reduced by 128 lanes, in 3 segments of 8 chunks. For its
+columns the kept axis is the fastest: 16 lanes take the rows 0, 16, 32, ..., the rows 1, 17, 33, ..., and so on.
+
+>>> rows = make_reduction((1000, 3000), (1,), [(1,)], [(3000, 1)], 4)
+>>> rows.case.value, rows.shape, rows.lanes, rows.segments
+('reduce_rows', (1000, 3000), 128, Segments(outer=1, inner=3, indices=1, chunks=8))
+>>> columns = make_reduction((1000, 3000), (0,), [(1,)], [(3000, 1)], 4)
+>>> columns.case.value, columns.shape, columns.strides, columns.lanes, columns.segments.total
+('reduce_columns', (3000, 1000), ((1, 0), (1, 3000)), 16, 7)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from tilearray.geometry.loop import LayoutCase, index_bits_of
+
+Ints = tuple[int, ...]
+
+LANES = {1: 512, 2: 512, 4: 2048, 8: 1024, 16: 512}
+"""The most lanes along the fastest axis of memory, by itemsize, for one result."""
+FEWEST = {1: 512, 2: 256, 4: 128, 8: 64, 16: 32}
+"""The most lanes for many results: 512 bytes."""
+COLUMN_LANES = {1: 8, 2: 8, 4: 16, 8: 16, 16: 16}
+"""The most lanes across the fastest axis."""
+ROW_PROGRAMS = {1: 4096, 2: 8192, 4: 2112, 8: 2112, 16: 2112}
+"""The number of results times segments from which reductions along the fastest axis are not cut further."""
+COLUMN_PROGRAMS = {1: 1056, 2: 2048, 4: 2048, 8: 2048, 16: 2048}
+COLUMN_WIDTH = 128
+"""The same across it, for each COLUMN_WIDTH results."""
+LEAST_CHUNKS = 8
+"""The least chunks of a segment."""
+
+
+class Segments(NamedTuple):
+    """How a reduction is cut: `outer` runs of `indices` indices of the first of the other reduced axes, times `inner`
+    runs of `chunks` chunks of the fastest one. Segment ``s`` is run ``s // inner`` of the former and ``s % inner`` of
+    the latter; the last runs may be shorter."""
+
+    outer: int
+    inner: int
+    indices: int
+    chunks: int
+
+    @property
+    def total(self) -> int:
+        """The number of segments."""
+        return self.outer * self.inner
+
+
+class ReductionLoop(NamedTuple):
+    """The loop of a reduction. Strides and shifts count elements, as in `tilearray.geometry.loop.Loop`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Extents: the slower kept axes, the slower reduced axes, the fastest kept axis, the fastest reduced axis.
+    strides, shifts : tuple
+        For each operand, outputs first. Outputs have a stride of 0 along reduced axes. If there are several segments,
+        the result of segment ``s`` lies ``s`` elements further.
+    case : LayoutCase
+        REDUCE_ROWS if the fastest axis is reduced, REDUCE_COLUMNS if it is kept.
+    index_bits : int
+        32 or 64.
+    kept : int
+        The number of slower kept axes.
+    lanes : int
+    segments : Segments
+    """
+
+    shape: Ints
+    strides: tuple[Ints, ...]
+    shifts: Ints
+    case: LayoutCase
+    index_bits: int
+    kept: int
+    lanes: int
+    segments: Segments
+
+    @property
+    def outer(self) -> int:
+        """The number of slower reduced axes."""
+        return len(self.shape) - 2 - self.kept
+
+    @property
+    def elements(self) -> int:
+        """The most elements that a segment combines for one result."""
+        others = prod(self.shape[self.kept + 1 : -2])
+        return self.segments.indices * others * self.segments.chunks * self.lanes
+
+
+def make_reduction(
+    shape: Ints,
+    axes: Sequence[int],
+    outputs: Sequence[Ints],
+    inputs: Sequence[Ints],
+    itemsize: int,
+    *,
+    ordered: bool = False,
+    whole: bool = False,
+) -> ReductionLoop:
+    """Return the loop that reduces `axes` of a shape without empty axes.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The common shape of the inputs.
+    axes : sequence of int
+        The axes to reduce, not negative, each once.
+    outputs : sequence of tuple of int
+        Strides of the outputs along the axes that are kept.
+    inputs : sequence of tuple of int
+        Strides of the inputs along all axes; the first one decides the order.
+    itemsize : int
+        Bytes of an element of the first input.
+    ordered : bool
+        Whether reduced axes keep C order and direction, so that positions can be counted.
+    whole : bool
+        Whether there is one segment.
+    """
+    kept, reduced = _axes(shape, axes, outputs, inputs)
+    count, first = len(outputs) + len(inputs), len(outputs)
+    shifts = [0] * count
+    kept = _merged(_sorted(_forwards(kept, first, shifts), first))
+    reduced = _merged(reduced if ordered else _sorted(_forwards(reduced, first, shifts), first))
+    *slow_kept, last_kept = kept or [(*[0] * count, 1)]
+    *slow_reduced, last_reduced = reduced or [(*[0] * count, 1)]
+    is_columns = 0 < abs(last_kept[first]) < abs(last_reduced[first])
+    most = (
+        COLUMN_LANES[itemsize]
+        if is_columns
+        else max(FEWEST[itemsize], LANES[itemsize] >> (last_kept[-1] - 1).bit_length())
+    )
+    lanes = min(most, 1 << (last_reduced[-1] - 1).bit_length())
+    case = LayoutCase.REDUCE_COLUMNS if is_columns else LayoutCase.REDUCE_ROWS
+    *strides, extents = zip(*slow_kept, *slow_reduced, last_kept, last_reduced, strict=True)
+    results = prod([axis[-1] for axis in slow_kept])
+    if is_columns:
+        wanted = -(-COLUMN_PROGRAMS[itemsize] // (results * -(-last_kept[-1] // COLUMN_WIDTH)))
+    else:
+        wanted = -(-ROW_PROGRAMS[itemsize] // (results * last_kept[-1]))
+    segments = _segments(slow_reduced, last_reduced[-1], lanes, 1 if whole else wanted)
+    bits = index_bits_of(extents, strides)
+    return ReductionLoop(extents, tuple(strides), tuple(shifts), case, bits, len(slow_kept), lanes, segments)
+
+
+def _axes(
+    shape: Ints, axes: Sequence[int], outputs: Sequence[Ints], inputs: Sequence[Ints]
+) -> tuple[list[Ints], list[Ints]]:
+    """Return the kept and the reduced axes, each as its strides and its extent; without axes of size 1."""
+    kept: list[Ints] = []
+    reduced: list[Ints] = []
+    place = 0
+    for axis, extent in enumerate(shape):
+        steps = [strides[axis] for strides in inputs]
+        if axis in axes:
+            found, written = reduced, [0] * len(outputs)
+        else:
+            found, written = kept, [strides[place] for strides in outputs]
+            place += 1
+        if extent != 1:
+            found.append((*written, *steps, extent))
+    return kept, reduced
+
+
+def _forwards(axes: list[Ints], first: int, shifts: list[int]) -> list[Ints]:
+    """Reverse the axes that the first input walks backwards; `shifts` counts how far origins move."""
+    found: list[Ints] = []
+    for axis in axes:
+        *strides, extent = axis
+        if strides[first] < 0:
+            for operand, stride in enumerate(strides):
+                shifts[operand] += (extent - 1) * stride
+            axis = (*[-stride for stride in strides], extent)
+        found.append(axis)
+    return found
+
+
+def _sorted(axes: list[Ints], first: int) -> list[Ints]:
+    """Sort axes by the strides of the inputs, the slowest first. An axis that the first input repeats is slow."""
+    return sorted(axes, key=lambda axis: (not axis[first], *map(abs, axis[first:-1])), reverse=True)
+
+
+def _merged(axes: list[Ints]) -> list[Ints]:
+    """Merge each axis into its slower neighbour if every operand walks the two as one."""
+    merged: list[Ints] = []
+    for inner in axes:
+        extent = inner[-1]
+        if merged and merged[-1][:-1] == tuple([stride * extent for stride in inner[:-1]]):
+            merged[-1] = (*inner[:-1], merged[-1][-1] * extent)
+        else:
+            merged.append(inner)
+    return merged
+
+
+def _segments(slow: list[Ints], extent: int, lanes: int, wanted: int) -> Segments:
+    """Cut a reduction into about as many segments as wanted, first along the first of its slower axes."""
+    first, others = (slow[0][-1], prod([axis[-1] for axis in slow[1:]])) if slow else (1, 1)
+    chunks = -(-extent // lanes)
+    wanted = min(wanted, first * others * chunks // LEAST_CHUNKS)
+    if wanted <= 1:
+        return Segments(1, 1, first, chunks)
+    indices = -(-first // min(first, wanted))
+    outer = -(-first // indices)
+    runs = max(1, min(-(-wanted // outer), chunks * indices * others // LEAST_CHUNKS, chunks))
+    each = -(-chunks // runs)
+    return Segments(outer, -(-chunks // each), indices, each)

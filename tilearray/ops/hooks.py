@@ -1,0 +1,35 @@
+"""Functions that rows need from the folders above `tilearray.ops`; those folders set them when they are imported.
+
+A row takes lists and ndarrays beside Arrays, and `tilearray.functions.arguments` knows how to read them. Its methods
+``reduce``, ``accumulate``, ``outer`` and ``at`` need reductions and indexing. Imports go down only, so the row finds
+all of these here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+class Hooks:
+    """The functions, each set once.
+
+    Attributes
+    ----------
+    as_arrays : replaces the ndarrays and sequences among the operands of a call by Arrays, given the function's name,
+        the operands and the target
+    call : runs a row with options, given the row, the operands, the target and the options
+    reduce, accumulate, outer, at : the methods of a row, given the row and their arguments
+    """
+
+    __slots__ = ("accumulate", "as_arrays", "at", "call", "outer", "reduce")
+
+    as_arrays: Callable[[str, Sequence[Any], Any], list[Any]]
+    call: Callable[[Any, Sequence[Any], Any, dict[str, Any]], Any]
+    reduce: Callable[..., Any]
+    accumulate: Callable[..., Any]
+    outer: Callable[..., Any]
+    at: Callable[..., None]
+
+
+HOOKS = Hooks()

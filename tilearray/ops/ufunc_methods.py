@@ -1,0 +1,124 @@
+"""What a row has in common with a ufunc of NumPy: its methods, and the options `where` and `dtype` of a call.
+
+A call without options does not come here. The work is done by `tilearray.functions.ufunc_methods`, which has the
+reductions and the indexing that the methods need; the row finds it in the hooks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilearray.engine.signature import ArrayBase
+from tilearray.ops.hooks import HOOKS
+from tilearray.signatures import show
+from tilearray.typing import Axes, DTypeLike, Operand
+
+if TYPE_CHECKING:
+    from tilearray.typing import Array
+
+
+class UfuncMethods:
+    """The methods of a row."""
+
+    __slots__ = ()
+
+    def reduce(
+        self,
+        x: Operand,
+        /,
+        axis: Axes = 0,
+        dtype: DTypeLike | None = None,
+        out: ArrayBase | None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Operand = True,
+    ) -> Array:
+        """Return the op applied to all elements along axes, one after the other.
+
+        Parameters
+        ----------
+        x : Array
+        axis : int, tuple of int or None
+            The axes to reduce; None reduces all. Only ops of which the order does not matter reduce several axes.
+        dtype : dtype or name, optional
+            `x` is cast to it first.
+        out : Array, optional
+            The target of the result.
+        keepdims : bool
+            Whether the result keeps the axes, with size 1.
+        initial : number, optional
+            The first operand, before all elements.
+        where : bool Array
+            Which elements count.
+
+        Examples
+        --------
+        >>> import tilearray as ta
+        >>> ta.add.reduce(ta.asarray([[1, 2], [3, 4]]))
+        Array([4, 6], dtype=int64, device='cpu')
+        """
+        return HOOKS.reduce(self, x, axis, dtype, out, keepdims, initial, where)
+
+    def accumulate(
+        self, x: Operand, /, axis: int = 0, dtype: DTypeLike | None = None, out: ArrayBase | None = None
+    ) -> Array:
+        """Return the op applied to all elements up to each one along an axis.
+
+        Parameters
+        ----------
+        x : Array
+        axis : int
+        dtype : dtype or name, optional
+            `x` is cast to it first.
+        out : Array, optional
+            The target of the result.
+
+        Examples
+        --------
+        >>> import tilearray as ta
+        >>> ta.maximum.accumulate(ta.asarray([1, 3, 2]))
+        Array([1, 3, 3], dtype=int64, device='cpu')
+        """
+        return HOOKS.accumulate(self, x, axis, dtype, out)
+
+    def outer(self, x1: Operand, x2: Operand, /, **options: Any) -> Array:
+        """Return the op of every element of `x1` with every element of `x2`; the axes of `x1` come first.
+
+        Parameters
+        ----------
+        x1, x2 : Array or number
+        **options
+            Those of a call.
+
+        Examples
+        --------
+        >>> import tilearray as ta
+        >>> ta.multiply.outer(ta.asarray([1, 2]), ta.asarray([3, 4])).tolist()
+        [[3, 4], [6, 8]]
+        """
+        return HOOKS.outer(self, x1, x2, options)
+
+    def at(self, x: ArrayBase, indices: Any, values: Operand | None = None, /) -> None:
+        """Apply the op to the elements at indices, in place, and once more for every repetition of an index.
+
+        Parameters
+        ----------
+        x : Array
+            The target, on the host.
+        indices : index
+            Any key of ``x[indices]``.
+        values : Array or number, optional
+            The second operand; it broadcasts to the shape of ``x[indices]``. Ops with one operand have none.
+
+        Examples
+        --------
+        >>> import tilearray as ta
+        >>> counts = ta.zeros(3, dtype="int64")
+        >>> ta.add.at(counts, [0, 2, 0], 1)
+        >>> counts
+        Array([2, 0, 1], dtype=int64, device='cpu')
+        """
+        HOOKS.at(self, x, indices, values)
+
+
+show(vars(UfuncMethods).values())
