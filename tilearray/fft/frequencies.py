@@ -1,0 +1,121 @@
+"""The frequencies that the elements of a transform belong to, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.array_object import Array
+from tilearray.creation.asarray import asarray
+from tilearray.engine.context import STATE
+from tilearray.engine.signature import A
+from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
+from tilearray.functions.arguments import as_array
+from tilearray.functions.joining import roll
+from tilearray.geometry.shapes import as_int, normalize_axes
+from tilearray.typing import DeviceLike, DTypeLike, HostData
+
+
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """Return the frequencies of the elements of `fft`: 0 and the positive ones, then the negative ones.
+
+    Parameters
+    ----------
+    n : int
+        The size of the transform, at least 1.
+    d : float
+        The distance of samples; the frequencies are in cycles for each unit of `d`.
+    dtype : dtype or name, optional
+        A float dtype; None is the default one of the active semantics. The values are computed in float64.
+    device : Device or str, optional
+
+    Raises
+    ------
+    ShapeError
+        If `n` is not a positive integer.
+    OperandError
+        If `d` is not a real number other than 0.
+    DTypeError
+        If `dtype` is not a float dtype.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.fftfreq(4).tolist(), ta.fft.fftfreq(5, d=0.2).tolist()
+    ([0.0, 0.25, -0.5, -0.25], [0.0, 1.0, 2.0, -2.0, -1.0])
+    """
+    size, step, dtype = _checked("fft.fftfreq", n, d, dtype)
+    places = np.concatenate([np.arange((size + 1) // 2), np.arange(-(size // 2), 0)])
+    return asarray(places * (1.0 / (size * step)), dtype=dtype, device=device)
+
+
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
+    """Return the frequencies of the elements of `rfft`: 0 and the positive ones. Parameters are those of `fftfreq`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.rfftfreq(4).tolist()
+    [0.0, 0.25, 0.5]
+    """
+    size, step, dtype = _checked("fft.rfftfreq", n, d, dtype)
+    return asarray(np.arange(size // 2 + 1) * (1.0 / (size * step)), dtype=dtype, device=device)
+
+
+def _checked(function: str, n: Any, d: Any, dtype: Any) -> tuple[int, float, np.dtype]:
+    size = as_int(n, function, "n")
+    if size < 1:
+        raise ShapeError(f"{function}: expected n >= 1, got {size}; write n=1")
+    if not isinstance(d, Real) or d == 0:
+        given = "0" if isinstance(d, Real) else type_name(d)
+        raise OperandError(f"{function}: expected d as a real number other than 0, got {given}; write d=1.0")
+    chosen = STATE.get().semantics.defaults["float"] if dtype is None else dtypes.as_dtype(dtype, function)
+    if dtypes.info(chosen).kind != "float":
+        raise DTypeError(f"{function}: expected a float dtype, got {chosen.name}; write dtype='float64'")
+    return size, float(d), chosen
+
+
+def fftshift(x: A | HostData, /, axes: int | Sequence[int] | None = None) -> A:
+    """Move the frequency 0 to the centre of axes. It works on any device.
+
+    Parameters
+    ----------
+    x : Array
+    axes : int or tuple of int, optional
+        None is all axes.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has no such axis.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.fftshift(ta.fft.fftfreq(5, d=0.2)).tolist()
+    [-2.0, -1.0, 0.0, 1.0, 2.0]
+    """
+    return _shifted("fft.fftshift", x, axes, 1)
+
+
+def ifftshift(x: A | HostData, /, axes: int | Sequence[int] | None = None) -> A:
+    """Undo `fftshift`: move the frequency 0 from the centre of axes to their first elements.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.ifftshift(ta.asarray([-2, -1, 0, 1, 2])).tolist()
+    [0, 1, 2, -2, -1]
+    """
+    return _shifted("fft.ifftshift", x, axes, -1)
+
+
+def _shifted(function: str, x: A | HostData, axes: Any, sign: int) -> A:
+    x = as_array(function, x)
+    given = tuple(range(x.ndim)) if axes is None else axes if isinstance(axes, int) else tuple(axes)
+    places = normalize_axes(given, x.ndim, function)
+    return roll(x, tuple([sign * (x.shape[place] // 2) for place in places]), axis=places)

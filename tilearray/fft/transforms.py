@@ -1,0 +1,400 @@
+"""Transforms along one axis, along two, and along any number of axes.
+
+A backend has three, each in both directions: of complex numbers, from real numbers, and to real numbers. All others
+follow from them: a transform along one axis is that along several, `ihfft` is the inverse transform from real numbers,
+and `hfft` the forward one to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.context import STATE
+from tilearray.engine.signature import A, ArrayBase
+from tilearray.errors import DTypeError, ShapeError
+from tilearray.functions.arguments import as_array, check_kind, fourier_of, result
+from tilearray.functions.conversion import astype, to_numpy
+from tilearray.geometry.shapes import as_int, as_ints, normalize_axes, normalize_axis
+from tilearray.ops.promotion_methods import Promotion, computed_as, opmath
+from tilearray.ops.row import ANY
+from tilearray.typing import HostData
+
+Sizes = Sequence[int] | None
+Axes = Sequence[int] | None
+Norm = Literal["backward", "ortho", "forward"]
+
+_NORMS: Final = get_args(Norm)
+_COMPLEX: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
+
+
+def fft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | None = "backward") -> A:
+    """Return the discrete Fourier transform along an axis.
+
+    Parameters
+    ----------
+    x : Array
+        Of any kind, on the host. Real numbers are read as complex ones; `rfft` is faster for them.
+    n : int, optional
+        The size of the transform. The axis is cut or padded with zeros at its end first.
+    axis : int
+    norm : {"backward", "ortho", "forward"}
+        Which direction divides by the size: the inverse, both by its square root, or this one. None is "backward".
+
+    Returns
+    -------
+    Array
+        Complex: of the precision of `x`, at least complex64.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has no such axis, the size is less than 1, or `norm` is another word.
+    DTypeError
+        If the dtype is for storage only.
+    DeviceError
+        If `x` is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.fft(ta.asarray([1.0, 0.0, -1.0, 0.0])).tolist()
+    [0j, (2+0j), 0j, (2+0j)]
+    """
+    return _along_one("fft.fft", _forward, x, n, axis, norm)
+
+
+def ifft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | None = "backward") -> A:
+    """Return the inverse transform along an axis: ``ifft(fft(x))`` is `x`. Parameters and errors are those of `fft`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.ifft(ta.asarray([0.0, 4.0, 0.0, 0.0])).tolist()
+    [(1+0j), 1j, (-1+0j), -1j]
+    """
+    return _along_one("fft.ifft", _inverse, x, n, axis, norm)
+
+
+def fftn(x: A | HostData, /, s: Sizes = None, axes: Axes = None, norm: Norm | None = "backward") -> A:
+    """Return the discrete Fourier transform along several axes.
+
+    Parameters
+    ----------
+    x : Array
+        Of any kind, on the host.
+    s : tuple of int, optional
+        The size of the transform along each axis; -1 is that of `x`. Each axis is cut or padded with zeros first.
+    axes : tuple of int, optional
+        None is all axes, or the last ones if `s` is given.
+    norm : {"backward", "ortho", "forward"}
+        As for `fft`, with the product of the sizes.
+
+    Returns
+    -------
+    Array
+        Complex: of the precision of `x`, at least complex64.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has no such axes, an axis occurs twice, a size is less than 1, or `norm` is another word.
+    DTypeError
+        If the dtype is for storage only.
+    DeviceError
+        If `x` is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.fftn(ta.ones((2, 2))).tolist()
+    [[(4+0j), 0j], [0j, 0j]]
+    """
+    return _forward("fft.fftn", x, s, axes, norm)
+
+
+def ifftn(x: A | HostData, /, s: Sizes = None, axes: Axes = None, norm: Norm | None = "backward") -> A:
+    """Return the inverse transform along several axes. Parameters and errors are those of `fftn`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.ifftn(ta.asarray([[4.0, 0.0], [0.0, 0.0]])).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
+    return _inverse("fft.ifftn", x, s, axes, norm)
+
+
+def fft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm | None = "backward") -> A:
+    """Return the discrete Fourier transform along two axes. Parameters and errors are those of `fftn`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.fft2(ta.ones((3, 2, 2))).shape
+    (3, 2, 2)
+    """
+    return _forward("fft.fft2", x, s, axes, norm)
+
+
+def ifft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm | None = "backward") -> A:
+    """Return the inverse transform along two axes. Parameters and errors are those of `fftn`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.ifft2(ta.ones((3, 2, 2))).shape
+    (3, 2, 2)
+    """
+    return _inverse("fft.ifft2", x, s, axes, norm)
+
+
+def rfft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | None = "backward") -> A:
+    """Return the first half of the transform of real numbers along an axis; the rest is its mirrored conjugate.
+
+    Parameters and errors are those of `fft`.
+
+    Returns
+    -------
+    Array
+        Complex, of ``n // 2 + 1`` elements along the axis.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.rfft(ta.asarray([1.0, 0.0, -1.0, 0.0])).tolist()
+    [0j, (2+0j), 0j]
+    """
+    return _along_one("fft.rfft", _from_real, x, n, axis, norm)
+
+
+def irfft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | None = "backward") -> A:
+    """Return the inverse of `rfft`: real numbers. Parameters and errors are those of `fft`.
+
+    Parameters
+    ----------
+    n : int, optional
+        The size of the result along the axis; None is ``2 * (size - 1)``, which is even.
+
+    Returns
+    -------
+    Array
+        Of the real dtype. Imaginary parts that a transform of real numbers does not have are ignored.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.irfft(ta.asarray([0.0, 2.0, 0.0]))
+    Array([ 1.,  0., -1.,  0.], dtype=float32, device='cpu')
+    """
+    return _along_one("fft.irfft", _to_real, x, n, axis, norm)
+
+
+def rfftn(x: A | HostData, /, s: Sizes = None, axes: Axes = None, norm: Norm | None = "backward") -> A:
+    """Return the transform of real numbers along several axes, the first half of the last of them.
+
+    Parameters and errors are those of `fftn`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.rfftn(ta.ones((4, 4))).shape
+    (4, 3)
+    """
+    return _from_real("fft.rfftn", x, s, axes, norm)
+
+
+def irfftn(x: A | HostData, /, s: Sizes = None, axes: Axes = None, norm: Norm | None = "backward") -> A:
+    """Return the inverse of `rfftn`: real numbers. Parameters and errors are those of `fftn`.
+
+    Parameters
+    ----------
+    s : tuple of int, optional
+        The sizes of the result; that of the last axis is ``2 * (size - 1)`` by default.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.irfftn(ta.ones((4, 3))).shape
+    (4, 4)
+    """
+    return _to_real("fft.irfftn", x, s, axes, norm)
+
+
+def rfft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm | None = "backward") -> A:
+    """Return the transform of real numbers along two axes. Parameters and errors are those of `rfftn`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.rfft2(ta.ones((3, 4, 4))).shape
+    (3, 4, 3)
+    """
+    return _from_real("fft.rfft2", x, s, axes, norm)
+
+
+def irfft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm | None = "backward") -> A:
+    """Return the inverse of `rfft2`: real numbers. Parameters and errors are those of `irfftn`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.irfft2(ta.ones((3, 4, 3))).shape
+    (3, 4, 4)
+    """
+    return _to_real("fft.irfft2", x, s, axes, norm)
+
+
+def hfft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | None = "backward") -> A:
+    """Return the real transform of a signal of which `x` is the first half, its rest being the mirrored conjugate.
+
+    Parameters and errors are those of `irfft`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.hfft(ta.asarray([1.0, 2.0, 1.0])).tolist()
+    [6.0, 0.0, -2.0, 0.0]
+    """
+    return _along_one("fft.hfft", _to_real_forward, x, n, axis, norm)
+
+
+def ihfft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | None = "backward") -> A:
+    """Return the inverse of `hfft`: the first half of a signal. Parameters and errors are those of `rfft`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fft.ihfft(ta.asarray([6.0, 0.0, -2.0, 0.0])).real.tolist()
+    [1.0, 2.0, 1.0]
+    """
+    return _along_one("fft.ihfft", _from_real_inverse, x, n, axis, norm)
+
+
+# --- shared parts ----------------------------------------------------------------------------------------------------
+
+
+def _along_one(function: str, transform: Callable[..., A], x: A | HostData, n: Any, axis: Any, norm: Any) -> A:
+    """A transform along several axes, along one."""
+    x = as_array(function, x)
+    return transform(function, x, *_one_axis(function, x, n, axis), norm)
+
+
+def _one_axis(function: str, x: ArrayBase, n: Any, axis: Any) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
+    """The arguments `s` and `axes` of a transform along one axis."""
+    fourier_of(function, x)
+    axes = (normalize_axis(axis, x.ndim, function),)
+    if n is None:
+        return None, axes
+    size = as_int(n, function, "n")
+    _check_sizes(function, (size,), "n")
+    return (size,), axes
+
+
+def _forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
+    return _complex(function, x, s, axes, norm, False)
+
+
+def _inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
+    return _complex(function, x, s, axes, norm, True)
+
+
+def _complex(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool) -> A:
+    x = as_array(function, x)
+    part, scale = fourier_of(function, x), _scale(function, norm)
+    sizes, places = _extents(function, x, s, axes)
+    dtype = _precision(function, x)
+    dtype = _COMPLEX.get(dtype, dtype)
+    if not places:
+        return astype(x, dtype)
+    return result(part.transform(to_numpy(x), sizes, places, inverse, scale, dtype), x)
+
+
+def _from_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool = False) -> A:
+    x = as_array(function, x)
+    part, scale = fourier_of(function, x), _scale(function, norm)
+    sizes, places = _extents(function, x, s, axes)
+    dtype = _precision(function, x)
+    if dtype in _COMPLEX.values():
+        raise DTypeError(f"{function}: expected a real array, got {dtype.name}; write ta.fft.fft, or x.real first")
+    _check_some(function, x, places)
+    return result(part.from_real(to_numpy(x), sizes, places, inverse, scale, dtype), x)
+
+
+def _from_real_inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
+    return _from_real(function, x, s, axes, norm, True)
+
+
+def _to_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool = True) -> A:
+    x = as_array(function, x)
+    part, scale = fourier_of(function, x), _scale(function, norm)
+    sizes, places = _extents(function, x, s, axes, halved=True)
+    dtype = _precision(function, x)
+    _check_some(function, x, places)
+    return result(part.to_real(to_numpy(x), sizes, places, inverse, scale, _COMPLEX.get(dtype, dtype)), x)
+
+
+def _to_real_forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
+    return _to_real(function, x, s, axes, norm, False)
+
+
+def _scale(function: str, norm: Any) -> str:
+    """The name of a scale."""
+    found = "backward" if norm is None else norm
+    if found in _NORMS:
+        return found
+    raise ShapeError(
+        f"{function}: expected norm as 'backward', 'ortho' or 'forward', got {norm!r:.60}; write one of the three"
+    )
+
+
+def _precision(function: str, x: ArrayBase) -> np.dtype:
+    """The dtype as which elements are read: float32, float64, complex64 or complex128."""
+    check_kind(function, x.dtype, ANY)
+    return opmath(computed_as(Promotion.TRUE_DIVISION, STATE.get().semantics, x.dtype))
+
+
+def _extents(
+    function: str, x: ArrayBase, s: Any, axes: Any, halved: bool = False
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The sizes of a transform, and its axes; for `halved`, the last size is that of the whole signal."""
+    given = None if s is None else as_ints(s, function, "s", "sizes")
+    if axes is not None:
+        places = normalize_axes(tuple(axes), x.ndim, function)
+    else:
+        last = range(-x.ndim if given is None else -len(given), 0)
+        places = normalize_axes(tuple(last), x.ndim, function)
+    if given is not None and len(given) != len(places):
+        raise ShapeError(f"{function}: expected a size for each of {len(places)} axes, got s={given}; write s=None")
+    own = [x.shape[place] for place in places]
+    if halved and own:
+        own[-1] = 2 * (own[-1] - 1)
+    sizes = tuple(own) if given is None else tuple([mine if n == -1 else n for n, mine in zip(given, own)])
+    _check_sizes(function, sizes, "s")
+    return sizes, places
+
+
+def _check_sizes(function: str, sizes: tuple[int, ...], argument: str) -> None:
+    if any(n < 1 for n in sizes):
+        raise ShapeError(
+            f"{function}: expected at least 1 point along each axis, got sizes {sizes}; "
+            f"write {argument}= to pad with zeros"
+        )
+
+
+def _check_some(function: str, x: ArrayBase, places: tuple[int, ...]) -> None:
+    if not places:
+        raise ShapeError(f"{function}: expected at least one axis, got none for shape {x.shape}; write ta.fft.fftn")

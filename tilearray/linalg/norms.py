@@ -1,0 +1,224 @@
+"""Norms of vectors and matrices, and condition numbers.
+
+Norms are added up in float64 and rounded once, as sums are. The Euclidean norm neither overflows nor underflows unless
+the result does.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from tilearray.engine.signature import A, ArrayBase
+from tilearray.errors import ShapeError
+from tilearray.functions.arguments import as_array, result
+from tilearray.functions.conversion import to_numpy
+from tilearray.functions.manipulation import expand_dims, moveaxis
+from tilearray.geometry.shapes import normalize_axes
+from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
+from tilearray.typing import HostData
+
+Axes = int | tuple[int, ...]
+Order = int | float | str
+
+_MATRIX_ORDERS: Final = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+
+
+def vector_norm(x: A, /, *, axis: Axes | None = None, keepdims: bool = False, ord: int | float = 2) -> A:
+    """Return the norms of vectors.
+
+    Parameters
+    ----------
+    x : Array
+        On the host.
+    axis : int or tuple of int, optional
+        The axes along which vectors lie; None is all, in one vector.
+    keepdims : bool
+        Whether the result keeps the axes, with size 1.
+    ord : int or float
+        2: the Euclidean norm. 1: the sum of the absolute values. infinity and -infinity: the largest and the smallest
+        absolute value. 0: the number of elements other than 0. Any other p: ``sum(abs(x) ** p) ** (1 / p)``.
+
+    Returns
+    -------
+    Array
+        Of the real dtype.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has no such axis, `ord` is not a number, or -infinity is asked of no elements.
+    DeviceError
+        If `x` is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.linalg.vector_norm(ta.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+    Array([ 5., 10.], dtype=float32, device='cpu')
+    """
+    return _vector_norm("linalg.vector_norm", x, ord, axis, keepdims)
+
+
+def _vector_norm(name: str, x: A | HostData, ord: Any, axis: Any, keepdims: Any) -> A:
+    x = as_array(name, x)
+    part, dtype = matrices(name, x), float_dtype(name, x)
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axes(axis, x.ndim, name)
+    if isinstance(ord, str) or not isinstance(ord, (int, float)):
+        raise ShapeError(f"{name}: expected ord as a number for vectors, got {ord!r:.60}; write ord=2, or an axis of 2")
+    if ord == -math.inf:
+        _check_elements(name, x, axes)
+    return result(part.vector_norm(to_numpy(x), axes, ord, bool(keepdims), dtype), x)
+
+
+def matrix_norm(x: A, /, *, keepdims: bool = False, ord: Order | None = "fro") -> A:
+    """Return the norms of matrices.
+
+    Parameters
+    ----------
+    x : Array
+        Of shape (..., M, N), on the host.
+    keepdims : bool
+        Whether the result keeps the last two axes, with size 1.
+    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
+        "fro": the Frobenius norm, which None also means. "nuc": the sum of the singular values. 2 and -2: the largest
+        and the smallest singular value. 1 and -1: the largest and the smallest sum of the absolute values of a column;
+        infinity and -infinity: of a row.
+
+    Returns
+    -------
+    Array
+        Of the real dtype.
+
+    Raises
+    ------
+    LinAlgError
+        If singular values are needed and their iteration does not converge, as for NaN.
+    ShapeError
+        If `x` has fewer than two axes, `ord` does not exist, or a smallest value is asked of no elements.
+    DeviceError
+        If `x` is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.linalg.matrix_norm(ta.asarray([[1.0, -7.0], [2.0, 3.0]]), ord=1)
+    Array(10., dtype=float32, device='cpu')
+    """
+    return _matrix_norm("linalg.matrix_norm", x, ord, keepdims)
+
+
+def _matrix_norm(name: str, x: A | HostData, ord: Any, keepdims: Any) -> A:
+    x = as_array(name, x)
+    part, dtype = matrices(name, x), float_dtype(name, x)
+    check_matrices(name, x)
+    ord = "fro" if ord is None or ord == "f" else ord
+    if not _known(ord):
+        raise ShapeError(
+            f"{name}: expected ord for matrices as 'fro', 'nuc', 1, 2 or inf of either sign, got {ord!r:.60}; "
+            f"write ta.linalg.vector_norm for other orders"
+        )
+    if not isinstance(ord, str) and ord < 0:
+        _check_elements(name, x, (-2, -1))
+    return result(computed(name, part.matrix_norm, to_numpy(x), ord, bool(keepdims), dtype), x)
+
+
+def _known(ord: Any) -> bool:
+    return isinstance(ord, (str, int, float)) and ord in _MATRIX_ORDERS
+
+
+def _check_elements(name: str, x: ArrayBase, axes: tuple[int, ...]) -> None:
+    if not math.prod([x.shape[axis] for axis in axes]):
+        raise ShapeError(
+            f"{name}: expected at least one element for the smallest value, got shape {x.shape}; write a positive ord"
+        )
+
+
+def norm(x: A | HostData, ord: Order | None = None, axis: Axes | None = None, keepdims: bool = False) -> A:
+    """Return the norm of an array, as `numpy.linalg.norm`: of vectors along one axis, of matrices along two.
+
+    Parameters
+    ----------
+    x : Array
+        On the host.
+    ord : int, float or str, optional
+        As for `vector_norm` along one axis, and as for `matrix_norm` along two. None is the Euclidean norm.
+    axis : int or tuple of two int, optional
+        None: all elements in one vector if `ord` is None, else the axes of `x`, which are one or two.
+    keepdims : bool
+        Whether the result keeps the axes, with size 1.
+
+    Returns
+    -------
+    Array
+        Of the real dtype.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has no such axes, there are more than two, or `ord` does not exist for them.
+    DeviceError
+        If `x` is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> x = ta.asarray([[3.0, 4.0], [6.0, 8.0]])
+    >>> ta.linalg.norm(x[0]).item(), ta.linalg.norm(x, axis=1).tolist(), ta.linalg.norm(x, 1).item()
+    (5.0, [5.0, 10.0], 12.0)
+    """
+    name = "linalg.norm"
+    x = as_array(name, x)
+    if axis is None and (ord is None or x.ndim == 1):
+        return _vector_norm(name, x, 2 if ord is None else ord, None, keepdims)
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axes(axis, x.ndim, name)
+    if len(axes) == 1:
+        return _vector_norm(name, x, 2 if ord is None else ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ShapeError(
+            f"{name}: expected one axis for vectors or two for matrices, got {len(axes)} for shape {x.shape}; "
+            f"write axis=..., or ta.linalg.vector_norm(x)"
+        )
+    found = _matrix_norm(name, moveaxis(x, axes, (-2, -1)), ord, False)
+    return expand_dims(found, axis=tuple(sorted(axes))) if keepdims else found
+
+
+def cond(x: A | HostData, p: Order | None = None) -> A:
+    """Return the condition numbers of matrices: the norm of a matrix times that of its inverse.
+
+    Parameters
+    ----------
+    x : Array
+        Of shape (..., M, N), on the host; square unless `p` is None, 2 or -2.
+    p : {None, "fro", "nuc", 1, -1, 2, -2, inf, -inf}
+        The norm, as for `matrix_norm`; None is 2.
+
+    Returns
+    -------
+    Array
+        Of shape (...), of the real dtype; infinity for singular matrices.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has fewer than two axes or no elements, is not square, or `p` does not exist.
+    DeviceError
+        If `x` is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.linalg.cond(ta.asarray([[2.0, 0.0], [0.0, 4.0]]))
+    Array(2., dtype=float32, device='cpu')
+    """
+    name = "linalg.cond"
+    x = as_array(name, x)
+    part, dtype = matrices(name, x), float_dtype(name, x)
+    check_matrices(name, x)
+    if p is not None and not _known(p):
+        raise ShapeError(f"{name}: expected p as 'fro', 'nuc', 1, 2 or inf of either sign, got {p!r:.60}; write p=2")
+    if p not in (None, 2, -2):
+        check_square(name, x, instead="p=2")
+    if 0 in x.shape[-2:]:
+        raise ShapeError(f"{name}: expected matrices of at least one element, got shape {x.shape}; write x.size > 0")
+    return result(computed(name, part.cond, to_numpy(x), p, dtype), x)

@@ -1,0 +1,121 @@
+"""The operands of `tilearray.linalg`: Arrays on a device that computes, matrices of shapes that fit, one float dtype.
+
+A backend says by ``numpy.linalg.LinAlgError`` that a decomposition does not exist. `computed` turns it into the
+library's error, which says what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, Final, ParamSpec, TypeVar
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.backend import Matrices
+from tilearray.engine.context import STATE
+from tilearray.engine.devices import common_device
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import LinAlgError, OperandError, ShapeError, type_name
+from tilearray.functions.arguments import common_dtype, matrices_of
+from tilearray.functions.conversion import to_numpy
+from tilearray.ops.promotion_methods import Promotion, computed_as
+from tilearray.ops.row import ANY
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def matrices(function: str, *operands: ArrayBase) -> Matrices:
+    """Return the part that computes on the device of the operands.
+
+    Raises
+    ------
+    DeviceError
+        If the device has no such part, or the operands are on different devices.
+    """
+    part = matrices_of(function, operands[0])
+    if len(operands) > 1:
+        common_device(function, [x._signature for x in operands])
+    return part
+
+
+def float_dtype(function: str, *operands: ArrayBase) -> np.dtype:
+    """Return the common dtype of operands; that of their true division for bool and integers.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> float_dtype("inv", ta.asarray([1, 2])), float_dtype("inv", ta.asarray([1.0], dtype="bfloat16"))
+    (dtype('float32'), dtype(bfloat16))
+    """
+    common = common_dtype(function, [x.dtype for x in operands], ANY)
+    return computed_as(Promotion.TRUE_DIVISION, STATE.get().semantics, common)
+
+
+def check_matrices(function: str, x: ArrayBase, name: str = "x") -> None:
+    """Raise ShapeError if an array has fewer than two axes."""
+    if x.ndim < 2:
+        raise ShapeError(
+            f"{function}: expected matrices of shape (..., M, N) for {name}, got shape {x.shape}; "
+            f"write {name}[None, :] for one row"
+        )
+
+
+def check_square(function: str, x: ArrayBase, name: str = "x", instead: str = "x @ x.mT") -> None:
+    """Raise ShapeError if the last two axes are not of equal sizes."""
+    check_matrices(function, x, name)
+    if x.shape[-1] != x.shape[-2]:
+        raise ShapeError(
+            f"{function}: expected square matrices of shape (..., M, M) for {name}, got shape {x.shape}; "
+            f"write {instead}"
+        )
+
+
+_REASONS: Final = (
+    ("infs or NaNs", "expected finite elements, got inf or NaN; write ta.nan_to_num(x)"),
+    ("ingular", "expected invertible matrices, got a singular one; write ta.linalg.pinv(x) for the pseudo-inverse"),
+    ("positive definite", "expected positive-definite matrices, got another; write ta.linalg.eigh(x)"),
+    ("converge", "the iteration does not converge; write ta.all(ta.isfinite(x)) to look for inf and NaN"),
+)  # fmt: skip
+"""A part of NumPy's message, and ours."""
+
+
+def computed(function: str, method: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
+    """Return the result of a method of `Matrices`.
+
+    Raises
+    ------
+    LinAlgError
+        If the matrices do not have it.
+    """
+    try:
+        return method(*arguments, **options)
+    except np.linalg.LinAlgError as error:
+        text = str(error)
+    reason = next((ours for part, ours in _REASONS if part in text), f"{text}; write ta.isfinite(x) to look at x")
+    raise LinAlgError(f"{function}: {reason}")
+
+
+def tolerances(function: str, name: str, value: Any, like: ArrayBase) -> np.ndarray | None:
+    """Return a tolerance as an ndarray of float64: a number, or an Array of one number for each matrix.
+
+    Raises
+    ------
+    OperandError
+        If it is neither, or complex.
+    DeviceError
+        If it is on another device than `like`.
+    """
+    if value is None:
+        return None
+    if isinstance(value, ArrayBase):
+        common_device(function, [like._signature, value._signature])
+        if dtypes.info(value.dtype).kind != "complex":
+            return to_numpy(value).astype(np.float64)
+    elif isinstance(value, Real):
+        return np.asarray(float(value))
+    raise OperandError(
+        f"{function}: expected {name} as a real number or a real Array, got {type_name(value)}; write {name}=1e-6"
+    )
