@@ -42,7 +42,7 @@ def test_offset_counts_elements():
 
 def test_nothing_can_be_set_or_made_directly():
     x = ta.zeros(2)
-    for name in ("shape", "strides", "dtype", "foo", "T"):
+    for name in ("size", "strides", "dtype", "foo", "T", "flags", "base"):
         with pytest.raises(AttributeError):
             setattr(x, name, (2,))
     with pytest.raises(OperandError, match=r"Array: the class cannot be called; write ta.asarray\(data\)"):
@@ -201,18 +201,6 @@ def test_strangers_have_their_turn():
     assert y == "radd"
 
 
-@pytest.mark.parametrize("other", [np.ones(2), np.ones((2, 1)), [1, 2], (1, 2)], ids=["array", "2-d", "list", "tuple"])
-@pytest.mark.parametrize("name", ["add", "mul", "eq", "lt", "pow", "and_", "iadd"])
-def test_arrays_and_lists_beside_an_array_are_an_error_that_says_what_to_write(name, other):
-    x = ta.asarray([1, 2])
-    act = getattr(operator, name)
-    with pytest.raises(OperandError, match=r"operands .*are a tilearray Array and [\w.]+; write ta.asarray\(y\)"):
-        act(x, other)
-    if name != "iadd":
-        with pytest.raises(OperandError, match=r"write ta.asarray\(y\)"):
-            act(other, x)
-
-
 def test_torch_tensors_beside_an_array_are_an_error_that_says_what_to_write():
     torch = pytest.importorskip("torch")
     x = ta.asarray([1.0, 2.0])
@@ -311,8 +299,7 @@ def test_membership():
     assert ta.asarray([3, 9]) in x
     assert 1 not in ta.zeros((0, 2))
     assert 1 in ta.asarray(1)
-    with pytest.raises(OperandError, match=r"write ta.asarray\(y\)"):
-        _ = [1, 2] in x
+    assert [1, 9] in x
 
 
 @given(views())
@@ -347,9 +334,9 @@ def test_errors_are_tilearrays_and_pythons():
 def test_functions_count_their_operands():
     with pytest.raises(TypeError, match=r"add: expected 2 operands, got 1"):
         ta.add(ta.zeros(1))
-    with pytest.raises(TypeError, match=r"add: expected 2 operands, got 3"):
-        ta.add(1, 2, 3)
+    with pytest.raises(TypeError, match=r"add: expected 2 operands, got 4"):
+        ta.add(1, 2, 3, 4)
     with pytest.raises(OperandError, match=r"add: expected tilearray Arrays or numbers, got str as operand 2; write"):
         ta.add(ta.zeros(1), "a")
     with pytest.raises(OperandError, match=r"as operand 1; write ta.asarray\(x1\)"):
-        ta.add([1], ta.zeros(1))
+        ta.add({1}, ta.zeros(1))

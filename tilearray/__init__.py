@@ -4,8 +4,11 @@
 broadcast, and run as one kernel on any layout. See `tilearray.ops.arithmetic` for the table of operations.
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
 from tilearray import cuda as cuda
-from tilearray.array import Array
+from tilearray.array_object import Array
 from tilearray.creation.asarray import asarray, from_dlpack
 from tilearray.creation.fills import (
     arange,
@@ -62,6 +65,7 @@ from tilearray.errors import (
     IndexingError,
     InterchangeError,
     LayoutError,
+    LinAlgError,
     OperandError,
     PromotionError,
     ScalarOverflowError,
@@ -73,11 +77,11 @@ from tilearray.errors import (
 from tilearray.frameworks import array_agnostic, to_cupy, to_jax, to_torch
 from tilearray.functions import inspection as _inspection
 from tilearray.functions.conversion import astype, set_transfer_guard, to_device, to_numpy
+from tilearray.functions.diagonals import diag, trace
 from tilearray.functions.indexing.gather import set_index_check
 from tilearray.functions.indexing.take import take, take_along_axis
 from tilearray.functions.inspection import array_namespace_info as __array_namespace_info__
 from tilearray.functions.joining import concat, repeat, roll, stack, tile
-from tilearray.functions.linalg import einsum, matmul, matrix_transpose, tensordot, vecdot
 from tilearray.functions.manipulation import (
     as_strided,
     broadcast_arrays,
@@ -95,10 +99,24 @@ from tilearray.functions.manipulation import (
     unstack,
     view,
 )
+from tilearray.functions.printing import get_printoptions, printoptions, set_printoptions
+from tilearray.functions.products import (
+    dot,
+    einsum,
+    inner,
+    matmul,
+    matrix_transpose,
+    matvec,
+    tensordot,
+    vdot,
+    vecdot,
+    vecmat,
+)
 from tilearray.functions.reductions import all, any, count_nonzero, max, mean, min, prod, std, sum, var
 from tilearray.functions.scans import cumulative_prod, cumulative_sum, diff
-from tilearray.functions.searching import argmax, argmin, argsort, nonzero, searchsorted, sort
+from tilearray.functions.searching import argmax, argmin, argsort, nonzero, searchsorted, sort, where
 from tilearray.functions.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
+from tilearray.functions.tensor_products import cross, kron, outer
 from tilearray.geometry.layout import broadcast_shapes
 from tilearray.ops.arithmetic import (
     abs,
@@ -134,7 +152,6 @@ from tilearray.ops.arithmetic import (
     remainder,
     square,
     subtract,
-    where,
 )
 from tilearray.ops.composed import (
     clip,
@@ -146,6 +163,7 @@ from tilearray.ops.composed import (
     nan_to_num,
     power,
     right_shift,
+    round,
     true_divide,
 )
 from tilearray.ops.elementary import (
@@ -197,12 +215,240 @@ from tilearray.ops.number_parts import (
     ldexp,
     nextafter,
     real,
-    round,
     sign,
     signbit,
     trunc,
 )
 from tilearray.promotion.semantics import Semantics
+from tilearray.signatures import show as _show
+
+if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses one
+    from tilearray import fft as fft
+    from tilearray import lib as lib
+    from tilearray import linalg as linalg
+    from tilearray.numpy_names.aliases import (
+        absolute,
+        amax,
+        amin,
+        arccos,
+        arccosh,
+        arcsin,
+        arcsinh,
+        arctan,
+        arctan2,
+        arctanh,
+        around,
+        bitwise_not,
+        bool_,
+        byte,
+        cdouble,
+        concatenate,
+        conjugate,
+        csingle,
+        degrees,
+        double,
+        fix,
+        half,
+        int_,
+        intc,
+        intp,
+        invert,
+        longlong,
+        ndarray,
+        radians,
+        short,
+        single,
+        ubyte,
+        uint,
+        uintc,
+        uintp,
+        ulonglong,
+        ushort,
+    )
+    from tilearray.numpy_names.applying import apply_along_axis, apply_over_axes, ndenumerate, ndindex, vectorize
+    from tilearray.numpy_names.arrays import (
+        array,
+        asanyarray,
+        ascontiguousarray,
+        asfortranarray,
+        copy,
+        frombuffer,
+        fromfunction,
+        fromiter,
+        geomspace,
+        identity,
+        logspace,
+    )
+    from tilearray.numpy_names.choosing import (
+        choose,
+        compress,
+        copyto,
+        delete,
+        extract,
+        fill_diagonal,
+        insert,
+        pad,
+        piecewise,
+        place,
+        put,
+        put_along_axis,
+        putmask,
+        select,
+    )
+    from tilearray.numpy_names.comparing import (
+        allclose,
+        array_equal,
+        array_equiv,
+        in1d,
+        iscomplex,
+        iscomplexobj,
+        isneginf,
+        isposinf,
+        isreal,
+        isrealobj,
+        isscalar,
+        issubdtype,
+        may_share_memory,
+        real_if_close,
+        shares_memory,
+    )
+    from tilearray.numpy_names.distinct import (
+        argpartition,
+        argwhere,
+        ediff1d,
+        flatnonzero,
+        intersect1d,
+        lexsort,
+        partition,
+        ravel_multi_index,
+        setdiff1d,
+        setxor1d,
+        union1d,
+        unique,
+        unravel_index,
+    )
+    from tilearray.numpy_names.grids import (
+        c_,
+        diag_indices,
+        diag_indices_from,
+        diagflat,
+        indices,
+        ix_,
+        mgrid,
+        ogrid,
+        r_,
+        tri,
+        tril_indices,
+        tril_indices_from,
+        triu_indices,
+        triu_indices_from,
+        vander,
+    )
+    from tilearray.numpy_names.nan_reductions import (
+        cumprod,
+        cumsum,
+        nanargmax,
+        nanargmin,
+        nancumprod,
+        nancumsum,
+        nanmax,
+        nanmean,
+        nanmedian,
+        nanmin,
+        nanpercentile,
+        nanprod,
+        nanquantile,
+        nanstd,
+        nansum,
+        nanvar,
+    )
+    from tilearray.numpy_names.numbers import (
+        bartlett,
+        blackman,
+        fabs,
+        fmax,
+        fmin,
+        gcd,
+        hamming,
+        hanning,
+        kaiser,
+        lcm,
+        logaddexp2,
+        modf,
+        rint,
+    )
+    from tilearray.numpy_names.numpy_objects import (
+        complexfloating,
+        dtype,
+        errstate,
+        euler_gamma,
+        floating,
+        generic,
+        geterr,
+        index_exp,
+        inexact,
+        integer,
+        iterable,
+        number,
+        s_,
+        seterr,
+        signedinteger,
+        unsignedinteger,
+    )
+    from tilearray.numpy_names.stacking import (
+        append,
+        array_split,
+        atleast_1d,
+        atleast_2d,
+        atleast_3d,
+        block,
+        column_stack,
+        dsplit,
+        dstack,
+        hsplit,
+        hstack,
+        resize,
+        split,
+        vsplit,
+        vstack,
+    )
+    from tilearray.numpy_names.statistics import (
+        average,
+        bincount,
+        convolve,
+        corrcoef,
+        correlate,
+        cov,
+        digitize,
+        gradient,
+        histogram,
+        histogram2d,
+        histogram_bin_edges,
+        histogramdd,
+        interp,
+        median,
+        percentile,
+        poly,
+        polyfit,
+        polyval,
+        ptp,
+        quantile,
+        roots,
+        trapezoid,
+        unwrap,
+    )
+    from tilearray.numpy_names.views import (
+        fliplr,
+        flipud,
+        ndim,
+        ravel,
+        rollaxis,
+        rot90,
+        shape,
+        size,
+        swapaxes,
+        trim_zeros,
+    )
 
 __version__ = "0.1.0.dev0"
 __array_api_version__ = _inspection.API_VERSION
@@ -215,31 +461,81 @@ e = 2.718281828459045
 # fmt: off
 __all__ = [
     "Array", "AxisError", "BroadcastError", "DTypeError", "Device", "DeviceError", "DeviceUnavailableError",
-    "ExpressionError", "ImplicitTransferError", "IndexingError", "InterchangeError", "LayoutError", "OperandError",
-    "PromotionError", "PromotionExplanation", "ScalarOverflowError", "Semantics", "SemanticsError", "ShapeError",
-    "TileArrayError", "WriteError", "__array_api_version__", "__array_namespace_info__", "__version__", "abs", "acos",
-    "acosh", "add", "all", "angle", "any", "arange", "argmax", "argmin", "argsort", "array_agnostic", "as_strided",
-    "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays",
-    "broadcast_shapes", "broadcast_to", "can_cast", "cbrt", "ceil", "clip", "complex64", "complex128", "concat",
-    "conj", "copysign", "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "default_device",
-    "deg2rad", "devices", "diagonal", "diff", "divide", "divmod", "e", "einsum", "empty", "empty_like", "equal", "erf",
-    "erfc", "erfinv", "exp", "exp2", "expand", "expand_dims", "explain_promotion", "expm1", "eye", "finfo", "flip",
+    "ExpressionError", "ImplicitTransferError", "IndexingError", "InterchangeError", "LayoutError", "LinAlgError",
+    "OperandError", "PromotionError", "PromotionExplanation", "ScalarOverflowError", "Semantics", "SemanticsError",
+    "ShapeError", "TileArrayError", "WriteError", "__array_api_version__", "__array_namespace_info__",
+    "__version__", "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any",
+    "append", "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere", "around", "array",
+    "array_agnostic", "array_equal", "array_equiv", "array_split", "as_strided", "asanyarray", "asarray",
+    "ascontiguousarray", "asfortranarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d",
+    "atleast_2d", "atleast_3d", "average", "bartlett", "bfloat16", "bincount", "bitwise_and", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block",
+    "bool", "bool_", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "byte", "c_", "can_cast", "cbrt",
+    "cdouble", "ceil", "choose", "clip", "column_stack", "complex64", "complex128", "complexfloating", "compress",
+    "concat", "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "copyto", "corrcoef", "correlate",
+    "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum", "cumulative_prod",
+    "cumulative_sum", "default_device", "deg2rad", "degrees", "delete", "devices", "diag", "diag_indices",
+    "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot", "double", "dsplit",
+    "dstack", "dtype", "e", "ediff1d", "einsum", "empty", "empty_like", "equal", "erf", "erfc", "erfinv",
+    "errstate", "euler_gamma", "exp", "exp2", "expand", "expand_dims", "explain_promotion", "expm1", "extract",
+    "eye", "fabs", "fft", "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud",
     "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
-    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "float_power", "floor",
-    "floor_divide", "fma", "fmod", "frexp", "from_dlpack", "full", "full_like", "get_semantics", "greater",
-    "greater_equal", "heaviside", "hypot", "iinfo", "imag", "inf", "int8", "int16", "int32", "int64", "isclose",
-    "isdtype", "isfinite", "isin", "isinf", "isnan", "ldexp", "left_shift", "less", "less_equal", "lgamma", "linspace",
-    "log", "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "meshgrid", "min", "minimum", "mod", "moveaxis", "multiply", "nan",
-    "nan_to_num", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "ones", "ones_like", "permute_dims",
-    "pi", "positive", "pow", "power", "prod", "promote_types", "rad2deg", "real", "reciprocal", "remainder", "repeat",
-    "reshape", "result_type", "right_shift", "roll", "round", "rsqrt", "searchsorted", "semantics",
-    "set_default_device", "set_index_check", "set_semantics", "set_transfer_guard", "sign", "signbit", "sin", "sinc",
-    "sinh", "sliding_window_view", "sort", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "take",
-    "take_along_axis", "tan", "tanh", "tensordot", "tile", "to_cupy", "to_device", "to_jax", "to_numpy", "to_torch",
-    "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "uint16", "uint32", "uint64", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "view", "where", "zeros",
-    "zeros_like",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "float_power", "floating",
+    "floor", "floor_divide", "fma", "fmax", "fmin", "fmod", "frexp", "from_dlpack", "frombuffer", "fromfunction",
+    "fromiter", "full", "full_like", "gcd", "generic", "geomspace", "get_printoptions", "get_semantics", "geterr",
+    "gradient", "greater", "greater_equal", "half", "hamming", "hanning", "heaviside", "histogram", "histogram2d",
+    "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "identity", "iinfo", "imag", "in1d",
+    "index_exp", "indices", "inexact", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "int_", "intc",
+    "integer", "interp", "intersect1d", "intp", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype",
+    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype",
+    "iterable", "ix_", "kaiser", "kron", "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort", "lgamma",
+    "lib", "linalg", "linspace", "log", "log1p", "log2", "log10", "logaddexp", "logaddexp2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logspace", "longlong", "matmul", "matrix_transpose", "matvec", "max",
+    "maximum", "may_share_memory", "mean", "median", "meshgrid", "mgrid", "min", "minimum", "mod", "modf", "moveaxis",
+    "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
+    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndarray",
+    "ndenumerate", "ndim", "ndindex", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "number", "ogrid",
+    "ones", "ones_like", "outer", "pad", "partition", "percentile", "permute_dims", "pi", "piecewise", "place",
+    "poly", "polyfit", "polyval", "positive", "pow", "power", "printoptions", "prod", "promote_types", "ptp", "put",
+    "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians", "ravel", "ravel_multi_index", "real",
+    "real_if_close", "reciprocal", "remainder", "repeat", "reshape", "resize", "result_type", "right_shift", "rint",
+    "roll", "rollaxis", "roots", "rot90", "round", "rsqrt", "s_", "searchsorted", "select", "semantics",
+    "set_default_device", "set_index_check", "set_printoptions", "set_semantics", "set_transfer_guard", "setdiff1d",
+    "seterr", "setxor1d", "shape", "shares_memory", "short", "sign", "signbit", "signedinteger", "sin", "sinc",
+    "single", "sinh", "size", "sliding_window_view", "sort", "split", "sqrt", "square", "squeeze", "stack", "std",
+    "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "to_cupy",
+    "to_device", "to_jax", "to_numpy", "to_torch", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices",
+    "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc", "ubyte",
+    "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ulonglong", "union1d", "unique", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unravel_index", "unsignedinteger", "unstack", "unwrap",
+    "ushort", "vander", "var", "vdot", "vecdot", "vecmat", "vectorize", "view", "vsplit", "vstack", "where",
+    "zeros", "zeros_like",
 ]
 # fmt: on
+
+_EXTENSIONS = ("fft", "lib", "linalg")
+"""Namespaces that are imported when they are first used."""
+
+if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass
+
+    def __getattr__(name):
+        """Import an extension, or a name of `tilearray.numpy_names`, when it is used for the first time."""
+        if name in _EXTENSIONS:
+            return _import_module(f"tilearray.{name}")
+        names = _import_module("tilearray.names")
+        module = names.MODULE_OF.get(name)
+        if module is None:
+            raise names.MissingNameError(name, __all__)
+        value = getattr(_import_module(f"tilearray.numpy_names.{module}"), name)
+        _show([value])
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "cuda"])
+
+
+_show([globals().get(_name) for _name in __all__])
+del TYPE_CHECKING

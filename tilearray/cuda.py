@@ -90,9 +90,9 @@ class Stream:
     __slots__ = ("__weakref__", "_backend", "_stream", "device", "handle")
 
     def __init__(self, device: Device | str | None = None) -> None:
+        self._backend = _backend(device, "Stream")  # first: it says what is missing
         from tilearray_cuda.runtime.streams import Stream as DriverStream
 
-        self._backend = _backend(device, "Stream")
         self._stream: object = DriverStream(self._backend)
         self.handle: int = self._stream.handle
         self.device = as_device(f"cuda:{self._backend.index}")
@@ -164,9 +164,10 @@ class Event:
     __slots__ = ("_event", "timing")
 
     def __init__(self, *, timing: bool = False, device: Device | str | None = None) -> None:
+        backend = _backend(device, "Event")  # first: it says what is missing
         from tilearray_cuda.runtime.streams import Event as DriverEvent
 
-        self._event = DriverEvent(_backend(device, "Event"), timing)
+        self._event = DriverEvent(backend, timing)
         self.timing = timing
 
     def synchronize(self) -> None:

@@ -12,17 +12,14 @@ import inspect
 import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
-from tilearray.array import Array
+from tilearray.array_object import Array
 from tilearray.creation.asarray import asarray
 from tilearray.engine.signature import ArrayBase, check_array
 from tilearray.errors import DeviceError, DTypeError, LayoutError, OperandError
 from tilearray.functions.conversion import is_dense, to_numpy
 from tilearray.ops.execute import copy_of
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def to_torch(x: Array, /, *, copy: bool | None = None) -> Any:
@@ -189,7 +186,7 @@ _LIBRARIES = (
 )
 
 
-def array_agnostic(function: Callable[P, R], /) -> Callable[P, R]:
+def array_agnostic(function: Callable[..., Any], /) -> Callable[..., Any]:
     """Let a function written for tilearray take and return arrays of its caller's library.
 
     Arrays of NumPy, torch, CuPy, JAX and numba among the arguments become Arrays over the same memory on the same
@@ -225,7 +222,7 @@ def array_agnostic(function: Callable[P, R], /) -> Callable[P, R]:
     """
 
     @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         met: dict[str, _Library] = {}
 
         def inwards(value: Any) -> Any:
@@ -246,10 +243,10 @@ def array_agnostic(function: Callable[P, R], /) -> Callable[P, R]:
         return call
 
     @functools.wraps(function)
-    async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
         return await call(*args, **kwargs)
 
-    return cast("Callable[P, R]", awaited)
+    return awaited
 
 
 _NO_ARRAYS = frozenset((type(None), bool, int, float, complex, str, bytes))

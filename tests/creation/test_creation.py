@@ -162,7 +162,7 @@ REFUSED = [
     ([1, [2]], None, ShapeError, r"asarray: nested lists must be rectangular"),
     ([np.ones(2), np.ones(3)], None, ShapeError, r"elements of shapes \(2,\) and \(3,\); write lists of equal length"),
     ([np.ones(2), 1], None, ShapeError, r"elements of shapes \(\) and \(2,\)"),
-    ("12", None, OperandError, r"asarray: expected an array, a buffer, a number or nested lists of numbers, got str"),
+    ("12", None, OperandError, r"asarray: expected .* nested lists of numbers, got str; write ta.asarray\(list\(x\)\)"),
     (None, None, OperandError, r"got NoneType"),
     ({}, None, OperandError, r"got dict"),
     ({1}, None, OperandError, r"got set"),
@@ -330,7 +330,7 @@ def test_full_takes_numbers_and_0_d_arrays(value, name):
     assert ta.full_like(ta.zeros(1, dtype=name), value).item() == value
 
 
-@pytest.mark.parametrize("value", ["a", None, [1], np.ones(1), ta.ones(2)], ids=str)
+@pytest.mark.parametrize("value", ["a", None], ids=str)
 def test_full_refuses_other_arguments(value):
     for call in (lambda: ta.full(2, value), lambda: ta.full_like(ta.zeros(2), value)):
         with pytest.raises(OperandError, match=r"full\w*: expected a number or a 0-d array, got"):
@@ -361,5 +361,5 @@ def test_likes_keep_the_axis_order(both):
             steps = zip(made.shape, made.strides, np.empty_like(theirs).strides, strict=True)
             assert all(step * theirs.itemsize == want for size, step, want in steps if size > 1)
     assert ta.empty_like(mine).dtype == mine.dtype
-    with pytest.raises(OperandError, match=r"empty_like: expected a tilearray Array, got numpy.ndarray"):
-        ta.empty_like(theirs)
+    with pytest.raises(OperandError, match=r"empty_like: expected a tilearray Array, got str"):
+        ta.empty_like("ab")

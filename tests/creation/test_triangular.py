@@ -100,8 +100,8 @@ BAD = [
     (lambda x: ta.triu(x[0, 0]), ShapeError, r"triu: expected at least 2 axes, got shape \(\)"),
     (lambda x: ta.tril(x, k=0.5), ShapeError, r"tril: expected k as an int, got float; write int\(k\)"),
     (lambda x: ta.triu(x, k=None), ShapeError, r"triu: expected k as an int, got NoneType"),
-    (lambda x: ta.tril([[1]]), OperandError, r"tril: expected a tilearray Array, got list; write ta.asarray\(x\)"),
-    (lambda x: ta.triu(np.ones((2, 2))), OperandError, r"triu: expected a tilearray Array, got numpy.ndarray"),
+    (lambda x: ta.tril({1}), OperandError, r"tril: expected a tilearray Array, got set; write ta.asarray\(x\)"),
+    (lambda x: ta.triu("ab"), OperandError, r"triu: expected a tilearray Array, got str"),
     (lambda x: ta.eye(-1), ShapeError, r"eye: expected sizes >= 0 in the shape, got \(-1, -1\)"),
     (lambda x: ta.eye(2, 1.5), ShapeError, r"eye: expected shape as .* ints, got \(2, 1.5\)"),
     (lambda x: ta.eye((2, 3)), ShapeError, r"eye: expected shape as .* ints"),
@@ -109,7 +109,7 @@ BAD = [
     (lambda x: ta.eye(2, dtype="int33"), DTypeError, r"eye: 'int33' is not a dtype"),
     (lambda x: ta.meshgrid(x), ShapeError, r"meshgrid: expected 1-d arrays, got shape \(2, 3\) for array 0; write"),
     (lambda x: ta.meshgrid(x[0], x[0, 0]), ShapeError, r"meshgrid: .* got shape \(\) for array 1; write ta.reshape"),
-    (lambda x: ta.meshgrid(x[0], [1]), OperandError, r"meshgrid: expected a tilearray Array, got list"),
+    (lambda x: ta.meshgrid(x[0], {1}), OperandError, r"meshgrid: expected a tilearray Array, got set"),
     (lambda x: ta.meshgrid(x[0], indexing="yx"), ShapeError, r"meshgrid: expected indexing as 'xy' or 'ij', got 'yx'"),
 ]
 

@@ -54,7 +54,7 @@ def test_item_counts_as_numpys():
     assert x.item(1, 2) == x.item((1, 2)) == x[1].item(2) == 5
     assert ta.asarray(7).item() == ta.asarray([[7]]).item() == ta.asarray(7).item(0) == 7
     for y, index in [(x, (6,)), (x, (-7,)), (x, (2, 0)), (x[0], (3,)), (ta.asarray(7), (1,))]:
-        with pytest.raises(IndexingError, match=r"expected .* <= index < .* got"):
+        with pytest.raises(IndexingError, match=r"expected .* <= index < .* got .* is out of bounds for (size|axis)"):
             y.item(*index)
     with pytest.raises(ShapeError, match=r"item: expected an array of one element, got shape \(2, 3\); write x.item\("):
         ta.zeros((2, 3)).item()
@@ -108,8 +108,10 @@ def test_numpy_asks_for_another_dtype():
     assert np.asarray(ta.asarray([1, 2]), dtype=">i2").tolist() == [1, 2]
     with pytest.raises(LayoutError, match=r"__array__: copy=False, but bfloat16 becomes float32; write copy=None"):
         np.array(x, dtype="float32", copy=False)
-    with pytest.raises(DTypeError, match=r"the imaginary part would be lost; write x.real.astype\('float64'\)"):
+    with pytest.warns(np.exceptions.ComplexWarning):  # NumPy reads the memory, and casts it by its own rules
         np.asarray(ta.asarray([1j]), dtype=float)
+    with pytest.raises(DTypeError, match=r"the imaginary part would be lost; write x.real.astype\('float64'\)"):
+        ta.asarray([1j]).__array__(dtype=float)
 
 
 def test_numpy_views_of_read_only_memory_are_read_only():
@@ -166,39 +168,6 @@ def test_ufuncs_write_into_arrays():
     assert (x.tolist(), out.tolist()) == ([3, 4], [3, 4])
     assert np.invert(x).tolist() == [-4, -5]
     assert [part.tolist() for part in np.divmod(x, 2)] == [[1, 2], [1, 0]]
-
-
-UFUNC_ERRORS = [
-    (
-        lambda x: np.add(np.ones(2), x),
-        r"np.add: the operands are a tilearray Array and a numpy.ndarray; write ta.asarray",
-    ),
-    (lambda x: np.ones(2) + x, r"np.add: .* write ta.asarray\(y\) for the latter"),
-    (lambda x: np.ones(2) == x, r"np.equal: .* write ta.asarray\(y\)"),
-    (lambda x: np.ones(2).__iadd__(x), r"np.add: .* write ta.asarray\(y\)"),
-    (
-        lambda x: np.add(x, x, out=np.ones(2)),
-        r"add: expected a tilearray Array as out, got numpy.ndarray; write out=ta",
-    ),
-    (np.spacing, r"np.spacing: tilearray has no such function; write np.spacing\(ta.to_numpy\(x\)\)"),
-    (np.modf, r"np.modf: tilearray has no such function"),
-    (np.add.reduce, r"np.add.reduce: tilearray has no such function; write np.add.reduce\(ta.to_numpy\(x\)\)"),
-    (lambda x: np.add.accumulate(x), r"np.add.accumulate"),
-    (lambda x: np.add.outer(x, x), r"np.add.outer"),
-    (lambda x: np.add.at(x, 0, 1), r"np.add.at"),
-    (lambda x: np.add(x, 1, where=x > 1), r"np.add: where is not taken for tilearray Arrays; leave it out"),
-    (lambda x: np.add(x, 1, dtype="float32", casting="unsafe"), r"np.add: casting, dtype is not taken"),
-    (lambda x: np.add(x, "a"), r"add: expected tilearray Arrays or numbers, got str as operand 2"),
-    (lambda x: np.matvec(x, x), r"np.matvec: tilearray has no such function"),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), UFUNC_ERRORS, ids=[message for _, message in UFUNC_ERRORS])
-def test_ufuncs_that_cannot_be_followed_say_what_to_write(call, message):
-    x = ta.asarray([1.0, 2.0])
-    with pytest.raises(OperandError, match=message):
-        call(x)
-    assert x.tolist() == [1, 2]
 
 
 # --- DLPack -------------------------------

@@ -63,10 +63,15 @@ def test_a_selection_is_a_copy():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda x: ta.take(x, [0]), ta.ShapeError, r"take: expected an axis for shape \(2, 3\); write axis=0"),
+        (lambda x: ta.take(x, [0], mode="up"), ta.IndexingError, r"take: expected mode as 'raise', 'wrap' or 'clip'"),
+        (
+            lambda x: ta.take(x[:0], [0], 0, mode="wrap"),
+            ta.IndexingError,
+            r"take: expected an axis with elements",
+        ),
         (lambda x: ta.take(x, [True], axis=0), ta.IndexingError, r"take: expected integers as indices, got bool"),
         (lambda x: ta.take(x, [0], axis=2), ta.ShapeError, "take: .*2"),
-        (lambda x: ta.take([1], [0]), ta.OperandError, r"take: expected a tilearray Array, got list"),
+        (lambda x: ta.take({1}, [0]), ta.OperandError, r"take: expected a tilearray Array, got set"),
         (lambda x: ta.take_along_axis(x, [0]), ta.ShapeError, r"take_along_axis: expected indices of 2 axes"),
         (lambda x: ta.set_index_check("never"), ta.DeviceError, "expected a mode, got 'never'"),
         (lambda x: x[np.array(["a"])], ta.TileArrayError, "str|<U1"),

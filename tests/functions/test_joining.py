@@ -205,8 +205,8 @@ LAUNCHES = [
 @pytest.mark.parametrize(("call", "count"), LAUNCHES)
 def test_few_launches(call, count, monkeypatch):
     seen = []
-    run = joining.execute
-    monkeypatch.setattr(joining, "execute", lambda *given: seen.append(1) or run(*given))
+    run = joining.store
+    monkeypatch.setattr(joining, "store", lambda *given: seen.append(1) or run(*given))
     call(ta.zeros((4, 3)))
     assert len(seen) == count
 
@@ -222,11 +222,11 @@ BAD = [
         r"concat: expected a list or tuple .*, got .*Array; write concat\(\[x, y\]\)",
     ),
     (lambda x: ta.stack(3), OperandError, r"stack: expected a list or tuple of tilearray Arrays, got int"),
-    (lambda x: ta.concat([x, np.ones(2)]), OperandError, r"concat: .* got numpy.ndarray; write ta.asarray"),
+    (lambda x: ta.concat([x, "ab"]), OperandError, r"concat: .* got str; write ta.asarray"),
     (
-        lambda x: ta.stack([x, 1]),
+        lambda x: ta.stack([x, "a"]),
         OperandError,
-        r"stack: expected a tilearray Array, got int; write ta.asarray\(arrays\[1\]\)",
+        r"stack: expected a tilearray Array, got str; write ta.asarray\(arrays\[1\]\)",
     ),
     (lambda x: ta.concat([x[0, 0]]), ShapeError, r"concat: .*got a 0-d array; write axis=None or stack"),
     (lambda x: ta.concat([x, x], axis=2), ShapeError, r"concat: expected -2 <= axis < 2, got axis 2"),
@@ -278,9 +278,9 @@ BAD = [
     (lambda x: ta.roll(x, (1,), axis=(0, 1)), ShapeError, r"roll: .* axes \(0, 1\), got \(1,\); write one shift"),
     (lambda x: ta.roll(x, 1, axis=(0, 2)), ShapeError, r"roll: expected -2 <= axis < 2, got axis 2"),
     (lambda x: ta.roll(x[0, 0], 1, axis=0), ShapeError, r"roll: expected no axis \(the array is 0-d\)"),
-    (lambda x: ta.repeat([1], 2), OperandError, r"repeat: expected a tilearray Array, got list"),
-    (lambda x: ta.tile(1, 2), OperandError, r"tile: expected a tilearray Array, got int"),
-    (lambda x: ta.roll(np.ones(2), 2), OperandError, r"roll: expected a tilearray Array, got numpy.ndarray"),
+    (lambda x: ta.repeat({1}, 2), OperandError, r"repeat: expected a tilearray Array, got set"),
+    (lambda x: ta.tile("a", 2), OperandError, r"tile: expected a tilearray Array, got str"),
+    (lambda x: ta.roll({1}, 2), OperandError, r"roll: expected a tilearray Array, got set"),
 ]
 
 
@@ -292,3 +292,15 @@ def test_bad_input_is_named(call, error, message):
 
 def test_the_oracle_has_all_dtypes():
     assert {dtype_of(name) for name in (*ARITHMETIC, *STORAGE)} == set(dtypes.ALL)
+
+
+def test_the_cached_common_dtype_is_that_of_the_semantics() -> None:
+    parts = ta.ones(1, dtype="int8", device="cpu"), ta.ones(1, dtype="uint8", device="cpu")
+    for _ in range(2):
+        for semantics, want in (("array-api", "int16"), ("triton", "uint8"), ("numpy", "int16")):
+            with ta.semantics(semantics):
+                assert ta.concat(parts).dtype == want
+                assert ta.stack(parts[::-1]).dtype == want
+                assert ta.asarray([1, 2.5], device="cpu").dtype == ("float64" if semantics == "numpy" else "float32")
+        with ta.semantics("cutile"), pytest.raises(ta.PromotionError, match="concat: "):
+            ta.concat(parts)

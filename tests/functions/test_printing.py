@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
+import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ import tilearray as ta
 from tilearray import dtypes
 from tilearray.functions import printing
 
-NUMPYS = [dtype.name for dtype in dtypes.ALL if dtype.kind in "biufc"]
+NUMPYS = [dtype.name for dtype in dtypes.ALL if dtype.isbuiltin == 1]
 SHAPES = [(), (1,), (0,), (3, 0), (5,), (30,), (2, 3), (1, 1, 2), (2, 3, 4), (1001,), (40, 40), (7, 7, 30), (3, 400, 1)]
 
 
@@ -98,8 +101,11 @@ EXACTLY = [
     (lambda: ta.asarray(True), "Array(True, dtype=bool, device='cpu')"),
     (lambda: ta.zeros((2, 0), dtype="int8"), "Array([], shape=(2, 0), dtype=int8, device='cpu')"),
     (lambda: ta.zeros(0), "Array([], dtype=float32, device='cpu')"),
-    (lambda: ta.asarray([1, 2.5, -3], dtype="bfloat16"), "Array([  1, 2.5,  -3], dtype=bfloat16, device='cpu')"),
+    (lambda: ta.asarray([1, 2.5, -3], dtype="bfloat16"), "Array([ 1. ,  2.5, -3. ], dtype=bfloat16, device='cpu')"),
     (lambda: ta.asarray(0.5, dtype="float8_e4m3fn"), "Array(0.5, dtype=float8_e4m3fn, device='cpu')"),
+    (lambda: ta.asarray([448, 0.1], dtype="e4m3"), "Array([4.48e+02, 1.00e-01], dtype=float8_e4m3fn, device='cpu')"),
+    (lambda: ta.zeros(3, dtype="bf16"), "Array([0., 0., 0.], dtype=bfloat16, device='cpu')"),
+    (lambda: ta.asarray([6, -0.5], dtype="e2m1"), "Array([ 6. , -0.5], dtype=float4_e2m1fn, device='cpu')"),
     (
         lambda: ta.arange(2000),
         "Array([   0,    1,    2, ..., 1997, 1998, 1999], shape=(2000,), dtype=int64,\n      device='cpu')",
@@ -116,24 +122,84 @@ def test_texts(make, text):
     assert repr(make()).replace(",\n      ", ", ") == text.replace(",\n      ", ", ")
 
 
+NARROW = [dtype.name for dtype in dtypes.ALL if dtype.name not in NUMPYS]
+
+
+def every_value(name: str) -> np.ndarray:
+    """All values of a format, in the order of their codes."""
+    dtype = dtypes.as_dtype(name)
+    codes = np.arange(2 ** dtypes.info(dtype).bits).astype(f"u{dtype.itemsize}")
+    return codes.view(dtype)
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_a_narrow_float_is_its_shortest_decimal(name):
+    """By Fractions: it rounds to the element and to no neighbour, and no decimal of fewer digits does."""
+    values = every_value(name)
+    exactly = sorted({float(value) for value in values if np.isfinite(float(value))})
+    values = values[:: 11 if name == "bfloat16" else 1]
+    with ta.printoptions(threshold=10**6, floatmode="unique"):
+        printed = re.findall(r"[^\s\[\]]+", str(ta.asarray(values)))
+    assert len(printed) == values.size
+    for value, text in zip(values.tolist(), printed, strict=True):
+        assert "." in text or text in ("nan", "inf", "-inf")
+        if not np.isfinite(value):
+            assert text == repr(value)
+            continue
+        assert text.startswith("-") == (math.copysign(1, value) < 0)
+        place = bisect.bisect_left(exactly, value)
+        others = exactly[max(place - 1, 0) : place] + exactly[place + 1 : place + 2]
+        distance = abs(Fraction(text) - Fraction(value))
+        assert all(distance <= abs(Fraction(text) - Fraction(other)) for other in others)
+        if value == int(value) and abs(value) < 1e8:
+            assert Fraction(text) == int(value)
+        elif len(others) == 2 and (digits := len(text.split("e")[0].replace(".", "").strip("-0"))) > 1:
+            shorter = Fraction(f"{value:.{digits - 2}e}")
+            assert any(abs(shorter - Fraction(other)) <= abs(shorter - Fraction(value)) for other in others)
+
+
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "float4_e2m1fn"])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 2), (2000,), (50, 50)], ids=str)
-def test_narrow_floats_print(name, shape):
-    """As NumPy prints them, but for the blanks that align them."""
-    source = np.resize([0, 1, 0.5, 3, -2], shape).astype(dtypes.as_dtype(name))
-    assert str(ta.asarray(source)).split() == str(source).replace("[", "[ ").split() or (
-        str(ta.asarray(source)).replace(" ", "") == str(source).replace(" ", "")
-    )
+def test_narrow_floats_print_as_float64_does(name, shape):
+    source = np.resize([0, 1, 0.5, 3, -2], shape)
+    assert_numpys_text(ta.asarray(source.astype(dtypes.as_dtype(name))).astype("float64"), source)
+    assert str(ta.asarray(source.astype(dtypes.as_dtype(name)))) == str(source)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options))
+def test_print_options_are_respected_by_narrow_floats(options):
+    """The values are those whose shortest decimals are the same in bfloat16 and in float64."""
+    source = np.array([[0.5, 1e-9, 1e9], [np.nan, -np.inf, -0.0], [2.5, 100, -7]])
+    with ta.printoptions(**options):
+        shown = str(ta.asarray(source, dtype="bfloat16"))
+        expected = source if options.get("floatmode") != "fixed" else source.astype(ta.bfloat16).astype(float)
+        assert shown == str(expected)
+
+
+def test_the_options_are_numpys():
+    assert ta.printoptions is np.printoptions
+    before = ta.get_printoptions()
+    try:
+        ta.set_printoptions(precision=2)
+        assert np.get_printoptions()["precision"] == 2
+        assert str(ta.asarray([1 / 3, 1])) == "[0.33 1.  ]"
+    finally:
+        ta.set_printoptions(**before)
 
 
 def test_format():
     x = ta.asarray([1.5, 2.25])
     assert f"{x}" == "[1.5  2.25]"
     assert f"{x[1]:.1f}" == "2.2"
+    assert f"{x[:1]:.2f} {ta.asarray([[7]]):04d} {ta.asarray(0.1, dtype='bf16'):.3f}" == "1.50 0007 0.100"
     assert f"{x:>12}" == " [1.5  2.25]"
     assert f"{x!r}" == repr(x)
-    with pytest.raises(ValueError, match="format"):
+    with pytest.raises(TypeError) as caught:
         f"{x:.1f}"
+    assert str(caught.value) == (
+        "format: expected one element for the format '.1f', got shape (2,); write the format of each element, "
+        "[f'{value:.1f}' for value in x], or with ta.printoptions(precision=2): str(x)"
+    )
 
 
 # --- what is fetched -------------------------------

@@ -77,8 +77,7 @@ def test_differences_are_those_of_neighbours(pair, data, n):
     name = pair.theirs.dtype.name
     axis = place_of(data, pair.theirs.ndim)
     if name == "bool":
-        with pytest.raises(DTypeError, match=r"diff: .* got bool; write x.astype\('int8'\)"):
-            ta.diff(pair.mine, axis=axis, n=n)
+        assert ta.diff(pair.mine, axis=axis, n=n).tolist() == np.diff(pair.theirs, n=n, axis=axis).tolist()
         return
     want = pair.mine
     for _ in range(n):
@@ -109,7 +108,7 @@ def test_diff_with_prepend_and_append():
 
 X = ta.asarray([[1.0, 2.0], [3.0, 4.0]])
 ERRORS = [
-    (lambda: ta.cumulative_sum([1]), OperandError, r"cumulative_sum: expected a tilearray Array, got list"),
+    (lambda: ta.cumulative_sum({1}), OperandError, r"cumulative_sum: expected a tilearray Array, got set"),
     (lambda: ta.cumulative_sum(X), ShapeError, r"cumulative_sum: expected axis= for an array of 2 axes.*axis=-1"),
     (lambda: ta.cumulative_prod(ta.asarray(1)), ShapeError, r"cumulative_prod: expected axis= for an array of 0 axes"),
     (lambda: ta.cumulative_sum(X, axis=2), AxisError, r"cumulative_sum: expected -2 <= axis < 2, got axis 2"),
@@ -123,7 +122,7 @@ ERRORS = [
     (lambda: ta.diff(X, axis=-3), AxisError, r"diff: expected -2 <= axis < 2, got axis -3"),
     (lambda: ta.diff(ta.asarray(1.0)), AxisError, r"diff: expected no axis"),
     (lambda: ta.diff(X, prepend=X[0]), ShapeError, r"diff: expected prepend .* but 1, got \(2,\)"),
-    (lambda: ta.diff(np.ones(3)), OperandError, r"diff: expected a tilearray Array, got numpy.ndarray"),
+    (lambda: ta.diff("abc"), OperandError, r"diff: expected a tilearray Array, got str"),
 ]
 
 

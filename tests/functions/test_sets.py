@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,10 +74,13 @@ def test_isin_takes_python_numbers():
 
 
 ERRORS = [
-    (lambda: ta.unique_values([1]), OperandError, r"unique_values: expected a tilearray Array, got list"),
+    (lambda: ta.unique_values({1}), OperandError, r"unique_values: expected a tilearray Array, got set"),
     (lambda: ta.unique_all(ta.zeros(2).astype("float8_e3m4")), DTypeError, r"unique_all: float8_e3m4 is a storage"),
-    (lambda: ta.isin(1, 2), OperandError, r"isin: expected an Array and a number or two Arrays, got int and int"),
-    (lambda: ta.isin(ta.ones(2), np.ones(2)), OperandError, r"isin: expected a tilearray Array, got numpy.ndarray"),
+    (
+        lambda: ta.isin(ta.ones(2), {1}),
+        OperandError,
+        r"isin: expected a tilearray Array, got set; write ta.asarray\(x2",
+    ),
 ]
 
 

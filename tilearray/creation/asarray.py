@@ -12,24 +12,35 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array import Array
+from tilearray.array_object import Array
 from tilearray.creation import torch_cupy
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import as_device
 from tilearray.engine.signature import ArrayBase, from_host, placed
 from tilearray.errors import LayoutError, OperandError
 from tilearray.functions.conversion import to_device
+from tilearray.functions.indexing import assign
+from tilearray.functions.orders import Order, in_order
 from tilearray.functions.python_data import is_python_data, ndarray_of
 from tilearray.geometry.layout import Layout
 from tilearray.interchange import cuda_array_interface, dlpack
 from tilearray.interchange import foreign_memory as gpu_memory
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.execute import copy_of
+from tilearray.typing import DeviceLike, DTypeLike
 
 _READERS = torch_cupy.READERS
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
+def asarray(
+    obj: Any,
+    /,
+    dtype: DTypeLike | None = None,
+    order: Order | None = None,
+    *,
+    device: DeviceLike | None = None,
+    copy: bool | None = None,
+) -> Array:
     """Return an Array of `obj`, which shares its memory if possible.
 
     Parameters
@@ -39,6 +50,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         ``__cuda_array_interface__``, ``__array_interface__``, ``__array__`` or a buffer; Python data.
     dtype : dtype or name, optional
         The dtype of the data if None; for Python numbers the default of their kind, or the wider dtype that holds them.
+    order : {"C", "F", "A", "K"}, optional
+        "C" and "F" copy an array that is not in that order. None and "K" keep the order.
     device : Device or str, optional
         The device of the result; None keeps GPU data in place, and puts host data and Python numbers on the default
         device.
@@ -66,24 +79,45 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
            [3, 4]], dtype=int64, device='cpu')
     """
     reader = _READERS.get(obj.__class__)
-    if reader is not None and dtype is None and device is None and not copy:
+    if reader is not None and dtype is None and order is None and device is None and not copy:
         known = reader(obj)
         if known is not None:
             return known
-    return _asarray(obj, None if dtype is None else dtypes.as_dtype(dtype, "asarray"), device, copy)
+    found = _asarray(obj, None if dtype is None else dtypes.as_dtype(dtype, "asarray"), device, copy)
+    return found if order is None else _ordered(found, order, copy)
+
+
+def _ordered(x: Array, order: Any, copy: bool | None) -> Array:
+    """`x` in an order, copied if it is not in it and `copy` allows that."""
+    found = in_order("asarray", x, order)
+    if copy is False and found is not x:
+        raise LayoutError(
+            f"asarray: copy=False, but strides {x.strides} of shape {x.shape} are not in order {order!r}; "
+            f"write copy=None"
+        )
+    return found
+
+
+assign.importer = asarray
 
 
 def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
     if isinstance(obj, ArrayBase):
         return converted(obj, dtype, device, copy)  # type: ignore[arg-type]
-    on_gpu = torch_cupy.from_framework(obj)
-    if on_gpu is not None:
-        return converted(on_gpu, dtype, device, copy)
+    if obj.__class__ is np.ndarray:
+        return _from_host(from_host_object(obj, copy=copy, function="asarray"), dtype, device, copy)
     if is_python_data(obj):
         if copy is False:
             raise LayoutError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")
         return to_device(from_host(ndarray_of(obj, dtype, "asarray"), Array), as_device(device, "asarray"))
-    host = from_host_object(obj, copy=copy, function="asarray")
+    host = torch_cupy.host_tensor(obj)
+    if host is None:
+        on_gpu = torch_cupy.from_framework(obj)
+        if on_gpu is not None:
+            return converted(on_gpu, dtype, device, copy)
+        host = from_host_object(obj, copy=copy, function="asarray")
+    elif copy:
+        host = host.copy(order="K")
     if host is None and hasattr(obj, "__dlpack__"):
         host = _from_producer(obj, copy, "asarray")
         if isinstance(host, Array):
@@ -93,8 +127,15 @@ def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -
         return converted(_on_gpu(found), dtype, device, copy)
     if host is None:
         raise OperandError(
-            f"asarray: expected an array, a buffer, a number or nested lists of numbers, got {type(obj).__name__}"
+            f"asarray: expected an array, a buffer, a number or nested lists of numbers, got {type(obj).__name__}; "
+            f"write ta.asarray(list(x)) for an iterable x of numbers"
         )
+    return _from_host(host, dtype, device, copy)
+
+
+def _from_host(host: np.ndarray | None, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
+    """An Array over an ndarray, which is already copied if `copy` is true; in a dtype and on a device."""
+    assert host is not None
     return converted(from_host(host, Array), dtype, as_device(device, "asarray"), None if copy else copy)
 
 
@@ -139,7 +180,7 @@ def _from_producer(producer: Any, copy: bool | None, function: str) -> np.ndarra
     return _on_gpu(found)
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
     """Return an Array over the memory of a DLPack producer; nothing moves unless `device` names another device.
 
     Parameters

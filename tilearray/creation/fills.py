@@ -7,27 +7,36 @@ the default device unless ``device=`` names another.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array import Array
+from tilearray.array_object import Array
 from tilearray.creation import ranges
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, as_device
-from tilearray.engine.signature import ArrayBase, Signature, check_array, new_array, signature_of
+from tilearray.engine.signature import ArrayBase, Signature, dense_signature, from_result, new_array, signature_of
 from tilearray.errors import OperandError, ShapeError, type_name
+from tilearray.functions.arguments import all_arrays, as_array, as_array_beside
+from tilearray.functions.manipulation import moveaxis, reshape
+from tilearray.functions.orders import Order, layout_in, layout_like
 from tilearray.functions.python_data import number_dtype
-from tilearray.geometry.layout import Layout, as_shape
-from tilearray.ops.execute import fill
+from tilearray.geometry.layout import as_shape
+from tilearray.ops.execute import execute, fill
+from tilearray.ops.moves import convert
+from tilearray.ops.number_parts import floor
 from tilearray.promotion.scalars import Number, as_number, classify
+from tilearray.typing import DeviceLike, DTypeLike, Operand
 
 
-def uninitialised(shape: Any, dtype: np.dtype, device: Any, function: str) -> Array:
-    """Return an uninitialised array in C order on a device that is named, or on the default device."""
+def uninitialised(shape: Any, dtype: np.dtype, device: Any, function: str, order: Order = "C") -> Array:
+    """Return an uninitialised array on a device that is named, or on the default device."""
     target = as_device(device, function)
-    return new_array(Array, signature_of(Layout.of(as_shape(shape, function)), dtype, target))
+    sizes = as_shape(shape, function)
+    if order == "C":
+        return new_array(Array, dense_signature(sizes, dtype, target))
+    return new_array(Array, signature_of(layout_in(function, order, sizes), dtype, target))
 
 
 def dtype_or_default(dtype: Any, function: str) -> np.dtype:
@@ -35,8 +44,17 @@ def dtype_or_default(dtype: Any, function: str) -> np.dtype:
     return STATE.get().semantics.defaults["float"] if dtype is None else dtypes.as_dtype(dtype, function)
 
 
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an uninitialised array in C order.
+def empty(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, device: DeviceLike | None = None) -> Array:
+    """Return an uninitialised array.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : dtype or name, optional
+        None is the default float dtype of the active semantics.
+    order : {"C", "F"}
+        "F" makes the first axis the dense one.
+    device : Device or str, optional
 
     Examples
     --------
@@ -44,18 +62,23 @@ def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     >>> ta.empty((2, 3), dtype="int8").strides
     (3, 1)
     """
-    return uninitialised(shape, dtype_or_default(dtype, "empty"), device, "empty")
+    return uninitialised(shape, dtype_or_default(dtype, "empty"), device, "empty", order)
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full(
+    shape: Any, fill_value: Any, dtype: DTypeLike | None = None, order: Order = "C", *, device: DeviceLike | None = None
+) -> Array:
     """Return an array with every element equal to one value.
 
     Parameters
     ----------
     shape : int or tuple of int
-    fill_value : number or 0-d array
+    fill_value : number or Array
+        An array broadcasts to the shape.
     dtype : dtype or name, optional
         The dtype of the value if None; for a Python number the default of its kind, or the wider dtype that holds it.
+    order : {"C", "F"}
+        "F" makes the first axis the dense one.
     device : Device or str, optional
 
     Raises
@@ -71,16 +94,21 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     >>> ta.full(2, 7, dtype="int8")
     Array([7, 7], dtype=int8, device='cpu')
     """
+    if _has_axes(fill_value):
+        values = as_array("full", fill_value)
+        chosen = values.dtype if dtype is None else dtypes.as_dtype(dtype, "full")
+        made = uninitialised(shape, chosen, values.device if device is None else device, "full", order)
+        return _filled(made, values, "full")
     value, typed = _number(fill_value, "full")
     if dtype is not None or typed is not None:
         chosen = dtypes.as_dtype(typed if dtype is None else dtype, "full")
     else:
         chosen = number_dtype(value, value, "full")
-    return fill(uninitialised(shape, chosen, device, "full"), value, "full")
+    return fill(uninitialised(shape, chosen, device, "full", order), value, "full")
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of zeros.
+def zeros(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, device: DeviceLike | None = None) -> Array:
+    """Return an array of zeros. The parameters are those of `empty`.
 
     Examples
     --------
@@ -88,11 +116,14 @@ def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     >>> ta.zeros(2)
     Array([0., 0.], dtype=float32, device='cpu')
     """
-    return fill(uninitialised(shape, dtype_or_default(dtype, "zeros"), device, "zeros"), 0, "zeros")
+    chosen, target = dtype_or_default(dtype, "zeros"), as_device(device, "zeros")
+    if target.backend.on_host and order == "C" and chosen is not dtypes.float8_e8m0fnu:  # which has no zero
+        return from_result(np.zeros(as_shape(shape, "zeros"), chosen), Array)
+    return fill(uninitialised(shape, chosen, target, "zeros", order), 0, "zeros")
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of ones.
+def ones(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, device: DeviceLike | None = None) -> Array:
+    """Return an array of ones. The parameters are those of `empty`.
 
     Examples
     --------
@@ -100,20 +131,42 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     >>> ta.ones(2, dtype="bool")
     Array([ True,  True], dtype=bool, device='cpu')
     """
-    return fill(uninitialised(shape, dtype_or_default(dtype, "ones"), device, "ones"), 1, "ones")
+    return fill(uninitialised(shape, dtype_or_default(dtype, "ones"), device, "ones", order), 1, "ones")
 
 
-def _like(x: Any, dtype: Any, device: Any, function: str) -> Array:
-    """An uninitialised array of the shape and axis order of `x`."""
-    check_array(function, x)
+def _like(x: Any, dtype: Any, order: Any, shape: Any, device: Any, function: str) -> Array:
+    """An uninitialised array of the shape and axis order of `x`, or of others."""
+    x = as_array(function, x)
     signature: Signature = x._signature
     target: Device = signature.device if device is None else as_device(device, function)
     chosen = signature.dtype if dtype is None else dtypes.as_dtype(dtype, function)
-    return new_array(Array, signature_of(signature.layout.dense(), chosen, target))
+    if order == "K" and shape is None:
+        layout = signature.layout if signature.layout.canonical else signature.layout.dense()
+    else:
+        layout = layout_like(function, order, signature.layout, None if shape is None else as_shape(shape, function))
+    return new_array(Array, signature_of(layout, chosen, target))
 
 
-def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def empty_like(
+    x: Operand,
+    /,
+    dtype: DTypeLike | None = None,
+    order: Order = "K",
+    *,
+    shape: Any = None,
+    device: DeviceLike | None = None,
+) -> Array:
     """Return an uninitialised array of the shape, axis order, dtype and device of `x`.
+
+    Parameters
+    ----------
+    x : Array
+    dtype : dtype or name, optional
+    order : {"K", "C", "F", "A"}
+        "K" keeps the order of the axes in memory; "A" is "F" if `x` is in that order, else "C".
+    shape : int or tuple of int, optional
+        Another shape; it is in C order unless `order` is "F".
+    device : Device or str, optional
 
     Examples
     --------
@@ -121,10 +174,18 @@ def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
     >>> ta.empty_like(ta.zeros((2, 3)).T).strides
     (1, 3)
     """
-    return _like(x, dtype, device, "empty_like")
+    return _like(x, dtype, order, shape, device, "empty_like")
 
 
-def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros_like(
+    x: Operand,
+    /,
+    dtype: DTypeLike | None = None,
+    order: Order = "K",
+    *,
+    shape: Any = None,
+    device: DeviceLike | None = None,
+) -> Array:
     """Return zeros of the shape, axis order, dtype and device of `x`.
 
     Examples
@@ -133,10 +194,18 @@ def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
     >>> ta.zeros_like(ta.asarray([1, 2]))
     Array([0, 0], dtype=int64, device='cpu')
     """
-    return fill(_like(x, dtype, device, "zeros_like"), 0, "zeros_like")
+    return fill(_like(x, dtype, order, shape, device, "zeros_like"), 0, "zeros_like")
 
 
-def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def ones_like(
+    x: Operand,
+    /,
+    dtype: DTypeLike | None = None,
+    order: Order = "K",
+    *,
+    shape: Any = None,
+    device: DeviceLike | None = None,
+) -> Array:
     """Return ones of the shape, axis order, dtype and device of `x`.
 
     Examples
@@ -145,10 +214,19 @@ def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
     >>> ta.ones_like(ta.asarray([1, 2]), dtype="float16")
     Array([1., 1.], dtype=float16, device='cpu')
     """
-    return fill(_like(x, dtype, device, "ones_like"), 1, "ones_like")
+    return fill(_like(x, dtype, order, shape, device, "ones_like"), 1, "ones_like")
 
 
-def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full_like(
+    x: Operand,
+    /,
+    fill_value: Any,
+    dtype: DTypeLike | None = None,
+    order: Order = "K",
+    *,
+    shape: Any = None,
+    device: DeviceLike | None = None,
+) -> Array:
     """Return an array with every element equal to one value, of the shape, axis order, dtype and device of `x`.
 
     Examples
@@ -157,8 +235,19 @@ def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = 
     >>> ta.full_like(ta.asarray([1, 2]), 9)
     Array([9, 9], dtype=int64, device='cpu')
     """
+    if _has_axes(fill_value):
+        return _filled(_like(x, dtype, order, shape, device, "full_like"), fill_value, "full_like")
     value, _ = _number(fill_value, "full_like")
-    return fill(_like(x, dtype, device, "full_like"), value, "full_like")
+    return fill(_like(x, dtype, order, shape, device, "full_like"), value, "full_like")
+
+
+def _has_axes(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0
+
+
+def _filled(target: Array, values: Any, function: str) -> Array:
+    """An array filled with others, broadcast and cast as `astype` casts."""
+    return execute(convert, (as_array_beside(function, values, target, "fill_value"),), target)
 
 
 _TYPED: tuple[type[Any], ...] = (ArrayBase, np.ndarray, np.generic)
@@ -175,7 +264,9 @@ def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
     return number, typed
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+) -> Array:
     """Return evenly spaced values of the half-open interval ``[start, stop)``; ``[0, start)`` if `stop` is None.
 
     Integers are exact. Floats are ``start + i * step``, computed in float64 and rounded once.
@@ -201,9 +292,11 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     Array([5, 3, 1], dtype=int64, device='cpu')
     """
     limits = (0, start) if stop is None else (start, stop)
-    numbers = [_number(given, "arange")[0] for given in (*limits, step)]
     target = None if dtype is None else dtypes.as_dtype(dtype, "arange")
     where = as_device(device, "arange")
+    if start.__class__ is limits[1].__class__ is step.__class__ is int and step:
+        return _integers(range(*limits, step), target, where)
+    numbers = [_number(given, "arange")[0] for given in (*limits, step)]
     if any(isinstance(number, complex) for number in numbers):
         raise OperandError(f"arange: expected real numbers as start, stop and step, got {tuple(numbers)}")
     if numbers[2] == 0:
@@ -212,19 +305,18 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         count = _count(*numbers)  # type: ignore[arg-type]
         first, last, stride = [float(number) for number in numbers]  # type: ignore[arg-type]
         return ranges.floats(first, stride, count, target or number_dtype(first, last, "arange"), where)
-    values = range(*numbers)  # type: ignore[arg-type]
-    natural = _integer_dtype(values, target)
-    return ranges.integers(values, target or natural, where)
+    return _integers(range(*numbers), target, where)  # type: ignore[arg-type]
 
 
-def _integer_dtype(values: range, dtype: np.dtype | None) -> np.dtype:
-    """The dtype that holds the integers of a range; checked against `dtype` where that is an integer one."""
-    least, most = sorted((values[0], values[-1])) if values else (0, 0)
-    if dtype is None or dtypes.info(dtype).kind not in ("int", "uint"):
-        dtype = number_dtype(least, most, "arange")
-    for extreme in (least, most):
-        as_number(extreme, dtype, "arange")
-    return dtype
+def _integers(values: range, dtype: np.dtype | None, device: Device) -> Array:
+    """The integers of a range, which an integer dtype must hold."""
+    first, last = (values[0], values[-1]) if values else (0, 0)
+    if dtype is not None and dtypes.info(dtype).kind in ("int", "uint"):
+        for extreme in (first, last):
+            as_number(extreme, dtype, "arange")
+        return ranges.integers(values, dtype, device)
+    natural = number_dtype(first, last, "arange") if first <= last else number_dtype(last, first, "arange")
+    return ranges.integers(values, dtype or natural, device)
 
 
 def _count(first: float, last: float, step: float) -> int:
@@ -236,21 +328,61 @@ def _count(first: float, last: float, step: float) -> int:
         ) from None
 
 
+@overload
 def linspace(
-    start: Any, stop: Any, /, num: Any, *, dtype: Any = None, device: Any = None, endpoint: bool = True
-) -> Array:
+    start: Any,
+    stop: Any,
+    /,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: DeviceLike | None = None,
+) -> Array: ...
+@overload
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: Any = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: DeviceLike | None = None,
+) -> tuple[Array, Any]: ...
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: DeviceLike | None = None,
+) -> Array | tuple[Array, Any]:
     """Return `num` evenly spaced values from `start` to `stop`, computed in float64 and rounded once.
 
     Parameters
     ----------
-    start, stop : number
+    start, stop : number or Array
+        Arrays broadcast against each other; each pair of elements gives a line of values.
     num : int
+    endpoint : bool
+        False leaves `stop` out.
+    retstep : bool
+        Whether to return the distance of neighbours as well, as a Python number or an Array; NaN if there are none.
     dtype : dtype or name, optional
         None is the default of floats or complex numbers, or the wider dtype that holds the limits. Values of an integer
         dtype are rounded down, as in NumPy.
+    axis : int
+        The axis of the values in the result, if a limit is an array.
     device : Device or str, optional
-    endpoint : bool
-        False leaves `stop` out.
 
     Raises
     ------
@@ -266,8 +398,41 @@ def linspace(
     count, _ = _number(num, "linspace")
     if not isinstance(count, int) or count < 0:
         raise ShapeError(f"linspace: expected num as an integer >= 0, got {num!r}; write int(num)")
+    if _has_axes(start) or _has_axes(stop):
+        lines, steps = _lines(start, stop, count, endpoint, dtype)
+        lines = moveaxis(lines, 0, axis)
+        return (lines, steps) if retstep else lines
     limits = [_number(given, "linspace")[0] for given in (start, stop)]
     carrier = dtypes.complex128 if any(isinstance(limit, complex) for limit in limits) else dtypes.float64
     first, last = [as_number(limit, carrier, "linspace") for limit in limits]
     wanted = number_dtype(first, last, "linspace") if dtype is None else dtypes.as_dtype(dtype, "linspace")
-    return ranges.spaced(first, last, count, endpoint, wanted, as_device(device, "linspace"))
+    values = ranges.spaced(first, last, count, endpoint, wanted, as_device(device, "linspace"))
+    if not retstep:
+        return values
+    gaps = count - bool(endpoint)
+    return values, (last - first) / gaps if gaps > 0 else math.nan
+
+
+def _lines(start: Any, stop: Any, count: int, endpoint: bool, dtype: Any) -> tuple[Array, Array]:
+    """Evenly spaced values between arrays, along the first axis, and their distances."""
+    first, last = all_arrays("linspace", [start, stop])
+    semantics = STATE.get().semantics
+    common = semantics.result_type([first.dtype, last.dtype], "linspace")
+    is_complex = dtypes.info(common).kind == "complex"
+    wide = dtypes.complex128 if is_complex else dtypes.float64
+    first, last = first.astype(wide), last.astype(wide)
+    gaps = count - bool(endpoint)
+    steps = (last - first) / (gaps if gaps > 0 else math.nan)
+    places = arange(count, dtype=dtypes.float64, device=first.device)
+    lines = reshape(places, (count, *(1,) * steps.ndim)) * (steps if gaps > 0 else last - first) + first
+    if endpoint and count > 1:
+        lines[-1] = last
+    if dtype is None:
+        is_float = dtypes.info(common).kind in ("float", "complex")
+        wanted, rounds_down = common if is_float else semantics.true_division, False
+    else:
+        wanted = dtypes.as_dtype(dtype, "linspace")
+        rounds_down = dtypes.info(wanted).kind in ("int", "uint")
+    if rounds_down:
+        return floor(lines).astype(wanted), steps
+    return lines.astype(wanted, copy=False), steps.astype(wanted, copy=False)

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array import Array
+from tilearray.array_object import Array
 from tilearray.engine.devices import Device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import from_host, new_array, signature_of
+from tilearray.engine.signature import dense_signature, from_host, from_result, new_array
 from tilearray.functions.conversion import astype, to_device
-from tilearray.geometry.layout import Layout
+
+_EXACT = 2**52
+"""NumPy counts the elements of a range in float64, which is exact up to here."""
 
 
 def integers(values: range, dtype: np.dtype, device: Device) -> Array:
@@ -29,9 +31,13 @@ def integers(values: range, dtype: np.dtype, device: Device) -> Array:
     Examples
     --------
     >>> import tilearray as ta
-    >>> integers(range(5, 0, -2), dtypes.int8, ta.Device("cpu", 0))
+    >>> integers(range(5, 0, -2), dtypes.int8, ta.zeros(0, device="cpu").device)
     Array([5, 3, 1], dtype=int8, device='cpu')
     """
+    first, end, step = values.start, values.stop, values.step
+    if device.backend.on_host and -_EXACT < first < _EXACT and -_EXACT < end < _EXACT and -_EXACT < step < _EXACT:
+        exact = from_result(np.arange(first, end, step, dtype=np.int64), Array)
+        return exact if dtype is dtypes.int64 else astype(exact, dtype, copy=False)
     carrier = dtypes.uint64 if values and max(values[0], values[-1]) > dtypes.iinfo("int64").max else dtypes.int64
     start, step = values.start % 2**64, values.step % 2**64
     return _filled(stepping(carrier, dtype), len(values), [start, step], dtype, device)
@@ -43,7 +49,7 @@ def floats(start: float, step: float, count: int, dtype: np.dtype, device: Devic
     Examples
     --------
     >>> import tilearray as ta
-    >>> floats(0.5, 0.25, 3, dtypes.float32, ta.Device("cpu", 0))
+    >>> floats(0.5, 0.25, 3, dtypes.float32, ta.zeros(0, device="cpu").device)
     Array([0.5 , 0.75, 1.  ], dtype=float32, device='cpu')
     """
     return _filled(stepping(dtypes.float64, dtype), count, [start, step], dtype, device)
@@ -55,7 +61,7 @@ def spaced(first: complex, last: complex, count: int, endpoint: bool, dtype: np.
     Examples
     --------
     >>> import tilearray as ta
-    >>> spaced(0.0, 9.0, 4, True, dtypes.int64, ta.Device("cpu", 0))
+    >>> spaced(0.0, 9.0, 4, True, dtypes.int64, ta.zeros(0, device="cpu").device)
     Array([0, 3, 6, 9], dtype=int64, device='cpu')
     """
     gaps = count - 1 if endpoint else count
@@ -101,4 +107,4 @@ def spacing(target: np.dtype, rounds_down: bool) -> FixedOperation:
 
 
 def _filled(operation: FixedOperation, count: int, numbers: Sequence[Any], dtype: np.dtype, device: Device) -> Array:
-    return run_fixed(operation, numbers, new_array(Array, signature_of(Layout.of((count,)), dtype, device)))
+    return run_fixed(operation, numbers, new_array(Array, dense_signature((count,), dtype, device)))

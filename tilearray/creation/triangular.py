@@ -14,20 +14,22 @@ from __future__ import annotations
 from typing import Any
 
 from tilearray import dtypes
-from tilearray.array import Array
+from tilearray.array_object import Array
 from tilearray.creation.fills import dtype_or_default, empty, uninitialised
 from tilearray.engine.devices import Device, common_device
-from tilearray.engine.signature import check_array
 from tilearray.errors import ShapeError
-from tilearray.functions.manipulation import diagonal
+from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.functions.manipulation import broadcast_to, diagonal
+from tilearray.functions.orders import Order
 from tilearray.geometry.layout import Layout, as_shape
 from tilearray.geometry.shapes import as_int, as_ints
-from tilearray.ops.arithmetic import where
+from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
+from tilearray.typing import DeviceLike, DTypeLike, HostData
 
 
-def tril(x: Array, /, *, k: int = 0) -> Array:
+def tril(x: Array | HostData, /, k: int = 0) -> Array:
     """Return the lower triangle of matrices: a copy with zeros above a diagonal.
 
     Parameters
@@ -52,7 +54,7 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
     return _triangle(x, k, "tril")
 
 
-def triu(x: Array, /, *, k: int = 0) -> Array:
+def triu(x: Array | HostData, /, k: int = 0) -> Array:
     """Return the upper triangle of matrices: a copy with zeros below a diagonal.
 
     Parameters
@@ -77,8 +79,8 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
     return _triangle(x, k, "triu")
 
 
-def _triangle(x: Array, k: Any, function: str) -> Array:
-    check_array(function, x)
+def _triangle(x: Array | HostData, k: Any, function: str) -> Array:
+    x = as_array(function, x)
     shape = x.shape
     k = as_int(k, function, "k")
     if len(shape) < 2:
@@ -89,7 +91,7 @@ def _triangle(x: Array, k: Any, function: str) -> Array:
     if not x.size:
         return result
     zero = False if x.dtype == dtypes.bool_ else 0
-    return execute(where, (_mask(shape[-2], shape[-1], k, function == "tril", x.device), x, zero), result)
+    return execute(choose, (_mask(shape[-2], shape[-1], k, function == "tril", x.device), x, zero), result)
 
 
 def _mask(rows: int, columns: int, k: int, lower: bool, device: Device) -> Array:
@@ -102,7 +104,16 @@ def _mask(rows: int, columns: int, k: int, lower: bool, device: Device) -> Array
     return diagonals._view(Layout((rows, columns), (-1, 1)), rows - 1)
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Array:
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    order: Order = "C",
+    *,
+    device: DeviceLike | None = None,
+) -> Array:
     """Return a matrix with ones on one diagonal and zeros elsewhere.
 
     Parameters
@@ -114,6 +125,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
         Which diagonal: 0 is the main one, higher ones are above it. It may lie outside the matrix.
     dtype : dtype or name, optional
         None is the default float dtype of the active semantics.
+    order : {"C", "F"}
+        "F" makes the first axis the dense one.
     device : Device or str, optional
 
     Raises
@@ -131,18 +144,24 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     given = as_ints((n_rows,) if n_cols is None else (n_rows, n_cols), "eye", "shape", "sizes")
     sizes = as_shape(given * 2 if n_cols is None else given, "eye")
     k = as_int(k, "eye", "k")
-    result = fill(uninitialised(sizes, dtype_or_default(dtype, "eye"), device, "eye"), 0, "eye")
+    result = fill(uninitialised(sizes, dtype_or_default(dtype, "eye"), device, "eye", order), 0, "eye")
     fill(diagonal(result, offset=k), 1, "eye")
     return result
 
 
-def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+def meshgrid(
+    *arrays: Array | HostData, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Array, ...]:
     """Return, for each of several coordinate axes, the coordinate of every point of the grid that they span.
 
     Parameters
     ----------
     *arrays : Array
         The coordinates along each axis, 1-d, on one device. Each keeps its dtype.
+    copy : bool
+        False returns views, which repeat the coordinates with stride 0 and cannot be written to.
+    sparse : bool
+        Whether to return the coordinates along their own axes only, to be broadcast.
     indexing : {"xy", "ij"}
         "ij": axis i of the grid is that of array i. "xy" exchanges the first two axes, so that a grid of columns and
         rows is indexed as ``[row, column]``.
@@ -150,7 +169,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     Returns
     -------
     tuple of Array
-        New arrays in C order, all of the grid's shape.
+        New arrays in C order, all of the grid's shape; or as `copy` and `sparse` say.
 
     Raises
     ------
@@ -168,8 +187,8 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise ShapeError(f"meshgrid: expected indexing as 'xy' or 'ij', got {indexing!r}; write one of the two")
+    arrays = tuple(all_arrays("meshgrid", arrays))
     for position, x in enumerate(arrays):
-        check_array("meshgrid", x)
         if x.ndim != 1:
             raise ShapeError(
                 f"meshgrid: expected 1-d arrays, got shape {x.shape} for array {position}; write ta.reshape(x, -1)"
@@ -181,10 +200,18 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     if indexing == "xy":
         axes[:2] = axes[:2][::-1]
     shape = tuple([arrays[axis].size for axis in axes])  # the exchange is its own inverse
+    if sparse or not copy:
+        spread = [_spread(x, axis, len(shape)) for x, axis in zip(arrays, axes)]
+        return tuple([(x.copy() if copy else x) if sparse else broadcast_to(x, shape) for x in spread])
     return tuple([_along(x, axis, shape, device) for x, axis in zip(arrays, axes)])
+
+
+def _spread(x: Array, axis: int, ndim: int) -> Array:
+    """Coordinates along one axis, with size 1 along all others."""
+    return x[(*(None,) * axis, slice(None), *(None,) * (ndim - 1 - axis))]
 
 
 def _along(x: Array, axis: int, shape: tuple[int, ...], device: Device) -> Array:
     """Coordinates along one axis, repeated along all others."""
-    spread = x[(*(None,) * axis, slice(None), *(None,) * (len(shape) - 1 - axis))]
+    spread = _spread(x, axis, len(shape))
     return execute(assign, (spread,), empty(shape, dtype=x.dtype, device=device))

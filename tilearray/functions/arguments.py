@@ -1,6 +1,12 @@
-"""How a chapter of functions asks a backend: the array is checked, then the part that computes is taken.
+"""The arguments of a function: host data becomes Arrays, and the part of a backend that computes is taken.
 
-Reductions, sorting and linear algebra are parts that a backend may lack. A chapter checks axes and dtypes, hands
+Lists, tuples, ranges, ndarrays and NumPy scalars are host data. Beside an Array on the host they are typed operands:
+an ndarray keeps its dtype and shares its memory, and a list has the dtype that NumPy gives it, so ``[0.1]`` is float64
+and loses nothing beside float64. Beside an Array on a GPU they are an error that says what to write. A call without any
+array makes Arrays as `asarray` does: in the default dtypes, on the default device. Arrays of all other libraries are
+errors.
+
+Scans, sorting and linear algebra are parts that a backend may lack. A chapter checks axes and dtypes, hands
 ndarrays to the part, and wraps its result. Nothing moves between devices: if the backend of a device lacks the part,
 the error says how to write the move.
 """
@@ -13,42 +19,169 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.backend import LinearAlgebra, Reductions, Sorting
-from tilearray.engine.context import STATE
-from tilearray.engine.signature import A, ArrayBase, check_array, from_host
-from tilearray.errors import DeviceError, DTypeError
-from tilearray.geometry.layout import Layout
+from tilearray.engine.backend import Fourier, LinearAlgebra, Matrices, Scans, Sorting
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.context import STATE, semantics
+from tilearray.engine.devices import Device, default_device
+from tilearray.engine.signature import A, ArrayBase, check_array, from_host, from_result
+from tilearray.errors import DeviceError, DTypeError, OperandError, type_name
+from tilearray.functions.conversion import to_device
+from tilearray.functions.python_data import ndarray_of
+from tilearray.interchange.numpy import from_host_object
+from tilearray.ops.hooks import HOOKS
+from tilearray.promotion.scalars import classify
+from tilearray.typing import HostData
 
 INDEX = dtypes.int64
 """The dtype of indices and counts, in every semantics."""
 
 Part = TypeVar("Part")
+_NDARRAY: Any = np.ndarray  # Any: else a type checker takes dtypes to be unknown
+
+# --- host data -------------------------------------------------------------------------------------------------------
 
 
-def reductions_of(function: str, x: ArrayBase) -> Reductions:
-    """Return the backend's reductions, if `x` is an Array on a device that has them.
+def as_array(function: str, x: A | HostData, name: str = "x") -> A:
+    """Return an Array as it is, and an Array of host data or of a number.
+
+    Raises
+    ------
+    OperandError
+        For all other objects.
 
     Examples
     --------
     >>> import tilearray as ta
-    >>> ta.sum([1, 2])
-    Traceback (most recent call last):
-    tilearray.errors.OperandError: sum: expected a tilearray Array, got list; write ta.asarray(x)
+    >>> as_array("sum", [1, 2])
+    Array([1, 2], dtype=int64, device='cpu')
+    """
+    if isinstance(x, ArrayBase):
+        return x  # type: ignore[return-value]
+    return _checked(function, as_arrays(function, (x,))[0], name)
+
+
+def as_array_beside(function: str, x: Any, other: ArrayBase, name: str = "x") -> Any:
+    """Return an Array as it is, and an Array of host data or of a number as it is beside another Array."""
+    return x if isinstance(x, ArrayBase) else _checked(function, as_arrays(function, (x,), other)[0], name)
+
+
+def all_arrays(function: str, values: Sequence[A | HostData], name: str = "x{1}") -> list[A]:
+    """Return all values as Arrays, each read beside the others.
+
+    In `name`, the name of a value, 0 and 1 stand for its position counted from 0 and from 1.
+    """
+    found: list[Any] = list(values)
+    if all(isinstance(value, ArrayBase) for value in found):
+        return found
+    found = as_arrays(function, values)
+    beside = next((value for value in found if isinstance(value, ArrayBase)), None)
+    return [_checked(function, x, name.format(place, place + 1), beside) for place, x in enumerate(found)]
+
+
+def is_host_data(value: object) -> bool:
+    """Whether a value is a sequence or an ndarray, which functions take as an Array. Masked arrays are not."""
+    return isinstance(value, (list, tuple, range)) or (
+        isinstance(value, _NDARRAY) and not isinstance(value, np.ma.MaskedArray)
+    )
+
+
+def is_tensor(value: object) -> bool:
+    """Whether a value is an array of a library that also has arrays on GPUs: it is never read without being named."""
+    return type(value).__module__.partition(".")[0] in ("torch", "cupy", "jax", "jaxlib", "numba")
+
+
+def as_arrays(function: str, values: Sequence[Any], beside: ArrayBase | None = None) -> list[Any]:
+    """Return values with the sequences and ndarrays among them replaced by Arrays.
+
+    Parameters
+    ----------
+    function : str
+        The name of the function that was called.
+    values : sequence of Array, host data or number
+        Numbers and unknown objects are left as they are.
+    beside : Array, optional
+        Another Array of the call, such as its target.
+
+    Raises
+    ------
+    OperandError
+        If host data is beside an Array on a GPU.
+    """
+    known = next((value for value in (*values, beside) if isinstance(value, ArrayBase)), None)
+    typed = known is not None or any(isinstance(value, (_NDARRAY, np.generic)) for value in values)
+    device = None if known is None else known.device
+    return [_array_of(function, value, device, typed) if is_host_data(value) else value for value in values]
+
+
+HOOKS.as_arrays = as_arrays
+
+
+def _array_of(function: str, value: Any, device: Device | None, typed: bool) -> ArrayBase:
+    """Host data or a number as an Array on a device; Python numbers `typed` as NumPy does, or by the default dtypes."""
+    if device is not None and not device.backend.on_host:
+        raise OperandError(
+            f"{function}: the operands are a tilearray Array on {device} and {type_name(value)}, which is on the host; "
+            f"write ta.asarray(y, device={str(device)!r}) for the latter"
+        )
+    if isinstance(value, (_NDARRAY, np.generic)):
+        host = from_host_object(value, copy=None, function=function)
+        assert host is not None  # both are host objects
+    elif typed:
+        with semantics("numpy"):
+            host = ndarray_of(value, None, function)
+    else:
+        host = ndarray_of(value, None, function)
+    made = from_host(host, ArrayBase.public)
+    target = device or default_device()
+    return made if target.backend.on_host else to_device(made, target)
+
+
+def _checked(function: str, x: Any, name: str, beside: ArrayBase | None = None) -> Any:
+    """An Array, or the 0-d Array of a number; other objects are errors."""
+    if isinstance(x, ArrayBase):
+        return x
+    if classify(x) is None and not isinstance(x, np.generic):
+        raise OperandError(f"{function}: expected a tilearray Array, got {type_name(x)}; write ta.asarray({name})")
+    return _array_of(function, x, None if beside is None else beside.device, beside is not None)
+
+
+# --- parts of a backend ----------------------------------------------------------------------------------------------
+
+
+def scans_of(function: str, x: ArrayBase) -> Scans:
+    """Return the backend's scans, if the device of `x` has them.
+
+    Raises
+    ------
+    DeviceError
+        If not; the message says how to write the move.
     """
     check_array(function, x)
-    return _available(function, x, x.device.backend.reductions)
+    return _available(function, x, x.device.backend.scans)
 
 
 def sorting_of(function: str, x: ArrayBase) -> Sorting:
-    """Return the backend's sorting, if `x` is an Array on a device that has it."""
+    """Return the backend's sorting, if the device of `x` has it."""
     check_array(function, x)
     return _available(function, x, x.device.backend.sorting)
 
 
 def linear_algebra_of(function: str, x: ArrayBase) -> LinearAlgebra:
-    """Return the backend's linear algebra, if `x` is an Array on a device that has it."""
+    """Return the backend's linear algebra, if the device of `x` has it."""
     check_array(function, x)
     return _available(function, x, x.device.backend.linear_algebra)
+
+
+def matrices_of(function: str, x: ArrayBase) -> Matrices:
+    """Return the backend's decompositions and norms, if `x` is an Array on a device that has them."""
+    check_array(function, x)
+    return _available(function, x, x.device.backend.matrices)
+
+
+def fourier_of(function: str, x: ArrayBase) -> Fourier:
+    """Return the backend's Fourier transforms, if `x` is an Array on a device that has them."""
+    check_array(function, x)
+    return _available(function, x, x.device.backend.fourier)
 
 
 def _available(function: str, x: ArrayBase, part: Part | None) -> Part:
@@ -69,7 +202,7 @@ def result(host: np.ndarray, like: A) -> A:
     >>> result(np.array([1, 2]), ta.zeros(3))
     Array([1, 2], dtype=int64, device='cpu')
     """
-    return from_host(np.asarray(host, order="C"), like.__class__)._view(Layout.of(host.shape))
+    return from_result(np.asarray(host), like.__class__)
 
 
 # --- dtypes ----------------------------------------------------------------------------------------------------------
@@ -88,8 +221,17 @@ def check_kind(function: str, dtype: np.dtype, kinds: Collection[str]) -> None:
         )
 
 
+_COMMON: TwoGenerations[np.dtype] = TwoGenerations(1024)
+"""Decisions of `common_dtype`: without the function, which only an error names."""
+
+
 def common_dtype(function: str, given: Sequence[Any], kinds: Collection[str]) -> np.dtype:
     """Return the common dtype of dtypes and value classes of numbers, if the function takes it."""
-    dtype = STATE.get().semantics.result_type(given, function)
-    check_kind(function, dtype, kinds)
-    return dtype
+    rules = STATE.get().semantics
+    key = (rules.key, kinds, *given)
+    found = _COMMON.get(key)
+    if found is None:
+        found = rules.result_type(given, function)
+        check_kind(function, found, kinds)
+        _COMMON.put(key, found)
+    return found

@@ -7,17 +7,16 @@ for an array on another device, unless `set_transfer_guard` allows it. `to_numpy
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tilearray import cuda, dtypes
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import as_device
-from tilearray.engine.signature import A, ArrayBase, from_host, placed
+from tilearray.engine.signature import A, ArrayBase, check_array, from_host, new_array, placed, signature_of
 from tilearray.errors import (
     DeviceError,
-    DTypeError,
     ImplicitTransferError,
     IndexingError,
     LayoutError,
@@ -27,15 +26,16 @@ from tilearray.errors import (
 from tilearray.geometry.layout import Layout
 from tilearray.interchange import dlpack, foreign_memory
 from tilearray.interchange.capsules import stand_in
-from tilearray.ops.execute import copy_of, stored_as
+from tilearray.ops.execute import copy_of, fill, stored_as
 from tilearray.ops.moves import convert
 from tilearray.ops.options import cast_choice
 from tilearray.ops.variants import derived
+from tilearray.typing import CastMode, DeviceLike, DTypeLike, NamedMode
 
 _guard = "error"
 
 
-def set_transfer_guard(policy: str, /) -> None:
+def set_transfer_guard(policy: Literal["error", "allow"], /) -> None:
     """Choose whether ``np.asarray`` of an array on another device raises: ``"error"`` (the default), or ``"allow"``.
 
     The policy holds for the whole process.
@@ -56,8 +56,26 @@ def set_transfer_guard(policy: str, /) -> None:
     _guard = policy
 
 
+def transfers_allowed() -> bool:
+    """Return whether NumPy may copy an array on another device to the host.
+
+    Examples
+    --------
+    >>> transfers_allowed()
+    False
+    """
+    return _guard == "allow"
+
+
 def astype(
-    x: A, dtype: Any, /, *, copy: bool = True, device: Any = None, rounding: Any = None, saturate: bool = False
+    x: A,
+    dtype: DTypeLike,
+    /,
+    *,
+    copy: bool = True,
+    device: DeviceLike | None = None,
+    rounding: CastMode | NamedMode | None = None,
+    saturate: bool = False,
 ) -> A:
     """Return the values of `x` in another dtype.
 
@@ -96,6 +114,7 @@ def astype(
     >>> ta.astype(ta.asarray([300, -300]), "int8", saturate=True)
     Array([ 127, -128], dtype=int8, device='cpu')
     """
+    check_array("astype", x)
     target = dtypes.as_dtype(dtype, "astype")
     row = convert
     if rounding is not None or saturate is not False:
@@ -106,7 +125,7 @@ def astype(
     return stored_as(row, x, target)
 
 
-def to_device(x: A, device: Any, /, *, stream: Any = None) -> A:
+def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
     """Return `x` on a device: itself if it is there already, else a copy.
 
     Parameters
@@ -128,6 +147,7 @@ def to_device(x: A, device: Any, /, *, stream: Any = None) -> A:
     >>> ta.to_device(x, "cpu") is x
     True
     """
+    check_array("to_device", x)
     target = as_device(device, "to_device")
     backend = target.backend
     if stream is not None and backend.on_host:
@@ -168,7 +188,7 @@ def to_numpy(x: ArrayBase, /) -> np.ndarray:
     signature = x._signature
     layout = signature.layout
     array = signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
-    if 0 in layout.strides and layout.overlaps_itself:
+    if not layout.contiguous and 0 in layout.strides and layout.overlaps_itself:
         array.flags.writeable = False  # a write to one element would be a write to several
     return array
 
@@ -191,7 +211,7 @@ def is_dense(layout: Layout) -> bool:
 
 def as_ndarray(x: ArrayBase, dtype: Any, copy: bool | None) -> np.ndarray:
     """The result of ``np.asarray(x)``, or an error if it would move data between devices."""
-    if not x.device.backend.on_host and _guard != "allow":
+    if not x.device.backend.on_host and not transfers_allowed():
         raise ImplicitTransferError(
             f"__array__: the array is on {x.device}, and NumPy would copy it to the host; write ta.to_numpy(x) or "
             f"x.to_device('cpu'), or allow it with ta.set_transfer_guard('allow')"
@@ -208,27 +228,44 @@ def part(x: A, position: int) -> A:
     """The real (0) or imaginary (1) part as a view."""
     signature = x._signature
     if dtypes.info(signature.dtype).kind != "complex":
-        if position == 0:
-            return x
-        raise DTypeError(f"imag: expected a complex array, got {signature.dtype.name}; write ta.zeros_like(x)")
+        return _no_imaginary_part(x) if position else x
     half = np.dtype(f"float{signature.itemsize * 4}")
     layout = Layout(signature.layout.shape, tuple(2 * stride for stride in signature.layout.strides))
     offset = x._offset + position * half.itemsize
     return x._make(x._buffer, offset, placed(x._buffer, offset, layout, half, x.device))
 
 
+def _no_imaginary_part(x: A) -> A:
+    """One zero that all elements share, and that cannot be written: real numbers have no imaginary part to change."""
+    signature = x._signature
+    zero = new_array(type(x), signature_of(Layout((), ()), signature.dtype, signature.device))
+    return fill(zero, 0, "imag")._view(zero._signature.layout.broadcast_to(signature.layout.shape))
+
+
 def single(x: ArrayBase, function: str) -> Any:
     """The one element as a Python number."""
-    if x.size != 1:
+    signature = x._signature
+    if signature.layout.size != 1:
+        if function == "bool":
+            raise ShapeError(
+                f"bool: expected an array of one element, got shape {x.shape}: the truth value of an array with more "
+                f"than one element, or none, is ambiguous; write ta.any(x) or ta.all(x)"
+            )
         raise ShapeError(
             f"{function}: expected an array of one element, got shape {x.shape}; "
             f"write x.item(index), or a comparison of single elements"
         )
-    return _python(to_numpy(x).reshape(()))
+    backend, dtype = signature.device.backend, signature.dtype
+    if not backend.on_host:
+        return _python(to_numpy(x).reshape(()))
+    element = backend.to_numpy(x._buffer, x._offset, (), (), dtype)
+    return element.item() if dtype.kind in "biufc" else _python(element)
 
 
 def item(x: ArrayBase, *index: Any) -> Any:
     """The element at an index (one int counts through all elements in C order, as in NumPy), or the only element."""
+    if not index:
+        return single(x, "item")
     if len(index) == 1 and isinstance(index[0], tuple):
         (index,) = index
     elif len(index) == 1 and x.ndim != 1:
@@ -241,8 +278,8 @@ def _unravelled(position: int, x: ArrayBase) -> tuple[int, ...]:
     """The index of the element at a position in C order."""
     if not -x.size <= position < x.size:
         raise IndexingError(
-            f"item: expected {-x.size} <= index < {x.size} for shape {x.shape}, got {position}; "
-            f"write one index per axis to count along each"
+            f"item: expected {-x.size} <= index < {x.size} for shape {x.shape}, got {position}: index "
+            f"{position} is out of bounds for size {x.size}; write one index per axis to count along each"
         )
     return tuple([int(place) for place in np.unravel_index(position % x.size, x.shape)])
 

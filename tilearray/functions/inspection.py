@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, as_device, default_device, devices
 from tilearray.errors import DTypeError, OperandError
 from tilearray.functions.arguments import INDEX
+from tilearray.typing import DeviceLike
 
 API_VERSION: Final = "2025.12"
 _VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", API_VERSION)
@@ -49,6 +50,15 @@ def namespace(api_version: str | None = None) -> ModuleType:
     return sys.modules[__name__.partition(".")[0]]
 
 
+class DeviceTuple(tuple[Device, ...]):
+    """A tuple, as the standard has it since 2025.12, to which a list can be added, as before: SciPy's tests do that."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return [*self, *cast("list[Any]", other)] if isinstance(other, list) else tuple(self) + other
+
+
 class Info:
     """The result of `__array_namespace_info__`: five functions that the array API standard names."""
 
@@ -70,7 +80,7 @@ class Info:
         """Return the device on which new arrays are created."""
         return default_device()
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
+    def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, np.dtype]:
         """Return the dtypes of new arrays under the active semantics, and that of indices.
 
         Examples
@@ -88,7 +98,9 @@ class Info:
             "indexing": INDEX,
         }
 
-    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, np.dtype]:
+    def dtypes(
+        self, *, device: DeviceLike | None = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, np.dtype]:
         """Return the dtypes that the standard names, by name; `tilearray` has more.
 
         Parameters
@@ -118,7 +130,7 @@ class Info:
 
     def devices(self) -> tuple[Device, ...]:
         """Return the devices that arrays can be created on, the host last."""
-        return devices()
+        return DeviceTuple(devices())
 
 
 def array_namespace_info() -> Info:

@@ -19,31 +19,42 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilearray.engine.context import STATE
+from tilearray import dtypes
+from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.devices import common_device
-from tilearray.engine.signature import A, ArrayBase, check_array
+from tilearray.engine.signature import A, ArrayBase
 from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, type_name
+from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.keys import host_index
 from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, expand_dims, new_like, reshape
+from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axis, without_axis
-from tilearray.ops.execute import execute
-from tilearray.ops.moves import assign, convert
+from tilearray.ops.execute import store
+from tilearray.ops.moves import convert
+from tilearray.promotion.storing import can_cast_same_kind
+from tilearray.typing import DTypeLike, HostData
 
 # --- joining -------------------------------------------------------------------------------------------------------
 
 
-def concat(arrays: Sequence[A], /, *, axis: int | None = 0) -> A:
+def concat(
+    arrays: Sequence[A | HostData], /, axis: int | None = 0, out: A | None = None, *, dtype: DTypeLike | None = None
+) -> A:
     """Return arrays one after the other along an existing axis.
 
     Parameters
     ----------
-    arrays : sequence of Array
+    arrays : sequence of Array, ndarray or list
         Of equal shapes except along `axis`, and on one device. The result has their common dtype.
     axis : int or None
         None joins the elements of all arrays, each in C order; the shapes may differ then.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
+    dtype : dtype or name, optional
+        The dtype of the result, of no lower kind than those of the arrays. None is their common dtype.
 
     Raises
     ------
@@ -64,7 +75,7 @@ def concat(arrays: Sequence[A], /, *, axis: int | None = 0) -> A:
     """
     parts = _members(arrays, "concat")
     if axis is None:
-        return _flattened(parts)
+        return finished("concat", _flattened(parts, dtype), out)
     shape = parts[0].shape
     if not shape:
         raise ShapeError(
@@ -72,23 +83,31 @@ def concat(arrays: Sequence[A], /, *, axis: int | None = 0) -> A:
         )
     axis = normalize_axis(axis, len(shape), "concat")
     for position, part in enumerate(parts):
-        if part.ndim != len(shape) or without_axis(part.shape, axis) != without_axis(shape, axis):
+        if part.shape != shape and (
+            part.ndim != len(shape) or without_axis(part.shape, axis) != without_axis(shape, axis)
+        ):
             raise ShapeError(
                 f"concat: expected the sizes of {shape} along all axes but {axis}, got {part.shape} for array "
                 f"{position}; {_advice(shape, part.shape, axis)}"
             )
-    return _joined(parts, axis, "concat")
+    return finished("concat", _joined(parts, axis, "concat", dtype), out)
 
 
-def stack(arrays: Sequence[A], /, *, axis: int = 0) -> A:
+def stack(
+    arrays: Sequence[A | HostData], /, axis: int = 0, out: A | None = None, *, dtype: DTypeLike | None = None
+) -> A:
     """Return arrays of one shape side by side along a new axis.
 
     Parameters
     ----------
-    arrays : sequence of Array
+    arrays : sequence of Array, ndarray or list
         Of equal shapes, and on one device. The result has their common dtype.
     axis : int
         The position of the new axis in the result.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
+    dtype : dtype or name, optional
+        The dtype of the result, of no lower kind than those of the arrays. None is their common dtype.
 
     Raises
     ------
@@ -115,10 +134,13 @@ def stack(arrays: Sequence[A], /, *, axis: int = 0) -> A:
                 f"stack: expected arrays of one shape, got {shape} for array 0 and {part.shape} for array {position}; "
                 f"write concat to join along an axis that they have"
             )
-    return _joined([expand_dims(part, axis) for part in parts], axis, "stack")
+    result = _result(parts, (*shape[:axis], len(parts), *shape[axis:]), "stack", dtype)
+    for position, part in enumerate(parts):
+        store(get(result, (*_all(axis), position) if axis else position), part, convert)  # as in `_joined`
+    return finished("stack", result, out)
 
 
-def _members(arrays: Sequence[A], function: str) -> list[A]:
+def _members(arrays: Sequence[A | HostData], function: str) -> list[A]:
     """The arrays of a sequence of at least one."""
     if isinstance(arrays, ArrayBase) or not isinstance(arrays, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OperandError(
@@ -128,9 +150,7 @@ def _members(arrays: Sequence[A], function: str) -> list[A]:
     members = list(arrays)
     if not members:
         raise ShapeError(f"{function}: expected at least one array, got none; write ta.empty(shape) for no elements")
-    for position, member in enumerate(members):
-        check_array(function, member, f"arrays[{position}]")
-    return members
+    return all_arrays(function, members, "arrays[{0}]")
 
 
 def _advice(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> str:
@@ -142,35 +162,42 @@ def _advice(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> str:
     return f"axis {wrong} has {shape[wrong]} and {other[wrong]}: slice it, or write axis={wrong} to join along it"
 
 
-def _result(parts: Sequence[A], shape: tuple[int, ...], function: str) -> A:
-    """Memory for all parts: of their common dtype, on their one device."""
+def _result(parts: Sequence[A], shape: tuple[int, ...], function: str, dtype: Any) -> A:
+    """Memory for all parts: of their common dtype or the one that is asked for, on their one device."""
     common_device(function, [part._signature for part in parts])
-    dtype = STATE.get().semantics.result_type([part.dtype for part in parts], function)
-    return new_like(parts[0], shape, dtype)
+    if dtype is None:
+        return new_like(parts[0], shape, common_dtype_of(tuple([part._signature.dtype for part in parts]), function))
+    chosen = dtypes.as_dtype(dtype, function)
+    for part in parts:
+        if not can_cast_same_kind(part.dtype, chosen):
+            raise DTypeError(
+                f"{function}: expected a dtype that can store {part.dtype.name}, got {chosen.name}; "
+                f"write x.astype({chosen.name!r}) for the array"
+            )
+    return new_like(parts[0], shape, chosen)
 
 
-def _joined(parts: Sequence[A], axis: int, function: str) -> A:
-    """Parts that fit, each assigned to its slice of the result."""
+def _joined(parts: Sequence[A], axis: int, function: str, dtype: Any) -> A:
+    """Parts that fit, each cast to its slice of the result.
+
+    `assign` may refuse the common dtype: int8 with uint8 is uint8 in the semantics `triton`.
+    """
     sizes = [part.shape[axis] for part in parts]
     shape = parts[0].shape
-    result = _result(parts, (*shape[:axis], sum(sizes), *shape[axis + 1 :]), function)
+    result = _result(parts, (*shape[:axis], sum(sizes), *shape[axis + 1 :]), function, dtype)
     for part, stop in zip(parts, itertools.accumulate(sizes)):
-        _cast(part, get(result, (*_all(axis), slice(stop - part.shape[axis], stop))))
+        place = slice(stop - part.shape[axis], stop)
+        store(get(result, (*_all(axis), place) if axis else place), part, convert)
     return result
 
 
-def _flattened(parts: Sequence[A]) -> A:
+def _flattened(parts: Sequence[A], dtype: Any) -> A:
     """All elements in one axis; slices of it take the shapes of the parts, which need no copy for that."""
     sizes = [part.size for part in parts]
-    result = _result(parts, (sum(sizes),), "concat")
+    result = _result(parts, (sum(sizes),), "concat", dtype)
     for part, stop in zip(parts, itertools.accumulate(sizes)):
-        _cast(part, reshape(get(result, slice(stop - part.size, stop)), part.shape, copy=False))
+        store(reshape(get(result, slice(stop - part.size, stop)), part.shape, copy=False), part, convert)
     return result
-
-
-def _cast(part: A, target: A) -> None:
-    """Assign in the common dtype, which `assign` may refuse: int8 with uint8 is uint8 in the semantics `triton`."""
-    execute(convert, (part,), target)
 
 
 def _all(axes: int) -> tuple[slice, ...]:
@@ -180,7 +207,7 @@ def _all(axes: int) -> tuple[slice, ...]:
 # --- repeating -----------------------------------------------------------------------------------------------------
 
 
-def repeat(x: A, repeats: Any, /, *, axis: int | None = None) -> A:
+def repeat(x: A | HostData, /, repeats: Any, axis: int | None = None) -> A:
     """Return an array with every element repeated, the copies next to each other.
 
     Parameters
@@ -209,7 +236,7 @@ def repeat(x: A, repeats: Any, /, *, axis: int | None = None) -> A:
     >>> ta.repeat(ta.asarray([1, 2]), [3, 1]).tolist()
     [1, 1, 1, 2]
     """
-    check_array("repeat", x)
+    x = as_array("repeat", x)
     shape = x.shape
     if isinstance(repeats, (ArrayBase, np.ndarray, list, tuple)):
         return _each_repeated(x, repeats, axis)
@@ -258,7 +285,7 @@ def _scaled(shape: tuple[int, ...], axis: int, count: int) -> tuple[int, ...]:
     return (*shape[:axis], shape[axis] * count, *shape[axis + 1 :])
 
 
-def tile(x: A, repetitions: int | tuple[int, ...], /) -> A:
+def tile(x: A | HostData, repetitions: int | tuple[int, ...], /) -> A:
     """Return copies of an array laid side by side like tiles.
 
     Parameters
@@ -280,7 +307,7 @@ def tile(x: A, repetitions: int | tuple[int, ...], /) -> A:
     Array([[1, 2, 1, 2, 1, 2],
            [1, 2, 1, 2, 1, 2]], dtype=int64, device='cpu')
     """
-    check_array("tile", x)
+    x = as_array("tile", x)
     shape = x.shape
     counts = as_ints(repetitions, "tile", "repetitions", "repetitions")
     if any(count < 0 for count in counts):
@@ -296,13 +323,15 @@ def tile(x: A, repetitions: int | tuple[int, ...], /) -> A:
 
 def _of_copies(x: A, shape: tuple[int, ...], source: A) -> A:
     """A new array like `x` of a shape, with `source` broadcast into it."""
-    return execute(assign, (source,), new_like(x, shape))
+    result = new_like(x, shape)
+    store(result, source)
+    return result
 
 
 # --- rolling -------------------------------------------------------------------------------------------------------
 
 
-def roll(x: A, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> A:
+def roll(x: A | HostData, /, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> A:
     """Return an array with its elements moved along axes; those that leave at the end enter at the start.
 
     Parameters
@@ -327,7 +356,7 @@ def roll(x: A, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] |
     >>> ta.roll(ta.asarray([[1, 2], [3, 4]]), (1, 1), axis=(0, 1)).tolist()
     [[4, 3], [2, 1]]
     """
-    check_array("roll", x)
+    x = as_array("roll", x)
     shape = x.shape
     if axis is not None:
         return _rolled(x, _shifts(shift, axis, len(shape)))
@@ -366,7 +395,7 @@ def _rolled(x: A, shifts: Sequence[int]) -> A:
     result = new_like(x, x.shape)
     for parts in itertools.product(*[_parts(size, step) for size, step in zip(x.shape, steps)]):
         source, target = (tuple(side) for side in zip(*parts))
-        execute(assign, (get(x, source),), get(result, target))
+        store(get(result, target), get(x, source))
     return result
 
 

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.signature import A, check_alignment, check_array, new_array, placed, signature_of
+from tilearray.engine.signature import A, ArrayBase, check_alignment, dense_signature, new_array, placed
 from tilearray.errors import LayoutError, ShapeError
-from tilearray.functions.indexing.views import get
+from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.functions.indexing.views import get, reshaped
+from tilearray.functions.orders import Order, check_order, is_fortran
 from tilearray.geometry.layout import Layout, as_shape, broadcast_shapes, resolve_shape
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
-from tilearray.ops.execute import execute
-from tilearray.ops.moves import assign
+from tilearray.ops.execute import store
+from tilearray.typing import DTypeLike, HostData
 
 Axes = int | Sequence[int]
 
@@ -28,15 +30,17 @@ def new_like(x: A, shape: tuple[int, ...], dtype: np.dtype | None = None) -> A:
     >>> new_like(ta.zeros(3), (2, 4)).strides
     (4, 1)
     """
-    return new_array(x.__class__, signature_of(Layout.of(shape), dtype or x.dtype, x.device))
+    return new_array(x.__class__, dense_signature(shape, dtype or x.dtype, x.device))
 
 
 def c_contiguous(x: A) -> A:
     """Return a new array of the same elements in C order."""
-    return execute(assign, (x,), new_like(x, x.shape))
+    result = new_like(x, x.shape)
+    store(result, x)
+    return result
 
 
-def permute_dims(x: A, /, axes: Sequence[int]) -> A:
+def permute_dims(x: A | HostData, /, axes: Sequence[int]) -> A:
     """Return the view whose axis ``i`` is axis ``axes[i]`` of `x`.
 
     Raises
@@ -50,11 +54,11 @@ def permute_dims(x: A, /, axes: Sequence[int]) -> A:
     >>> ta.permute_dims(ta.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    check_array("permute_dims", x)
+    x = as_array("permute_dims", x)
     return x._view(x._signature.layout.permute(axes))
 
 
-def transpose(x: A, /, axes: Sequence[int] | None = None) -> A:
+def transpose(x: A | HostData, /, axes: Sequence[int] | None = None) -> A:
     """Return the view with its axes permuted; reversed if `axes` is None.
 
     Examples
@@ -63,12 +67,12 @@ def transpose(x: A, /, axes: Sequence[int] | None = None) -> A:
     >>> ta.transpose(ta.zeros((2, 3, 4))).shape
     (4, 3, 2)
     """
-    check_array("transpose", x)
+    x = as_array("transpose", x)
     layout = x._signature.layout
     return x._view(layout.permute(range(layout.ndim)[::-1] if axes is None else axes))
 
 
-def moveaxis(x: A, source: Axes, destination: Axes, /) -> A:
+def moveaxis(x: A | HostData, source: Axes, destination: Axes, /) -> A:
     """Return the view with some axes moved, the others in their order.
 
     Examples
@@ -77,11 +81,11 @@ def moveaxis(x: A, source: Axes, destination: Axes, /) -> A:
     >>> ta.moveaxis(ta.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    check_array("moveaxis", x)
+    x = as_array("moveaxis", x)
     return x._view(x._signature.layout.moveaxis(source, destination))
 
 
-def expand_dims(x: A, /, axis: Axes = 0) -> A:
+def expand_dims(x: A | HostData, /, axis: Axes = 0) -> A:
     """Return the view with axes of size 1 inserted, at their positions in the result.
 
     Examples
@@ -90,11 +94,11 @@ def expand_dims(x: A, /, axis: Axes = 0) -> A:
     >>> ta.expand_dims(ta.zeros((2, 3)), axis=(0, -1)).shape
     (1, 2, 3, 1)
     """
-    check_array("expand_dims", x)
+    x = as_array("expand_dims", x)
     return x._view(x._signature.layout.expand_dims(axis))
 
 
-def squeeze(x: A, /, axis: Axes | None = None) -> A:
+def squeeze(x: A | HostData, /, axis: Axes | None = None) -> A:
     """Return the view without the named axes of size 1; without all of them if `axis` is None.
 
     Examples
@@ -103,18 +107,20 @@ def squeeze(x: A, /, axis: Axes | None = None) -> A:
     >>> ta.squeeze(ta.zeros((1, 3, 1)), 0).shape
     (3, 1)
     """
-    check_array("squeeze", x)
+    x = as_array("squeeze", x)
     return x._view(x._signature.layout.squeeze(axis))
 
 
-def reshape(x: A, /, shape: Any, *, copy: bool | None = None) -> A:
-    """Return the elements in C order in another shape.
+def reshape(x: A | HostData, /, shape: Any, order: Order = "C", *, copy: bool | None = None) -> A:
+    """Return the elements in another shape, read and written in C order.
 
     Parameters
     ----------
     x : Array
     shape : int or tuple of int
         One size may be -1: it follows from the others.
+    order : {"C", "F", "A"}
+        "F" reads and writes in Fortran order, the first axis changing fastest; "A" does so if `x` is in that order.
     copy : bool, optional
         True always copies, False raises if a view is impossible, None copies only then.
 
@@ -131,12 +137,15 @@ def reshape(x: A, /, shape: Any, *, copy: bool | None = None) -> A:
     >>> ta.reshape(ta.arange(6), (2, -1)).strides
     (3, 1)
     """
-    check_array("reshape", x)
+    x = as_array("reshape", x)
     layout = x._signature.layout
     target = resolve_shape(shape, layout.size)
-    viewed = None if copy else layout.reshape(target)
-    if viewed is not None:
-        return x._view(viewed)
+    if order != "C" and _in_fortran_order(order, x):
+        return transpose(reshape(transpose(x), target[::-1], copy=copy))
+    if not copy:
+        found = reshaped(x, target)
+        if found is not None:
+            return found
     if copy is False:
         raise LayoutError(
             f"reshape: shape {layout.shape} with strides {layout.strides} has no view of shape {target}; "
@@ -145,7 +154,13 @@ def reshape(x: A, /, shape: Any, *, copy: bool | None = None) -> A:
     return c_contiguous(x)._view(Layout.of(target))
 
 
-def broadcast_to(x: A, /, shape: Any) -> A:
+def _in_fortran_order(order: Any, x: ArrayBase) -> bool:
+    """Whether `reshape` reads in Fortran order."""
+    word = check_order("reshape", order, "CFA")
+    return word == "F" or (word == "A" and is_fortran(x._signature.layout))
+
+
+def broadcast_to(x: A | HostData, /, shape: Any) -> A:
     """Return the view of `x` repeated to a shape with stride 0. It cannot be written to.
 
     Raises
@@ -159,11 +174,11 @@ def broadcast_to(x: A, /, shape: Any) -> A:
     >>> ta.broadcast_to(ta.arange(3), (2, 3)).strides
     (0, 1)
     """
-    check_array("broadcast_to", x)
+    x = as_array("broadcast_to", x)
     return x._view(x._signature.layout.broadcast_to(as_shape(shape, "broadcast_to")))
 
 
-def broadcast_arrays(*arrays: A) -> tuple[A, ...]:
+def broadcast_arrays(*arrays: A | HostData) -> tuple[A, ...]:
     """Return views of all arrays, broadcast to their common shape.
 
     Examples
@@ -172,13 +187,12 @@ def broadcast_arrays(*arrays: A) -> tuple[A, ...]:
     >>> [x.shape for x in ta.broadcast_arrays(ta.zeros((2, 1)), ta.zeros(3))]
     [(2, 3), (2, 3)]
     """
-    for x in arrays:
-        check_array("broadcast_arrays", x)
-    shape = broadcast_shapes(*[x.shape for x in arrays], function="broadcast_arrays")
-    return tuple(broadcast_to(x, shape) for x in arrays)
+    found = all_arrays("broadcast_arrays", arrays)
+    shape = broadcast_shapes(*[x.shape for x in found], function="broadcast_arrays")
+    return tuple([broadcast_to(x, shape) for x in found])
 
 
-def expand(x: A, /, *shape: Any) -> A:
+def expand(x: A | HostData, /, *shape: Any) -> A:
     """Return `x` broadcast to a shape in which -1 keeps an axis as it is, as torch's `expand` does.
 
     Examples
@@ -187,7 +201,7 @@ def expand(x: A, /, *shape: Any) -> A:
     >>> ta.expand(ta.zeros((2, 1)), -1, 4).shape
     (2, 4)
     """
-    check_array("expand", x)
+    x = as_array("expand", x)
     given = as_ints(shape[0] if len(shape) == 1 else shape, "expand", "shape", "sizes")
     old = x.shape
     new = len(given) - len(old)
@@ -198,7 +212,7 @@ def expand(x: A, /, *shape: Any) -> A:
     return broadcast_to(x, tuple(old[axis - new] if size == -1 else size for axis, size in enumerate(given)))
 
 
-def flip(x: A, /, *, axis: Axes | None = None) -> A:
+def flip(x: A | HostData, /, axis: Axes | None = None) -> A:
     """Return the view with the order along axes reversed; along all of them if `axis` is None.
 
     Examples
@@ -207,12 +221,12 @@ def flip(x: A, /, *, axis: Axes | None = None) -> A:
     >>> ta.flip(ta.arange(3)).tolist()
     [2, 1, 0]
     """
-    check_array("flip", x)
+    x = as_array("flip", x)
     layout, shift = x._signature.layout.flip(axis)
     return x._view(layout, shift)
 
 
-def unstack(x: A, /, *, axis: int = 0) -> tuple[A, ...]:
+def unstack(x: A | HostData, /, axis: int = 0) -> tuple[A, ...]:
     """Return the views of an array at each position along an axis, without that axis.
 
     Raises
@@ -226,13 +240,13 @@ def unstack(x: A, /, *, axis: int = 0) -> tuple[A, ...]:
     >>> [column.tolist() for column in ta.unstack(ta.asarray([[1, 2], [3, 4]]), axis=1)]
     [[1, 3], [2, 4]]
     """
-    check_array("unstack", x)
+    x = as_array("unstack", x)
     place = normalize_axis(axis, x.ndim, "unstack")
     before = (slice(None),) * place
     return tuple([get(x, (*before, position)) for position in range(x.shape[place])])
 
 
-def diagonal(x: A, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A:
+def diagonal(x: A | HostData, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A:
     """Return the view of a diagonal of two axes; it becomes the last axis.
 
     Examples
@@ -241,12 +255,12 @@ def diagonal(x: A, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A:
     >>> ta.diagonal(ta.reshape(ta.arange(9), (3, 3)), offset=1).tolist()
     [1, 5]
     """
-    check_array("diagonal", x)
+    x = as_array("diagonal", x)
     layout, shift = x._signature.layout.diagonal(offset, axis1, axis2)
     return x._view(layout, shift)
 
 
-def sliding_window_view(x: A, /, window_shape: Any, axis: Axes | None = None) -> A:
+def sliding_window_view(x: A | HostData, /, window_shape: Any, axis: Axes | None = None) -> A:
     """Return the view of all windows of a shape, the window's axes last. It cannot be written to.
 
     Examples
@@ -255,11 +269,11 @@ def sliding_window_view(x: A, /, window_shape: Any, axis: Axes | None = None) ->
     >>> ta.sliding_window_view(ta.arange(4), 2).tolist()
     [[0, 1], [1, 2], [2, 3]]
     """
-    check_array("sliding_window_view", x)
+    x = as_array("sliding_window_view", x)
     return x._view(x._signature.layout.sliding_window(window_shape, axis))
 
 
-def as_strided(x: A, /, shape: Any, strides: Axes, offset: int = 0) -> A:
+def as_strided(x: A | HostData, /, shape: Any, strides: Axes, offset: int = 0) -> A:
     """Return a view of any shape and strides of the memory behind `x`.
 
     Parameters
@@ -282,7 +296,7 @@ def as_strided(x: A, /, shape: Any, strides: Axes, offset: int = 0) -> A:
     >>> ta.as_strided(ta.arange(5), (3, 3), (1, 1)).tolist()
     [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
     """
-    check_array("as_strided", x)
+    x = as_array("as_strided", x)
     itemsize = x.itemsize
     low = -(x._offset // itemsize)
     high = (x._buffer.nbytes - x._offset) // itemsize - 1
@@ -290,7 +304,7 @@ def as_strided(x: A, /, shape: Any, strides: Axes, offset: int = 0) -> A:
     return x._view(x._signature.layout.as_strided(shape, strides, start, low, high), start)
 
 
-def view(x: A, dtype: Any) -> A:
+def view(x: A | HostData, dtype: DTypeLike) -> A:
     """Return the same bytes read as another dtype.
 
     If the itemsize changes, the last axis shrinks or grows with it and must be dense.
@@ -308,7 +322,7 @@ def view(x: A, dtype: Any) -> A:
     >>> ta.view(ta.asarray([1.0, -2.0]), "uint16").tolist()
     [0, 16256, 0, 49152]
     """
-    check_array("view", x)
+    x = as_array("view", x)
     new = dtypes.as_dtype(dtype, "view")
     old, layout = x.dtype, x._signature.layout
     if layout.size:

@@ -2,30 +2,36 @@
 
 The method of an operator *is* the hit of the plan cache: one dictionary lookup for each operand, and the call of the
 plan. A Python number is looked up by its class. On a miss `tilearray.ops.execute` makes the plan. An operand of an
-unknown type gives ``NotImplemented``, so that Python tries the operand's reflected operator; an array of a known
-library is an error that says what to write.
+unknown type gives ``NotImplemented``, so that Python tries the operand's reflected operator; a tensor of a known
+library is an error that says what to write. Lists and ndarrays are operands: see `tilearray.functions.arguments`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import OperandError, ScalarOverflowError, type_name
-from tilearray.functions import linalg
+from tilearray.functions import products
+from tilearray.functions.arguments import is_host_data, is_tensor
 from tilearray.ops.execute import execute
 from tilearray.ops.op import Op
 from tilearray.promotion.scalars import classify
 
+if TYPE_CHECKING:
+    from tilearray.typing import Array, Operand
+
+BinaryMethod: TypeAlias = "Callable[[Array, Operand], Array]"
+UnaryMethod: TypeAlias = "Callable[[Array], Array]"
+
 _NUMBERS = frozenset({bool, int, float, complex})
-_KNOWN_ELSEWHERE = ("numpy", "torch", "cupy", "jax", "jaxlib", "numba", "pandas")
 
 
-def operator_of(op: Op) -> Callable[[Any, Any], Any]:
+def operator_of(op: Op) -> BinaryMethod:
     """Return the method of a binary operator."""
     state_in_force = STATE.get
 
@@ -46,7 +52,7 @@ def operator_of(op: Op) -> Callable[[Any, Any], Any]:
     return method
 
 
-def reflected_operator_of(op: Op) -> Callable[[Any, Any], Any]:
+def reflected_operator_of(op: Op) -> BinaryMethod:
     """Return the method of a binary operator whose first operand does not know Arrays."""
     state_in_force = STATE.get
 
@@ -66,7 +72,7 @@ def reflected_operator_of(op: Op) -> Callable[[Any, Any], Any]:
     return method
 
 
-def in_place_operator_of(op: Op) -> Callable[[Any, Any], Any]:
+def in_place_operator_of(op: Op) -> BinaryMethod:
     """Return the method of an in-place operator: the result is written to `self`, whose dtype does not change."""
     state_in_force, into = STATE.get, op.into
 
@@ -88,7 +94,7 @@ def in_place_operator_of(op: Op) -> Callable[[Any, Any], Any]:
     return method
 
 
-def unary_operator_of(op: Op) -> Callable[[Any], Any]:
+def unary_operator_of(op: Op) -> UnaryMethod:
     """Return the method of a unary operator."""
     state_in_force = STATE.get
 
@@ -103,24 +109,24 @@ def unary_operator_of(op: Op) -> Callable[[Any], Any]:
     return method
 
 
-def matrix_operators() -> tuple[Callable[[Any, Any], Any], ...]:
+def matrix_operators() -> tuple[BinaryMethod, BinaryMethod, BinaryMethod]:
     """Return the methods of ``@``: the operator, its reflected form and its in-place form."""
 
     def operator(self: Any, other: Any, /) -> Any:
-        return linalg.matmul(self, other) if _is_matrix(other) else NotImplemented
+        return products.matmul(self, other) if _is_matrix(other) else NotImplemented
 
     def reflected(self: Any, other: Any, /) -> Any:
-        return linalg.matmul(other, self) if _is_matrix(other) else NotImplemented
+        return products.matmul(other, self) if _is_matrix(other) else NotImplemented
 
     def in_place(self: Any, other: Any, /) -> Any:
-        return linalg.multiply_into(self, other) if _is_matrix(other) else NotImplemented
+        return products.multiply_into(self, other) if _is_matrix(other) else NotImplemented
 
     return operator, reflected, in_place
 
 
 def _is_matrix(other: object) -> bool:
-    """Whether ``@`` takes `other`; a number or an array of another library is an error that says what to write."""
-    if isinstance(other, ArrayBase):
+    """Whether ``@`` takes `other`; a number or a tensor of a known library is an error that says what to write."""
+    if isinstance(other, ArrayBase) or is_host_data(other):
         return True
     if classify(other) is not None or issubclass(type(other), np.generic):
         raise OperandError(f"matmul: expected an Array beside '@', got {type_name(other)}; write x * y")
@@ -129,16 +135,18 @@ def _is_matrix(other: object) -> bool:
 
 
 def takes(op: Op, other: object) -> bool:
-    """Whether an operator takes `other`; an array of another library is an error that says what to write."""
+    """Whether an operator takes `other`; a tensor of a known library is an error that says what to write."""
     if other.__class__ in _NUMBERS or isinstance(other, (ArrayBase, np.generic)) or classify(other) is not None:
+        return True
+    if is_host_data(other):
         return True
     _refuse_known(op.name, op.operator, other)
     return False
 
 
 def _refuse_known(name: str, symbol: str, other: object) -> None:
-    """Raise OperandError for a sequence, or an array of a known library."""
-    if issubclass(type(other), (list, tuple)) or type(other).__module__.partition(".")[0] in _KNOWN_ELSEWHERE:
+    """Raise OperandError for an array of a library whose own operators would move data or drop the dtype."""
+    if is_tensor(other):
         raise OperandError(
             f"{name}: the operands of {symbol!r} are a tilearray Array and {type_name(other)}; "
             f"write ta.asarray(y) for the latter"

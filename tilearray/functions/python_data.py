@@ -8,12 +8,15 @@ semantics, Python numbers weakly. NumPy does not decide, because it reads ``[1, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import DTypeError, OperandError, ScalarOverflowError, ShapeError, type_name
@@ -21,6 +24,7 @@ from tilearray.functions.conversion import as_ndarray
 from tilearray.interchange import dlpack
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.numbers import class_of, host_number
+from tilearray.promotion.operands import RANK
 from tilearray.promotion.scalars import Number, ScalarClass, as_number, classify
 
 _DEPTH = 64  # NumPy's own limit of dimensions
@@ -31,7 +35,7 @@ Kinds = set[type | np.dtype]
 
 def is_python_data(obj: object) -> bool:
     """Whether `obj` is a Python number, or a sequence that may hold some."""
-    return _is_sequence(obj) or classify(obj) is not None
+    return is_sequence(obj) or classify(obj) is not None
 
 
 def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
@@ -71,6 +75,26 @@ def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
     return _joined(obj, dtype, function)
 
 
+def assigned_dtype(obj: Any, dtype: np.dtype) -> np.dtype | None:
+    """Return the dtype for nested sequences that are assigned to an array of a dtype, or None for their own.
+
+    Python numbers take the dtype of the array, unless their kind is above its kind. The semantics of NumPy truncate.
+
+    Examples
+    --------
+    >>> assigned_dtype([1, 2], dtypes.int8), assigned_dtype([1, 2.5], dtypes.int8), assigned_dtype([1], dtypes.float16)
+    (dtype('int8'), None, dtype('float16'))
+    """
+    kinds: Kinds = set()
+    _collect(obj, kinds, "setitem", 0)
+    if not kinds <= _CARRIERS.keys():
+        return None
+    kind, order = dtypes.info(dtype).kind, list(_CARRIERS)
+    rank = max([order.index(found) for found in kinds if isinstance(found, type)], default=0)
+    truncates = STATE.get().semantics.inplace == "numpy" and complex not in kinds
+    return dtype if kind == "bool" or truncates or rank <= RANK[kind] else None
+
+
 def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
     """Return the dtype of Python numbers between two: the default of their kind, or the wider one that holds both.
 
@@ -82,16 +106,16 @@ def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
     semantics = STATE.get().semantics
     if isinstance(most, complex):
         parts = [class_of(part) for number in (least, most) for part in (number.real, number.imag)]
-        wide = ScalarClass.FLOAT64 in parts and semantics.result_type([ScalarClass.FLOAT64]) == dtypes.float64
+        wide = ScalarClass.FLOAT64 in parts and common_dtype_of((ScalarClass.FLOAT64,), function) == dtypes.float64
         return dtypes.complex128 if wide else semantics.defaults["complex"]
     if isinstance(most, float):
-        return semantics.result_type([class_of(least), class_of(most)], function)
+        return common_dtype_of((class_of(least), class_of(most)), function)
     # A negative number of the same size asks for the signed dtype.
     found = class_of(most if least >= 0 else min(least, -most - 1))  # type: ignore[operator]
     if found is ScalarClass.HUGE:
         what = least if least == most else f"everything from {least} to {most}"
         raise ScalarOverflowError(f"{function}: no integer dtype holds {what}; write dtype='float64'")
-    return semantics.result_type([found], function)
+    return common_dtype_of((found,), function)
 
 
 # ------------------------------------------------------------------ elements
@@ -101,7 +125,7 @@ def _collect(obj: Any, kinds: Kinds, function: str, depth: int) -> None:
     """Add the Python types of the numbers in `obj` to `kinds`, and the dtypes of everything else."""
     if depth > _DEPTH:
         raise ShapeError(f"{function}: expected lists nested up to {_DEPTH} times, got deeper lists; flatten them")
-    if not _is_sequence(obj):
+    if not is_sequence(obj):
         is_number = classify(obj) is not None
         kinds.add(next(kind for kind in _CARRIERS if isinstance(obj, kind)) if is_number else _dtype(obj, function))
         return
@@ -117,7 +141,7 @@ def _collect(obj: Any, kinds: Kinds, function: str, depth: int) -> None:
 
 def _leaves(obj: Any) -> Iterator[Any]:
     """The elements of nested sequences; of NumPy scalars of one type, the first."""
-    if not _is_sequence(obj):
+    if not is_sequence(obj):
         yield obj
     elif _is_uniform(set(map(type, obj))):
         yield obj[0]
@@ -126,7 +150,7 @@ def _leaves(obj: Any) -> Iterator[Any]:
             yield from _leaves(part)
 
 
-def _is_sequence(obj: object) -> TypeGuard[Sequence[Any]]:
+def is_sequence(obj: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(obj, (list, tuple, range))
 
 
@@ -160,7 +184,7 @@ def _joined(obj: Any, dtype: np.dtype, function: str) -> np.ndarray:
     """The ndarray of nested sequences in which some elements have dtypes."""
     if classify(obj) is not None:
         return _numbers(obj, {type(obj)}, dtype, function)
-    if not _is_sequence(obj):
+    if not is_sequence(obj):
         return _converted(_host(obj, function), dtype, function)
     if _is_uniform(set(map(type, obj))):
         return _converted(np.array(obj), dtype, function)
@@ -173,7 +197,7 @@ def _joined(obj: Any, dtype: np.dtype, function: str) -> np.ndarray:
 
 def _numbers(obj: Any, kinds: Kinds, dtype: np.dtype | None, function: str) -> np.ndarray:
     """The ndarray of nested Python numbers of these types."""
-    top = next((kind for kind in reversed(_CARRIERS) if kind in kinds), float)
+    top = complex if complex in kinds else float if float in kinds or not kinds else int if int in kinds else bool
     try:
         found = np.array(obj, _CARRIERS[top])
         beyond = int in kinds and top is not int and bool((np.abs(found) >= _EXACT).any())
@@ -204,23 +228,34 @@ def _default(found: np.ndarray, top: type, function: str) -> np.dtype:
     if found.size == 0 or top is bool:
         return number_dtype(top(), top(), function)
     if top is int:
-        return number_dtype(int(found.min()), int(found.max()), function)
-    parts = np.abs(np.concatenate([np.real(found).ravel(), np.imag(found).ravel()]))
-    largest = float(parts.max(initial=0.0, where=np.isfinite(parts)))
+        least, most = np.minimum.reduce(found, axis=None), np.maximum.reduce(found, axis=None)
+        return number_dtype(int(least), int(most), function)
+    parts = np.abs(found if top is float else np.stack([np.real(found), np.imag(found)]))
+    largest = float(np.maximum.reduce(parts, axis=None))
+    if not math.isfinite(largest):
+        largest = float(parts.max(initial=0.0, where=np.isfinite(parts)))
     return number_dtype(largest, top(largest), function)
 
 
 def _converted(found: np.ndarray, dtype: np.dtype, function: str) -> np.ndarray:
     """`found` in a dtype, each element rounded once; integers must fit."""
-    from tilearray_host.casts import cast
-
+    if found.dtype == dtype:
+        return found
     kind = dtypes.info(dtype).kind
     if found.dtype.kind == "c" and kind not in ("complex", "bool"):
         raise DTypeError(f"{function}: complex numbers do not become {dtype.name}; write their real parts")
     if found.size and found.dtype.kind in "iu" and kind in ("int", "uint"):
         for extreme in (int(found.min()), int(found.max())):
             as_number(extreme, dtype, function)
-    return found if found.dtype == dtype else cast(found, dtype)
+    return _casting()(found, dtype)
+
+
+@cache
+def _casting() -> Callable[[np.ndarray, np.dtype], np.ndarray]:
+    """The host's cast; an import statement in a function takes as long as a small cast."""
+    from tilearray_host.casts import cast
+
+    return cast
 
 
 def _ragged(function: str, what: str) -> ShapeError:

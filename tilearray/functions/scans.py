@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray.engine.signature import A, ArrayBase, check_array
+from tilearray.dtypes import bool_
+from tilearray.engine.signature import A, ArrayBase
 from tilearray.errors import ShapeError
-from tilearray.functions.arguments import check_kind, reductions_of, result
+from tilearray.functions.arguments import as_array, as_array_beside, check_kind, result, scans_of
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
+from tilearray.functions.manipulation import broadcast_to
+from tilearray.functions.reduction_options import finished, typed
 from tilearray.functions.reductions import sum_dtype
 from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
-from tilearray.ops.arithmetic import subtract
-from tilearray.ops.row import NUMERIC
+from tilearray.ops.arithmetic import not_equal, subtract
+from tilearray.ops.row import ANY
+from tilearray.promotion.scalars import classify
+from tilearray.typing import DTypeLike, HostData
 
 
-def cumulative_sum(x: A, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> A:
+def cumulative_sum(
+    x: A | HostData,
+    /,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: A | None = None,
+    *,
+    include_initial: bool = False,
+) -> A:
     """Return the sums of all elements up to each one along an axis.
 
     Parameters
@@ -28,6 +41,8 @@ def cumulative_sum(x: A, /, *, axis: int | None = None, dtype: Any = None, inclu
         Needed unless `x` is 1-d.
     dtype : dtype or name, optional
         The dtype of the result, as for `sum`.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
     include_initial : bool
         Whether the result starts with a 0; the axis is then longer by 1.
 
@@ -44,12 +59,22 @@ def cumulative_sum(x: A, /, *, axis: int | None = None, dtype: Any = None, inclu
     >>> ta.cumulative_sum(ta.asarray([1, 2, 3]), include_initial=True)
     Array([0, 1, 3, 6], dtype=int64, device='cpu')
     """
+    x = as_array("cumulative_sum", x)
     axis = _scanned_axis("cumulative_sum", x, axis)
-    reductions, wanted = reductions_of("cumulative_sum", x), sum_dtype("cumulative_sum", x, dtype)
-    return result(reductions.cumulative_sum(to_numpy(x), axis, wanted, bool(include_initial)), x)
+    scans, wanted = scans_of("cumulative_sum", x), sum_dtype("cumulative_sum", x, dtype)
+    found = result(scans.cumulative_sum(to_numpy(x), axis, wanted, bool(include_initial)), x)
+    return finished("cumulative_sum", found, out)
 
 
-def cumulative_prod(x: A, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> A:
+def cumulative_prod(
+    x: A | HostData,
+    /,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: A | None = None,
+    *,
+    include_initial: bool = False,
+) -> A:
     """Return the products of all elements up to each one along an axis; the initial value is 1.
 
     Parameters and errors are those of `cumulative_sum`.
@@ -60,13 +85,14 @@ def cumulative_prod(x: A, /, *, axis: int | None = None, dtype: Any = None, incl
     >>> ta.cumulative_prod(ta.asarray([[1, 2], [3, 4]]), axis=0).tolist()
     [[1, 2], [3, 8]]
     """
+    x = as_array("cumulative_prod", x)
     axis = _scanned_axis("cumulative_prod", x, axis)
-    reductions, wanted = reductions_of("cumulative_prod", x), sum_dtype("cumulative_prod", x, dtype)
-    return result(reductions.cumulative_prod(to_numpy(x), axis, wanted, bool(include_initial)), x)
+    scans, wanted = scans_of("cumulative_prod", x), sum_dtype("cumulative_prod", x, dtype)
+    found = result(scans.cumulative_prod(to_numpy(x), axis, wanted, bool(include_initial)), x)
+    return finished("cumulative_prod", found, out)
 
 
 def _scanned_axis(function: str, x: ArrayBase, axis: Any) -> int:
-    check_array(function, x)
     if axis is None and x.ndim != 1:
         raise ShapeError(
             f"{function}: expected axis= for an array of {x.ndim} axes, got none; "
@@ -75,25 +101,26 @@ def _scanned_axis(function: str, x: ArrayBase, axis: Any) -> int:
     return normalize_axis(0 if axis is None else axis, x.ndim, function)
 
 
-def diff(x: A, /, *, axis: int = -1, n: int = 1, prepend: A | None = None, append: A | None = None) -> A:
+def diff(x: A | HostData, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> A:
     """Return the n-th differences of neighbours along an axis: ``x[i + 1] - x[i]``, applied `n` times.
 
     Parameters
     ----------
     x : Array
-        Of a numeric dtype, on any device.
-    axis : int
+        On any device. The differences of bool are bool, as NumPy's: whether neighbours differ.
     n : int
         How often, at least 0. The axis becomes shorter by `n`, down to 0.
-    prepend, append : Array, optional
-        Arrays to join to `x` along the axis first; they have the sizes of `x` along all other axes.
+    axis : int
+    prepend, append : Array or number, optional
+        Arrays to join to `x` along the axis first; they have the sizes of `x` along all other axes. A number or a 0-d
+        array stands for one of size 1 along the axis; a number takes the dtype of `x`.
 
     Raises
     ------
     ShapeError
         If `x` has no such axis, `n` is negative or not an integer, or an array to join does not fit.
     DTypeError
-        If the dtype is bool.
+        If the dtype is only for views, copies and casts.
 
     Examples
     --------
@@ -101,24 +128,33 @@ def diff(x: A, /, *, axis: int = -1, n: int = 1, prepend: A | None = None, appen
     >>> ta.diff(ta.asarray([1, 4, 9, 16]), n=2)
     Array([2, 2], dtype=int64, device='cpu')
     """
-    check_array("diff", x)
+    x = as_array("diff", x)
     place = normalize_axis(axis, x.ndim, "diff")
     times = as_int(n, "diff", "n")
     if times < 0:
         raise ShapeError(f"diff: expected n >= 0, got {times}; write n=1 for the differences of neighbours")
-    for name, part in (("prepend", prepend), ("append", append)):
+    prepend, append = _end(x, place, prepend, "prepend"), _end(x, place, append, "append")
+    for part in (prepend, append):
         if part is None:
             continue
-        check_array("diff", part, name)
         if part.ndim != x.ndim or without_axis(part.shape, place) != without_axis(x.shape, place):
             raise ShapeError(
                 f"diff: expected prepend and append of the sizes of {x.shape} along all axes but {place}, "
                 f"got {part.shape}; write ta.expand_dims or ta.broadcast_to first"
             )
-    parts = [part for part in (prepend, x, append) if part is not None]
-    joined = concat(parts, axis=place) if len(parts) > 1 else x
-    check_kind("diff", joined.dtype, NUMERIC)
+    parts: list[A] = [part for part in (prepend, x, append) if part is not None]
+    joined: Any = concat(parts, axis=place) if len(parts) > 1 else x
+    check_kind("diff", joined.dtype, ANY)
+    difference = not_equal if joined.dtype == bool_ else subtract
     before = (slice(None),) * place
     for _ in range(times):
-        joined: A = subtract(get(joined, (*before, slice(1, None))), get(joined, (*before, slice(-1))))
+        joined = difference(get(joined, (*before, slice(1, None))), get(joined, (*before, slice(-1))))
     return joined
+
+
+def _end(x: ArrayBase, axis: int, part: Any, name: str) -> Any:
+    """Data to join to `x`: a number or a 0-d array stands for an array of size 1 along the axis."""
+    if part is None:
+        return None
+    part = as_array_beside("diff", part, x, name) if classify(part) is None else typed(x, part, "diff")
+    return part if part.ndim else broadcast_to(part, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))

@@ -1,35 +1,55 @@
 """Searching and sorting: where elements are, and their order.
 
 The order is NumPy's: ascending, with NaN after all numbers. Descending is the same order reversed, so NaN comes first.
-Sorting is always stable, also with ``stable=False``.
+Sorting is stable. ``stable=False`` lets `argsort` put equal elements into any order, which takes less time; the result
+of `sort` is the same.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tilearray.engine.signature import A, ArrayBase, check_array
-from tilearray.errors import DTypeError, IndexingError, ShapeError
-from tilearray.functions.arguments import check_kind, common_dtype, result, sorting_of
+from tilearray.engine.signature import A, ArrayBase
+from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError
+from tilearray.functions.arguments import (
+    INDEX,
+    as_array,
+    as_array_beside,
+    as_arrays,
+    check_kind,
+    common_dtype,
+    result,
+    sorting_of,
+)
 from tilearray.functions.conversion import single, to_numpy
+from tilearray.functions.manipulation import reshape
+from tilearray.functions.reduce import reduce
+from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import max, min
 from tilearray.geometry.shapes import normalize_axis
+from tilearray.ops.arithmetic import choose
 from tilearray.ops.numbers import class_of, host_number
 from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
+from tilearray.typing import HostData
+
+if TYPE_CHECKING:
+    from tilearray.typing import Array, Operand
 
 
-def argmax(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
+def argmax(x: A | HostData, /, axis: int | None = None, out: A | None = None, *, keepdims: bool = False) -> A:
     """Return the index of the first largest element, or of the first NaN, as int64.
 
     Parameters
     ----------
     x : Array
-        Of a real dtype or bool, on the host.
+        Of a real dtype or bool.
     axis : int, optional
         The axis to search; None counts through all elements in C order.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
     keepdims : bool
         Whether the result keeps the axis, or all axes, with size 1.
 
@@ -39,8 +59,6 @@ def argmax(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
         If `x` has no such axis, or there are no elements to choose from.
     DTypeError
         If `x` is complex.
-    DeviceError
-        If `x` is on a GPU.
 
     Examples
     --------
@@ -48,11 +66,12 @@ def argmax(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
     >>> ta.argmax(ta.asarray([[1, 5], [4, 3]]), axis=1)
     Array([1, 0], dtype=int64, device='cpu')
     """
+    x = as_array("argmax", x)
     place = _searched_axis("argmax", x, axis)
-    return result(sorting_of("argmax", x).argmax(to_numpy(x), place, bool(keepdims)), x)
+    return finished("argmax", _position("argmax", x, place, bool(keepdims)), out)
 
 
-def argmin(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
+def argmin(x: A | HostData, /, axis: int | None = None, out: A | None = None, *, keepdims: bool = False) -> A:
     """Return the index of the first smallest element, or of the first NaN, as int64.
 
     Parameters and errors are those of `argmax`.
@@ -63,13 +82,18 @@ def argmin(x: A, /, *, axis: int | None = None, keepdims: bool = False) -> A:
     >>> ta.argmin(ta.asarray([[1, 5], [4, 0]])).item()
     3
     """
+    x = as_array("argmin", x)
     place = _searched_axis("argmin", x, axis)
-    return result(sorting_of("argmin", x).argmin(to_numpy(x), place, bool(keepdims)), x)
+    return finished("argmin", _position("argmin", x, place, bool(keepdims)), out)
+
+
+def _position(function: str, x: A, place: int | None, keepdims: bool) -> A:
+    axes = tuple(range(x.ndim)) if place is None else (place,)
+    return reduce(function, x, axes, INDEX, keepdims)
 
 
 def _searched_axis(function: str, x: ArrayBase, axis: Any) -> int | None:
     """The axis to search, which has elements; None means all of them."""
-    check_array(function, x)
     check_kind(function, x.dtype, REAL)
     place = None if axis is None else normalize_axis(axis, x.ndim, function)
     if not (x.size if place is None else x.shape[place]):
@@ -80,7 +104,7 @@ def _searched_axis(function: str, x: ArrayBase, axis: Any) -> int | None:
     return place
 
 
-def nonzero(x: A, /) -> tuple[A, ...]:
+def nonzero(x: A | HostData, /) -> tuple[A, ...]:
     """Return the indices of all elements other than 0, in C order: an int64 array for each axis.
 
     Raises
@@ -96,13 +120,61 @@ def nonzero(x: A, /) -> tuple[A, ...]:
     >>> [axis.tolist() for axis in ta.nonzero(ta.asarray([[0, 7], [8, 0]]))]
     [[0, 1], [1, 0]]
     """
+    x = as_array("nonzero", x)
     sorting = sorting_of("nonzero", x)
     if not x.ndim:
         raise ShapeError("nonzero: expected an array with axes, got a 0-d one; write ta.reshape(x, 1)")
     return tuple([result(places, x) for places in sorting.nonzero(to_numpy(x))])
 
 
-def searchsorted(x1: A, x2: Any, /, *, side: str = "left", sorter: A | None = None) -> A:
+@overload
+def where(condition: A, /) -> tuple[A, ...]: ...
+@overload
+def where(condition: Operand, x1: Operand, x2: Operand, /, *, out: ArrayBase | None = None) -> Array: ...
+def where(
+    condition: Any, x1: Any = None, x2: Any = None, /, *, out: ArrayBase | None = None
+) -> Array | tuple[Any, ...]:
+    """Return elements of `x1` where a condition holds, else of `x2`; without both, the indices where it holds.
+
+    Parameters
+    ----------
+    condition : Array or bool
+        Elements other than 0 are true, NaN among them.
+    x1, x2 : Array or number, optional
+        They broadcast against the condition. Without them the result is that of `nonzero`.
+    out : Array, optional
+        The target of the result.
+
+    Returns
+    -------
+    Array, or tuple of Array
+        Of the common dtype of `x1` and `x2`; or an int64 array of indices for each axis.
+
+    Raises
+    ------
+    OperandError
+        If only one of `x1` and `x2` is given.
+    PromotionError, BroadcastError
+        If the operands have no common dtype or shape.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.where(ta.asarray([True, False]), 1, ta.asarray([10, 20]))
+    Array([ 1, 20], dtype=int64, device='cpu')
+    >>> ta.where(ta.asarray([3, 0, 5]))
+    (Array([0, 2], dtype=int64, device='cpu'),)
+    """
+    if x2 is not None and x1 is not None:
+        return choose(condition, x1, x2) if out is None else choose(condition, x1, x2, out=out)
+    if x1 is not None or x2 is not None or out is not None:
+        raise OperandError(
+            "where: expected a condition and two operands, or a condition alone; write ta.where(condition, x1, x2)"
+        )
+    return nonzero(condition)
+
+
+def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None) -> A:
     """Return the indices at which to insert values into a sorted array so that it stays sorted.
 
     Parameters
@@ -138,6 +210,7 @@ def searchsorted(x1: A, x2: Any, /, *, side: str = "left", sorter: A | None = No
     >>> ta.searchsorted(ta.asarray([10, 20, 30]), ta.asarray([20, 35]))
     Array([1, 3], dtype=int64, device='cpu')
     """
+    x1, x2 = as_arrays("searchsorted", (x1, x2))
     sorting = sorting_of("searchsorted", x1)
     if x1.ndim != 1:
         raise ShapeError(f"searchsorted: expected a 1-d array, got shape {x1.shape}; write ta.reshape(x1, -1)")
@@ -150,13 +223,12 @@ def searchsorted(x1: A, x2: Any, /, *, side: str = "left", sorter: A | None = No
     else:
         dtype = common_dtype("searchsorted", [x1.dtype, class_of(x2)], REAL)
         wanted = host_number(x2, dtype, "searchsorted")
-    order = None if sorter is None else _order(sorter, x1.size)
+    order = None if sorter is None else _order(as_array_beside("searchsorted", sorter, x1, "sorter"), x1.size)
     return result(sorting.searchsorted(to_numpy(x1), wanted, dtype, side, order), x1)
 
 
 def _order(sorter: ArrayBase, size: int) -> np.ndarray:
     """The indices of a sorter, checked."""
-    check_array("searchsorted", sorter, "sorter")
     sorting_of("searchsorted", sorter)
     if sorter.dtype.kind not in "iu":
         raise DTypeError(
@@ -176,19 +248,29 @@ def _order(sorter: ArrayBase, size: int) -> np.ndarray:
     return to_numpy(sorter)
 
 
-def sort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> A:
+def sort(
+    x: A | HostData,
+    /,
+    axis: int | None = -1,
+    kind: str | None = None,
+    *,
+    descending: bool = False,
+    stable: bool | None = True,
+) -> A:
     """Return a sorted copy.
 
     Parameters
     ----------
     x : Array
         Of a real dtype or bool, on the host.
-    axis : int
-        The axis to sort along.
+    axis : int or None
+        The axis to sort along; None sorts all elements, as one axis.
+    kind : str, optional
+        Ignored: NumPy's names of algorithms.
     descending : bool
         Whether the largest element comes first, after NaN; else NaN comes last.
     stable : bool
-        Ignored: equal elements always keep their order.
+        False allows `argsort` to put equal elements into any order; it makes no difference to `sort`.
 
     Raises
     ------
@@ -205,12 +287,21 @@ def sort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool = Tr
     >>> ta.sort(ta.asarray([2, 3, 1]), descending=True)
     Array([3, 2, 1], dtype=int64, device='cpu')
     """
-    del stable
-    place = _sorted_axis("sort", x, axis)
+    x = as_array("sort", x)
+    del kind, stable
+    x, place = _sorted_axis("sort", x, axis)
     return result(sorting_of("sort", x).sort(to_numpy(x), place, bool(descending)), x)
 
 
-def argsort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> A:
+def argsort(
+    x: A | HostData,
+    /,
+    axis: int | None = -1,
+    kind: str | None = None,
+    *,
+    descending: bool = False,
+    stable: bool | None = True,
+) -> A:
     """Return the indices that sort an array, as int64. Parameters and errors are those of `sort`.
 
     Examples
@@ -219,13 +310,14 @@ def argsort(x: A, /, *, axis: int = -1, descending: bool = False, stable: bool =
     >>> ta.argsort(ta.asarray([2, 3, 2, 1]), descending=True)
     Array([1, 0, 2, 3], dtype=int64, device='cpu')
     """
-    del stable
-    place = _sorted_axis("argsort", x, axis)
-    return result(sorting_of("argsort", x).argsort(to_numpy(x), place, bool(descending)), x)
+    x = as_array("argsort", x)
+    del kind
+    x, place = _sorted_axis("argsort", x, axis)
+    keeps = stable is None or bool(stable)
+    return result(sorting_of("argsort", x).argsort(to_numpy(x), place, bool(descending), keeps), x)
 
 
-def _sorted_axis(function: str, x: ArrayBase, axis: Any) -> int:
-    check_array(function, x)
-    place = normalize_axis(axis, x.ndim, function)
+def _sorted_axis(function: str, x: A, axis: Any) -> tuple[A, int]:
+    """The array to sort, and its axis: all elements in one axis if none is named."""
     check_kind(function, x.dtype, REAL)
-    return place
+    return (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, function))

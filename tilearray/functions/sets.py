@@ -12,14 +12,14 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.backend import Unique
-from tilearray.engine.signature import A, ArrayBase, check_array
-from tilearray.errors import OperandError, type_name
-from tilearray.functions.arguments import check_kind, common_dtype, result, sorting_of
+from tilearray.engine.signature import A, ArrayBase
+from tilearray.functions.arguments import all_arrays, as_array, as_arrays, check_kind, common_dtype, result, sorting_of
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.reductions import any
 from tilearray.ops.arithmetic import bitwise_invert, equal
 from tilearray.ops.row import ANY
 from tilearray.promotion.scalars import Number, classify
+from tilearray.typing import HostData
 
 
 class UniqueAll(NamedTuple, Generic[A]):
@@ -45,7 +45,7 @@ class UniqueInverse(NamedTuple, Generic[A]):
     inverse_indices: A
 
 
-def unique_all(x: A, /) -> UniqueAll[A]:
+def unique_all(x: A | HostData, /) -> UniqueAll[A]:
     """Return the distinct elements, and for each its first place, its places and its count.
 
     Parameters
@@ -76,6 +76,7 @@ def unique_all(x: A, /) -> UniqueAll[A]:
     >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
     ([3, 5], [1, 0], [1, 0, 1], [1, 2])
     """
+    x = as_array("unique_all", x)
     found = _unique("unique_all", x, indices=True, inverse=True, counts=True)
     assert found.indices is not None
     assert found.inverse is not None
@@ -83,7 +84,7 @@ def unique_all(x: A, /) -> UniqueAll[A]:
     return UniqueAll(*[result(part, x) for part in (found.values, found.indices, found.inverse, found.counts)])
 
 
-def unique_counts(x: A, /) -> UniqueCounts[A]:
+def unique_counts(x: A | HostData, /) -> UniqueCounts[A]:
     """Return the distinct elements, and how often each occurs. See `unique_all`.
 
     Examples
@@ -92,12 +93,13 @@ def unique_counts(x: A, /) -> UniqueCounts[A]:
     >>> ta.unique_counts(ta.asarray([5, 3, 5])).counts.tolist()
     [1, 2]
     """
+    x = as_array("unique_counts", x)
     found = _unique("unique_counts", x, counts=True)
     assert found.counts is not None
     return UniqueCounts(result(found.values, x), result(found.counts, x))
 
 
-def unique_inverse(x: A, /) -> UniqueInverse[A]:
+def unique_inverse(x: A | HostData, /) -> UniqueInverse[A]:
     """Return the distinct elements, and for each element of `x` its index among them. See `unique_all`.
 
     Examples
@@ -106,12 +108,13 @@ def unique_inverse(x: A, /) -> UniqueInverse[A]:
     >>> ta.unique_inverse(ta.asarray([[5, 3], [5, 5]])).inverse_indices.tolist()
     [[1, 0], [1, 1]]
     """
+    x = as_array("unique_inverse", x)
     found = _unique("unique_inverse", x, inverse=True)
     assert found.inverse is not None
     return UniqueInverse(result(found.values, x), result(found.inverse, x))
 
 
-def unique_values(x: A, /) -> A:
+def unique_values(x: A | HostData, /) -> A:
     """Return the distinct elements. See `unique_all`.
 
     Examples
@@ -120,6 +123,7 @@ def unique_values(x: A, /) -> A:
     >>> ta.unique_values(ta.asarray([5, 3, 5]))
     Array([3, 5], dtype=int64, device='cpu')
     """
+    x = as_array("unique_values", x)
     return result(_unique("unique_values", x).values, x)
 
 
@@ -139,7 +143,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     Parameters
     ----------
     x1, x2 : Array or number
-        At least one is an Array; on the host. Integers of any dtypes are compared exactly, all else in the common
+        On the host. Integers of any dtypes are compared exactly, all else in the common
         dtype. NaN is never found.
     invert : bool
         Whether to return the opposite.
@@ -152,7 +156,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     Raises
     ------
     OperandError
-        If neither is an Array.
+        If one is an array of another library.
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
@@ -164,11 +168,9 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     >>> ta.isin(ta.asarray([1, 2, 3]), ta.asarray([3, 1]))
     Array([ True, False,  True], dtype=bool, device='cpu')
     """
-    if not isinstance(x1, ArrayBase) and not isinstance(x2, ArrayBase):
-        raise OperandError(
-            f"isin: expected an Array and a number or two Arrays, got {type_name(x1)} and {type_name(x2)}; "
-            f"write ta.asarray(x2)"
-        )
+    x1, x2 = as_arrays("isin", (x1, x2))
+    if classify(x1) is not None and classify(x2) is not None:
+        x1 = as_array("isin", x1)
     if classify(x2) is not None:
         sorting_of("isin", x1)
         found: Any = equal(x1, x2)
@@ -176,8 +178,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
         sorting_of("isin", x2)
         found = any(equal(x2, x1))
     else:
-        check_array("isin", x1, "x1")
-        check_array("isin", x2, "x2")
+        x1, x2 = all_arrays("isin", (x1, x2))
         sorting_of("isin", x2)
         sorting = sorting_of("isin", x1)
         return result(sorting.isin(to_numpy(x1), to_numpy(x2), _compared_in(x1, x2), bool(invert)), x1)

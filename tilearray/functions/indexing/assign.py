@@ -1,51 +1,104 @@
-"""Assignment to a selection: by integers, slices, ``...`` and ``newaxis``, which is a view, or by arrays."""
+"""Assignment to a selection: by integers, slices, ``...`` and ``newaxis``, which is a view, or by arrays.
+
+A value is an Array, a number, or data of any kind that `asarray` reads. Lists of numbers count as numbers: they take
+the dtype of the target, and an integer must fit. Everything else is an array of its own dtype. Data on the host that
+are assigned to an array on a GPU are copied there first; Arrays never move by themselves.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tilearray.engine.devices import common_device
-from tilearray.engine.signature import ArrayBase, overlap
-from tilearray.errors import OperandError, ShapeError
+from tilearray.engine.context import STATE
+from tilearray.engine.devices import common_device, using_device
+from tilearray.engine.signature import ArrayBase, from_host, overlap
+from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
+from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing.gather import scatter, without_leading_axes
-from tilearray.functions.indexing.keys import has_arrays
-from tilearray.functions.indexing.views import get
-from tilearray.ops.arithmetic import where
-from tilearray.ops.execute import check_target, copy_of, execute, fill, stored_as
+from tilearray.functions.indexing.keys import BOOLS, PLAIN, has_arrays
+from tilearray.functions.indexing.views import get, switched
+from tilearray.functions.python_data import assigned_dtype, is_sequence, ndarray_of
+from tilearray.interchange.numpy import from_host_object
+from tilearray.ops.arithmetic import choose
+from tilearray.ops.execute import check_target, copy_of, execute, fill, store, stored_as
 from tilearray.ops.moves import assign
 from tilearray.ops.numbers import scalar_array
 from tilearray.promotion.scalars import as_number, classify
 
+_NUMBERS = frozenset({bool, int, float, complex})
+
+importer: Callable[[Any], ArrayBase] | None = None
+"""`asarray`: `tilearray.creation.asarray`, which is above this module, puts it here."""
+
 
 def set(x: ArrayBase, key: Any, value: Any) -> None:
-    """Assign an Array (broadcast, cast within its kind) or a number to the selection of `key`.
+    """Assign a value (broadcast, cast within its kind) to the selection of `key`.
 
-    As in NumPy, leading axes of size 1 that the target does not have are dropped from the value.
+    As in NumPy, leading axes of size 1 that the target does not have are dropped from the value. Where the active
+    semantics are NumPy's, a value of a higher kind is truncated.
     """
-    if isinstance(value, np.generic):
-        value = scalar_array(value, x._signature.device, "setitem")
-    if classify(value) is None and not isinstance(value, ArrayBase):
-        raise OperandError(
-            f"setitem: expected a tilearray Array or a number, got {type(value).__name__}; write ta.asarray(value)"
-        )
-    if isinstance(key, ArrayBase) and key._signature.dtype.kind == "b" and not _one_by_one(x, key, value):
-        _set_where(x, key, value)
-    elif has_arrays(key):
-        _set_at(x, key, value)
-    else:
+    if value.__class__ not in _NUMBERS and not isinstance(value, ArrayBase):
+        value = _taken(x, value)
+    if key.__class__ in PLAIN or not has_arrays(key):
         _set_view(get(x, key), value)
+    elif isinstance(key, BOOLS):
+        _set_view(switched(x, key), value)
+    elif isinstance(key, ArrayBase) and key._signature.dtype.kind == "b" and not _one_by_one(x, key, value):
+        _set_where(x, key, value)
+    else:
+        _set_at(x, key, value)
+
+
+def _taken(x: ArrayBase, value: Any) -> Any:
+    """Return data of another kind as an Array, on the device of `x` if they are on the host; numbers stay."""
+    device = x._signature.device
+    if value.__class__ is np.ndarray:
+        host = from_host_object(value, copy=None, function="setitem")
+        assert host is not None  # an ndarray is a host object
+        return to_device(from_host(host, x.__class__), device)
+    if classify(value) is not None:
+        return value
+    if isinstance(value, np.generic):
+        return scalar_array(value, device, "setitem")
+    if is_sequence(value):
+        host = ndarray_of(value, assigned_dtype(value, x._signature.dtype), "setitem")
+        return to_device(from_host(host, x.__class__), device)
+    assert importer is not None
+    try:
+        with using_device(device):
+            return importer(value)
+    except OperandError as error:
+        raise OperandError(
+            f"setitem: expected an Array, a number, or data that asarray takes, got {type_name(value)}; "
+            f"write x[...] = ta.asarray(value)"
+        ) from error
 
 
 def _set_view(target: ArrayBase, value: Any) -> None:
-    if not isinstance(value, ArrayBase):
-        fill(target, value, "setitem")
+    if isinstance(value, ArrayBase):
+        mine, theirs = target._signature, value._signature
+        if theirs is mine and value._buffer is target._buffer and value._offset == target._offset:
+            check_target("setitem", target)  # the last step of `x[key] += y`: the value is already there
+        elif theirs.layout.ndim > mine.layout.ndim:
+            store(target, without_leading_axes(value, mine.layout.ndim))
+        else:
+            store(target, value)
         return
-    check_target("setitem", target)
-    if value._buffer is target._buffer and value._offset == target._offset and value._signature is target._signature:
-        return  # the last step of `x[key] += y`: the value is already there
-    execute(assign, (without_leading_axes(value, target._signature.layout.ndim),), target)
+    try:
+        fill(target, value, "setitem")
+    except DTypeError as error:
+        fill(target, _truncated(value, error), "setitem")
+
+
+def _truncated(value: Any, error: DTypeError) -> int:
+    """Return a float without its fraction, as NumPy's semantics assign it to integers; others raise the error."""
+    if STATE.get().semantics.inplace != "numpy" or not isinstance(value, float) or not math.isfinite(value):
+        raise error
+    return int(value)
 
 
 def _one_by_one(x: ArrayBase, mask: ArrayBase, value: Any) -> bool:
@@ -60,7 +113,18 @@ def _set_at(x: ArrayBase, key: Any, value: Any) -> None:
     if isinstance(value, ArrayBase):
         found = _in_dtype_of(x, value)
         value = copy_of(value) if found is value and overlap(x, value) else found
+    elif isinstance(value, float):
+        value = _number_for(x, value)
     scatter(x, key, value)
+
+
+def _number_for(x: ArrayBase, value: Any) -> Any:
+    """Return a number as the kind of number that the target holds."""
+    dtype = x._signature.dtype
+    try:
+        return as_number(value, dtype, "setitem")
+    except DTypeError as error:
+        return as_number(_truncated(value, error), dtype, "setitem")
 
 
 def _in_dtype_of(x: ArrayBase, value: ArrayBase) -> ArrayBase:
@@ -78,9 +142,11 @@ def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
             f"setitem: expected a mask over the leading axes of shape {shape}, got shape {masked.shape}; "
             f"write ta.broadcast_to(mask, {shape})"
         )
+    if x._signature.device.backend.indexing is not None:
+        _set_at(x, mask, value)
+        return
     check_target("setitem", x)
-    is_array, dtype = isinstance(value, ArrayBase), x._signature.dtype
-    value = _in_dtype_of(x, value) if is_array else as_number(value, dtype, "setitem")
+    value = _in_dtype_of(x, value) if isinstance(value, ArrayBase) else _number_for(x, value)
     rest = len(shape) - masked.ndim
     spread = mask._view(masked.expand_dims(range(masked.ndim, len(shape)))) if rest else mask
-    execute(where, (spread, value, x), x)
+    execute(choose, (spread, value, x), x)

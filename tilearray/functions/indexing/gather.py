@@ -13,7 +13,7 @@ instead. The host always raises.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,19 +23,21 @@ from tilearray.engine.devices import Device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import A, ArrayBase, empty_array, from_host, placed, signature_of
+from tilearray.engine.signature import A, ArrayBase, empty_array, from_result, placed, signature_of
 from tilearray.errors import BroadcastError, DeviceError, IndexingError
 from tilearray.functions.indexing.keys import Selection, as_index, is_array, is_integer, parts_of, select
 from tilearray.geometry.layout import Layout
+from tilearray.ops.numbers import host_number
 from tilearray.promotion.scalars import as_number
 
 MODES = ("raise", "deferred", "clip")
 _mode = "raise"
+_BOOL, _INT64, _UINT64 = np.dtype("bool"), np.dtype("int64"), np.dtype("uint64")
 _LAST = 2**63 - 1
 """The index that replaces an index beyond int64: it is beyond every axis as well."""
 
 
-def set_index_check(mode: str, /) -> None:
+def set_index_check(mode: Literal["raise", "deferred", "clip"], /) -> None:
     """Choose what happens on a GPU if an index array has an element outside its axis. The host always raises.
 
     The mode holds for the whole process.
@@ -65,8 +67,9 @@ def set_index_check(mode: str, /) -> None:
 
 def gather(x: Any, key: Any) -> Any:
     """Return a new array of the elements that a key with arrays selects."""
-    indexing = x.device.backend.indexing
-    return _gather(select(x, key)) if indexing is None else _get(indexing, x, _numpy_key(key, x.device))
+    device = x._signature.device
+    indexing = device.backend.indexing
+    return _gather(select(x, key)) if indexing is None else _get(indexing, x, _numpy_key(key, device))
 
 
 def gather_selected(selection: Any) -> Any:
@@ -99,7 +102,9 @@ def without_leading_axes(value: A, ndim: int) -> A:
 
 
 def _numpy_key(key: Any, device: Device) -> tuple[Any, ...]:
-    return tuple([_numpy_part(part, device) for part in parts_of(key)])
+    if isinstance(key, tuple):
+        return tuple([_numpy_part(part, device) for part in parts_of(key)])
+    return (_numpy_part(key, device),)
 
 
 def _numpy_part(part: Any, device: Device) -> Any:
@@ -115,30 +120,29 @@ def positions_of(index: Any) -> np.ndarray:
     >>> positions_of(ta.asarray([1, 2**64 - 1], dtype="uint64"))
     array([                  1, 9223372036854775807])
     """
-    found = np.asarray(index)
-    return np.minimum(found, np.uint64(_LAST)).astype(np.int64) if found.dtype == np.uint64 else found
+    found = _memory(index)
+    if index._signature.dtype == _UINT64:
+        return np.minimum(found, np.uint64(_LAST)).astype(np.int64)
+    return found
 
 
 def _memory(x: Any) -> np.ndarray:
     """The memory of a view as an ndarray, also if it is read-only."""
-    layout = x._signature.layout
-    return x.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, x.dtype)
+    signature = x._signature
+    layout = signature.layout
+    return signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
 
 
 def _get(indexing: Indexing, x: A, key: tuple[Any, ...]) -> A:
     try:
-        return from_host(indexing.get(_memory(x), key), x.__class__)
+        return from_result(indexing.get(_memory(x), key), x.__class__)
     except IndexError as error:
         raise _with_cure(error) from error
 
 
 def _set(indexing: Indexing, x: Any, key: tuple[Any, ...], value: Any) -> None:
-    if isinstance(value, ArrayBase):
-        value = _memory(value)
-    else:
-        from tilearray_host.casts import scalar
-
-        value = scalar(as_number(value, x.dtype, "setitem"), x.dtype)
+    dtype = x._signature.dtype
+    value = _memory(value) if isinstance(value, ArrayBase) else host_number(value, dtype, "setitem")
     try:
         indexing.set(_memory(x), key, value)
     except ValueError as error:
@@ -155,8 +159,6 @@ def _with_cure(error: Exception) -> Exception:
 
 
 # --- kernels --------------------------------------------------------------------------------------------------------
-
-_BOOL, _INT64, _UINT64 = np.dtype("bool"), np.dtype("int64"), np.dtype("uint64")
 
 
 def _place(builder: ExpressionBuilder, dtypes: tuple[np.dtype, ...], checked: bool) -> int:
@@ -297,5 +299,6 @@ class _Check:
             if index is not None:
                 raise IndexingError(
                     f"indexing: expected {-size} <= index < {size} for axis {axis} of the selected view, got {index} "
-                    "in an index array; write indices within the axis, or ta.set_index_check('clip')"
+                    "in an index array, which is out of bounds; write indices within the axis, or "
+                    "ta.set_index_check('clip')"
                 )

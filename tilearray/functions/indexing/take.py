@@ -6,15 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.engine.signature import A, ArrayBase, check_array
+from tilearray import dtypes
+from tilearray.engine.signature import A, ArrayBase
 from tilearray.errors import IndexingError, ShapeError
+from tilearray.functions.arguments import as_array
 from tilearray.functions.indexing.gather import gather, gather_selected, positions_of
 from tilearray.functions.indexing.keys import Ints, Selection, as_index
+from tilearray.functions.manipulation import reshape
+from tilearray.functions.reduction_options import finished
 from tilearray.geometry.layout import broadcast_shapes
 from tilearray.geometry.shapes import normalize_axis
+from tilearray.ops.arithmetic import remainder
+from tilearray.ops.composed import clip
+from tilearray.ops.execute import stored_as
+from tilearray.ops.moves import convert
+from tilearray.typing import HostData
 
 
-def take(x: A, indices: Any, /, *, axis: int | None = None) -> A:
+def take(x: A | HostData, /, indices: Any, axis: int | None = None, out: A | None = None, mode: str = "raise") -> A:
     """Return the elements at indices along an axis, as ``x[:, indices]`` does for axis 1.
 
     Parameters
@@ -23,19 +32,23 @@ def take(x: A, indices: Any, /, *, axis: int | None = None) -> A:
     indices : Array, ndarray or list of integers
         Of any shape, which replaces the axis; negative ones count from the end.
     axis : int, optional
-        Needed unless `x` is 1-d.
+        None takes from all elements in C order.
+    out : Array, optional
+        Takes the result, which it must have the shape of; it is returned.
+    mode : {"raise", "wrap", "clip"}
+        Indices outside the axis are errors, count modulo its size, or become the nearest index.
 
     Returns
     -------
     Array
-        A new array of the dtype of `x`.
+        Of the dtype of `x`.
 
     Raises
     ------
     IndexingError
         If an index is outside the axis (on a GPU as `set_index_check` says), or is not an integer.
     ShapeError
-        If `axis` is missing, or is not an axis of `x`.
+        If `x` has no such axis.
 
     Examples
     --------
@@ -44,16 +57,28 @@ def take(x: A, indices: Any, /, *, axis: int | None = None) -> A:
     Array([[3, 1],
            [6, 4]], dtype=int64, device='cpu')
     """
-    check_array("take", x)
+    x = as_array("take", x)
     if axis is None and x.ndim != 1:
-        raise ShapeError(f"take: expected an axis for shape {x.shape}; write axis=0, or x.reshape(-1)")
-    found = _integers(indices, x, "take")
+        x = reshape(x, -1)
+    found: Any = _integers(indices, x, "take")
     place = normalize_axis(0 if axis is None else axis, x.ndim, "take")
+    if mode != "raise":
+        found = _within(found, x.shape[place], mode)
     taken = gather(x, (*(slice(None),) * place, found if found.shape else found[None]))
-    return taken if found.shape else taken.squeeze(place)
+    return finished("take", taken if found.shape else taken.squeeze(place), out)
 
 
-def take_along_axis(x: A, indices: Any, /, *, axis: int = -1) -> A:
+def _within(indices: ArrayBase, size: int, mode: Any) -> ArrayBase:
+    """Indices that are all inside an axis."""
+    if mode not in ("wrap", "clip"):
+        raise IndexingError(f"take: expected mode as 'raise', 'wrap' or 'clip', got {mode!r}; write one of them")
+    if not size:
+        raise IndexingError("take: expected an axis with elements, got size 0; write mode='raise' for no indices")
+    wide = stored_as(convert, indices, dtypes.int64)
+    return remainder(wide, size) if mode == "wrap" else clip(wide, 0, size - 1)
+
+
+def take_along_axis(x: A | HostData, /, indices: Any, axis: int = -1) -> A:
     """Return for each place of `indices` the element of `x` at that place, with the index as the position on the axis.
 
     The results of ``argsort`` and ``argmax`` are used with this function.
@@ -85,7 +110,7 @@ def take_along_axis(x: A, indices: Any, /, *, axis: int = -1) -> A:
     Array([[10, 20],
            [ 4,  5]], dtype=int64, device='cpu')
     """
-    check_array("take_along_axis", x)
+    x = as_array("take_along_axis", x)
     found = _integers(indices, x, "take_along_axis")
     if len(found.shape) != x.ndim or not x.ndim:
         raise ShapeError(

@@ -18,8 +18,9 @@ from typing import Any
 
 from tilearray.engine.signature import A, ArrayBase, Signature, placed, signature_of
 from tilearray.functions.indexing.gather import gather
-from tilearray.functions.indexing.keys import has_arrays, parts_of
+from tilearray.functions.indexing.keys import BOOLS, has_arrays, parts_of
 from tilearray.geometry.layout import Layout
+from tilearray.ops.execute import copy_of
 
 REMEMBERED = 256
 """The number of views that a signature caches."""
@@ -40,7 +41,7 @@ def get(x: A, key: Any, /) -> A:
             try:
                 found = signature.views[stop - start, step]
             except KeyError:
-                found, key = None, _slice_of(start, stop, step)
+                return _made(x, _slice_of(start, stop, step), (stop - start, step))
         elif kind is int:
             size = layout.shape[0]
             found = signature.views[None] if -size <= key < size else None
@@ -50,6 +51,8 @@ def get(x: A, key: Any, /) -> A:
             try:
                 found = signature.views[selected]
             except KeyError:
+                if selected is not _OTHER:
+                    return _made(x, _as_read(key, spans), selected)
                 found, key = None, _as_read(key, spans)
         else:
             found = None
@@ -119,9 +122,14 @@ def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[tupl
 
 def _as_read(key: tuple[Any, ...], spans: list[tuple[int, int, int]]) -> tuple[Any, ...]:
     """The key with its first slices as they were read."""
-    left = iter(spans)
-    found = [next(left, None) if type(part) is slice else None for part in key]
-    return tuple([part if span is None else _slice_of(*span) for part, span in zip(key, found)])
+    found: list[Any] = []
+    left = len(spans)
+    for part in key:
+        if left and type(part) is slice:
+            part = _slice_of(*spans[-left])
+            left -= 1
+        found.append(part)
+    return tuple(found)
 
 
 def _slice_of(start: int, stop: int, step: int) -> slice[Any, Any, Any]:
@@ -136,19 +144,53 @@ def _is_plain(part: Any) -> bool:
     return type(part) is int
 
 
+def _made(x: A, key: Any, selected: Any) -> A:
+    """A view that is not cached, of ints and of slices of ints. `selected` is its cache key."""
+    signature = _interned(x)
+    layout, shift = signature.layout.index(key)
+    view = x._view(layout, shift)
+    if layout.size:  # an empty selection keeps the origin, and is not cached
+        _keep(signature, selected, view._signature)
+    return view
+
+
 def _taken(x: A, key: Any) -> A:
-    """A view that is not cached, or a new array."""
+    """A view by any other key that is not cached, or a new array."""
     if has_arrays(key):
-        return gather(x, key)
+        return copy_of(switched(x, key)) if isinstance(key, BOOLS) else gather(x, key)
     signature = _interned(x)
     layout, shift = signature.layout.index(key)
     view = x._view(layout, shift)
     parts = parts_of(key)
     if layout.size and all(map(_is_plain, parts)):  # an empty selection keeps the origin, and is not cached
-        if len(signature.views) >= REMEMBERED:
-            signature.views.clear()
-        signature.views[_selected(signature.layout, parts)[0]] = view._signature
+        _keep(signature, _selected(signature.layout, parts)[0], view._signature)
     return view
+
+
+def switched(x: A, key: Any) -> A:
+    """Return the view that a bool selects: all elements along a new first axis of size 1, or of size 0 for False."""
+    return get(get(x, None), slice(0, int(key)))
+
+
+def reshaped(x: A, shape: tuple[int, ...]) -> A | None:
+    """Return the view of another shape with as many elements, or None if the strides allow no view."""
+    key = ("reshape", shape)
+    found = x._signature.views.get(key)
+    if found is None:
+        signature = _interned(x)
+        layout = signature.layout.reshape(shape)
+        if layout is None:
+            return None
+        found = placed(x._buffer, x._offset, layout, signature.dtype, signature.device)
+        _keep(signature, key, found)
+    return x._make(x._buffer, x._offset, found)
+
+
+def _keep(signature: Signature, key: Any, view: Signature) -> None:
+    """Cache the signature of a view."""
+    if len(signature.views) >= REMEMBERED:
+        signature.views.clear()
+    signature.views[key] = view
 
 
 def _transposed(x: ArrayBase) -> Signature:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.signature import ArrayBase
-from tilearray.errors import OperandError
-from tilearray.functions import conversion, inspection, linalg, manipulation, numpy_dispatch, printing
+from tilearray.errors import DTypeError, OperandError
+from tilearray.functions import conversion, inspection, manipulation, numpy_dispatch, printing, products
 from tilearray.functions.indexing import assign, views
+from tilearray.functions.methods import NumPyMethods, check_casting
 from tilearray.functions.operators import (
+    BinaryMethod,
     in_place_operator_of,
     matrix_operators,
     operator_of,
@@ -26,20 +28,21 @@ from tilearray.functions.operators import (
     takes,
     unary_operator_of,
 )
+from tilearray.functions.orders import Order, copied, in_order
 from tilearray.interchange import cuda_array_interface
 from tilearray.ops import arithmetic, composed
 from tilearray.ops.execute import copy_of
 from tilearray.ops.op import Op
+from tilearray.signatures import show
+from tilearray.typing import CastMode, DeviceLike, DTypeLike, NamedMode, Operand
 
-Binary = Callable[[Any, Any], Any]
 
-
-def _binary(op: Op) -> tuple[Binary, Binary, Binary]:
+def _binary(op: Op) -> tuple[BinaryMethod, BinaryMethod, BinaryMethod]:
     """The method of an operator, its reflected form, and its in-place form."""
     return operator_of(op), reflected_operator_of(op), in_place_operator_of(op)
 
 
-class Array(ArrayBase):
+class Array(NumPyMethods):
     """A strided array on one device. `asarray`, the creation functions and operations make Arrays.
 
     Attributes
@@ -75,17 +78,29 @@ class Array(ArrayBase):
     @property
     def mT(self) -> Array:
         """The view with its last two axes exchanged."""
-        return linalg.matrix_transpose(self)
+        return products.matrix_transpose(self)
 
     @property
     def real(self) -> Array:
         """The real part, a view; of real arrays the array itself."""
         return conversion.part(self, 0)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        assign.set(conversion.part(self, 0), ..., value)
+
     @property
     def imag(self) -> Array:
-        """The imaginary part, a view; complex arrays only."""
+        """The imaginary part, a view; of real arrays zeros that cannot be written."""
         return conversion.part(self, 1)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if dtypes.info(self.dtype).kind != "complex":
+            raise DTypeError(
+                f"imag: expected a complex array, got {self.dtype.name}; write x.astype('complex64') first"
+            )
+        assign.set(conversion.part(self, 1), ..., value)
 
     # ------------------------------------------------------------------ views and copies
 
@@ -97,9 +112,9 @@ class Array(ArrayBase):
         """Return the view with its axes permuted; reversed if none are given."""
         return manipulation.transpose(self, None if not axes else _arguments(axes))
 
-    def reshape(self, *shape: Any, copy: bool | None = None) -> Array:
+    def reshape(self, *shape: Any, order: Order = "C", copy: bool | None = None) -> Array:
         """Return the elements in C order in another shape: a view if strides allow it, else a copy."""
-        return manipulation.reshape(self, _arguments(shape), copy=copy)
+        return manipulation.reshape(self, _arguments(shape), order, copy=copy)
 
     def squeeze(self, axis: Any = None) -> Array:
         """Return the view without axes of size 1."""
@@ -109,21 +124,36 @@ class Array(ArrayBase):
         """Return the view broadcast to a shape; -1 keeps an axis as it is."""
         return manipulation.expand(self, *shape)
 
-    def view(self, dtype: Any) -> Array:
+    def view(self, dtype: DTypeLike | None = None) -> Array:
         """Return the same bytes read as another dtype; never a copy."""
-        return manipulation.view(self, dtype)
+        return manipulation.view(self, self.dtype if dtype is None else dtype)
 
-    def copy(self) -> Array:
-        """Return a dense copy on the same device."""
-        return copy_of(self)
+    def copy(self, order: Order = "K") -> Array:
+        """Return a dense copy on the same device; "K" keeps the order of the axes in memory."""
+        return copy_of(self) if order == "K" else copied("copy", self, order)
 
     def astype(
-        self, dtype: Any, /, *, copy: bool = True, device: Any = None, rounding: Any = None, saturate: bool = False
+        self,
+        dtype: DTypeLike,
+        order: Order = "K",
+        casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+        *,
+        device: DeviceLike | None = None,
+        rounding: CastMode | NamedMode | None = None,
+        saturate: bool = False,
     ) -> Array:
-        """Return the values in another dtype, each rounded once; floats saturate in integers, and NaN becomes 0."""
-        return conversion.astype(self, dtype, copy=copy, device=device, rounding=rounding, saturate=saturate)
+        """Return the values in another dtype, each rounded once; floats saturate in integers, and NaN becomes 0.
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+        `order` and `casting` are NumPy's; `subok` has no meaning here. See `tilearray.astype`.
+        """
+        if casting != "unsafe":
+            check_casting(self.dtype, dtypes.as_dtype(dtype, "astype"), casting)
+        found = conversion.astype(self, dtype, copy=copy, device=device, rounding=rounding, saturate=saturate)
+        return found if order == "K" else in_order("astype", found, order)
+
+    def to_device(self, device: DeviceLike, /, *, stream: Any = None) -> Array:
         """Return the array on a device: itself if it is there already, else a copy."""
         return conversion.to_device(self, device, stream=stream)
 
@@ -181,7 +211,7 @@ class Array(ArrayBase):
         return printing.array_str(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
+        return printing.array_format(self, spec)
 
     def __copy__(self) -> Array:
         return self.copy()
@@ -197,14 +227,14 @@ class Array(ArrayBase):
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
         return inspection.namespace(api_version)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return conversion.as_ndarray(self, dtype, copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return numpy_dispatch.from_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        return numpy_dispatch.from_function(function, args, kwargs)
+        return numpy_dispatch.from_function(self, function, types, args, kwargs)
 
     def __dlpack__(
         self,
@@ -243,20 +273,28 @@ class Array(ArrayBase):
     __lshift__, __rlshift__, __ilshift__ = _binary(arithmetic.bitwise_left_shift)
     __rshift__, __rrshift__, __irshift__ = _binary(arithmetic.bitwise_right_shift)
 
-    __eq__ = operator_of(arithmetic.equal)  # type: ignore[assignment]
-    __ne__ = operator_of(arithmetic.not_equal)  # type: ignore[assignment]
+    if TYPE_CHECKING:  # else a checker takes the types of `object`
+
+        def __eq__(self, other: Operand, /) -> Array: ...  # type: ignore[override]
+        def __ne__(self, other: Operand, /) -> Array: ...  # type: ignore[override]
+    else:
+        __eq__ = operator_of(arithmetic.equal)
+        __ne__ = operator_of(arithmetic.not_equal)
     __lt__ = operator_of(arithmetic.less)
     __le__ = operator_of(arithmetic.less_equal)
     __gt__ = operator_of(arithmetic.greater)
     __ge__ = operator_of(arithmetic.greater_equal)
 
-    def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
+    def __divmod__(self, other: Operand, /) -> tuple[Array, Array]:
         return composed.divmod(self, other) if takes(arithmetic.floor_divide, other) else NotImplemented
 
-    def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
+    def __rdivmod__(self, other: Operand, /) -> tuple[Array, Array]:
         return composed.divmod(other, self) if takes(arithmetic.floor_divide, other) else NotImplemented
 
     __matmul__, __rmatmul__, __imatmul__ = matrix_operators()
+
+
+show([*vars(NumPyMethods).values(), *vars(Array).values()])
 
 
 def _arguments(given: tuple[Any, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Matrix and tensor products.
+"""Products that are summed up: of matrices, vectors and tensors. `tensor_products` has those without a sum.
 
 Operands are rounded to their common dtype first, as in elementwise operations; narrow floats are computed as float32,
 and the result is rounded once. Integers wrap. Of bools a product is `and`, and a sum is `or`.
@@ -11,20 +11,25 @@ from typing import Any, cast
 
 import numpy as np
 
+from tilearray import dtypes
 from tilearray.engine.backend import LinearAlgebra
 from tilearray.engine.devices import common_device
-from tilearray.engine.signature import A, ArrayBase, check_array
+from tilearray.engine.signature import A, ArrayBase
 from tilearray.errors import ShapeError
-from tilearray.functions.arguments import common_dtype, linear_algebra_of, result
+from tilearray.functions.arguments import all_arrays, as_array, common_dtype, linear_algebra_of, result
 from tilearray.functions.conversion import to_numpy
-from tilearray.functions.manipulation import permute_dims
+from tilearray.functions.manipulation import expand_dims, permute_dims, squeeze
+from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
+from tilearray.ops.arithmetic import multiply
 from tilearray.ops.execute import check_target, execute
 from tilearray.ops.moves import assign
+from tilearray.ops.number_parts import conj
 from tilearray.ops.row import ANY
+from tilearray.typing import HostData
 
 
-def matmul(x1: A, x2: A, /) -> A:
+def matmul(x1: A | HostData, x2: A | HostData, /, out: A | None = None) -> A:
     """Return the matrix product, as the operator ``@`` does.
 
     Parameters
@@ -33,6 +38,8 @@ def matmul(x1: A, x2: A, /) -> A:
         Of shape (..., M, K), or (K,), which is read as one row.
     x2 : Array
         Of shape (..., K, N), or (K,), which is read as one column. The axes before the last two broadcast.
+    out : Array, optional
+        The array to write to, of the result's shape.
 
     Returns
     -------
@@ -42,7 +49,7 @@ def matmul(x1: A, x2: A, /) -> A:
     Raises
     ------
     ShapeError
-        If an operand is 0-d, or the sizes K differ.
+        If an operand is 0-d, the sizes K differ, or `out` has another shape.
     BroadcastError
         If the other axes do not broadcast.
     PromotionError
@@ -56,20 +63,24 @@ def matmul(x1: A, x2: A, /) -> A:
     >>> ta.matmul(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
     Array([12, 34], dtype=int64, device='cpu')
     """
-    linear_algebra, dtype = _asked("matmul", x1, x2)
+    return finished("matmul", _matmul("matmul", *all_arrays("matmul", (x1, x2))), out)
+
+
+def _matmul(function: str, x1: A, x2: A) -> A:
+    linear_algebra, dtype = _asked(function, x1, x2)
     rows, columns = x1.shape, x2.shape
     if not rows or not columns:
-        raise ShapeError(f"matmul: expected arrays with axes, got shapes {rows} and {columns}; write x1 * x2")
+        raise ShapeError(f"{function}: expected arrays with axes, got shapes {rows} and {columns}; write x1 * x2")
     if rows[-1] != columns[-2:][0]:
         raise ShapeError(
-            f"matmul: expected the last axis of x1 and the last but one of x2 (or its only one) of equal sizes, "
+            f"{function}: expected the last axis of x1 and the last but one of x2 (or its only one) of equal sizes, "
             f"got shapes {rows} and {columns}; write x2.mT, or ta.vecdot to multiply row by row"
         )
-    broadcast_shapes(rows[:-2], columns[:-2], function="matmul")
+    broadcast_shapes(rows[:-2], columns[:-2], function=function)
     return result(linear_algebra.matmul(to_numpy(x1), to_numpy(x2), dtype), x1)
 
 
-def matrix_transpose(x: A, /) -> A:
+def matrix_transpose(x: A | HostData, /) -> A:
     """Return the view with the last two axes exchanged: ``x.mT``.
 
     Raises
@@ -83,7 +94,7 @@ def matrix_transpose(x: A, /) -> A:
     >>> ta.matrix_transpose(ta.zeros((2, 3, 4))).shape
     (2, 4, 3)
     """
-    check_array("matrix_transpose", x)
+    x = as_array("matrix_transpose", x)
     ndim = x.ndim
     if ndim < 2:
         raise ShapeError(
@@ -92,7 +103,7 @@ def matrix_transpose(x: A, /) -> A:
     return permute_dims(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-def vecdot(x1: A, x2: A, /, *, axis: int = -1) -> A:
+def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
     """Return the dot products of vectors: the sum of ``conj(x1) * x2`` along an axis.
 
     Parameters
@@ -119,6 +130,7 @@ def vecdot(x1: A, x2: A, /, *, axis: int = -1) -> A:
     >>> ta.vecdot(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
     Array([12, 34], dtype=int64, device='cpu')
     """
+    x1, x2 = all_arrays("vecdot", (x1, x2))
     linear_algebra, dtype = _asked("vecdot", x1, x2)
     shapes = x1.shape, x2.shape
     place = as_int(axis, "vecdot", "axis")
@@ -137,7 +149,137 @@ def vecdot(x1: A, x2: A, /, *, axis: int = -1) -> A:
     return result(linear_algebra.vecdot(to_numpy(x1), to_numpy(x2), place, dtype), x1)
 
 
-def tensordot(x1: A, x2: A, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> A:
+def matvec(x1: A | HostData, x2: A | HostData, /) -> A:
+    """Return the product of matrices and vectors.
+
+    Parameters
+    ----------
+    x1 : Array
+        Of shape (..., M, N).
+    x2 : Array
+        Of shape (..., N). The axes before the matrix and the vector broadcast.
+
+    Returns
+    -------
+    Array
+        Of shape (..., M) and of the common dtype. Errors are those of `matmul`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.matvec(ta.asarray([[1, 2], [3, 4]]), ta.asarray([[1, 0], [0, 1]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+    x1, x2 = all_arrays("matvec", (x1, x2))
+    _check_axes("matvec", (x1, 2), (x2, 1))
+    return squeeze(_matmul("matvec", x1, expand_dims(x2, axis=-1)), axis=-1)
+
+
+def vecmat(x1: A | HostData, x2: A | HostData, /) -> A:
+    """Return the product of conjugated vectors and matrices.
+
+    Parameters
+    ----------
+    x1 : Array
+        Of shape (..., N).
+    x2 : Array
+        Of shape (..., N, M). The axes before the vector and the matrix broadcast.
+
+    Returns
+    -------
+    Array
+        Of shape (..., M) and of the common dtype. Errors are those of `matmul`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.vecmat(ta.asarray([1, 10]), ta.asarray([[1, 2], [3, 4]]))
+    Array([31, 42], dtype=int64, device='cpu')
+    """
+    x1, x2 = all_arrays("vecmat", (x1, x2))
+    _check_axes("vecmat", (x1, 1), (x2, 2))
+    rows: Any = conj(x1) if dtypes.info(x1.dtype).kind == "complex" else x1
+    return squeeze(_matmul("vecmat", expand_dims(rows, axis=-2), x2), axis=-2)
+
+
+def dot(a: A, b: A, /, out: A | None = None) -> A:
+    """Return the dot product as NumPy's `dot`: the sum over the last axis of `a` and the last but one of `b`.
+
+    Parameters
+    ----------
+    a, b : Array
+        Two vectors give their dot product, without conjugation; two matrices their matrix product. If `b` is 1-d, the
+        sum is over its only axis. If one is 0-d, the result is ``a * b``. Other axes do not broadcast: the result has
+        those of `a`, then those of `b`. Write `matmul` for stacks of matrices.
+    out : Array, optional
+        The array to write to, of the result's shape.
+
+    Raises
+    ------
+    ShapeError
+        If the sizes of the two axes differ, or `out` has another shape.
+    PromotionError
+        If the dtypes have no common dtype.
+    DeviceError
+        If an array is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.dot(ta.asarray([1, 2, 3]), ta.asarray([10, 20, 30]))
+    Array(140, dtype=int64, device='cpu')
+    """
+    return finished("dot", _contracted("dot", a, b, -2), out)
+
+
+def inner(a: A, b: A, /) -> A:
+    """Return the sum of products over the last axes, without conjugation.
+
+    Parameters
+    ----------
+    a, b : Array
+        With last axes of equal sizes. If one is 0-d, the result is ``a * b``. Other axes do not broadcast: the result
+        has those of `a`, then those of `b`. Errors are those of `dot`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.inner(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
+    Array([12, 34], dtype=int64, device='cpu')
+    """
+    return _contracted("inner", a, b, -1)
+
+
+def vdot(a: A | HostData, b: A | HostData, /) -> A:
+    """Return the dot product of all elements in C order: the sum of ``conj(a) * b``, 0-d.
+
+    Raises
+    ------
+    ShapeError
+        If the arrays differ in their number of elements.
+    PromotionError
+        If the dtypes have no common dtype.
+    DeviceError
+        If an array is on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.vdot(ta.asarray([[1, 2], [3, 4]]), ta.asarray([[1, 10], [100, 1000]]))
+    Array(4321, dtype=int64, device='cpu')
+    """
+    a, b = all_arrays("vdot", (a, b))
+    linear_algebra, dtype = _asked("vdot", a, b)
+    if a.size != b.size:
+        raise ShapeError(
+            f"vdot: expected arrays of equally many elements, got shapes {a.shape} and {b.shape}; "
+            f"write ta.vecdot, which broadcasts"
+        )
+    first, second = (to_numpy(x).reshape(-1) for x in (a, b))
+    return result(linear_algebra.vecdot(first, second, -1, dtype), a)
+
+
+def tensordot(x1: A | HostData, x2: A | HostData, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> A:
     """Return the sum of products over pairs of axes; nothing broadcasts.
 
     Parameters
@@ -166,6 +308,7 @@ def tensordot(x1: A, x2: A, /, *, axes: int | tuple[Sequence[int], Sequence[int]
     >>> ta.tensordot(ta.ones((2, 3, 4)), ta.ones((4, 5)), axes=1).shape
     (2, 3, 5)
     """
+    x1, x2 = all_arrays("tensordot", (x1, x2))
     linear_algebra, dtype = _asked("tensordot", x1, x2)
     first, second = _pairs(x1.ndim, x2.ndim, axes)
     if [x1.shape[axis] for axis in first] != [x2.shape[axis] for axis in second]:
@@ -197,7 +340,7 @@ def _pairs(ndim1: int, ndim2: int, axes: Any) -> tuple[tuple[int, ...], tuple[in
     return tuple(range(ndim1 - count, ndim1)), tuple(range(count))
 
 
-def einsum(subscripts: str, /, *operands: A) -> A:
+def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, optimize: Any = None) -> A:
     """Return the sum of products that a subscript string describes, as `numpy.einsum` reads it.
 
     Parameters
@@ -206,6 +349,10 @@ def einsum(subscripts: str, /, *operands: A) -> A:
         A letter for each axis of each operand, and after ``->`` those of the result.
     *operands : Array
         On the host.
+    out : Array, optional
+        The array to write to, of the result's shape.
+    optimize : optional
+        Without effect: the order of the sums is always chosen. NumPy has this argument.
 
     Returns
     -------
@@ -215,7 +362,7 @@ def einsum(subscripts: str, /, *operands: A) -> A:
     Raises
     ------
     ShapeError
-        If the subscripts do not fit the operands.
+        If the subscripts do not fit the operands, or `out` has another shape.
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
@@ -231,6 +378,8 @@ def einsum(subscripts: str, /, *operands: A) -> A:
         raise ShapeError(
             "einsum: expected at least one array after the subscripts, got none; write einsum('ij->ji', x)"
         )
+    del optimize
+    operands = tuple(all_arrays("einsum", operands))
     linear_algebra, dtype = _asked("einsum", *operands)
     try:
         found = linear_algebra.einsum(subscripts, tuple([to_numpy(x) for x in operands]), dtype)
@@ -240,14 +389,43 @@ def einsum(subscripts: str, /, *operands: A) -> A:
             f"einsum: {subscripts!r:.100} does not fit shapes {shapes}: {error}; "
             f"write a letter for each axis, such as 'ij,jk->ik'"
         ) from None
-    return result(found, operands[0])
+    return finished("einsum", result(found, operands[0]), out)
+
+
+def _contracted(function: str, a: A | HostData, b: A | HostData, axis: int) -> A:
+    """The sum of products over the last axis of `a` and one axis of `b`, or its only one."""
+    a, b = all_arrays(function, (a, b))
+    if not a.ndim or not b.ndim:
+        product: Any = multiply(a, b)
+        return product
+    linear_algebra, dtype = _asked(function, a, b)
+    place = max(axis, -b.ndim)
+    if a.shape[-1] != b.shape[place]:
+        raise ShapeError(
+            f"{function}: expected the last axis of a and axis {place} of b of equal sizes, got shapes {a.shape} and "
+            f"{b.shape}; write b.mT, or ta.tensordot to name the axes"
+        )
+    if a.ndim <= 2 and b.ndim <= 2 and (axis == -2 or b.ndim == 1):
+        return result(linear_algebra.matmul(to_numpy(a), to_numpy(b), dtype), a)
+    axes = ((a.ndim - 1,), (b.ndim + place,))
+    return result(linear_algebra.tensordot(to_numpy(a), to_numpy(b), axes, dtype), a)
+
+
+def _check_axes(function: str, *given: tuple[ArrayBase, int]) -> None:
+    """Raise ShapeError if an operand has fewer axes than it needs."""
+    for position, (x, least) in enumerate(given, 1):
+        if x.ndim < least:
+            raise ShapeError(
+                f"{function}: expected at least {least} axes for x{position}, got shape {x.shape}; "
+                f"write ta.expand_dims or ta.matmul"
+            )
 
 
 def _asked(function: str, *operands: ArrayBase) -> tuple[LinearAlgebra, np.dtype]:
     """The linear algebra of the operands' device, and their common dtype."""
-    found = [linear_algebra_of(function, x) for x in operands]
-    common_device(function, [x._signature for x in operands])
-    return found[0], common_dtype(function, [x.dtype for x in operands], ANY)
+    part, signatures = linear_algebra_of(function, operands[0]), [x._signature for x in operands]
+    common_device(function, signatures)
+    return part, common_dtype(function, [signature.dtype for signature in signatures], ANY)
 
 
 def multiply_into(x1: A, x2: A) -> A:

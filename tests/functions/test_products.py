@@ -67,7 +67,7 @@ def check(found: ta.Array, want: np.ndarray, terms: np.ndarray, name: str) -> No
 
 def tame(*operands: np.ndarray) -> bool:
     """Whether no product or sum of these overflows or is NaN."""
-    return all(abs(value) < 1e4 for x in operands for value in x.ravel())
+    return all(modulus(value) < 1e4 for x in operands for value in x.ravel())
 
 
 @given(matrices())
@@ -88,12 +88,22 @@ def test_matmul_is_the_sum_of_products(operands):
     for *stack, i, j in np.ndindex(want.shape):
         products = list(zip(rows[(*stack, i)], columns[(*stack, slice(None), j)]))
         want[(*stack, i, j)] = sum([a * b for a, b in products])
-        terms[(*stack, i, j)] = sum([abs(a) * abs(b) for a, b in products])
+        terms[(*stack, i, j)] = sum([modulus(a) * modulus(b) for a, b in products])
     dropped = tuple([axis for axis, x in ((-2, left), (-1, right)) if x.ndim == 1])
     want, terms = (np.asarray(x, object).reshape(drop(x.shape, dropped)) for x in (want, terms))
     if kind_of(name) == "int" or tame(left, right):
         check(found, want, terms, name)
     assert (found.shape, found.dtype.name) == (want.shape, name)
+
+
+def modulus(x: Any) -> Any:
+    """The absolute value: infinity where Python's of a complex number raises OverflowError."""
+    return math.hypot(x.real, x.imag) if isinstance(x, complex) else abs(x)
+
+
+def test_the_modulus_of_the_largest_complex_numbers_is_infinite():
+    assert modulus(complex(1.7e308, 1.7e308)) == math.inf
+    assert modulus(-3) == 3
 
 
 def drop(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -109,7 +119,7 @@ def test_vecdot_conjugates_its_first_operand(data, name):
     want, terms = np.empty(a.shape[:-1], object), np.empty(a.shape[:-1], object)
     for place in np.ndindex(want.shape):
         want[place] = sum([x.conjugate() * y for x, y in zip(a[place], b[place])])
-        terms[place] = sum([abs(x) * abs(y) for x, y in zip(a[place], b[place])])
+        terms[place] = sum([modulus(x) * modulus(y) for x, y in zip(a[place], b[place])])
     found = ta.vecdot(one.mine, other.mine, axis=axis)
     assert (found.shape, found.dtype.name) == (want.shape, name)
     if kind_of(name) == "int" or tame(a, b):
@@ -216,12 +226,6 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: M @ M, ShapeError, r"matmul: expected the last axis .* got shapes \(2, 3\) and \(2, 3\); write x2.mT"),
     (lambda: M @ 2, OperandError, r"matmul: expected an Array beside '@', got int; write x \* y"),
     (lambda: np.float32(2) @ M, OperandError, r"matmul: expected an Array beside '@', got numpy.float32"),
-    (
-        lambda: M @ [1, 2, 3],
-        OperandError,
-        r"matmul: the operands of '@' are a tilearray Array and list",
-    ),
-    (lambda: M @ np.ones(3), OperandError, r"matmul: (the operands|expected a tilearray)"),
     (lambda: operator.matmul(2, M), OperandError, r"matmul: expected an Array beside '@', got int"),
     (lambda: ta.matmul(M, ta.asarray(1)), ShapeError, r"matmul: expected arrays with axes, .* write x1 \* x2"),
     (lambda: ta.matmul(ta.ones((2, 1, 1)), ta.ones((3, 1, 1))), BroadcastError, r"matmul: expected equal sizes"),
@@ -242,7 +246,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     ),
     (lambda: ta.einsum("i1", M), ShapeError, r"einsum: 'i1' does not fit"),
     (lambda: ta.einsum("ij"), ShapeError, r"einsum: expected at least one array .*, got none"),
-    (lambda: ta.einsum("ij", [1]), OperandError, r"einsum: expected a tilearray Array, got list"),
+    (lambda: ta.einsum("i", {1}), OperandError, r"einsum: expected a tilearray Array, got set"),
 ]
 
 

@@ -1,0 +1,127 @@
+"""Reductions as NumPy calls them: axis, dtype and out by position, and ddof, initial, where, against NumPy."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from tilearray.errors import DTypeError, OperandError, ShapeError, WriteError
+
+DATA = np.random.default_rng(7).standard_normal((3, 4, 5))
+ARRAYS = {
+    "float64": DATA,
+    "float32": DATA.astype(np.float32)[::-1, :, ::2],
+    "int16": np.transpose((DATA * 50).astype(np.int16), (2, 0, 1)),
+    "uint8": np.abs(DATA * 9).astype(np.uint8),
+    "bool": DATA > 0.5,
+    "complex64": (DATA + 1j * DATA[::-1]).astype(np.complex64),
+    "no elements": np.zeros((3, 0, 2)),
+    "no axes": np.array(2.5),
+}
+ARRAY = pytest.mark.parametrize("x", ARRAYS.values(), ids=ARRAYS)
+FUNCTIONS = ["sum", "prod", "mean", "var", "std", "max", "min", "all", "any"]
+
+
+def agrees(ours: Any, theirs: Any) -> None:
+    """The values of NumPy in the dtype of ours, to the rounding of that dtype."""
+    assert ours.shape == np.shape(theirs)
+    tolerance = 0 if ours.dtype.kind in "biu" else 200 * np.finfo(ours.dtype).eps
+    with np.errstate(all="ignore"):
+        expected = np.asarray(theirs, ours.dtype)
+    np.testing.assert_allclose(ta.to_numpy(ours), expected, rtol=tolerance, atol=tolerance)
+
+
+def masks_of(x: np.ndarray) -> list[np.ndarray]:
+    return [np.random.default_rng(3).random(x.shape) < 0.6, np.zeros(x.shape[-1:], bool), np.ones((1,) * x.ndim, bool)]
+
+
+def axes_of(x: np.ndarray) -> list[Any]:
+    return [None, *range(-x.ndim, x.ndim), *itertools.combinations(range(x.ndim), 2)]
+
+
+@ARRAY
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_where_and_initial(name: str, x: np.ndarray):
+    if name in ("max", "min") and x.dtype.kind == "c":
+        return
+    options: dict[str, Any] = {"initial": 1} if name in ("sum", "prod", "max", "min") else {}
+    wide = x.astype(np.complex128 if x.dtype.kind == "c" else float) if name in ("mean", "var", "std") else x
+    for axis, mask, keepdims in itertools.product(axes_of(x), masks_of(x), (False, True)):
+        expected = getattr(np, name)(wide, axis, keepdims=keepdims, where=mask, **options)
+        given = ta.asarray(x)
+        agrees(getattr(ta, name)(given, axis, keepdims=keepdims, where=ta.asarray(mask), **options), expected)
+
+
+@ARRAY
+def test_axis_dtype_out_and_ddof_have_numpys_positions(x: np.ndarray):
+    if not x.size or not x.ndim:
+        return
+    ours, complex_one = ta.asarray(x), x.dtype.kind == "c"
+    shape, wide = x.shape[1:], "complex128" if complex_one else "float64"
+    out = ta.empty(shape, dtype=wide)
+    for name in ("sum", "prod", "mean"):
+        assert getattr(ta, name)(ours, 0, wide, out, False) is out
+        agrees(out, getattr(np, name)(x, 0, wide))
+    for name in ("var", "std"):
+        real = ta.empty((1, *shape), dtype="float64")
+        assert getattr(ta, name)(ours, 0, "float64", real, 1, True) is real
+        agrees(real, getattr(np, name)(x.astype(wide), 0, None, None, 1, True))
+        agrees(getattr(ta, name)(ours, 0, ddof=1), getattr(np, name)(x.astype(wide), 0, ddof=1))
+    for name in ("all", "any", *(() if complex_one else ("max", "min"))):
+        out = ta.empty((1, *shape), dtype=bool if name in ("all", "any") else x.dtype)
+        assert getattr(ta, name)(ours, 0, out, True) is out
+        agrees(out, getattr(np, name)(x, 0, None, True))
+    agrees(ta.count_nonzero(ours, 1), np.count_nonzero(x, 1))
+
+
+def test_an_initial_value_chooses_from_no_elements():
+    empty = ta.zeros((2, 0), dtype="int8")
+    assert ta.max(empty, 1, initial=-5).tolist() == [-5, -5]
+    assert ta.min(empty, keepdims=True, initial=np.int8(7)).tolist() == [[7]]
+    assert np.isnan(ta.max(ta.asarray([1.0, ta.nan]), initial=9.0).item())
+    assert ta.sum(ta.asarray([250], dtype="uint8"), dtype="uint8", initial=ta.asarray(10)).item() == 4
+
+
+def test_out_takes_a_view_and_another_dtype_of_the_kind():
+    target = ta.zeros((4, 6), dtype="float32")
+    ta.sum(ta.ones((2, 5), dtype="float64"), 1, out=target[1::2, 3])
+    assert ta.to_numpy(target).sum() == 10
+    x = ta.asarray([[1.0, 2.0], [3.0, 4.0]])
+    ta.sum(x, 0, out=x[0])  # the target is a part of the operand
+    assert x.tolist() == [[4.0, 6.0], [3.0, 4.0]]
+
+
+# fmt: off
+ERRORS: list[tuple[Any, type[Exception], str]] = [
+    (lambda x: ta.sum(x, 0, out=ta.zeros(2)), ShapeError, r"^sum: expected out of shape \(3,\), got \(2,\); w"),
+    (lambda x: ta.sum(x, out=ta.zeros((), dtype="int8")), DTypeError, "^sum: expected out of a dtype that can store"),
+    (lambda x: ta.max(x, out=np.zeros(())), OperandError, "^max: expected a tilearray Array as out, got"),
+    (lambda x: ta.max(x, where=x > 0), OperandError, "^max: expected initial= beside where="),
+    (lambda x: ta.max(x, initial="a"), OperandError, "^max: expected initial as a number, got str; write initial=0"),
+    (lambda x: ta.sum(x, where=x), DTypeError, "^sum: expected where as a bool array, got float32; write where="),
+    (lambda x: ta.sum(x, where=ta.ones((4, 2, 3), dtype="bool")), ShapeError, r"^sum: expected where of a shape that"),
+    (lambda x: ta.var(x, ddof=1, correction=1), OperandError, "^var: expected ddof or correction, got both"),
+    (lambda x: ta.var(x, ddof="1"), OperandError, "^var: expected ddof as a real number, got str"),
+    (lambda x: ta.mean(x, dtype="int8"), DTypeError, "^mean: expected a dtype of kind float or complex"),
+    (lambda x: ta.std(x, dtype="complex64"), DTypeError, "^std: expected a float dtype, got complex64"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("call", "error", "text"), ERRORS)
+def test_errors(call: Any, error: type[Exception], text: str):
+    x = ta.ones((2, 3))
+    with pytest.raises(error, match=text):
+        call(x)
+
+
+def test_a_read_only_target_is_refused():
+    frozen = np.zeros(())
+    frozen.flags.writeable = False
+    with pytest.raises(WriteError, match=r"^sum: the target is read-only"):
+        ta.sum(ta.ones(3), out=ta.asarray(frozen))

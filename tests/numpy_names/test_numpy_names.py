@@ -1,0 +1,629 @@
+"""NumPy's names against NumPy: every call of a table, with arrays of several dtypes and layouts.
+
+A line is a call that means the same in both libraries. Its variables are arrays: ours in our namespace, the same values
+as ndarrays in NumPy's. A new name needs one line here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.elsewhere import Elsewhere
+from support.processes import in_fresh_python
+
+import tilearray as ta
+from tilearray import names
+from tilearray.engine.devices import _DEVICES, Device
+from tilearray.errors import DeviceError, DTypeError, IndexingError, LayoutError, OperandError, ShapeError, WriteError
+
+RNG = np.random.default_rng(11)
+
+# x y (4, 6); v w (12,), any step; s 0-d; z (0, 3); n with NaN, q with a row of NaN; i (4, 6) integers; j (10,) small
+# and not negative; k sorted; u uint8; m (4, 6) bool; b (12,) bool; c complex
+CALLS = """
+    absolute(x)
+    amax(x, 1)
+    amin(x, 0)
+    append(x, y); append(x, y, 0); append(v, s)
+    apply_along_axis(lambda row: row[::2], 1, x); apply_along_axis(lambda row: row[0], 0, x)
+    apply_over_axes(sum, x, (0, 1))
+    arccos(x / 100)
+    arccosh(1 + abs(x))
+    arcsin(x / 100)
+    arcsinh(x)
+    arctan(x)
+    arctan2(x, y)
+    arctanh(x / 100)
+    argpartition(sort(v), 3)
+    argwhere(m); argwhere(x > 0); argwhere(z)
+    around(x, 1); around(x)
+    array(x); array(x, v.dtype, ndmin=3); array(x, order="F"); array(s, ndmin=2); array(z)
+    array_equal(x, x), array_equal(x, y), array_equal(n, n), array_equal(n, n, equal_nan=True), array_equal(x, v)
+    array_equiv(x, x), array_equiv(x, x[0]), array_equiv(x[:1], x[0]), array_equiv(x, v)
+    allclose(x, x), allclose(x, x + 1e-9), allclose(x, y), allclose(n, n), allclose(n, n, equal_nan=True)
+    array_split(v, 5); array_split(x, [1, 3, 9], 1); array_split(x, 4, -1); array_split(z, 3)
+    asanyarray(x)
+    ascontiguousarray(x); ascontiguousarray(s)
+    asfortranarray(x)
+    atleast_1d(s); atleast_1d(x); atleast_1d(s, x)
+    atleast_2d(s); atleast_2d(v); atleast_2d(x)
+    atleast_3d(s); atleast_3d(v); atleast_3d(x); atleast_3d(z)
+    average(x); average(x, 1); average(x, 1, abs(y)); average(x, weights=abs(y)); average(x, 1, abs(y[0]))
+    average(x, 0, returned=True); average(x, 1, abs(y[0]), True); average(i, 0, abs(y), keepdims=True)
+    bincount(j); bincount(j, minlength=20); bincount(j, v[:10])
+    bitwise_not(i); bitwise_not(m); invert(u)
+    block([[x, y], [y, x]]); block([v, s]); block(x)
+    choose(j % 3, [v[:10], w[:10], j]); choose(j, [j, j + 1, j + 2], mode="clip"); choose(-j, [j, j * 2], mode="wrap")
+    c_[v, w]; c_[x, y]; c_[j]
+    column_stack([v, w]); column_stack([x, y[:, 0]])
+    compress(b[:4], x, 0); compress(b, x); compress(b[:3], x, 1)
+    concatenate([x, y]); concatenate([x, y], 1); concatenate([x, z.reshape(-1)], None)
+    conjugate(c)
+    convolve(v, w); convolve(v, w[:3], "same"); convolve(j, j, "valid")
+    copy(x); copy(x, "F"); copy(x, "C")
+    corrcoef(x); corrcoef(x, y); corrcoef(x, rowvar=False)
+    correlate(v, w); correlate(v, w[:3], "full"); correlate(c[0], c[1])
+    cov(x); cov(x, y); cov(x, rowvar=False, bias=True); cov(x, ddof=0); cov(x, fweights=j[:6]); cov(v)
+    cumprod(x / 50); cumprod(x / 50, 1)
+    cumsum(x); cumsum(i, 0); cumsum(u, 1, "int16"); cumsum(m)
+    degrees(x); radians(x)
+    delete(v, 3); delete(v, [1, -1]); delete(x, slice(1, 3), 1); delete(x, 0, 0); delete(v, b); delete(v, [])
+    diag_indices(3); diag_indices(2, 3); diag_indices_from(x[:, :4])
+    diagflat(v); diagflat(x[:2, :2], -2)
+    digitize(v, k); digitize(x, k, True); digitize(v, k[::-1])
+    dsplit(x.reshape((2, 3, 4)), 2)
+    dstack([v, w]); dstack([x, y])
+    ediff1d(v); ediff1d(x, v[:2], v[2:3])
+    extract(m, x); extract(b, v)
+    fabs(x); fabs(v)
+    fix(x)
+    flatnonzero(m); flatnonzero(i); flatnonzero(z)
+    fliplr(x); flipud(x); flipud(v)
+    fmax(n, x); fmin(n, x)
+    fromfunction(lambda a, b: a + 2 * b, (3, 4), dtype=v.dtype); fromfunction(lambda a: a, (4,))
+    gcd(i, 12); lcm(j, 6)
+    gradient(v); gradient(x); gradient(x, axis=1); gradient(v, 0.5); gradient(v, k[:12]); gradient(x, edge_order=2)
+    histogram(v); histogram(x, 5); histogram(x, k); histogram(v, 4, (-50, 50)); histogram(v, 3, weights=w, density=True)
+    histogram(u); histogram(v, "fd")
+    histogram2d(v, w); histogram2d(v, w, [3, 4]); histogram2d(v, w, (k[:5], k[3:9]))
+    histogramdd(x); histogramdd(x[:, :2], (3, [-50, 0, 50])); histogramdd(y[:, :2], 2, weights=v[:4])
+    histogram_bin_edges(v); histogram_bin_edges(v, "auto")
+    hsplit(x, 3); hsplit(v, [2, 5]); vsplit(x, 2)
+    hstack([x, y]); hstack([v, w]); hstack([s, s])
+    identity(3, v.dtype); identity(2)
+    in1d(i, j); in1d(i, j, invert=True)
+    indices((2, 3)); indices((3,)); indices((2, 3), "int16"); indices((2, 3), sparse=True); indices(())
+    insert(v, 3, 9); insert(v, [1, 5], w[:2]); insert(x, 2, y[:, 0], 1); insert(x, [0, 2], 7, 0); insert(x, 1, 5)
+    interp(v, k, k * 2 + 1); interp(x, k, abs(k), -1, 99); interp(v, k, k, period=30); interp(2.5, k, k)
+    intersect1d(i, j); intersect1d(j, j[::2], return_indices=True); setdiff1d(i, j); setxor1d(i, j); union1d(i, j)
+    iscomplex(c); isreal(c); isreal(x); iscomplex(x)
+    iscomplexobj(c), iscomplexobj(x), isrealobj(c), isrealobj(x), isrealobj(m), isscalar(x), isscalar(3)
+    isneginf(n); isposinf(n)
+    ix_(j[:2], b[:4]); x[ix_([0, 2], [1, 3])]; ix_([], [1])
+    lexsort([j, -j]); lexsort(i); lexsort(i, 0)
+    logaddexp2(x, y)
+    may_share_memory(x, x[0]), may_share_memory(v, w), shares_memory(x, x[0]), shares_memory(x[:, ::2], x[:, 1::2])
+    median(x); median(x, 0); median(v[:5]); median(n, 1); median(x, (0, 1), keepdims=True); median(i, 1)
+    mgrid[0:3, 0:2]; mgrid[1:9:2]; mgrid[0:4, 2:7:2, 0:1]; ogrid[0:3, 0:2]; ogrid[3:5]
+    modf(x); modf(n)
+    nanargmax(n); nanargmax(n, 1); nanargmin(n, 0); nanargmax(i, 1, keepdims=True); nanargmin(m)
+    nancumsum(n); nancumsum(n, 1); nancumprod(n / 50, 0); nancumsum(i)
+    nanmax(n); nanmax(n, 1); nanmax(q, 1); nanmax(q, 1, initial=3); nanmax(i, 0); nanmin(q, 0); nanmin(n, keepdims=True)
+    nanmean(n); nanmean(q, 1); nanmean(n, 0, keepdims=True); nanmean(i, 1); nanmean(n, where=m)
+    nanmedian(n); nanmedian(q, 1); nanmedian(n, 0, keepdims=True)
+    nanpercentile(n, 30); nanpercentile(q, [10, 90], 1); nanquantile(n, 0.3); nanquantile(q, [0.1, 0.9], 0)
+    nanstd(n); nanstd(q, 1); nanvar(n, 0, ddof=1); nanvar(q, 1, keepdims=True); nanvar(i)
+    nansum(n); nansum(q, 1); nansum(n, 0, keepdims=True, initial=5); nansum(i, 1); nanprod(n / 50, 1); nanprod(q[1], 0)
+    ndim(x), ndim(s), ndim([[1]]), shape(x), shape([[1, 2]]), size(x), size(x, 1), size(z), size([1, 2])
+    pad(v, 2); pad(x, (1, 2)); pad(x, ((1, 0), (2, 3)), constant_values=7); pad(x, 1, constant_values=((1, 2), (3, 4)))
+    pad(v, 3, "edge"); pad(x, ((1, 2), (3, 0)), "reflect"); pad(x, 5, "symmetric"); pad(v, (2, 30), "wrap")
+    pad(v, 2, "linear_ramp", end_values=3); pad(x, 1, "mean"); pad(x, 1, "maximum")
+    pad(v, 2, "reflect", reflect_type="odd"); pad(x, {0: (1, 2)}); pad(z, 1)
+    partition(sort(v), 3); partition(sort(x, 0), 1, 0)
+    percentile(x, 25); percentile(x, [25, 50], 1); percentile(v, 50, method="lower"); quantile(x, 0.1, 0, keepdims=True)
+    piecewise(x, [x < -10, x > 10], [-1, lambda t: t * 2, lambda t: t * t]); piecewise(x, [m], [3, 4])
+    piecewise(v, b, [5]); piecewise(v, b, [lambda t, f: t * f, 1], 3)
+    poly(v[:3]); sort(real(roots([1.0, -6.0, 11.0, -6.0])))
+    polyfit(v, w, 2); polyval(v[:3], x); polyval([1, 2], i)
+    ptp(x); ptp(x, 1); ptp(i, 0, keepdims=True); ptp(v, -1)
+    r_[v, 3, w]; r_[u, [u[0]], u]; r_[u[0], 3, -0]; c_[u[0], u[1]]; r_[0:4]; r_[0:4:2, j]; r_[x, y]; r_[s, s]
+    ravel(x); ravel(x, "F"); ravel(s); ravel(x.T, "A"); ravel(copy(x, "F"), "K")
+    ravel_multi_index((j % 4, j % 6), (4, 6)); ravel_multi_index((1, 2), (4, 6)); unravel_index(j, (4, 6))
+    unravel_index(7, (4, 6)); unravel_index(i % 24, (4, 6), "F")
+    real_if_close(c); real_if_close(c * 0 + 3)
+    resize(x, (3, 5)); resize(v, 30); resize(v, (2, 2)); resize(z, (2, 2)); resize(v, (0,))
+    rint(x)
+    rollaxis(x.reshape((2, 3, 4)), 2); rollaxis(x.reshape((2, 3, 4)), 0, 3); rollaxis(x.reshape((2, 3, 4)), 1, 2)
+    rot90(x); rot90(x, 2); rot90(x, -1); rot90(x.reshape((2, 3, 4)), 1, (2, 0))
+    select([x > 10, x < -10], [x, y], 5); select([m, ~m], [x * 2, x - 1])
+    split(x, 2); split(x, [1, 2], 1); split(v, 3)
+    swapaxes(x, 0, 1); swapaxes(x.reshape((2, 3, 4)), -1, 0)
+    trapezoid(v); trapezoid(x, axis=0); trapezoid(x, dx=0.5); trapezoid(v, k[:12]); trapezoid(x, k[:4], axis=0)
+    tri(3, 4, 1, v.dtype); tri(2); tri(3, dtype="int8")
+    tril_indices(3, 1); tril_indices(3, -1, 5); triu_indices(4, 1, 3)
+    tril_indices_from(x); triu_indices_from(x, 1)
+    trim_zeros(j * (j > 3)); trim_zeros(j * 0); trim_zeros(v * b, "f"); trim_zeros(v * b, "b")
+    unique(i); unique(j, True); unique(j, True, True, True); unique(n); unique(i % 2, axis=0)
+    unique(n, equal_nan=False); unique(m); unique(c)
+    unwrap(v); unwrap(x, axis=0, period=40)
+    vander(v[:4]); vander(v[:4], 3, True); vander(j[:3]); vander(v[:2], 0); vander(u[0])
+    vectorize(lambda a, b: a + b)(x, y); vectorize(divmod)(i, 7); vectorize(len, signature="(n)->()")(x)
+    vstack([x, y]); vstack([v, w]); vstack([s, s])
+    bartlett(5); blackman(6); hamming(5); hanning(6); kaiser(5, 3.5); hanning(1)
+    logspace(0, 2, 5); logspace(1, 3, 4, False, 2.0); geomspace(1, 100, 5); geomspace(8, 1, 4, dtype=v.dtype)
+"""
+LINES = [line.strip() for line in CALLS.strip().splitlines()]
+
+
+def values(dtype: str) -> dict[str, np.ndarray]:
+    """The variables of the table."""
+    grid = RNG.uniform(-40, 40, (6, 8)).astype(dtype)
+    line = RNG.uniform(-40, 40, 24).astype(dtype)
+    with_nan, rows_of_nan = grid[:4, :6].copy(), grid[:4, :6].copy()
+    with_nan[[0, 1, 3, 3], [2, 5, 0, 1]] = np.nan
+    with_nan[2, 2:4] = np.inf, -np.inf
+    rows_of_nan[1], rows_of_nan[2, 3] = np.nan, np.nan
+    whole = RNG.integers(-9, 10, (4, 6))
+    return {
+        "x": grid.T[1::2, ::-1],
+        "y": RNG.uniform(-40, 40, (4, 6)).astype(dtype, order="F"),
+        "v": line[::-2],
+        "w": line[:12].copy(),
+        "s": np.array(2.5, dtype),
+        "z": np.zeros((0, 3), dtype),
+        "n": with_nan,
+        "q": rows_of_nan.T.copy().T,
+        "i": whole,
+        "j": RNG.integers(0, 8, 20)[::2],
+        "k": np.sort(RNG.uniform(-50, 50, 14)).astype(dtype),
+        "u": np.abs(whole).astype(np.uint8),
+        "m": whole[::-1] > 0,
+        "b": line[:12] > 0,
+        "c": (grid[:4, :6] + 1j * grid[1:5, :6]).astype(np.result_type(dtype, np.complex64)),
+    }
+
+
+def whole_values() -> dict[str, np.ndarray]:
+    """The variables of the table as integers; without NaN and complex numbers."""
+    return {
+        name: value.astype(np.int64) if value.dtype.kind == "f" else value
+        for name, value in values("float64").items()
+        if name not in "nq"
+    }
+
+
+class Namespace(dict[str, Any]):
+    """The names of a module, which it may import when they are asked for."""
+
+    def __init__(self, module: Any, variables: dict[str, Any]) -> None:
+        super().__init__(variables)
+        self._module = module
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(self._module, name) if hasattr(self._module, name) else _OLD[name]
+
+
+_OLD = {"in1d": lambda x, y, invert=False: np.isin(x.ravel(), y, invert=invert), "divmod": divmod}
+
+
+def agrees(ours: Any, theirs: Any, dtype: str) -> None:
+    if isinstance(theirs, (tuple, list)):
+        assert isinstance(ours, (type(theirs), tuple))
+        assert len(ours) == len(theirs)
+        for mine, its in zip(ours, theirs, strict=True):
+            agrees(mine, its, dtype)
+    elif isinstance(theirs, (bool, int)) or isinstance(ours, int):
+        assert type(ours) is type(theirs) or isinstance(theirs, np.integer)
+        assert ours == theirs
+    else:
+        expected = np.asarray(theirs)
+        kind = expected.dtype.kind
+        float_of = "float32" if dtype == "int64" else dtype
+        wanted = {"f": np.dtype(float_of), "c": np.result_type(float_of, np.complex64)}.get(kind, expected.dtype)
+        assert isinstance(ours, ta.Array)
+        assert ours.shape == expected.shape
+        assert ours.dtype == wanted
+        tolerance = {"float64": 1e-9, "float32": 2e-4}[float_of] if kind in "fc" else 0
+        np.testing.assert_allclose(ta.to_numpy(ours), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
+def test_a_name_gives_numpys_result(line: str, dtype: str):
+    theirs = whole_values() if dtype == "int64" else values(dtype)
+    ours = {name: ta.asarray(value) for name, value in theirs.items()}
+    before = {name: value.copy() for name, value in theirs.items()}
+    with ta.semantics("array-api", float=dtype) if dtype == "float64" else ta.semantics("array-api"):
+        for call in line.split(";"):
+            if dtype == "int64" and re.search(r"\b[nqc]\b", call):
+                continue
+            expected = eval(call.strip(), Namespace(np, theirs))
+            agrees(eval(call.strip(), Namespace(ta, ours)), expected, dtype)
+    for name, value in before.items():  # no call writes to its operands
+        np.testing.assert_array_equal(theirs[name], value)
+
+
+# --- on a device that is not the host ------------------------------------------------------------------------------
+
+ELSEWHERE = Device("cuda", 7654326)  # one object for all tests: signatures are interned by its name
+EVERYWHERE = """
+    absolute append arctan2 array_split around ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d block
+    column_stack concatenate conjugate copy degrees diagflat dsplit dstack fabs fix fliplr flipud fmax fmin hsplit
+    hstack iscomplex isposinf logaddexp2 modf polyval ravel resize rint rollaxis rot90 select split swapaxes vander
+    vsplit vstack
+"""
+
+
+GATHERING = ("choose", "delete", "x[ix_", "pad")  # this device has no memory for the errors of indices
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Device:
+    """A device that is not the host, though its memory is."""
+    monkeypatch.setattr(ELSEWHERE, "_backend", Elsewhere())
+    monkeypatch.setitem(_DEVICES, ELSEWHERE.name, ELSEWHERE)
+    return ELSEWHERE
+
+
+def devices_of(found: Any) -> set[Any]:
+    if isinstance(found, (tuple, list)):
+        return set().union(*map(devices_of, found))
+    return {found.device} if isinstance(found, ta.Array) else set()
+
+
+def outcome(call: str, ours: dict[str, Any]) -> tuple[Any, str]:
+    """The result of a call, or its error."""
+    try:
+        return eval(call, Namespace(ta, ours)), ""
+    except (DeviceError, IndexingError, OperandError) as error:
+        return None, str(error)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_nothing_goes_to_the_host_by_itself(elsewhere: Device):
+    """Each call of the table computes where its arrays are, or is an error that names the transfer."""
+    ours = {name: ta.asarray(value, device=elsewhere) for name, value in values("float32").items()}
+    advice = ("to_device('cpu')", f"write ta.asarray(y, device='{elsewhere}')", "write ta.where(mask, x, fill)")
+    ran: set[str] = set()
+    for call in (call.strip() for line in LINES for call in line.split(";")):
+        name = call.partition("(")[0]
+        if name in (*GATHERING, "fromfunction"):
+            continue
+        found, message = outcome(call, ours)
+        assert not message or any(words in message for words in advice), (call, message)
+        if not message:
+            ran.add(name)
+            used = set(re.findall(r"\b[xyvwsznqijkumbc]\b", call.replace("v.dtype", "")))
+            assert devices_of(found) <= {elsewhere} or not used, call
+    assert set(EVERYWHERE.split()) <= ran
+
+
+def test_ranges_lie_on_the_device_of_the_arrays_beside_them(elsewhere: Device):
+    j = ta.asarray([7, 8], device=elsewhere)
+    for found in (ta.r_[0:4:2, j], ta.r_[0:1:3j, j, 5], ta.c_[0:2, j]):
+        assert found.device is elsewhere
+    assert ta.to_numpy(ta.r_[0:4:2, j]).tolist() == [0, 2, 7, 8]
+
+
+def test_host_functions_name_the_transfer(elsewhere: Device):
+    x = ta.zeros((3, 3), device=elsewhere)
+    for name in ("median", "nanmedian", "cov", "corrcoef", "histogram", "unwrap", "unique", "gradient", "interp"):
+        more = (x, x) if name == "interp" else ()
+        message = (
+            rf"^{name}: expected arrays on the host, got one on cuda:7654326, where tilearray has no {name} yet; "
+            rf"write ta.{name}\(x.to_device\('cpu'\)\)$"
+        )
+        with pytest.raises(DeviceError, match=message):
+            getattr(ta, name)(x, *more)
+
+
+def test_every_name_is_tested():
+    """In a line of the table, or in a test below."""
+    text = CALLS + Path(__file__).read_text(encoding="utf-8").partition("# --- by themselves")[2]
+    assert names.MODULE_OF.keys() - set(re.findall(r"\w+", text)) == set()
+
+
+# --- by themselves -------------------------------------------------------------------------------------------------
+
+DTYPES = """
+    bool_ bool, byte int8, short int16, intc int32, longlong int64, int_ int64, intp int64, ubyte uint8, ushort uint16,
+    uintc uint32, ulonglong uint64, uint uint64, uintp uint64, half float16, single float32, double float64,
+    csingle complex64, cdouble complex128
+"""
+
+
+@pytest.mark.parametrize(("name", "dtype"), [pair.split() for pair in DTYPES.split(",")])
+def test_a_dtype_has_numpys_name(name: str, dtype: str):
+    assert getattr(ta, name) == np.dtype(dtype) == np.dtype(getattr(np, name))
+    assert getattr(ta, name) is getattr(ta, dtype)
+
+
+OBJECTS = """
+    complexfloating dtype errstate euler_gamma floating generic geterr index_exp inexact integer iterable number s_
+    seterr signedinteger unsignedinteger
+"""
+
+
+@pytest.mark.parametrize("name", OBJECTS.split())
+def test_an_object_is_numpys(name: str):
+    assert getattr(ta, name) is getattr(np, name)
+
+
+def test_an_array_is_an_ndarray_of_this_library():
+    assert isinstance(ta.zeros(2), ta.ndarray)
+    assert not isinstance(np.zeros(2), ta.ndarray)
+
+
+CLASSES = [np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating]
+KINDS = ["bool", "int8", "int64", "uint8", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_issubdtype_is_numpys(dtype: str):
+    for given in (dtype, np.dtype(dtype), np.dtype(dtype).type):
+        for other in [*CLASSES, np.complexfloating, "float32", np.int64, np.dtype("bool"), float, int]:
+            assert ta.issubdtype(given, other) == np.issubdtype(given, other), other
+
+
+def test_issubdtype_counts_the_short_floats():
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float16"):
+        answers = [
+            ta.issubdtype(name, one) for one in (ta.floating, ta.inexact, ta.number, ta.integer, ta.float32, name)
+        ]
+        assert answers == [True, True, True, False, False, True]
+    assert ta.issubdtype(np.floating, np.inexact)
+
+
+def both(shape: tuple[int, ...], dtype: str = "float64") -> tuple[np.ndarray, ta.Array]:
+    """Equal arrays of both libraries, with steps."""
+    data = np.arange(4 * np.prod(shape)).astype(dtype).reshape(*shape[:-1], -1)[..., ::4]
+    return data.copy().T.copy().T, ta.asarray(data)
+
+
+CHANGES = """
+    fill_diagonal(x, 7)
+    fill_diagonal(x, -1, wrap=True)
+    fill_diagonal(x, [5, 6])
+    fill_diagonal(x[:3, :3], x[3, :3])
+    putmask(x, x > 9, -1)
+    putmask(x, x > 9, [1, 2, 3])
+    putmask(x, x > 9, x * 2)
+    putmask(x.T, x.T > 9, x.T - 1)
+    place(x, x > 5, [1, 2, 3])
+    place(x, x % 2 == 0, x[0])
+    place(x, x > 1e9, 3)
+    place(x.T, x.T > 5, [1, 2])
+    copyto(x, 5)
+    copyto(x, x[0])
+    copyto(x, 9, where=x > 5)
+    copyto(x[:, 1], [1, 2, 3, 4, 5], where=[True, False, True, False, True])
+    put(x, [0, 5, -1], [1, 2, 3])
+    put(x, [0, 5], 9)
+    put(x, [[1, 2], [3, 4]], [7, 8, 9, 10])
+    put(x.T, [1, 2], 99)
+    put(x, [0, 99], 4, mode="clip")
+    put(x, [0, 99], 4, mode="wrap")
+    put_along_axis(x, asarray([[0], [2], [1], [0], [2]]), -5, 1)
+    put_along_axis(x, asarray([[4, 0, 1]]), asarray([[7, 8, 9]]), 0)
+"""
+
+
+@pytest.mark.parametrize("call", [line.strip() for line in CHANGES.strip().splitlines()])
+@pytest.mark.parametrize("dtype", ["float64", "int16", "bfloat16"])
+def test_a_function_changes_its_operand_as_numpys_does(call: str, dtype: str):
+    theirs, ours = both((5, 3), "float64" if dtype == "bfloat16" else dtype)
+    if dtype == "bfloat16":
+        ours = ours.astype(dtype)
+    assert eval(call, Namespace(ta, {"x": ours})) is None
+    eval(call, Namespace(np, {"x": theirs}))
+    np.testing.assert_array_equal(ta.to_numpy(ours).astype(theirs.dtype), theirs)
+
+
+def test_arrays_of_buffers_and_iterators():
+    raw = bytearray(np.arange(6, dtype=np.int16).tobytes())
+    x = ta.frombuffer(raw, "int16", offset=2, count=3)
+    assert x.tolist() == [1, 2, 3]
+    x[0] = 9
+    assert np.frombuffer(raw, np.int16)[1] == 9  # the memory is shared
+    assert ta.frombuffer(b"\0\0\x80\x3f").tolist() == [1.0]
+    with pytest.raises(WriteError, match="read-only"):
+        ta.frombuffer(b"abc", ta.uint8)[0] = 1
+    assert ta.fromiter((n * n for n in range(5)), "float32", 3).tolist() == [0.0, 1.0, 4.0]
+    assert ta.fromiter([], "int8").shape == (0,)
+    with pytest.raises(OperandError, match=r"^fromiter: expected 4 numbers, got 1; write count=-1"):
+        ta.fromiter([1], "int8", 4)
+
+
+def test_array_copies_and_asarray_does_not():
+    source = np.arange(6.0).reshape(2, 3)
+    for of in (source, ta.asarray(source), source.T):
+        copied, shared = ta.array(of), ta.array(of, copy=None)
+        assert copied.strides == shared.strides
+        assert not np.shares_memory(ta.to_numpy(copied), source)
+        assert np.shares_memory(ta.to_numpy(shared), source)
+    assert ta.array(source, order="F").strides == (1, 2)
+    assert ta.array([[1, 2], [3, 4]], order="F").strides == (1, 2)
+    assert ta.array(3, "int8", ndmin=2).shape == (1, 1)
+    assert ta.array([1, 2], "bfloat16").dtype == ta.bfloat16
+    with pytest.raises(LayoutError, match="copy=False"):
+        ta.array([1, 2], copy=False)
+
+
+def test_orders_and_views():
+    x = ta.asarray(np.arange(6.0).reshape(2, 3))
+    assert ta.asfortranarray(x).strides == (1, 2)
+    assert ta.ascontiguousarray(x.T).strides == (2, 1)
+    for view in (ta.ravel(x), ta.split(x, 2)[0], ta.fliplr(x), ta.rot90(x), ta.atleast_3d(x), ta.swapaxes(x, 0, 1)):
+        assert ta.may_share_memory(view, x)
+    assert ta.ascontiguousarray(x) is x
+    assert not ta.may_share_memory(ta.copy(x), x)
+
+
+def test_iteration_over_indices():
+    assert list(ta.ndindex((2, 3))) == list(np.ndindex((2, 3)))
+    assert list(ta.ndindex(2, 3)) == list(np.ndindex(2, 3))
+    x = np.arange(6).reshape(2, 3).T
+    assert list(ta.ndenumerate(ta.asarray(x))) == list(np.ndenumerate(x))
+
+
+SHORT = ["bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"]
+ON_SHORT_FLOATS = """
+    median(x) median(x,1) percentile(x,30) nanmedian(x) histogram(x,3)[1] unique(x) interp(x,x[0],x[1]) gradient(x)[0]
+    hstack([x,x]) nanmax(x,1) nanmin(x) nansum(x) nanmean(x,0) ptp(x) average(x,1) pad(x,1,"edge") pad(x,1)
+    delete(x,0,0) insert(x,1,0.5,0) resize(x,(2,2)) union1d(x,x) convolve(x[0],x[0]) trapezoid(x) cumsum(x) fmax(x,0.25)
+"""
+
+
+@pytest.mark.parametrize("dtype", SHORT)
+def test_short_floats_stay_short_and_are_rounded_once(dtype: str):
+    x = ta.asarray([[0.5, 1.0, 2.0], [0.25, 4.0, 1.5]], "float64")
+    for call in ON_SHORT_FLOATS.split():
+        narrow = eval(call, Namespace(ta, {"x": x.astype(dtype)}))
+        assert narrow.dtype == dtype, call
+        expected = eval(call, Namespace(np, {"x": ta.to_numpy(x)}))
+        wanted = ta.to_numpy(ta.asarray(np.asarray(expected, np.float64)).astype(dtype)).astype(np.float64)
+        np.testing.assert_allclose(ta.to_numpy(narrow).astype(np.float64), wanted, rtol=0.07, err_msg=call)
+
+
+# --- errors --------------------------------------------------------------------------------------------------------
+
+ERRORS: list[tuple[Any, type[Exception], str]] = [
+    (
+        lambda x: ta.split(x, 4),
+        ShapeError,
+        "^split: expected an axis that divides into 4 equal parts, got size 3",
+    ),
+    (lambda x: ta.array_split(x, 0), ShapeError, "^array_split: expected at least one part, got 0"),
+    (lambda x: ta.hsplit(ta.zeros(()), 2), ShapeError, r"^hsplit: expected at least 1 axes, got shape \(\)"),
+    (lambda x: ta.hstack([]), OperandError, "^hstack: expected a list or tuple of at least one array, got list"),
+    (lambda x: ta.vstack(3), OperandError, "^vstack: expected a list or tuple of at least one array, got int"),
+    (lambda x: ta.nanargmax(x * ta.nan), ShapeError, "^nanargmax: expected a number to choose in every slice"),
+    (
+        lambda x: ta.average(x, weights=ta.zeros((3, 4))),
+        OperandError,
+        "^average: expected weights with a sum other",
+    ),
+    (lambda x: ta.average(x, 1, [1, 2]), ShapeError, r"^average: expected weights of shape \(3, 4\) or of the axes"),
+    (lambda x: ta.fill_diagonal(x[0], 1), ShapeError, "^fill_diagonal: expected two axes, or more of one size"),
+    (lambda x: ta.pad(x, (1, 2, 3)), ShapeError, "^pad: expected an int, a pair, or a pair for each of 2 axes"),
+    (lambda x: ta.pad(x, -1), ShapeError, "^pad: expected pad_width >= 0, got -1"),
+    (lambda x: ta.pad(x, 1, end_values=3), OperandError, "^pad: expected no end_values for this mode"),
+    (lambda x: ta.pad(x, 1, mode="up"), ShapeError, "^pad: mode 'up' is not supported"),
+    (lambda x: ta.interp(1.0, x, x), ShapeError, "^interp: object too deep for desired array"),
+    (lambda x: ta.select([x], [x]), DTypeError, "^select: expected bool conditions, got float32; write condition != 0"),
+    (lambda x: ta.select([], []), ShapeError, "^select: expected as many choices as conditions and at least one"),
+    (lambda x: ta.choose([-1], [x, x]), OperandError, "^choose: expected numbers from 0 to 1, got a negative one"),
+    (lambda x: ta.choose([0], [x], mode="up"), OperandError, "^choose: expected mode as 'raise', 'wrap' or 'clip'"),
+    (lambda x: ta.compress(x > 0, x), ShapeError, "^compress: expected a 1-d condition"),
+    (lambda x: ta.piecewise(x, [x > 0], [1, 2, 3]), ShapeError, "^piecewise: expected 1 functions or 2, got 3"),
+    (lambda x: ta.putmask(x, [True], 1), ShapeError, r"^putmask: expected a mask of shape \(3, 4\), got \(1,\)"),
+    (lambda x: ta.place(x, x > -1, []), ShapeError, "^place: expected at least one value, got none"),
+    (lambda x: ta.delete(x, 9, 0), ShapeError, "^delete: index 9 is out of bounds"),
+    (lambda x: ta.r_["0,2", x], OperandError, "^r_: expected slices, numbers and arrays, got a string of directions"),
+    (lambda x: ta.mgrid[3], OperandError, r"^mgrid: expected slices with a stop, got 3; write ta.mgrid\[0:3, 0:4\]"),
+    (lambda x: ta.ix_(x), ShapeError, r"^ix_: expected 1-d indices, got shape \(3, 4\)"),
+    (lambda x: ta.diag_indices_from(x), ShapeError, "^diag_indices_from: expected at least two axes of one size"),
+    (lambda x: ta.tril_indices_from(x[0]), ShapeError, "^tril_indices_from: expected an array of two axes"),
+    (lambda x: ta.vander(x), ShapeError, "^vander: expected a 1-d array"),
+    (lambda x: ta.trim_zeros(x), ShapeError, "^trim_zeros: expected a 1-d array"),
+    (lambda x: ta.flipud(ta.zeros(())), ShapeError, "^flipud: expected at least 1 axes"),
+    (lambda x: ta.block([]), ShapeError, "^block: expected lists with at least one array"),
+    (lambda x: ta.apply_along_axis(len, 0, x[:, :0]), ShapeError, "^apply_along_axis: expected at least one slice"),
+    (lambda x: ta.median("a"), OperandError, "^median: expected a tilearray Array, got str; write ta.asarray"),
+    (lambda x: ta.median(x.astype("float4_e2m1fn")), DTypeError, "^median: float4_e2m1fn is a storage dtype"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), ERRORS)
+def test_errors(call: Any, error: type[Exception], text: str):
+    with pytest.raises(error, match=text):
+        call(ta.asarray(np.arange(12, dtype=np.float32).reshape(3, 4)))
+
+
+def test_functions_have_numpys_parameters_first():
+    """By position a call means the same; ours may have more, or lack the last ones."""
+    wrong = [name for name in names.MODULE_OF if not same_positions(getattr(ta, name), getattr(np, name, None))]
+    assert wrong == []
+
+
+HINTS = {"overwrite_input", "like", "subok"}
+
+
+def same_positions(ours: Any, theirs: Any) -> bool:
+    if not inspect.isfunction(ours) or theirs is None or isinstance(theirs, (type, np.ufunc)):
+        return True
+    lists = [[one for one in inspect.signature(f).parameters.values() if one.name not in HINTS] for f in (ours, theirs)]
+    positional = [[one for one in parameters if one.kind is not one.KEYWORD_ONLY] for parameters in lists]
+    return all(x.name == y.name or x.default is x.empty for x, y in zip(*positional))
+
+
+def test_a_name_is_imported_when_it_is_used():
+    code = (
+        "import sys, tilearray as ta; before = {n for n in sys.modules if 'numpy_names' in n}; ta.hstack; ta.hstack; "
+    )
+    code += "print(len(before), 'tilearray.numpy_names.stacking' in sys.modules, 'hstack' in vars(ta))"
+    assert in_fresh_python(code).split() == ["0", "True", "True"]
+
+
+def test_functions_and_grids_are_pickled_by_name():
+    for name in ("hstack", "median", "mgrid", "ogrid", "r_", "c_", "concatenate", "vectorize"):
+        value = getattr(ta, name)
+        assert pickle.loads(pickle.dumps(value)) is value
+
+
+# --- names that are missing ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("random", r"module 'tilearray' has no attribute 'random'; write ta.asarray\(np.random.default_rng"),
+        ("trapz", "write ta.trapezoid$"),
+        ("cat", "write ta.concat$"),
+        ("load", r"write ta.asarray\(np.load\(...\)\)$"),
+        ("savez", r"write np.savez\(..., ta.to_numpy\(x\)\)$"),
+        ("busday_count", r"write np.busday_count with ta.to_numpy\(x\), on the host$"),
+        ("concatenat", "write ta.concatenate$"),
+        ("zzz", r"NumPy has no such name either; see dir\(ta\)$"),
+    ],
+)
+def test_a_missing_name_says_what_to_write(name: str, text: str):
+    with pytest.raises(AttributeError, match=text):
+        getattr(ta, name)
+    assert not hasattr(ta, name)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "text"),
+    [
+        (ta.linalg, "nrom", r"^module 'tilearray.linalg' has no attribute 'nrom'; write ta.linalg.norm$"),
+        (ta.linalg, "expm", r"^module 'tilearray.linalg' has .* see dir\(ta.linalg\)$"),
+        (ta.fft, "fftt", r"^module 'tilearray.fft' has no attribute 'fftt'; write ta.fft.fft2?$"),
+        (ta.fft, "test", r"write np.fft.test with ta.to_numpy\(x\), on the host$"),
+    ],
+)
+def test_a_missing_name_of_an_extension_says_what_to_write(module: Any, name: str, text: str):
+    assert dir(module) == sorted(module.__all__)
+    with pytest.raises(AttributeError, match=text):
+        getattr(module, name)
+
+
+def test_the_advice_for_missing_names_is_true():
+    for name, advice in names.MISSING.items():
+        assert name not in ta.__all__
+        for word in re.findall(r"\bta\.(\w+)", advice):
+            assert hasattr(ta, word), (name, word)
+        for word in re.findall(r"\bnp\.(\w+)", advice.format(name=name) if "{name}" in advice else advice):
+            assert hasattr(np, word) or name == "fromregex", (name, word)
+
+
+def test_from_import_of_a_missing_name_is_an_import_error():
+    with pytest.raises(ImportError, match="cannot import name 'trapz'"):
+        from tilearray import trapz  # noqa: F401

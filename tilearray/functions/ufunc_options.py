@@ -1,0 +1,143 @@
+"""The options `where` and `dtype` of a row, as NumPy's ufuncs have them.
+
+``dtype`` casts the operands, and the row computes in it. ``where`` computes every element and keeps those where the
+mask is true: the others keep the values of ``out``. Without ``out`` NumPy leaves them uninitialised; here they are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.context import STATE
+from tilearray.engine.devices import default_device
+from tilearray.engine.signature import ArrayBase, new_array, signature_of
+from tilearray.errors import DTypeError
+from tilearray.functions.arguments import as_array, as_array_beside, as_arrays
+from tilearray.functions.conversion import astype
+from tilearray.functions.manipulation import broadcast_to, new_like
+from tilearray.geometry.layout import Layout, broadcast_shapes
+from tilearray.ops.arithmetic import choose
+from tilearray.ops.execute import check_target, execute, fill
+from tilearray.ops.hooks import HOOKS
+from tilearray.ops.op import Op
+from tilearray.ops.promotion_methods import Promotion
+from tilearray.ops.variants import variant
+from tilearray.promotion.scalars import as_number, classify
+from tilearray.promotion.storing import can_cast_same_kind
+
+_NAMES = {"where", "dtype", "rounding", "flush_to_zero", "propagate_nan"}
+_TESTS = {Promotion.ALWAYS_BOOL, Promotion.FLOAT_TO_BOOL, Promotion.TRUTH}  # the result is bool for all operands
+
+
+def run_with_options(op: Op, operands: Sequence[Any], out: Any, options: dict[str, Any]) -> Any:
+    """Run a row with options.
+
+    Parameters
+    ----------
+    op : Op
+    operands : sequence of Array, host data or number
+        And the target, if it comes by position.
+    out : Array or None
+    options : dict
+        ``where``: a bool Array, which broadcasts with the operands. ``dtype``: that of the result, to which all
+        operands but masks and exponents are cast. The others are those of the row.
+
+    Raises
+    ------
+    TypeError
+        If there is no such option.
+    DTypeError
+        If operands do not become the dtype, the result does not have it, or the mask is not bool.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.add(ta.asarray([1, 2]), 10, where=ta.asarray([True, False]), dtype="float64")
+    Array([11.,  0.], dtype=float64, device='cpu')
+    """
+    unknown = sorted(options.keys() - _NAMES)
+    if unknown:
+        names = ", ".join(["out", "where", "dtype", *op.options.names])
+        raise TypeError(f"{op.name}() got an unexpected keyword argument {unknown[0]!r}; its options are {names}")
+    mask, dtype = options.pop("where", True), options.pop("dtype", None)
+    if len(operands) == op.arity + 1 and out is None:
+        *operands, out = operands
+    if dtype is not None:
+        operands = _operands_as(op, operands, dtypes.as_dtype(dtype, op.name))
+    chosen = variant(op, **options)
+    return execute(chosen, operands, out) if mask is True else _run_where(chosen, operands, out, mask)
+
+
+HOOKS.call = run_with_options
+
+# --- dtype -----------------------------------------------------------------------------------------------------------
+
+
+def _operands_as(op: Op, operands: Sequence[Any], dtype: np.dtype) -> list[Any]:
+    """The operands of a call that computes in a dtype."""
+    returned = dtypes.bool_ if op.promotion in _TESTS else result_dtype(op, dtype)
+    if returned != dtype:
+        raise DTypeError(
+            f"{op.name}: expected dtype={returned.name!r}, the dtype that {op.name} makes of {dtype.name}, got "
+            f"{dtype.name}; write {op.name}(...).astype({dtype.name!r})"
+        )
+    found = as_arrays(op.name, operands)
+    if op.promotion not in _TESTS:
+        beside = next((x for x in found if isinstance(x, ArrayBase)), None)
+        for place in range(op.masks, min(op.arity - op.exponents, len(found))):
+            found[place] = _in_dtype(op.name, found[place], dtype, beside)
+    return found
+
+
+def result_dtype(op: Op, dtype: np.dtype) -> np.dtype:
+    """Return the dtype of the result of a row for operands of one dtype.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> result_dtype(ta.divide, ta.int8)
+    dtype('float32')
+    """
+    main = op.arity - op.masks - op.exponents
+    types = [*[dtypes.bool_] * op.masks, *[dtype] * main, *[dtypes.int64] * op.exponents]
+    return op.typing(STATE.get().semantics, types).result
+
+
+def _in_dtype(function: str, x: Any, dtype: np.dtype, beside: ArrayBase | None) -> Any:
+    """An operand in a dtype, cast within its kind; a number is an array of it."""
+    if classify(x) is not None:
+        device = default_device() if beside is None else beside.device
+        number = as_number(x, dtype, function)
+        return fill(new_array(ArrayBase.public, signature_of(Layout.of(()), dtype, device)), number, function)
+    array = as_array(function, x) if beside is None else as_array_beside(function, x, beside)
+    if not can_cast_same_kind(array.dtype, dtype):
+        raise DTypeError(
+            f"{function}: expected operands that become {dtype.name}, got {array.dtype.name}; "
+            f"write x.astype({dtype.name!r})"
+        )
+    return astype(array, dtype, copy=False)
+
+
+# --- where -----------------------------------------------------------------------------------------------------------
+
+
+def _run_where(op: Op, operands: Sequence[Any], out: Any, where: Any) -> Any:
+    """Run a row, and keep its results where a mask is true."""
+    if out is not None:
+        check_target(op.name, out)
+    operands = as_arrays(op.name, operands, out)
+    beside = next((x for x in (*operands, out) if isinstance(x, ArrayBase)), None)
+    mask = as_array(op.name, where) if beside is None else as_array_beside(op.name, where, beside, "where")
+    if mask.dtype != dtypes.bool_:
+        raise DTypeError(f"{op.name}: expected where as a bool array, got {mask.dtype.name}; write where=mask != 0")
+    if out is not None:
+        computed = execute(op, operands, new_like(out, out.shape))
+        return execute(choose, (mask, computed, out), out)
+    computed = execute(op, operands)
+    shape = broadcast_shapes(computed.shape, mask.shape, function=op.name)
+    zeros = fill(new_like(computed, ()), False if computed.dtype == dtypes.bool_ else 0, op.name)
+    return execute(choose, (broadcast_to(mask, shape), computed, zeros), new_like(computed, shape))

@@ -1,0 +1,334 @@
+"""Reductions that leave out NaN. They run where the reductions of `tilearray.functions` run.
+
+A mean, a variance or a sum leaves NaN out by `where=`; an extreme replaces NaN by the infinity that never wins.
+Integers and bools have no NaN, so their reductions are the plain ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilearray import dtypes
+from tilearray.array_object import Array
+from tilearray.errors import ShapeError
+from tilearray.functions.arguments import as_array
+from tilearray.functions.manipulation import reshape
+from tilearray.functions.reduction_options import finished
+from tilearray.functions.reductions import all, any, max, mean, min, prod, std, sum, var
+from tilearray.functions.scans import cumulative_prod, cumulative_sum
+from tilearray.functions.searching import argmax, argmin
+from tilearray.numpy_names.through_numpy import by_numpy, exact
+from tilearray.ops.arithmetic import bitwise_invert, choose, logical_and
+from tilearray.ops.number_parts import isnan
+from tilearray.typing import DTypeLike
+
+
+def _numbers(function: str, x: Any, where: Any = None) -> tuple[Array, Any]:
+    """The array, and where it has numbers that count; None is everywhere."""
+    array = as_array(function, x)
+    if dtypes.info(array.dtype).kind not in ("float", "complex"):
+        return array, where
+    numbers = bitwise_invert(isnan(array))
+    return array, numbers if where is None else logical_and(numbers, as_array(function, where, "where"))
+
+
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: DTypeLike | None = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Return the sum of the elements that are not NaN; 0 if there are none.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nansum([1.0, ta.nan, 2.0])
+    Array(3., dtype=float32, device='cpu')
+    """
+    x, numbers = _numbers("nansum", a, where)
+    return sum(x, axis, dtype, out, keepdims, initial, numbers)
+
+
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: DTypeLike | None = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Return the product of the elements that are not NaN; 1 if there are none.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanprod([3.0, ta.nan, 2.0])
+    Array(6., dtype=float32, device='cpu')
+    """
+    x, numbers = _numbers("nanprod", a, where)
+    return prod(x, axis, dtype, out, keepdims, initial, numbers)
+
+
+def nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: DTypeLike | None = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
+    """Return the mean of the elements that are not NaN; NaN if there are none.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanmean([1.0, ta.nan, 2.0])
+    Array(1.5, dtype=float32, device='cpu')
+    """
+    x, numbers = _numbers("nanmean", a, where)
+    return mean(x, axis, dtype, out, keepdims, where=numbers)
+
+
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: DTypeLike | None = None,
+    out: Array | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
+    """Return the variance of the elements that are not NaN; NaN if `ddof` leaves none.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanvar([1.0, ta.nan, 3.0])
+    Array(1., dtype=float32, device='cpu')
+    """
+    x, numbers = _numbers("nanvar", a, where)
+    return var(x, axis, dtype, out, ddof, keepdims, where=numbers)
+
+
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: DTypeLike | None = None,
+    out: Array | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
+    """Return the standard deviation of the elements that are not NaN; NaN if `ddof` leaves none.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanstd([1.0, ta.nan, 3.0])
+    Array(1., dtype=float32, device='cpu')
+    """
+    x, numbers = _numbers("nanstd", a, where)
+    return std(x, axis, dtype, out, ddof, keepdims, where=numbers)
+
+
+def nanmax(
+    a: Any,
+    axis: Any = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Return the largest element that is not NaN; NaN if there are only NaN.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanmax([1.0, ta.nan, 2.0])
+    Array(2., dtype=float32, device='cpu')
+    """
+    return _extreme(max, a, axis, out, keepdims, initial, where, float("-inf"))
+
+
+def nanmin(
+    a: Any,
+    axis: Any = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Return the smallest element that is not NaN; NaN if there are only NaN.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanmin([1.0, ta.nan, 2.0])
+    Array(1., dtype=float32, device='cpu')
+    """
+    return _extreme(min, a, axis, out, keepdims, initial, where, float("inf"))
+
+
+def _extreme(
+    function: Any, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any, loses: float
+) -> Array:
+    name = f"nan{function.__name__}"
+    x, numbers = _numbers(name, a)
+    if numbers is None or dtypes.info(x.dtype).kind == "complex":
+        return function(x, axis, out, keepdims, initial, where)
+    found = function(_without_nan(x, numbers, loses), axis, None, keepdims, initial, where)
+    if initial is None:  # where all elements are NaN, so is the result
+        found = choose(any(numbers, axis, keepdims=keepdims), found, float("nan"))
+    return finished(name, found, out)
+
+
+def _without_nan(x: Array, numbers: Array, instead: float) -> Array:
+    """NaN replaced by an infinity, or by the largest value of a dtype that has none."""
+    layout = dtypes.info(x.dtype).format
+    if layout is not None and layout.infinity is None:
+        limits = dtypes.finfo(x.dtype)
+        instead = float(limits.max if instead > 0 else limits.min)
+    return choose(numbers, x, instead)
+
+
+def nanargmax(a: Any, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False) -> Array:
+    """Return the index of the first largest element that is not NaN, as int64.
+
+    Raises
+    ------
+    ShapeError
+        If there are only NaN to choose from.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanargmax([1.0, ta.nan, 2.0])
+    Array(2, dtype=int64, device='cpu')
+    """
+    return argmax(_searched("nanargmax", a, axis, float("-inf")), axis, out, keepdims=keepdims)
+
+
+def nanargmin(a: Any, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False) -> Array:
+    """Return the index of the first smallest element that is not NaN, as int64. Errors are those of `nanargmax`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanargmin([1.0, ta.nan, 2.0])
+    Array(0, dtype=int64, device='cpu')
+    """
+    return argmin(_searched("nanargmin", a, axis, float("inf")), axis, out, keepdims=keepdims)
+
+
+def _searched(function: str, a: Any, axis: Any, loses: float) -> Array:
+    x, numbers = _numbers(function, a)
+    if numbers is None:
+        return x
+    if not bool(all(any(numbers, axis))):
+        raise ShapeError(f"{function}: expected a number to choose in every slice, got a slice of NaN; drop it first")
+    return _without_nan(x, numbers, loses)
+
+
+def nancumsum(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
+    """Return the sums of all elements up to each one, with 0 for NaN; without an axis of all elements, as one axis.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nancumsum([1.0, ta.nan, 2.0])
+    Array([1., 1., 3.], dtype=float32, device='cpu')
+    """
+    return cumsum(_filled("nancumsum", a, 0), axis, dtype, out)
+
+
+def nancumprod(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
+    """Return the products of all elements up to each one, with 1 for NaN; without an axis of all, as one axis.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nancumprod([3.0, ta.nan, 2.0])
+    Array([3., 3., 6.], dtype=float32, device='cpu')
+    """
+    return cumprod(_filled("nancumprod", a, 1), axis, dtype, out)
+
+
+def _filled(function: str, a: Any, neutral: int) -> Array:
+    x, numbers = _numbers(function, a)
+    return x if numbers is None else choose(numbers, x, neutral)
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
+    """Return the sums of all elements up to each one; without an axis of all elements, as one axis.
+
+    `cumulative_sum` is the array API standard's name, which needs an axis unless the array is 1-d.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.cumsum([[1, 2], [3, 4]])
+    Array([ 1,  3,  6, 10], dtype=int64, device='cpu')
+    """
+    x = as_array("cumsum", a)
+    return cumulative_sum(reshape(x, -1) if axis is None else x, axis, dtype, out)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
+    """Return the products of all elements up to each one; without an axis of all elements, as one axis.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.cumprod([[1, 2], [3, 4]], 1).tolist()
+    [[1, 2], [3, 12]]
+    """
+    x = as_array("cumprod", a)
+    return cumulative_prod(reshape(x, -1) if axis is None else x, axis, dtype, out)
+
+
+def nanmedian(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool = False) -> Array:
+    """Return the median of the elements that are not NaN, on the host. See `median`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanmedian([1.0, ta.nan, 2.0])
+    Array(1.5, dtype=float32, device='cpu')
+    """
+    return by_numpy("nanmedian", (a,), axis=axis, keepdims=keepdims, out=out)
+
+
+def nanquantile(
+    a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
+) -> Array:
+    """Return quantiles of the elements that are not NaN, on the host. See `quantile`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanquantile([1.0, ta.nan, 2.0], 0.5)
+    Array(1.5, dtype=float32, device='cpu')
+    """
+    return by_numpy("nanquantile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)
+
+
+def nanpercentile(
+    a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
+) -> Array:
+    """Return percentiles of the elements that are not NaN, on the host. See `percentile`.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.nanpercentile([1.0, ta.nan, 2.0], 50)
+    Array(1.5, dtype=float32, device='cpu')
+    """
+    return by_numpy("nanpercentile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)

@@ -1,0 +1,204 @@
+"""Functions of elements that NumPy names, and that are combinations of operations here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.array_object import Array
+from tilearray.creation.asarray import asarray
+from tilearray.creation.fills import dtype_or_default
+from tilearray.engine.context import STATE
+from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.functions.conversion import astype
+from tilearray.functions.reduction_options import finished
+from tilearray.numpy_names.through_numpy import by_numpy
+from tilearray.ops.arithmetic import abs, choose, divide, maximum, minimum, multiply, subtract
+from tilearray.ops.composed import round
+from tilearray.ops.elementary import logaddexp
+from tilearray.ops.number_parts import copysign, isinf, trunc
+
+_LOG2 = 0.6931471805599453
+
+
+def _as_float(function: str, x: Any) -> Array:
+    """An array of floats or complex numbers; integers and bools become the float of their true division."""
+    array = as_array(function, x)
+    if dtypes.info(array.dtype).kind in ("float", "complex"):
+        return array
+    return astype(array, STATE.get().semantics.true_division)
+
+
+def fabs(x: Any, /, *, out: Array | None = None) -> Array:
+    """Return absolute values as floats: integers become the default float.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fabs([-1, 2])
+    Array([1., 2.], dtype=float32, device='cpu')
+    """
+    return abs(_as_float("fabs", x), out=out)
+
+
+def rint(x: Any, /, *, out: Array | None = None) -> Array:
+    """Return the nearest integers as floats, ties to even: integers become the default float.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.rint([0.5, 1.5, 2])
+    Array([0., 2., 2.], dtype=float32, device='cpu')
+    """
+    return round(_as_float("rint", x), out=out)
+
+
+def fmax(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+    """Return the larger operand; if one is NaN, the other one.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fmax([1.0, ta.nan], 0.5)
+    Array([1. , 0.5], dtype=float32, device='cpu')
+    """
+    return maximum(x1, x2, out=out, propagate_nan=False)
+
+
+def fmin(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+    """Return the smaller operand; if one is NaN, the other one.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.fmin([1.0, ta.nan], 0.5)
+    Array([0.5, 0.5], dtype=float32, device='cpu')
+    """
+    return minimum(x1, x2, out=out, propagate_nan=False)
+
+
+def logaddexp2(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+    """Return ``log2(2**x1 + 2**x2)``, without overflow.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.logaddexp2([1.0], [1.0])
+    Array([2.], dtype=float32, device='cpu')
+    """
+    first, second = all_arrays("logaddexp2", [x1, x2])
+    return divide(logaddexp(multiply(first, _LOG2), multiply(second, _LOG2)), _LOG2, out=out)
+
+
+def modf(x: Any, /) -> tuple[Array, Array]:
+    """Return the fractional and the integral parts of numbers, both with the sign of the number.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.modf([1.5, -2.25])
+    (Array([ 0.5 , -0.25], dtype=float32, device='cpu'), Array([ 1., -2.], dtype=float32, device='cpu'))
+    """
+    array = _as_float("modf", x)
+    whole = trunc(array)
+    return copysign(choose(isinf(array), 0.0, subtract(array, whole)), array), whole
+
+
+def gcd(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+    """Return the greatest common divisors of integers, on the host.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.gcd([12, 18], 8)
+    Array([4, 2], dtype=int64, device='cpu')
+    """
+    return _of_integers("gcd", x1, x2, out)
+
+
+def lcm(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+    """Return the least common multiples of integers, on the host.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.lcm([4, 6], 6)
+    Array([12,  6], dtype=int64, device='cpu')
+    """
+    return _of_integers("lcm", x1, x2, out)
+
+
+def _of_integers(function: str, x1: Any, x2: Any, out: Array | None) -> Array:
+    semantics = STATE.get().semantics
+    first, second = all_arrays(function, [x1, x2])
+    common = semantics.result_type([first.dtype, second.dtype], function)
+    return finished(function, by_numpy(function, (astype(first, common), astype(second, common))), out)
+
+
+# --- windows -------------------------------------------------------------------------------------------------------
+
+
+def _window(name: str, *args: Any) -> Array:
+    return astype(asarray(getattr(np, name)(*args)), dtype_or_default(None, name))
+
+
+def bartlett(M: int) -> Array:  # noqa: N803 - NumPy's name
+    """Return the Bartlett window with `M` points, in the default float.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.bartlett(3).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    return _window("bartlett", M)
+
+
+def blackman(M: int) -> Array:  # noqa: N803 - NumPy's name
+    """Return the Blackman window with `M` points, in the default float.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.round(ta.blackman(3), 3).tolist()[1]
+    1.0
+    """
+    return _window("blackman", M)
+
+
+def hamming(M: int) -> Array:  # noqa: N803 - NumPy's name
+    """Return the Hamming window with `M` points, in the default float.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.hamming(3).tolist()[1]
+    1.0
+    """
+    return _window("hamming", M)
+
+
+def hanning(M: int) -> Array:  # noqa: N803 - NumPy's name
+    """Return the Hann window with `M` points, in the default float.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.hanning(3).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    return _window("hanning", M)
+
+
+def kaiser(M: int, beta: float) -> Array:  # noqa: N803 - NumPy's name
+    """Return the Kaiser window with `M` points, in the default float.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.kaiser(3, 0.0).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    return _window("kaiser", M, beta)

@@ -1,0 +1,178 @@
+"""How a function of this folder asks NumPy: for what no part of tilearray computes, such as quantiles and histograms.
+
+`by_numpy` hands NumPy ndarrays over the memory of arrays on the host, and wraps what comes back:
+
+- An array on a GPU is a DeviceError that names the transfer. Nothing moves by itself.
+- Python data and ndarrays become Arrays by the rules of `tilearray.functions.arguments`.
+- 8- and 16-bit floats are computed in float32 and rounded once.
+- Integers and bools come back as NumPy gives them. Floats come back in the common dtype of the arrays, or in the float
+  of its true division; complex numbers in the complex dtype of that float.
+- Each ndarray that comes back is a new Array, also within a tuple or a list; NumPy's scalars are 0-d Arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.array_object import Array
+from tilearray.engine.context import STATE
+from tilearray.engine.signature import from_host
+from tilearray.errors import DeviceError, PromotionError, ShapeError
+from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.functions.conversion import astype, to_numpy
+from tilearray.functions.reduction_options import finished
+from tilearray.ops.promotion_methods import REAL_PART
+from tilearray.promotion.scalars import classify
+
+_NDARRAY: Any = np.ndarray  # Any: else a type checker takes dtypes to be unknown
+_COMPLEX_OF = {dtypes.float64: dtypes.complex128}
+
+
+def on_host(function: str, x: Any) -> np.ndarray:
+    """Return the memory of an argument on the host; floats of 8 and 16 bits as float32.
+
+    Raises
+    ------
+    DeviceError
+        If it is an Array on a GPU.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> on_host("median", ta.asarray([0.5], dtype="bfloat16"))
+    array([0.5], dtype=float32)
+    """
+    array = _host_array(function, x)
+    info = dtypes.info(array.dtype)
+    return to_numpy(astype(array, dtypes.float32) if info.kind == "float" and info.bits < 32 else array)
+
+
+def memory_of(function: str, x: Any) -> np.ndarray:
+    """Return the memory of an argument on the host, in its own dtype. Errors are those of `on_host`.
+
+    Examples
+    --------
+    >>> memory_of("shares_memory", [1, 2])
+    array([1, 2])
+    """
+    return to_numpy(_there(function, as_array(function, x)))
+
+
+def _host_array(function: str, x: Any) -> Array:
+    array: Array = as_array(function, x)
+    dtypes.check_arithmetic(function, array.dtype)
+    return _there(function, array)
+
+
+def _there(function: str, array: Array) -> Array:
+    if not array.device.backend.on_host:
+        raise DeviceError(
+            f"{function}: expected arrays on the host, got one on {array.device}, where tilearray has no {function} "
+            f"yet; write ta.{function}(x.to_device('cpu'))"
+        )
+    return array
+
+
+def by_numpy(function: str, arrays: Sequence[Any], /, *args: Any, out: Any = None, **options: Any) -> Any:
+    """Return what NumPy's function of a name computes of arrays on the host.
+
+    Parameters
+    ----------
+    function : str
+        NumPy's name.
+    arrays : sequence of Array or Python data
+        The leading arguments; None stays None, and a list of arrays stays one.
+    *args, **options
+        The other arguments, as they are.
+    out : Array, optional
+        Takes the result.
+
+    Raises
+    ------
+    ShapeError
+        If NumPy's function raises ValueError; the message begins with the function's name.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> by_numpy("median", (ta.asarray([1, 2]),))
+    Array(1.5, dtype=float32, device='cpu')
+    """
+    there = all_arrays(function, [x for x in arrays if x is not None])
+    waiting = iter(there)
+    given = [None if x is None else _host_array(function, next(waiting)) for x in arrays]
+    hosts = [None if x is None else on_host(function, x) for x in given]
+    try:
+        with np.errstate(all="ignore"):
+            computed = getattr(np, function)(*hosts, *args, **options)
+    except ValueError as error:
+        if type(error) is not ValueError:  # a class of NumPy, or of a function that was passed, says more
+            raise
+        raise ShapeError(f"{function}: {error}") from error
+    typed = [x.dtype for x, first in zip(given, arrays) if x is not None and classify(first) is None]
+    found = wrapped(computed, float_of(function, typed))  # a Python number has no dtype to add
+    return found if out is None else finished(function, found, out)
+
+
+def float_of(function: str, given: Iterable[np.dtype]) -> np.dtype:
+    """Return the dtype of floats that come back from operands: their common dtype, or the float of true division.
+
+    Examples
+    --------
+    >>> float_of("interp", [dtypes.int8, dtypes.float16]), float_of("median", [dtypes.int8])
+    (dtype('float16'), dtype('float32'))
+    """
+    semantics, found = STATE.get().semantics, set(given)
+    if not found:
+        return semantics.defaults["float"]
+    try:
+        common = semantics.result_type(list(found), function)
+    except PromotionError:  # of integers, which have floats in common
+        floats = [dtype for dtype in found if dtypes.info(dtype).kind in ("float", "complex")]
+        if len(floats) > 1:
+            raise
+        common = floats[0] if floats else dtypes.bool_
+    return common if dtypes.info(common).kind in ("float", "complex") else semantics.true_division
+
+
+def wrapped(computed: Any, target: np.dtype) -> Any:
+    """Return the results of NumPy as Arrays; floats in a dtype, complex numbers in its complex dtype.
+
+    Examples
+    --------
+    >>> wrapped((np.float64(2), np.arange(2)), dtypes.float32)
+    (Array(2., dtype=float32, device='cpu'), Array([0, 1], dtype=int64, device='cpu'))
+    """
+    if isinstance(computed, (_NDARRAY, np.generic)):
+        array = from_host(np.asarray(computed), Array)
+        kind = array.dtype.kind
+        return astype(array, _like(kind, target), copy=False) if kind in "fc" else array
+    if isinstance(computed, tuple):
+        given = cast("tuple[Any, ...]", computed)
+        parts = [wrapped(part, target) for part in given]
+        return cast(Any, type(given))(*parts) if hasattr(given, "_fields") else tuple(parts)
+    if isinstance(computed, list):
+        return [wrapped(part, target) for part in cast("list[Any]", computed)]
+    return computed
+
+
+def _like(kind: str, target: np.dtype) -> np.dtype:
+    """The dtype of floats or complex numbers beside `target`."""
+    real = REAL_PART.get(target, target)
+    return real if kind == "f" else _COMPLEX_OF.get(real, dtypes.complex64)
+
+
+def exact(x: Any) -> Any:
+    """Return a number or Python data as it is, and the memory of an Array: for arguments whose dtype does not count.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> exact(0.1), exact(ta.asarray([1, 2]))
+    (0.1, array([1, 2]))
+    """
+    return on_host("quantile", x) if isinstance(x, Array) else x
