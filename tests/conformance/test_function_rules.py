@@ -63,23 +63,7 @@ def only(question: Question, *kinds: str) -> bool:
 
 WHOLE = ("floor", "ceil", "trunc", "round", "sign", "signbit", "real", "imag", "conj", "fmod")
 NUMPY = [
-    Listed(
-        "bool is no number here: it has neither rounding nor remainder, neither sign nor parts",
-        lambda q: q.op in WHOLE and q.op != "sign" and only(q, "bool"),
-    ),
-    Listed("NumPy's angle of bools is float64, of int8 float16", lambda q: q == ("angle", ("bool",))),
-    Listed("the square of bools is the default integer here, int8 in NumPy", lambda q: q == ("square", ("bool",))),
     Listed("sinc takes no complex numbers here", lambda q: q.op == "sinc" and "complex" in q.kinds),
-    Listed(
-        "reciprocal is 1 / x here; NumPy's of integers is an integer, 0 or 1",
-        lambda q: q.op == "reciprocal" and only(q, "bool", "int"),
-    ),
-    Listed(
-        "two integers are taken as the float of their common dtype; NumPy's float is the one that holds both",
-        lambda q: (
-            q.op in OF_TWO_FLOATS and sorted(q.dtypes) in (["int8", "uint8"], ["int8", "uint16"], ["int16", "uint16"])
-        ),
-    ),
 ]
 
 

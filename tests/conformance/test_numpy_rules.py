@@ -112,20 +112,6 @@ LISTED = [
         ),
     ),
     Listed(
-        "// % ** << >> of bools are int8 in NumPy, and errors in all semantics here",
-        lambda q: (
-            q.op in ("floor_divide", "remainder", "pow", "bitwise_left_shift", "bitwise_right_shift")
-            and q.kinds == {"bool"}
-            and all(isinstance(x, bool) for x in q.numbers)
-        ),
-    ),
-    Listed(
-        "abs and floor of bools are errors in all semantics", lambda q: q in (("abs", ("bool",)), ("floor", ("bool",)))
-    ),
-    Listed(
-        "square of bools counts as the default integer here, as int8 in NumPy", lambda q: q == ("square", ("bool",))
-    ),
-    Listed(
         "comparisons of integers are exact and never an error here; NumPy's of bools know int64",
         lambda q: q.op in COMPARISONS and q.dtypes == ["bool"] and integer(q) and not fits(number_of(q), "int64"),
     ),

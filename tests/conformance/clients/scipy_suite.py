@@ -1,0 +1,64 @@
+"""SciPy's own tests of array API support, from the installed wheel; the plugin puts tilearray in SciPy's `xp` fixture.
+
+SciPy's ``conftest.py`` lists the libraries that it knows. The plugin gives the fixture one other parameter, and adds
+the name to the known ones, so that the marks "NumPy only" skip it. Everything else runs as SciPy wrote it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from clients import suite
+
+PACKAGE = "scipy"
+SEMANTICS = "array-api,float=float64"  # SciPy expects float64 of every library that it does not know
+SETTINGS = ""
+PARTS = (
+    *("constants", "special", "stats", "optimize", "integrate", "differentiate", "fft", "cluster", "signal", "ndimage"),
+    *("interpolate", "spatial", "linalg", "_lib"),
+)
+
+
+def missing(checkout: Path | None) -> str | None:
+    """SciPy's wheels contain the tests."""
+    if importlib.util.find_spec("scipy") is None:
+        return "scipy: expected an installed SciPy; write: pip install 'scipy>=1.16' pytest hypothesis mpmath pooch"
+    return None
+
+
+def folder(checkout: Path | None) -> Path:
+    return suite.installed("scipy")
+
+
+def arguments(checkout: Path | None, rest: list[str]) -> list[str]:
+    chosen = [] if any(argument.startswith("scipy/") for argument in rest) else [f"scipy/{part}" for part in PARTS]
+    return ["-m", "array_api_backends and not slow", *chosen, *rest]
+
+
+def paths(checkout: Path | None) -> list[Path]:
+    return []
+
+
+def part(test: str) -> str:
+    found = re.search(r"scipy/([^/]+)/", test)
+    return found.group(1) if found else "other"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let SciPy's fixture yield our namespace, and only ours."""
+    if "xp" not in metafunc.fixturenames:
+        return
+    import tilearray as ta
+
+    for definition in metafunc._arg2fixturedefs["xp"]:
+        if definition.params:
+            known = definition.func.__globals__.get("xp_known_backends")
+            if known is not None:
+                known.add(ta.__name__)
+                ours = pytest.param(ta, id="tilearray", marks=pytest.mark.array_api_backends)
+                definition.params = (ours,)  # pyright: ignore[reportAttributeAccessIssue]
