@@ -10,6 +10,7 @@ With --check it writes nothing: the exit status is 1 if a table is stale, and th
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -234,6 +235,84 @@ def dtypes_table() -> str:
     return markdown(["dtype", "kind", "bits", "Triton", "DLPack code, bits", "for"], rows)
 
 
+def aliases_table() -> str:
+    """NumPy's other names of what has another name here."""
+    import tilearray as ta
+    from tilearray import names
+
+    aliases = names.LATER["aliases"].split()
+    rows = [(f"`{name}`", f"`{called(getattr(ta, name))}`") for name in aliases]
+    return markdown(["NumPy", "here"], rows)
+
+
+def called(value: Any) -> str:
+    """The name of a function or a dtype."""
+    return getattr(value, "__name__", None) or value.name
+
+
+def names_table() -> str:
+    """NumPy's other functions by subject, and where they run."""
+    import inspect
+
+    import tilearray as ta
+    from tilearray import names
+
+    def on_host(name: str) -> bool:
+        value = getattr(ta, name)
+        asks_numpy = ("by_numpy(", "_of_integers(", "memory_of(", "np.ravel_multi_index(", "np.vectorize(")
+        written = inspect.isfunction(value) or (inspect.isclass(value) and value.__module__.startswith("tilearray."))
+        return name != "pad" and written and any(call in inspect.getsource(value) for call in asks_numpy)
+
+    def cells(module: str, line: str) -> list[str]:
+        words = line.split()
+        by_numpy = [name for name in words if on_host(name)]
+        parts = [name for name in words if name not in by_numpy]
+        subject = module.replace("_", " ")
+        return [subject, *(" ".join(f"`{name}`" for name in given) or "-" for given in (parts, by_numpy))]
+
+    rows = [cells(module, line) for module, line in names.LATER.items() if module != "aliases"]
+    return markdown(["", "made of other functions", "computed by NumPy, on the host only"], rows)
+
+
+def missing_table() -> str:
+    """What to write for names that are not here."""
+    from tilearray.names import MISSING
+
+    by_advice: dict[str, list[str]] = {}
+    for name, advice in MISSING.items():
+        by_advice.setdefault(advice, []).append(name)
+    rows = [
+        (" ".join(f"`{name}`" for name in group), advice.format(name=group[0] if len(group) == 1 else "..."))
+        for advice, group in by_advice.items()
+    ]
+    return markdown(["missing", ""], rows)
+
+
+def records() -> list[dict[str, Any]]:
+    """The records of the client libraries, in the order of the alphabet."""
+    files = sorted((ROOT / "tests" / "conformance" / "clients" / "records").glob("*.json"))
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def clients_table() -> str:
+    """The counts of each client."""
+
+    def cells(one: dict[str, Any]) -> list[str]:
+        version = one["versions"].get(one["package"], "a checkout")
+        return [one["client"], version, one["semantics"], *map(str, one["counts"].values()), str(one.get("arrays", ""))]
+
+    header = ["client", "version", "semantics", "passed", "failed", "skipped", "Arrays"]
+    return markdown(header, map(cells, records()))
+
+
+def client_causes_table() -> str:
+    """The causes of the failures of each client."""
+    rows = [
+        [one["client"], str(row["count"]), row["cause"], row["whose"]] for one in records() for row in one["causes"]
+    ]
+    return markdown(["client", "failed", "cause", "whose"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{f"lattice-{name}": (lambda rules=rules: lattice(rules)) for name, rules in SEMANTICS.items()},
     "semantics": semantics_table,
@@ -242,6 +321,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "rounding": rounding_table,
     "casts": casts_table,
     "dtypes": dtypes_table,
+    "aliases": aliases_table,
+    "names": names_table,
+    "missing": missing_table,
+    "clients": clients_table,
+    "client-causes": client_causes_table,
 }
 
 

@@ -64,12 +64,15 @@ def test_info_prints_every_fact(capsys: Output):
         "float16, bfloat16, float32, float64, complex64, complex128"
     )
     assert "float4_e2m1fn" in found["storage"]
-    assert list(found) == ["tilearray", "devices", "dtypes", "storage", "semantics", "caches", "python"]
+    assert list(found) == ["tilearray", "devices", "dtypes", "storage", "semantics", "defaults", "caches", "python"]
 
 
 def test_info_names_the_semantics_in_force():
     with ta.semantics("triton"):
         assert facts()["semantics"] == "array-api, triton (in force), cutile, torch, numpy"
+    with ta.semantics("torch", float="float64"):
+        assert facts()["semantics"].endswith("torch, numpy, torch,float=float64 (in force)")
+        assert facts()["  defaults"] == "int64, float64, complex128"
 
 
 def cached() -> dict[str, tuple[int, int]]:

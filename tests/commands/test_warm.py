@@ -90,7 +90,8 @@ def test_layouts_reach_every_case_and_each_adds_kernels():
         }
         for layout in warm.LAYOUTS
     }
-    assert set.union(*cases.values()) == {case.value for case in LayoutCase} - {"empty"}
+    elementwise = {case.value for case in LayoutCase if not case.value.startswith("reduce")}
+    assert set.union(*cases.values()) == elementwise - {"empty"}
     everything = set(select("add", layouts="all").jobs)
     for layout in warm.LAYOUTS:
         others = " ".join(name for name in warm.LAYOUTS if name != layout)

@@ -274,7 +274,7 @@ def test_the_figures_of_the_page_are_those_of_the_records_beside_its_pictures():
     for (_, stem, part), shown in zip(pictures, text.split("![")[1:], strict=True):
         report = json.loads((ROOT / "benchmarks" / "results" / f"{stem}.json").read_text(encoding="utf-8"))
         results = {row["name"]: row["results"] for row in report[part]}
-        (_, *libraries), *rows = [line.strip("| ").split(" | ") for line in shown.splitlines() if line.startswith("| ")]
+        (_, *libraries), *rows = table_of(shown.split("\n## ")[0])
         assert len(rows) > 7
         for name, *cells in rows:
             found = results[name.strip("`")]
@@ -284,6 +284,24 @@ def test_the_figures_of_the_page_are_those_of_the_records_beside_its_pictures():
             assert f"({report['yardsticks']['copy']['median']:.0f} GB/s)" in shown
         else:
             assert f"through the driver took {report['launch_floor']['microseconds']:.2f}." in shown
+
+
+def test_the_reductions_of_the_page_are_those_of_their_record():
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    section = text.partition("## Reductions")[2].partition("\n## ")[0]
+    (stem,) = re.findall(r"results/([^)]*-reductions)\.md", section)
+    report = json.loads((ROOT / "benchmarks" / "results" / f"{stem}.json").read_text(encoding="utf-8"))
+    results = {row["name"]: row["results"] for row in report["rows"]}
+    _, *rows = table_of(section)
+    assert len(rows) > 10
+    for name, *cells in rows:
+        found = results[name.strip("`")]
+        rates = [f"{found[library]['gb_per_s']:.0f}" for library in ("tilearray", "torch", "cupy")]
+        assert cells == [*rates, f"{found['tilearray']['of_copy']:.3f}"], name
+
+
+def table_of(text: str) -> list[list[str]]:
+    return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
 
 
 def cell_of(found: dict[str, Any], column: str) -> str:

@@ -31,15 +31,27 @@ def octets(*values: int) -> ta.Array:
 Case = tuple[Callable[[], object], type[Exception], str]
 SHAPES: list[Case] = [
     (lambda: ta.zeros((2, 3)) + ta.zeros((2, 4)), BroadcastError, r"add: expected equal sizes, or 1, along axis -1 "),
-    (lambda: ta.zeros((2, 3)) + ta.zeros((2, 4)), BroadcastError, r"got 3 and 4 in shapes \(2, 3\), \(2, 4\); write"),
+    (
+        lambda: ta.zeros((2, 3)) + ta.zeros((2, 4)),
+        BroadcastError,
+        r"not be broadcast together .*\(2, 3\) \(2, 4\); write",
+    ),
     (lambda: ta.zeros((5, 1, 3)) * ta.zeros((2, 4, 3)), BroadcastError, r"multiply: .*axis -3 .*got 5 and 2"),
     (lambda: ta.where(ta.ones(2, dtype="bool"), ta.zeros(3), 1), BroadcastError, r"where: .*axis -1 .*got 2 and 3"),
     (lambda: ta.sin(ta.zeros(3), out=ta.zeros(2)), BroadcastError, r"sin: .*axis -1 .*got 3 and 2"),
-    (lambda: ta.sin(ta.zeros(3), out=ta.zeros(1)), BroadcastError, r"sin: .*shape \(3,\).*the target's \(1,\); write"),
+    (
+        lambda: ta.sin(ta.zeros(3), out=ta.zeros(1)),
+        BroadcastError,
+        r"sin: .*shape \(3,\).*\(1,\) and could not be",
+    ),
     (lambda: ta.broadcast_shapes((2,), (3,)), BroadcastError, r"broadcast_shapes: .*got 2 and 3"),
-    (lambda: ta.zeros(3).reshape(2, 2), ShapeError, r"reshape: expected a shape of 3 elements, got \(2, 2\); write"),
-    (lambda: ta.zeros(-1), ShapeError, r"zeros: expected sizes >= 0 in the shape, got \(-1,\); write"),
-    (lambda: bool(ta.zeros(2)), ShapeError, r"bool: expected an array of one element, got shape \(2,\); write"),
+    (
+        lambda: ta.zeros(3).reshape(2, 2),
+        ShapeError,
+        r"reshape: expected a shape of 3 elements, .*: cannot reshape .*; write",
+    ),
+    (lambda: ta.zeros(-1), ShapeError, r"zeros: expected sizes >= 0 in the shape, got \(-1,\): negative .*; write"),
+    (lambda: bool(ta.zeros(2)), ShapeError, r"bool: expected an array of one element, got .*ambiguous; write ta.any"),
 ]
 DTYPES: list[Case] = [
     (
@@ -65,11 +77,6 @@ DTYPES: list[Case] = [
     (lambda: ta.ones(1, dtype="bool") - True, DTypeError, r"subtract: expected dtypes of kind .*got bool; write"),
     (lambda: ta.zeros(1) & 1, DTypeError, r"bitwise_and: expected dtypes of kind .*got float32; write"),
     (lambda: ta.asarray([1j]) < 1, DTypeError, r"less: expected dtypes of kind .*got complex64; write x.real, x.imag"),
-    (
-        lambda: ta.where(octets(1), 1, 2),
-        DTypeError,
-        r"where: the condition must be bool, got int8; write `condition != 0`",
-    ),
     (lambda: ta.zeros(1, dtype="float33"), DTypeError, r"zeros: 'float33' is not a dtype; write one of bool, int8"),
     (lambda: ta.zeros(1, dtype="complex32"), DTypeError, r"zeros: dtype 'complex32' is not supported: .*write"),
     (lambda: ta.zeros(1, dtype=object), DTypeError, r"zeros: .*not supported: it holds Python objects; write"),
@@ -77,7 +84,7 @@ DTYPES: list[Case] = [
     (
         lambda: octets(1).__itruediv__(octets(1)),
         DTypeError,
-        r"divide: expected a target that can store the float32 result, got int8; write",
+        r"divide: expected .* store the float32 result, got int8; write .* see ta.semantics\('array-api', float=...\)$",
     ),
     (lambda: ta.asarray([1j]).astype(float), DTypeError, r"astype: float64 cannot hold complex64: .*write x.real"),
 ]
@@ -104,7 +111,7 @@ NUMBERS: list[Case] = [
     (
         lambda: octets(2) ** -1,
         ValueError,
-        r"pow: integers to the negative power -1 .*write x.astype\('float32'\) \*\* -1",
+        r"pow: Integers to negative integer powers are not allowed, got -1; write x.astype\('float32'\) \*\* -1",
     ),
 ]
 WRITES: list[Case] = [
@@ -128,9 +135,17 @@ WRITES: list[Case] = [
     ),
 ]
 PLACES: list[Case] = [
-    (lambda: ta.zeros(3)[3], IndexingError, r"indexing: expected -3 <= index < 3 for axis 0 of size 3, got 3; write"),
+    (
+        lambda: ta.zeros(3)[3],
+        IndexingError,
+        r"expected -3 <= index < 3 .*, got 3: index 3 is out of bounds .*; write",
+    ),
     (lambda: ta.zeros((2, 3))[0, -4], IndexingError, r"for axis 1 of size 3, got -4"),
-    (lambda: ta.zeros(3)[0, 0], IndexingError, r"expected at most 1 indices for shape \(3,\), got 2; write"),
+    (
+        lambda: ta.zeros(3)[0, 0],
+        IndexingError,
+        r"at most 1 indices for shape \(3,\), got 2: too many indices .*; write",
+    ),
     (lambda: ta.zeros(0)[0], IndexingError, r"expected no index at all for axis 0 of size 0, got 0"),
     (
         lambda: octets(1, 2, 3)[1:].view("int16"),
@@ -151,8 +166,7 @@ PLACES: list[Case] = [
         SemanticsError,
         r"semantics: unknown semantics 'numpi'; write 'array-api' or 'triton'",
     ),
-    (lambda: ta.zeros(1) + np.zeros(1), OperandError, r"add: .*a tilearray Array and numpy.ndarray; write ta.asarray"),
-    (lambda: ta.sin([1]), OperandError, r"sin: expected tilearray Arrays or numbers, got list as operand 1; write"),
+    (lambda: ta.sin({1}), OperandError, r"sin: expected tilearray Arrays or numbers, got set as operand 1; write"),
     (lambda: ta.sin(None), OperandError, r"sin: expected tilearray Arrays or numbers, got NoneType"),
 ]
 ALL = [*SHAPES, *DTYPES, *NUMBERS, *WRITES, *PLACES]

@@ -86,5 +86,5 @@ def test_a_cell_that_raises_is_named(tmp_path: Path):
     done = run(path)
     assert done.returncode == 1
     assert done.stdout.startswith("broken.ipynb: An error occurred while executing the following cell:")
-    assert "got 3 and 4 in shapes (3,), (4,)" in done.stdout
+    assert "could not be broadcast together with shapes (3,) (4,)" in done.stdout
     assert path.read_bytes() == before

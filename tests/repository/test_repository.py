@@ -16,7 +16,7 @@ FRAMEWORKS = {"triton", "cuda", "torch", "cupy", "jax"}
 
 ORDER = {
     "tilearray": [
-        "errors dtypes",
+        "errors dtypes typing signatures names",
         "promotion",
         "geometry",
         "engine",
@@ -24,15 +24,19 @@ ORDER = {
         "cuda",
         "interchange",
         "functions",
-        "array",
+        "array_object",
         "creation",
-        "frameworks",
+        "linalg fft lib",
+        "frameworks numpy_names",
         "__init__",
         "commands __main__",
     ],
     "tilearray_cuda": ["errors", "kernels runtime", "kernel", "device", "__init__"],
 }
 """Folders and modules in the order of imports: a module imports only from its own line and those above."""
+
+NAMES_THE_CLASSES = "tilearray.typing"
+"""The module whose types name the classes of arrays, which lie above it: only a checker follows these imports."""
 
 
 def name_of(file: Path) -> str:
@@ -80,7 +84,8 @@ def top(names: Iterator[str]) -> set[str]:
 
 def needs(module: str) -> list[str]:
     """The modules of the same package that a module imports."""
-    found = {known_module(name) for name in imports(MODULES[module])} - {None, module}
+    seen = imports(MODULES[module], at_import=module == NAMES_THE_CLASSES)
+    found = {known_module(name) for name in seen} - {None, module}
     return sorted(name for name in found if name and top(iter([name])) == top(iter([module])))
 
 

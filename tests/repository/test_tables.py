@@ -11,7 +11,18 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "_tables.py"
 SYSTEMS = ["array-api", "triton", "cutile", "torch", "numpy"]
-NAMES = [*(f"lattice-{name}" for name in SYSTEMS), "semantics", "systems", "ops", "rounding", "casts", "dtypes"]
+NAMES = [
+    *(f"lattice-{name}" for name in SYSTEMS),
+    "semantics",
+    "systems",
+    "ops",
+    "rounding",
+    "casts",
+    "dtypes",
+    "aliases",
+    "names",
+]
+NAMES += ["clients", "client-causes"]
 
 
 def tables(*arguments: object) -> subprocess.CompletedProcess[str]:

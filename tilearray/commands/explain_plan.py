@@ -23,7 +23,8 @@ from tilearray.engine.caches import PLANS, leaves
 from tilearray.engine.context import STATE
 from tilearray.engine.expression import Expression
 from tilearray.engine.plan import ALIGNED, Plan
-from tilearray.geometry.loop import LayoutCase
+from tilearray.geometry.loop import LayoutCase, Loop
+from tilearray.geometry.reduction import ReductionLoop
 
 ARCHITECTURE = 90
 
@@ -49,6 +50,9 @@ def stages(plan: Plan) -> list[str]:
         f"{len(loop.shape)} ax{'i' if len(loop.shape) == 1 else 'e'}s",
         f"int{loop.index_bits} indices",
     ]
+    if isinstance(loop, ReductionLoop):
+        facts.append(f"{loop.lanes} lanes")
+    launches = [f"launch  1: {plan.stages[0].loop.segments.total} segments, 2: their results"] if plan.stages else []
     return [
         f"dtypes  {', '.join(map(_operand, _inputs(graph), graph.inputs))}",
         f"graph   out0: {graph.output_dtypes[0]} = {_expression(graph, graph.outputs[0])}",
@@ -56,6 +60,7 @@ def stages(plan: Plan) -> list[str]:
         f"on {target.device}",
         f"loop    {shape}: {', '.join(strides)}",
         f"class   {', '.join(facts)}",
+        *launches,
     ]
 
 
@@ -65,20 +70,25 @@ def architecture_of(plan: Plan) -> int:
 
 
 def kernel_source(plan: Plan) -> str:
-    """Return the Triton source of a plan's kernel for its GPU (an H200 for the host) and operands aligned to 16 bytes.
+    """Return the Triton source of a plan's kernels for its GPU (an H200 for the host) and operands aligned to 16 bytes.
 
     Raises
     ------
     NotImplementedError
         If GPUs do not support the operation yet.
     """
-    generate = importlib.import_module("tilearray_cuda.kernels.source").generate
-    make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec
     if plan.loop.case is LayoutCase.EMPTY:
         return "# no elements, so no launch\n"
+    launches = [(stage.expression, stage.loop) for stage in plan.stages] or [(plan.expression, plan.loop)]
+    return "\n\n".join(_source(expression, loop, architecture_of(plan)) for expression, loop in launches)
+
+
+def _source(expression: Expression, loop: Loop | ReductionLoop, arch: int) -> str:
+    """Return the Triton source of a kernel."""
+    generate = importlib.import_module("tilearray_cuda.kernels.source").generate
+    make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec
     loop_class = importlib.import_module("tilearray_cuda.kernels.schedules.choose").loop_class
-    spec = make_spec(plan.expression, loop_class(plan.loop), ALIGNED[: len(plan.loop.strides)])
-    return generate(spec, architecture_of(plan)).text
+    return generate(make_spec(expression, loop_class(loop), ALIGNED[: len(loop.strides)]), arch).text
 
 
 def _inputs(graph: Expression) -> list[str]:
@@ -95,8 +105,12 @@ def _expression(graph: Expression, position: int) -> str:
     kind, *rest = graph.nodes[position]
     if kind == "input":
         return f"x{rest[0]}"
-    if kind == "index":
-        return "index"
+    if kind in ("index", "position"):
+        return kind
+    if kind == "part":
+        _, how, nodes, _ = graph.nodes[cast(int, rest[0])]
+        values = ", ".join(_expression(graph, node) for node in cast(Sequence[int], nodes))
+        return f"{how} over {values}" if len(cast(Sequence[int], nodes)) == 1 else f"({how} over {values})[{rest[1]}]"
     if kind == "gather":
         return f"x{rest[0]}[{_expression(graph, cast(int, rest[1]))}]"
     if kind == "cast":

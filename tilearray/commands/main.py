@@ -27,7 +27,8 @@ from tilearray.commands.text import listed
 from tilearray.engine.caches import KERNELS, PLANS, RECIPES
 from tilearray.engine.operation import EXPRESSIONS
 from tilearray.engine.signature import SIGNATURES
-from tilearray.promotion.systems import SEMANTICS
+from tilearray.errors import SemanticsError
+from tilearray.promotion.systems import SEMANTICS, as_semantics
 
 CACHES = {  # two generations each
     "plans": PLANS,
@@ -120,10 +121,23 @@ def add_eval(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     command.add_argument("-o", "--output", metavar="FILE", help="the .npy file for the result")
     command.add_argument("--device", metavar="DEVICE", help="cpu, cuda or cuda:N (default: a GPU if there is one)")
-    command.add_argument("--semantics", choices=list(SEMANTICS), help="the rules for dtypes (default: array-api)")
+    command.add_argument(
+        "--semantics",
+        metavar="NAME[,KIND=DTYPE]",
+        type=known_semantics,
+        help=f"the rules for dtypes, one of {', '.join(SEMANTICS)}, and defaults behind it such as float=float64",
+    )
     command.add_argument("--explain", action="store_true", help="print the stages of every operation")
     command.add_argument("--source", action="store_true", help="print the stages with the Triton source of the kernels")
     command.set_defaults(run=run_eval, name="eval")
+
+
+def known_semantics(spec: str) -> str:
+    """Return the name of semantics that exist, for argparse."""
+    try:
+        return as_semantics(spec, "--semantics").name
+    except SemanticsError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("--semantics: ")) from None
 
 
 def print_info(chosen: argparse.Namespace) -> int:
@@ -167,7 +181,10 @@ def facts() -> dict[str, str]:
         "devices": listed(f"{device} (default)" if device is default else str(device) for device in ta.devices()),
         "dtypes": listed(dtype.name for dtype in dtypes.ARITHMETIC),
         "  storage": listed(dtype.name for dtype in dtypes.STORAGE_ONLY),
-        "semantics": listed(f"{name} (in force)" if known is rules else name for name, known in SEMANTICS.items()),
+        "semantics": listed(
+            f"{name} (in force)" if name == rules.name else name for name in dict.fromkeys([*SEMANTICS, rules.name])
+        ),
+        "  defaults": listed(rules.defaults[kind].name for kind in ("int", "float", "complex")),
         "caches": listed(f"{name} {len(cache)} of {2 * cache.capacity}" for name, cache in CACHES.items()),
         "python": f"{platform.python_version()}, numpy {np.__version__}, ml_dtypes {ml_dtypes.__version__}",
     }

@@ -24,6 +24,7 @@ from tilearray.commands.progress import Advance, bar
 from tilearray.engine.devices import as_device, using_device
 from tilearray.engine.plan import Plan
 from tilearray.errors import DeviceError, DeviceUnavailableError, DTypeError, ExpressionError, TileArrayError
+from tilearray.typing import SemanticsName
 
 LARGE = 2**26  # bytes from which a progress bar appears
 
@@ -98,7 +99,7 @@ def _given(argument: str) -> Given:
     return Given(name, dtypes.as_dtype(dtype, name) if colon else None, path)
 
 
-def run(given: Task, semantics: str | None, explain: bool, source: bool) -> None:
+def run(given: Task, semantics: SemanticsName | None, explain: bool, source: bool) -> None:
     """Perform a task, and print or write its result."""
     with ExitStack() as settings:
         settings.enter_context(using_device(given.device))

@@ -296,7 +296,9 @@ class _Reader:
             case ast.Name(id=name) | ast.Attribute(value=ast.Name(id="ta"), attr=name):
                 if name in FUNCTIONS:
                     return name
-                close = difflib.get_close_matches(name, FUNCTIONS, 1)
+                close = [
+                    near for near in difflib.get_close_matches(name, FUNCTIONS) if abs(len(near) - len(name)) <= 2
+                ]  # softmax is not max
                 hint = f"write ta.{close[0]}" if close else "`tilearray eval --help` lists the functions"
                 raise self.error(called, f"an expression cannot call this; {hint}")
             case ast.Attribute(attr=name) if name in FUNCTIONS:

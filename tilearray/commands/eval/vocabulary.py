@@ -24,9 +24,15 @@ WIDEST = 128
 
 CHAPTERS = (
     "ops.composed",
-    *("creation.fills", "functions.indexing.take", "functions.joining", "functions.linalg"),
-    *("functions.manipulation", "functions.reductions", "functions.scans", "functions.searching", "functions.sets"),
-    "creation.triangular",
+    *(
+        "creation.fills",
+        "functions.diagonals",
+        "functions.indexing.take",
+        "functions.joining",
+        "functions.manipulation",
+    ),
+    *("functions.products", "functions.reductions", "functions.scans", "functions.searching", "functions.sets"),
+    *("functions.tensor_products", "creation.triangular"),
 )
 """The modules whose public functions an expression can call, in addition to all operations of the table."""
 ELSEWHERE = ("asarray", "astype")
@@ -46,14 +52,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """The functions that an expression can call, by name."""
 KEYWORDS = frozenset({
-    "append", "atol", "axes", "axis", "axis1", "axis2", "copy", "correction", "descending", "dtype", "endpoint",
-    "equal_nan", "fill_value", "flush_to_zero", "include_initial", "indexing", "invert", "k", "keepdims", "max", "min",
-    "n", "nan", "neginf", "num", "offset", "posinf", "prepend", "propagate_nan", "repetitions", "rounding", "rtol",
-    "saturate", "shape", "shift", "side", "sorter", "stable", "start", "step", "stop", "strides", "window_shape",
+    "append", "atol", "axes", "axis", "axis1", "axis2", "axisa", "axisb", "axisc", "copy", "correction", "ddof",
+    "decimals", "descending", "dtype", "endpoint", "equal_nan", "fill_value", "flush_to_zero", "include_initial",
+    "indexing", "indices", "initial", "invert", "k", "keepdims", "max", "min", "n", "nan", "neginf", "num", "offset",
+    "posinf", "prepend", "propagate_nan", "repeats", "repetitions", "rounding", "rtol", "saturate", "shape", "shift",
+    "side", "sorter", "stable", "start", "step", "stop", "strides", "where", "window_shape",
 })  # fmt: skip
-"""Without ``out``, ``device`` and ``stream``: an expression does not choose where it is computed."""
+"""Without ``out``, ``device`` and ``stream``: an expression does not choose where it is computed, and in which order.
+
+Without ``retstep``: an expression is one array."""
 DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
-WORDS = frozenset(DTYPES) | {"xy", "ij", "left", "right"} | {*MODES, *map(str.upper, MODES)}
+WORDS = {*DTYPES, *dtypes.SHORT_NAMES} | {"xy", "ij", "left", "right"} | {*MODES, *map(str.upper, MODES)}
 """The strings that can be arguments: names of dtypes, and values of ``indexing``, ``side`` or ``rounding``."""
 CONSTANTS = {name: getattr(ta, name) for name in ("pi", "e", "inf", "nan")}
 
