@@ -13,8 +13,11 @@ from support.oracles.axes import (
     INTEGER_NAMES,
     NAMES,
     REAL_NAMES,
+    accumulated,
+    accumulator,
     axes_of,
     check_close,
+    check_sum,
     flat,
     groups,
     pairs,
@@ -86,9 +89,7 @@ def test_sums_of_floats_are_rounded_once(pair, data):
     assume(all(abs(value) < 1e300 or not math.isfinite(value) for part in parts for value in part))
     name = pair.theirs.dtype.name
     for got, part in zip(flat(ta.sum(pair.mine, axis=axis)), parts, strict=True):
-        known = special(part)
-        slack = 0.0 if known is not None else len(part) * 2.0**-52 * math.fsum(map(abs, part))
-        check_close(got, math.fsum(part) if known is None else known, name, slack)
+        check_sum(got, part, name, accumulator(name))
 
 
 @given(pairs(COMPLEX), st.data())
@@ -117,7 +118,8 @@ def test_products_of_floats_are_rounded_once(values, name):
     if name == "float8_e4m3fn" and abs(exact) > 448:
         assert math.isnan(ta.prod(x).item()) or abs(ta.prod(x).item()) == 448
     else:
-        check_close(ta.prod(x).item(), exact, name, float(abs(exact)) * len(values) * 2.0**-52)
+        unit = 2 * float(ta.finfo(accumulator(name)).eps)
+        check_close(ta.prod(x).item(), exact, name, float(abs(exact)) * len(values) * unit)
 
 
 @given(pairs(REAL_NAMES), st.data())
@@ -130,13 +132,14 @@ def test_means_variances_and_deviations_are_those_of_fractions(pair, data):
     deviations = ta.std(pair.mine, axis=axis, correction=correction)
     for mean, var, std, part in zip(flat(means), flat(variances), flat(deviations), parts, strict=True):
         exact = [Fraction(value) for value in part]
-        slack = 2.0**-50 * max(map(abs, part), default=0) * max(len(part), 1)
+        of_sum = accumulated(part, accumulator(name))
         if not exact:
             assert math.isnan(mean)
             assert math.isnan(var) if correction >= 0 else var == 0  # the sum of no squares, divided by -correction
             continue
         middle = sum(exact) / len(exact)
-        check_close(mean, middle, name, slack)
+        if of_sum is not None:
+            check_close(mean, middle, name, of_sum / len(part) + abs(float(middle)) * 2.0**-52)
         if len(exact) - correction <= 0:
             assert math.isnan(var)
             assert math.isnan(std)

@@ -93,6 +93,25 @@ def unit(name: str) -> float:
     return float(ta.finfo(name).eps) / 2
 
 
+def accumulator(name: str) -> str:
+    """The dtype in which a reduction adds up or multiplies floats: narrow ones in float32."""
+    return "float64" if name in ("float32", "float64") else "float32"
+
+
+def accumulated(values: Sequence[float], dtype: str) -> float | None:
+    """How far a sum in a dtype may be from the exact one; None if it may overflow on the way."""
+    size = math.fsum(map(abs, values))
+    return len(values) * 2 * float(ta.finfo(dtype).eps) * size if size <= ta.finfo(dtype).max else None
+
+
+def check_sum(got: float, values: Sequence[float], name: str, wide: str) -> None:
+    """`got` is the sum of `values`, accumulated in the dtype `wide` and then rounded once."""
+    known = special(values)
+    slack = 0.0 if known is not None else accumulated(values, wide)
+    if slack is not None:
+        check_close(got, math.fsum(values) if known is None else known, name, slack)
+
+
 def check_close(got: float, want: Fraction | float, name: str, slack: float) -> None:
     """`got` is `want`, rounded once to the dtype, when `want` itself is known up to `slack`."""
     info = ta.finfo(name)
