@@ -22,8 +22,8 @@ from typing import Any
 
 import tilearray as ta
 from tilearray import dtypes
+from tilearray.arrays import ranges
 from tilearray.commands.cache import warm
-from tilearray.creation import ranges
 from tilearray.errors import TileArrayError
 from tilearray.functions.indexing import gather
 from tilearray.geometry.loop import make_loop

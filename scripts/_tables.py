@@ -238,7 +238,7 @@ def dtypes_table() -> str:
 def aliases_table() -> str:
     """NumPy's other names of what has another name here."""
     import tilearray as ta
-    from tilearray import names
+    from tilearray.numpy_names import names
 
     aliases = names.LATER["aliases"].split()
     rows = [(f"`{name}`", f"`{called(getattr(ta, name))}`") for name in aliases]
@@ -255,7 +255,7 @@ def names_table() -> str:
     import inspect
 
     import tilearray as ta
-    from tilearray import names
+    from tilearray.numpy_names import names
 
     def on_host(name: str) -> bool:
         value = getattr(ta, name)
@@ -276,7 +276,7 @@ def names_table() -> str:
 
 def missing_table() -> str:
     """What to write for names that are not here."""
-    from tilearray.names import MISSING
+    from tilearray.numpy_names.names import MISSING
 
     by_advice: dict[str, list[str]] = {}
     for name, advice in MISSING.items():

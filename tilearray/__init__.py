@@ -8,9 +8,9 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 from tilearray import cuda as cuda
-from tilearray.array_object import Array
-from tilearray.creation.asarray import asarray, from_dlpack
-from tilearray.creation.fills import (
+from tilearray.arrays.array import Array
+from tilearray.arrays.asarray import asarray, from_dlpack
+from tilearray.arrays.fills import (
     arange,
     empty,
     empty_like,
@@ -22,7 +22,8 @@ from tilearray.creation.fills import (
     zeros,
     zeros_like,
 )
-from tilearray.creation.triangular import eye, meshgrid, tril, triu
+from tilearray.arrays.frameworks import array_agnostic, to_cupy, to_jax, to_torch
+from tilearray.arrays.triangular import eye, meshgrid, tril, triu
 from tilearray.dtypes import (
     bfloat16,
     complex64,
@@ -74,7 +75,6 @@ from tilearray.errors import (
     TileArrayError,
     WriteError,
 )
-from tilearray.frameworks import array_agnostic, to_cupy, to_jax, to_torch
 from tilearray.functions import inspection as _inspection
 from tilearray.functions.conversion import astype, set_transfer_guard, to_device, to_numpy
 from tilearray.functions.diagonals import diag, trace
@@ -219,13 +219,13 @@ from tilearray.ops.number_parts import (
     signbit,
     trunc,
 )
+from tilearray.ops.signatures import show as _show
 from tilearray.promotion.semantics import Semantics
-from tilearray.signatures import show as _show
 
 if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses one
     from tilearray import fft as fft
-    from tilearray import lib as lib
     from tilearray import linalg as linalg
+    from tilearray.numpy_names import lib as lib
     from tilearray.numpy_names.aliases import (
         absolute,
         amax,
@@ -514,16 +514,16 @@ __all__ = [
 ]
 # fmt: on
 
-_EXTENSIONS = ("fft", "lib", "linalg")
+_NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg"}
 """Namespaces that are imported when they are first used."""
 
 if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass
 
     def __getattr__(name):
-        """Import an extension, or a name of `tilearray.numpy_names`, when it is used for the first time."""
-        if name in _EXTENSIONS:
-            return _import_module(f"tilearray.{name}")
-        names = _import_module("tilearray.names")
+        """Import a namespace, or a name of `tilearray.numpy_names`, when it is used for the first time."""
+        if name in _NAMESPACES:
+            return _import_module(f"tilearray.{_NAMESPACES[name]}")
+        names = _import_module("tilearray.numpy_names.names")
         module = names.MODULE_OF.get(name)
         if module is None:
             raise names.MissingNameError(name, __all__)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 import ml_dtypes
 import numpy as np
@@ -516,3 +516,82 @@ def check_arithmetic(function: str, dtype: np.dtype) -> None:
         raise DTypeError(
             f"{function}: {dtype.name} is a storage dtype, it is not computed with; write x.astype('float32') first"
         )
+
+
+# --- types for annotations ------------------------------------------------------------------------------------------
+
+DTypeName = Literal[
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float4_e2m1fn",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    # NumPy's codes with the number of bytes
+    "i1",
+    "i2",
+    "i4",
+    "u1",
+    "u2",
+    "u4",
+    "f2",
+    "f4",
+    "f8",
+    "c8",
+    "c16",
+    # short names with the number of bits: `SHORT_NAMES` of tilearray.dtypes
+    "i16",
+    "i32",
+    "i64",
+    "u16",
+    "u32",
+    "u64",
+    "e4m3",
+    "e5m2",
+    "e2m1",
+    "fp16",
+    "bf16",
+    "fp32",
+    "fp64",
+    "f32",
+    "f64",
+    "c64",
+    "c128",
+]
+"""The names of dtypes, and NumPy's short names without those that also name a number of bits."""
+
+
+class ForeignDType(Protocol):
+    """A dtype of another library: torch's has an itemsize, as NumPy's does."""
+
+    @property
+    def itemsize(self) -> int: ...
+
+
+DTypeLike: TypeAlias = "DTypeName | np.dtype[Any] | type[Any] | ForeignDType"
+"""A dtype, its name, a Python or NumPy scalar type, or a dtype of another library."""
+
+
+class HasDType(Protocol):
+    """An array of any library."""
+
+    @property
+    def dtype(self) -> Any: ...

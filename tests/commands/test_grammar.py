@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilearray as ta
-from tilearray import names
 from tilearray.commands.eval import grammar, vocabulary
 from tilearray.commands.eval.grammar import evaluate, read
 from tilearray.errors import ExpressionError
+from tilearray.numpy_names import names
 from tilearray.ops.op import Op
 
 A = np.arange(12, dtype="uint8").reshape(3, 4)

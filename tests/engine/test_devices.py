@@ -19,7 +19,7 @@ from support.elsewhere import Elsewhere
 from support.threads import in_threads
 
 import tilearray as ta
-from tilearray.creation.asarray import converted
+from tilearray.arrays.asarray import converted
 from tilearray.engine.devices import CPU, Device, as_device, using_device
 from tilearray.errors import DeviceError, DeviceUnavailableError, ImplicitTransferError, OperandError
 from tilearray.functions import conversion

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.oracles.axes import INTEGER_NAMES, NAMES, check_sum, expand, flat, pairs, python, same, special, wrapped
+from support.oracles.axes import INTEGER_NAMES, NAMES, check_sum, expand, flat, pairs, python, same, wrapped
 from support.oracles.formats import kind_of
 
 import tilearray as ta

@@ -18,7 +18,7 @@ from support.oracles.rules import RULES, TRUNCATING
 from support.processes import in_fresh_python
 
 from tilearray import ops
-from tilearray.creation.ranges import spacing, stepping
+from tilearray.arrays.ranges import spacing, stepping
 from tilearray.engine.expression import Expression
 from tilearray.errors import TileArrayError
 from tilearray.functions.indexing.gather import gathering, placing, scattering

@@ -18,9 +18,9 @@ from support.elsewhere import Elsewhere
 from support.processes import in_fresh_python
 
 import tilearray as ta
-from tilearray import names
 from tilearray.engine.devices import _DEVICES, Device
 from tilearray.errors import DeviceError, DTypeError, IndexingError, LayoutError, OperandError, ShapeError, WriteError
+from tilearray.numpy_names import names
 
 RNG = np.random.default_rng(11)
 

@@ -14,7 +14,7 @@ import pytest
 from support.oracles.rules import RULES
 
 import tilearray as ta
-from tilearray import names
+from tilearray.numpy_names import names
 from tilearray.ops import BY_UFUNC, OPS, PUBLIC
 from tilearray.ops.op import Op
 

@@ -16,27 +16,23 @@ FRAMEWORKS = {"triton", "cuda", "torch", "cupy", "jax"}
 
 ORDER = {
     "tilearray": [
-        "errors dtypes typing signatures names",
+        "errors dtypes",
         "promotion",
         "geometry",
         "engine",
         "ops",
-        "cuda",
+        "cuda typing",
         "interchange",
         "functions",
-        "array_object",
-        "creation",
-        "linalg fft lib",
-        "frameworks numpy_names",
+        "arrays",
+        "numpy_names",
+        "linalg fft",
         "__init__",
         "commands __main__",
     ],
     "tilearray_cuda": ["errors", "kernels runtime", "kernel", "device", "__init__"],
 }
 """Folders and modules in the order of imports: a module imports only from its own line and those above."""
-
-NAMES_THE_CLASSES = "tilearray.typing"
-"""The module whose types name the classes of arrays, which lie above it: only a checker follows these imports."""
 
 
 def name_of(file: Path) -> str:
@@ -84,8 +80,7 @@ def top(names: Iterator[str]) -> set[str]:
 
 def needs(module: str) -> list[str]:
     """The modules of the same package that a module imports."""
-    seen = imports(MODULES[module], at_import=module == NAMES_THE_CLASSES)
-    found = {known_module(name) for name in seen} - {None, module}
+    found = {known_module(name) for name in imports(MODULES[module])} - {None, module}
     return sorted(name for name in found if name and top(iter([name])) == top(iter([module])))
 
 

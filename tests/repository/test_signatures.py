@@ -11,7 +11,7 @@ import re
 import pytest
 
 import tilearray as ta
-from tilearray.signatures import LateSignature, show, type_text
+from tilearray.ops.signatures import LateSignature, show, type_text
 
 
 def public_functions() -> dict[str, object]:

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from tilearray.dtypes import as_dtype, dtype_of
+from tilearray.dtypes import DTypeLike, HasDType, as_dtype, dtype_of
 from tilearray.engine.caches import PLANS
 from tilearray.errors import OperandError, PromotionError
 from tilearray.promotion.operands import Operand, zero_dim
 from tilearray.promotion.scalars import classify
-from tilearray.promotion.semantics import Semantics
+from tilearray.promotion.semantics import Semantics, SemanticsName
 from tilearray.promotion.systems import as_semantics
-from tilearray.typing import DTypeLike, HasDType, SemanticsName
 
 ENVIRONMENT_VARIABLE: Final = "TILEARRAY_SEMANTICS"
 

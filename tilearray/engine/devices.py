@@ -14,14 +14,49 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from tilearray.engine.backend import Backend
 from tilearray.errors import DeviceError, DeviceUnavailableError
-from tilearray.typing import DeviceLike
 
 ENVIRONMENT_VARIABLE = "TILEARRAY_DEVICE"
 BACKENDS = {"cpu": "tilearray_host", "cuda": "tilearray_cuda"}
+
+
+DeviceName = Literal[
+    "cpu",
+    "cuda",
+    "cuda:0",
+    "cuda:1",
+    "cuda:2",
+    "cuda:3",
+    "cuda:4",
+    "cuda:5",
+    "cuda:6",
+    "cuda:7",
+    "cuda:8",
+    "cuda:9",
+    "cuda:10",
+    "cuda:11",
+    "cuda:12",
+    "cuda:13",
+    "cuda:14",
+    "cuda:15",
+]
+"""The names of devices. A host with more GPUs writes ``ta.devices()[16]``."""
+
+
+class DeviceObject(Protocol):
+    """A device: `tilearray.Device`, or one of another library with the same names, such as ``torch.device``."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def index(self) -> Any: ...
+
+
+DeviceLike: TypeAlias = "DeviceName | DeviceObject"
+"""A device or its name."""
 
 
 class Placed(Protocol):

@@ -1,6 +1,6 @@
 """The state of an array: a buffer, an offset into it, and an interned signature. No operators, no conversions.
 
-Views, plans and launches need only `ArrayBase`. Therefore the folders below `tilearray.array_object` work on it and
+Views, plans and launches need only `ArrayBase`. Therefore the folders below `tilearray.arrays.array` work on it and
 never import the public class: a result has the class of its operands. A `Signature` joins layout, dtype and device. A
 bounded table interns signatures, so a plan key hashes by identity in nanoseconds. After an eviction two equal
 signatures may exist; the only cost is a plan miss.
@@ -8,7 +8,7 @@ signatures may exist; the only cost is a plan miss.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,8 +19,15 @@ from tilearray.engine.devices import CPU, Device
 from tilearray.errors import LayoutError, OperandError, type_name
 from tilearray.geometry.layout import Layout
 
-if TYPE_CHECKING:
-    from tilearray.typing import Array
+B = TypeVar("B", bound="ArrayBase")
+
+HostData: TypeAlias = (
+    "complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...]"  # complex: all numbers
+)
+"""A number, an ndarray or a list: operands that are not Arrays. Beside an Array on a GPU, only numbers are."""
+
+Operand: TypeAlias = "ArrayBase | HostData"
+"""An operand of a function or an operator."""
 
 
 class Traits:
@@ -100,13 +107,6 @@ class Signature:
         return f"{self.dtype.name}{list(self.layout.shape)} strides {list(self.layout.strides)} on {self.device}"
 
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    A = TypeVar("A", bound="ArrayBase", default="Array")  # where no operand decides
-else:
-    A = TypeVar("A", bound="ArrayBase")
-
 SIGNATURES: TwoGenerations[Signature] = TwoGenerations(8192, Signature.forget)
 
 
@@ -122,7 +122,7 @@ def interned(layout: Layout, traits: Traits) -> Signature:
 
 
 class ArrayBase:
-    """A strided view of a buffer. `tilearray.array_object.Array` adds the operators.
+    """A strided view of a buffer. `tilearray.arrays.array.Array` adds the operators.
 
     The attributes with an underscore are the internal interface of the package. After a DLPack export, `_export` holds
     it.
@@ -221,17 +221,17 @@ def placed(buffer: Buffer, offset: int, layout: Layout, dtype: np.dtype, device:
     return signature_of(layout, dtype, device, aligned)
 
 
-def empty_array(cls: type[A], signature: Signature, stream: Stream) -> A:
+def empty_array(cls: type[B], signature: Signature, stream: Stream) -> B:
     """Return an uninitialised array of a signature with a dense layout."""
     return cls._make(signature.device.backend.allocate(signature.nbytes, stream), 0, signature)
 
 
-def new_array(cls: type[A], signature: Signature) -> A:
+def new_array(cls: type[B], signature: Signature) -> B:
     """Return an uninitialised array of a signature with a dense layout, allocated on the active stream."""
     return empty_array(cls, signature, STATE.get().stream)
 
 
-def from_host(array: np.ndarray, cls: type[A]) -> A:
+def from_host(array: np.ndarray, cls: type[B]) -> B:
     """Return an array that shares the memory of an ndarray.
 
     Raises
@@ -280,7 +280,7 @@ def dense_signature(shape: tuple[int, ...], dtype: np.dtype, device: Device) -> 
     return found
 
 
-def from_result(array: np.ndarray, cls: type[A]) -> A:
+def from_result(array: np.ndarray, cls: type[B]) -> B:
     """Return an array in C order with the elements of an ndarray that nobody else holds: over its memory if it fits.
 
     Examples

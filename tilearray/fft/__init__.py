@@ -26,8 +26,8 @@ from tilearray.fft.transforms import (
     rfft2,
     rfftn,
 )
-from tilearray.names import MissingNameError as _MissingNameError
-from tilearray.signatures import show as _show
+from tilearray.numpy_names.names import MissingNameError as _MissingNameError
+from tilearray.ops.signatures import show as _show
 
 # fmt: off
 __all__ = [

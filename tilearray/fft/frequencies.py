@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation.asarray import asarray
+from tilearray.arrays.array import Array
+from tilearray.arrays.asarray import asarray
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
-from tilearray.engine.signature import A
+from tilearray.engine.devices import DeviceLike
+from tilearray.engine.signature import HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import as_array
 from tilearray.functions.joining import roll
 from tilearray.geometry.shapes import as_int, normalize_axes
-from tilearray.typing import DeviceLike, DTypeLike, HostData
 
 
 def fftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:

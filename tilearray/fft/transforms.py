@@ -13,15 +13,15 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, ShapeError
 from tilearray.functions.arguments import as_array, check_kind, fourier_of, result
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axes, normalize_axis
 from tilearray.ops.promotion_methods import Promotion, computed_as, opmath
 from tilearray.ops.row import ANY
-from tilearray.typing import HostData
 
 Sizes = Sequence[int] | None
 Axes = Sequence[int] | None

@@ -19,18 +19,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.array_type import A
 from tilearray.engine.backend import Fourier, LinearAlgebra, Matrices, Scans, Sorting
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE, semantics
 from tilearray.engine.devices import Device, default_device
-from tilearray.engine.signature import A, ArrayBase, check_array, from_host, from_result
+from tilearray.engine.signature import ArrayBase, HostData, check_array, from_host, from_result
 from tilearray.errors import DeviceError, DTypeError, OperandError, type_name
 from tilearray.functions.conversion import to_device
 from tilearray.functions.python_data import ndarray_of
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.hooks import HOOKS
 from tilearray.promotion.scalars import classify
-from tilearray.typing import HostData
 
 INDEX = dtypes.int64
 """The dtype of indices and counts, in every semantics."""

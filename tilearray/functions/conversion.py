@@ -12,9 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from tilearray import cuda, dtypes
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import as_device
-from tilearray.engine.signature import A, ArrayBase, check_array, from_host, new_array, placed, signature_of
+from tilearray.engine.devices import DeviceLike, as_device
+from tilearray.engine.signature import ArrayBase, check_array, from_host, new_array, placed, signature_of
 from tilearray.errors import (
     DeviceError,
     ImplicitTransferError,
@@ -28,9 +30,8 @@ from tilearray.interchange import dlpack, foreign_memory
 from tilearray.interchange.capsules import stand_in
 from tilearray.ops.execute import copy_of, fill, stored_as
 from tilearray.ops.moves import convert
-from tilearray.ops.options import cast_choice
+from tilearray.ops.options import CastMode, NamedMode, cast_choice
 from tilearray.ops.variants import derived
-from tilearray.typing import CastMode, DeviceLike, DTypeLike, NamedMode
 
 _guard = "error"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tilearray.engine.signature import A
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.manipulation import diagonal, new_like
@@ -10,7 +12,6 @@ from tilearray.functions.reductions import sum
 from tilearray.geometry.shapes import as_int
 from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
-from tilearray.typing import DTypeLike, HostData
 
 
 def diag(v: A | HostData, /, k: int = 0) -> A:

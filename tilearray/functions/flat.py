@@ -11,7 +11,8 @@ from typing import Any, Generic
 
 import numpy as np
 
-from tilearray.engine.signature import A, from_host
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import from_host
 from tilearray.errors import LayoutError
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing import assign, keys, views

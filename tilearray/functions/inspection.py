@@ -13,10 +13,9 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import Device, as_device, default_device, devices
+from tilearray.engine.devices import Device, DeviceLike, as_device, default_device, devices
 from tilearray.errors import DTypeError, OperandError
 from tilearray.functions.arguments import INDEX
-from tilearray.typing import DeviceLike
 
 API_VERSION: Final = "2025.12"
 _VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", API_VERSION)

@@ -20,9 +20,11 @@ from typing import Any, cast
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.array_type import A
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.devices import common_device
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import to_numpy
@@ -35,7 +37,6 @@ from tilearray.geometry.shapes import as_int, as_ints, normalize_axis, without_a
 from tilearray.ops.execute import store
 from tilearray.ops.moves import convert
 from tilearray.promotion.storing import can_cast_same_kind
-from tilearray.typing import DTypeLike, HostData
 
 # --- joining -------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.signature import A, ArrayBase, check_alignment, dense_signature, new_array, placed
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import ArrayBase, HostData, check_alignment, dense_signature, new_array, placed
 from tilearray.errors import LayoutError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.indexing.views import get, reshaped
@@ -16,7 +18,6 @@ from tilearray.functions.orders import Order, check_order, is_fortran
 from tilearray.geometry.layout import Layout, as_shape, broadcast_shapes, resolve_shape
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
 from tilearray.ops.execute import store
-from tilearray.typing import DTypeLike, HostData
 
 Axes = int | Sequence[int]
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.signature import ArrayBase
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.signature import ArrayBase, Operand
 from tilearray.errors import DTypeError, OperandError
 from tilearray.functions import conversion, diagonals, manipulation, memory, products, reductions, scans, searching
 from tilearray.functions.flags import Flags
@@ -21,13 +22,12 @@ from tilearray.functions.indexing import assign
 from tilearray.functions.indexing.take import take
 from tilearray.functions.joining import repeat
 from tilearray.functions.orders import Order
-from tilearray.geometry.shapes import normalize_axis
+from tilearray.geometry.shapes import Axes, Axis, ShapeLike, normalize_axis
 from tilearray.interchange import array_interface
 from tilearray.ops import composed, number_parts
-from tilearray.typing import Axes, Axis, DTypeLike, Operand, Shape
 
 if TYPE_CHECKING:
-    from tilearray.typing import Array
+    from tilearray.engine.array_type import Array
 
 
 class NumPyMethods(ArrayBase):
@@ -301,7 +301,7 @@ class NumPyMethods(ArrayBase):
         return self._signature.layout.shape
 
     @shape.setter
-    def shape(self, shape: Shape) -> None:
+    def shape(self, shape: ShapeLike) -> None:
         memory.set_shape(self, shape)
 
     @property

@@ -23,7 +23,8 @@ from tilearray.ops.op import Op
 from tilearray.promotion.scalars import classify
 
 if TYPE_CHECKING:
-    from tilearray.typing import Array, Operand
+    from tilearray.engine.array_type import Array
+    from tilearray.engine.signature import Operand
 
 BinaryMethod: TypeAlias = "Callable[[Array, Operand], Array]"
 UnaryMethod: TypeAlias = "Callable[[Array], Array]"

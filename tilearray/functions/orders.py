@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from tilearray.engine.signature import A, new_array, signature_of
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import HostData, new_array, signature_of
 from tilearray.errors import LayoutError
 from tilearray.functions.arguments import as_array
 from tilearray.geometry.layout import Layout
 from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
-from tilearray.typing import HostData
 
 Order = Literal["C", "F", "A", "K"]
 

@@ -12,9 +12,10 @@ from typing import Any, cast
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.array_type import A
 from tilearray.engine.backend import LinearAlgebra
 from tilearray.engine.devices import common_device
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, common_dtype, linear_algebra_of, result
 from tilearray.functions.conversion import to_numpy
@@ -26,7 +27,6 @@ from tilearray.ops.execute import check_target, execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj
 from tilearray.ops.row import ANY
-from tilearray.typing import HostData
 
 
 def matmul(x1: A | HostData, x2: A | HostData, /, out: A | None = None) -> A:

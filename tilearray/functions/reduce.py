@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.array_type import A
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation, typed_scalar
 from tilearray.engine.plan import Key
-from tilearray.engine.signature import A, ArrayBase, new_array, signature_of
+from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.strides import broadcast_strides

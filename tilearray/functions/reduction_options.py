@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.signature import A, ArrayBase, from_host
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import ArrayBase, from_host
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.manipulation import broadcast_to, new_like
 from tilearray.geometry.layout import broadcast_shapes

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import INDEX, as_array, check_kind
 from tilearray.functions.conversion import astype, part
@@ -30,7 +32,6 @@ from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.ops.row import ANY, REAL
-from tilearray.typing import DTypeLike, HostData
 
 Axis = int | Sequence[int] | None
 

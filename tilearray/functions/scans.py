@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray.dtypes import bool_
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.dtypes import DTypeLike, bool_
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array, as_array_beside, check_kind, result, scans_of
 from tilearray.functions.conversion import to_numpy
@@ -18,7 +19,6 @@ from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
 from tilearray.ops.arithmetic import not_equal, subtract
 from tilearray.ops.row import ANY
 from tilearray.promotion.scalars import classify
-from tilearray.typing import DTypeLike, HostData
 
 
 def cumulative_sum(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError
 from tilearray.functions.arguments import (
     INDEX,
@@ -33,10 +34,10 @@ from tilearray.ops.arithmetic import choose
 from tilearray.ops.numbers import class_of, host_number
 from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
-from tilearray.typing import HostData
 
 if TYPE_CHECKING:
-    from tilearray.typing import Array, Operand
+    from tilearray.engine.array_type import Array
+    from tilearray.engine.signature import Operand
 
 
 def argmax(x: A | HostData, /, axis: int | None = None, out: A | None = None, *, keepdims: bool = False) -> A:

@@ -11,15 +11,15 @@ from typing import Any, Generic, NamedTuple, overload
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.array_type import A
 from tilearray.engine.backend import Unique
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.functions.arguments import all_arrays, as_array, as_arrays, check_kind, common_dtype, result, sorting_of
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.reductions import any
 from tilearray.ops.arithmetic import bitwise_invert, equal
 from tilearray.ops.row import ANY
 from tilearray.promotion.scalars import Number, classify
-from tilearray.typing import HostData
 
 
 class UniqueAll(NamedTuple, Generic[A]):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray.engine.signature import A
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import all_arrays, common_dtype
 from tilearray.functions.conversion import astype
@@ -14,7 +15,6 @@ from tilearray.geometry.shapes import broadcast_shapes, normalize_axis
 from tilearray.ops.arithmetic import multiply, subtract
 from tilearray.ops.promotion_methods import opmath
 from tilearray.ops.row import NUMERIC
-from tilearray.typing import HostData
 
 
 def outer(a: A | HostData, b: A | HostData, /, out: A | None = None) -> A:

@@ -17,14 +17,23 @@ together with shapes", "is out of bounds for array of dimension".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 from operator import index
-from typing import Any, cast
+from typing import Any, SupportsIndex, TypeAlias, cast
 
 from tilearray.errors import AxisError, BroadcastError, ShapeError
 
 Shape = tuple[int, ...]
+
+ShapeLike: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
+"""The extents of the axes; an int is the extent of one axis."""
+
+Axis: TypeAlias = "int | None"
+"""One axis; None means all elements."""
+
+Axes: TypeAlias = "int | Sequence[int] | None"
+"""One axis or several; None means all."""
 
 
 def as_shape(obj: Any, function: str) -> Shape:

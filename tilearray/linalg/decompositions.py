@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Generic, Literal, NamedTuple, overload
 
-from tilearray.engine.signature import A
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array, result
 from tilearray.functions.conversion import to_numpy
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
-from tilearray.typing import HostData
 
 
 class EigResult(NamedTuple, Generic[A]):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Generic, NamedTuple
 
+from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
-from tilearray.engine.signature import A
+from tilearray.engine.signature import HostData
 from tilearray.errors import OperandError
 from tilearray.functions.arguments import as_array, result
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import reshape
 from tilearray.linalg.operands import check_square, computed, float_dtype, matrices, tolerances
-from tilearray.typing import HostData
 
 
 class SlogdetResult(NamedTuple, Generic[A]):

@@ -8,15 +8,15 @@ from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
+from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
-from tilearray.engine.signature import A
+from tilearray.engine.signature import HostData
 from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, result
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import moveaxis
 from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices, tolerances
-from tilearray.typing import HostData
 
 
 class LstsqResult(NamedTuple, Generic[A]):

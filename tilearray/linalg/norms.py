@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array, result
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import expand_dims, moveaxis
 from tilearray.geometry.shapes import normalize_axes
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
-from tilearray.typing import HostData
 
 Axes = int | tuple[int, ...]
 Order = int | float | str

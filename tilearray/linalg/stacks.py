@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tilearray.engine.signature import A
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError
 from tilearray.functions import manipulation, tensor_products
 from tilearray.functions.arguments import all_arrays, as_array, common_dtype, result
@@ -15,7 +17,6 @@ from tilearray.functions.reductions import sum
 from tilearray.geometry.shapes import as_int
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
 from tilearray.ops.row import ANY
-from tilearray.typing import DTypeLike, HostData
 
 
 def diagonal(x: A | HostData, /, *, offset: int = 0) -> A:

@@ -1,6 +1,6 @@
 """NumPy's names that the array API standard does not have: aliases, and functions of their own.
 
-`tilearray.names` lists the names of each module, and the package imports a module when a program uses one of its names
-for the first time. Functions that are combinations of others run wherever those run. The rest is computed by NumPy on
-the host, and is a DeviceError for an array on a GPU (see `tilearray.numpy_names.through_numpy`).
+The module `names` lists the names of each other one, and `tilearray` imports a module when a program uses one of its
+names for the first time. Functions that are combinations of others run wherever those run. The rest is computed by
+NumPy on the host, and is a DeviceError for an array on a GPU (see `tilearray.numpy_names.through_numpy`).
 """

@@ -7,7 +7,7 @@ of their own for the rest.
 from __future__ import annotations
 
 from tilearray import dtypes
-from tilearray.array_object import Array
+from tilearray.arrays.array import Array
 from tilearray.functions.joining import concat
 from tilearray.functions.reductions import max, min
 from tilearray.ops.arithmetic import abs, bitwise_invert

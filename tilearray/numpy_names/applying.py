@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilearray.array_object import Array
+from tilearray.arrays.array import Array
 from tilearray.engine.context import STATE
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation.asarray import asarray
-from tilearray.creation.fills import dtype_or_default, empty, linspace
-from tilearray.creation.triangular import eye
+from tilearray.arrays.array import Array
+from tilearray.arrays.asarray import asarray
+from tilearray.arrays.fills import dtype_or_default, empty, linspace
+from tilearray.arrays.triangular import eye
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.devices import DeviceLike
 from tilearray.errors import OperandError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype, to_device
@@ -20,7 +22,6 @@ from tilearray.functions.orders import Order, copied, in_order
 from tilearray.geometry.shapes import as_int
 from tilearray.numpy_names.grids import indices
 from tilearray.ops.arithmetic import pow
-from tilearray.typing import DeviceLike, DTypeLike
 
 
 def array(

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation.fills import arange, zeros_like
+from tilearray.arrays.array import Array
+from tilearray.arrays.fills import arange, zeros_like
 from tilearray.errors import DTypeError, OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, as_array_beside
 from tilearray.functions.indexing.take import take, take_along_axis

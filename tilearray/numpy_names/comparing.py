@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation.fills import zeros_like
+from tilearray.arrays.array import Array
+from tilearray.arrays.fills import zeros_like
 from tilearray.engine.signature import overlap
 from tilearray.errors import BroadcastError
 from tilearray.functions.arguments import all_arrays, as_array

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from tilearray.array_object import Array
+from tilearray.arrays.array import Array
 from tilearray.functions.arguments import as_array
 from tilearray.functions.joining import stack
 from tilearray.functions.manipulation import reshape

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation.fills import arange, dtype_or_default, full, linspace, ones, zeros
-from tilearray.creation.triangular import tril
+from tilearray.arrays.array import Array
+from tilearray.arrays.fills import arange, dtype_or_default, full, linspace, ones, zeros
+from tilearray.arrays.triangular import tril
+from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
 from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
@@ -17,7 +18,6 @@ from tilearray.functions.searching import nonzero
 from tilearray.geometry.shapes import as_int, as_shape
 from tilearray.ops.numbers import class_of
 from tilearray.promotion.scalars import classify
-from tilearray.typing import DTypeLike
 
 
 def _span(part: Any, function: str, device: Any = None) -> Array:

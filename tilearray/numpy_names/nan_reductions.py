@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from tilearray import dtypes
-from tilearray.array_object import Array
+from tilearray.arrays.array import Array
+from tilearray.dtypes import DTypeLike
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.manipulation import reshape
@@ -20,7 +21,6 @@ from tilearray.functions.searching import argmax, argmin
 from tilearray.numpy_names.through_numpy import by_numpy, exact
 from tilearray.ops.arithmetic import bitwise_invert, choose, logical_and
 from tilearray.ops.number_parts import isnan
-from tilearray.typing import DTypeLike
 
 
 def _numbers(function: str, x: Any, where: Any = None) -> tuple[Array, Any]:

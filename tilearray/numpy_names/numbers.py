@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation.asarray import asarray
-from tilearray.creation.fills import dtype_or_default
+from tilearray.arrays.array import Array
+from tilearray.arrays.asarray import asarray
+from tilearray.arrays.fills import dtype_or_default
 from tilearray.engine.context import STATE
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import astype

@@ -7,15 +7,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from tilearray.array_object import Array
-from tilearray.creation.fills import zeros_like
+from tilearray.arrays.array import Array
+from tilearray.arrays.fills import zeros_like
+from tilearray.dtypes import DTypeLike
 from tilearray.errors import OperandError, ShapeError, type_name
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import broadcast_to, expand_dims, reshape
 from tilearray.geometry.shapes import as_int, as_shape, normalize_axis
-from tilearray.typing import DTypeLike
 
 
 def atleast_1d(*arrays: Any) -> Any:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation.fills import full
+from tilearray.arrays.array import Array
+from tilearray.arrays.fills import full
+from tilearray.dtypes import DTypeLike
 from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import astype
@@ -20,7 +21,6 @@ from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import divide, equal, multiply, subtract
-from tilearray.typing import DTypeLike
 
 
 def average(

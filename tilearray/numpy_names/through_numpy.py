@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
+from tilearray.arrays.array import Array
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import from_host
 from tilearray.errors import DeviceError, PromotionError, ShapeError

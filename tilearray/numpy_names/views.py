@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tilearray.array_object import Array
+from tilearray.arrays.array import Array
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.manipulation import flip, moveaxis, reshape, transpose

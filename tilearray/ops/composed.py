@@ -30,7 +30,8 @@ from tilearray.ops.moves import assign, convert
 from tilearray.ops.number_parts import frexp_exponent, frexp_mantissa, isnan, nearest
 
 if TYPE_CHECKING:
-    from tilearray.typing import Array, Operand
+    from tilearray.engine.array_type import Array
+    from tilearray.engine.signature import Operand
 
 left_shift, right_shift = bitwise_left_shift, bitwise_right_shift
 power, mod, true_divide = pow, remainder, divide

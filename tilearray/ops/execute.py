@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
 from tilearray.engine.execute import run
 from tilearray.engine.operation import typed_scalar
 from tilearray.engine.plan import Key
-from tilearray.engine.signature import A, ArrayBase, overlap
+from tilearray.engine.signature import ArrayBase, overlap
 from tilearray.errors import OperandError, WriteError, type_name
 from tilearray.ops.moves import assign, storing
 from tilearray.ops.numbers import as_operands, numbers_alone, scalar_key

@@ -89,7 +89,10 @@ class Op(UfuncMethods, Row):
 
 
 if TYPE_CHECKING:
-    from tilearray.typing import Array, DirectedMode, DTypeLike, FastMode, NamedMode, Operand
+    from tilearray.dtypes import DTypeLike
+    from tilearray.engine.array_type import Array
+    from tilearray.engine.signature import Operand
+    from tilearray.ops.options import DirectedMode, FastMode, NamedMode
 
     Out: TypeAlias = ArrayBase | None
 

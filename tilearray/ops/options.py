@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 
@@ -34,6 +34,26 @@ CAST_MODES: Final = ("rn", "rz", "rm", "rp", "ra")
 """The modes of casts from float to float. The only mode from float to integer is "rzi"."""
 GPU_ONLY: Final = ("full", "approx")
 _CUDA_NAMES: Final = {"rz": "rz", "rm": "rd", "rp": "ru"}
+
+
+DirectedMode = Literal["rn", "rz", "rm", "rp"]
+"""The rounding modes of correctly rounded functions: to nearest, toward zero, toward -infinity, toward +infinity."""
+
+FastMode = Literal["full", "approx"]
+"""The rounding modes that are instructions of GPUs."""
+
+CastMode = Literal["rn", "rz", "rm", "rp", "ra", "rzi"]
+"""The rounding modes of casts."""
+
+RoundingMode = Literal["rn", "rz", "rm", "rp", "ra", "rzi", "full", "approx"]
+"""All rounding modes."""
+
+
+class NamedMode(Protocol):
+    """A member of another library's enumeration of rounding modes, such as ``cuda.tile.RoundingMode``."""
+
+    @property
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,13 @@ from tilearray.ops.promotion_methods import (
     opmath,
     returned_as,
 )
+from tilearray.ops.signatures import LateSignature, TypeText
 from tilearray.promotion.lattice import names
 from tilearray.promotion.operands import Operand, ZeroDim
 from tilearray.promotion.scalars import Number, ScalarClass, as_number
 from tilearray.promotion.semantics import Semantics
 from tilearray.promotion.storing import can_cast_same_kind
 from tilearray.promotion.systems import ARRAY_API
-from tilearray.signatures import LateSignature, TypeText
 
 # The kinds of dtypes that rows accept.
 B = frozenset({"bool"})

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilearray.engine.signature import ArrayBase
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.signature import ArrayBase, Operand
+from tilearray.geometry.shapes import Axes
 from tilearray.ops.hooks import HOOKS
-from tilearray.signatures import show
-from tilearray.typing import Axes, DTypeLike, Operand
+from tilearray.ops.signatures import show
 
 if TYPE_CHECKING:
-    from tilearray.typing import Array
+    from tilearray.engine.array_type import Array
 
 
 class UfuncMethods:

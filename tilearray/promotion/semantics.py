@@ -31,6 +31,9 @@ from tilearray.promotion.operands import DECISIONS, Operand, Operands
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.storing import CASTING
 
+SemanticsName = Literal["array-api", "triton", "cutile", "torch", "numpy"]
+"""The names of the semantics."""
+
 
 @dataclass(frozen=True, eq=False)
 class Semantics:

@@ -12,7 +12,7 @@ import pytest
 
 import tilearray as ta
 from tilearray import cuda
-from tilearray.creation import torch_cupy
+from tilearray.arrays import torch_cupy
 from tilearray_cuda.device import open_device
 
 

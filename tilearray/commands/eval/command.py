@@ -24,7 +24,7 @@ from tilearray.commands.progress import Advance, bar
 from tilearray.engine.devices import as_device, using_device
 from tilearray.engine.plan import Plan
 from tilearray.errors import DeviceError, DeviceUnavailableError, DTypeError, ExpressionError, TileArrayError
-from tilearray.typing import SemanticsName
+from tilearray.promotion.semantics import SemanticsName
 
 LARGE = 2**26  # bytes from which a progress bar appears
 

@@ -32,7 +32,7 @@ from tilearray.promotion.scalars import as_number, classify
 _NUMBERS = frozenset({bool, int, float, complex})
 
 importer: Callable[[Any], ArrayBase] | None = None
-"""`asarray`: `tilearray.creation.asarray`, which is above this module, puts it here."""
+"""`asarray`: `tilearray.arrays.asarray`, which is above this module, puts it here."""
 
 
 def set(x: ArrayBase, key: Any, value: Any) -> None:

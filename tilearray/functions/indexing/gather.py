@@ -17,13 +17,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tilearray.engine.array_type import A
 from tilearray.engine.backend import Indexing
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import A, ArrayBase, empty_array, from_result, placed, signature_of
+from tilearray.engine.signature import ArrayBase, empty_array, from_result, placed, signature_of
 from tilearray.errors import BroadcastError, DeviceError, IndexingError
 from tilearray.functions.indexing.keys import Selection, as_index, is_array, is_integer, parts_of, select
 from tilearray.geometry.layout import Layout

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.signature import A, ArrayBase
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import IndexingError, ShapeError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.indexing.gather import gather, gather_selected, positions_of
@@ -20,7 +21,6 @@ from tilearray.ops.arithmetic import remainder
 from tilearray.ops.composed import clip
 from tilearray.ops.execute import stored_as
 from tilearray.ops.moves import convert
-from tilearray.typing import HostData
 
 
 def take(x: A | HostData, /, indices: Any, axis: int | None = None, out: A | None = None, mode: str = "raise") -> A:

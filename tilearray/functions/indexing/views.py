@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray.engine.signature import A, ArrayBase, Signature, placed, signature_of
+from tilearray.engine.array_type import A
+from tilearray.engine.signature import ArrayBase, Signature, placed, signature_of
 from tilearray.functions.indexing.gather import gather
 from tilearray.functions.indexing.keys import BOOLS, has_arrays, parts_of
 from tilearray.geometry.layout import Layout

@@ -14,8 +14,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from typing import Any, NamedTuple, cast
 
-from tilearray.array_object import Array
-from tilearray.creation.asarray import asarray
+from tilearray.arrays.array import Array
+from tilearray.arrays.asarray import asarray
 from tilearray.engine.signature import ArrayBase, check_array
 from tilearray.errors import DeviceError, DTypeError, LayoutError, OperandError
 from tilearray.functions.conversion import is_dense, to_numpy

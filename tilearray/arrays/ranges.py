@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
+from tilearray.arrays.array import Array
 from tilearray.engine.devices import Device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder

@@ -14,7 +14,7 @@ from inspect import Signature, signature
 from types import FunctionType, MappingProxyType
 from typing import Any, cast
 
-_SPELLED_OUT = re.compile(r"\b(Axis|Axes|Shape)\b")
+_SPELLED_OUT = re.compile(r"\b(Axis|Axes|ShapeLike)\b")
 """The aliases that a reader sees spelled out."""
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
+from tilearray.arrays.array import Array
 from tilearray.engine.devices import as_device
 from tilearray.engine.signature import signature_of
 from tilearray.engine.streams import LEGACY_STREAM, PER_THREAD_STREAM

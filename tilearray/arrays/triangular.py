@@ -14,9 +14,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation.fills import dtype_or_default, empty, uninitialised
-from tilearray.engine.devices import Device, common_device
+from tilearray.arrays.array import Array
+from tilearray.arrays.fills import dtype_or_default, empty, uninitialised
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.devices import Device, DeviceLike, common_device
+from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.manipulation import broadcast_to, diagonal
@@ -26,7 +28,6 @@ from tilearray.geometry.shapes import as_int, as_ints
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
-from tilearray.typing import DeviceLike, DTypeLike, HostData
 
 
 def tril(x: Array | HostData, /, k: int = 0) -> Array:

@@ -1,4 +1,4 @@
-"""Creation: arrays from nothing and from ranges; `tilearray.creation.asarray` makes them from data.
+"""Creation: arrays from nothing and from ranges; `tilearray.arrays.asarray` makes them from data.
 
 Python numbers take the default dtypes of the active semantics, or a wider dtype if a value needs it. New arrays are on
 the default device unless ``device=`` names another.
@@ -12,11 +12,20 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation import ranges
+from tilearray.arrays import ranges
+from tilearray.arrays.array import Array
+from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import Device, as_device
-from tilearray.engine.signature import ArrayBase, Signature, dense_signature, from_result, new_array, signature_of
+from tilearray.engine.devices import Device, DeviceLike, as_device
+from tilearray.engine.signature import (
+    ArrayBase,
+    Operand,
+    Signature,
+    dense_signature,
+    from_result,
+    new_array,
+    signature_of,
+)
 from tilearray.errors import OperandError, ShapeError, type_name
 from tilearray.functions.arguments import all_arrays, as_array, as_array_beside
 from tilearray.functions.manipulation import moveaxis, reshape
@@ -27,7 +36,6 @@ from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import convert
 from tilearray.ops.number_parts import floor
 from tilearray.promotion.scalars import Number, as_number, classify
-from tilearray.typing import DeviceLike, DTypeLike, Operand
 
 
 def uninitialised(shape: Any, dtype: np.dtype, device: Any, function: str, order: Order = "C") -> Array:

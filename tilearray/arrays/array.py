@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.signature import ArrayBase
+from tilearray.dtypes import DTypeLike
+from tilearray.engine.devices import DeviceLike
+from tilearray.engine.signature import ArrayBase, Operand
 from tilearray.errors import DTypeError, OperandError
 from tilearray.functions import conversion, inspection, manipulation, numpy_dispatch, printing, products
 from tilearray.functions.indexing import assign, views
@@ -33,8 +35,8 @@ from tilearray.interchange import cuda_array_interface
 from tilearray.ops import arithmetic, composed
 from tilearray.ops.execute import copy_of
 from tilearray.ops.op import Op
-from tilearray.signatures import show
-from tilearray.typing import CastMode, DeviceLike, DTypeLike, NamedMode, Operand
+from tilearray.ops.options import CastMode, NamedMode
+from tilearray.ops.signatures import show
 
 
 def _binary(op: Op) -> tuple[BinaryMethod, BinaryMethod, BinaryMethod]:

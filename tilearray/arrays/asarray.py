@@ -1,7 +1,7 @@
 """Importing: arrays from data of any library.
 
 `asarray` shares memory if it can, on any device. It recognises an object by its protocols, in this order: tilearray's
-own arrays, exact arrays of torch and CuPy (`tilearray.creation.torch_cupy`), Python numbers and sequences, ndarrays and
+own arrays, exact arrays of torch and CuPy (`tilearray.arrays.torch_cupy`), Python numbers and sequences, ndarrays and
 objects that NumPy reads, DLPack, the CUDA Array Interface. No framework is imported.
 """
 
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.array_object import Array
-from tilearray.creation import torch_cupy
+from tilearray.arrays import torch_cupy
+from tilearray.arrays.array import Array
+from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import as_device
+from tilearray.engine.devices import DeviceLike, as_device
 from tilearray.engine.signature import ArrayBase, from_host, placed
 from tilearray.errors import LayoutError, OperandError
 from tilearray.functions.conversion import to_device
@@ -27,7 +28,6 @@ from tilearray.interchange import cuda_array_interface, dlpack
 from tilearray.interchange import foreign_memory as gpu_memory
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.execute import copy_of
-from tilearray.typing import DeviceLike, DTypeLike
 
 _READERS = torch_cupy.READERS
 

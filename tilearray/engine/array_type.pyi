@@ -1,0 +1,6 @@
+from typing_extensions import TypeVar
+
+from tilearray.arrays.array import Array as Array
+from tilearray.engine.signature import ArrayBase
+
+A = TypeVar("A", bound=ArrayBase, default=Array)
