@@ -6,7 +6,9 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # Read when tilearray is imported. Examples print their device: on a machine with a GPU they stay on the host, too.
@@ -37,3 +39,15 @@ if "TILEARRAY_CACHE_DIR" not in os.environ:
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.register_profile("tilearray", settings.get_profile("explore"), derandomize=True)
 settings.load_profile("tilearray")
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A device that is not the host, although its memory is: ``cuda:7654321``."""
+    from support.elsewhere import ELSEWHERE, Elsewhere  # which imports tilearray, and that reads the environment
+
+    from tilearray.engine.devices import _DEVICES
+
+    monkeypatch.setattr(ELSEWHERE, "_backend", Elsewhere())
+    monkeypatch.setitem(_DEVICES, ELSEWHERE.name, ELSEWHERE)
+    return ELSEWHERE

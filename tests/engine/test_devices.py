@@ -5,7 +5,6 @@ The other device is a fake one: the host's backend under another name, but what 
 
 from __future__ import annotations
 
-import itertools
 import os
 import pickle
 import subprocess
@@ -15,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.elsewhere import Elsewhere
 from support.threads import in_threads
 
 import tilearray as ta
@@ -25,17 +23,6 @@ from tilearray.errors import DeviceError, DeviceUnavailableError, ImplicitTransf
 from tilearray.functions import conversion
 
 devices: Any = sys.modules["tilearray.engine.devices"]  # as an attribute it is the function of that name
-
-INDEX = itertools.count(5)
-
-
-@pytest.fixture
-def elsewhere(monkeypatch) -> Device:
-    """A second device, known by name; a new name each time, since signatures are interned with their device."""
-    made = Device("cuda", next(INDEX))
-    made._backend = Elsewhere()
-    monkeypatch.setitem(devices._DEVICES, made.name, made)
-    return made
 
 
 @pytest.fixture(autouse=True)

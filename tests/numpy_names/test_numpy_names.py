@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.elsewhere import Elsewhere
 from support.processes import in_fresh_python
 
 import tilearray as ta
-from tilearray.engine.devices import _DEVICES, Device
+from tilearray.engine.devices import Device
 from tilearray.errors import DeviceError, DTypeError, IndexingError, LayoutError, OperandError, ShapeError, WriteError
 from tilearray.numpy_names import names
 
@@ -252,7 +251,6 @@ def test_a_name_gives_numpys_result(line: str, dtype: str):
 
 # --- on a device that is not the host ------------------------------------------------------------------------------
 
-ELSEWHERE = Device("cuda", 7654326)  # one object for all tests: signatures are interned by its name
 EVERYWHERE = """
     absolute append arctan2 array_split around ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d block
     column_stack concatenate conjugate copy degrees diagflat dsplit dstack fabs fix fliplr flipud fmax fmin hsplit
@@ -262,14 +260,6 @@ EVERYWHERE = """
 
 
 GATHERING = ("choose", "delete", "x[ix_", "pad")  # this device has no memory for the errors of indices
-
-
-@pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Device:
-    """A device that is not the host, though its memory is."""
-    monkeypatch.setattr(ELSEWHERE, "_backend", Elsewhere())
-    monkeypatch.setitem(_DEVICES, ELSEWHERE.name, ELSEWHERE)
-    return ELSEWHERE
 
 
 def devices_of(found: Any) -> set[Any]:
@@ -317,7 +307,7 @@ def test_host_functions_name_the_transfer(elsewhere: Device):
     for name in ("median", "nanmedian", "cov", "corrcoef", "histogram", "unwrap", "unique", "gradient", "interp"):
         more = (x, x) if name == "interp" else ()
         message = (
-            rf"^{name}: expected arrays on the host, got one on cuda:7654326, where tilearray has no {name} yet; "
+            rf"^{name}: expected arrays on the host, got one on cuda:7654321, where tilearray has no {name} yet; "
             rf"write ta.{name}\(x.to_device\('cpu'\)\)$"
         )
         with pytest.raises(DeviceError, match=message):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.engine.devices import CPU
+from tilearray.engine.devices import CPU, Device
 
 
 class Elsewhere:
@@ -23,3 +23,7 @@ class Elsewhere:
 
     def to_numpy(self, *view: Any) -> np.ndarray:
         return CPU.backend.to_numpy(*view).copy("K")
+
+
+ELSEWHERE = Device("cuda", 7654321)
+"""One device for all tests of a process: signatures are interned by the names of devices."""
