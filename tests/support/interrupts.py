@@ -8,6 +8,7 @@ the tracing and then sets the flag, with no such bytecode of its own behind it.
 from __future__ import annotations
 
 import _thread
+import signal
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ def interrupted(work: Callable[[], object], target: int) -> tuple[int, bool]:
 
     hook, raised = sys.unraisablehook, False
     sys.unraisablehook = lambda _: None
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         try:
             sys.settrace(trace)
@@ -53,4 +55,5 @@ def interrupted(work: Callable[[], object], target: int) -> tuple[int, bool]:
         error.__traceback__ = None
     finally:
         sys.unraisablehook = hook
+        signal.signal(signal.SIGINT, handler)
     return seen, raised
