@@ -210,16 +210,20 @@ def test_few_launches(call, count, monkeypatch):
     assert len(seen) == count
 
 
+def test_one_array_is_the_sequence_of_its_rows():
+    values = np.arange(24).reshape(2, 3, 4)
+    x = ta.asarray(values)
+    np.testing.assert_array_equal(ta.to_numpy(ta.concat(x)), np.concatenate(values))
+    np.testing.assert_array_equal(ta.to_numpy(ta.stack(x, axis=1)), np.stack(values, axis=1))
+
+
 # --- bad input -------------------------------
 
 BAD = [
     (lambda x: ta.concat([]), ShapeError, r"concat: expected at least one array, got none; write ta.empty"),
     (lambda x: ta.stack(()), ShapeError, r"stack: expected at least one array"),
-    (
-        lambda x: ta.concat(x),
-        OperandError,
-        r"concat: expected a list or tuple .*, got .*Array; write concat\(\[x, y\]\)",
-    ),
+    (lambda x: ta.concat(3), OperandError, r"concat: expected a list or tuple .*, got int; write concat\(\[x, y\]\)"),
+    (lambda x: ta.concat(x[0]), ShapeError, r"concat: .*got a 0-d array; write axis=None or stack"),
     (lambda x: ta.stack(3), OperandError, r"stack: expected a list or tuple of tilearray Arrays, got int"),
     (lambda x: ta.concat([x, "ab"]), OperandError, r"concat: .* got str; write ta.asarray"),
     (

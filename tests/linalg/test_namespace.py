@@ -316,8 +316,11 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
        rf"^linalg.{name}: expected square matrices of shape \(..., M, M\) for x, got shape \(2, 3\); write ")
       for name in SQUARE],
     *[(lambda name=name: getattr(ta.linalg, name)(V), ShapeError,
+       rf"^linalg.{name}: expected square matrices of shape \(..., M, M\) for x, got shape \(3,\); write ta.reshape\(x, ")
+      for name in SQUARE],
+    *[(lambda name=name: getattr(ta.linalg, name)(V), ShapeError,
        rf"^linalg.{name}: expected matrices of shape \(..., M, N\) for x, got shape \(3,\); write x\[None, :\]")
-      for name in [*SQUARE, "pinv", "qr", "svd", "svdvals", "matrix_norm", "cond", "diagonal", "trace"]],
+      for name in ["pinv", "qr", "svd", "svdvals", "matrix_norm", "cond", "diagonal", "trace"]],
     *[(lambda name=name: getattr(ta.linalg, name)(S.astype("float8_e3m4")), DTypeError,
        rf"^linalg.{name}: float8_e3m4 is a storage dtype") for name in [*SQUARE, "pinv", "norm", "qr"]],
     *[(lambda name=name: getattr(ta.linalg, name)(S * ta.nan), LinAlgError,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.arrays.missing_methods import MissingMethods
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.devices import DeviceLike
 from tilearray.engine.signature import ArrayBase, Operand
@@ -44,7 +45,7 @@ def _binary(op: Op) -> tuple[BinaryMethod, BinaryMethod, BinaryMethod]:
     return operator_of(op), reflected_operator_of(op), in_place_operator_of(op)
 
 
-class Array(NumPyMethods):
+class Array(NumPyMethods, MissingMethods):
     """A strided array on one device. `asarray`, the creation functions and operations make Arrays.
 
     Attributes
@@ -67,6 +68,7 @@ class Array(NumPyMethods):
     """
 
     __slots__ = ()
+    __module__ = "tilearray"  # where users find it: error messages and pickles name it so
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 

@@ -130,7 +130,7 @@ class ArrayBase:
 
     __slots__ = ("__weakref__", "_buffer", "_export", "_offset", "_signature")
 
-    public: ClassVar[type[ArrayBase]]
+    _public: ClassVar[type[ArrayBase]]
     """The class of a new array that has no array as operand: the last subclass of `ArrayBase`."""
 
     _buffer: Buffer
@@ -139,7 +139,7 @@ class ArrayBase:
     _signature: Signature
 
     def __init_subclass__(cls) -> None:
-        ArrayBase.public = cls
+        ArrayBase._public = cls
 
     @classmethod
     def _make(cls, buffer: Buffer, offset: int, signature: Signature) -> Self:

@@ -131,7 +131,7 @@ def _array_of(function: str, value: Any, device: Device | None, typed: bool) -> 
             host = ndarray_of(value, None, function)
     else:
         host = ndarray_of(value, None, function)
-    made = from_host(host, ArrayBase.public)
+    made = from_host(host, ArrayBase._public)
     target = device or default_device()
     return made if target.backend.on_host else to_device(made, target)
 

@@ -303,7 +303,7 @@ def _python(array: np.ndarray) -> Any:
 
 def rebuild(array: np.ndarray, device: str) -> ArrayBase:
     """Make the array that a pickle describes."""
-    return to_device(from_host(array.copy(), ArrayBase.public), device)  # type: ignore[arg-type,return-value]
+    return to_device(from_host(array.copy(), ArrayBase._public), device)  # type: ignore[arg-type,return-value]
 
 
 def to_dlpack(x: ArrayBase, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:

@@ -106,7 +106,7 @@ def _written(target: Any, compute: Callable[[Any], Any]) -> Any:
         return compute(target)
     memory = from_host_object(target, copy=False, function="out")
     assert memory is not None  # an ndarray is a host object
-    compute(from_host(memory, ArrayBase.public))
+    compute(from_host(memory, ArrayBase._public))
     return target
 
 

@@ -113,7 +113,7 @@ def _as_array(found: Any) -> Any:
         return found
     host = from_host_object(found, copy=None, function="asarray")
     assert host is not None  # both are host objects
-    return from_host(host, ArrayBase.public)
+    return from_host(host, ArrayBase._public)
 
 
 def _rebuilt(old: Any, parts: list[Any]) -> Any:

@@ -112,7 +112,7 @@ def _in_dtype(function: str, x: Any, dtype: np.dtype, beside: ArrayBase | None) 
     if classify(x) is not None:
         device = default_device() if beside is None else beside.device
         number = as_number(x, dtype, function)
-        return fill(new_array(ArrayBase.public, signature_of(Layout.of(()), dtype, device)), number, function)
+        return fill(new_array(ArrayBase._public, signature_of(Layout.of(()), dtype, device)), number, function)
     array = as_array(function, x) if beside is None else as_array_beside(function, x, beside)
     if not can_cast_same_kind(array.dtype, dtype):
         raise DTypeError(

@@ -65,11 +65,10 @@ def check_matrices(function: str, x: ArrayBase, name: str = "x") -> None:
 
 def check_square(function: str, x: ArrayBase, name: str = "x", instead: str = "x @ x.mT") -> None:
     """Raise ShapeError if the last two axes are not of equal sizes."""
-    check_matrices(function, x, name)
-    if x.shape[-1] != x.shape[-2]:
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(
             f"{function}: expected square matrices of shape (..., M, M) for {name}, got shape {x.shape}; "
-            f"write {instead}"
+            f"write {instead if x.ndim > 1 else f'ta.reshape({name}, (M, M))'}"
         )
 
 

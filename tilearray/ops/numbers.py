@@ -135,4 +135,4 @@ def scalar_array(value: Any, device: Device, function: str) -> Any:
     dtype = dtypes.as_dtype(array.dtype, function)
     backend = device.backend
     buffer, offset = backend.from_numpy(array, copy=True, stream=backend.own_stream(STATE.get().stream))
-    return ArrayBase.public._make(buffer, offset, signature_of(Layout.of(()), dtype, device))
+    return ArrayBase._public._make(buffer, offset, signature_of(Layout.of(()), dtype, device))

@@ -12,7 +12,7 @@ import pytest
 
 import tilearray as ta
 from tilearray import cuda
-from tilearray.arrays import torch_cupy
+from tilearray.arrays import asarray, torch_cupy
 from tilearray_cuda.device import open_device
 
 
@@ -93,7 +93,7 @@ def torch(monkeypatch):
     fake.cuda = types.SimpleNamespace(is_initialized=lambda: False)
     monkeypatch.setitem(sys.modules, "torch", fake)
     monkeypatch.setattr(torch_cupy, "READERS", {})
-    monkeypatch.setattr(ta.creation.asarray, "_READERS", torch_cupy.READERS)
+    monkeypatch.setattr(asarray, "_READERS", torch_cupy.READERS)
     return fake
 
 
@@ -230,7 +230,7 @@ def cupy(monkeypatch):
     fake.cuda = types.SimpleNamespace(get_current_stream=lambda index: types.SimpleNamespace(ptr=fake.stream))
     monkeypatch.setitem(sys.modules, "cupy", fake)
     monkeypatch.setattr(torch_cupy, "READERS", {})
-    monkeypatch.setattr(ta.creation.asarray, "_READERS", torch_cupy.READERS)
+    monkeypatch.setattr(asarray, "_READERS", torch_cupy.READERS)
     return fake
 
 

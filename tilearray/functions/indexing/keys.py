@@ -87,7 +87,7 @@ def as_index(part: Any, device: Device) -> Any:
             )
         found: Any = part
     else:
-        found = to_device(from_host(host_index(part, "indexing"), ArrayBase.public), device)
+        found = to_device(from_host(host_index(part, "indexing"), ArrayBase._public), device)
     if found.dtype.kind not in "iub":
         raise IndexingError(
             f"indexing: expected arrays of integers or bools as indices, got {found.dtype.name}; "
