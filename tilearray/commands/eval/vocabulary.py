@@ -25,14 +25,14 @@ WIDEST = 128
 CHAPTERS = (
     "ops.composed",
     *(
-        "creation.fills",
+        "arrays.fills",
         "functions.diagonals",
         "functions.indexing.take",
         "functions.joining",
         "functions.manipulation",
     ),
     *("functions.products", "functions.reductions", "functions.scans", "functions.searching", "functions.sets"),
-    *("functions.tensor_products", "creation.triangular"),
+    *("functions.tensor_products", "arrays.triangular"),
 )
 """The modules whose public functions an expression can call, in addition to all operations of the table."""
 ELSEWHERE = ("asarray", "astype")
