@@ -316,7 +316,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
        rf"^linalg.{name}: expected square matrices of shape \(..., M, M\) for x, got shape \(2, 3\); write ")
       for name in SQUARE],
     *[(lambda name=name: getattr(ta.linalg, name)(V), ShapeError,
-       rf"^linalg.{name}: expected square matrices of shape \(..., M, M\) for x, got shape \(3,\); write ta.reshape\(x, ")
+       rf"^linalg.{name}: expected square matrices of .* \(..., M, M\) for x, got shape \(3,\); write ta.reshape\(x, ")
       for name in SQUARE],
     *[(lambda name=name: getattr(ta.linalg, name)(V), ShapeError,
        rf"^linalg.{name}: expected matrices of shape \(..., M, N\) for x, got shape \(3,\); write x\[None, :\]")
