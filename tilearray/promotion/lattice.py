@@ -184,7 +184,7 @@ def _bounds(above: Mapping[np.dtype, Pair], pair: Pair) -> tuple[Pair, np.dtype 
     """Return the upper bounds of a pair, and the least upper bound or None."""
     one, other = pair
     bounds = (above[one] | {one}) & (above[other] | {other})
-    least = [dtype for dtype in bounds if all(dtype is b or b in above[dtype] for b in bounds)]
+    least = [dtype for dtype in bounds if bounds <= above[dtype] | {dtype}]
     return bounds, least[0] if least else None
 
 
