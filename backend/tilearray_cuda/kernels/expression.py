@@ -55,6 +55,11 @@ def stored(schedule: Schedule, branch: Branch, values: Values) -> list[str]:
     ]
 
 
+def indented(lines: list[str]) -> list[str]:
+    """Return the lines of a block."""
+    return [f"    {line}" for line in lines]
+
+
 def _reading_order(schedule: Schedule) -> list[int]:
     """Return the nodes of inputs; those that are dense along the rows' axis of a tile first.
 

@@ -9,22 +9,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tilearray_cuda.kernels.casts import Value
-from tilearray_cuda.kernels.expression import Values, computed, stored
+from tilearray_cuda.kernels.expression import Values, computed, indented, stored
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.storage import STORAGE
 
-PAIRS: dict[str, dict[str, str]] = {
-    "add": {"any": "{x} + {y}"},
-    "multiply": {"any": "{x} * {y}", "complex": "complex_multiply({x}, {y})"},
-    "maximum": {"any": "greater({x}, {y})"},
-    "minimum": {"any": "lesser({x}, {y})"},
-    "or": {"any": "{x} | {y}"},
-    "and": {"any": "{x} & {y}"},
-    "argmax": {"any": "first_of_largest({x}, {at}, {y}, {other})"},
-    "argmin": {"any": "first_of_smallest({x}, {at}, {y}, {other})"},
+PAIRS = {
+    "add": "{x} + {y}",
+    "multiply": "{x} * {y}",
+    "maximum": "greater({x}, {y})",
+    "minimum": "lesser({x}, {y})",
+    "or": "{x} | {y}",
+    "and": "{x} & {y}",
+    "argmax": "first_of_largest({x}, {at}, {y}, {other})",
+    "argmin": "first_of_smallest({x}, {at}, {y}, {other})",
 }
-"""How two values become one, by kind."""
+"""How two values become one."""
 NOWHERE = 2**63 - 1
 WIDER = {
     "bool": "tl.int32", "int8": "tl.int32", "int16": "tl.int32", "uint8": "tl.uint32", "uint16": "tl.uint32",
@@ -51,10 +51,10 @@ class Node(NamedTuple):
     dtypes: tuple[str, ...]
     registers: tuple[str, ...]
 
-    def names(self, tag: str = "") -> list[Value]:
+    def names(self) -> list[Value]:
         """Return the names of the accumulators of each value."""
         return [
-            tuple([f"a{self.number}_{position}{part}{tag}" for part in parts_of(dtype)])
+            tuple([f"a{self.number}_{position}{part}" for part in parts_of(dtype)])
             for position, dtype in enumerate(self.dtypes)
         ]
 
@@ -75,7 +75,7 @@ def reduced(schedule: Reduce) -> list[str]:
         walk = _walk(schedule, arm.branch, found, before)
         if len(arms) > 1:
             lines.append(f"if {arm.condition}:" if arm.condition else "else:")
-        lines += _indented(walk) if len(arms) > 1 else walk
+        lines += indented(walk) if len(arms) > 1 else walk
     for half in _halves(schedule.tile.columns):
         lines += [_halved(node, half) for node in found]
     values = {number: _part(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
@@ -199,11 +199,11 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
 
     whole = branch._replace(position=position)
     edge = whole._replace(mask="tile" if branch.mask else "in_columns", tag="_of_tail")
-    lines = ["for chunk in range(first_chunk, whole_chunks):", *_indented(chunk(whole))]
-    lines += ["if whole_chunks < last_chunk:", *_indented(["chunk = whole_chunks", *chunk(edge)])]
+    lines = ["for chunk in range(first_chunk, whole_chunks):", *indented(chunk(whole))]
+    lines += ["if whole_chunks < last_chunk:", *indented(["chunk = whole_chunks", *chunk(edge)])]
     if not schedule.outer:
         return lines
-    return ["for outer in range(first_index, last_index):", *_indented([*schedule.indices(), *lines])]
+    return ["for outer in range(first_index, last_index):", *indented([*schedule.indices(), *lines])]
 
 
 def _update(node: Node, values: Values, branch: Branch) -> list[str]:
@@ -229,15 +229,15 @@ def _update(node: Node, values: Values, branch: Branch) -> list[str]:
 
 def _combined(node: Node, values: list[Value], others: list[Value]) -> str:
     """Return the expression of combined values; a tuple if there are several parts."""
-    templates = PAIRS[node.how]
+    template = PAIRS[node.how]
     if node.how in ("argmax", "argmin"):
         (x,), (at,) = values
         (y,), (other,) = others
-        return templates["any"].format(x=x, at=at, y=y, other=other)
-    if STORAGE[node.dtypes[0]].kind == "complex" and "complex" in templates:
-        return templates["complex"].format(x=", ".join(values[0]), y=", ".join(others[0]))
+        return template.format(x=x, at=at, y=y, other=other)
+    if node.how == "multiply" and STORAGE[node.dtypes[0]].kind == "complex":
+        return f"complex_multiply({', '.join([*values[0], *others[0]])})"
     pairs = [pair for value, other in zip(values, others, strict=True) for pair in zip(value, other, strict=True)]
-    return ", ".join(templates["any"].format(x=x, y=y) for x, y in pairs)
+    return ", ".join(template.format(x=x, y=y) for x, y in pairs)
 
 
 def _halves(lanes: int) -> list[int]:
@@ -269,7 +269,3 @@ def _part(found: list[Node], node: Any) -> tuple[Value, str]:
 def _as_register(value: Value, dtype: str, register: str) -> Value:
     """Return a value in the type of its accumulator."""
     return value if register == STORAGE[dtype].register else (f"{value[0]}.to({register})",)
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]

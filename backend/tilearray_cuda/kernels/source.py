@@ -12,7 +12,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from tilearray_cuda.kernels.expression import computed, stored
+from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
@@ -56,7 +56,7 @@ def source_of(schedule: Schedule) -> Source:
     kernel = [
         "@triton.jit",
         f"def {name}({', '.join(parameters)}):",
-        *_indented([*schedule.setup(), *_body(schedule)]),
+        *indented([*schedule.setup(), *_body(schedule)]),
     ]
     sizes = ", ".join(f"{name} = {size}" for name, size in constants)
     heading = [*_heading(schedule), f"# {sizes}, {schedule.tile.warps} warps"]
@@ -127,7 +127,7 @@ def _if(schedule: Schedule, arms: list[Arm]) -> list[str]:
     for arm in arms:
         word = "elif" if lines else "if"
         lines.append(f"{word} {arm.condition}:" if arm.condition else "else:")
-        lines += _indented(_arm(schedule, arm))
+        lines += indented(_arm(schedule, arm))
     return lines
 
 
@@ -138,11 +138,7 @@ def _arm(schedule: Schedule, arm: Arm) -> list[str]:
     lines += stored(schedule, arm.branch, values)
     if arm.pieces is None:
         return [*arm.setup, *lines]
-    return [*arm.setup, arm.pieces, *_indented([*arm.each, *lines])]
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+    return [*arm.setup, arm.pieces, *indented([*arm.each, *lines])]
 
 
 # --- helper functions -----------------------------------------------------------------------------------------------
