@@ -275,7 +275,8 @@ def as_dtype(obj: object, function: str = "asarray") -> np.dtype:
     (dtype('float32'), dtype(bfloat16), dtype('bool'))
     """
     if isinstance(obj, np.dtype):
-        return _supported(obj, function)  # pyright: ignore[reportUnknownArgumentType]
+        row = _BY_DTYPE.get(obj)  # pyright: ignore[reportUnknownArgumentType]
+        return _supported(obj, function) if row is None else row.dtype  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(obj, str):
         return _from_name(obj, function)
     if isinstance(obj, type):

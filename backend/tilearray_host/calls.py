@@ -27,6 +27,7 @@ import numpy as np
 
 from tilearray_host.casts import scalar
 from tilearray_host.float_errors import QUIET, get_state, set_state
+from tilearray_host.functions import identity
 from tilearray_host.memory import BYTE, Buffer
 
 Slot = tuple[np.dtype, int, tuple[int, ...] | None]
@@ -55,7 +56,6 @@ before = get_state()
 _RESULT = """\
 buffer = new(Buffer)
 buffer.memory = memory
-buffer.nbytes = nbytes
 buffer.readonly = False
 result = new({like}.__class__)
 result._buffer = buffer
@@ -112,7 +112,7 @@ def bind_call(
         None if strides is not None else number_of(take, dtype, rule.raw)
         for (dtype, _, strides), take in zip(slots, rule.numbers, strict=True)
     ]
-    return written_out(made, kinds, same, warns)(run, rule, numbers, slots, shape, signature, gaps)
+    return written_out(made, kinds, same, warns, run is identity)(run, rule, numbers, slots, shape, signature, gaps)
 
 
 def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
@@ -127,7 +127,9 @@ def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
 
 
 @functools.cache
-def written_out(made: str, kinds: tuple[str, ...], same: tuple[bool, ...], warns: bool) -> Callable[..., Any]:
+def written_out(
+    made: str, kinds: tuple[str, ...], same: tuple[bool, ...], warns: bool, copies: bool
+) -> Callable[..., Any]:
     """Return ``bind(run, rule, numbers, slots, shape, signature, gaps)``, which returns a call.
 
     Parameters
@@ -140,6 +142,8 @@ def written_out(made: str, kinds: tuple[str, ...], same: tuple[bool, ...], warns
         For each operand whether it has the target's elements if both begin at one place; () if operands need no check.
     warns : bool
         Whether the function may cause floating-point warnings.
+    copies : bool
+        Whether the function is `identity`, which is one statement.
     """
     operands = range(1, len(kinds) + 1)
     arrays = [i for i in operands if kinds[i - 1] == "array"]
@@ -148,7 +152,8 @@ def written_out(made: str, kinds: tuple[str, ...], same: tuple[bool, ...], warns
     viewed = [0, *arrays] if into or made == "strided" else arrays
     unpacked = [f"d{i}, s{i}, t{i} = slots[{i}]" for i in (0, *arrays)]
     unpacked += [f"n{i} = numbers[{i}]" for i in operands if i not in arrays]
-    unpacked.append("whole = rule.whole" if into else "nbytes = signature.nbytes")
+    if made != "own":
+        unpacked.append("whole = rule.whole" if into else "nbytes = signature.nbytes")
     before: list[str] = []
     if into:
         before += ["b0 = x0._buffer", "if b0.readonly:", f"    return whole({_tuple(operands)}, x0)"]
@@ -160,7 +165,7 @@ def written_out(made: str, kinds: tuple[str, ...], same: tuple[bool, ...], warns
     if same:
         before += [line for i in arrays for line in _check(i, same[i - 1], operands)]
     before += [f"v{i} = n{i}(x{i})" for i in operands if i not in arrays]
-    run = f"run({''.join(f'v{i}, ' for i in operands)}out=v0)"
+    run = "v0[...] = v1" if copies else f"run({''.join(f'v{i}, ' for i in operands)}out=v0)"
     after = ["return x0"] if into else _RESULT.format(like=f"x{arrays[0]}").splitlines()
     text = _TEXT.format(
         unpacked=_lines(unpacked, 4),

@@ -199,7 +199,7 @@ def _native(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Cast as NumPy or ml_dtypes does."""
     if out is None:
         return x.astype(dtype)
-    np.copyto(out, x, casting="unsafe")
+    out[...] = x  # as np.copyto does it, in half the time
     return out
 
 
@@ -261,10 +261,16 @@ def _in_range(x: Array, dtype: np.dtype[Any]) -> bool:
 
 
 def _to_integer_strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Cast as NumPy does; if the processor says that a value was out of range, clip."""
+    """Cast as NumPy does; if the processor says that a value was out of range, clip. `out` may be the memory of x."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
     if out is not None and np.may_share_memory(wide, out):
         return _clipped(wide, dtype, out)
+    return _to_integer_elsewhere(wide, dtype, out)
+
+
+def _to_integer_elsewhere(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """The same, to memory that x does not have."""
+    wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
     before = get_state()
     try:
         set_state(STRICT)
@@ -390,6 +396,16 @@ def _choose(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
 def runs_whole(convert: Caster) -> bool:
     """Whether a method makes no temporaries, so that nothing is gained by casting block by block."""
     return convert in (_native, _to_integer_strictly)
+
+
+def assigns(convert: Caster) -> bool:
+    """Whether a method does what ``out[...] = x`` does."""
+    return convert is _native
+
+
+def to_new_memory(convert: Caster) -> Caster:
+    """Return the method for an `out` that shares no memory with the array."""
+    return _to_integer_elsewhere if convert is _to_integer_strictly else convert
 
 
 def never_warns(source: np.dtype[Any], target: np.dtype[Any]) -> bool:

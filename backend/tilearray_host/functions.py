@@ -139,8 +139,13 @@ def where(condition: Array, x: Array, y: Array, *, out: Array) -> None:
     if np.may_share_memory(out, x) or np.may_share_memory(out, condition):
         np.copyto(out, np.where(condition, x, y))
     else:
-        out[...] = y
-        np.copyto(out, x, where=condition)
+        _where_elsewhere(condition, x, y, out=out)
+
+
+def _where_elsewhere(condition: Array, x: Array, y: Array, *, out: Array) -> None:
+    """The same, to memory that the operands do not have."""
+    out[...] = y
+    np.copyto(out, x, where=condition)
 
 
 def clip(x: Array, low: Array, high: Array, *, out: Array) -> None:
@@ -172,6 +177,9 @@ def identity(x: Array, *, out: Array) -> None:
 
 NEVER_WARN = frozenset({"identity", "positive", "where"})
 """Functions that only move values, so that no floating-point exception can occur."""
+
+TO_NEW_MEMORY = {"where": _where_elsewhere}
+"""Functions that need not look whether `out` shares memory with an operand."""
 
 TEMPORARIES = frozenset({"fma"})
 """Functions that make several temporaries of the size of the result, so that they run block by block."""

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from tilearray_host.calls import Slot, bind_call
-from tilearray_host.casts import caster, dtype_named, never_warns, runs_whole, scalar
+from tilearray_host.casts import assigns, caster, dtype_named, never_warns, runs_whole, scalar, to_new_memory
 from tilearray_host.float_errors import quietly
-from tilearray_host.functions import FUNCTIONS, NEVER_WARN, TEMPORARIES
+from tilearray_host.functions import FUNCTIONS, NEVER_WARN, TEMPORARIES, TO_NEW_MEMORY, identity
 from tilearray_host.rounded_casts import rounded_caster
 
 BLOCK = 65536
@@ -45,8 +45,9 @@ class Kernel:
         "array" or "scalar" and the dtype of each operand, outputs first.
     outputs : int
         The number of outputs.
-    run : callable
-        ``run(*inputs, out=out)`` computes an expression of one output over ndarrays of the loop's shape.
+    run, run_new : callable
+        ``run(*inputs, out=out)`` computes an expression of one output over ndarrays of the loop's shape. `run_new` is
+        for an `out` that shares no memory with an input.
     warns : bool
         Whether the computation may cause floating-point warnings.
     bears_overlap : bool
@@ -63,11 +64,12 @@ class Kernel:
         whole = _whole_cast(expression)
         if direct is not None:
             self.run: Function = FUNCTIONS[direct]
+            self.run_new: Function = TO_NEW_MEMORY.get(direct, self.run)
         elif whole is not None:
-            self.run = whole
+            self.run, self.run_new = whole
         else:
             self.evaluate = written_out(expression)
-            self.run = self._run_in_blocks
+            self.run = self.run_new = self._run_in_blocks
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
@@ -86,8 +88,8 @@ class Kernel:
 
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Sequence[Any]) -> Callable[..., Any]:
         """Return the call of this kernel over a loop; see `tilearray_host.calls.bind_call`."""
-        slots = _slots(self, loop)
-        return bind_call(self.run, self.warns, self.bears_overlap, slots, loop.shape, rule, signature, gaps)
+        slots, run = _slots(self, loop), self.run if signature is None else self.run_new
+        return bind_call(run, self.warns, self.bears_overlap, slots, loop.shape, rule, signature, gaps)
 
     def _run_in_blocks(self, *inputs: np.ndarray, out: np.ndarray) -> None:
         if out.size <= BLOCK:
@@ -119,15 +121,21 @@ def _is_quiet_cast(expression: Any) -> bool:
             return False
 
 
-def _whole_cast(expression: Any) -> Function | None:
-    """Return the function if the expression is one cast that runs over whole views."""
+def _whole_cast(expression: Any) -> tuple[Function, Function] | None:
+    """Return the functions, the second one for new memory, if the expression is one cast that runs over whole views."""
     match expression.nodes:
         case (("input", _), ("cast", _, name)):
             target = dtype_named(name)
             convert = caster(dtype_named(expression.inputs[0][1]), target)
-            return (lambda x, *, out: convert(x, target, out)) if runs_whole(convert) else None
-        case _:
-            return None
+            if assigns(convert):
+                return identity, identity
+            if runs_whole(convert):
+                return _casting(convert, target), _casting(to_new_memory(convert), target)
+    return None
+
+
+def _casting(convert: Any, target: np.dtype) -> Function:
+    return lambda x, *, out: convert(x, target, out)
 
 
 # --- expressions as Python functions ------------------------------------------------------------------------------

@@ -22,18 +22,20 @@ class Buffer:
     ----------
     memory : numpy.ndarray
         The bytes: contiguous in C order, of any dtype.
-    nbytes : int
-        The number of bytes.
     readonly : bool
         Whether writes are an error, as for imported read-only memory.
     """
 
-    __slots__ = ("__weakref__", "_pointer", "memory", "nbytes", "readonly")
+    __slots__ = ("__weakref__", "_pointer", "memory", "readonly")
 
-    def __init__(self, memory: np.ndarray, nbytes: int, readonly: bool) -> None:
+    def __init__(self, memory: np.ndarray, readonly: bool) -> None:
         self.memory = memory
-        self.nbytes = nbytes
         self.readonly = readonly
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self.memory.nbytes
 
     @property
     def pointer(self) -> int:
@@ -68,14 +70,15 @@ def allocate(nbytes: int, stream: Any = None, /) -> Buffer:
     >>> allocate(24).nbytes
     24
     """
-    return Buffer(np.empty(nbytes, BYTE), nbytes, False)
+    return Buffer(np.empty(nbytes, BYTE), False)
 
 
 def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the range of bytes that an array reaches, and the byte offset of its element 0 in that range.
+    """Return the memory that an array reaches, and the byte offset of its element 0 in that memory.
 
-    Nothing is copied: the result is a 1-D uint8 view with the array's writability, and it keeps the array alive. It
-    includes gaps between elements. Any strides are accepted; negative strides make the offset positive.
+    Nothing is copied: the result is a view in C order with the array's writability, and it keeps the array alive. It
+    has the array's shape and dtype if the array is in C order, else it is the range of bytes, which includes gaps
+    between elements. Any strides are accepted; negative strides make the offset positive.
 
     Examples
     --------
@@ -84,8 +87,11 @@ def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
     >>> memory.size, offset  # from element 4 to element 8, which comes first
     (10, 8)
     """
-    if array.flags.forc:  # contiguous in C or Fortran order; size 0 always is
-        return np.ndarray((array.nbytes,), BYTE, array), 0
+    flags = array.flags
+    if flags.c_contiguous:  # size 0 always is
+        return array.view(), 0
+    if flags.f_contiguous:
+        return array.T.view(), 0
     low = high = 0  # as `tilearray.geometry.strides.extent`; a backend imports nothing of the library
     for extent, stride in zip(array.shape, array.strides, strict=True):
         if stride < 0:
@@ -118,11 +124,11 @@ def from_numpy(array: np.ndarray, /, *, copy: bool | None, stream: Any = None) -
     np.True_
     """
     if copy is None:
-        return Buffer(array, array.nbytes, False), 0
+        return Buffer(array, False), 0
     memory, offset = byte_buffer(array)
     if copy:
         memory = memory.copy()
-    return Buffer(memory, memory.nbytes, not memory.flags.writeable), offset
+    return Buffer(memory, not memory.flags.writeable), offset
 
 
 def to_numpy(

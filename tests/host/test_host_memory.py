@@ -35,19 +35,20 @@ def _views() -> list[np.ndarray]:
     ]
 
 
-def test_byte_buffers_span_exactly_the_reach_of_a_view():
+def test_buffers_span_exactly_the_reach_of_a_view():
     views = _views()
     assert len(views) > 450
     for view in views:
         buffer, offset = memory.byte_buffer(view)
-        assert (buffer.dtype, buffer.ndim, buffer.flags.c_contiguous) == (np.uint8, 1, True)
+        assert buffer.flags.c_contiguous
+        assert buffer is not view  # whose shape its owner may change
         assert buffer.flags.writeable == view.flags.writeable
         reached = [sum(i * s for i, s in zip(index, view.strides)) for index in np.ndindex(view.shape)]
         if not reached:
-            assert (buffer.size, offset) == (0, 0)
+            assert (buffer.nbytes, offset) == (0, 0)
             continue
         assert address(buffer) == address(view) + min(reached)
-        assert buffer.size == max(reached) - min(reached) + view.itemsize
+        assert buffer.nbytes == max(reached) - min(reached) + view.itemsize
         assert offset == -min(reached)
 
 

@@ -172,9 +172,7 @@ class Array(NumPyMethods, MissingMethods):
     # ------------------------------------------------------------------ Python protocols
 
     __getitem__ = views.get
-
-    def __setitem__(self, key: Any, value: Any, /) -> None:
-        assign.set(self, key, value)
+    __setitem__ = assign.set
 
     def __len__(self) -> int:
         if not self.shape:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.promotion.operands import Operand
 
-_FOUND: TwoGenerations[np.dtype] = TwoGenerations(1024)
+_FOUND: dict[tuple[object, tuple[Operand, ...]], np.dtype] = {}
+KNOWN = 1024
+"""The number of decisions that are kept."""
 
 
 def common_dtype_of(operands: tuple[Operand, ...], function: str) -> np.dtype:
@@ -25,4 +26,9 @@ def common_dtype_of(operands: tuple[Operand, ...], function: str) -> np.dtype:
     """
     semantics = STATE.get().semantics
     key = (semantics.key, operands)
-    return _FOUND.get(key) or _FOUND.put(key, semantics.result_type(operands, function))
+    found = _FOUND.get(key)
+    if found is None:
+        if len(_FOUND) >= KNOWN:
+            _FOUND.clear()
+        found = _FOUND[key] = semantics.result_type(operands, function)
+    return found

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from tilearray.engine.backend import Backend
 from tilearray.errors import DeviceError, DeviceUnavailableError
@@ -78,7 +78,10 @@ class Device:
     Device('cpu')
     """
 
-    __slots__ = ("_backend", "index", "name", "traits", "type", "wants_alignment")
+    __slots__ = ("backend", "index", "name", "traits", "type", "wants_alignment")
+
+    backend: Backend
+    """The backend of this device. The first use imports its package."""
 
     def __init__(self, type_: str, index: int) -> None:
         self.type = type_
@@ -86,14 +89,15 @@ class Device:
         self.name = type_ if type_ == "cpu" else f"{type_}:{index}"
         self.wants_alignment = type_ != "cpu"
         self.traits: dict[Any, Any] = {}  # of its arrays: see `tilearray.engine.signature.Traits`
-        self._backend: Backend | None = None
 
-    @property
-    def backend(self) -> Backend:
-        """The backend of this device. The first use imports its package."""
-        if self._backend is None:
-            self._backend = cast(Backend, importlib.import_module(BACKENDS[self.type]).open_device(self.index))
-        return self._backend
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Open the backend: only then Python does not find the attribute."""
+            if name != "backend":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self.backend = importlib.import_module(BACKENDS[self.type]).open_device(self.index)
+            return self.backend
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, str) and other == self.name)

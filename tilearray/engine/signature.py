@@ -20,6 +20,7 @@ from tilearray.errors import LayoutError, OperandError, type_name
 from tilearray.geometry.layout import Layout
 
 B = TypeVar("B", bound="ArrayBase")
+_new: Any = object.__new__
 
 HostData: TypeAlias = (
     "complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...]"  # complex: all numbers
@@ -239,16 +240,18 @@ def from_host(array: np.ndarray, cls: type[B]) -> B:
     LayoutError
         If the memory is not aligned for its dtype.
     """
-    buffer, offset = CPU.backend.from_numpy(array, copy=False)
+    new = _new(cls)
+    new._buffer, new._offset = CPU.backend.from_numpy(array, copy=False)
     if not array.flags.aligned and array.size:
-        check_alignment(buffer.pointer + offset, array.dtype.alignment, "asarray")
+        check_alignment(new._buffer.pointer + new._offset, array.dtype.alignment, "asarray")
     key = (array.shape, array.strides, array.dtype)
     signature = _KNOWN.get(key)
     if signature is None or not signature.interned:
         shape, strides, dtype = key
         layout = Layout(shape, tuple([stride // dtype.itemsize for stride in strides]))
         signature = _known(key, signature_of(layout, dtype, CPU))
-    return cls._make(buffer, offset, signature)
+    new._signature = signature
+    return new
 
 
 _KNOWN: dict[Any, Signature] = {}
@@ -289,11 +292,12 @@ def from_result(array: np.ndarray, cls: type[B]) -> B:
     >>> from_result(np.array([1, 2]), ta.Array)
     Array([1, 2], dtype=int64, device='cpu')
     """
-    flags = array.flags
-    if not flags.c_contiguous or not flags.writeable:
+    if not array.flags.carray:  # in C order, writable and aligned
         array = np.array(array, order="C")
-    buffer, _ = CPU.backend.from_numpy(array, copy=None)
-    return cls._make(buffer, 0, dense_signature(array.shape, array.dtype, CPU))
+    new = _new(cls)
+    new._buffer, new._offset = CPU.backend.from_numpy(array, copy=None)
+    new._signature = dense_signature(array.shape, array.dtype, CPU)
+    return new
 
 
 def check_array(function: str, x: object, name: str = "x") -> None:

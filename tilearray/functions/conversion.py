@@ -115,13 +115,15 @@ def astype(
     >>> ta.astype(ta.asarray([300, -300]), "int8", saturate=True)
     Array([ 127, -128], dtype=int8, device='cpu')
     """
-    check_array("astype", x)
-    target = dtypes.as_dtype(dtype, "astype")
+    if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
+        check_array("astype", x)
+    target, source = dtypes.as_dtype(dtype, "astype"), x._signature.dtype
     row = convert
     if rounding is not None or saturate is not False:
-        row = derived(convert, cast_choice(x.dtype, target, rounding, saturate))
-    x = x if device is None else to_device(x, device)
-    if target == x.dtype and row is convert:
+        row = derived(convert, cast_choice(source, target, rounding, saturate))
+    if device is not None:
+        x = to_device(x, device)
+    if target == source and row is convert:
         return copy_of(x) if copy else x
     return stored_as(row, x, target)
 
@@ -148,7 +150,10 @@ def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
     >>> ta.to_device(x, "cpu") is x
     True
     """
-    check_array("to_device", x)
+    if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
+        check_array("to_device", x)
+    if device is x._signature.device and stream is None:
+        return x
     target = as_device(device, "to_device")
     backend = target.backend
     if stream is not None and backend.on_host:

@@ -149,7 +149,7 @@ def _choose() -> Any:
 
 PLANNER = Device("any_gpu", 0)
 """Represents every GPU, because a plan requests the same kernel on all of them. It has no public name and no memory."""
-PLANNER._backend = cast(Backend, _Planner())
+PLANNER.backend = cast(Backend, _Planner())
 
 
 class Call(NamedTuple):

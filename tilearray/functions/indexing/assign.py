@@ -35,7 +35,7 @@ importer: Callable[[Any], ArrayBase] | None = None
 """`asarray`: `tilearray.arrays.asarray`, which is above this module, puts it here."""
 
 
-def set(x: ArrayBase, key: Any, value: Any) -> None:
+def set(x: ArrayBase, key: Any, value: Any, /) -> None:
     """Assign a value (broadcast, cast within its kind) to the selection of `key`.
 
     As in NumPy, leading axes of size 1 that the target does not have are dropped from the value. Where the active
