@@ -133,6 +133,22 @@ def scalar(value: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
     return cast(np.array(wide), dtype)
 
 
+def plain_numbers(numbers: Any, dtype: np.dtype[Any]) -> Array | None:
+    """Return a flat sequence of floats as float32 or float64, or of ints as int64; None if one may be out of range.
+
+    All floats are in range if the root of the sum of their squares is.
+
+    Examples
+    --------
+    >>> plain_numbers([1.0, 2.5], np.dtype("float32")), plain_numbers([1.0, 1e300], np.dtype("float32"))
+    (array([1. , 2.5], dtype=float32), None)
+    """
+    try:
+        return np.array(numbers, dtype) if dtype.kind == "i" or math.hypot(*numbers) < 1e38 else None
+    except OverflowError:  # an int
+        return None
+
+
 # --- Python ints of any size -----------------------------------------------------------------------------------
 
 

@@ -78,7 +78,7 @@ def test_the_architecture_is_the_gpus_or_an_h200s():
     _, (plan,) = planned(lambda: ta.asarray([1, 2], device="cpu").copy())
     assert architecture_of(plan) == 90
     device = Device("gpu of another kind", 0)
-    device._backend = type("Backend", (), {"arch": 120})()  # type: ignore[assignment]
+    device.backend = type("Backend", (), {"arch": 120})()  # type: ignore[assignment]
     signature = warm.signature_of(plan.signature.layout, plan.signature.dtype, device)
     elsewhere = Plan(plan.operation, plan.expression, plan.loop, signature, None, plan.call)
     assert architecture_of(elsewhere) == 120

@@ -58,7 +58,7 @@ class Recorder:
     def __init__(self) -> None:
         self.keys: set[str] = set()
         self.device = Device("recorded", next(_numbers))  # a new name: its kernels are in no cache in memory
-        self.device._backend = Gpu()  # type: ignore[assignment]
+        self.device.backend = Gpu()  # type: ignore[assignment]
 
     def array(self, *shape: int, dtype: str = "float32") -> ta.Array:
         signature = signature_of(Layout.of(shape), ta.dtypes.as_dtype(dtype), self.device)

@@ -17,7 +17,7 @@ from tilearray.arrays.array import Array
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import DeviceLike, as_device
-from tilearray.engine.signature import ArrayBase, from_host, placed
+from tilearray.engine.signature import ArrayBase, from_host, from_result, placed
 from tilearray.errors import LayoutError, OperandError
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing import assign
@@ -109,12 +109,12 @@ def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -
     if is_python_data(obj):
         if copy is False:
             raise LayoutError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")
-        return to_device(from_host(ndarray_of(obj, dtype, "asarray"), Array), as_device(device, "asarray"))
+        return to_device(from_result(ndarray_of(obj, dtype, "asarray"), Array), as_device(device, "asarray"))
+    known = torch_cupy.from_framework(obj)
+    if known is not None:
+        return converted(known, dtype, device, copy)
     host = torch_cupy.host_tensor(obj)
     if host is None:
-        on_gpu = torch_cupy.from_framework(obj)
-        if on_gpu is not None:
-            return converted(on_gpu, dtype, device, copy)
         host = from_host_object(obj, copy=copy, function="asarray")
     elif copy:
         host = host.copy(order="K")

@@ -1,4 +1,4 @@
-"""Arrays of torch and CuPy on a GPU, read from their attributes: the import with the lowest cost.
+"""Arrays of torch and CuPy, read from their attributes: the import with the lowest cost.
 
 The first instance of a class creates the reader of the class. No framework is imported: a tensor exists only if torch
 is imported. A reader looks the signature up by shape, strides, dtype, device and alignment, so an import is a few
@@ -20,8 +20,8 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.engine.devices import as_device
-from tilearray.engine.signature import signature_of
+from tilearray.engine.devices import as_device, default_device
+from tilearray.engine.signature import from_host, signature_of
 from tilearray.engine.streams import LEGACY_STREAM, PER_THREAD_STREAM
 from tilearray.errors import DTypeError
 from tilearray.geometry.layout import Layout
@@ -30,6 +30,8 @@ from tilearray.interchange.foreign_memory import foreign
 Reader = Callable[[Any], Array | None]
 READERS: dict[type, Reader] = {}
 """The readers of exact classes."""
+
+_DTYPES = frozenset(dtypes.ALL)
 
 KNOWN_LAYOUTS = 4096
 """The number of layouts that a reader caches before it clears the cache."""
@@ -46,7 +48,10 @@ class Known(NamedTuple):
 
 
 def from_framework(obj: object) -> Array | None:
-    """Return an Array over a GPU array of torch's or CuPy's exact class; None for everything else."""
+    """Return an Array over the memory of an array of torch's or CuPy's exact class; None for everything else.
+
+    If the default device is a GPU, tensors on the host are left to `host_tensor`.
+    """
     cls: type[object] = type(obj)
     reader = READERS.get(cls)
     if reader is None:
@@ -64,13 +69,25 @@ def host_tensor(obj: Any) -> np.ndarray | None:
     protocols, whose errors give the reason.
     """
     torch = sys.modules.get("torch")
-    if torch is None or obj.__class__ is not getattr(torch, "Tensor", None) or obj.is_cuda or obj.requires_grad:
+    if torch is None or obj.__class__ is not getattr(torch, "Tensor", None):
+        return None
+    return _host_memory(obj)
+
+
+def _host_memory(tensor: Any) -> np.ndarray | None:
+    if tensor.is_cuda or tensor.requires_grad:
         return None
     try:
-        host = obj.numpy()
+        host = tensor.numpy()
     except (RuntimeError, TypeError):  # another device, a dtype without a NumPy dtype, or a build without NumPy
         return None
-    return host if host.dtype in dtypes.ALL and host.flags.aligned else None
+    return host if host.dtype in _DTYPES and host.flags.aligned else None
+
+
+def _from_host_tensor(tensor: Any) -> Array | None:
+    """Return an Array over a host tensor's memory, if data on the host become arrays on the host."""
+    host = _host_memory(tensor) if default_device().backend.on_host else None
+    return None if host is None else from_host(host, Array)
 
 
 def _learn(
@@ -104,7 +121,7 @@ def torch_reader(torch: Any) -> Reader:
 
     def learn(tensor: Any, key: Any) -> Known | None:
         nonlocal buffer_class
-        if not tensor.is_cuda:
+        if not tensor.is_cuda:  # on a device of another kind
             return None
         buffer_class = foreign().ForeignBuffer
         _, shape, strides, index, residue = key
@@ -112,8 +129,11 @@ def torch_reader(torch: Any) -> Reader:
 
     def read(tensor: Any) -> Array | None:
         try:
+            device = tensor.get_device()
+            if device < 0:
+                return _from_host_tensor(tensor)
             pointer = tensor.data_ptr()
-            key = tensor.dtype, tensor.shape, tensor.stride(), tensor.get_device(), pointer & 15
+            key = tensor.dtype, tensor.shape, tensor.stride(), device, pointer & 15
             found = known.get(key) or learn(tensor, key)
             if found is None or tensor.requires_grad or tensor.is_neg() or (found.is_complex and tensor.is_conj()):
                 return None

@@ -9,7 +9,7 @@ semantics, Python numbers weakly. NumPy does not decide, because it reads ``[1, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, TypeGuard
 
@@ -63,8 +63,12 @@ def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
     >>> ndarray_of([1, 2.5], None, "asarray"), ndarray_of([1, np.int8(2)], None, "asarray")
     (array([1. , 2.5], dtype=float32), array([1, 2], dtype=int8))
     """
-    if dtype is None and classify(obj) is not None:
-        return host_number(obj, number_dtype(obj, obj, function), function)
+    if dtype is None:
+        plain = (
+            _plain(obj, function) if is_sequence(obj) else host_number(obj, number_dtype(obj, obj, function), function)
+        )
+        if plain is not None:
+            return plain
     kinds: Kinds = set()
     _collect(obj, kinds, function, 0)
     if kinds <= _CARRIERS.keys():
@@ -103,13 +107,13 @@ def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
     >>> number_dtype(1, 2**63, "asarray"), number_dtype(0.0, 1e300, "asarray")
     (dtype('uint64'), dtype('float64'))
     """
-    semantics = STATE.get().semantics
     if isinstance(most, complex):
         parts = [class_of(part) for number in (least, most) for part in (number.real, number.imag)]
         wide = ScalarClass.FLOAT64 in parts and common_dtype_of((ScalarClass.FLOAT64,), function) == dtypes.float64
-        return dtypes.complex128 if wide else semantics.defaults["complex"]
+        return dtypes.complex128 if wide else STATE.get().semantics.defaults["complex"]
     if isinstance(most, float):
-        return common_dtype_of((class_of(least), class_of(most)), function)
+        low, high = class_of(least), class_of(most)
+        return common_dtype_of((high,) if low is high else (low, high), function)
     # A negative number of the same size asks for the signed dtype.
     found = class_of(most if least >= 0 else min(least, -most - 1))  # type: ignore[operator]
     if found is ScalarClass.HUGE:
@@ -179,6 +183,23 @@ def _host(element: Any, function: str) -> np.ndarray:
 
 # ------------------------------------------------------------------ building
 
+_LEAST: dict[type, ScalarClass] = {float: ScalarClass.FLOAT32, int: ScalarClass.INT32}
+"""The classes of small numbers."""
+_PLAIN = frozenset({dtypes.int64, dtypes.float32, dtypes.float64})
+
+
+def _plain(obj: Sequence[Any], function: str) -> np.ndarray | None:
+    """Return the ndarray of a flat sequence of floats or of ints, if the default dtype of their kind holds all.
+
+    A dtype below int64, float32 or float64 is left to the general way.
+    """
+    kinds = set(map(type, obj))
+    least = _LEAST.get(kinds.pop()) if len(kinds) == 1 else None
+    if least is None:
+        return None
+    dtype = common_dtype_of((least,), function)
+    return _host_casts().plain_numbers(obj, dtype) if dtype in _PLAIN else None
+
 
 def _joined(obj: Any, dtype: np.dtype, function: str) -> np.ndarray:
     """The ndarray of nested sequences in which some elements have dtypes."""
@@ -247,15 +268,15 @@ def _converted(found: np.ndarray, dtype: np.dtype, function: str) -> np.ndarray:
     if found.size and found.dtype.kind in "iu" and kind in ("int", "uint"):
         for extreme in (int(found.min()), int(found.max())):
             as_number(extreme, dtype, function)
-    return _casting()(found, dtype)
+    return _host_casts().cast(found, dtype)
 
 
 @cache
-def _casting() -> Callable[[np.ndarray, np.dtype], np.ndarray]:
-    """The host's cast; an import statement in a function takes as long as a small cast."""
-    from tilearray_host.casts import cast
+def _host_casts() -> Any:
+    """The host's casts; an import statement in a function takes as long as a small cast."""
+    from tilearray_host import casts
 
-    return cast
+    return casts
 
 
 def _ragged(function: str, what: str) -> ShapeError:

@@ -158,7 +158,7 @@ def emulated_device() -> Device:
     found = _DEVICES.get("cuda:0")
     if found is None:
         found = Device("cuda", 0)
-        found._backend = Emulated()  # type: ignore[assignment]
+        found.backend = Emulated()  # type: ignore[assignment]
         _DEVICES["cuda:0"] = _DEVICES["cuda"] = found
     return found
 
