@@ -133,18 +133,20 @@ def scalar(value: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
     return cast(np.array(wide), dtype)
 
 
-def plain_numbers(numbers: Any, dtype: np.dtype[Any]) -> Array | None:
-    """Return a flat sequence of floats as float32 or float64, or of ints as int64; None if one may be out of range.
+def plain_numbers(numbers: Any, dtype: np.dtype[Any], is_flat: bool) -> Array | None:
+    """Return floats as float32 or float64, or ints as int64; None if one may be out of range.
 
-    All floats are in range if the root of the sum of their squares is.
+    All floats are in range if the root of the sum of their squares is. `is_flat` says that the numbers are a flat
+    sequence and not a single number.
 
     Examples
     --------
-    >>> plain_numbers([1.0, 2.5], np.dtype("float32")), plain_numbers([1.0, 1e300], np.dtype("float32"))
+    >>> plain_numbers([1.0, 2.5], np.dtype("float32"), True), plain_numbers(1e300, np.dtype("float32"), False)
     (array([1. , 2.5], dtype=float32), None)
     """
     try:
-        return np.array(numbers, dtype) if dtype.kind == "i" or math.hypot(*numbers) < 1e38 else None
+        is_small = dtype.kind == "i" or (math.hypot(*numbers) if is_flat else abs(numbers)) < 1e38
+        return np.array(numbers, dtype) if is_small else None
     except OverflowError:  # an int
         return None
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def get(x: np.ndarray, key: tuple[Any, ...], /) -> np.ndarray:
+def get(x: np.ndarray, key: Any, /) -> np.ndarray:
     """Return a copy of the elements that a key selects. Raise IndexError if an index is out of bounds.
 
     >>> get(np.arange(6).reshape(2, 3), (np.array([1, 0]), 2))
@@ -16,6 +16,6 @@ def get(x: np.ndarray, key: tuple[Any, ...], /) -> np.ndarray:
     return np.asarray(x[key])
 
 
-def set(x: np.ndarray, key: tuple[Any, ...], value: np.ndarray, /) -> None:
+def set(x: np.ndarray, key: Any, value: np.ndarray, /) -> None:
     """Assign to the elements that a key selects. If an element occurs several times, the last write counts."""
     x[key] = value

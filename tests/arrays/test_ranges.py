@@ -38,6 +38,19 @@ def test_float_ranges_are_numpys(start, stop, step):
     assert default.tolist() == [float(np.float32(value)) for value in x.tolist()]
 
 
+WHOLE = st.integers(-40, 40) | st.sampled_from([2**23 - 2, -(2**23), 2**24, 2**52 - 3, -(2**53), 2**60])
+
+
+@given(WHOLE, st.integers(-9, 9).filter(bool), st.integers(0, 9), st.booleans(), st.sampled_from(["f4", "f8", "f2"]))
+def test_ranges_of_whole_floats_have_the_bits_of_the_formula(start, step, count, negative_zero, dtype):
+    first = -0.0 if negative_zero and not start else float(start)
+    x = ta.arange(first, first + count * step, float(step), dtype=dtype)
+    with np.errstate(over="ignore"):
+        wanted = np.array([position * float(step) + first for position in range(x.size)], np.float64).astype(dtype)
+    assert np.asarray(x).tobytes() == wanted.tobytes()
+    assert x.size == count or abs(start) > 2**50
+
+
 EXTREMES = [
     ((2**63 - 2, 2**63), "int64"),
     ((2**63, 2**63 + 3), "uint64"),

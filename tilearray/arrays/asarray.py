@@ -22,7 +22,7 @@ from tilearray.errors import LayoutError, OperandError
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing import assign
 from tilearray.functions.orders import Order, in_order
-from tilearray.functions.python_data import is_python_data, ndarray_of
+from tilearray.functions.python_data import is_python_data, ndarray_of, plain_data
 from tilearray.geometry.layout import Layout
 from tilearray.interchange import cuda_array_interface, dlpack
 from tilearray.interchange import foreign_memory as gpu_memory
@@ -106,6 +106,9 @@ def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -
         return converted(obj, dtype, device, copy)  # type: ignore[arg-type]
     if obj.__class__ is np.ndarray:
         return _from_host(from_host_object(obj, copy=copy, function="asarray"), dtype, device, copy)
+    plain = plain_data(obj, "asarray") if dtype is None and copy is not False else None
+    if plain is not None:
+        return to_device(from_result(plain, Array), as_device(device, "asarray"))
     if is_python_data(obj):
         if copy is False:
             raise LayoutError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")

@@ -249,7 +249,13 @@ def full_like(
     return fill(_like(x, dtype, order, shape, device, "full_like"), value, "full_like")
 
 
+_NUMBERS = frozenset({bool, int, float, complex})
+"""The classes of Python numbers, without their subclasses."""
+
+
 def _has_axes(value: Any) -> bool:
+    if value.__class__ in _NUMBERS:
+        return False
     return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0
 
 
@@ -263,6 +269,8 @@ _TYPED: tuple[type[Any], ...] = (ArrayBase, np.ndarray, np.generic)
 
 def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
     """The value of a number, a NumPy scalar or a 0-d array as a Python number, and the dtype of the last two."""
+    if value.__class__ in _NUMBERS:
+        return value, None
     typed: np.dtype | None = None
     number = value
     if isinstance(value, _TYPED) and value.shape == ():
@@ -299,21 +307,22 @@ def arange(
     >>> ta.arange(5, 0, -2)
     Array([5, 3, 1], dtype=int64, device='cpu')
     """
-    limits = (0, start) if stop is None else (start, stop)
+    if stop is None:
+        start, stop = 0, start
     target = None if dtype is None else dtypes.as_dtype(dtype, "arange")
     where = as_device(device, "arange")
-    if start.__class__ is limits[1].__class__ is step.__class__ is int and step:
-        return _integers(range(*limits, step), target, where)
-    numbers = [_number(given, "arange")[0] for given in (*limits, step)]
-    if any(isinstance(number, complex) for number in numbers):
+    if start.__class__ is stop.__class__ is step.__class__ is int and step:
+        return _integers(range(start, stop, step), target, where)
+    first, last, stride = numbers = [_number(given, "arange")[0] for given in (start, stop, step)]
+    if isinstance(first, complex) or isinstance(last, complex) or isinstance(stride, complex):
         raise OperandError(f"arange: expected real numbers as start, stop and step, got {tuple(numbers)}")
-    if numbers[2] == 0:
+    if stride == 0:
         raise ShapeError("arange: expected a step other than 0, got 0; write a step from start toward stop")
-    if any(isinstance(number, float) for number in numbers):
-        count = _count(*numbers)  # type: ignore[arg-type]
-        first, last, stride = [float(number) for number in numbers]  # type: ignore[arg-type]
-        return ranges.floats(first, stride, count, target or number_dtype(first, last, "arange"), where)
-    return _integers(range(*numbers), target, where)  # type: ignore[arg-type]
+    if isinstance(first, float) or isinstance(last, float) or isinstance(stride, float):
+        count = _count(first, last, stride)
+        first, last = float(first), float(last)
+        return ranges.floats(first, float(stride), count, target or number_dtype(first, last, "arange"), where)
+    return _integers(range(first, last, stride), target, where)
 
 
 def _integers(values: range, dtype: np.dtype | None, device: Device) -> Array:
@@ -323,8 +332,9 @@ def _integers(values: range, dtype: np.dtype | None, device: Device) -> Array:
         for extreme in (first, last):
             as_number(extreme, dtype, "arange")
         return ranges.integers(values, dtype, device)
-    natural = number_dtype(first, last, "arange") if first <= last else number_dtype(last, first, "arange")
-    return ranges.integers(values, dtype or natural, device)
+    if dtype is None:
+        dtype = number_dtype(first, last, "arange") if first <= last else number_dtype(last, first, "arange")
+    return ranges.integers(values, dtype, device)
 
 
 def _count(first: float, last: float, step: float) -> int:

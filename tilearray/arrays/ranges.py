@@ -23,6 +23,8 @@ from tilearray.functions.conversion import astype, to_device
 
 _EXACT = 2**52
 """NumPy counts the elements of a range in float64, which is exact up to here."""
+_WHOLE = {dtypes.float32: 2.0**23, dtypes.float64: 2.0**52}
+"""The whole numbers up to which NumPy's range of a dtype is exact: twice them is the distance of two."""
 
 
 def integers(values: range, dtype: np.dtype, device: Device) -> Array:
@@ -52,6 +54,12 @@ def floats(start: float, step: float, count: int, dtype: np.dtype, device: Devic
     >>> floats(0.5, 0.25, 3, dtypes.float32, ta.zeros(0, device="cpu").device)
     Array([0.5 , 0.75, 1.  ], dtype=float32, device='cpu')
     """
+    bound = _WHOLE.get(dtype, 0.0) if device.backend.on_host and start.is_integer() and step.is_integer() else 0.0
+    end = start + count * step
+    if -bound < start < bound and -bound < end < bound:
+        first = 0.0 * step + start  # -0.0 becomes 0.0, as in the kernel
+        values: np.ndarray[Any, Any] = np.arange(first, end, step, dtype)  # type: ignore[call-overload]
+        return from_result(values, Array)
     return _filled(stepping(dtypes.float64, dtype), count, [start, step], dtype, device)
 
 

@@ -89,11 +89,11 @@ class IndexErrors(Protocol):
 class Indexing(Protocol):
     """Indexing by integer arrays, on a backend that does not run it as an expression."""
 
-    def get(self, x: np.ndarray, key: tuple[Any, ...], /) -> np.ndarray:
+    def get(self, x: np.ndarray, key: Any, /) -> np.ndarray:
         """Return a copy of the elements that a key selects; IndexError if an index lies outside."""
         ...
 
-    def set(self, x: np.ndarray, key: tuple[Any, ...], value: np.ndarray, /) -> None:
+    def set(self, x: np.ndarray, key: Any, value: np.ndarray, /) -> None:
         """Assign to the elements that a key selects; of several writes to one element the last counts."""
         ...
 

@@ -296,7 +296,10 @@ def from_result(array: np.ndarray, cls: type[B]) -> B:
         array = np.array(array, order="C")
     new = _new(cls)
     new._buffer, new._offset = CPU.backend.from_numpy(array, copy=None)
-    new._signature = dense_signature(array.shape, array.dtype, CPU)
+    signature = _KNOWN.get((array.shape, array.dtype, "cpu"))
+    if signature is None or not signature.interned:
+        signature = dense_signature(array.shape, array.dtype, CPU)
+    new._signature = signature
     return new
 
 

@@ -38,6 +38,35 @@ def is_python_data(obj: object) -> bool:
     return is_sequence(obj) or classify(obj) is not None
 
 
+_LEAST: dict[type, ScalarClass] = {float: ScalarClass.FLOAT32, int: ScalarClass.INT32}
+"""The classes of small numbers."""
+_PLAIN = frozenset({dtypes.int64, dtypes.float32, dtypes.float64})
+
+
+def plain_data(obj: Any, function: str) -> np.ndarray | None:
+    """Return the ndarray of floats or of ints, if their default dtype surely holds all of them; None for all else.
+
+    Most data are one number, or a flat list of numbers of one kind: NumPy makes their array in one step.
+
+    Examples
+    --------
+    >>> plain_data([1.0, 2.5], "asarray"), plain_data(2, "asarray"), plain_data([1, 2.5], "asarray")
+    (array([1. , 2.5], dtype=float32), array(2), None)
+    """
+    kind = obj.__class__
+    is_flat = kind is list or kind is tuple
+    if is_flat:
+        kinds = set(map(type, obj))
+        if len(kinds) != 1:
+            return None
+        kind = kinds.pop()
+    least = _LEAST.get(kind)
+    if least is None:
+        return None
+    dtype = common_dtype_of((least,), function)
+    return _host_casts().plain_numbers(obj, dtype, is_flat) if dtype in _PLAIN else None
+
+
 def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
     """Return the ndarray of a Python number, or of nested sequences of numbers and arrays.
 
@@ -64,13 +93,18 @@ def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
     (array([1. , 2.5], dtype=float32), array([1, 2], dtype=int8))
     """
     if dtype is None:
-        plain = (
-            _plain(obj, function) if is_sequence(obj) else host_number(obj, number_dtype(obj, obj, function), function)
-        )
+        plain = plain_data(obj, function)
         if plain is not None:
             return plain
+        if not is_sequence(obj):
+            return host_number(obj, number_dtype(obj, obj, function), function)
     kinds: Kinds = set()
     _collect(obj, kinds, function, 0)
+    return _made(obj, kinds, dtype, function)
+
+
+def _made(obj: Any, kinds: Kinds, dtype: np.dtype | None, function: str) -> np.ndarray:
+    """The ndarray of nested sequences whose elements have these types."""
     if kinds <= _CARRIERS.keys():
         return _numbers(obj, kinds, dtype, function)
     if dtype is None:
@@ -79,18 +113,23 @@ def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
     return _joined(obj, dtype, function)
 
 
-def assigned_dtype(obj: Any, dtype: np.dtype) -> np.dtype | None:
-    """Return the dtype for nested sequences that are assigned to an array of a dtype, or None for their own.
+def assigned_data(obj: Any, dtype: np.dtype) -> np.ndarray:
+    """Return the ndarray of nested sequences that are assigned to an array of a dtype.
 
     Python numbers take the dtype of the array, unless their kind is above its kind. The semantics of NumPy truncate.
 
     Examples
     --------
-    >>> assigned_dtype([1, 2], dtypes.int8), assigned_dtype([1, 2.5], dtypes.int8), assigned_dtype([1], dtypes.float16)
-    (dtype('int8'), None, dtype('float16'))
+    >>> assigned_data([1, 2], dtypes.int8), assigned_data([1, 2.5], dtypes.int8)
+    (array([1, 2], dtype=int8), array([1. , 2.5], dtype=float32))
     """
     kinds: Kinds = set()
     _collect(obj, kinds, "setitem", 0)
+    return _made(obj, kinds, _assigned_dtype(kinds, dtype), "setitem")
+
+
+def _assigned_dtype(kinds: Kinds, dtype: np.dtype) -> np.dtype | None:
+    """The dtype of elements of these types beside an array of a dtype; None for their own."""
     if not kinds <= _CARRIERS.keys():
         return None
     kind, order = dtypes.info(dtype).kind, list(_CARRIERS)
@@ -107,15 +146,17 @@ def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
     >>> number_dtype(1, 2**63, "asarray"), number_dtype(0.0, 1e300, "asarray")
     (dtype('uint64'), dtype('float64'))
     """
+    found = classify(most)
+    assert found is not None
     if isinstance(most, complex):
         parts = [class_of(part) for number in (least, most) for part in (number.real, number.imag)]
         wide = ScalarClass.FLOAT64 in parts and common_dtype_of((ScalarClass.FLOAT64,), function) == dtypes.float64
         return dtypes.complex128 if wide else STATE.get().semantics.defaults["complex"]
     if isinstance(most, float):
-        low, high = class_of(least), class_of(most)
-        return common_dtype_of((high,) if low is high else (low, high), function)
-    # A negative number of the same size asks for the signed dtype.
-    found = class_of(most if least >= 0 else min(least, -most - 1))  # type: ignore[operator]
+        low = found if least is most else class_of(least)
+        return common_dtype_of((found,) if low is found else (low, found), function)
+    if least < 0:  # type: ignore[operator] - a negative number of the same size asks for the signed dtype
+        found = class_of(min(least, -most - 1))  # type: ignore[operator]
     if found is ScalarClass.HUGE:
         what = least if least == most else f"everything from {least} to {most}"
         raise ScalarOverflowError(f"{function}: no integer dtype holds {what}; write dtype='float64'")
@@ -182,23 +223,6 @@ def _host(element: Any, function: str) -> np.ndarray:
 
 
 # ------------------------------------------------------------------ building
-
-_LEAST: dict[type, ScalarClass] = {float: ScalarClass.FLOAT32, int: ScalarClass.INT32}
-"""The classes of small numbers."""
-_PLAIN = frozenset({dtypes.int64, dtypes.float32, dtypes.float64})
-
-
-def _plain(obj: Sequence[Any], function: str) -> np.ndarray | None:
-    """Return the ndarray of a flat sequence of floats or of ints, if the default dtype of their kind holds all.
-
-    A dtype below int64, float32 or float64 is left to the general way.
-    """
-    kinds = set(map(type, obj))
-    least = _LEAST.get(kinds.pop()) if len(kinds) == 1 else None
-    if least is None:
-        return None
-    dtype = common_dtype_of((least,), function)
-    return _host_casts().plain_numbers(obj, dtype) if dtype in _PLAIN else None
 
 
 def _joined(obj: Any, dtype: np.dtype, function: str) -> np.ndarray:

@@ -18,6 +18,8 @@ from tilearray.dtypes import ALL, as_dtype
 from tilearray.errors import DTypeError, InterchangeError, LayoutError
 
 _OURS = {dtype: dtype for dtype in ALL}
+_ALIGNED = {dtype: dtype for dtype in ALL if dtype.alignment == dtype.itemsize}
+"""The dtypes that NumPy aligns to the itemsize: for them it has checked the pointer and every stride in use."""
 _DEVICE_PROTOCOLS = ("__dlpack__", "__cuda_array_interface__")
 _ARRAY_PROTOCOLS = ("__array_interface__", "__array_struct__", "__array__")
 
@@ -71,7 +73,9 @@ def from_host_object(obj: object, *, copy: bool | None, function: str) -> np.nda
     True
     """
     if type(obj) is np.ndarray and copy is not True:
-        array = obj
+        array, dtype = obj, obj.dtype
+        if _ALIGNED.get(dtype) is dtype and array.flags.aligned:
+            return array
     else:
         source = _array_source(obj, function)
         if source is None:
@@ -153,8 +157,8 @@ def _with_our_dtype(array: np.ndarray, function: str) -> np.ndarray:
 def _is_aligned(array: np.ndarray) -> bool:
     """Return whether all elements are at multiples of the itemsize, as devices and strides in elements require."""
     dtype = array.dtype
-    if dtype.alignment == dtype.itemsize:
-        return array.flags.aligned  # NumPy has checked the pointer and every stride in use
+    if dtype in _ALIGNED:
+        return array.flags.aligned
     if array.size == 0:
         return True
     steps = (stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1)

@@ -121,6 +121,11 @@ def host_number(number: Number, dtype: np.dtype, function: str) -> np.ndarray:
     return _host_scalar()(as_number(number, dtype, function), dtype)
 
 
+def rounded_number(number: Number, dtype: np.dtype) -> np.ndarray:
+    """Return a number that `as_number` gave for a dtype as a 0-d ndarray, rounded once."""
+    return _host_scalar()(number, dtype)
+
+
 @cache
 def _host_scalar() -> Callable[[Number, np.dtype], np.ndarray]:
     """The host's function; an import statement in a function takes longer than its call."""

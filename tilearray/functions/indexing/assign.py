@@ -15,13 +15,13 @@ import numpy as np
 
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device, using_device
-from tilearray.engine.signature import ArrayBase, from_host, overlap
+from tilearray.engine.signature import ArrayBase, from_host, from_result, overlap
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing.gather import scatter, without_leading_axes
-from tilearray.functions.indexing.keys import BOOLS, PLAIN, has_arrays
+from tilearray.functions.indexing.keys import BOOLS, PLAIN, has_arrays, is_index
 from tilearray.functions.indexing.views import get, switched
-from tilearray.functions.python_data import assigned_dtype, is_sequence, ndarray_of
+from tilearray.functions.python_data import assigned_data, is_sequence
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import check_target, copy_of, execute, fill, store, stored_as
@@ -43,7 +43,7 @@ def set(x: ArrayBase, key: Any, value: Any, /) -> None:
     """
     if value.__class__ not in _NUMBERS and not isinstance(value, ArrayBase):
         value = _taken(x, value)
-    if key.__class__ in PLAIN or not has_arrays(key):
+    if key.__class__ in PLAIN or not (is_index(key) or has_arrays(key)):
         _set_view(get(x, key), value)
     elif isinstance(key, BOOLS):
         _set_view(switched(x, key), value)
@@ -60,13 +60,12 @@ def _taken(x: ArrayBase, value: Any) -> Any:
         host = from_host_object(value, copy=None, function="setitem")
         assert host is not None  # an ndarray is a host object
         return to_device(from_host(host, x.__class__), device)
+    if is_sequence(value):
+        return to_device(from_result(assigned_data(value, x._signature.dtype), x.__class__), device)
     if classify(value) is not None:
         return value
     if isinstance(value, np.generic):
         return scalar_array(value, device, "setitem")
-    if is_sequence(value):
-        host = ndarray_of(value, assigned_dtype(value, x._signature.dtype), "setitem")
-        return to_device(from_host(host, x.__class__), device)
     assert importer is not None
     try:
         with using_device(device):
@@ -113,7 +112,7 @@ def _set_at(x: ArrayBase, key: Any, value: Any) -> None:
     if isinstance(value, ArrayBase):
         found = _in_dtype_of(x, value)
         value = copy_of(value) if found is value and overlap(x, value) else found
-    elif isinstance(value, float):
+    else:
         value = _number_for(x, value)
     scatter(x, key, value)
 

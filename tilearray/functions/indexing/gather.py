@@ -26,10 +26,9 @@ from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase, empty_array, from_result, placed, signature_of
 from tilearray.errors import BroadcastError, DeviceError, IndexingError
-from tilearray.functions.indexing.keys import Selection, as_index, is_array, is_integer, parts_of, select
+from tilearray.functions.indexing.keys import Selection, as_index, is_array, is_index, is_integer, parts_of, select
 from tilearray.geometry.layout import Layout
-from tilearray.ops.numbers import host_number
-from tilearray.promotion.scalars import as_number
+from tilearray.ops.numbers import rounded_number
 
 MODES = ("raise", "deferred", "clip")
 _mode = "raise"
@@ -68,7 +67,7 @@ def set_index_check(mode: Literal["raise", "deferred", "clip"], /) -> None:
 
 def gather(x: Any, key: Any) -> Any:
     """Return a new array of the elements that a key with arrays selects."""
-    device = x._signature.device
+    device: Device = x._signature.device
     indexing = device.backend.indexing
     return _gather(select(x, key)) if indexing is None else _get(indexing, x, _numpy_key(key, device))
 
@@ -82,14 +81,15 @@ def gather_selected(selection: Any) -> Any:
 def scatter(x: Any, key: Any, value: Any) -> None:
     """Assign a number, or an array that broadcasts, to the elements that a key with arrays selects.
 
-    An array has the dtype of `x` and shares no memory with it. If an index occurs twice, the host keeps the last value,
-    and a GPU any of them.
+    A number is of the kind that `x` holds. An array has the dtype of `x` and shares no memory with it. If an index
+    occurs twice, the host keeps the last value, and a GPU any of them.
     """
-    indexing = x.device.backend.indexing
+    device: Device = x._signature.device
+    indexing = device.backend.indexing
     if indexing is None:
         _scatter(select(x, key), value)
     else:
-        _set(indexing, x, _numpy_key(key, x.device), value)
+        _set(indexing, x, _numpy_key(key, device), value)
 
 
 def without_leading_axes(value: A, ndim: int) -> A:
@@ -102,13 +102,15 @@ def without_leading_axes(value: A, ndim: int) -> A:
 # --- a backend that indexes by itself -------------------------------------------------------------------------------
 
 
-def _numpy_key(key: Any, device: Device) -> tuple[Any, ...]:
+def _numpy_key(key: Any, device: Device) -> Any:
     if isinstance(key, tuple):
         return tuple([_numpy_part(part, device) for part in parts_of(key)])
-    return (_numpy_part(key, device),)
+    return _numpy_part(key, device)
 
 
 def _numpy_part(part: Any, device: Device) -> Any:
+    if is_index(part) and part._signature.device is device:
+        return positions_of(part)
     if is_array(part):
         return positions_of(as_index(part, device))
     return int(part) if is_integer(part) else part
@@ -134,16 +136,15 @@ def _memory(x: Any) -> np.ndarray:
     return signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
 
 
-def _get(indexing: Indexing, x: A, key: tuple[Any, ...]) -> A:
+def _get(indexing: Indexing, x: A, key: Any) -> A:
     try:
         return from_result(indexing.get(_memory(x), key), x.__class__)
     except IndexError as error:
         raise _with_cure(error) from error
 
 
-def _set(indexing: Indexing, x: Any, key: tuple[Any, ...], value: Any) -> None:
-    dtype = x._signature.dtype
-    value = _memory(value) if isinstance(value, ArrayBase) else host_number(value, dtype, "setitem")
+def _set(indexing: Indexing, x: Any, key: Any, value: Any) -> None:
+    value = _memory(value) if isinstance(value, ArrayBase) else rounded_number(value, x._signature.dtype)
     try:
         indexing.set(_memory(x), key, value)
     except ValueError as error:
@@ -232,7 +233,7 @@ def _scatter(selection: Selection, value: Any) -> None:
     shape = selection.result_shape
     is_number = not isinstance(value, ArrayBase)
     if is_number:
-        given: Any = as_number(value, view.dtype, "setitem")
+        given: Any = value
     else:
         given = without_leading_axes(value, len(shape))
         given = given._view(given._signature.layout.broadcast_to(shape, "setitem"))

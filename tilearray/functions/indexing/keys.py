@@ -61,6 +61,14 @@ def is_array(part: Any) -> bool:
     return isinstance(part, _LISTS)
 
 
+def is_index(part: Any) -> bool:
+    """Whether a part of a key is an Array of integers or bools with axes."""
+    if not isinstance(part, ArrayBase):
+        return False
+    signature = part._signature
+    return bool(signature.layout.shape) and signature.dtype.kind in "iub"
+
+
 def is_integer(part: Any) -> bool:
     """Whether a part of a key is a 0-d integer array, which counts as an int."""
     return isinstance(part, _ARRAYS) and not part.shape and part.dtype.kind in "iu"

@@ -19,7 +19,7 @@ from typing import Any
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, Signature, placed, signature_of
 from tilearray.functions.indexing.gather import gather
-from tilearray.functions.indexing.keys import BOOLS, has_arrays, parts_of
+from tilearray.functions.indexing.keys import BOOLS, has_arrays, is_index, parts_of
 from tilearray.geometry.layout import Layout
 from tilearray.ops.execute import copy_of
 
@@ -157,6 +157,8 @@ def _made(x: A, key: Any, selected: Any) -> A:
 
 def _taken(x: A, key: Any) -> A:
     """A view by any other key that is not cached, or a new array."""
+    if is_index(key):
+        return gather(x, key)
     if has_arrays(key):
         return copy_of(switched(x, key)) if isinstance(key, BOOLS) else gather(x, key)
     signature = _interned(x)
