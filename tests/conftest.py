@@ -48,6 +48,6 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     from tilearray.engine.devices import _DEVICES
 
-    monkeypatch.setattr(ELSEWHERE, "_backend", Elsewhere())
+    ELSEWHERE.backend = Elsewhere()  # type: ignore[assignment]
     monkeypatch.setitem(_DEVICES, ELSEWHERE.name, ELSEWHERE)
     return ELSEWHERE

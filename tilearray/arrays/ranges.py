@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -58,8 +58,7 @@ def floats(start: float, step: float, count: int, dtype: np.dtype, device: Devic
     end = start + count * step
     if -bound < start < bound and -bound < end < bound:
         first = 0.0 * step + start  # -0.0 becomes 0.0, as in the kernel
-        values: np.ndarray[Any, Any] = np.arange(first, end, step, dtype)  # type: ignore[call-overload]
-        return from_result(values, Array)
+        return from_result(cast(Any, np.arange)(first, end, step, dtype), Array)
     return _filled(stepping(dtypes.float64, dtype), count, [start, step], dtype, device)
 
 
