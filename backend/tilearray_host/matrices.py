@@ -6,7 +6,6 @@ rounded once. Norms add up in float64, as sums do. NumPy's own LinAlgError says 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,20 +180,8 @@ def cond(x: Array, ord: Any, dtype: DType, /) -> Array:
 
 
 @quiet
-def vector_norm(x: Array, axes: Ints, ord: float, keepdims: bool, dtype: DType, /) -> Array:
-    """Return the norms of the vectors that lie along axes.
-
-    >>> vector_norm(np.array([3.0, 4.0]) * 2.0**900, (0,), 2, False, np.dtype(np.float64)) == 5 * 2.0**900
-    np.True_
-    """
-    return _rounded(_norm(computable(x, dtype), axes, ord, keepdims), _real(dtype))
-
-
-@quiet
 def matrix_norm(x: Array, ord: Any, keepdims: bool, dtype: DType, /) -> Array:
-    """Return the norms of matrices: "fro", "nuc", or 1, 2 and infinity of either sign."""
-    if ord == "fro":
-        return _rounded(_norm(computable(x, dtype), (-2, -1), 2, keepdims), _real(dtype))
+    """Return the norms of matrices: "nuc", or 1, 2 and infinity of either sign."""
     if ord == "nuc" or abs(ord) == 2:
         found = _spectral(_singular_values(x, False, dtype), ord)
     else:
@@ -212,66 +199,3 @@ def _spectral(values: Array, ord: Any) -> Array:
 def _sizes(x: Array) -> Array:
     """The absolute values; those of complex numbers in float64."""
     return np.abs(converted(x, _COMPLEX128) if x.dtype.kind == "c" else x)
-
-
-def _norm(x: Array, axes: Ints, ord: float, keepdims: bool) -> Array:
-    options: dict[str, Any] = {"axis": axes, "keepdims": keepdims}
-    if ord == 2:
-        return _euclidean(x, axes, keepdims)
-    if ord == 0:
-        return np.asarray(np.count_nonzero(x, **options))
-    sizes = _sizes(x)
-    if ord == math.inf:
-        return np.asarray(sizes.max(**options, initial=0))
-    if ord == -math.inf:
-        return np.asarray(sizes.min(**options))
-    if ord == 1:
-        return np.asarray(sizes.sum(**options, dtype=np.float64))
-    return np.asarray((converted(sizes, _FLOAT64) ** ord).sum(**options) ** (1 / ord))
-
-
-# --- the Euclidean norm -----------------------------------------------------------------------------------------------
-
-
-def _euclidean(x: Array, axes: Ints, keepdims: bool) -> Array:
-    """The square root of the sum of squares in float64, of rescaled numbers where their squares leave its range."""
-    kept = [axis for axis in range(x.ndim) if axis not in {axis % x.ndim for axis in axes}]
-    shape = tuple([n if axis in kept else 1 for axis, n in enumerate(x.shape)])
-    rows = _as_rows(x, kept)
-    found = np.sqrt(_sums_of_squares(rows))
-    if x.dtype.itemsize == (16 if x.dtype.kind == "c" else 8) and rows.size:
-        beyond = ~((found > 1e-150) & (found < np.inf))
-        if beyond.any():
-            found[beyond] = _scaled(_sizes(rows[beyond]))
-    return found.reshape(shape) if keepdims else found.reshape([x.shape[axis] for axis in kept])
-
-
-def _as_rows(x: Array, kept: list[int]) -> Array:
-    """A matrix with a row for each vector. Memory without gaps is read in its order if there is one vector."""
-    if not kept:
-        return x.ravel("K")[None]
-    turned = np.moveaxis(x, kept, range(len(kept)))
-    count = math.prod(turned.shape[: len(kept)])
-    return turned.reshape(count, math.prod(turned.shape[len(kept) :]))
-
-
-def _sums_of_squares(rows: Array) -> Array:
-    """The sum of the squares of each row, in blocks that are cast to float64 in the cache."""
-    if rows.dtype.kind == "c":
-        return _sums_of_squares(rows.real) + _sums_of_squares(rows.imag)
-    count, length = rows.shape
-    found = np.zeros(count)
-    step, width = max(1, _BLOCK // max(length, 1)), min(max(length, 1), _BLOCK)
-    for first in range(0, count, step):
-        for column in range(0, length, width):
-            block = converted(rows[first : first + step, column : column + width], _FLOAT64)
-            found[first : first + step] += np.vecdot(block, block)
-    return found
-
-
-def _scaled(sizes: Array) -> Array:
-    """The Euclidean norms of rows that are divided by a power of 2, near their largest element, first."""
-    largest = sizes.max(axis=1, keepdims=True, initial=0)
-    usable = (largest > 0) & (largest < np.inf)
-    scale = np.where(usable, np.ldexp(1.0, np.frexp(largest)[1] - 1), 1)
-    return (np.sqrt(np.square(sizes / scale).sum(axis=1, keepdims=True)) * scale)[:, 0]

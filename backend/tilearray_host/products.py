@@ -34,13 +34,6 @@ def matmul(x1: np.ndarray, x2: np.ndarray, dtype: DType, /) -> np.ndarray:
 
 
 @quiet
-def vecdot(x1: np.ndarray, x2: np.ndarray, axis: int, dtype: DType, /) -> np.ndarray:
-    """Return the sum of ``conj(x1) * x2`` along an axis that counts from the last."""
-    first, second = np.moveaxis(computable(x1, dtype), axis, -1), np.moveaxis(computable(x2, dtype), axis, -1)
-    return _rounded(np.vecdot(first, second), dtype)
-
-
-@quiet
 def tensordot(x1: np.ndarray, x2: np.ndarray, axes: tuple[Ints, Ints], dtype: DType, /) -> np.ndarray:
     """Return the sum of products over pairs of axes."""
     return _rounded(np.tensordot(computable(x1, dtype), computable(x2, dtype), axes), dtype)

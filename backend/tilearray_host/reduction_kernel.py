@@ -18,6 +18,7 @@ from tilearray_host.casts import caster, dtype_named, is_narrow_float, scalar
 from tilearray_host.float_errors import quietly
 from tilearray_host.functions import FUNCTIONS
 from tilearray_host.memory import allocate
+from tilearray_host.reduction_functions import OF_REDUCTIONS
 from tilearray_host.rounded_casts import rounded_caster
 
 Launch = Callable[..., None]
@@ -33,21 +34,6 @@ class Part(NamedTuple):
 POSITION = "position"
 SMALL = 2**20
 """The elements up to which a launch keeps the parts of its loop."""
-
-
-def divide_parts(x: Any, y: np.ndarray, *, out: Any) -> None:
-    """Divide both parts of complex numbers by real numbers."""
-    np.divide(x.real, y, out=out.real)
-    np.divide(x.imag, y, out=out.imag)
-
-
-def squared_length(x: Any, *, out: np.ndarray) -> None:
-    """Compute the square of the absolute value of complex numbers."""
-    np.add(x.real * x.real, x.imag * x.imag, out=out)
-
-
-AFTER = {"divide_parts": divide_parts, "squared_length": squared_length}
-"""The functions that only reductions call."""
 
 
 class ReductionKernel:
@@ -288,7 +274,7 @@ def _steps(expression: Any) -> list[Any]:
                 dtypes.append(target)
             case ("call", name, arguments, dtype, _):
                 dtypes.append(dtype_named(dtype))
-                steps.append((AFTER.get(name) or FUNCTIONS[name], dtypes[-1], arguments))
+                steps.append((OF_REDUCTIONS.get(name) or FUNCTIONS[name], dtypes[-1], arguments))
             case ("reduce", how, _, names):
                 dtypes.append(dtype_named(names[0]))
                 steps.append(reduction.Reduce.of(how, names))

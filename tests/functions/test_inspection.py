@@ -124,12 +124,10 @@ HOST_ONLY = {
     "unique_values": lambda x: ta.unique_values(x),
     "isin": lambda x: ta.isin(1, x),
     "matmul": lambda x: x @ x,
-    "vecdot": lambda x: ta.vecdot(x, x),
     "tensordot": lambda x: ta.tensordot(x, x, axes=1),
     "einsum": lambda x: ta.einsum("i->", x),
     "dot": lambda x: ta.dot(x, x),
     "inner": lambda x: ta.inner(x, x),
-    "vdot": lambda x: ta.vdot(x, x),
     "matvec": lambda x: ta.matvec(x[None], x),
     "vecmat": lambda x: ta.vecmat(x, x[:, None]),
 }

@@ -134,6 +134,28 @@ def test_vecdot_of_complex_numbers():
     assert ta.matmul(ta.asarray(x), ta.asarray(y)).item() == sum([a * b for a, b in zip(x, y)])
 
 
+@given(st.data(), st.integers(-2, -1))
+def test_vecdot_broadcasts_and_rounds_to_the_common_dtype(data, axis):
+    one, other = data.draw(pairs(st.just("int8"), (2, 1, 3))), data.draw(pairs(st.just("float32"), (4, 1, 3)[-axis:]))
+    if axis == -2:
+        other = data.draw(pairs(st.just("float32"), (1, 3)))
+    found = ta.vecdot(one.mine, other.mine, axis=axis)
+    with np.errstate(invalid="ignore"):  # signaling NaN
+        x, y = one.theirs.astype(float), other.theirs.astype(float)
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    assert (found.shape, found.dtype) == ((*shape[:axis], *shape[axis:][1:]), ta.float32)
+    if tame(x, y):
+        slack = np.sum(np.abs(x * y), axis=axis) * 1e-7
+        assert (np.abs(ta.to_numpy(found) - np.sum(x * y, axis=axis)) <= slack + 1e-44).all()
+
+
+def test_vdot_is_the_dot_product_of_all_elements():
+    x, y = ta.asarray([[1 + 2j, 3], [0, 1j]]), ta.asarray([[1, 1j], [5, 2]])
+    assert ta.vdot(x.T, y.T).item() == ta.vdot(x, y).item() == (1 - 2j) + 3j - 2j
+    infinite = ta.asarray([complex(math.inf, 0)])
+    assert ta.linalg.vector_norm(infinite).item() == math.inf
+
+
 @given(st.data(), st.sampled_from(["int8", "uint64", "int64"]))
 def test_tensordot_and_einsum_are_sums_over_named_axes(data, name):
     sizes = dict(zip("abcd", data.draw(st.tuples(*[st.integers(0, 3)] * 4)), strict=True))

@@ -125,3 +125,16 @@ def test_a_read_only_target_is_refused():
     frozen.flags.writeable = False
     with pytest.raises(WriteError, match=r"^sum: the target is read-only"):
         ta.sum(ta.ones(3), out=ta.asarray(frozen))
+
+
+def test_an_initial_value_is_rounded_with_the_sum_and_once():
+    half = 2.0**-11  # of an ulp of 1 in float16: twice rounded to even, the sum stays at 1
+    x = ta.asarray([1.0, half], dtype="float16")
+    assert ta.sum(x, initial=half).item() == 1 + 2 * half
+    assert ta.add.reduce(x, initial=half).item() == 1 + 2 * half
+    y = ta.asarray([1 + 2 * half, 1 + 2 * half], dtype="float16")
+    assert ta.prod(y, initial=1 + 2 * half).item() == float(np.float16((1 + 2 * half) ** 3))
+    assert ta.sum(x, initial=0.1).item() == float(np.float16(1 + half + float(np.float16(0.1))))
+    assert ta.sum(ta.zeros((2, 0), dtype="int8"), axis=1, initial=7).tolist() == [7, 7]
+    assert ta.sum(ta.asarray([True, False]), dtype="bool", initial=False).item() is True
+    assert ta.prod(ta.asarray([1 + 2j]), initial=1j).item() == -2 + 1j

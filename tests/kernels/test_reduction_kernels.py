@@ -62,3 +62,39 @@ def _compare_hard(case: str) -> None:
             expected, found = function(x), function(x.to_device(device))
             compare(expected.real, found.real, f"{case}: {count} real parts")
             compare(expected.imag, found.imag, f"{case}: {count} imaginary parts")
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_functions_of_several_reductions_run_on_the_emulated_gpu(process, seed):
+    process.pool.submit(_compare_composed, seed).result()
+
+
+def _compare_composed(seed: int) -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.reductions import compare, drawn_array, drawn_view
+
+    import tilearray as ta
+
+    norm, device, rng = ta.linalg.vector_norm, emulated_device(), np.random.default_rng(seed)
+    functions = {
+        "softmax": ta.softmax,
+        "log_softmax": ta.log_softmax,
+        "logsumexp": ta.logsumexp,
+        **{f"norm {ord}": lambda x, axis, ord=ord: norm(x, axis=axis, ord=ord) for ord in (0, 1, 3, np.inf, -np.inf)},
+        "sum_to_shape": lambda x, axis: ta.sum_to_shape(x, (1,) * x.ndim),
+        "max with initial": lambda x, axis: ta.max(x, axis=axis, initial=1),
+        "add.reduce": lambda x, axis: ta.add.reduce(x, axis=axis, initial=2),
+    }
+    for name, function in functions.items():
+        for dtype in ("uint8", "float16", "bfloat16", "float32", "float64"):
+            values = drawn_array(rng, dtype, 200)
+            state = rng.bit_generator.state
+            mine = drawn_view(rng, ta.asarray(values, device="cpu"))
+            rng.bit_generator.state = state
+            other = drawn_view(rng, ta.asarray(values, device=device))
+            axis = int(rng.integers(-mine.ndim, mine.ndim))
+            before = device.backend.launches
+            expected, found = function(mine, axis=axis), function(other, axis=axis)
+            assert device.backend.launches > before or name == "sum_to_shape"
+            compare(expected, found, f"{name} {dtype} {mine.shape} {mine.strides} axis={axis}")

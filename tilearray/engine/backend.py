@@ -152,7 +152,6 @@ class LinearAlgebra(Protocol):
     """Products of matrices and tensors; operands are rounded to the dtype of the result first."""
 
     def matmul(self, x1: np.ndarray, x2: np.ndarray, dtype: np.dtype, /) -> np.ndarray: ...
-    def vecdot(self, x1: np.ndarray, x2: np.ndarray, axis: int, dtype: np.dtype, /) -> np.ndarray: ...
 
     def tensordot(self, x1: np.ndarray, x2: np.ndarray, axes: tuple[Ints, Ints], dtype: np.dtype, /) -> np.ndarray: ...
 
@@ -219,10 +218,8 @@ class Matrices(Protocol):
 
     def cond(self, x: np.ndarray, ord: Any, dtype: np.dtype, /) -> np.ndarray: ...
 
-    def vector_norm(self, x: np.ndarray, axes: Ints, ord: float, keepdims: bool, dtype: np.dtype, /) -> np.ndarray: ...
-
     def matrix_norm(self, x: np.ndarray, ord: Any, keepdims: bool, dtype: np.dtype, /) -> np.ndarray:
-        """Return the norms of the matrices in the last two axes; `ord` is "fro", "nuc", or 1, 2, inf of either sign."""
+        """Return the norms of the matrices in the last two axes; `ord` is "nuc", or 1, 2, inf of either sign."""
         ...
 
 

@@ -19,7 +19,8 @@ from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, common_dtype, linear_algebra_of, result
 from tilearray.functions.conversion import to_numpy
-from tilearray.functions.manipulation import expand_dims, permute_dims, squeeze
+from tilearray.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
+from tilearray.functions.reduce import reduce_arrays
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
 from tilearray.ops.arithmetic import multiply
@@ -113,6 +114,11 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
     axis : int
         Counted from the last axis: from -N to -1, N the smaller number of axes.
 
+    Returns
+    -------
+    Array
+        Of the common dtype, to which elements are rounded first. Products are added up as by `sum`.
+
     Raises
     ------
     ShapeError
@@ -122,7 +128,7 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
-        If an array is on a GPU.
+        If the arrays are on different devices.
 
     Examples
     --------
@@ -131,7 +137,7 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
     Array([12, 34], dtype=int64, device='cpu')
     """
     x1, x2 = all_arrays("vecdot", (x1, x2))
-    linear_algebra, dtype = _asked("vecdot", x1, x2)
+    dtype = _common("vecdot", x1, x2)
     shapes = x1.shape, x2.shape
     place = as_int(axis, "vecdot", "axis")
     ndim = min(len(shape) for shape in shapes)
@@ -145,8 +151,13 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
             f"vecdot: expected equal sizes along axis {place}, got shapes {shapes[0]} and {shapes[1]}; "
             f"write ta.broadcast_to for a vector of one element"
         )
-    broadcast_shapes(*shapes, function="vecdot")
-    return result(linear_algebra.vecdot(to_numpy(x1), to_numpy(x2), place, dtype), x1)
+    shape = broadcast_shapes(*shapes, function="vecdot")
+    return _dot(broadcast_to(x1, shape), broadcast_to(x2, shape), len(shape) + place, dtype)
+
+
+def _dot(x1: A, x2: A, axis: int, dtype: np.dtype) -> A:
+    """The sum of conj(x1) * x2 of arrays of one shape, in one reduction."""
+    return reduce_arrays("vecdot", (x1, x2), (axis,), dtype, False)
 
 
 def matvec(x1: A | HostData, x2: A | HostData, /) -> A:
@@ -260,7 +271,7 @@ def vdot(a: A | HostData, b: A | HostData, /) -> A:
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
-        If an array is on a GPU.
+        If the arrays are on different devices.
 
     Examples
     --------
@@ -269,14 +280,13 @@ def vdot(a: A | HostData, b: A | HostData, /) -> A:
     Array(4321, dtype=int64, device='cpu')
     """
     a, b = all_arrays("vdot", (a, b))
-    linear_algebra, dtype = _asked("vdot", a, b)
+    dtype = _common("vdot", a, b)
     if a.size != b.size:
         raise ShapeError(
             f"vdot: expected arrays of equally many elements, got shapes {a.shape} and {b.shape}; "
             f"write ta.vecdot, which broadcasts"
         )
-    first, second = (to_numpy(x).reshape(-1) for x in (a, b))
-    return result(linear_algebra.vecdot(first, second, -1, dtype), a)
+    return _dot(reshape(a, -1), reshape(b, -1), 0, dtype)
 
 
 def tensordot(x1: A | HostData, x2: A | HostData, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> A:
@@ -423,9 +433,14 @@ def _check_axes(function: str, *given: tuple[ArrayBase, int]) -> None:
 
 def _asked(function: str, *operands: ArrayBase) -> tuple[LinearAlgebra, np.dtype]:
     """The linear algebra of the operands' device, and their common dtype."""
-    part, signatures = linear_algebra_of(function, operands[0]), [x._signature for x in operands]
+    return linear_algebra_of(function, operands[0]), _common(function, *operands)
+
+
+def _common(function: str, *operands: ArrayBase) -> np.dtype:
+    """The common dtype of operands on one device."""
+    signatures = [x._signature for x in operands]
     common_device(function, signatures)
-    return part, common_dtype(function, [signature.dtype for signature in signatures], ANY)
+    return common_dtype(function, [signature.dtype for signature in signatures], ANY)
 
 
 def multiply_into(x1: A, x2: A) -> A:

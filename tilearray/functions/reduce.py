@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from tilearray.geometry.layout import Layout
 from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops.execute import fill
 from tilearray.ops.reduction import reduction_of
+from tilearray.promotion.scalars import Number
 
 FLOAT64 = np.dtype(np.float64)
 NONE: dict[str, Any] = {
     "sum": 0, "prod": 1, "mean": math.nan, "var": math.nan, "std": math.nan, "all": True, "any": False,
-    "count_nonzero": 0,
+    "count_nonzero": 0, "vecdot": 0, "norm": 0, "sizes": 0, "exponentials": 0,
 }  # fmt: skip
 """The reductions of no elements."""
 
@@ -63,17 +65,61 @@ def reduce(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims
     return run(operation, keys, (*arrays, *numbers), None, _refuse)
 
 
+def reduce_from(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, initial: Number) -> A:
+    """Return a reduction of `x` and of a number, which counts as one more element of every result.
+
+    Parameters
+    ----------
+    function : {"sum", "prod"}
+    x, axes, dtype, keepdims
+        As for `reduce`.
+    initial : bool, int, float or complex
+        It is rounded to `dtype`; then the result is rounded once.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> reduce_from("sum", ta.asarray([[1, 2], [3, 4]]), (0,), ta.int64, False, 100)
+    Array([104, 106], dtype=int64, device='cpu')
+    """
+    if not math.prod([x.shape[axis] for axis in axes]):
+        return _filled(x, axes, dtype, keepdims, initial, function)
+    operation = reduction_of(f"{function}_from", dtype, axes, keepdims)
+    return run(operation, [x._signature, typed_scalar(dtype)], (x, initial), None, _refuse)
+
+
+def reduce_arrays(function: str, arrays: Sequence[A], axes: tuple[int, ...], dtype: np.dtype, keepdims: bool) -> A:
+    """Return a reduction of several arrays, which broadcast to the shape of the first one.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> x = ta.asarray([1.0, 2.0])
+    >>> reduce_arrays("vecdot", (x, x), (0,), ta.float32, False)
+    Array(5., dtype=float32, device='cpu')
+    """
+    first = arrays[0]
+    if not math.prod([first.shape[axis] for axis in axes]):
+        return _of_nothing(function, first, axes, dtype, keepdims, ())
+    return run(reduction_of(function, dtype, axes, keepdims), [x._signature for x in arrays], arrays, None, _refuse)
+
+
 def _of_nothing(
     function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, numbers: tuple[float, ...]
 ) -> A:
-    kept = [1 if axis in axes else size for axis, size in enumerate(x.shape) if keepdims or axis not in axes]
-    out = new_array(x.__class__, signature_of(Layout.of(tuple(kept)), dtype, x.device))
     nothing = NONE[function]
     if function in ("var", "std"):  # no squares, over the divisor
         nothing = 0.0 / numbers[-1]
     if dtypes.info(dtype).kind == "complex" and math.isnan(nothing):
         nothing = complex(math.nan, math.nan)
-    return fill(out, nothing, function) if out.size else out
+    return _filled(x, axes, dtype, keepdims, nothing, function)
+
+
+def _filled(x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, number: Number, function: str) -> A:
+    """Return a new array of the shape of a reduction, full of a number."""
+    kept = [1 if axis in axes else size for axis, size in enumerate(x.shape) if keepdims or axis not in axes]
+    out = new_array(x.__class__, signature_of(Layout.of(tuple(kept)), dtype, x.device))
+    return fill(out, number, function) if out.size else out
 
 
 def _first(x: A, axes: tuple[int, ...]) -> A:

@@ -20,7 +20,7 @@ from tilearray.geometry.layout import broadcast_shapes
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import check_target, execute, fill
 from tilearray.ops.moves import assign
-from tilearray.promotion.scalars import classify
+from tilearray.promotion.scalars import Number, as_number, classify
 from tilearray.promotion.storing import can_cast_same_kind
 
 _TYPED: tuple[type[Any], ...] = (ArrayBase, np.ndarray, np.generic)
@@ -72,10 +72,29 @@ def typed(like: A, number: Any, function: str) -> A:
     >>> typed(ta.zeros(3, dtype="int8"), 7, "sum")
     Array(7, dtype=int8, device='cpu')
     """
+    return fill(new_like(like, ()), initial_number(function, number, like.dtype), function)
+
+
+def initial_number(function: str, number: Any, dtype: np.dtype) -> Number:
+    """Return `initial` as a Python number of the kind of a dtype.
+
+    Raises
+    ------
+    OperandError
+        If it is not a number.
+    DTypeError, ScalarOverflowError
+        If the dtype does not hold it.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> initial_number("sum", 7, ta.float32)
+    7.0
+    """
     value: Any = number.item() if isinstance(number, _TYPED) and number.shape == () else number
     if classify(value) is None:
         raise OperandError(f"{function}: expected initial as a number, got {type_name(number)}; write initial=0")
-    return fill(new_like(like, ()), value, function)
+    return as_number(value, dtype, function)
 
 
 def finished(function: str, found: Any, out: ArrayBase | None) -> Any:

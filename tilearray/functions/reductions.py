@@ -23,10 +23,10 @@ from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import INDEX, as_array, check_kind
 from tilearray.functions.conversion import astype, part
 from tilearray.functions.manipulation import new_like
-from tilearray.functions.reduce import reduce
-from tilearray.functions.reduction_options import finished, mask_of, masked, typed
+from tilearray.functions.reduce import reduce, reduce_from
+from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked, typed
 from tilearray.geometry.shapes import normalize_axes
-from tilearray.ops.arithmetic import add, divide, greater, maximum, minimum, multiply, square, subtract
+from tilearray.ops.arithmetic import add, divide, greater, maximum, minimum, square, subtract
 from tilearray.ops.elementary import sqrt
 from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
@@ -78,11 +78,13 @@ def sum(
     Array([4, 6], dtype=uint64, device='cpu')
     """
     x = as_array("sum", x)
-    axes = _reduced("sum", x, axis)
+    axes = reduced_axes("sum", x, axis)
     target = sum_dtype("sum", x, dtype)
     kept = masked(x, mask_of("sum", x, where), 0)
-    found = reduce("sum", kept, axes, target, bool(keepdims))
-    return finished("sum", found if initial is None else add(found, typed(found, initial, "sum")), out)
+    if initial is None:
+        return finished("sum", reduce("sum", kept, axes, target, bool(keepdims)), out)
+    start = initial_number("sum", initial, target)
+    return finished("sum", reduce_from("sum", kept, axes, target, bool(keepdims), start), out)
 
 
 def prod(
@@ -106,11 +108,13 @@ def prod(
     Array(5., dtype=float32, device='cpu')
     """
     x = as_array("prod", x)
-    axes = _reduced("prod", x, axis)
+    axes = reduced_axes("prod", x, axis)
     target = sum_dtype("prod", x, dtype)
     kept = masked(x, mask_of("prod", x, where), 1)
-    found = reduce("prod", kept, axes, target, bool(keepdims))
-    return finished("prod", found if initial is None else multiply(found, typed(found, initial, "prod")), out)
+    if initial is None:
+        return finished("prod", reduce("prod", kept, axes, target, bool(keepdims)), out)
+    start = initial_number("prod", initial, target)
+    return finished("prod", reduce_from("prod", kept, axes, target, bool(keepdims), start), out)
 
 
 def max(
@@ -228,7 +232,7 @@ def mean(
     Array(3.75, dtype=float32, device='cpu')
     """
     x = as_array("mean", x)
-    axes = _reduced("mean", x, axis)
+    axes = reduced_axes("mean", x, axis)
     target = _mean_dtype("mean", x, dtype)
     mask = mask_of("mean", x, where)
     if mask is None:
@@ -354,7 +358,7 @@ def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     Array([False,  True], dtype=bool, device='cpu')
     """
     x = as_array("all", x)
-    axes = _reduced("all", x, axis)
+    axes = reduced_axes("all", x, axis)
     kept = masked(x, mask_of("all", x, where), 1)
     return finished("all", reduce("all", kept, axes, dtypes.bool_, bool(keepdims)), out)
 
@@ -371,7 +375,7 @@ def any(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     True
     """
     x = as_array("any", x)
-    axes = _reduced("any", x, axis)
+    axes = reduced_axes("any", x, axis)
     kept = masked(x, mask_of("any", x, where), 0)
     return finished("any", reduce("any", kept, axes, dtypes.bool_, bool(keepdims)), out)
 
@@ -386,15 +390,22 @@ def count_nonzero(x: A | HostData, /, axis: Axis = None, *, keepdims: bool = Fal
     [2, 1]
     """
     x = as_array("count_nonzero", x)
-    axes = _reduced("count_nonzero", x, axis)
+    axes = reduced_axes("count_nonzero", x, axis)
     return reduce("count_nonzero", x, axes, INDEX, bool(keepdims))
 
 
 # --- shared parts ----------------------------------------------------------------------------------------------------
 
 
-def _reduced(function: str, x: ArrayBase, axis: Any) -> tuple[int, ...]:
-    """The axes that a reduction of `x` removes."""
+def reduced_axes(function: str, x: ArrayBase, axis: Any) -> tuple[int, ...]:
+    """Return the axes that a reduction of `x` removes: all for None.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> reduced_axes("sum", ta.zeros((2, 3)), None), reduced_axes("sum", ta.zeros((2, 3)), -1)
+    ((0, 1), (1,))
+    """
     return tuple(range(x.ndim)) if axis is None else normalize_axes(axis, x.ndim, function)
 
 
@@ -432,7 +443,7 @@ def sum_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
 
 def _extreme(function: str, x: A, axis: Any, initial: Any) -> tuple[tuple[int, ...], A | None]:
     """The axes that an extreme of `x` removes, and the initial value; without one there are elements."""
-    axes = _reduced(function, x, axis)
+    axes = reduced_axes(function, x, axis)
     check_kind(function, x.dtype, REAL)
     if initial is not None:
         return axes, typed(x, initial, function)
@@ -512,7 +523,7 @@ def _spread(
     function: str, x: ArrayBase, axis: Any, dtype: Any, ddof: Any, correction: Any
 ) -> tuple[tuple[int, ...], np.dtype, float]:
     """The axes of a variance, its dtype, and what its divisor is less than the number of elements."""
-    axes = _reduced(function, x, axis)
+    axes = reduced_axes(function, x, axis)
     check_kind(function, x.dtype, ANY)
     if correction is not None and ddof:
         raise OperandError(f"{function}: expected ddof or correction, got both; they mean the same, write one of them")

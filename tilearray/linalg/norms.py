@@ -9,14 +9,20 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+import numpy as np
+
+from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array, result
-from tilearray.functions.conversion import to_numpy
+from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import expand_dims, moveaxis
-from tilearray.geometry.shapes import normalize_axes
+from tilearray.functions.reduce import reduce
+from tilearray.functions.reductions import count_nonzero, max, min, reduced_axes, sum
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
+from tilearray.ops.arithmetic import abs, float_power
+from tilearray.ops.promotion_methods import REAL_PART
 
 Axes = int | tuple[int, ...]
 Order = int | float | str
@@ -30,7 +36,6 @@ def vector_norm(x: A, /, *, axis: Axes | None = None, keepdims: bool = False, or
     Parameters
     ----------
     x : Array
-        On the host.
     axis : int or tuple of int, optional
         The axes along which vectors lie; None is all, in one vector.
     keepdims : bool
@@ -48,8 +53,6 @@ def vector_norm(x: A, /, *, axis: Axes | None = None, keepdims: bool = False, or
     ------
     ShapeError
         If `x` has no such axis, `ord` is not a number, or -infinity is asked of no elements.
-    DeviceError
-        If `x` is on a GPU.
 
     Examples
     --------
@@ -62,13 +65,25 @@ def vector_norm(x: A, /, *, axis: Axes | None = None, keepdims: bool = False, or
 
 def _vector_norm(name: str, x: A | HostData, ord: Any, axis: Any, keepdims: Any) -> A:
     x = as_array(name, x)
-    part, dtype = matrices(name, x), float_dtype(name, x)
-    axes = tuple(range(x.ndim)) if axis is None else normalize_axes(axis, x.ndim, name)
+    dtype, axes = float_dtype(name, x), reduced_axes(name, x, axis)
     if isinstance(ord, str) or not isinstance(ord, (int, float)):
         raise ShapeError(f"{name}: expected ord as a number for vectors, got {ord!r:.60}; write ord=2, or an axis of 2")
     if ord == -math.inf:
         _check_elements(name, x, axes)
-    return result(part.vector_norm(to_numpy(x), axes, ord, bool(keepdims), dtype), x)
+    return _computed(x, axes, bool(keepdims), ord, REAL_PART.get(dtype, dtype))
+
+
+def _computed(x: A, axes: tuple[int, ...], keepdims: bool, ord: float, real: np.dtype) -> Any:
+    """The norms of vectors as reductions, rounded once to a real dtype."""
+    if ord in (1, 2):
+        return reduce("sizes" if ord == 1 else "norm", x, axes, real, keepdims)
+    if ord == 0:
+        return astype(count_nonzero(x, axes, keepdims=keepdims), real)
+    sizes: Any = abs(astype(x, real, copy=False) if dtypes.info(x.dtype).kind != "complex" else x)
+    if math.isinf(ord):
+        return max(sizes, axes, keepdims=keepdims, initial=0) if ord > 0 else min(sizes, axes, keepdims=keepdims)
+    powers: Any = float_power(sizes, float(ord))
+    return astype(float_power(sum(powers, axes, keepdims=keepdims), 1 / ord), real)
 
 
 def matrix_norm(x: A, /, *, keepdims: bool = False, ord: Order | None = "fro") -> A:
@@ -77,7 +92,7 @@ def matrix_norm(x: A, /, *, keepdims: bool = False, ord: Order | None = "fro") -
     Parameters
     ----------
     x : Array
-        Of shape (..., M, N), on the host.
+        Of shape (..., M, N), on the host unless `ord` is "fro".
     keepdims : bool
         Whether the result keeps the last two axes, with size 1.
     ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
@@ -97,7 +112,7 @@ def matrix_norm(x: A, /, *, keepdims: bool = False, ord: Order | None = "fro") -
     ShapeError
         If `x` has fewer than two axes, `ord` does not exist, or a smallest value is asked of no elements.
     DeviceError
-        If `x` is on a GPU.
+        If `x` is on a GPU, and `ord` is not "fro".
 
     Examples
     --------
@@ -110,9 +125,11 @@ def matrix_norm(x: A, /, *, keepdims: bool = False, ord: Order | None = "fro") -
 
 def _matrix_norm(name: str, x: A | HostData, ord: Any, keepdims: Any) -> A:
     x = as_array(name, x)
-    part, dtype = matrices(name, x), float_dtype(name, x)
+    dtype = float_dtype(name, x)
     check_matrices(name, x)
-    ord = "fro" if ord is None or ord == "f" else ord
+    if ord in (None, "fro", "f"):
+        return _computed(x, (x.ndim - 2, x.ndim - 1), bool(keepdims), 2, REAL_PART.get(dtype, dtype))
+    part = matrices(name, x)
     if not _known(ord):
         raise ShapeError(
             f"{name}: expected ord for matrices as 'fro', 'nuc', 1, 2 or inf of either sign, got {ord!r:.60}; "
@@ -140,7 +157,7 @@ def norm(x: A | HostData, ord: Order | None = None, axis: Axes | None = None, ke
     Parameters
     ----------
     x : Array
-        On the host.
+        On the host for norms of matrices other than "fro".
     ord : int, float or str, optional
         As for `vector_norm` along one axis, and as for `matrix_norm` along two. None is the Euclidean norm.
     axis : int or tuple of two int, optional
@@ -158,7 +175,7 @@ def norm(x: A | HostData, ord: Order | None = None, axis: Axes | None = None, ke
     ShapeError
         If `x` has no such axes, there are more than two, or `ord` does not exist for them.
     DeviceError
-        If `x` is on a GPU.
+        If `x` is on a GPU, and the norm of matrices is not "fro".
 
     Examples
     --------
@@ -171,7 +188,7 @@ def norm(x: A | HostData, ord: Order | None = None, axis: Axes | None = None, ke
     x = as_array(name, x)
     if axis is None and (ord is None or x.ndim == 1):
         return _vector_norm(name, x, 2 if ord is None else ord, None, keepdims)
-    axes = tuple(range(x.ndim)) if axis is None else normalize_axes(axis, x.ndim, name)
+    axes = reduced_axes(name, x, axis)
     if len(axes) == 1:
         return _vector_norm(name, x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) != 2:

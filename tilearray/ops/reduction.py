@@ -12,7 +12,17 @@ var, std               distances from the first element, and       once, at the 
 max, min, argmax,      nothing                                     nothing
 argmin, all, any
 count_nonzero          int64                                       nothing
+vecdot                 as a sum, of products in the accumulator    each element to the dtype of the result before, and
+                                                                   the result at the end
+norm                   squares in float64; of float16 and float8   as vecdot
+                       in float32
+sizes                  absolute values, as a sum                   as vecdot
+exponentials           as a sum, of exp(x - y) in float32 or       nothing: the result has the accumulator's dtype
+                       float64
 =====================  ==========================================  ===================================================
+
+`norm` is the Euclidean norm, and `sizes` the sum of absolute values. The square of a float64 may be beyond float64: so
+their norm adds up three sums of squares, of the numbers and of their multiples by 2**-600 and by 2**600.
 
 `tilearray.geometry.reduction` says in which order. A sum of n float32 or float64 numbers in float64 has an error of at
 most ``(k + 2 * log2(n)) * 2**-53 * sum(abs(x))``, where a lane adds k numbers in a row, and is then rounded to its
@@ -25,6 +35,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import numpy as np
 
@@ -34,7 +45,8 @@ from tilearray.engine.expression import Expression, ExpressionBuilder
 from tilearray.engine.operation import FixedTyping, OperandType, Reduced
 from tilearray.ops import arithmetic, elementary
 from tilearray.ops.row import Row, plain_dtype
-from tilearray.promotion.scalars import Number, ScalarClass, as_number
+from tilearray.promotion.operands import ZeroDim
+from tilearray.promotion.scalars import Number, as_number
 from tilearray.promotion.semantics import Semantics
 
 
@@ -65,9 +77,7 @@ class Reduction:
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
         """Return the expression; the same object for all axes."""
         del semantics, out
-        (given, *_) = types
-        assert not isinstance(given, ScalarClass)
-        return _expression(self.name, plain_dtype(given), self.result)
+        return _expression(self.name, tuple([plain_dtype(given) for given in types if _is_array(given)]), self.result)
 
     def check_device(self, device: Device, /) -> None:
         """Accept every device."""
@@ -108,27 +118,48 @@ def accumulator(dtype: np.dtype) -> np.dtype:
 
 # --- expressions -----------------------------------------------------------------------------------------------------
 
-Build = Callable[[ExpressionBuilder, np.dtype, np.dtype], int]
-"""Adds the nodes of a reduction of elements of a dtype to a result of a dtype, and returns the node of the result."""
+Build = Callable[..., int]
+"""Adds the nodes of a reduction of arrays of some dtypes to a result of a dtype: ``build(builder, *arrays, result)``.
+Returns the node of the result."""
+
+
+def _is_array(given: OperandType) -> TypeGuard[np.dtype | ZeroDim]:
+    return isinstance(given, (np.dtype, ZeroDim))
 
 
 @functools.lru_cache(1024)
-def _expression(name: str, dtype: np.dtype, result: np.dtype) -> Expression:
+def _expression(name: str, arrays: tuple[np.dtype, ...], result: np.dtype) -> Expression:
     builder = ExpressionBuilder()
-    return builder.build([_BUILD[name](builder, dtype, result)], [result])
+    return builder.build([_BUILD[name](builder, *arrays, result)], [result])
 
 
-def _folded(how: str) -> Build:
-    """A sum or product: elements are rounded to the dtype of the result, and widened to its accumulator."""
+def _folded(row: Row, *, starts: bool = False) -> Build:
+    """A sum or product: elements are rounded to the dtype of the result, and widened to its accumulator.
+
+    If it `starts`, the second operand is a number that counts as one more element.
+    """
 
     def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
         wide = accumulator(result)
-        element = builder.cast(builder.array(dtype), dtype, result)
-        combine = {"add": "or", "multiply": "and"}[how] if result == dtypes.bool_ else how
-        (total,) = builder.reduce(combine, (builder.cast(element, result, wide),), [wide])
+        total = _total(builder, row.name, _rounded(builder, dtype, result, wide), wide)
+        if starts:
+            start = builder.cast(builder.number(result), result, wide)
+            total = call_row(builder, row, total, start, dtype=wide)
         return builder.cast(total, wide, result)
 
     return build
+
+
+def _rounded(builder: ExpressionBuilder, dtype: np.dtype, near: np.dtype, wide: np.dtype) -> int:
+    """The elements of an array, rounded to one dtype and widened to another one."""
+    return builder.cast(builder.cast(builder.array(dtype), dtype, near), near, wide)
+
+
+def _total(builder: ExpressionBuilder, how: str, element: int, wide: np.dtype) -> int:
+    """The sum or product of elements; of truth values it is `or` or `and`."""
+    combine = {"add": "or", "multiply": "and"}[how] if wide == dtypes.bool_ else how
+    (total,) = builder.reduce(combine, (element,), [wide])
+    return total
 
 
 def _extreme(how: str) -> Build:
@@ -170,7 +201,7 @@ def _mean(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
     if wide == dtypes.complex128:  # by parts: a NaN stays in its own part
         return builder.cast(builder.call("divide_parts", (total, count), wide, "divide_parts({x}, {y})"), wide, result)
     total = builder.cast(total, wide, dtypes.float64)
-    return builder.cast(_call(builder, arithmetic.divide, total, count), dtypes.float64, result)
+    return builder.cast(call_row(builder, arithmetic.divide, total, count), dtypes.float64, result)
 
 
 def _variance(builder: ExpressionBuilder, dtype: np.dtype) -> int:
@@ -179,41 +210,118 @@ def _variance(builder: ExpressionBuilder, dtype: np.dtype) -> int:
     wide = dtypes.complex128 if is_complex else dtypes.float64
     x, first = (builder.cast(builder.array(dtype), dtype, wide) for _ in range(2))
     count, divisor = builder.number(dtypes.float64), builder.number(dtypes.float64)
-    distance = _call(builder, arithmetic.subtract, x, first, dtype=wide)
+    distance = call_row(builder, arithmetic.subtract, x, first, dtype=wide)
     square = _squared(builder, distance, is_complex)
     total, squares = builder.reduce("add", (distance, square), [wide, dtypes.float64])
-    middle = _call(builder, arithmetic.divide, _squared(builder, total, is_complex), count)
-    rest = _call(builder, arithmetic.subtract, squares, middle)
-    zero = _call(builder, arithmetic.subtract, count, count)
-    return _call(builder, arithmetic.divide, _call(builder, arithmetic.maximum, rest, zero), divisor)
+    middle = call_row(builder, arithmetic.divide, _squared(builder, total, is_complex), count)
+    rest = call_row(builder, arithmetic.subtract, squares, middle)
+    zero = call_row(builder, arithmetic.subtract, count, count)
+    return call_row(builder, arithmetic.divide, call_row(builder, arithmetic.maximum, rest, zero), divisor)
 
 
-def _squared(builder: ExpressionBuilder, node: int, is_complex: bool) -> int:
-    """The square of a number's absolute value."""
+def _squared(builder: ExpressionBuilder, node: int, is_complex: bool, dtype: np.dtype = dtypes.float64) -> int:
+    """The square of a number's absolute value, in a dtype of its own or of its parts."""
     if is_complex:
-        return builder.call("squared_length", (node,), dtypes.float64, "squared_length({x})")
-    return _call(builder, arithmetic.multiply, node, node)
+        return builder.call("squared_length", (node,), dtype, "squared_length({x})")
+    return call_row(builder, arithmetic.multiply, node, node, dtype=dtype)
 
 
 def _spread(root: bool) -> Build:
-    def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+    def build(builder: ExpressionBuilder, dtype: np.dtype, first: np.dtype, result: np.dtype) -> int:
+        assert first == dtype
         found = _variance(builder, dtype)
-        found = _call(builder, elementary.sqrt, found) if root else found
+        found = call_row(builder, elementary.sqrt, found) if root else found
         return builder.cast(found, dtypes.float64, result)
 
     return build
 
 
-def _call(builder: ExpressionBuilder, row: Row, *arguments: int, dtype: np.dtype = dtypes.float64) -> int:
-    """A call of a row on numbers of its own dtype."""
+def _dot(builder: ExpressionBuilder, first: np.dtype, second: np.dtype, result: np.dtype) -> int:
+    """The sum of conj(x) * y; of truth values, whether both are true anywhere."""
+    wide = accumulator(result)
+    x, y = (_rounded(builder, dtype, result, wide) for dtype in (first, second))
+    if dtypes.info(wide).kind == "complex":
+        product = builder.call("conjugate_product", (x, y), wide, "conjugate_product({x}, {y})")
+    else:
+        product = call_row(builder, arithmetic.multiply, x, y, dtype=wide)
+    return builder.cast(_total(builder, "add", product, wide), wide, result)
+
+
+def _norm(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+    """The Euclidean norm of numbers that are rounded to the dtype of the result, or to the complex one of its parts."""
+    is_complex = dtypes.info(dtype).kind == "complex"
+    near = dtype if is_complex else result
+    squares = dtypes.float32 if dtypes.finfo(result).max < 2.0**60 else dtypes.float64
+    wide = dtypes.complex128 if is_complex else squares
+    x = _rounded(builder, dtype, near, wide)
+    square = _squared(builder, x, is_complex, squares)
+    if result != dtypes.float64:
+        total = _total(builder, "add", square, squares)
+        return builder.cast(call_row(builder, elementary.sqrt, total, dtype=squares), squares, result)
+    scaled = [_scaled_square(builder, x, is_complex, factor) for factor in (DOWN, UP)]
+    sums = builder.reduce("add", (square, *scaled), [squares] * 3)
+    root = call_row(builder, elementary.sqrt, _chosen(builder, "usable_sum", *sums))
+    return call_row(builder, arithmetic.multiply, root, _chosen(builder, "usable_scale", *sums))
+
+
+DOWN, UP = 2.0**-600, 2.0**600
+"""The factors of numbers whose squares leave the range of float64."""
+
+
+def _scaled_square(builder: ExpressionBuilder, node: int, is_complex: bool, factor: float) -> int:
+    """The square of the absolute value of a number times a factor."""
+    name = "square_of_large" if factor == DOWN else "square_of_small"
+    given = "{x}" if is_complex else "{x}, 0.0"
+    return builder.call(name, (node,), dtypes.float64, f"scaled_square({given}, {factor!r})")
+
+
+def _chosen(builder: ExpressionBuilder, name: str, *sums: int) -> int:
+    """The one of three sums of squares that neither overflowed nor underflowed, or the root of its scale."""
+    return builder.call(name, sums, dtypes.float64, name + "({x}, {y}, {z})")
+
+
+def _sizes(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+    """The sum of absolute values."""
+    is_complex = dtypes.info(dtype).kind == "complex"
+    wide = accumulator(result)
+    x = _rounded(builder, dtype, dtype if is_complex else result, dtypes.complex128 if is_complex else wide)
+    if is_complex:
+        size = builder.call(arithmetic.abs.name, (x,), wide, arithmetic.abs.triton["complex"])
+    else:
+        size = call_row(builder, arithmetic.abs, x, dtype=wide)
+    return builder.cast(_total(builder, "add", size, wide), wide, result)
+
+
+def _exponentials(builder: ExpressionBuilder, dtype: np.dtype, shift: np.dtype, result: np.dtype) -> int:
+    """The sum of exp(x - y); y is the same for all elements of a result."""
+    x, y = (builder.cast(builder.array(given), given, computed_in(given)) for given in (dtype, shift))
+    power = exponential(builder, x, y, computed_in(dtype))
+    return _total(builder, "add", builder.cast(power, computed_in(dtype), result), result)
+
+
+def computed_in(dtype: np.dtype) -> np.dtype:
+    """Return the dtype in which exponentials of floats are computed: float32 for narrow ones."""
+    return dtypes.float32 if dtypes.info(dtype).bits < 32 else dtype
+
+
+def exponential(builder: ExpressionBuilder, x: int, y: int, dtype: np.dtype) -> int:
+    """Add ``exp(x - y)`` of two nodes of a dtype, and return its node."""
+    distance = call_row(builder, arithmetic.subtract, x, y, dtype=dtype)
+    return call_row(builder, elementary.exp, distance, dtype=dtype)
+
+
+def call_row(builder: ExpressionBuilder, row: Row, *arguments: int, dtype: np.dtype = dtypes.float64) -> int:
+    """Add a call of a row on numbers of one dtype, which is also that of its result, and return its node."""
     kind = dtypes.info(dtype).kind
     text = next(row.triton[name] for name in (dtype.name, kind, "any") if name in row.triton)
     return builder.call(row.function or row.name, arguments, dtype, text)
 
 
 _BUILD: dict[str, Build] = {
-    "sum": _folded("add"),
-    "prod": _folded("multiply"),
+    "sum": _folded(arithmetic.add),
+    "prod": _folded(arithmetic.multiply),
+    "sum_from": _folded(arithmetic.add, starts=True),
+    "prod_from": _folded(arithmetic.multiply, starts=True),
     "max": _extreme("maximum"),
     "min": _extreme("minimum"),
     "argmax": _searched("argmax"),
@@ -224,4 +332,8 @@ _BUILD: dict[str, Build] = {
     "mean": _mean,
     "var": _spread(root=False),
     "std": _spread(root=True),
+    "vecdot": _dot,
+    "norm": _norm,
+    "sizes": _sizes,
+    "exponentials": _exponentials,
 }

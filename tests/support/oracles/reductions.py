@@ -14,7 +14,10 @@ DTYPES = (
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
 )  # fmt: skip
-FUNCTIONS = ("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "count_nonzero", "argmax", "argmin")
+FUNCTIONS = (
+    *("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "count_nonzero", "argmax", "argmin"),
+    *("vecdot", "vector_norm", "sum_from"),
+)
 ORDERED = ("max", "min", "argmax", "argmin")
 HARD = (0.0, -0.0, math.inf, -math.inf, math.nan, 1e-40, -1.0, 65504.0, 1.0)
 
@@ -72,6 +75,13 @@ def drawn_axis(rng: np.random.Generator, ndim: int, *, single: bool) -> Any:
     return tuple(int(axis) for axis in rng.permutation(ndim)[:count])
 
 
+CALLS: dict[str, Any] = {
+    "vecdot": lambda x, axis: ta.vecdot(x, ta.flip(x), axis=axis),
+    "vector_norm": ta.linalg.vector_norm,
+    "sum_from": lambda x, **options: ta.sum(x, initial=1, **options),
+}
+
+
 def check_same_bits(device: Any, seed: int, count: int, elements: int) -> None:
     """Compare reductions on a device with those on the host: dtype, shape and every bit, except those of NaN."""
     rng = np.random.default_rng(seed)
@@ -85,10 +95,12 @@ def check_same_bits(device: Any, seed: int, count: int, elements: int) -> None:
         rng.bit_generator.state = state
         other = drawn_view(rng, ta.asarray(values, device=device))
         axis = drawn_axis(rng, mine.ndim, single=name.startswith("arg"))
-        options = {"keepdims": bool(rng.integers(0, 2))}
+        if name == "vecdot":
+            axis = int(rng.integers(-mine.ndim, 0))
+        options: dict[str, Any] = {"keepdims": bool(rng.integers(0, 2))} if name != "vecdot" else {}
         if name in ("var", "std"):
             options["correction"] = int(rng.integers(0, 3))
-        function = getattr(ta, name)
+        function = CALLS.get(name) or getattr(ta, name)
         told = f"#{number} {name} {dtype} {mine.shape} {mine.strides} axis={axis} {options}"
         compare(function(mine, axis=axis, **options), function(other, axis=axis, **options), told)
 

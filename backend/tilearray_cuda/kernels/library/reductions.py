@@ -30,3 +30,25 @@ def divide_parts(a, b, n):
 def squared_length(a, b):
     """The square of the absolute value of a complex number."""
     return a * a + b * b
+
+
+def conjugate_product(a, b, c, d):
+    """The product of the conjugate of a complex number with another one."""
+    return a * c + b * d, a * d - b * c
+
+
+def scaled_square(a, b, factor):
+    """The square of the absolute value of a complex number times a factor."""
+    return (a * factor) * (a * factor) + (b * factor) * (b * factor)
+
+
+def usable_sum(squares, large, small):
+    """The one of three sums of squares that neither overflowed (2**1020) nor underflowed (2**-900)."""
+    other = tl.where(squares < 1.1830521861667747e-271, small, squares)
+    return tl.where(squares > 1.1235582092889474e307, large, other)
+
+
+def usable_scale(squares, large, small):
+    """The factor that takes the root of `usable_sum` back to the scale of the numbers: 2**600, 2**-600 or 1."""
+    other = tl.where(squares < 1.1830521861667747e-271, 2.409919865102884e-181, 1.0)
+    return tl.where(squares > 1.1235582092889474e307, 4.149515568880993e180, other).to(squares.dtype)
