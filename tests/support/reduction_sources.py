@@ -18,6 +18,7 @@ from tilearray_cuda.kernels.source import source_of
 from tilearray_cuda.kernels.spec import make_spec
 
 RESULTS = {"argmax": "int64", "argmin": "int64", "all": "bool", "any": "bool", "count_nonzero": "int64"}
+SPREADS = ("var", "std")
 DTYPES = ("bool", "uint8", "int64", "bfloat16", "float32", "float64", "complex64", "complex128")
 SHAPES = (((1000, 300), (1,)), ((1000, 300), (0,)), ((3_000_000,), (0,)), ((40, 30, 20, 1000), (1, 3)))
 
@@ -28,10 +29,11 @@ def sources(
     """Return the sources of one reduction of an aligned array: one, or two if the loop has segments."""
     given = np.dtype(getattr(ml_dtypes, dtype, dtype))
     result = np.dtype(RESULTS.get(name, "uint64" if (name, dtype) == ("sum", "uint8") else given))
-    result = np.dtype(np.float32) if result.kind in "biu" and name in ("mean", "var", "std") else result
-    result = np.zeros(0, result).real.dtype if result.kind == "c" and name in ("var", "std") else result
+    result = np.dtype(np.float32) if result.kind in "biu" and name in ("mean", *SPREADS, "norm") else result
+    result = np.zeros(0, result).real.dtype if result.kind == "c" and name in (*SPREADS, "norm") else result
     operation = reduction_of(name, result, tuple(axes), False)
-    expression = operation.expression(ARRAY_API, (given,), None)
+    count = 2 if name in (*SPREADS, "vecdot") else 1
+    expression = operation.expression(ARRAY_API, (given,) * count, None)
     kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
     steps = tuple(strides) or dense_strides(tuple(shape))
     inputs = [steps] * sum(kind == "array" for kind, _ in expression.inputs)
@@ -58,8 +60,8 @@ def _source(expression: Any, loop: Any, arch: int) -> Any:
 def all_sources() -> Iterator[Any]:
     """Yield the sources of every reduction in several dtypes and layouts."""
     names = ("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "count_nonzero", "argmax", "argmin")
-    for name in names:
+    for name in (*names, "vecdot", "norm", "sum_from", "max_from", "min_from"):
         for dtype in DTYPES:
-            if not (dtype.startswith("complex") and name in ("max", "min", "argmax", "argmin")):
+            if not (dtype.startswith("complex") and name.startswith(("max", "min", "arg"))):
                 for shape, axes in SHAPES:
                     yield from sources(name, dtype, shape, axes)

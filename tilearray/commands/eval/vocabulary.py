@@ -32,7 +32,7 @@ CHAPTERS = (
         "functions.manipulation",
     ),
     *("functions.products", "functions.reductions", "functions.scans", "functions.searching", "functions.sets"),
-    *("functions.tensor_products", "arrays.triangular"),
+    *("functions.softmax", "functions.sum_to_shape", "functions.tensor_products", "arrays.triangular"),
 )
 """The modules whose public functions an expression can call, in addition to all operations of the table."""
 ELSEWHERE = ("asarray", "astype")
