@@ -73,6 +73,47 @@ def _by_ufunc(ufunc: np.ufunc, identity: Callable[[np.dtype], Any], in_any_order
     return Combine(rows, pair, identity, ufunc, in_any_order)
 
 
+def signed(ufunc: np.ufunc, found: Array, x: Array, scan: Callable[..., Any], **axes: Any) -> Array:
+    """Return largest or smallest elements that are zeros with their sign: 0.0 is larger than -0.0.
+
+    NumPy takes either zero, as processors differ. The bits of floats as integers have the order of 0.0 and of the
+    negative floats, and of -0.0 and of the positive floats: so the integers' `ufunc` tells which zero occurs. `scan` is
+    the method that found `found` in `x`, along `axes`.
+    """
+    zeros = found == 0
+    if ufunc in EXTREMES and x.dtype.kind in "fV" and np.any(zeros):
+        signs = scan(x.view(f"i{x.itemsize}"), **axes) < 0
+        return np.where(zeros, np.where(signs, -0.0, 0.0).astype(found.dtype), found)
+    return found
+
+
+EXTREMES = (np.maximum, np.minimum)
+
+
+def reduced(ufunc: np.ufunc, x: Array, axes: Any, dtype: np.dtype) -> Array:
+    """Return the reduction of a whole array by a ufunc that gives the same in any order."""
+    found = np.asarray(ufunc.reduce(x, axis=axes, dtype=dtype))
+    return signed(ufunc, found, x, ufunc.reduce, axis=axes)
+
+
+def _extremes(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Combine:
+    """The largest or smallest value; NaN if there is one."""
+
+    def rows(values: Arrays) -> Arrays:
+        return [reduced(ufunc, x, 0, x.dtype) for x in values]
+
+    def pair(values: Arrays, others: Arrays) -> Arrays:
+        (x,), (y,) = values, others
+        found = np.asarray(ufunc(x, y))
+        if x.dtype.kind != "f":
+            return [found]
+        which = np.logical_and if ufunc is np.maximum else np.logical_or
+        negative = which(np.signbit(x), np.signbit(y))
+        return [np.where((x == 0) & (y == 0), np.copysign(found, np.where(negative, -1.0, 1.0)), found)]
+
+    return Combine(rows, pair, identity, ufunc, "biuf")
+
+
 def _multiply() -> Combine:
     """Products; complex ones by parts, since NumPy's own depend on the processor."""
     plain = _by_ufunc(np.multiply, lambda _: 1, "biu")
@@ -121,8 +162,8 @@ NOWHERE = np.iinfo(np.int64).max
 COMBINE: dict[str, Combine] = {
     "add": _by_ufunc(np.add, lambda dtype: {"f": -0.0, "c": complex(-0.0, -0.0)}.get(dtype.kind, 0), "biu"),
     "multiply": _multiply(),
-    "maximum": _by_ufunc(np.maximum, _lowest, "biuf"),
-    "minimum": _by_ufunc(np.minimum, _highest, "biuf"),
+    "maximum": _extremes(np.maximum, _lowest),
+    "minimum": _extremes(np.minimum, _highest),
     "or": _by_ufunc(np.logical_or, lambda _: False, "b"),
     "and": _by_ufunc(np.logical_and, lambda _: True, "b"),
     "argmax": _search(np.greater, np.maximum, _lowest),

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tilearray_host.reduction import COMBINE
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 DOWN, UP = 2.0**-600, 2.0**600
@@ -60,10 +62,20 @@ def usable_scale(squares: Array, large: Array, small: Array, *, out: Array) -> N
     out[...] = np.where(squares > MOST, UP, np.where(squares < LEAST, DOWN, 1.0))
 
 
+def larger(x: Array, y: Array, *, out: Array) -> None:
+    """Compute the larger operand; NaN if one is NaN, and 0.0 of both zeros."""
+    (out[...],) = COMBINE["maximum"].pair([x], [y])
+
+
+def smaller(x: Array, y: Array, *, out: Array) -> None:
+    """Compute the smaller operand; NaN if one is NaN, and -0.0 of both zeros."""
+    (out[...],) = COMBINE["minimum"].pair([x], [y])
+
+
 OF_REDUCTIONS: dict[str, Callable[..., None]] = {
     function.__name__: function
     for function in (
         *(divide_parts, squared_length, conjugate_product),
-        *(square_of_large, square_of_small, usable_sum, usable_scale),
+        *(square_of_large, square_of_small, usable_sum, usable_scale, larger, smaller),
     )
 }

@@ -204,7 +204,7 @@ def _whole(node: reduction.Reduce, steps: list[Any], value: int, is_one: bool) -
         return None
     source = _through(steps, value, "widens")
     if isinstance(source, int):
-        return (lambda view, axes, dtype: [ufunc.reduce(view, axis=axes, dtype=dtype)]), source
+        return (lambda view, axes, dtype: [reduction.reduced(ufunc, view, axes, dtype)]), source
     if ufunc in (np.logical_and, np.logical_or) and isinstance(source := _through(steps, value, "tests"), int):
         return (lambda view, axes, dtype: [ufunc.reduce(view, axis=axes)]), source
     if is_one and ufunc is np.add and isinstance(source := _through(steps, value, "widens", "tests"), int):

@@ -294,3 +294,21 @@ def test_numpy_numbers_are_corrections():
     for one in (np.int64(1), np.float32(1), True):
         assert ta.var(x, ddof=one).item() == 7.0
         assert ta.std(x, correction=one).item() == math.sqrt(7.0)
+
+
+@given(st.data(), st.sampled_from(["float16", "bfloat16", "float8_e5m2", "float32", "float64"]))
+def test_the_largest_zero_is_positive_and_the_smallest_is_negative(data, name):
+    drawn = data.draw(st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0]), min_size=3, max_size=3), min_size=1))
+    x = ta.asarray(drawn, dtype=name)
+    start = data.draw(st.sampled_from([None, 0.0, -0.0]))
+    for axis in (None, 0, 1):
+        lists = {
+            None: [[value for row in drawn for value in row]],
+            0: [list(column) for column in zip(*drawn)],
+            1: drawn,
+        }[axis]
+        lists = [values + [start] * (start is not None) for values in lists]
+        for function, place in ((ta.max, -1), (ta.min, 0)):
+            want = [sorted(values, key=lambda value: (value, math.copysign(1, value)))[place] for values in lists]
+            found = ta.to_numpy(function(x, axis=axis, initial=start).astype("float64")).ravel().tolist()
+            assert repr(found) == repr(want)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.kernels import needs_triton
 
@@ -23,7 +25,7 @@ def _compare(seed: int, count: int, elements: int) -> None:
     assert device.backend.launches > before + count // 2
 
 
-@pytest.mark.parametrize("case", ["bytes", "zeros", "products"])
+@pytest.mark.parametrize("case", ["bytes", "zeros", "products", "signs"])
 def test_the_emulated_gpu_gives_the_bits_of_the_host_for_hard_values(process, case):
     process.pool.submit(_compare_hard, case).result()
 
@@ -49,6 +51,9 @@ def _compare_hard(case: str) -> None:
         found = ta.sum(x.to_device(device), dtype="uint64")
         assert found.item() == 2**64 - 3
         compare(ta.sum(x, dtype="uint64"), found, case)
+        return
+    if case == "signs":
+        _compare_zeros(device)
         return
     for count in (1, 2, 3, 5, 300):
         values = np.ones(count, np.complex64)
@@ -98,3 +103,22 @@ def _compare_composed(seed: int) -> None:
             expected, found = function(mine, axis=axis), function(other, axis=axis)
             assert device.backend.launches > before or name == "sum_to_shape"
             compare(expected, found, f"{name} {dtype} {mine.shape} {mine.strides} axis={axis}")
+
+
+def _compare_zeros(device: Any) -> None:
+    """The largest and smallest of zeros of both signs, and an initial zero, along both axes."""
+    import numpy as np
+    from support.oracles.reductions import compare
+
+    import tilearray as ta
+
+    rng = np.random.default_rng(5)
+    for dtype in ("float16", "bfloat16", "float32", "float64"):
+        for shape in ((40, 3), (3, 40), (7, 1), (600, 2)):
+            x = ta.asarray(rng.choice([0.0, -0.0, -0.0], shape)).astype(dtype)
+            there = x.to_device(device)
+            for function in (ta.max, ta.min):
+                for axis in (None, 0, 1):
+                    for initial in (None, 0.0, -0.0):
+                        expected = function(x, axis=axis, initial=initial)
+                        compare(expected, function(there, axis=axis, initial=initial), f"{dtype} {shape} {axis}")

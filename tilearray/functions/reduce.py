@@ -70,7 +70,7 @@ def reduce_from(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, kee
 
     Parameters
     ----------
-    function : {"sum", "prod"}
+    function : {"sum", "prod", "max", "min"}
     x, axes, dtype, keepdims
         As for `reduce`.
     initial : bool, int, float or complex

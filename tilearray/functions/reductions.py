@@ -22,16 +22,14 @@ from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import INDEX, as_array, check_kind
 from tilearray.functions.conversion import astype, part
-from tilearray.functions.manipulation import new_like
 from tilearray.functions.reduce import reduce, reduce_from
-from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked, typed
+from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked
 from tilearray.geometry.shapes import normalize_axes
-from tilearray.ops.arithmetic import add, divide, greater, maximum, minimum, square, subtract
+from tilearray.ops.arithmetic import add, divide, greater, square, subtract
 from tilearray.ops.elementary import sqrt
-from tilearray.ops.execute import execute
-from tilearray.ops.moves import assign
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.ops.row import ANY, REAL
+from tilearray.promotion.scalars import Number
 
 Axis = int | Sequence[int] | None
 
@@ -126,7 +124,7 @@ def max(
     initial: Any = None,
     where: Any = None,
 ) -> A:
-    """Return the largest element; NaN if there is a NaN.
+    """Return the largest element; NaN if there is a NaN, and 0.0 of 0.0 and -0.0.
 
     Parameters
     ----------
@@ -158,12 +156,10 @@ def max(
     """
     x = as_array("max", x)
     axes, start = _extreme("max", x, axis, initial)
-    kept = masked(x, _started("max", mask_of("max", x, where), start), start)
-    if _is_empty(x, axes):
-        found = execute(assign, (start,), new_like(x, reduced_shape(x.shape, axes, bool(keepdims))))
-    else:
-        found = reduce("max", kept, axes, kept.dtype, bool(keepdims))
-    return finished("max", found if start is None else maximum(found, start), out)
+    mask = _started("max", mask_of("max", x, where), start)
+    if start is None:
+        return finished("max", reduce("max", x, axes, x.dtype, bool(keepdims)), out)
+    return finished("max", reduce_from("max", masked(x, mask, start), axes, x.dtype, bool(keepdims), start), out)
 
 
 def min(
@@ -175,7 +171,9 @@ def min(
     initial: Any = None,
     where: Any = None,
 ) -> A:
-    """Return the smallest element; NaN if there is a NaN. Parameters and errors are those of `max`.
+    """Return the smallest element; NaN if there is a NaN, and -0.0 of 0.0 and -0.0.
+
+    Parameters and errors are those of `max`.
 
     Examples
     --------
@@ -185,12 +183,10 @@ def min(
     """
     x = as_array("min", x)
     axes, start = _extreme("min", x, axis, initial)
-    kept = masked(x, _started("min", mask_of("min", x, where), start), start)
-    if _is_empty(x, axes):
-        found = execute(assign, (start,), new_like(x, reduced_shape(x.shape, axes, bool(keepdims))))
-    else:
-        found = reduce("min", kept, axes, kept.dtype, bool(keepdims))
-    return finished("min", found if start is None else minimum(found, start), out)
+    mask = _started("min", mask_of("min", x, where), start)
+    if start is None:
+        return finished("min", reduce("min", x, axes, x.dtype, bool(keepdims)), out)
+    return finished("min", reduce_from("min", masked(x, mask, start), axes, x.dtype, bool(keepdims), start), out)
 
 
 def mean(
@@ -441,12 +437,12 @@ def sum_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
     return default if row.kind == "int" else np.dtype(f"u{default.itemsize}")
 
 
-def _extreme(function: str, x: A, axis: Any, initial: Any) -> tuple[tuple[int, ...], A | None]:
+def _extreme(function: str, x: ArrayBase, axis: Any, initial: Any) -> tuple[tuple[int, ...], Number | None]:
     """The axes that an extreme of `x` removes, and the initial value; without one there are elements."""
     axes = reduced_axes(function, x, axis)
     check_kind(function, x.dtype, REAL)
     if initial is not None:
-        return axes, typed(x, initial, function)
+        return axes, initial_number(function, initial, x.dtype)
     if _is_empty(x, axes):
         raise ShapeError(
             f"{function}: expected at least one element to choose from, got shape {x.shape}; "
@@ -459,7 +455,7 @@ def _is_empty(x: ArrayBase, axes: tuple[int, ...]) -> bool:
     return not math.prod([x.shape[place] for place in axes])
 
 
-def _started(function: str, mask: A | None, start: A | None) -> A | None:
+def _started(function: str, mask: A | None, start: Number | None) -> A | None:
     """The mask of an extreme, which needs an initial value: the mask may leave out all elements."""
     if mask is not None and start is None:
         raise OperandError(

@@ -21,6 +21,8 @@ exponentials           as a sum, of exp(x - y) in float32 or       nothing: the 
                        float64
 =====================  ==========================================  ===================================================
 
+Of equal zeros, max takes 0.0 and min takes -0.0, as IEEE 754-2019 has it.
+
 `norm` is the Euclidean norm, and `sizes` the sum of absolute values. The square of a float64 may be beyond float64: so
 their norm adds up three sums of squares, of the numbers and of their multiples by 2**-600 and by 2**600.
 
@@ -162,12 +164,23 @@ def _total(builder: ExpressionBuilder, how: str, element: int, wide: np.dtype) -
     return total
 
 
-def _extreme(how: str) -> Build:
+def _extreme(row: Row, of_floats: str, *, starts: bool = False) -> Build:
+    """A largest or smallest element. `of_floats` is the function of two floats, which tells 0.0 from -0.0.
+
+    If it `starts`, the second operand is a number that counts as one more element.
+    """
+
     def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
         wide = accumulator(dtype) if dtypes.info(dtype).bits < 32 else dtype
         element = builder.cast(builder.array(dtype), dtype, wide)
-        combine = {"maximum": "or", "minimum": "and"}[how] if dtype == dtypes.bool_ else how
+        combine = {"maximum": "or", "minimum": "and"}[row.name] if dtype == dtypes.bool_ else row.name
         (found,) = builder.reduce(combine, (element,), [wide])
+        if starts:
+            start = builder.cast(builder.number(result), result, wide)
+            if dtypes.info(wide).kind == "float":
+                found = builder.call(of_floats, (found, start), wide, of_floats + "({x}, {y})")
+            else:
+                found = call_row(builder, row, found, start, dtype=wide)
         return builder.cast(found, wide, result)
 
     return build
@@ -322,8 +335,10 @@ _BUILD: dict[str, Build] = {
     "prod": _folded(arithmetic.multiply),
     "sum_from": _folded(arithmetic.add, starts=True),
     "prod_from": _folded(arithmetic.multiply, starts=True),
-    "max": _extreme("maximum"),
-    "min": _extreme("minimum"),
+    "max": _extreme(arithmetic.maximum, "larger"),
+    "min": _extreme(arithmetic.minimum, "smaller"),
+    "max_from": _extreme(arithmetic.maximum, "larger", starts=True),
+    "min_from": _extreme(arithmetic.minimum, "smaller", starts=True),
     "argmax": _searched("argmax"),
     "argmin": _searched("argmin"),
     "all": _truths("and", dtypes.bool_),

@@ -25,6 +25,8 @@ PAIRS = {
     "argmin": "first_of_smallest({x}, {at}, {y}, {other})",
 }
 """How two values become one."""
+OF_FLOATS = {"maximum": "larger({x}, {y})", "minimum": "smaller({x}, {y})"}
+"""How two floats become one, if that is another function."""
 NOWHERE = 2**63 - 1
 WIDER = {
     "bool": "tl.int32", "int8": "tl.int32", "int16": "tl.int32", "uint8": "tl.uint32", "uint16": "tl.uint32",
@@ -229,7 +231,8 @@ def _update(node: Node, values: Values, branch: Branch) -> list[str]:
 
 def _combined(node: Node, values: list[Value], others: list[Value]) -> str:
     """Return the expression of combined values; a tuple if there are several parts."""
-    template = PAIRS[node.how]
+    is_float = STORAGE[node.dtypes[0]].kind == "float"
+    template = OF_FLOATS.get(node.how, PAIRS[node.how]) if is_float else PAIRS[node.how]
     if node.how in ("argmax", "argmin"):
         (x,), (at,) = values
         (y,), (other,) = others

@@ -22,6 +22,16 @@ def first_of_smallest(x, at, y, other):
     return tl.where(take, y, x), tl.where(take, other, at)
 
 
+def larger(x, y):
+    """The larger of two floats; NaN where either is NaN; 0.0 is larger than -0.0 (IEEE 754-2019, maximum)."""
+    return tl.where((x != x) | (x > y) | ((x == y) & is_negative(y)), x, y)
+
+
+def smaller(x, y):
+    """The smaller of two floats; NaN where either is NaN; -0.0 is smaller than 0.0 (IEEE 754-2019, minimum)."""
+    return tl.where((x != x) | (x < y) | ((x == y) & is_negative(x)), x, y)
+
+
 def divide_parts(a, b, n):
     """A complex number over a real one, part by part."""
     return a / n, b / n
