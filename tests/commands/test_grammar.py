@@ -147,7 +147,7 @@ REFUSED = [
     ("ta.sqr(a)", "`ta.sqr`: an expression cannot call this; write ta.sqrt"),
     ("ta.ops.add(a, b)", "`ta.ops.add`: an expression cannot call methods; write ta.add(x, ...)"),
     ("a.astype('int8')", "`a.astype`: an expression cannot call methods; write ta.astype(x, ...)"),
-    ("hardmax(a)", "`hardmax`: an expression cannot call this; `tilearray eval --help` lists the functions"),
+    ("frobnicate(a)", "`frobnicate`: an expression cannot call this; `tilearray eval --help` lists the functions"),
     ("(a.T)()", "`a.T`: an expression cannot call this; write ta.NAME(...)"),
     ("ta.sqrt(a)(b)", "`ta.sqrt(a)`: an expression cannot call this; write ta.NAME(...)"),
     ("a.dtype", "`a.dtype`: an expression cannot read attributes except .T; omit it"),
