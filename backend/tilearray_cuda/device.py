@@ -59,6 +59,11 @@ class CudaDevice(Gpu):
     loop_class = staticmethod(choose.loop_class)
     facts_of_matrix = staticmethod(choose.facts_of_matrix)
 
+    def cuts(self, expression: Any, /) -> bool:
+        """Cut every long reduction: a GPU needs many programs."""
+        del expression
+        return True
+
     def compile(self, expression: Any, loop_class: Any, aligned: tuple[bool, ...], /) -> Any:
         """Return the kernel of an expression for every loop of one class."""
         from tilearray_cuda import kernel

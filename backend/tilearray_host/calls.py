@@ -34,7 +34,7 @@ Slot = tuple[np.dtype, int, tuple[int, ...] | None]
 """An operand's dtype, its byte shift from the call's offset, and its byte strides (None for a number)."""
 
 _TEXT = """\
-def bind(run, rule, numbers, slots, shape, signature, gaps):
+def bind(run, rule, numbers, slots, shapes, signature):
     {unpacked}
 
     def call({parameters}):
@@ -64,8 +64,8 @@ result._signature = signature
 return result"""
 
 _MEMORY = {
-    "own": ["v0 = memory = empty(shape, d0)"],
-    "strided": ["memory = empty(nbytes, BYTE)", "v0 = ndarray(shape, d0, memory, s0, t0)"],
+    "own": ["v0 = memory = empty(h0, d0)"],
+    "strided": ["memory = empty(nbytes, BYTE)", "v0 = ndarray(h0, d0, memory, s0, t0)"],
 }
 """How the result's memory is made: the result itself, or bytes of which the result is a view."""
 
@@ -102,17 +102,51 @@ def bind_call(
         For the output and each operand None, or the distances at which an array shares memory with the target; the
         third says whether it is the same view if the distance is 0.
     """
-    kinds = tuple(["number" if strides is None else "array" for _, _, strides in slots[1:]])
     if signature is None:
         made = "into"
         same = () if bears_overlap else tuple([gap is not None and gap[2] for gap in gaps[1:]])
     else:
         made, same = _memory(slots[0], shape), ()
-    numbers = [
-        None if strides is not None else number_of(take, dtype, rule.raw)
-        for (dtype, _, strides), take in zip(slots, rule.numbers, strict=True)
+    operands = tuple(range(1, len(slots)))
+    write = written_out(made, _kinds(slots), operands, same, warns, run is identity)
+    return write(run, rule, _numbers(slots, operands, rule), slots, [shape] * len(slots), signature)
+
+
+def bind_reduction(
+    run: Callable[..., Any],
+    slots: Sequence[Slot],
+    shapes: Sequence[tuple[int, ...]],
+    reads: tuple[int, ...],
+    rule: Any,
+    signature: Any,
+) -> Callable[..., Any]:
+    """Return the call of a function of views with shapes of their own; it makes a new array.
+
+    Parameters
+    ----------
+    run : callable
+        ``run(*views, out=out)``; a number is a 0-d array.
+    slots, shapes : sequence
+        The views, that of the output first.
+    reads : tuple of int
+        For each view but that of the output the operand that it shows, from 1 on: the first view shows an array.
+    rule, signature
+        As in `bind_call`.
+    """
+    write = written_out(_memory(slots[0], shapes[0]), _kinds(slots), reads, (), True, False)
+    return write(run, rule, _numbers(slots, reads, rule), slots, shapes, signature)
+
+
+def _kinds(slots: Sequence[Slot]) -> tuple[str, ...]:
+    return tuple(["number" if strides is None else "array" for _, _, strides in slots[1:]])
+
+
+def _numbers(slots: Sequence[Slot], reads: Sequence[int], rule: Any) -> list[Any]:
+    """Return for each view the function that makes it of a number, or None."""
+    return [None] + [
+        number_of(rule.numbers[place], dtype, rule.raw) if strides is None else None
+        for (dtype, _, strides), place in zip(slots[1:], reads, strict=True)
     ]
-    return written_out(made, kinds, same, warns, run is identity)(run, rule, numbers, slots, shape, signature, gaps)
 
 
 def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
@@ -120,7 +154,7 @@ def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
     dtype, shift, strides = slot
     stride = dtype.itemsize
     for extent, given in zip(reversed(shape), reversed(strides or ())):
-        if given != stride or shift:
+        if (given != stride and extent > 1) or shift:
             return "strided"
         stride *= extent
     return "own"
@@ -128,16 +162,18 @@ def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
 
 @functools.cache
 def written_out(
-    made: str, kinds: tuple[str, ...], same: tuple[bool, ...], warns: bool, copies: bool
+    made: str, kinds: tuple[str, ...], reads: tuple[int, ...], same: tuple[bool, ...], warns: bool, copies: bool
 ) -> Callable[..., Any]:
-    """Return ``bind(run, rule, numbers, slots, shape, signature, gaps)``, which returns a call.
+    """Return ``bind(run, rule, numbers, slots, shapes, signature)``, which returns a call.
 
     Parameters
     ----------
     made : str
         "into", or how the memory of the result is made: a key of `_MEMORY`.
     kinds : tuple of str
-        The kind of each operand: "array" or "number".
+        The kind of each view but that of the output: "array" or "number".
+    reads : tuple of int
+        The operand that each of these views shows, from 1 on.
     same : tuple of bool
         For each operand whether it has the target's elements if both begin at one place; () if operands need no check.
     warns : bool
@@ -145,28 +181,29 @@ def written_out(
     copies : bool
         Whether the function is `identity`, which is one statement.
     """
-    operands = range(1, len(kinds) + 1)
-    arrays = [i for i in operands if kinds[i - 1] == "array"]
+    views, operands = range(1, len(kinds) + 1), range(1, max(reads) + 1)
+    arrays = [i for i in views if kinds[i - 1] == "array"]
     into = made == "into"
     parameters = ["stream", *(["x0"] if into else []), *[f"x{i}" for i in operands]]
-    viewed = [0, *arrays] if into or made == "strided" else arrays
     unpacked = [f"d{i}, s{i}, t{i} = slots[{i}]" for i in (0, *arrays)]
-    unpacked += [f"n{i} = numbers[{i}]" for i in operands if i not in arrays]
+    unpacked += [f"h{i} = shapes[{i}]" for i in (0, *arrays)]
+    unpacked += [f"n{i} = numbers[{i}]" for i in views if i not in arrays]
     if made != "own":
         unpacked.append("whole = rule.whole" if into else "nbytes = signature.nbytes")
     before: list[str] = []
     if into:
         before += ["b0 = x0._buffer", "if b0.readonly:", f"    return whole({_tuple(operands)}, x0)"]
+        before.append("v0 = ndarray(h0, d0, b0.memory, x0._offset + s0, t0)")
     else:
         before += _MEMORY[made]
-    for i in viewed if into else arrays:
-        memory = "b0" if i == 0 else f"x{i}._buffer"
-        before.append(f"v{i} = ndarray(shape, d{i}, {memory}.memory, x{i}._offset + s{i}, t{i})")
+    for i in arrays:
+        x = f"x{reads[i - 1]}"
+        before.append(f"v{i} = ndarray(h{i}, d{i}, {x}._buffer.memory, {x}._offset + s{i}, t{i})")
     if same:
         before += [line for i in arrays for line in _check(i, same[i - 1], operands)]
-    before += [f"v{i} = n{i}(x{i})" for i in operands if i not in arrays]
-    run = "v0[...] = v1" if copies else f"run({''.join(f'v{i}, ' for i in operands)}out=v0)"
-    after = ["return x0"] if into else _RESULT.format(like=f"x{arrays[0]}").splitlines()
+    before += [f"v{i} = n{i}(x{reads[i - 1]})" for i in views if i not in arrays]
+    run = "v0[...] = v1" if copies else f"run({''.join(f'v{i}, ' for i in views)}out=v0)"
+    after = ["return x0"] if into else _RESULT.format(like=f"x{reads[arrays[0] - 1]}").splitlines()
     text = _TEXT.format(
         unpacked=_lines(unpacked, 4),
         parameters=", ".join(parameters),

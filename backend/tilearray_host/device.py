@@ -43,6 +43,12 @@ class HostDevice:
         reduces = any(node[0] == "reduce" for node in expression.nodes)
         return reduction_kernel.ReductionKernel(expression) if reduces else kernel.Kernel(expression)
 
+    def cuts(self, expression: Any, /) -> bool:
+        """Return whether the order of a reduction has an influence on its result: only then there are segments."""
+        from tilearray_host import reduction
+
+        return any(reduction.has_an_order(node) for node in expression.nodes if node[0] == "reduce")
+
     @property
     def call_writer(self) -> HostDevice:
         """This object: it writes whole calls."""

@@ -9,6 +9,7 @@ row after the other, as a lane does. The halves of the lanes are then combined i
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -24,8 +25,12 @@ Evaluate = Callable[[Arrays], Arrays]
 
 BLOCK = 2**16
 """The elements of a block: its temporaries stay in a processor's cache."""
-LANES_AT_ONCE = 2**14
+LANES_AT_ONCE = 2**16
 """The lanes that are reduced at once if no block is made."""
+KEPT_LANES = 2**11
+"""The most lanes whose memory is kept for the next call."""
+KEPT_LISTS = 256
+"""The most reductions that keep such memory: 4 MiB in all."""
 
 
 class Combine(NamedTuple):
@@ -171,6 +176,17 @@ COMBINE: dict[str, Combine] = {
 }
 
 
+def has_an_order(node: Any) -> bool:
+    """Return whether the order in which a node of an expression combines values has an influence on the result.
+
+    >>> has_an_order(("reduce", "add", (0,), ("float32",))), has_an_order(("reduce", "add", (0,), ("int64",)))
+    (True, False)
+    """
+    _, how, _, names = node
+    combine = COMBINE[how]
+    return combine.extreme is None and dtype_named(names[0]).kind not in combine.in_any_order
+
+
 class Reduce(NamedTuple):
     """A node that reduces.
 
@@ -255,9 +271,13 @@ class Walk:
 
     def output(self, place: Place) -> Array:
         """Return the view of an output with the axes: slower kept axes, segments, fastest kept axis."""
-        shape = (*self.slow_kept, self.segments.total, self.fast)
-        strides = (*place.strides[: self.kept], place.dtype.itemsize, place.strides[-2])
+        shape, strides = self.output_geometry(place.strides, place.dtype.itemsize)
         return np.ndarray(shape, place.dtype, place.memory, place.offset, strides)
+
+    def output_geometry(self, strides: Ints, *segments: int) -> tuple[Ints, Ints]:
+        """Return the shape and strides of an output; with the stride of its axis of segments, if that is given."""
+        total = (self.segments.total,) if segments else ()
+        return (*self.slow_kept, *total, self.fast), (*strides[: self.kept], *segments, strides[-2])
 
     def runs(self) -> Iterator[Runs]:
         """Yield the segments: those of whole chunks together, a last one with fewer or part of a chunk alone."""
@@ -396,19 +416,86 @@ def reduce_views(walk: Walk, node: Reduce, parts: Iterable[Part], place: Place, 
             tail = np.ndarray(shape, place.dtype, place.memory, place.offset + offset, strides)
             some = lanes[part.tail]
             ufunc(some, tail[0], out=some)
-        result[part.key] = _halves(ufunc, lanes, walk.lane_axis)
+        for low, high in _halves(lanes, walk.lane_axis):
+            ufunc(low, high, out=low)
+        result[part.key] = lanes.swapaxes(-1, walk.lane_axis)[..., 0]
 
 
-def _halves(ufunc: np.ufunc, lanes: Array, axis: int) -> Array:
-    """Combine the halves of the lanes in place until one is left."""
-    if axis != -1:
-        lanes = lanes.swapaxes(-1, axis)
-    count = lanes.shape[-1]
+class Lanes:
+    """Memory for the lanes of a part, with the views of it that a reduction needs. It serves one call at a time.
+
+    Attributes
+    ----------
+    all, rest : ndarray
+        The lanes, and those of the last chunk if it is shorter. The others hold the identity if there is no whole
+        chunk, and nothing overwrites them.
+    halves : list of tuple of ndarray
+        The lower and the upper half, of all lanes and then of each lower half.
+    result : ndarray
+        The first lanes.
+    """
+
+    __slots__ = ("all", "halves", "rest", "result")
+
+    def __init__(self, part: Part, axis: int, node: Reduce) -> None:
+        self.all = np.full(part.lanes, node.identities[0], node.dtypes[0])
+        self.rest = self.all[part.tail]
+        self.halves = list(_halves(self.all, axis))
+        self.result = self.all.swapaxes(-1, axis)[..., 0]
+
+
+_KEEPERS: deque[list[Lanes]] = deque()
+
+
+def _will_keep(spare: list[Lanes]) -> None:
+    """Note that a list will keep memory. The list that was noted first among many gives its memory up."""
+    _KEEPERS.append(spare)
+    if len(_KEEPERS) > KEPT_LISTS:
+        _KEEPERS.popleft().clear()
+
+
+def in_lanes(walk: Walk, node: Reduce, part: Part) -> Callable[..., None]:
+    """Return ``run(finish, views, *further)``, which calls ``finish(results, *further)``.
+
+    As `reduce_views`, with memory that is kept between calls: it is popped, so that threads do not share it.
+    """
+    ufunc, dtype = node.combine.whole, node.dtypes[0]
+    assert ufunc is not None
+    reduce, identity = ufunc.reduce, node.identities[0]
+    has_whole, has_rest = part.whole is not None, part.rest is not None
+    spare: list[Lanes] = []
+
+    def run(finish: Callable[..., None], views: Sequence[Array], *further: Any) -> None:
+        try:
+            lanes = spare.pop()
+        except IndexError:
+            lanes = Lanes(part, walk.lane_axis, node)
+            _will_keep(spare)
+        if has_whole:
+            reduce(views[0], 0, dtype, lanes.all, False, identity)  # NumPy would begin with 0.0, and lose -0.0
+            if has_rest:
+                ufunc(lanes.rest, views[1][0], lanes.rest)
+        else:
+            lanes.rest[...] = views[0][0]
+        for low, high in lanes.halves:
+            ufunc(low, high, low)
+        finish(lanes.result, *further)
+        spare.append(lanes)
+
+    return run
+
+
+def _halves(lanes: Array, axis: int) -> Iterator[tuple[Array, Array]]:
+    """Yield the lower and the upper half of the lanes along an axis, and then of each lower half, until one is left.
+
+    >>> [(low.tolist(), high.tolist()) for low, high in _halves(np.arange(4), -1)]
+    [([0, 1], [2, 3]), ([0], [1])]
+    """
+    along = lanes.swapaxes(-1, axis)
+    count = along.shape[-1]
     while count > 1:
         count //= 2
-        low = lanes[..., :count]
-        ufunc(low, lanes[..., count : 2 * count], out=low)
-    return lanes[..., 0]
+        yield along[..., :count], along[..., count : 2 * count]
 
 
 def _slices(shape: Ints, elements: int) -> Iterator[tuple[slice, ...]]:
@@ -495,10 +582,7 @@ def _padded(walk: Walk, node: Reduce, pieces: list[tuple[int, int, int]], made: 
 
 def _halved(combine: Combine, values: Arrays, axis: int) -> Arrays:
     """Combine the halves of the lanes until one is left."""
-    lanes = values[0].shape[axis]
-    after = (slice(None),) * (-1 - axis)
-    while lanes > 1:
-        lanes //= 2
-        low, high = (..., slice(0, lanes), *after), (..., slice(lanes, None), *after)
-        values = combine.pair([value[low] for value in values], [value[high] for value in values])
-    return [value[(..., 0, *after)] for value in values]
+    lanes = [value.swapaxes(-1, axis) for value in values]
+    while (count := lanes[0].shape[-1] // 2) > 0:
+        lanes = combine.pair([value[..., :count] for value in lanes], [value[..., count:] for value in lanes])
+    return [value[..., 0] for value in lanes]

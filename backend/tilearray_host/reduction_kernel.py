@@ -6,6 +6,7 @@ one call of NumPy reduces a whole view.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray_host import reduction
-from tilearray_host.calls import Slot
-from tilearray_host.casts import caster, dtype_named, is_narrow_float, scalar
+from tilearray_host.calls import Slot, bind_reduction
+from tilearray_host.casts import assigns, caster, dtype_named, is_narrow_float, scalar
 from tilearray_host.float_errors import quietly
 from tilearray_host.functions import FUNCTIONS
 from tilearray_host.memory import allocate
@@ -23,6 +24,8 @@ from tilearray_host.rounded_casts import rounded_caster
 
 Launch = Callable[..., None]
 Function = Callable[..., None]
+Bound = tuple[Function, list[Slot], list[tuple[int, ...]], tuple[int, ...]]
+"""The first arguments of `tilearray_host.calls.bind_reduction`."""
 
 
 class Part(NamedTuple):
@@ -52,6 +55,7 @@ class ReductionKernel:
             for position, step in enumerate(self.steps)
             if isinstance(step, (Part, int)) or position > self.node
         ]
+        self.last = len(self.steps) - 1 if self.stores == (len(self.steps) - 1,) else -1
         self.widened = _widened(self.steps, self.node, self.reduced)
         self.reads = [step for step in (self.steps[position] for position in self.before) if isinstance(step, int)]
 
@@ -70,6 +74,12 @@ class ReductionKernel:
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Any) -> Launch:
         """Return the call of this kernel over a loop: a function of a stream and operands that returns a new array."""
         del gaps
+        slots, walk = _slots(self, loop), reduction.Walk(loop)
+        found = self._at_once(loop, walk, slots)
+        if found is None and self._in_any_order(loop) is None:
+            found = self._in_lanes(loop, walk, slots)
+        if found is not None:
+            return bind_reduction(*found, rule, signature)
         launch, takes = self.bind(loop), rule.numbers[1:]
 
         def call(stream: Any, *operands: Any) -> Any:
@@ -82,24 +92,77 @@ class ReductionKernel:
 
         return call
 
+    def _at_once(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Bound | None:
+        """Return what `bind_reduction` takes if one call of NumPy makes the result itself, in any order."""
+        if walk.segments.total > 1 or len(self.operands) != 2 or not isinstance(self.steps[self.stores[0]], Part):
+            return None
+        node = self.steps[self.node]
+        if len(node.dtypes) == 1:
+            found = _whole(node, self.steps, self.reduced[0], loop)
+        else:
+            found = None if walk.outer else _position(node, self.steps, self.reduced)
+        if found is None:
+            return None
+        shape, strides = walk.output_geometry(slots[0][2])
+        return found[0], [(*slots[0][:2], strides), slots[1]], [shape, loop.shape], (1,)
+
+    def _in_lanes(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Bound | None:
+        """Return what `bind_reduction` takes if one ufunc reduces views of the operand, and there are few lanes."""
+        source, node = self.widened, self.steps[self.node]
+        if source is None or walk.outer or walk.segments.total > 1 or len(self.stores) > 1:
+            return None
+        dtype, shift, strides = slots[1 + source]
+        (part, *others) = itertools.islice(reduction.parts_of(walk, strides), 2)
+        if others or math.prod(part.lanes) > reduction.KEPT_LANES:
+            return None
+        shape, out_strides = walk.output_geometry(slots[0][2], slots[0][0].itemsize)
+        views = [view for view in (part.whole, part.rest) if view is not None]
+        numbers = [place for place, slot in enumerate(slots[1:], 1) if slot[2] is None]
+        if len(self.operands) > 2 + len(numbers):  # what comes after reads another array
+            return None
+        run = self._finished(reduction.in_lanes(walk, node, part), len(views), [place - 1 for place in numbers])
+        return (
+            run,
+            [(*slots[0][:2], out_strides), *[(dtype, shift + apart, steps) for _, steps, apart in views]]
+            + [slots[place] for place in numbers],
+            [shape, *[tuple(size) for size, _, _ in views], *[()] * len(numbers)],
+            (*[1 + source] * len(views), *numbers),
+        )
+
+    def _finished(self, reduced: Function, views: int, numbers: list[int]) -> Function:
+        """Return ``run(*views, *numbers, out=out)``: a reduction of views, and what comes after it."""
+        steps = [step for _, step in self.after if isinstance(step, tuple) and not isinstance(step, Part)]
+        if not numbers and (not steps or (len(steps) == 1 and steps[0][0].assigns)):
+            return lambda *given, out: reduced(_assign, given, out)
+        inputs: list[Any] = [None] * (len(self.operands) - 1)
+
+        def run(*given: np.ndarray, out: np.ndarray) -> None:
+            known = inputs.copy()
+            for place, number in zip(numbers, given[views:]):
+                known[place] = number
+            reduced(lambda found: self._finish([found], [out], known), given[:views])
+
+        return run
+
     def _in_any_order(self, loop: Any) -> Function | None:
         """Return the launch of one call of NumPy, if the order has no influence on the result; else None."""
         node = self.steps[self.node]
-        kept = math.prod((*loop.shape[: loop.kept], loop.shape[-2]))
-        axes = (*range(loop.kept, len(loop.shape) - 2), len(loop.shape) - 1)
+        kept, count = (*loop.shape[: loop.kept], loop.shape[-2]), loop.segments.total
         if len(node.dtypes) == 1:
-            whole = _whole(node, self.steps, self.reduced[0], kept == 1)
+            whole = _whole(node, self.steps, self.reduced[0], loop)
         else:
-            whole = _searched(node, self.steps, self.reduced) if len(axes) == 1 else None
+            whole = _searched(node, self.steps, self.reduced) if len(loop.shape) - 2 == loop.kept else None
         if whole is None:
             return None
         function, source = whole
-        shape, count = loop.shape, loop.segments.total
+        shape = loop.shape
 
         def reduce(walk: reduction.Walk, outs: list[np.ndarray], inputs: list[Any]) -> None:
             place = inputs[source]
             view = np.ndarray(shape, place.dtype, place.memory, place.offset, place.strides)
-            found = [np.expand_dims(part, -2) for part in function(view, axes, node.dtypes[0])]
+            found = [np.empty(kept, dtype) for dtype in node.dtypes]
+            function(view, out=found if len(found) > 1 else found[0])
+            found = [part.reshape((*kept[:-1], 1, kept[-1])) for part in found]
             if count > 1:  # the first segment has all, and the others have nothing
                 for number, (first, identity, dtype) in enumerate(
                     zip(found, node.identities, node.dtypes, strict=True)
@@ -166,8 +229,10 @@ class ReductionKernel:
             else:
                 function, dtype, arguments = step
                 operands = [values[argument] for argument in arguments]
-                shape = operands[0].shape if len(operands) == 1 else np.broadcast_shapes(*[x.shape for x in operands])
-                values[position] = np.empty(shape, dtype)
+                if position == self.last:
+                    function(*operands, out=outs[0])
+                    return
+                values[position] = np.empty(max([x.shape for x in operands], key=len), dtype)  # others are numbers
                 function(*operands, out=values[position])
         for out, store in zip(outs, self.stores, strict=True):
             out[...] = values[store]
@@ -194,41 +259,74 @@ def _widened(steps: list[Any], number: int, values: tuple[int, ...]) -> int | No
     return _through(steps, values[0], "widens")
 
 
-def _whole(node: reduction.Reduce, steps: list[Any], value: int, is_one: bool) -> tuple[Callable[..., Any], int] | None:
-    """Return a function of a view, axes and a dtype that reduces all at once, and the input that it reads; or None.
-
-    `is_one` says that there is one result: only then NumPy counts without a copy.
-    """
-    ufunc, kind = node.combine.whole, node.dtypes[0].kind
-    if ufunc is None or kind not in node.combine.in_any_order:
+def _whole(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> tuple[Function, int] | None:
+    """Return ``run(view, out=out)``, which reduces all at once, and the input that it reads; or None."""
+    ufunc, dtype = node.combine.whole, node.dtypes[0]
+    if ufunc is None or dtype.kind not in node.combine.in_any_order:
         return None
+    axes, reduce = (*range(loop.kept, len(loop.shape) - 2), len(loop.shape) - 1), ufunc.reduce
     source = _through(steps, value, "widens")
     if isinstance(source, int):
-        return (lambda view, axes, dtype: [reduction.reduced(ufunc, view, axes, dtype)]), source
+        if ufunc in reduction.EXTREMES:
+            return _extreme(ufunc, axes, dtype), source
+        return (lambda view, *, out: reduce(view, axes, dtype, out)), source
     if ufunc in (np.logical_and, np.logical_or) and isinstance(source := _through(steps, value, "tests"), int):
-        return (lambda view, axes, dtype: [ufunc.reduce(view, axis=axes)]), source
+        return (lambda view, *, out: reduce(view, axes, None, out)), source
+    is_one = math.prod((*loop.shape[: loop.kept], loop.shape[-2])) == 1  # only then NumPy counts without a copy
     if is_one and ufunc is np.add and isinstance(source := _through(steps, value, "widens", "tests"), int):
-        return (lambda view, axes, dtype: [np.full(np.delete(view.shape, axes), np.count_nonzero(view))]), source
+        return (lambda view, *, out: out.fill(np.count_nonzero(view))), source
     return None
 
 
-def _searched(
-    node: reduction.Reduce, steps: list[Any], values: tuple[int, ...]
-) -> tuple[Callable[..., Any], int] | None:
-    """Return a function of a view and its last axis that finds the best element and its position; or None.
+def _assign(found: np.ndarray, out: np.ndarray) -> None:
+    out[...] = found
 
-    NumPy finds the first of equals, and NaN before all, in its own dtypes.
-    """
-    search = {np.maximum: np.argmax, np.minimum: np.argmin}.get(node.combine.extreme)  # type: ignore[arg-type]
+
+def _extreme(ufunc: np.ufunc, axes: tuple[int, ...], dtype: np.dtype) -> Function:
+    """Return ``run(view, out=out)`` for largest or smallest elements."""
+    reduce = ufunc.reduce
+
+    def run(view: np.ndarray, *, out: np.ndarray) -> None:
+        reduce(view, axes, dtype, out)
+        if np.count_nonzero(out) < out.size:  # a zero, of which NumPy does not tell the sign
+            out[...] = reduction.signed(ufunc, out, view, reduce, axis=axes)
+
+    return run
+
+
+SEARCHES = {np.maximum: "argmax", np.minimum: "argmin"}
+"""NumPy finds the first of equals, and NaN before all, in its own dtypes."""
+
+
+def _search(node: reduction.Reduce, steps: list[Any], values: tuple[int, ...]) -> tuple[str, int] | None:
+    """Return NumPy's name of a search along one axis, and the input that it reads; or None."""
+    search = SEARCHES.get(node.combine.extreme)  # type: ignore[arg-type]
     source = _through(steps, values[0], "widens") if values else None
-    if search is None or not isinstance(source, int) or steps[values[-1]] is not POSITION:
+    return (search, source) if search and isinstance(source, int) and steps[values[-1]] is POSITION else None
+
+
+def _position(node: reduction.Reduce, steps: list[Any], values: tuple[int, ...]) -> tuple[Function, int] | None:
+    """Return ``run(view, out=out)``, which finds the position of the best element along the last axis; or None."""
+    found = _search(node, steps, values)
+    if found is None:
         return None
+    name, source = found
+    return (lambda view, *, out: getattr(view, name)(-1, out)), source
 
-    def function(view: np.ndarray, axes: Any, dtype: np.dtype) -> list[np.ndarray]:
-        position = search(view, axis=-1, keepdims=True)
-        return [np.take_along_axis(view, position, -1)[..., 0].astype(dtype), position[..., 0]]
 
-    return function, source
+def _searched(node: reduction.Reduce, steps: list[Any], values: tuple[int, ...]) -> tuple[Function, int] | None:
+    """Return ``run(view, out=[best, position])``, which finds the best element and its position; or None."""
+    found = _search(node, steps, values)
+    if found is None:
+        return None
+    name, source = found
+
+    def run(view: np.ndarray, *, out: list[np.ndarray]) -> None:
+        position = getattr(view, name)(-1, keepdims=True)
+        out[0][...] = np.take_along_axis(view, position, -1)[..., 0]
+        out[1][...] = position[..., 0]
+
+    return run, source
 
 
 def _through(steps: list[Any], value: int, *kinds: str) -> int | None:
@@ -295,6 +393,7 @@ def _cast(source: np.dtype, target: np.dtype, *rounding: Any) -> Callable[..., A
     def function(x: np.ndarray, *, out: np.ndarray) -> None:
         convert(x, target, out)
 
+    function.assigns = not rounding and assigns(convert)  # type: ignore[attr-defined]
     if not rounding and source.kind in "biufc" and target == np.bool_:
         function.kind = "tests"  # type: ignore[attr-defined]
     elif not rounding and (np.can_cast(source, target) or (is_narrow_float(source) and target == np.float32)):

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilearray as ta
+from tilearray.commands.explain_plan import planned
+from tilearray.engine.caches import PLANS
 from tilearray.engine.devices import CPU, using_device
+from tilearray_host import reduction
 
 CALLS: dict[str, int] = {
     "x + y": 2,
@@ -35,6 +40,12 @@ CALLS: dict[str, int] = {
     "ta.zeros(1000)": 8,
     "ta.arange(1000)": 12,
     "ta.arange(0.0, 1000.0)": 19,
+    "ta.sum(x)": 6,
+    "ta.mean(x)": 20,
+    "ta.max(x)": 4,
+    "ta.argmax(x)": 4,
+    "ta.any(x)": 4,
+    "ta.concat([x, y])": 14,
 }
 
 
@@ -71,3 +82,92 @@ def test_a_known_call_enters_few_functions(statement: str) -> None:
     with using_device(CPU):
         found = entered(lambda: exec(code, names))
     assert len(found) <= CALLS[statement], found
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "max", "min", "mean", "all", "any", "count_nonzero", "argmax", "argmin"]
+)
+def test_a_known_reduction_does_not_answer_for_other_words(name: str) -> None:
+    """``True == 1 == 1.0`` as keys of a dictionary; each call is to do what it does before any plan is known."""
+    function = getattr(ta, name)
+    words = [
+        (axis, keepdims) for axis in (0, 1, -1, None, True, 1.0, 2, "0", [0], np.int64(1)) for keepdims in (0, True)
+    ]
+
+    def outcome(x: Any, axis: Any, keepdims: Any) -> Any:
+        try:
+            return ta.to_numpy(function(x, axis=axis, keepdims=keepdims)).tolist()
+        except (ta.TileArrayError, TypeError) as error:
+            return type(error), str(error)
+
+    fresh = []
+    for one in words:
+        PLANS.clear()
+        fresh.append(outcome(ta.asarray([[1.0, 2.0, 0.0], [4.0, 3.0, 5.0]], device="cpu"), *one))
+    x = ta.asarray([[1.0, 2.0, 0.0], [4.0, 3.0, 5.0]], device="cpu")
+    for _ in range(3):
+        assert [outcome(x, *one) for one in words] == fresh
+
+
+def test_a_known_sum_follows_the_semantics_and_the_options() -> None:
+    x = ta.asarray([100, 100], dtype="int8", device="cpu")
+    for _ in range(3):
+        assert ta.sum(x).dtype == ta.int64
+        with ta.semantics("array-api", int="int32"):
+            assert ta.sum(x).dtype == ta.int32
+        assert ta.sum(x, dtype="int8").item() == -56
+        assert ta.sum(x, initial=1).item() == 201
+        assert ta.sum(x, where=ta.asarray([True, False], device="cpu")).item() == 100
+        out = ta.zeros((), dtype="int64", device="cpu")
+        assert ta.sum(x, out=out) is out
+        assert ta.sum([1, 2]).item() == 3
+
+
+def test_a_known_concat_does_not_answer_for_others() -> None:
+    x, y = (ta.asarray(np.arange(6.0).reshape(2, 3) + first, device="cpu") for first in (0, 10))
+    for _ in range(3):
+        for axis in (0, 1, -1):
+            assert np.array_equal(ta.concat([x, y], axis=axis), np.concatenate([x, y], axis))
+        assert ta.concat((x,)).shape == (2, 3)
+        assert ta.concat([x, y[:0]]).shape == (2, 3)
+        assert ta.concat([x, y], dtype="float32").dtype == ta.float32
+        assert ta.concat([x, y.T], axis=None).shape == (12,)
+        with pytest.raises(ta.TileArrayError):
+            ta.concat([x, y], axis=1.0)
+        with pytest.raises(ta.ShapeError, match="concat: expected at least one array"):
+            ta.concat([])
+        with pytest.raises(ta.TileArrayError):
+            ta.concat([x, "y"])
+    first = ta.concat([x, y])
+    first[...] = 0
+    assert ta.concat([x, y]).tolist() != first.tolist()
+
+
+def test_reductions_keep_little_memory() -> None:
+    reduction._KEEPERS.clear()
+    for size in range(2, 2 + 2 * reduction.KEPT_LISTS):
+        ta.sum(ta.ones(size, device="cpu"))
+    assert len(reduction._KEEPERS) <= reduction.KEPT_LISTS
+    assert all(len(spare) <= 1 for spare in reduction._KEEPERS)
+    assert ta.sum(ta.ones(2, device="cpu")).item() == 2  # it gave its memory up
+
+
+def test_threads_do_not_share_the_lanes_of_a_sum() -> None:
+    x = [ta.full(1000, float(number), device="cpu") for number in range(8)]
+    wanted = [1000.0 * number for number in range(8)]
+
+    def sums(_: int) -> bool:
+        return all([ta.sum(each).item() for each in x] == wanted for _ in range(50))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(sums, range(16)))
+
+
+def test_the_host_cuts_a_reduction_only_where_the_order_counts() -> None:
+    x = ta.ones(10**5, device="cpu")
+    launches = {ta.sum: 2, ta.max: 0, ta.argmax: 0, ta.any: 0}
+    for function, count in launches.items():
+        _, (plan,) = planned(partial(function, x))
+        assert len(plan.stages) == count
+        _, (again,) = planned(partial(function, x))  # the words find no plan that was dropped
+        assert again is not plan

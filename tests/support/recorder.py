@@ -43,6 +43,9 @@ class Gpu:
     loop_class = staticmethod(choose.loop_class)
     facts_of_matrix = staticmethod(choose.facts_of_matrix)
 
+    def cuts(self, expression: Any) -> bool:
+        return True
+
     def compile(self, *request: Any) -> Any:
         from tilearray_cuda import kernel
 

@@ -300,6 +300,10 @@ class Backend(Protocol):
         """Return the kernel of an expression for every loop of one class."""
         ...
 
+    def cuts(self, expression: Expression, /) -> bool:
+        """Whether a long reduction is cut into segments; if not, their order must have no influence on the result."""
+        ...
+
     def bind(self, kernel: Kernel, loop: AnyLoop, /) -> Launch:
         """Fix the loop of a kernel."""
         ...

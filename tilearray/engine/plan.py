@@ -176,7 +176,8 @@ class ReductionRecipe(Recipe):
         arrays = [key for key in keys if isinstance(key, Signature)]
         strides = [broadcast_strides(each.shape, each.strides, shape) for each in layouts]
         itemsize = arrays[0].itemsize
-        loop = make_reduction(shape, walk.axes, [layout.strides], strides, itemsize, ordered=walk.ordered)
+        uncut = not self.device.backend.cuts(self.expression)
+        loop = make_reduction(shape, walk.axes, [layout.strides], strides, itemsize, ordered=walk.ordered, whole=uncut)
         count = loop.segments.total
         if count == 1:
             stage = _stage(self.expression, loop, arrays, self.device, ())

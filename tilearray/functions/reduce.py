@@ -10,6 +10,8 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
+from tilearray.engine.caches import PLANS
+from tilearray.engine.context import STATE
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation, typed_scalar
 from tilearray.engine.plan import Key
@@ -29,7 +31,49 @@ NONE: dict[str, Any] = {
 """The reductions of no elements."""
 
 
-def reduce(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, *numbers: float) -> A:
+Words = tuple[str, Any, Any]
+"""How a call asks for a reduction: its function, `axis` and `keepdims`, without other options."""
+
+
+def again(words: Words | None, x: Any) -> Any:
+    """Run a reduction for which a call has asked in the same words; None if there was none, or its plan is evicted.
+
+    Of the words the plan of an array's signature follows: the axes and dtypes are found and checked once.
+    """
+    if words is None or (words[1] is not None and words[1].__class__ is not int):
+        return None
+    state = STATE.get()
+    try:
+        plan = state.plans[words][x._signature]
+    except (KeyError, AttributeError, TypeError):  # not planned, not an Array, or keepdims is not hashable
+        return None
+    if words[0] != "mean":
+        return plan.call(state.stream, x)
+    layout = x._signature.layout
+    return plan.call(state.stream, x, float(layout.size if words[1] is None else layout.shape[words[1]]))
+
+
+def _remember(words: Words, x: ArrayBase, operation: Operation, keys: list[Key]) -> None:
+    """Keep the plan of a reduction under the words that asked for it."""
+    if words[1] is not None and words[1].__class__ is not int:
+        return
+    root = STATE.get().plans
+    plan = root.get(operation)
+    for key in keys:
+        plan = None if plan is None else plan.get(key)
+    if plan is not None:  # another thread may have evicted it
+        PLANS.keep(root, (words, x._signature), plan)
+
+
+def reduce(
+    function: str,
+    x: A,
+    axes: tuple[int, ...],
+    dtype: np.dtype,
+    keepdims: bool,
+    *numbers: float,
+    words: Words | None = None,
+) -> A:
     """Return a reduction of `x` over axes, as a new array of a dtype.
 
     Parameters
@@ -46,6 +90,8 @@ def reduce(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims
         Whether the result keeps the axes, with size 1.
     numbers : float
         The operands after the arrays: the number of elements of a mean, for example.
+    words : Words, optional
+        `again` finds the plan under these words.
 
     Examples
     --------
@@ -58,11 +104,12 @@ def reduce(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims
     if not layout.size and not all(shape[axis] for axis in axes):
         return _of_nothing(function, x, axes, dtype, keepdims, numbers)
     operation = reduction_of(function, dtype, axes, keepdims)
-    if not numbers:
-        return run(operation, [x._signature], (x,), None, _refuse)
     arrays = (x, _first(x, axes)) if function in ("var", "std") else (x,)
     keys: list[Key] = [*[array._signature for array in arrays], *[typed_scalar(FLOAT64) for _ in numbers]]
-    return run(operation, keys, (*arrays, *numbers), None, _refuse)
+    found = run(operation, keys, (*arrays, *numbers), None, _refuse)
+    if words is not None:
+        _remember(words, x, operation, keys)
+    return found
 
 
 def reduce_from(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, initial: Number) -> A:

@@ -22,7 +22,7 @@ from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import INDEX, as_array, check_kind
 from tilearray.functions.conversion import astype, part
-from tilearray.functions.reduce import reduce, reduce_from
+from tilearray.functions.reduce import again, reduce, reduce_from
 from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked
 from tilearray.geometry.shapes import normalize_axes
 from tilearray.ops.arithmetic import add, divide, greater, square, subtract
@@ -75,12 +75,16 @@ def sum(
     >>> ta.sum(ta.asarray([[1, 2], [3, 4]], dtype="uint8"), axis=0)
     Array([4, 6], dtype=uint64, device='cpu')
     """
+    words = ("sum", axis, keepdims) if dtype is None and out is None and initial is None and where is None else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("sum", x)
     axes = reduced_axes("sum", x, axis)
     target = sum_dtype("sum", x, dtype)
     kept = masked(x, mask_of("sum", x, where), 0)
     if initial is None:
-        return finished("sum", reduce("sum", kept, axes, target, bool(keepdims)), out)
+        return finished("sum", reduce("sum", kept, axes, target, bool(keepdims), words=words), out)
     start = initial_number("sum", initial, target)
     return finished("sum", reduce_from("sum", kept, axes, target, bool(keepdims), start), out)
 
@@ -105,12 +109,16 @@ def prod(
     >>> ta.prod(ta.asarray([2.5, 2.0]))
     Array(5., dtype=float32, device='cpu')
     """
+    words = ("prod", axis, keepdims) if dtype is None and out is None and initial is None and where is None else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("prod", x)
     axes = reduced_axes("prod", x, axis)
     target = sum_dtype("prod", x, dtype)
     kept = masked(x, mask_of("prod", x, where), 1)
     if initial is None:
-        return finished("prod", reduce("prod", kept, axes, target, bool(keepdims)), out)
+        return finished("prod", reduce("prod", kept, axes, target, bool(keepdims), words=words), out)
     start = initial_number("prod", initial, target)
     return finished("prod", reduce_from("prod", kept, axes, target, bool(keepdims), start), out)
 
@@ -154,11 +162,15 @@ def max(
     >>> ta.max(ta.asarray([[1, 5], [3, 4]]), axis=1)
     Array([5, 4], dtype=int64, device='cpu')
     """
+    words = ("max", axis, keepdims) if out is None and initial is None and where is None else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("max", x)
     axes, start = _extreme("max", x, axis, initial)
     mask = _started("max", mask_of("max", x, where), start)
     if start is None:
-        return finished("max", reduce("max", x, axes, x.dtype, bool(keepdims)), out)
+        return finished("max", reduce("max", x, axes, x.dtype, bool(keepdims), words=words), out)
     return finished("max", reduce_from("max", masked(x, mask, start), axes, x.dtype, bool(keepdims), start), out)
 
 
@@ -181,11 +193,15 @@ def min(
     >>> ta.min(ta.asarray([[1, 5], [3, 4]]), axis=1, keepdims=True).tolist()
     [[1], [3]]
     """
+    words = ("min", axis, keepdims) if out is None and initial is None and where is None else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("min", x)
     axes, start = _extreme("min", x, axis, initial)
     mask = _started("min", mask_of("min", x, where), start)
     if start is None:
-        return finished("min", reduce("min", x, axes, x.dtype, bool(keepdims)), out)
+        return finished("min", reduce("min", x, axes, x.dtype, bool(keepdims), words=words), out)
     return finished("min", reduce_from("min", masked(x, mask, start), axes, x.dtype, bool(keepdims), start), out)
 
 
@@ -227,12 +243,16 @@ def mean(
     >>> ta.mean(ta.asarray([1, 2, 4, 8]))
     Array(3.75, dtype=float32, device='cpu')
     """
+    words = ("mean", axis, keepdims) if dtype is None and out is None and where is None else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("mean", x)
     axes = reduced_axes("mean", x, axis)
     target = _mean_dtype("mean", x, dtype)
     mask = mask_of("mean", x, where)
     if mask is None:
-        found = reduce("mean", x, axes, target, bool(keepdims), _count(x, axes))
+        found = reduce("mean", x, axes, target, bool(keepdims), _count(x, axes), words=words)
     else:
         found = astype(_masked_mean(x, mask, axes, keepdims), target)
     return finished("mean", found, out)
@@ -353,10 +373,14 @@ def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     >>> ta.all(ta.asarray([[1, 0], [2, 3]]), axis=1)
     Array([False,  True], dtype=bool, device='cpu')
     """
+    words = ("all", axis, keepdims) if out is None and where is None else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("all", x)
     axes = reduced_axes("all", x, axis)
     kept = masked(x, mask_of("all", x, where), 1)
-    return finished("all", reduce("all", kept, axes, dtypes.bool_, bool(keepdims)), out)
+    return finished("all", reduce("all", kept, axes, dtypes.bool_, bool(keepdims), words=words), out)
 
 
 def any(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: bool = False, *, where: Any = None) -> A:
@@ -370,10 +394,14 @@ def any(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     >>> bool(ta.any(ta.asarray([0.0, float("nan")])))
     True
     """
+    words = ("any", axis, keepdims) if out is None and where is None else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("any", x)
     axes = reduced_axes("any", x, axis)
     kept = masked(x, mask_of("any", x, where), 0)
-    return finished("any", reduce("any", kept, axes, dtypes.bool_, bool(keepdims)), out)
+    return finished("any", reduce("any", kept, axes, dtypes.bool_, bool(keepdims), words=words), out)
 
 
 def count_nonzero(x: A | HostData, /, axis: Axis = None, *, keepdims: bool = False) -> A:
@@ -385,9 +413,13 @@ def count_nonzero(x: A | HostData, /, axis: Axis = None, *, keepdims: bool = Fal
     >>> ta.count_nonzero(ta.asarray([[1, 0], [2, 3]]), axis=0).tolist()
     [2, 1]
     """
+    words = ("count_nonzero", axis, keepdims)
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("count_nonzero", x)
     axes = reduced_axes("count_nonzero", x, axis)
-    return reduce("count_nonzero", x, axes, INDEX, bool(keepdims))
+    return reduce("count_nonzero", x, axes, INDEX, bool(keepdims), words=words)
 
 
 # --- shared parts ----------------------------------------------------------------------------------------------------

@@ -109,6 +109,9 @@ class Emulated:
     loop_class = staticmethod(choose.loop_class)
     facts_of_matrix = staticmethod(choose.facts_of_matrix)
 
+    def cuts(self, expression: Any) -> bool:
+        return True
+
     def compile(self, body: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Any:
         """The schedule and its source."""
         schedule = choose.schedule_of(make_spec(body, loop_class, aligned), self.arch)
