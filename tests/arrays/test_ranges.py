@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import tilearray as ta
@@ -41,6 +41,8 @@ def test_float_ranges_are_numpys(start, stop, step):
 WHOLE = st.integers(-40, 40) | st.sampled_from([2**23 - 2, -(2**23), 2**24, 2**52 - 3, -(2**53), 2**60])
 
 
+@example(0, 1, 3, True, "f4")
+@example(2**24, 1, 3, False, "f4")
 @given(WHOLE, st.integers(-9, 9).filter(bool), st.integers(0, 9), st.booleans(), st.sampled_from(["f4", "f8", "f2"]))
 def test_ranges_of_whole_floats_have_the_bits_of_the_formula(start, step, count, negative_zero, dtype):
     first = -0.0 if negative_zero and not start else float(start)

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tilearray as ta
@@ -46,6 +46,8 @@ def made(data: object) -> tuple[object, ...]:
     return x.dtype, x.shape, x.tobytes()
 
 
+@example([math.nextafter(LARGEST, math.inf)], "array-api", list)
+@example([2**63], "array-api", list)
 @given(LISTS, st.sampled_from(SEMANTICS), st.sampled_from([list, tuple]))
 def test_a_flat_list_becomes_a_row_of_a_nested_list(numbers, name, sequence):
     base, _, defaults = name.partition(",")
