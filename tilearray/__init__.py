@@ -62,6 +62,7 @@ from tilearray.errors import (
     DeviceUnavailableError,
     DTypeError,
     ExpressionError,
+    FusionError,
     ImplicitTransferError,
     IndexingError,
     InterchangeError,
@@ -227,6 +228,7 @@ from tilearray.promotion.semantics import Semantics
 if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses one
     from tilearray import fft as fft
     from tilearray import linalg as linalg
+    from tilearray.fusion.fuse import fuse
     from tilearray.numpy_names import lib as lib
     from tilearray.numpy_names.aliases import (
         absolute,
@@ -463,29 +465,29 @@ e = 2.718281828459045
 # fmt: off
 __all__ = [
     "Array", "AxisError", "BroadcastError", "DTypeError", "Device", "DeviceError", "DeviceUnavailableError",
-    "ExpressionError", "ImplicitTransferError", "IndexingError", "InterchangeError", "LayoutError", "LinAlgError",
-    "OperandError", "PromotionError", "PromotionExplanation", "ScalarOverflowError", "Semantics", "SemanticsError",
-    "ShapeError", "TileArrayError", "WriteError", "__array_api_version__", "__array_namespace_info__", "__version__",
-    "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any", "append",
-    "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-    "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere", "around", "array", "array_agnostic",
-    "array_equal", "array_equiv", "array_split", "as_strided", "asanyarray", "asarray", "ascontiguousarray",
-    "asfortranarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d",
-    "average", "bartlett", "bfloat16", "bincount", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
-    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block", "bool", "bool_",
-    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "byte", "c_", "can_cast", "cbrt", "cdouble", "ceil",
-    "choose", "clip", "column_stack", "complex64", "complex128", "complexfloating", "compress", "concat",
-    "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "copyto", "corrcoef", "correlate", "cos",
-    "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
-    "default_device", "deg2rad", "degrees", "delete", "devices", "diag", "diag_indices", "diag_indices_from",
-    "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot", "double", "dsplit", "dstack", "dtype",
-    "e", "ediff1d", "einsum", "empty", "empty_like", "equal", "erf", "erfc", "erfinv", "errstate", "euler_gamma",
-    "exp", "exp2", "expand", "expand_dims", "explain_promotion", "expm1", "extract", "eye", "fabs", "fft",
-    "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float4_e2m1fn", "float8_e3m4",
+    "ExpressionError", "FusionError", "ImplicitTransferError", "IndexingError", "InterchangeError", "LayoutError",
+    "LinAlgError", "OperandError", "PromotionError", "PromotionExplanation", "ScalarOverflowError", "Semantics",
+    "SemanticsError", "ShapeError", "TileArrayError", "WriteError", "__array_api_version__",
+    "__array_namespace_info__", "__version__", "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax",
+    "amin", "angle", "any", "append", "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin",
+    "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere", "around",
+    "array", "array_agnostic", "array_equal", "array_equiv", "array_split", "as_strided", "asanyarray", "asarray",
+    "ascontiguousarray", "asfortranarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d",
+    "atleast_2d", "atleast_3d", "average", "bartlett", "bfloat16", "bincount", "bitwise_and", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block",
+    "bool", "bool_", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "byte", "c_", "can_cast", "cbrt",
+    "cdouble", "ceil", "choose", "clip", "column_stack", "complex64", "complex128", "complexfloating", "compress",
+    "concat", "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "copyto", "corrcoef", "correlate",
+    "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum", "cumulative_prod",
+    "cumulative_sum", "default_device", "deg2rad", "degrees", "delete", "devices", "diag", "diag_indices",
+    "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot", "double", "dsplit",
+    "dstack", "dtype", "e", "ediff1d", "einsum", "empty", "empty_like", "equal", "erf", "erfc", "erfinv", "errstate",
+    "euler_gamma", "exp", "exp2", "expand", "expand_dims", "explain_promotion", "expm1", "extract", "eye", "fabs",
+    "fft", "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float4_e2m1fn", "float8_e3m4",
     "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
     "float8_e8m0fnu", "float16", "float32", "float64", "float_power", "floating", "floor", "floor_divide", "fma",
     "fmax", "fmin", "fmod", "frexp", "from_dlpack", "frombuffer", "fromfunction", "fromiter", "full", "full_like",
-    "gcd", "generic", "geomspace", "get_printoptions", "get_semantics", "geterr", "gradient", "greater",
+    "fuse", "gcd", "generic", "geomspace", "get_printoptions", "get_semantics", "geterr", "gradient", "greater",
     "greater_equal", "half", "hamming", "hanning", "heaviside", "histogram", "histogram2d", "histogram_bin_edges",
     "histogramdd", "hsplit", "hstack", "hypot", "identity", "iinfo", "imag", "in1d", "index_exp", "indices",
     "inexact", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "int_", "intc", "integer", "interp",
@@ -494,30 +496,32 @@ __all__ = [
     "kron", "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort", "lgamma", "lib", "linalg", "linspace",
     "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2", "logical_and", "logical_not",
     "logical_or", "logical_xor", "logspace", "logsumexp", "longlong", "matmul", "matrix_transpose", "matvec", "max",
-    "maximum", "may_share_memory", "mean", "median", "meshgrid", "mgrid", "min", "minimum", "mod", "modf",
-    "moveaxis", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax",
-    "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
-    "ndarray", "ndenumerate", "ndim", "ndindex", "negative", "newaxis", "nextafter", "nonzero", "not_equal",
-    "number", "ogrid", "ones", "ones_like", "outer", "pad", "partition", "percentile", "permute_dims", "pi",
-    "piecewise", "place", "poly", "polyfit", "polyval", "positive", "pow", "power", "printoptions", "prod",
-    "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians", "ravel",
-    "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape", "resize",
-    "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "rsqrt", "s_",
-    "searchsorted", "select", "semantics", "set_default_device", "set_index_check", "set_printoptions",
-    "set_semantics", "set_transfer_guard", "setdiff1d", "seterr", "setxor1d", "shape", "shares_memory", "short",
-    "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size", "sliding_window_view", "softmax",
-    "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "sum_to_shape", "swapaxes",
-    "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "to_cupy", "to_device", "to_jax", "to_numpy",
-    "to_torch", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros",
-    "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc", "ubyte", "uint", "uint8", "uint16",
-    "uint32", "uint64", "uintc", "uintp", "ulonglong", "union1d", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unravel_index", "unsignedinteger", "unstack", "unwrap", "ushort", "vander",
-    "var", "vdot", "vecdot", "vecmat", "vectorize", "view", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "maximum", "may_share_memory", "mean", "median", "meshgrid", "mgrid", "min", "minimum", "mod", "modf", "moveaxis",
+    "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
+    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndarray",
+    "ndenumerate", "ndim", "ndindex", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "number", "ogrid",
+    "ones", "ones_like", "outer", "pad", "partition", "percentile", "permute_dims", "pi", "piecewise", "place",
+    "poly", "polyfit", "polyval", "positive", "pow", "power", "printoptions", "prod", "promote_types", "ptp", "put",
+    "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians", "ravel", "ravel_multi_index", "real",
+    "real_if_close", "reciprocal", "remainder", "repeat", "reshape", "resize", "result_type", "right_shift", "rint",
+    "roll", "rollaxis", "roots", "rot90", "round", "rsqrt", "s_", "searchsorted", "select", "semantics",
+    "set_default_device", "set_index_check", "set_printoptions", "set_semantics", "set_transfer_guard", "setdiff1d",
+    "seterr", "setxor1d", "shape", "shares_memory", "short", "sign", "signbit", "signedinteger", "sin", "sinc",
+    "single", "sinh", "size", "sliding_window_view", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack",
+    "std", "subtract", "sum", "sum_to_shape", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot",
+    "tile", "to_cupy", "to_device", "to_jax", "to_numpy", "to_torch", "trace", "transpose", "trapezoid", "tri",
+    "tril", "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from",
+    "true_divide", "trunc", "ubyte", "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ulonglong",
+    "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unravel_index",
+    "unsignedinteger", "unstack", "unwrap", "ushort", "vander", "var", "vdot", "vecdot", "vecmat", "vectorize",
+    "view", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]
 # fmt: on
 
 _NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg"}
 """Namespaces that are imported when they are first used."""
+_LATE = {"fuse": "fusion.fuse"}
+"""Functions of modules that are imported when they are first used."""
 
 if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass
 
@@ -525,6 +529,9 @@ if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelle
         """Import a namespace, or a name of `tilearray.numpy_names`, when it is used for the first time."""
         if name in _NAMESPACES:
             return _import_module(f"tilearray.{_NAMESPACES[name]}")
+        if name in _LATE:
+            globals()[name] = getattr(_import_module(f"tilearray.{_LATE[name]}"), name)
+            return globals()[name]
         names = _import_module("tilearray.numpy_names.names")
         module = names.MODULE_OF.get(name)
         if module is None:

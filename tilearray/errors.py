@@ -19,6 +19,7 @@ working. ``except TileArrayError`` catches exactly the errors that this library 
     ├── ImplicitTransferError (TypeError)    a host-only protocol applied to data on a device
     ├── InterchangeError (BufferError)       memory that cannot be shared as requested
     ├── ExpressionError (ValueError)         text that is not an array expression, or an expression that fails
+    ├── FusionError (TypeError)              a function that cannot run as one kernel
     ├── OperandError (TypeError)             an operand that is neither an array nor a Python number
     └── LinAlgError (numpy.linalg.LinAlgError)   a decomposition or an inverse that a matrix does not have
 
@@ -92,6 +93,10 @@ class InterchangeError(TileArrayError, BufferError):
 
 class ExpressionError(TileArrayError, ValueError):
     """The text of an expression is outside of the grammar, or its computation fails; the message quotes that part."""
+
+
+class FusionError(TileArrayError, TypeError):
+    """A function cannot be fused: it needs values while it is traced, or runs an operation that is not elementwise."""
 
 
 class OperandError(TileArrayError, TypeError):

@@ -181,6 +181,30 @@ NEVER_WARN = frozenset({"identity", "positive", "where"})
 TO_NEW_MEMORY = {"where": _where_elsewhere}
 """Functions that need not look whether `out` shares memory with an operand."""
 
+FORWARDS = frozenset({
+    *("cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tan", "asin", "acos", "atan", "atan2", "sinh"),
+    *("cosh", "asinh", "acosh", "atanh", "pow", "pow_numpy", "float_power"),
+})  # fmt: skip
+"""Functions whose last bits differ in NumPy if an operand has negative strides: another loop computes them then."""
+FORWARDS_OF_COMPLEX = FORWARDS | {"multiply", "square", "abs", "angle"}
+"""The same if an operand is complex."""
+
+
+def _apart(ufunc: np.ufunc) -> Callable[..., None]:
+    """Compute one element in memory of its own: NumPy multiplies complex numbers otherwise if `out` is an operand."""
+
+    def compute(*operands: Array, out: Array) -> None:
+        if out.size == 1:
+            np.copyto(out, ufunc(*operands))
+        else:
+            ufunc(*operands, out=out)
+
+    return compute
+
+
+OF_COMPLEX: dict[str, Callable[..., Any]] = {"multiply": _apart(np.multiply), "square": _apart(np.square)}
+"""The functions of complex numbers that differ from the table."""
+
 TEMPORARIES = frozenset({"fma"})
 """Functions that make several temporaries of the size of the result, so that they run block by block."""
 
@@ -280,3 +304,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nan_to_num": parts.nan_to_num,
 }
 FUNCTIONS |= rounding.variants(FUNCTIONS)
+
+
+def function_named(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """Return the function of a name that gives a dtype."""
+    return OF_COMPLEX.get(name, FUNCTIONS[name]) if dtype.kind == "c" else FUNCTIONS[name]

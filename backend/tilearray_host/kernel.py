@@ -24,7 +24,15 @@ import numpy as np
 from tilearray_host.calls import Slot, bind_call
 from tilearray_host.casts import assigns, caster, dtype_named, never_warns, runs_whole, scalar, to_new_memory
 from tilearray_host.float_errors import quietly
-from tilearray_host.functions import FUNCTIONS, NEVER_WARN, TEMPORARIES, TO_NEW_MEMORY, identity
+from tilearray_host.functions import (
+    FORWARDS,
+    FORWARDS_OF_COMPLEX,
+    NEVER_WARN,
+    TEMPORARIES,
+    TO_NEW_MEMORY,
+    function_named,
+    identity,
+)
 from tilearray_host.rounded_casts import rounded_caster
 
 BLOCK = 65536
@@ -59,12 +67,15 @@ class Kernel:
         self.operands = [(kind, dtype_named(name)) for kind, name in kinds]
         self.outputs = len(expression.outputs)
         direct = _single_call(expression)
+        forwards = FORWARDS_OF_COMPLEX if any(dtype.kind == "c" for _, dtype in self.operands) else FORWARDS
+        self.forwards = any(node[0] == "call" and node[1] in forwards for node in expression.nodes)
         self.warns = direct not in NEVER_WARN and not _is_quiet_cast(expression)
-        self.bears_overlap = direct == "identity" or (direct is not None and isinstance(FUNCTIONS[direct], np.ufunc))
+        found = None if direct is None else function_named(direct, self.operands[0][1])
+        self.bears_overlap = direct == "identity" or isinstance(found, np.ufunc)
         whole = _whole_cast(expression)
-        if direct is not None:
-            self.run: Function = FUNCTIONS[direct]
-            self.run_new: Function = TO_NEW_MEMORY.get(direct, self.run)
+        if direct is not None and found is not None:
+            self.run: Function = found
+            self.run_new: Function = TO_NEW_MEMORY.get(direct, found)
         elif whole is not None:
             self.run, self.run_new = whole
         else:
@@ -75,20 +86,29 @@ class Kernel:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
         shape: tuple[int, ...] = loop.shape
         slots = _slots(self, loop)
-        run, outputs = self.run, self.outputs
+        outputs = self.outputs
+        run = self._run_over(slots, self.run if outputs == 1 else self._run_several)
 
         def launch(stream: Any, *operands: Any) -> None:
             arrays = _arrays(shape, slots, operands)
             if outputs == 1:
                 quietly(run, *arrays[1:], out=arrays[0])
             else:
-                quietly(_in_blocks, self.evaluate, arrays)
+                quietly(run, *arrays)
 
         return launch
+
+    def _run_over(self, slots: list[Slot], run: Function) -> Function:
+        """Return `run` for arrays of these strides. Several outputs come before the inputs."""
+        if self.forwards and any(min(strides or (0,)) < 0 for _, _, strides in slots[self.outputs :]):
+            outputs = 0 if self.outputs == 1 else self.outputs
+            return lambda *arrays, **out: run(*arrays[:outputs], *map(_forwards, arrays[outputs:]), **out)
+        return run
 
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Sequence[Any]) -> Callable[..., Any]:
         """Return the call of this kernel over a loop; see `tilearray_host.calls.bind_call`."""
         slots, run = _slots(self, loop), self.run if signature is None else self.run_new
+        run = self._run_over(slots, run)
         return bind_call(run, self.warns, self.bears_overlap, slots, loop.shape, rule, signature, gaps)
 
     def _run_in_blocks(self, *inputs: np.ndarray, out: np.ndarray) -> None:
@@ -96,6 +116,14 @@ class Kernel:
             self.evaluate(0, out, *inputs)
         else:
             _in_blocks(self.evaluate, [out, *inputs])
+
+    def _run_several(self, *arrays: np.ndarray) -> None:
+        _in_blocks(self.evaluate, list(arrays))
+
+
+def _forwards(x: np.ndarray) -> np.ndarray:
+    """Return an operand without negative strides: itself, or a copy."""
+    return x.copy() if min(x.strides, default=0) < 0 else x
 
 
 def _single_call(expression: Any) -> str | None:
@@ -123,6 +151,8 @@ def _is_quiet_cast(expression: Any) -> bool:
 
 def _whole_cast(expression: Any) -> tuple[Function, Function] | None:
     """Return the functions, the second one for new memory, if the expression is one cast that runs over whole views."""
+    if len(expression.outputs) > 1:
+        return None
     match expression.nodes:
         case (("input", _), ("cast", _, name)):
             target = dtype_named(name)
@@ -150,6 +180,8 @@ def written_out(expression: Any) -> Evaluate:
     writer = _Writer(expression)
     for position, node in enumerate(expression.nodes):
         writer.add(position, node)
+    if len(expression.outputs) > 1:
+        writer.keep_inputs(expression.outputs)
     for number, store in enumerate(expression.outputs):
         if writer.values[store] != f"out{number}":
             writer.lines.append(f"out{number}[...] = {writer.values[store]}")
@@ -202,6 +234,13 @@ class _Writer:
             case _:
                 raise NotImplementedError(f"{node[0]}: the host runs no such node; it indexes with NumPy")
 
+    def keep_inputs(self, stores: Sequence[int]) -> None:
+        """Copy inputs that are stored as they are: an output that is written before them may be their memory."""
+        for store in stores:
+            if self.values[store].startswith("x") and self.is_array[store]:
+                self.lines.append(f"t{store} = {self.values[store]}.copy()")
+                self.values[store] = f"t{store}"
+
     def _call(self, position: int, function: str, arguments: Sequence[int], dtype: np.dtype) -> None:
         is_array = any(self.is_array[argument] for argument in arguments)
         out = "out0" if position == self.final else self._free(position, arguments, dtype, is_array)
@@ -209,7 +248,7 @@ class _Writer:
             out = f"t{position}"
             self.names[f"d{position}"] = dtype
             self.lines.append(f"{out} = empty({'shape' if is_array else '()'}, d{position})")
-        self.names[f"call{position}"] = FUNCTIONS[function]
+        self.names[f"call{position}"] = function_named(function, dtype)
         self.lines.append(f"call{position}({''.join(f'{self.values[a]}, ' for a in arguments)}out={out})")
         self._value(out, dtype, is_array)
 

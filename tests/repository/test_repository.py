@@ -25,6 +25,7 @@ ORDER = {
         "interchange",
         "functions",
         "arrays",
+        "fusion",
         "numpy_names",
         "linalg fft",
         "__init__",

@@ -327,6 +327,11 @@ def _is_named_tuple(kind: Any) -> bool:
     return issubclass(kind, tuple) and hasattr(cast(object, kind), "_fields") and hasattr(cast(object, kind), "_make")
 
 
+def is_foreign(value: object) -> bool:
+    """Whether a value is an array of another library."""
+    return _library_of(value) is not None
+
+
 def _changed(wanted: Callable[[Any], Any], change: Callable[[Any], Any], value: Any) -> Any:
     """`value` with everything wanted in it changed: in new containers if there is any, else the same object."""
     return _rebuilt(wanted, change, value, _holders(wanted, value), {})

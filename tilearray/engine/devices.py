@@ -78,7 +78,7 @@ class Device:
     Device('cpu')
     """
 
-    __slots__ = ("backend", "index", "name", "traits", "type", "wants_alignment")
+    __slots__ = ("backend", "index", "name", "recorder", "traits", "type", "wants_alignment")
 
     backend: Backend
     """The backend of this device. The first use imports its package."""
@@ -89,6 +89,7 @@ class Device:
         self.name = type_ if type_ == "cpu" else f"{type_}:{index}"
         self.wants_alignment = type_ != "cpu"
         self.traits: dict[Any, Any] = {}  # of its arrays: see `tilearray.engine.signature.Traits`
+        self.recorder: Callable[..., Any] | None = None  # runs operations instead of a plan: see `engine.execute.run`
 
     if not TYPE_CHECKING:
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,13 @@ from tilearray.engine.context import STATE, plans_of
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import FixedOperation, OperandType, Operation, expression_of, typed_scalar
 from tilearray.engine.plan import Key, Plan, make_plan, types_of
-from tilearray.engine.signature import ArrayBase
+from tilearray.engine.signature import ArrayBase, Signature
 from tilearray.errors import TileArrayError, WriteError
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
+
+Recorder = Callable[[Operation, Semantics, Sequence[Key], Sequence[Any], Any], Any]
+"""``recorder(operation, semantics, keys, operands, out)`` records a call instead of planning it."""
 
 
 def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any, careful: Careful) -> Any:
@@ -42,6 +45,9 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
     for key in path:
         plan = plan.get(key)
         if plan is None:
+            recorder = recorder_of(keys, out)
+            if recorder is not None:
+                return recorder(operation, semantics, keys, operands, out)
             plan = PLANS.find_old(root, path) or make_plan(
                 operation, semantics, keys, None if out is None else out._signature, careful
             )
@@ -52,6 +58,14 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
                     break
             break
     return plan.call(state.stream, *operands) if out is None else plan.call(state.stream, out, *operands)
+
+
+def recorder_of(keys: Sequence[Key], out: ArrayBase | None) -> Recorder | None:
+    """Return the function that runs operations on a device whose operations are recorded, if an operand is on one."""
+    for key in keys:
+        if isinstance(key, Signature) and key.device.recorder is not None:
+            return key.device.recorder
+    return None if out is None else out._signature.device.recorder
 
 
 def _keep_by_class(

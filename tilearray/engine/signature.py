@@ -132,15 +132,16 @@ class ArrayBase:
     __slots__ = ("__weakref__", "_buffer", "_export", "_offset", "_signature")
 
     _public: ClassVar[type[ArrayBase]]
-    """The class of a new array that has no array as operand: the last subclass of `ArrayBase`."""
+    """The class of a new array that has no array as operand: the last subclass of `ArrayBase` that is `public`."""
 
     _buffer: Buffer
     _export: Any
     _offset: int
     _signature: Signature
 
-    def __init_subclass__(cls) -> None:
-        ArrayBase._public = cls
+    def __init_subclass__(cls, public: bool = True) -> None:
+        if public:
+            ArrayBase._public = cls
 
     @classmethod
     def _make(cls, buffer: Buffer, offset: int, signature: Signature) -> Self:

@@ -50,6 +50,21 @@ _CREATORS: Final = frozenset({"arange", "asarray", "full", "full_like"})  # they
 _WIDER: Final = tuple(iinfo(name) for name in ("int16", "int32", "int64", "uint64"))
 
 
+class StandIn:
+    """Stands for a Python number, so that its uses are seen: an argument of a function that `tilearray.fuse` traces.
+
+    Attributes
+    ----------
+    number : bool, int, float or complex
+        Its value in this trace.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: Number) -> None:
+        self.number = number
+
+
 def classify(value: object, /) -> ScalarClass | None:
     """Return the class of a Python number, or None for any other object.
 
@@ -92,6 +107,8 @@ def _classify_float(value: float) -> ScalarClass:
 def _classify_subclass(value: object) -> ScalarClass | None:
     if isinstance(value, np.generic):
         return None
+    if isinstance(value, StandIn):
+        return classify(value.number)
     if isinstance(value, int):
         return _classify_int(value)
     if isinstance(value, float):
@@ -136,6 +153,9 @@ def as_number(value: Number, dtype: np.dtype, function: str = "") -> Number:
     >>> as_number(3, np.dtype("float32")), as_number(True, np.dtype("int8"))
     (3.0, 1)
     """
+    if isinstance(value, StandIn):
+        as_number(value.number, dtype, function)
+        return value
     limits = _INTEGER_LIMITS.get(dtype)
     if limits is not None and isinstance(value, int):
         if limits.min <= value <= limits.max:

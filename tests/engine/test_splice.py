@@ -1,0 +1,78 @@
+"""Spliced expressions: what they read, what they share, and where they round."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.splice import Splicer, is_elementwise
+from tilearray.ops import arithmetic, reduction
+
+HALF, SINGLE = np.dtype("float16"), np.dtype("float32")
+
+
+def expression_of(row, *dtypes):
+    return row.expression(ta.get_semantics(), dtypes, None)
+
+
+def test_an_intermediate_is_rounded_as_if_it_were_stored():
+    multiply, add = (expression_of(row, HALF, HALF) for row in (arithmetic.multiply, arithmetic.add))
+    splicer = Splicer()
+    x, y = splicer.array("x", HALF), splicer.array("y", HALF)
+    found = splicer.build([splicer.splice(add, [splicer.splice(multiply, [x, y]), x])], [HALF])
+    assert found.inputs == (("array", "float16"), ("array", "float16"))
+    assert [node[0] for node in found.nodes] == [
+        "input",
+        "input",
+        "cast",
+        "cast",
+        "call",
+        "cast",
+        "cast",
+        "call",
+        "cast",
+    ]
+    assert found.nodes[5:7] == (("cast", 4, "float16"), ("cast", 5, "float32"))
+    assert splicer.keys == [("array", "x"), ("array", "y")]
+
+
+def test_a_wide_intermediate_is_not_rounded():
+    multiply, add = (expression_of(row, HALF, HALF) for row in (arithmetic.multiply, arithmetic.add))
+    splicer = Splicer(wide=True)
+    x, y = splicer.array("x", HALF), splicer.array("y", HALF)
+    found = splicer.build([splicer.splice(add, [splicer.splice(multiply, [x, y]), x])], [HALF])
+    assert [node for node in found.nodes if node[0] == "call"][1][2] == (4, 2)
+    rounded = Splicer(wide=True)
+    x = rounded.array("x", HALF)
+    node = rounded.splice(expression_of(arithmetic.add, HALF, SINGLE), [x, rounded.array("z", SINGLE)])
+    assert ("cast", 0, "float32") in rounded.build([node], [SINGLE]).nodes  # memory holds rounded numbers
+
+
+def test_equal_parts_are_one_and_equal_expressions_are_one_object():
+    add = expression_of(arithmetic.add, SINGLE, SINGLE)
+
+    def built():
+        splicer = Splicer()
+        x, two = splicer.array("x", SINGLE), splicer.number("two", SINGLE)
+        parts = [splicer.splice(add, [x, two]) for _ in range(3)]
+        assert len(set(parts)) == 1
+        return splicer.build([parts[0], x], [SINGLE, SINGLE])
+
+    assert built() is built()
+    assert built().scalar_dtypes == (None, SINGLE)
+    assert built().outputs == (2, 0)
+
+
+def test_only_elementwise_expressions_are_spliced():
+    total = reduction.reduction_of("sum", SINGLE, (0,), False).expression(ta.get_semantics(), (SINGLE,), None)
+    assert not is_elementwise(total)
+    splicer = Splicer()
+    x = splicer.array("x", SINGLE)
+    with pytest.raises(NotImplementedError, match="reduce: only elementwise expressions can be spliced"):
+        splicer.splice(total, [x])
+    builder = ExpressionBuilder()
+    x = builder.array(SINGLE)
+    assert not is_elementwise(builder.build([x], [SINGLE], (x,)))
+    assert is_elementwise(builder.build([x], [SINGLE]))

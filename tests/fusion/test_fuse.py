@@ -1,0 +1,550 @@
+"""Fused functions: what they take and return, when they are traced, in-place updates, targets, and errors."""
+
+from __future__ import annotations
+
+import re
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from support.threads import in_threads
+from support.trees import bits
+
+import tilearray as ta
+from tilearray.errors import FusionError, OperandError, WriteError
+from tilearray_host.device import HostDevice
+
+
+def counted(function):
+    """The fused function, and a list with an entry for each time that it is traced."""
+    traces = []
+
+    def run(*args, **kwargs):
+        traces.append(args)
+        return function(*args, **kwargs)
+
+    return ta.fuse(run), traces
+
+
+def floats(*shape, seed=0):
+    return ta.asarray(np.random.default_rng(seed).normal(size=shape).astype("f4"))
+
+
+def same(x, y):
+    assert bits(x) == bits(y)
+    assert x.strides == y.strides
+
+
+# --- results -------------------------------------------------------------------------------------------------------
+
+
+def test_a_fused_function_gives_what_the_function_gives():
+    def f(a, b):
+        return a * b + a * 2 - b
+
+    a, b = floats(3, 5), floats(3, 5, seed=1)
+    same(ta.fuse(f)(a, b), f(a, b))
+    same(ta.fuse(f)(a.T, b.T), f(a.T, b.T))
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The expressions that the host compiles in a test."""
+    found = []
+    compile_kernel = HostDevice.compile
+
+    def noted(self, expression, *others):
+        found.append(expression)
+        return compile_kernel(self, expression, *others)
+
+    monkeypatch.setattr(HostDevice, "compile", noted)
+    return found
+
+
+def test_one_kernel_reads_each_operand_once_and_computes_common_subexpressions_once(compiled):
+    @ta.fuse
+    def f(a, b):
+        ta.exp(a)  # nobody reads it
+        return (a + b) * (a + b) - ta.sqrt(a + b) * 3.25
+
+    f(floats(7), floats(7))
+    (expression,) = compiled
+    assert expression.inputs == (("array", "float32"), ("array", "float32"), ("scalar", "float32"))
+    assert [node[1] for node in expression.nodes if node[0] == "call"] == [
+        "add",
+        "multiply",
+        "sqrt",
+        "multiply",
+        "subtract",
+    ]
+
+
+def test_results_of_several_shapes_and_dtypes_in_containers():
+    Pair = namedtuple("Pair", "low high")
+
+    def f(x, row):
+        return {"sum": x + row, "row": [row * 2, row > 0], "pair": Pair(ta.floor(x), x.astype("int8")), "none": None}
+
+    x, row = floats(4, 3), floats(3, seed=2)
+    found, expected = ta.fuse(f)(x, row), f(x, row)
+    same(found["sum"], expected["sum"])
+    same(found["row"][0], expected["row"][0])
+    same(found["row"][1], expected["row"][1])
+    assert type(found["pair"]) is Pair
+    same(found["pair"].low, expected["pair"].low)
+    same(found["pair"].high, expected["pair"].high)
+    assert found["none"] is None
+
+
+def test_arguments_in_containers_and_by_name():
+    @ta.fuse
+    def f(arrays, *, scale, by):
+        return arrays["a"] * scale + by[0], arrays["b"] - by[1]
+
+    a, b = floats(4), floats(4, seed=1)
+    found = f({"a": a, "b": b}, scale=3.0, by=(a, 2))
+    same(found[0], a * 3.0 + a)
+    same(found[1], b - 2)
+
+
+def test_an_argument_that_is_returned_is_the_argument_and_a_view_of_it_shares_its_memory():
+    x = floats(4, 3)
+    same_x, view, twice = ta.fuse(lambda x: (x, x.T[1:], x * 2))(x)
+    assert same_x is x
+    view[...] = 7
+    assert (x.T[1:] == 7).all()
+    assert not (twice == 14).any()
+
+
+def test_a_result_that_is_returned_twice_is_one_array():
+    def f(x):
+        y = x + 1
+        return y, y
+
+    first, second = ta.fuse(f)(floats(3))
+    assert first is second
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0, 2), (1, 1), (2, 3, 4)])
+def test_every_shape(shape):
+    x = floats(*shape)
+    same(ta.fuse(lambda x: ta.exp(x) * x - 1)(x), ta.exp(x) * x - 1)
+
+
+@pytest.mark.parametrize("name", ["array-api", "triton", "cutile", "torch", "numpy"])
+def test_the_semantics_of_the_call_count(name):
+    def f(x, y):
+        return x * 2.5 + y, x // 2
+
+    x, y = ta.asarray([1, -2, 3], dtype="int32"), ta.asarray([1.5, 2.5, -1], dtype="float32")
+    fused, traces = counted(f)
+    with ta.semantics(name):
+        for found, expected in zip(fused(x, y), f(x, y), strict=True):
+            same(found, expected)
+    fused(x, y)
+    assert len(traces) == (1 if name == "array-api" else 2)
+
+
+def test_narrow_intermediates_are_rounded_unless_asked_otherwise():
+    x = ta.asarray([1.001, 3.003], dtype="float16")
+
+    def f(x):
+        return (x * x) * x - x
+
+    same(ta.fuse(f)(x), f(x))
+    wide = x.astype("float32")
+    same(ta.fuse(intermediates="compute")(f)(x), f(wide).astype("float16"))
+    assert not (f(wide).astype("float16") == f(x)).all()
+
+
+def test_a_method():
+    class Layer:
+        def __init__(self, scale):
+            self.scale = scale
+
+        @ta.fuse
+        def forward(self, x):
+            return x * self.scale + 1
+
+    x = floats(3)
+    same(Layer(2).forward(x), x * 2 + 1)
+    same(Layer(3).forward(x), x * 3 + 1)
+
+
+def test_a_nested_fused_function_becomes_a_part():
+    inner, traces = counted(lambda x: x * 2)
+    outer = ta.fuse(lambda x: inner(x) + inner(x))
+    x = floats(3)
+    same(outer(x), x * 2 + x * 2)
+    assert len(traces) == 1 + 1
+    assert inner.traces == 0
+
+
+# --- traces --------------------------------------------------------------------------------------------------------
+
+
+def test_a_thousand_shapes_are_one_trace_and_one_kernel(compiled):
+    fused, traces = counted(lambda x, y: ta.where(x > y, x * y, y) + 1.625)
+    for n in range(1, 1001):
+        fused(ta.zeros(n), ta.ones(n))
+    assert len(traces) == len(compiled) == 1
+
+
+def test_a_stencil_of_a_thousand_shapes_is_one_trace_and_one_kernel(compiled):
+    def f(x):
+        inner = x[1:-1, 1:-1]
+        return inner + 0.6875 * (x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:].T.T + x[1:-1, :-2] - 4 * inner)
+
+    fused, traces = counted(f)
+    for n in range(4, 36):
+        for m in range(4, 36):
+            x = floats(n, m)
+            found = fused(x)
+    same(found, f(x))
+    assert len(traces) == 1
+    assert [len(expression.nodes) for expression in compiled if len(expression.nodes) > 9] == [
+        14
+    ]  # 5 loads, 2 numbers, 7 calls
+
+
+def test_a_function_that_looks_at_a_shape_is_traced_for_each_shape():
+    fused, traces = counted(lambda x: x / x.shape[0])
+    for n in (2, 3, 2, 3):
+        x = ta.ones(n, dtype="float32")
+        same(fused(x), x / n)
+    assert len(traces) == 2
+
+
+def test_other_ranks_dtypes_and_broadcasts_are_right():
+    fused, traces = counted(lambda x, y: x * y + x)
+    for x, y in [((2, 3), (3,)), ((2, 3), (1, 3)), ((2, 1), (1, 3)), ((), (3,)), ((3,), ())]:
+        a, b = floats(*x), floats(*y, seed=3)
+        same(fused(a, b), a * b + a)
+    a, b = floats(3).astype("int8"), floats(3)
+    same(fused(a, b), a * b + a)
+    assert len(traces) == 5
+
+
+def test_numbers_are_not_compiled_in(compiled):
+    fused, traces = counted(lambda x, beta, n: x * (1 - beta) + x * beta**n)
+    x = floats(5)
+    for beta, n in [(0.5, 1), (0.25, 2), (0.125, 3), (-1.5, 4)]:
+        found = fused(x, beta, n)
+        del compiled[1:]
+        same(found, x * (1 - beta) + x * beta**n)
+    assert len(traces) == 1
+    assert len(compiled) == 1
+
+
+def test_numbers_of_another_class_are_traced_again():
+    fused, traces = counted(lambda x, k: x + k)
+    x = ta.asarray([1, 2], dtype="int32")
+    same(fused(x, 1), x + 1)
+    same(fused(x, 0.5), x + 0.5)
+    same(fused(x, 1e300), x + 1e300)
+    assert len(traces) == 3
+
+
+def test_a_computed_number_of_another_class():
+    fused, _ = counted(lambda x, k: x + k * k)
+    x = ta.asarray([1, 2], dtype="int32")
+    same(fused(x, 1e3), x + 1e6)
+    same(fused(x, 1e30), x + 1e30 * 1e30)  # float64
+
+
+def test_a_number_that_python_needs_is_traced_for_each_value():
+    def f(x, n, flag):
+        for _ in range(n):
+            x = x * 2 if n > 1 else -x
+        return x if flag else x[n:]
+
+    fused, traces = counted(f)
+    x = floats(5)
+    for n, flag in [(1, True), (2, True), (1, True), (2, False), (2, False)]:
+        same(fused(x, n, flag), f(x, n, flag))
+    assert len(traces) == 3
+
+
+def test_arrays_from_outside_are_read_at_each_call():
+    weight = ta.asarray([1.0, 2.0])
+    fused, traces = counted(lambda x: x * weight)
+    x = ta.asarray([3.0, 4.0])
+    assert fused(x).tolist() == [3, 8]
+    weight[...] = 10
+    assert fused(x).tolist() == [30, 40]
+    assert len(traces) == 1
+
+
+def test_numpy_scalars_are_typed():
+    fused = ta.fuse(lambda x, k: x * k)
+    x = ta.asarray([1.5], dtype="float32")
+    same(fused(x, np.float64(2)), x * np.float64(2))
+    same(ta.fuse(lambda x: x * np.float64(2))(x), x * np.float64(2))
+
+
+# --- in place and out= ---------------------------------------------------------------------------------------------
+
+
+def adam(p, g, m, v, lr, beta1, beta2, eps, t):
+    m *= beta1
+    m += (1 - beta1) * g
+    v *= beta2
+    v += (1 - beta2) * g * g
+    p -= lr * (m / (1 - beta1**t)) / (ta.sqrt(v / (1 - beta2**t)) + eps)
+
+
+def test_an_adam_step_updates_its_arguments_in_one_kernel():
+    ours, plain = [[ta.abs(floats(9, seed=k)) for k in range(4)] for _ in range(2)]
+    fused, traces = counted(adam)
+    for t in range(1, 6):
+        fused(*ours, 1e-3, 0.9, 0.999, 1e-8, t)
+        adam(*plain, 1e-3, 0.9, 0.999, 1e-8, t)
+    for x, y in zip(ours, plain, strict=True):
+        same(x, y)
+    assert len(traces) == 1
+    ((plan,),) = [versions.values() for versions in fused._plans._young.values()]
+    assert len(plan.program.launches) == 1
+
+
+def test_targets_that_the_launch_reads_elsewhere():
+    def shifted(x):
+        x[1:] += x[:-1]
+
+    def swapped(x, y):
+        old = x * 1
+        x[...] = y
+        y[...] = old
+
+    def turned(x):
+        x[...] = x[::-1]
+
+    def moved_on(x, y):
+        old = x.copy()
+        x[...] = y * 2
+        y[...] = old
+
+    for f, count in [(shifted, 1), (swapped, 2), (turned, 1), (moved_on, 2)]:
+        ours, plain = [[floats(100_000, seed=k) for k in range(count)] for _ in range(2)]
+        ta.fuse(f)(*ours)
+        f(*plain)
+        for x, y in zip(ours, plain, strict=True):
+            same(x, y)
+
+
+def test_arguments_that_are_exchanged():
+    def f(x, y):
+        old = x * 1
+        x *= 0
+        x += y
+        y *= 0
+        y += old
+
+    x, y = floats(5), floats(5, seed=1)
+    expected = y * 1, x * 1
+    ta.fuse(f)(x, y)
+    same(x, expected[0])
+    same(y, expected[1])
+
+
+def test_other_shapes_of_an_operand_that_shares_the_targets_memory():
+    fused, traces = counted(lambda x: x.__iadd__(x.T))
+    for n in (1, 3, 5):  # one element is not copied
+        x, plain = floats(n, n), floats(n, n)
+        fused(x)
+        plain += plain.T
+        same(x, plain)
+    assert len(traces) == 1
+
+
+def test_one_array_as_two_arguments():
+    def f(x, y):
+        x += 1
+        return y * 2
+
+    x, plain = floats(5), floats(5)
+    fused = ta.fuse(f)
+    fused(floats(5), floats(5, seed=1))
+    same(fused(x, x), f(plain, plain))
+    same(x, plain)
+    view, other = floats(6), floats(6)
+    same(fused(view[:5], view[:5]), f(other[:5], other[:5]))
+
+
+def test_arguments_that_share_a_part_of_memory_are_an_error_if_one_is_written():
+    def f(x, y):
+        x += 1
+        return y * 2
+
+    x = floats(6)
+    before = x.copy()
+    message = "fuse: arguments 1 and 2 share a part of their memory, and the function writes to it; write x.copy() for"
+    with pytest.raises(FusionError, match=re.escape(message)):
+        ta.fuse(f)(x[1:], x[:-1])
+    same(x, before)
+    same(ta.fuse(lambda x, y: x + y)(x[1:], x[:-1]), x[1:] + x[:-1])
+
+
+def test_out():
+    fused = ta.fuse(lambda x, y: (x + y, {"product": x * y}))
+    x, y, total = floats(4), floats(4, seed=1), ta.zeros(4)
+    first, rest = fused(x, y, out=(total, None))
+    assert first is total
+    same(total, x + y)
+    same(rest["product"], x * y)
+    narrow = ta.zeros((2, 4), dtype="float16")
+    assert ta.fuse(lambda x: x * 2)(x, out=narrow) is narrow
+    same(narrow, ta.broadcast_to((x * 2).astype("float16"), (2, 4)).copy())
+
+
+def test_out_that_shares_memory_with_an_argument():
+    fused = ta.fuse(lambda x, y: x - y)
+    x = floats(9)
+    expected = x[1:] - x[:-1]
+    assert fused(x[1:], x[:-1], out=x[1:]).shape == (8,)
+    same(x[1:], expected)
+
+
+def test_out_of_another_structure():
+    x = floats(3)
+    message = (
+        "fuse: expected out with the structure of the results, tuple of 2, got an array; write None for a result "
+        "without a target"
+    )
+    with pytest.raises(OperandError, match=re.escape(message)):
+        ta.fuse(lambda x: (x, x + 1))(x, out=x)
+
+
+def test_a_read_only_argument_is_not_written():
+    data = np.ones(3)
+    data.flags.writeable = False
+    x = ta.asarray(data)
+    fused = ta.fuse(lambda x: x.__iadd__(1))
+    with pytest.raises(WriteError, match=r"the target is read-only; write to x\.copy"):
+        fused(x)
+    fused(ta.ones(3, dtype="float64"))
+    with pytest.raises(WriteError, match=r"fuse: an argument that the function writes is read-only; write x\.copy"):
+        fused(x)
+
+
+# --- other libraries -----------------------------------------------------------------------------------------------
+
+
+def test_numpy_arrays():
+    x, y = np.arange(4.0), np.ones(4)
+    found = ta.fuse(lambda x, y: x * y + 1)(x, y)
+    assert type(found) is np.ndarray
+    assert found.tolist() == [1, 2, 3, 4]
+    ta.fuse(lambda x: x.__imul__(2))(x)
+    assert x.tolist() == [0, 2, 4, 6]
+
+
+def test_torch_tensors():
+    torch = pytest.importorskip("torch")
+    found = ta.fuse(lambda x: x * 2 + 1)(torch.arange(3.0))
+    assert isinstance(found, torch.Tensor)
+    assert found.tolist() == [1, 3, 5]
+
+
+def test_threads():
+    fused = ta.fuse(lambda x, k: x * k + x)
+
+    def work(number):
+        x = ta.full(100 + number % 7, float(number))
+        return [(fused(x, k) == x * k + x).all().item() for k in range(30)]
+
+    assert all(all(found) for found in in_threads(8, work))
+
+
+# --- errors --------------------------------------------------------------------------------------------------------
+
+NO_VALUES = "needs the values of an array, and an array has none while the function is traced; write"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x if x > 0 else -x, f"fuse: `if`, `and`, `or` or bool(x) {NO_VALUES} ta.where(condition, x, y)"),
+        (lambda x: x * float(x[0]), f"fuse: float(x) {NO_VALUES} the expression with x"),
+        (lambda x: x * int(x[0]), f"fuse: int(x) {NO_VALUES} x.astype('int64')"),
+        (lambda x: x * x[0].item(), f"fuse: x.item() {NO_VALUES} the expression with x"),
+        (lambda x: x * np.asarray(x), f"fuse: numpy.asarray(x) {NO_VALUES} ta.add(x, y)"),
+        (lambda x: x.tolist(), f"fuse: x.tolist() {NO_VALUES}"),
+        (lambda x: f"{x:.1f}", f"fuse: format {NO_VALUES}"),
+        (lambda x: 1.0 in x, f"fuse: `in` {NO_VALUES} x == value"),
+        (lambda x: x / ta.sum(x), "fuse: sum is not elementwise, and a fused function is; write two fused functions"),
+        (lambda x: ta.sort(x), "fuse: sorting, searching or a set is not elementwise"),
+        (lambda x: ta.cumulative_sum(x), "fuse: a scan is not elementwise"),
+        (lambda x: x @ x, "fuse: a product of matrices is not elementwise"),
+        (lambda x: x[ta.asarray([0, 1])], "fuse: an index that is an array is not elementwise, and a fused function"),
+        (lambda x: x.__setitem__([0, 1], 2), "fuse: an index that is an array is not elementwise"),
+        (lambda x: x + ta.empty_like(x), "fuse: add reads an array before it is written; write ta.zeros_like(x)"),
+        (lambda x: OUTSIDE.__iadd__(x), "fuse: add writes to an array that is not an argument; write it as an arg"),
+        (lambda x: OUTSIDE, "expected results that are computed from the arguments, got another array"),
+        (lambda x: (x + 1).view("int32"), "fuse: return reads the bytes of a computed array as int32; write x.view"),
+    ],
+)  # fmt: skip
+def test_functions_that_cannot_be_fused(function, message):
+    with pytest.raises(FusionError, match=re.escape(message)):
+        ta.fuse(function)(floats(4))
+
+
+OUTSIDE = ta.zeros(4)
+
+
+def test_a_part_of_an_array_that_the_function_makes_is_not_written():
+    @ta.fuse
+    def f(x):
+        y = x * 2
+        y[1:] = 0
+        return y
+
+    message = (
+        "fuse: setitem writes a part of an array of which the function computes another part; write ta.where, or write "
+        "the parts in two fused functions"
+    )
+    with pytest.raises(FusionError, match=re.escape(message)):
+        f(floats(4))
+
+
+def test_a_reshape_of_what_is_computed_from_broadcast_operands():
+    message = "write x.reshape(...) of the arguments, or make the view between two fused functions"
+    x = floats(3, 4)
+    flat = ta.fuse(lambda x: (x + 1).reshape(-1) * 2)
+    same(flat(x), (x + 1).reshape(-1) * 2)
+    with pytest.raises(FusionError, match=re.escape(message)):
+        ta.fuse(lambda x: (x + x[0]).reshape(-1) * 2)(x)
+
+
+def test_errors_of_operations_come_at_their_line():
+    @ta.fuse
+    def f(x, y):
+        z = x * 2
+        return z + y
+
+    with pytest.raises(ta.BroadcastError, match="add: ") as caught:
+        f(floats(3), floats(4))
+    assert any(entry.name == "f" for entry in caught.traceback)
+    f(floats(3), floats(3))
+    with pytest.raises(ta.BroadcastError, match="add: ") as caught:  # another shape of what is recorded
+        f(floats(5), floats(6))
+    assert any(entry.name == "f" for entry in caught.traceback)
+
+
+def test_an_array_of_a_trace_is_not_kept():
+    kept = []
+    ta.fuse(lambda x: kept.append(x + 1) or x * 2)(floats(3))
+    with pytest.raises(FusionError, match="an array of a trace is used after it; return it from the function instead"):
+        kept[0] + 1
+    with pytest.raises(FusionError, match="add got an array of another trace; return it instead of keeping it"):
+        ta.fuse(lambda x: x + kept[0])(floats(3))
+
+
+def test_arguments_that_are_no_arrays():
+    with pytest.raises(OperandError, match=r"expected at least one array, got none; write ta\.asarray"):
+        ta.fuse(lambda x: x + 1)(3)
+    with pytest.raises(OperandError, match="expected arrays, numbers, or arguments with a hash, got set"):
+        ta.fuse(lambda x, s: x + 1)(floats(3), {1})
+    with pytest.raises(OperandError, match=r"fuse: expected a function, got int; write @ta\.fuse before a function"):
+        ta.fuse(3)
+    with pytest.raises(OperandError, match="fuse: expected intermediates 'each' or 'compute', got 'none'"):
+        ta.fuse(intermediates="none")

@@ -1,0 +1,51 @@
+"""Random programs of up to 40 operations: fused, they have the bits of the program itself, and its errors."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.trees import check, grow
+
+import tilearray as ta
+
+
+def outcomes(seeds, in_place):
+    return Counter(check(grow(random.Random(seed), in_place=in_place)).split(":")[0] for seed in seeds)
+
+
+def judge(found):
+    """Nearly all programs run fused; the rest are errors in both forms, or views that are refused."""
+    count = found.total()
+    assert found["equal"] > 0.75 * count
+    assert found["refused"] < 0.15 * count
+
+
+def test_random_programs_have_the_same_bits():
+    judge(outcomes(range(200), in_place=False))
+
+
+def test_random_programs_with_in_place_operations_have_the_same_bits():
+    judge(outcomes(range(10_000, 10_100), in_place=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_place", [False, True])
+def test_many_random_programs_have_the_same_bits(in_place):
+    judge(outcomes(range(20_000, 21_500), in_place))
+
+
+@pytest.mark.parametrize("name", ["triton", "torch", "numpy", "cutile"])
+def test_random_programs_have_the_same_bits_under_all_semantics(name):
+    with ta.semantics(name):
+        found = outcomes(range(30_000, 30_040), in_place=True)
+    assert found["equal"] > 20
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_programs_that_hypothesis_draws_have_the_same_bits(rng, in_place):
+    check(grow(rng, 12, in_place=in_place))

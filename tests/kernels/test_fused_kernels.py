@@ -1,0 +1,80 @@
+"""Fused functions on an emulated GPU: the bits of the unfused operations there."""
+
+from __future__ import annotations
+
+import pytest
+from support.kernels import needs_triton
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+
+def test_random_programs_have_the_bits_of_the_unfused_operations(process):
+    process.pool.submit(_random).result()
+
+
+@pytest.mark.parametrize("name", ["_adam", "_stencil"])
+def test_on_the_device(process, name):
+    process.pool.submit(globals()[name]).result()
+
+
+def _random() -> None:
+    import random
+    from collections import Counter
+
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.trees import check, grow
+
+    device = emulated_device()
+    found = Counter(
+        check(grow(random.Random(seed), 20, in_place=seed % 2 == 0), device).split(":")[0] for seed in range(60)
+    )
+    assert found["equal"] > 40, found
+
+
+def _adam() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+
+    @ta.fuse
+    def adam(p, g, m, v, lr, t):
+        m *= 0.9
+        m += 0.1 * g
+        v *= 0.99
+        v += 0.01 * g * g
+        p -= lr * (m / (1 - 0.9**t)) / (ta.sqrt(v / (1 - 0.99**t)) + 1e-8)
+
+    values = np.random.default_rng(1).random((4, 3000), np.float32)
+    fused, plain = [[ta.asarray(row, device=device).copy() for row in values] for _ in range(2)]
+    for step in (1, 2):
+        before = device.backend.launches
+        adam(*fused, 1e-3, step)
+        assert device.backend.launches == before + 1
+        adam.function(*plain, 1e-3, step)
+    for x, y in zip(fused, plain, strict=True):
+        assert ta.to_numpy(x).tobytes() == ta.to_numpy(y).tobytes()
+
+
+def _stencil() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+
+    @ta.fuse
+    def smooth(x):
+        lap = x[1:-1, 2:] + x[1:-1, :-2] + x[2:, 1:-1] + x[:-2, 1:-1] - 4 * x[1:-1, 1:-1]
+        return lap[:, 1:] - lap[:, :-1], lap.T.copy()
+
+    x = ta.asarray(np.random.default_rng(2).random((70, 130), np.float32), device=device)
+    smooth(x)
+    before = device.backend.launches
+    found = smooth(x)
+    assert device.backend.launches == before + 2  # one for each shape
+    for ours, plain in zip(found, smooth.function(x), strict=True):
+        assert ta.to_numpy(ours).tobytes() == ta.to_numpy(plain).tobytes()

@@ -1,0 +1,135 @@
+"""Several expressions as one: each reads what another one stores, and memory is neither written nor read between them.
+
+A node that is there already is not added again, so a common subexpression is computed once. Casts to the dtype that an
+expression stores stay, so every intermediate is rounded as if it were stored. For example, ``x * y + x`` of float16::
+
+    multiply   inputs a, b   cast(a) cast(b) multiply cast -> float16
+    add        inputs p, q   cast(p) cast(q) add cast -> float16
+    spliced    inputs x, y   cast(x) cast(y) multiply cast cast  add cast -> float16
+
+``add`` reads the last cast of ``multiply``, and finds ``cast(x)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.expression import Expression, Node
+
+SPLICED: TwoGenerations[Expression] = TwoGenerations(1024)
+"""Expressions by their content: kernels are found by the identity of an expression."""
+
+ELEMENTWISE = frozenset({"input", "cast", "call"})
+"""The kinds of nodes that can be spliced."""
+
+
+def is_elementwise(expression: Expression) -> bool:
+    """Return whether each element of the only output depends on one element of each input, and not on its place."""
+    plain = len(expression.outputs) == 1 and not expression.places
+    return plain and all(node[0] in ELEMENTWISE for node in expression.nodes)
+
+
+class Splicer:
+    """Collects the nodes of expressions.
+
+    Attributes
+    ----------
+    keys : list of (str, key)
+        For each input "array" or "scalar", and the key that it was added with.
+
+    Examples
+    --------
+    >>> from tilearray.engine.expression import ExpressionBuilder
+    >>> builder = ExpressionBuilder()
+    >>> half = builder.cast(builder.array(np.dtype("float32")), np.dtype("float32"), np.dtype("float16"))
+    >>> halved = builder.build([half], [np.dtype("float16")])
+    >>> splicer = Splicer()
+    >>> x = splicer.array("x", np.dtype("float32"))
+    >>> splicer.splice(halved, [x]) == splicer.splice(halved, [x])
+    True
+    >>> splicer.build([1], [np.dtype("float16")]).nodes
+    (('input', 0), ('cast', 0, 'float16'))
+    """
+
+    def __init__(self, wide: bool = False) -> None:
+        self._nodes: list[Node] = []
+        self._places: dict[Node, int] = {}
+        self._inputs: dict[Any, tuple[int, str, np.dtype]] = {}
+        self._wide = wide  # whether narrow floats stay in the dtype of the computation between two expressions
+
+    @property
+    def keys(self) -> list[tuple[str, Any]]:
+        """The keys of the inputs in their order."""
+        return list(self._inputs)
+
+    def array(self, key: Hashable, dtype: np.dtype) -> int:
+        """Return the node of an array's element. Equal keys are one input."""
+        return self._input(("array", key), "array", dtype)
+
+    def number(self, key: Hashable, dtype: np.dtype) -> int:
+        """Return the node of a Python number. Equal keys are one input."""
+        return self._input(("scalar", key), "scalar", dtype)
+
+    def _input(self, key: Hashable, kind: str, dtype: np.dtype) -> int:
+        if key not in self._inputs:
+            self._inputs[key] = (len(self._inputs), kind, dtype)
+        return self._node(("input", self._inputs[key][0]))
+
+    def _node(self, node: Node) -> int:
+        """Return the place of a node, which is added unless it is there."""
+        place = self._places.setdefault(node, len(self._nodes))
+        if place == len(self._nodes):
+            self._nodes.append(node)
+        return place
+
+    def splice(self, expression: Expression, arguments: Sequence[int]) -> int:
+        """Add an elementwise expression that reads these nodes, and return the node that it stores."""
+        places: list[int] = []
+        for node in expression.nodes:
+            parts = cast(Any, node)
+            if parts[0] == "input":
+                places.append(arguments[int(parts[1])])
+            elif parts[0] == "cast":
+                places.append(self._cast(places[int(parts[1])], *parts[2:]))
+            elif parts[0] == "call":
+                given = tuple([places[int(argument)] for argument in parts[2]])
+                places.append(self._node(("call", parts[1], given, *parts[3:])))
+            else:
+                raise NotImplementedError(f"{parts[0]}: only elementwise expressions can be spliced")
+        return places[expression.outputs[0]]
+
+    def _cast(self, argument: int, *rest: Any) -> int:
+        if self._wide and len(rest) == 1:
+            wide = self._before_rounding(argument, rest[0])
+            if wide is not None:
+                return wide
+        return self._node(("cast", argument, *rest))
+
+    def _before_rounding(self, argument: int, target: str) -> int | None:
+        """Return the float32 that a node rounds to a narrow float, if `target` is float32 again."""
+        before = cast(Any, self._nodes[argument])
+        if target != "float32" or before[0] != "cast" or len(before) != 3 or before[2] not in _NARROW:
+            return None
+        source = cast(Any, self._nodes[before[1]])
+        return before[1] if source[0] == "call" and source[3] == target else None
+
+    def build(self, outputs: Sequence[int], output_dtypes: Sequence[np.dtype]) -> Expression:
+        """Return the expression that stores these nodes. Equal expressions are the same object."""
+        inputs = list(self._inputs.values())
+        made = Expression(
+            tuple([(kind, dtype.name) for _, kind, dtype in inputs]),
+            tuple(self._nodes),
+            tuple(outputs),
+            tuple([dtype.name for dtype in output_dtypes]),
+            tuple([dtype if kind == "scalar" else None for _, kind, dtype in inputs]),
+            output_dtypes[0],
+        )
+        return SPLICED.get(made.content) or SPLICED.put(made.content, made)
+
+
+_NARROW = frozenset(row.name for row in dtypes.ALL if dtypes.info(row).kind == "float" and dtypes.info(row).bits < 32)

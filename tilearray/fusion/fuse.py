@@ -1,0 +1,481 @@
+"""`fuse`: a function of arrays as one kernel for each shape of its results.
+
+The first call traces the function (`tilearray.fusion.tracing`) and makes a program (`tilearray.fusion.program`). Later
+calls find the program by the signatures of arrays, the classes of numbers and the values of all other arguments. For
+arrays of other shapes the recorded steps are repeated, without the function, unless the function looked at a shape.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
+
+import numpy as np
+
+from tilearray.arrays.array import Array
+from tilearray.arrays.asarray import asarray
+from tilearray.arrays.frameworks import array_agnostic, is_foreign
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.context import STATE
+from tilearray.engine.devices import common_device
+from tilearray.engine.signature import ArrayBase, Signature
+from tilearray.errors import FusionError, OperandError, type_name
+from tilearray.fusion.containers import leaves, mapped, members, names, rebuilt
+from tilearray.fusion.numbers import TracedNumber, argument
+from tilearray.fusion.program import ChangedNumber, Program
+from tilearray.fusion.tracing import Trace, Traced, record, traced, tracing_device, viewed
+from tilearray.ops.execute import copy_of, execute, fill
+from tilearray.ops.moves import assign
+from tilearray.ops.signatures import show
+from tilearray.promotion.scalars import classify
+
+T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+_NUMBERS = frozenset((int, float, complex))
+
+
+class _Inline(Exception):  # noqa: N818 - a signal
+    """An argument belongs to the trace of another function, of which this function becomes a part."""
+
+
+class _Foreign(Exception):  # noqa: N818 - a signal
+    """An argument is an array of another library, or a NumPy scalar."""
+
+
+class _Versions(dict[tuple[str, ...], T]):
+    """What was made for arguments of one key, by the values of the numbers on which it depends.
+
+    Attributes
+    ----------
+    positions : tuple of int
+        The positions of these numbers among the arguments.
+    """
+
+    positions: tuple[int, ...] = ()
+
+    def find(self, arguments: Sequence[Any]) -> T | None:
+        """Return the entry for these arguments."""
+        return self.get(tuple([repr(arguments[position]) for position in self.positions]))
+
+    def add(self, positions: set[int], arguments: Sequence[Any], entry: T) -> T:
+        """Add an entry that depends on the numbers at these positions."""
+        if not positions <= set(self.positions):
+            self.clear()
+            self.positions = tuple(sorted(positions | set(self.positions)))
+        if len(self) >= VERSIONS:
+            self.clear()
+        self[tuple([repr(arguments[position]) for position in self.positions])] = entry
+        return entry
+
+
+VERSIONS = 64
+"""The number of entries for arguments that differ in such numbers only."""
+
+
+class _Recorded(NamedTuple):
+    """A trace and what the function returned."""
+
+    trace: Trace
+    results: Any
+
+
+class _Plan(NamedTuple):
+    """A program, and the arguments that it takes.
+
+    Attributes
+    ----------
+    program : Program
+    positions : tuple of int
+        For each source of the trace that is an argument, its position.
+    written, updated : set of int
+        The arguments that are written, and those that the function itself writes.
+    gaps : tuple of (int, int, int, int)
+        Two arguments of which one is written: they share memory if the distance of their addresses lies between two
+        numbers.
+    """
+
+    program: Program
+    positions: tuple[int, ...]
+    written: set[int]
+    updated: set[int]
+    gaps: tuple[tuple[int, int, int, int], ...]
+
+    def run(self, arguments: Sequence[Any]) -> Any:
+        """Run the program on the active stream."""
+        return self.program.run(STATE.get().stream, arguments, [arguments[position] for position in self.positions])
+
+    def shares_memory(self, arguments: Sequence[Any]) -> bool:
+        """Whether an argument shares memory with another one that is written."""
+        for first, second, near, far in self.gaps:
+            if near < arguments[second]._address - arguments[first]._address < far:
+                return True
+        return False
+
+
+class Fused:
+    """A function that runs as one kernel for each shape of its results. `fuse` makes it.
+
+    Attributes
+    ----------
+    function : callable
+        The function itself.
+    traces : int
+        How often the function was traced.
+    """
+
+    def __init__(self, function: Callable[..., Any], intermediates: str) -> None:
+        functools.update_wrapper(self, function)
+        self.__name__: str = getattr(function, "__name__", repr(function))
+        self.function = function
+        self.traces = 0
+        self._wide = intermediates == "compute"
+        code = getattr(function, "__code__", None)
+        self._has_out = code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        self._plans: TwoGenerations[_Versions[_Plan]] = TwoGenerations(1024)
+        self._recorded: TwoGenerations[_Versions[_Recorded]] = TwoGenerations(256)
+
+    def __repr__(self) -> str:
+        return f"<fused function {getattr(self, '__qualname__', self.function)}>"
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else functools.partial(self, owner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function on arrays of any library."""
+        arguments: list[Any] = []
+        try:
+            key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
+            if kwargs:
+                key = (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()])
+        except _Inline:
+            return self._inlined(args, kwargs)
+        except _Foreign:
+            return array_agnostic(self._on_scalars)(*args, **kwargs)
+        plan = self._found(key, (), args, kwargs, arguments)
+        if plan.gaps and plan.shares_memory(arguments):
+            return self._run_shared(key, args, kwargs, arguments)
+        try:
+            return plan.run(arguments)
+        except ChangedNumber:  # this call alone, with its numbers as constants
+            fixed = {place for place, each in enumerate(arguments) if not isinstance(each, ArrayBase)}
+            return self._plan(self._traced((), args, kwargs, arguments, fixed), (), arguments).run(arguments)
+
+    # ------------------------------------------------------------------ arguments
+
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function as a part of the function that is traced now."""
+        out = None if self._has_out else kwargs.pop("out", None)
+        result = self.function(*args, **kwargs)
+        return result if out is None else _stored(result, out)
+
+    def _run_traced(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function on arrays of a trace, and store its results in the targets."""
+        out = None if self._has_out else kwargs.pop("out", None)
+        result = self.function(*args, **kwargs)
+        trace.updated = trace.written()
+        return result if out is None else _stored(result, out)
+
+    def _on_scalars(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function with NumPy scalars as 0-d arrays beside the arrays."""
+        device = next((leaf.device for leaf in leaves((args, kwargs)) if isinstance(leaf, ArrayBase)), None)
+
+        def as_array(value: Any) -> Any:
+            return asarray(value, device=device) if isinstance(value, np.generic) else value
+
+        args, kwargs = mapped((args, kwargs), as_array)
+        return self(*args, **kwargs)
+
+    def _run_shared(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]) -> Any:
+        """Run on arguments that share memory: identical views are one array of the trace."""
+        same = _identical(arguments)
+        plan = self._found((key, same), same, args, kwargs, arguments)
+        if plan.shares_memory(arguments):
+            arguments = _without_overlap(plan, arguments)
+        return plan.run(arguments)
+
+    # ------------------------------------------------------------------ plans
+
+    def _found(
+        self, key: Any, same: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]
+    ) -> _Plan:
+        """Return the plan of a call. `same` has the positions of arguments that are one array; () if none are."""
+        versions = self._plans.get(key)
+        plan = None if versions is None else versions.find(arguments)
+        if plan is not None:
+            return plan
+        recorded = self._recorded_for(key, same, arguments)
+        if recorded is None:
+            recorded = self._traced(same, args, kwargs, arguments, set())
+            if recorded.trace.generic:
+                general = _general(key)
+                kept = self._recorded.get(general) or self._recorded.put(general, _Versions())
+                kept.add(recorded.trace.needed, arguments, recorded)
+        plans = self._plans.get(key) or self._plans.put(key, _Versions())
+        return plans.add(recorded.trace.needed, arguments, self._plan(recorded, same, arguments))
+
+    def _recorded_for(self, key: Any, same: tuple[int, ...], arguments: list[Any]) -> _Recorded | None:
+        """Return what was recorded for other shapes, on these arguments."""
+        versions = self._recorded.get(_general(key))
+        known = None if versions is None else versions.find(arguments)
+        return known and _repeated(known, [arguments[position] for position in _sources(same, arguments)])
+
+    def _traced(
+        self,
+        same: tuple[int, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        arguments: list[Any],
+        fixed: set[int],
+    ) -> _Recorded:
+        """Run the function on arrays without memory. The numbers at the positions `fixed` are constants."""
+        arrays = [each for each in arguments if isinstance(each, ArrayBase)]
+        if not arrays:
+            raise OperandError(f"{self.__name__}: expected at least one array, got none; write ta.asarray(x)")
+        trace = Trace(tracing_device(common_device(self.__name__, arrays)))
+        stands: list[Any] = []
+        for position, value in enumerate(arguments):
+            first = same[position] if same else position
+            if first != position:
+                stands.append(stands[first])
+            elif isinstance(value, ArrayBase):
+                stands.append(trace.source(value))
+            elif position in fixed:
+                stands.append(value)
+            else:
+                stands.append(argument(value, position, functools.partial(trace.needed.add, position)))
+        waiting = iter(stands)
+        args, kwargs = mapped((args, kwargs), lambda leaf: next(waiting) if _is_array_or_number(leaf) else leaf)
+        results = traced(trace, lambda: self._run_traced(trace, args, kwargs))
+        self.traces += 1
+        for leaf in leaves(results):
+            _check_result(self.__name__, trace, leaf)
+        return _Recorded(trace, results)
+
+    def _plan(self, recorded: _Recorded, same: tuple[int, ...], arguments: list[Any]) -> _Plan:
+        positions = _sources(same, arguments)
+        signatures = [arguments[position]._signature for position in positions]
+        trace, results = recorded
+        program = traced(trace, lambda: Program(trace, results, signatures, wide=self._wide))
+        written, updated = [{positions[place] for place in places} for places in (program.written, trace.updated)]
+        return _Plan(program, tuple(positions), written, updated, _gaps(written, positions, arguments))
+
+
+def _check_result(function: str, trace: Trace, result: Any) -> None:
+    """Raise FusionError if a kernel cannot return a result, and note if the result depends on shapes."""
+    if isinstance(result, Traced):
+        trace.generic = trace.generic and hasattr(result, "_how")
+    elif isinstance(result, ArrayBase):
+        raise FusionError(
+            f"{function}: expected results that are computed from the arguments, got another array; write it outside "
+            f"of the fused function"
+        )
+
+
+def _key(value: Any, arguments: list[Any]) -> Any:
+    """Return the key of an argument, and add its arrays and numbers to `arguments`."""
+    kind = value.__class__
+    if kind is Array:
+        arguments.append(value)
+        return value._signature
+    if kind in _NUMBERS:
+        arguments.append(value)
+        return classify(value)
+    parts = members(value)
+    if parts is not None:
+        return names(value), *[_key(part, arguments) for part in parts]
+    if kind is Traced or kind is TracedNumber:
+        raise _Inline
+    if isinstance(value, np.generic) or is_foreign(value):
+        raise _Foreign
+    if value.__hash__ is None:
+        raise OperandError(
+            f"fuse: expected arrays, numbers, or arguments with a hash, got {type_name(value)}; write its parts as "
+            f"arguments"
+        )
+    return kind, value
+
+
+def _general(key: Any) -> Any:
+    """Return a key without the shapes of its arrays."""
+    if isinstance(key, Signature):
+        return key.traits, key.layout.ndim
+    return tuple([_general(each) for each in cast("tuple[Any, ...]", key)]) if isinstance(key, tuple) else key
+
+
+def _is_array_or_number(value: Any) -> bool:
+    return isinstance(value, ArrayBase) or value.__class__ in _NUMBERS
+
+
+def _sources(same: tuple[int, ...], arguments: Sequence[Any]) -> list[int]:
+    """Return the positions of the arrays among the arguments, each array once."""
+    return [
+        position
+        for position, value in enumerate(arguments)
+        if isinstance(value, ArrayBase) and (not same or same[position] == position)
+    ]
+
+
+def _stored(result: Any, out: Any) -> Any:
+    """Write results to the targets that are given, and return the targets and the other results."""
+    if out is None or result is out:
+        return result
+    if isinstance(out, ArrayBase):
+        if members(result) is None:
+            return execute(assign, (result,), out) if isinstance(result, ArrayBase) else fill(out, result, "fuse")
+    elif members(out) is not None and members(result) is not None and names(out) == names(result):
+        return rebuilt(result, [_stored(*pair) for pair in zip(members(result) or (), members(out) or ())])
+    raise OperandError(
+        f"fuse: expected out with the structure of the results, {_structure(result)}, got {_structure(out)}; write "
+        f"None for a result without a target"
+    )
+
+
+def _structure(value: Any) -> str:
+    parts = members(value)
+    if parts is None:
+        return "an array" if isinstance(value, ArrayBase) else type_name(value)
+    return f"{type_name(value)} of {len(parts)}"
+
+
+# --- arguments that share memory -------------------------------------------------------------------------------------
+
+
+def _gaps(
+    written: set[int], positions: Sequence[int], arguments: Sequence[Any]
+) -> tuple[tuple[int, int, int, int], ...]:
+    """Return the distances at which an argument shares memory with one that is written."""
+    found: list[tuple[int, int, int, int]] = []
+    for target in written:
+        for other in positions:
+            if other == target or (other in written and other < target):
+                continue
+            mine, theirs = arguments[target]._signature, arguments[other]._signature
+            if mine.layout.size and theirs.layout.size:
+                near = mine.layout.low * mine.itemsize - (theirs.layout.high + 1) * theirs.itemsize
+                far = (mine.layout.high + 1) * mine.itemsize - theirs.layout.low * theirs.itemsize
+                found.append((target, other, near, far))
+    return tuple(found)
+
+
+def _identical(arguments: Sequence[Any]) -> tuple[int, ...]:
+    """Return for each argument the position of the first one that is the same view."""
+    first: dict[Any, int] = {}
+    return tuple(
+        [
+            first.setdefault((each._signature, each._address) if isinstance(each, ArrayBase) else position, position)
+            for position, each in enumerate(arguments)
+        ]
+    )
+
+
+def _without_overlap(plan: _Plan, arguments: Sequence[Any]) -> list[Any]:
+    """Return arguments of which those are copied that share memory with a target of ``out=`` in part.
+
+    The function reads them before the target is written. If the function itself writes to the memory, the order of its
+    writes matters, and no copy helps.
+    """
+    found = list(arguments)
+    for first, second, near, far in plan.gaps:
+        if near < arguments[second]._address - arguments[first]._address < far:
+            if {first, second} & plan.updated or {first, second} <= plan.written:
+                raise FusionError(
+                    f"fuse: arguments {first + 1} and {second + 1} share a part of their memory, and the function "
+                    f"writes to it; write x.copy() for one of them"
+                )
+            reader = second if first in plan.written else first
+            found[reader] = copy_of(arguments[reader])
+    return found
+
+
+# --- other shapes ----------------------------------------------------------------------------------------------------
+
+
+def _repeated(known: _Recorded, arrays: Sequence[ArrayBase]) -> _Recorded | None:
+    """Return the recorded steps on arrays of other shapes, or None if they fail: the function then says where."""
+    trace = Trace(known.trace.device)
+    trace.needed, trace.updated = known.trace.needed, known.trace.updated
+    given = iter(arrays)
+    for _, real in known.trace.sources:
+        trace.source(next(given) if real is None else real, outside=real is not None)
+    try:
+        return _Recorded(trace, traced(trace, lambda: _again(known, trace)))
+    except (ValueError, IndexError):
+        return None
+
+
+def _again(known: _Recorded, trace: Trace) -> Any:
+    """Repeat the steps of a trace in another one, and return the results."""
+    made: list[ArrayBase] = []
+
+    def again(x: Any) -> Any:
+        if not isinstance(x, Traced):
+            return x
+        kind, what, *key = x._how
+        if kind == "view":
+            source, arguments = key
+            return viewed(what, again(source), *arguments)
+        place = int(what)
+        return trace.sources[place][0] if kind == "source" else made[place]
+
+    for operation, semantics, keys, operands, out in known.trace.steps:
+        made.append(record(operation, semantics, keys, [again(operand) for operand in operands], again(out)))
+    return mapped(known.results, again)
+
+
+# --- the decorator ---------------------------------------------------------------------------------------------------
+
+
+@overload
+def fuse(function: Callable[P, R], /) -> Callable[P, R]: ...
+@overload
+def fuse(*, intermediates: Literal["each", "compute"] = "each") -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] = "each") -> Any:
+    """Run a function of arrays as one kernel for each shape of its results.
+
+    The first call runs the function on arrays without values, and records its operations. Later calls with arrays of
+    the same dtypes and ranks, and numbers of the same kind, run the recorded operations as one kernel, which stores no
+    intermediate. The results have the same bits as without `fuse`.
+
+    Parameters
+    ----------
+    function : callable
+        It takes and returns arrays, numbers, and tuples, lists and dicts of them. It may use operators, the functions
+        of the table of operations, casts, and views. Arrays of torch, CuPy, JAX and NumPy become Arrays, and then the
+        results are arrays of that library. Numbers are never compiled in. All other arguments, and everything that the
+        function reads from outside, count as constants; arrays from outside are read at each call.
+    intermediates : str
+        "each" rounds every intermediate as if it were stored; "compute" keeps those of 8- and 16-bit floats in float32.
+
+    Returns
+    -------
+    callable
+        The function. It also takes ``out=``, arrays for the results in the structure of the results, or None for one
+        that is new. In-place operators of the function write to its arguments.
+
+    Raises
+    ------
+    FusionError
+        At the call, if the function needs the values of an array, or an operation is not elementwise. The message says
+        what to write instead.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> @ta.fuse
+    ... def gelu(x):
+    ...     return 0.5 * x * (1 + ta.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+    >>> gelu(ta.asarray([-1.0, 0.0, 1.0]))
+    Array([-0.158808,  0.      ,  0.841192], dtype=float32, device='cpu')
+    """
+    if intermediates not in ("each", "compute"):
+        raise OperandError(f"fuse: expected intermediates 'each' or 'compute', got {intermediates!r}; write 'each'")
+    if function is None:
+        return functools.partial(Fused, intermediates=intermediates)
+    if not callable(function):
+        raise OperandError(f"fuse: expected a function, got {type_name(function)}; write @ta.fuse before a function")
+    return Fused(function, intermediates)
+
+
+show([fuse])

@@ -1,0 +1,147 @@
+"""What a traced function computes, as plain data: expressions, and where each of their operands is.
+
+An operand is a `Load` of memory, a `Use` of another value, or a number. A value has no memory, so a view of it is a
+walk over its indices (`tilearray.geometry.walk`), and a reshaped value is a value of reshaped operands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tilearray.engine.expression import Expression
+from tilearray.engine.operation import Operation
+from tilearray.fusion.numbers import TracedNumber
+from tilearray.geometry.layout import Layout
+from tilearray.geometry.walk import Walk, walk_of_view, whole
+from tilearray.promotion.scalars import Number
+
+Ints = tuple[int, ...]
+
+
+class Load(NamedTuple):
+    """Elements in memory: those of a view of a source of the trace.
+
+    Attributes
+    ----------
+    place : int
+        The source: an argument, or an array from outside of the function.
+    offset : int
+        The bytes from its first element to that of the view.
+    shape, strides : tuple of int
+    dtype : numpy.dtype
+    """
+
+    place: int
+    offset: int
+    shape: Ints
+    strides: Ints
+    dtype: np.dtype
+
+
+class Use(NamedTuple):
+    """Elements of a value, as a view of `shape` visits them."""
+
+    value: Value
+    shape: Ints
+    walk: Walk
+
+
+class Constant(NamedTuple):
+    """A number that does not depend on arguments."""
+
+    number: Number
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """A number that depends on arguments, and the operation that checks it at each call."""
+
+    number: TracedNumber
+    operation: Operation
+    position: int
+    dtype: np.dtype
+
+
+Read = Load | Use | Constant | Given
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A computed array that has no memory.
+
+    Attributes
+    ----------
+    expression : Expression
+    operands : tuple of Read
+        Its inputs; they broadcast to the shape.
+    shape : tuple of int
+    dtype : numpy.dtype
+    order : int
+        Its place among the recorded calls: operands come earlier.
+    """
+
+    expression: Expression
+    operands: tuple[Read, ...]
+    shape: Ints
+    dtype: np.dtype
+    order: int
+
+    @property
+    def is_number(self) -> bool:
+        """Whether all elements are one number."""
+        return all(isinstance(read, Constant | Given) for read in self.operands)
+
+
+def all_of(value: Value) -> Use:
+    """Return the use of a value as it is."""
+    return Use(value, value.shape, whole(value.shape))
+
+
+def view_of(value: Value, base: Layout, view: Layout, shift: int) -> Use | None:
+    """Return the elements of a value in a view that starts `shift` elements after those of an array of layout `base`.
+
+    The result is None if the view needs another order of the elements, and an operand cannot be reshaped to it.
+    """
+    walk = walk_of_view(base, view, shift)
+    if walk is not None:
+        return Use(value, view.shape, walk)
+    if base.contiguous and view.canonical and shift == 0 and base.size == view.size:
+        reshaped = _reshaped(value, view.shape)
+        return None if reshaped is None else all_of(reshaped)
+    return None
+
+
+def inner_walk(read: Load | Use, value: Value, walk: Walk) -> Walk:
+    """Return the walk over what an operand reads, of a walk over the value."""
+    inner = walk if read.shape == value.shape else walk.broadcast(value.shape, read.shape)
+    return inner if isinstance(read, Load) or read.walk is whole(read.shape) else inner.then(read.walk)
+
+
+def _reshaped(value: Value, shape: Ints) -> Value | None:
+    """Return a value whose elements have another shape: its operands are reshaped instead."""
+    operands: list[Read] = []
+    for read in value.operands:
+        found = _reshaped_read(read, value.shape, shape)
+        if found is None:
+            return None
+        operands.append(found)
+    return Value(value.expression, tuple(operands), shape, value.dtype, value.order)
+
+
+def _reshaped_read(read: Read, old: Ints, shape: Ints) -> Read | None:
+    if isinstance(read, Constant | Given):
+        return read
+    if isinstance(read, Load):
+        layout = Layout(read.shape, read.strides).broadcast_to(old).reshape(shape)
+        return None if layout is None else read._replace(shape=shape, strides=layout.strides)
+    if read.shape == old and read.walk == whole(old) and read.value.shape == old:
+        reshaped = _reshaped(read.value, shape)
+        return None if reshaped is None else all_of(reshaped)
+    if all(size == 1 for size in read.shape):
+        still = (0,) * len(read.walk.start)
+        return Use(read.value, (1,) * len(shape), Walk(read.walk.start, (still,) * len(shape)))
+    return None
