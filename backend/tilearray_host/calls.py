@@ -149,6 +149,65 @@ def _numbers(slots: Sequence[Slot], reads: Sequence[int], rule: Any) -> list[Any
     ]
 
 
+_LAUNCH = """\
+def bind(run, slots, shape, numbers):
+    {unpacked}
+
+    def launch({parameters}):
+        {before}
+        {computed}
+
+    return launch
+"""
+
+
+def bind_launch(
+    run: Callable[..., Any], outputs: int, slots: Sequence[Slot], shape: tuple[int, ...]
+) -> Callable[..., None]:
+    """Return a launch: a function of a stream, then ``buffer, byte offset`` or ``number, 0`` for each operand.
+
+    Parameters
+    ----------
+    run : callable
+        ``run(*inputs, out=out)``, or ``run(*outputs, *inputs)`` if there are several outputs.
+    outputs : int
+        The number of outputs, which are the first operands.
+    slots, shape
+        As in `bind_call`.
+    """
+    numbers = [None if strides is not None else number_of(_same, dtype, True) for dtype, _, strides in slots]
+    return _launch_written_out(tuple([strides is None for *_, strides in slots]), outputs)(run, slots, shape, numbers)
+
+
+def _same(number: Any) -> Any:
+    return number
+
+
+@functools.cache
+def _launch_written_out(are_numbers: tuple[bool, ...], outputs: int) -> Callable[..., Any]:
+    """Return ``bind(run, slots, shape, numbers)``, which returns a launch."""
+    unpacked: list[str] = []
+    before: list[str] = []
+    for i, is_number in enumerate(are_numbers):
+        if is_number:
+            unpacked.append(f"n{i} = numbers[{i}]")
+            before.append(f"v{i} = n{i}(x{i})")
+        else:
+            unpacked.append(f"d{i}, s{i}, t{i} = slots[{i}]")
+            before.append(f"v{i} = ndarray(shape, d{i}, x{i}.memory, o{i} + s{i}, t{i})")
+    values = [f"v{i}" for i in range(len(are_numbers))]
+    arguments = [*values[1:], "out=v0"] if outputs == 1 else values
+    text = _LAUNCH.format(
+        unpacked=_lines(unpacked, 4),
+        parameters=", ".join(["stream", *[f"x{i}, o{i}" for i in range(len(are_numbers))]]),
+        before=_lines(before, 8),
+        computed=_QUIET.format(run=f"run({', '.join(arguments)})"),
+    )
+    names: dict[str, Any] = {"QUIET": QUIET, "get_state": get_state, "ndarray": np.ndarray, "set_state": set_state}
+    exec(compile(text, "<tilearray host launch>", "exec"), names)
+    return names["bind"]
+
+
 def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
     """Return how the memory of a result is made."""
     dtype, shift, strides = slot

@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_host.calls import Slot, bind_call
-from tilearray_host.casts import assigns, caster, dtype_named, never_warns, runs_whole, scalar, to_new_memory
-from tilearray_host.float_errors import quietly
+from tilearray_host.calls import Slot, bind_call, bind_launch
+from tilearray_host.casts import assigns, caster, dtype_named, never_warns, runs_whole, to_new_memory
 from tilearray_host.functions import (
     FORWARDS,
     FORWARDS_OF_COMPLEX,
@@ -84,19 +83,9 @@ class Kernel:
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
-        shape: tuple[int, ...] = loop.shape
         slots = _slots(self, loop)
-        outputs = self.outputs
-        run = self._run_over(slots, self.run if outputs == 1 else self._run_several)
-
-        def launch(stream: Any, *operands: Any) -> None:
-            arrays = _arrays(shape, slots, operands)
-            if outputs == 1:
-                quietly(run, *arrays[1:], out=arrays[0])
-            else:
-                quietly(run, *arrays)
-
-        return launch
+        run = self._run_over(slots, self.run if self.outputs == 1 else self._run_several)
+        return bind_launch(run, self.outputs, slots, loop.shape)
 
     def _run_over(self, slots: list[Slot], run: Function) -> Function:
         """Return `run` for arrays of these strides. Several outputs come before the inputs."""
@@ -287,19 +276,6 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
             size = dtype.itemsize
             slots.append((dtype, shift * size, tuple([stride * size for stride in strides])))
     return slots
-
-
-def _arrays(shape: tuple[int, ...], slots: list[Slot], operands: tuple[Any, ...]) -> list[np.ndarray]:
-    """Return a NumPy array for each operand: a strided view, or a 0-d array for a number."""
-    arrays: list[np.ndarray] = []
-    pairs = iter(operands)
-    for dtype, shift, strides in slots:
-        memory, offset = next(pairs), next(pairs)
-        if strides is None:
-            arrays.append(scalar(memory, dtype))
-        else:
-            arrays.append(np.ndarray(shape, dtype, memory.memory, offset + shift, strides))
-    return arrays
 
 
 def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray]) -> None:

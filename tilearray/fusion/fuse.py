@@ -146,7 +146,14 @@ class Fused:
         """Run the function on arrays of any library."""
         arguments: list[Any] = []
         try:
-            key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
+            found: list[Any] = []
+            for each in args:
+                if each.__class__ is Array:
+                    arguments.append(each)
+                    found.append(each._signature)
+                else:
+                    found.append(_key(each, arguments))
+            key = (STATE.get().semantics.key, tuple(found))
             if kwargs:
                 key = (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()])
         except _Inline:

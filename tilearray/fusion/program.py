@@ -129,6 +129,7 @@ class Program:
         spliced += [self._spliced(shape, stores) for shape, stores in self._stores.items()]
         self._separate(spliced)
         self.launches = [launch for each in spliced if (launch := self._launch(each)) is not None]
+        self._launch_all = _written_out(self.launches)
 
     def run(self, stream: Any, arguments: Sequence[Any], arrays: Sequence[ArrayBase]) -> Any:
         """Run over the memory of `arrays`, and return the results. `arguments` also has the numbers of the call."""
@@ -137,15 +138,7 @@ class Program:
                 raise WriteError("fuse: an argument that the function writes is read-only; write x.copy() instead")
         new = [empty_array(ArrayBase._public, signature, stream) for signature in self._new]
         memory = [*arrays, *self._outside, *new]
-        for launch, operands in self.launches:
-            flat: list[Any] = []
-            for place, offset, take in operands:
-                if take is None:
-                    array = memory[place]
-                    flat += (array._buffer, array._offset + offset)
-                else:
-                    flat += (take(arguments), 0)
-            launch(stream, *flat)
+        self._launch_all(stream, arguments, memory)
         for target, layout, place in self._copies:
             store_to(_view(memory[target.place], target.offset, layout, target.dtype), memory[place])
         return self._result(arguments, memory)
@@ -325,6 +318,28 @@ class Program:
         signatures = [*self._signatures, *[real._signature for real in self._outside]]
         starts_aligned = leaf.place >= self._sources or signatures[leaf.place].aligned
         return starts_aligned and (leaf.offset + shift * leaf.dtype.itemsize) % 16 == 0
+
+
+def _written_out(launches: Sequence[Launch]) -> Callable[[Any, Sequence[Any], list[ArrayBase]], None]:
+    """Return a function of a stream, arguments and arrays in memory that runs launches, written out for its operands.
+
+    One launch of three arrays is ``launch0(stream, m[2]._buffer, m[2]._offset, m[0]._buffer, m[0]._offset + 4, ...)``.
+    """
+    names: dict[str, Any] = {}
+    lines: list[str] = []
+    for turn, (launch, operands) in enumerate(launches):
+        names[f"launch{turn}"] = launch
+        parts = ["stream"]
+        for position, (place, offset, take) in enumerate(operands):
+            if take is None:
+                parts.append(f"m[{place}]._buffer, m[{place}]._offset{f' + {offset}' if offset else ''}")
+            else:
+                names[f"take{turn}_{position}"] = take
+                parts.append(f"take{turn}_{position}(arguments), 0")
+        lines.append(f"launch{turn}({', '.join(parts)})")
+    body = "\n    ".join(lines or ["pass"])
+    exec(compile(f"def run(stream, arguments, m):\n    {body}\n", "<tilearray fused program>", "exec"), names)
+    return names["run"]
 
 
 def _clash(target: Leaf, shape: Ints, leaf: Leaf, other: Ints, same_launch: bool) -> bool:
