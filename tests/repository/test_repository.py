@@ -29,6 +29,7 @@ ORDER = {
         "numpy_names",
         "linalg fft",
         "__init__",
+        "evaluation",
         "commands __main__",
     ],
     "tilearray_cuda": ["errors", "kernels runtime", "kernel", "device", "__init__"],

@@ -17,13 +17,14 @@ import numpy as np
 
 import tilearray as ta
 from tilearray import dtypes
-from tilearray.commands.eval import grammar, npy
-from tilearray.commands.eval.grammar import Expression, Watch
+from tilearray.commands.eval import npy
 from tilearray.commands.explain_plan import architecture_of, kernel_source, planned, stages
 from tilearray.commands.progress import Advance, bar
 from tilearray.engine.devices import as_device, using_device
 from tilearray.engine.plan import Plan
 from tilearray.errors import DeviceError, DeviceUnavailableError, DTypeError, ExpressionError, TileArrayError
+from tilearray.evaluation import grammar
+from tilearray.evaluation.grammar import Expression, Watch
 from tilearray.promotion.semantics import SemanticsName
 
 LARGE = 2**26  # bytes from which a progress bar appears
@@ -74,7 +75,7 @@ def task(text: str, files: Iterable[str], output: str | None, device: str | None
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"the name {name!r} is given twice; write another name for one of the files")
-        expression = grammar.read(text, names)
+        expression = grammar.read(text, names, "FILE.npy")
         for name in names:
             if name not in expression.names:
                 raise UsageError(f"the expression does not use the file {name!r}; omit it")

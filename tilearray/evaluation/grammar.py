@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any
 
-from tilearray.commands.eval.vocabulary import (
+from tilearray.errors import ExpressionError, TileArrayError
+from tilearray.evaluation.vocabulary import (
     BINARY,
     COMPARISONS,
     CONSTANTS,
@@ -39,7 +40,6 @@ from tilearray.commands.eval.vocabulary import (
     too_wide,
     transposed,
 )
-from tilearray.errors import ExpressionError, TileArrayError
 from tilearray.ops.options import MODES
 
 LONGEST = 4000  # characters
@@ -126,8 +126,10 @@ def evaluate(expression: str, arrays: Mapping[str, Any]) -> Any:
     return read(expression, arrays).evaluate(arrays)
 
 
-def read(expression: str, names: Collection[str]) -> Expression:
+def read(expression: str, names: Collection[str], given: str = "array") -> Expression:
     """Parse an expression over arrays with these names. Raise ExpressionError if it is outside of the grammar.
+
+    `given` is how a caller writes an array that it gives a name.
 
     Examples
     --------
@@ -136,7 +138,7 @@ def read(expression: str, names: Collection[str]) -> Expression:
     """
     for name in names:
         check_name(name)
-    reader = _Reader(expression, names)
+    reader = _Reader(expression, names, given)
     run = reader.value(_parse(expression))
     return Expression(expression, tuple(reader.used), reader.steps, run)
 
@@ -192,8 +194,9 @@ def _too_deep() -> ExpressionError:
 class _Reader:
     """Converts nodes to functions. Records the arrays that are used, and counts the steps."""
 
-    def __init__(self, text: str, names: Collection[str]) -> None:
+    def __init__(self, text: str, names: Collection[str], given: str) -> None:
         self.text = text.strip()
+        self.given = given
         self.names = names
         self.used: dict[str, None] = {}
         self.steps = 0
@@ -276,7 +279,7 @@ class _Reader:
             raise self.error(node, f"a function must be called; write {name}(...)")
         if name in DTYPES or name in CONSTANTS:
             raise self.error(node, f"no array has this name; write ta.{name}")
-        raise self.error(node, f"no array has this name; write {short(name)}=FILE.npy")
+        raise self.error(node, f"no array has this name; write {short(name)}={self.given}")
 
     def call(self, node: ast.expr, called: ast.expr, given: list[ast.expr], keywords: list[ast.keyword]) -> Run:
         function = FUNCTIONS[self.function(called)]

@@ -1,6 +1,6 @@
 """The vocabulary of expressions: functions, keywords, dtypes, constants and operators.
 
-`tilearray.commands.eval.grammar` parses the text and looks up every name here. An expression can compute nothing else.
+`tilearray.evaluation.grammar` parses the text and looks up every name here. An expression can compute nothing else.
 The functions are the public functions of whole chapters of the library, so a new function needs no entry here.
 Operators check their operands: a list times a number would be a longer list, and ``9**9**9`` would not end.
 """
@@ -16,6 +16,7 @@ from tilearray import dtypes
 from tilearray.errors import ExpressionError
 from tilearray.ops.op import Op
 from tilearray.ops.options import MODES
+from tilearray.promotion.scalars import StandIn
 
 WIDEST = 128
 """The maximum number of bits of an integer, more than any dtype has."""
@@ -36,19 +37,19 @@ CHAPTERS = (
 )
 """The modules whose public functions an expression can call, in addition to all operations of the table."""
 ELSEWHERE = ("asarray", "astype")
-REFUSED = ("einsum", "empty", "empty_like", "from_dlpack")
+REFUSED = ("einsum", "empty", "empty_like", "evaluate", "from_dlpack")
 """Functions that take strings of their own, return uninitialised memory, or take objects of other libraries."""
 
 
 def _is_callable(name: str, value: Any) -> bool:
-    if name in REFUSED or not callable(value):
+    if not callable(value):
         return False
     chapter = value.__module__.removeprefix("tilearray.")
     return name in ELSEWHERE or isinstance(value, Op) or chapter in CHAPTERS
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: value for name in ta.__all__ if _is_callable(name, value := getattr(ta, name))
+    name: value for name in ta.__all__ if name not in REFUSED and _is_callable(name, value := getattr(ta, name))
 }
 """The functions that an expression can call, by name."""
 KEYWORDS = frozenset({
@@ -124,7 +125,7 @@ def on_operands(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def compute(*operands: Any) -> Any:
         for operand in operands:
-            if not isinstance(operand, (ta.Array, bool, int, float, complex)):
+            if not isinstance(operand, (ta.Array, bool, int, float, complex, StandIn)):
                 kind = type(operand).__name__
                 raise ExpressionError(f"expected arrays or numbers, got a {kind}; write x[0], x[1], ... for its parts")
         result = function(*operands)

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilearray as ta
-from tilearray.commands.eval import grammar, vocabulary
-from tilearray.commands.eval.grammar import evaluate, read
 from tilearray.errors import ExpressionError
+from tilearray.evaluation import grammar, vocabulary
+from tilearray.evaluation.grammar import evaluate, read
 from tilearray.numpy_names import names
 from tilearray.ops.op import Op
 
@@ -156,8 +156,8 @@ REFUSED = [
     ("ta.__doc__", "`ta.__doc__`: an expression cannot use this; `tilearray eval --help` lists the grammar"),
     ("ta.T", "`ta.T`: an expression cannot use this"),
     ("ta.add", "`ta.add`: a function must be called; write ta.add(...)"),
-    ("ta", "`ta`: no array has this name; write ta=FILE.npy"),
-    ("c + a", "`c`: no array has this name; write c=FILE.npy"),
+    ("ta", "`ta`: no array has this name; write ta=array"),
+    ("c + a", "`c`: no array has this name; write c=array"),
     ("a * float16", "`float16`: no array has this name; write ta.float16"),
     ("a * pi", "`pi`: no array has this name; write ta.pi"),
     ("a + sqrt", "`sqrt`: a function must be called; write sqrt(...)"),
@@ -284,6 +284,7 @@ CLOSED = {  # public functions that an expression does not call
     *("set_semantics", "set_transfer_guard", "to_device", "to_numpy", "__array_namespace_info__", "array_agnostic"),
     *("get_printoptions", "printoptions", "set_printoptions"),
     *("einsum", "explain_promotion", "to_cupy", "to_jax", "to_torch", "set_index_check", "fuse"),
+    "evaluate",
 }
 
 

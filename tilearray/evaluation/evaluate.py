@@ -1,0 +1,61 @@
+"""`evaluate`: an expression as text, run as a fused function."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tilearray.engine.signature import ArrayBase, Operand
+from tilearray.evaluation.grammar import read
+from tilearray.fusion.fuse import fuse
+from tilearray.ops.signatures import show
+
+if TYPE_CHECKING:
+    from tilearray.engine.array_type import Array
+
+
+def evaluate(expression: str, /, *, out: ArrayBase | None = None, **arrays: Operand) -> Array:
+    """Compute an expression that is given as text, as one kernel.
+
+    The text is read once, and never run as Python code.
+
+    Parameters
+    ----------
+    expression : str
+        Operators, numbers, the names of the arrays, and calls of the functions of `tilearray`, as in `tilearray eval`.
+    out : Array, optional
+        The target of the result.
+    **arrays : Array, ndarray or number
+        The operands by name; those of other libraries are taken and returned as `fuse` does.
+
+    Returns
+    -------
+    Array
+
+    Raises
+    ------
+    ExpressionError
+        If the text is outside of the grammar or names other arrays, or if an operation fails or is not elementwise. The
+        message quotes the part.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.evaluate("2 * a + sqrt(b)", a=ta.asarray([1.0, 2.0]), b=ta.asarray([9.0, 16.0]))
+    Array([5., 8.], dtype=float32, device='cpu')
+    """
+    return _fused(expression, tuple(arrays))(arrays, out=out)
+
+
+@lru_cache(256)
+def _fused(expression: str, names: tuple[str, ...]) -> Any:
+    """Return the fused function of an expression over a dict of arrays with these names."""
+    parsed = read(expression, names)
+
+    def evaluated(arrays: dict[str, Any]) -> Any:
+        return parsed.evaluate(arrays)
+
+    return fuse(evaluated)
+
+
+show([evaluate])
