@@ -180,6 +180,31 @@ def test_a_nested_fused_function_becomes_a_part():
     assert inner.traces == 0
 
 
+def test_arrays_that_the_function_makes():
+    def f(x):
+        made = ta.empty_like(x)
+        ta.exp(x, out=made)
+        return made, ta.zeros_like(x) + x, ta.full_like(x, 2.5, dtype="float64")
+
+    fused, traces = counted(f)
+    for n in (3, 5):
+        for found, expected in zip(fused(floats(n)), f(floats(n)), strict=True):
+            same(found, expected)
+    assert len(traces) == 2  # the arrays have the shape of the argument
+
+
+def test_assignment_where_a_mask_is_true():
+    def f(x):
+        y = x * 2
+        y[y > 1] = -1
+        x[x < 0] = 0
+        return y
+
+    x, plain = floats(4, 5), floats(4, 5)
+    same(ta.fuse(f)(x), f(plain))
+    same(x, plain)
+
+
 # --- traces --------------------------------------------------------------------------------------------------------
 
 
@@ -250,6 +275,31 @@ def test_a_computed_number_of_another_class():
     x = ta.asarray([1, 2], dtype="int32")
     same(fused(x, 1e3), x + 1e6)
     same(fused(x, 1e30), x + 1e30 * 1e30)  # float64
+
+
+def test_a_number_of_another_class_stops_a_call_before_anything_is_written():
+    def f(x, y, k):
+        x += 1
+        return x * 2, y + k * k
+
+    fused, _ = counted(f)
+    y = ta.asarray([[1], [2]], dtype="int32")
+    for k in (1e3, 1e30, 1e3):
+        x, plain = floats(3), floats(3)
+        for found, expected in zip(fused(x, y, k), f(plain, y, k), strict=True):
+            same(found, expected)
+        same(x, plain)
+    fused = ta.fuse(lambda x, y, z, k: (x.__iadd__(1), y + x, z + k * k))
+    for k in (1e3, 1e30):
+        x = floats(3)
+        same(fused(x, x, y, k)[2], y + k * k)
+        same(x, floats(3) + 1)
+    x = floats(3)
+    fused = ta.fuse(lambda x, y, k: (x.__iadd__(1) * 2, y + k * 3))
+    fused(floats(3), y, 5)
+    with pytest.raises(ta.ScalarOverflowError):
+        fused(x, y, 2**30)
+    same(x, floats(3))
 
 
 def test_a_number_that_python_needs_is_traced_for_each_value():

@@ -165,9 +165,8 @@ class Fused:
             return self._run_shared(key, args, kwargs, arguments)
         try:
             return plan.run(arguments)
-        except ChangedNumber:  # this call alone, with its numbers as constants
-            fixed = {place for place, each in enumerate(arguments) if not isinstance(each, ArrayBase)}
-            return self._plan(self._traced((), args, kwargs, arguments, fixed), (), arguments).run(arguments)
+        except ChangedNumber:
+            return self._plan_of_numbers((), args, kwargs, arguments).run(arguments)
 
     # ------------------------------------------------------------------ arguments
 
@@ -200,7 +199,10 @@ class Fused:
         plan = self._found((key, same), same, args, kwargs, arguments)
         if plan.shares_memory(arguments):
             arguments = _without_overlap(plan, arguments)
-        return plan.run(arguments)
+        try:
+            return plan.run(arguments)
+        except ChangedNumber:
+            return self._plan_of_numbers(same, args, kwargs, arguments).run(arguments)
 
     # ------------------------------------------------------------------ plans
 
@@ -256,9 +258,14 @@ class Fused:
         args, kwargs = mapped((args, kwargs), lambda leaf: next(waiting) if _is_array_or_number(leaf) else leaf)
         results = traced(trace, lambda: self._run_traced(trace, args, kwargs))
         self.traces += 1
-        for leaf in leaves(results):
-            _check_result(self.__name__, trace, leaf)
-        return _Recorded(trace, results)
+        return _Recorded(trace, mapped(results, functools.partial(_result, self.__name__, trace)))
+
+    def _plan_of_numbers(
+        self, same: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]
+    ) -> _Plan:
+        """Return the plan of one call, in which its numbers are constants."""
+        fixed = {place for place, each in enumerate(arguments) if not isinstance(each, ArrayBase)}
+        return self._plan(self._traced(same, args, kwargs, arguments, fixed), same, arguments)
 
     def _plan(self, recorded: _Recorded, same: tuple[int, ...], arguments: list[Any]) -> _Plan:
         positions = _sources(same, arguments)
@@ -269,15 +276,17 @@ class Fused:
         return _Plan(program, tuple(positions), written, updated, _gaps(written, positions, arguments))
 
 
-def _check_result(function: str, trace: Trace, result: Any) -> None:
-    """Raise FusionError if a kernel cannot return a result, and note if the result depends on shapes."""
-    if isinstance(result, Traced):
-        trace.generic = trace.generic and hasattr(result, "_how")
-    elif isinstance(result, ArrayBase):
+def _result(function: str, trace: Trace, result: Any) -> Any:
+    """Return a result as an array of the trace. Raise FusionError if a kernel cannot return it."""
+    if not isinstance(result, ArrayBase):
+        return result
+    if result._signature.device is not trace.device:
         raise FusionError(
             f"{function}: expected results that are computed from the arguments, got another array; write it outside "
             f"of the fused function"
         )
+    trace.generic = trace.generic and hasattr(result, "_how")
+    return result if isinstance(result, Traced) else Traced._make(result._buffer, result._offset, result._signature)
 
 
 def _key(value: Any, arguments: list[Any]) -> Any:

@@ -324,8 +324,10 @@ def _written_out(launches: Sequence[Launch]) -> Callable[[Any, Sequence[Any], li
     """Return a function of a stream, arguments and arrays in memory that runs launches, written out for its operands.
 
     One launch of three arrays is ``launch0(stream, m[2]._buffer, m[2]._offset, m[0]._buffer, m[0]._offset + 4, ...)``.
+    All numbers are taken first: one that does not fit is an error before anything is written.
     """
     names: dict[str, Any] = {}
+    numbers: list[str] = []
     lines: list[str] = []
     for turn, (launch, operands) in enumerate(launches):
         names[f"launch{turn}"] = launch
@@ -334,10 +336,12 @@ def _written_out(launches: Sequence[Launch]) -> Callable[[Any, Sequence[Any], li
             if take is None:
                 parts.append(f"m[{place}]._buffer, m[{place}]._offset{f' + {offset}' if offset else ''}")
             else:
-                names[f"take{turn}_{position}"] = take
-                parts.append(f"take{turn}_{position}(arguments), 0")
+                name = f"{turn}_{position}"
+                names[f"take{name}"] = take
+                numbers.append(f"n{name} = take{name}(arguments)")
+                parts.append(f"n{name}, 0")
         lines.append(f"launch{turn}({', '.join(parts)})")
-    body = "\n    ".join(lines or ["pass"])
+    body = "\n    ".join([*numbers, *lines] or ["pass"])
     exec(compile(f"def run(stream, arguments, m):\n    {body}\n", "<tilearray fused program>", "exec"), names)
     return names["run"]
 

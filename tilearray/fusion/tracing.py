@@ -413,7 +413,9 @@ def record(
     given = [trace.lifted(operand, name) if isinstance(operand, ArrayBase) else operand for operand in operands]
     keys = [operand._signature if isinstance(operand, ArrayBase) else key for operand, key in zip(given, keys)]
     if out is not None and out._signature.device is not trace.device:
-        raise FusionError(f"fuse: {name} writes to an array that is not an argument; write it as an argument")
+        raise FusionError(
+            f"fuse: {name} writes to an array that is not an argument; write it as an argument, or ta.zeros_like(x)"
+        )
     value, layout = _value(trace, operation, semantics, keys, given, out)
     arrays = [operand for operand in (*given, out) if isinstance(operand, ArrayBase)]
     trace.generic = trace.generic and all(hasattr(array, "_how") for array in arrays)
