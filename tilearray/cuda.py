@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tilearray.engine.context import STATE, Block
 from tilearray.engine.devices import Device, as_device, default_device
 from tilearray.engine.streams import LEGACY_ALIAS, LEGACY_STREAM, PER_THREAD_STREAM
-from tilearray.errors import DeviceError, OperandError
+from tilearray.errors import DeviceError, OperandError, shown
 
 if TYPE_CHECKING:
     from tilearray_cuda.device import CudaDevice
@@ -236,7 +236,7 @@ def handle_of(s: object, function: str) -> int:
         handle = getattr(s, "cuda_stream", getattr(s, "ptr", None))  # torch's and CuPy's streams
     if not isinstance(handle, int) or isinstance(handle, bool) or handle < 0:
         raise OperandError(
-            f"{function}: expected a stream, got {s!r} of type {type(s).__name__}; write ta.cuda.Stream(), "
+            f"{function}: expected a stream, got {shown(s)} of type {type(s).__name__}; write ta.cuda.Stream(), "
             f"torch.cuda.current_stream(), an object with __cuda_stream__, or the handle of a stream"
         )
     if handle == PER_THREAD_STREAM:

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 import ml_dtypes
 import numpy as np
 
-from tilearray.errors import DTypeError
+from tilearray.errors import DTypeError, shown
 
 Kind = Literal["bool", "int", "uint", "float", "complex"]
 
@@ -348,7 +348,7 @@ def _from_framework(obj: object, function: str) -> np.dtype:
     instead = "write a name such as 'float32', or a dtype of tilearray, NumPy, ml_dtypes or torch"
     if isinstance(obj, int):  # zeros(2, 3), as in torch
         instead += "; write several sizes of a shape as one tuple: (2, 3)"
-    raise DTypeError(f"{function}: expected a dtype, got {obj!r:.60} of type {type(obj).__name__}; {instead}")
+    raise DTypeError(f"{function}: expected a dtype, got {shown(obj):.60} of type {type(obj).__name__}; {instead}")
 
 
 def _refusal(name: str, function: str) -> DTypeError:

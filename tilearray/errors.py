@@ -21,12 +21,19 @@ working. ``except TileArrayError`` catches exactly the errors that this library 
     ├── ExpressionError (ValueError)         text that is not an array expression, or an expression that fails
     ├── FusionError (TypeError)              a function that cannot run as one kernel
     ├── OperandError (TypeError)             an operand that is neither an array nor a Python number
-    └── LinAlgError (numpy.linalg.LinAlgError)   a decomposition or an inverse that a matrix does not have
+    ├── LinAlgError (numpy.linalg.LinAlgError)   a decomposition or an inverse that a matrix does not have
+    └── CudaError (RuntimeError)             the driver, or a GPU's memory: see `tilearray_cuda.errors`
+
+The errors of the CUDA backend (``tilearray_cuda.errors.CudaError`` and its subclasses, such as ``OutOfMemoryError``)
+join the tree below `TileArrayError` when the library opens a GPU.
 
 A message names the function that was called, the expected value, the given value, and what to write instead.
 """
 
 from __future__ import annotations
+
+import reprlib
+from typing import Any
 
 import numpy as np
 
@@ -115,3 +122,24 @@ def type_name(value: object) -> str:
     """
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+class _Short(reprlib.Repr):
+    """Bounded text of any object: long containers and strings are cut, and a ``__repr__`` that raises is left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxlist, self.maxtuple = 4, 8, 8
+        self.maxstring = self.maxother = 120
+
+    def repr1(self, x: Any, level: int) -> str:
+        """Return the text of an object by its type's name, for Python's own types only: other types share names."""
+        return super().repr1(x, level) if type(x).__module__ == "builtins" else self.repr_instance(x, level)
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Return an integer in digits, up to 128 bits: Python writes no integers of thousands of digits."""
+        return repr(x) if x.bit_length() <= 128 else f"an integer of {x.bit_length()} bits"
+
+
+shown = _Short().repr
+"""Return the text of a caller's object for an error message, as `repr` does, but always short."""

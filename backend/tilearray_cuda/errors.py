@@ -1,6 +1,7 @@
 """Errors of the driver, of a GPU and of its memory.
 
-The package is independent of `tilearray`, so its errors derive from Python's own::
+The package is independent of `tilearray`, so its errors derive from Python's own. `derive_from` adds a class of the
+caller's to all of them::
 
     CudaError (RuntimeError)         a driver call failed or would do harm; states call, name, meaning and remedy
     ├── UnavailableError             no CUDA device is available
@@ -31,6 +32,20 @@ class CudaError(RuntimeError):
         super().__init__(message)
         self.call = call
         self.name = name
+
+
+def derive_from(root: type[Exception]) -> None:
+    """Let `CudaError`, and so every error below it, derive from a caller's class also: ``except root`` catches them.
+
+    Examples
+    --------
+    >>> class LibraryError(Exception): ...
+    >>> derive_from(LibraryError)
+    >>> issubclass(OutOfMemoryError, LibraryError)
+    True
+    >>> CudaError.__bases__ = (RuntimeError,)
+    """
+    CudaError.__bases__ = (RuntimeError, root)
 
 
 class UnavailableError(CudaError):

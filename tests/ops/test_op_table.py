@@ -102,7 +102,8 @@ def test_a_row_is_public_under_its_name(name: str) -> None:
 @NAMED
 def test_a_wrong_number_of_operands(name: str) -> None:
     row = PUBLIC[name]
-    with pytest.raises(TypeError, match=f"^{name}: expected {row.arity} operands, got {row.arity + 2}$"):
+    message = f"^{name}: expected {row.arity} operands, got {row.arity + 2}; write ta.{name}\\(x1"
+    with pytest.raises(TypeError, match=message):
         row(*[integers()] * (row.arity + 2))  # one more is the target
 
 

@@ -26,6 +26,7 @@ from tilearray.functions.operators import (
     BinaryMethod,
     in_place_operator_of,
     matrix_operators,
+    name_methods,
     operator_of,
     reflected_operator_of,
     takes,
@@ -296,6 +297,7 @@ class Array(NumPyMethods, MissingMethods):
     __matmul__, __rmatmul__, __imatmul__ = matrix_operators()
 
 
+name_methods(Array)
 show([*vars(NumPyMethods).values(), *vars(Array).values()])
 
 

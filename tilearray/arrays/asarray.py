@@ -131,7 +131,7 @@ def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -
     if host is None:
         raise OperandError(
             f"asarray: expected an array, a buffer, a number or nested lists of numbers, got {type(obj).__name__}; "
-            f"write ta.asarray(list(x)) for an iterable x of numbers"
+            f"write ta.asarray(list(x)) for an iterable x of numbers, or float(x) for another kind of number"
         )
     return _from_host(host, dtype, device, copy)
 

@@ -26,15 +26,17 @@ from tilearray.engine.signature import (
     new_array,
     signature_of,
 )
-from tilearray.errors import OperandError, ShapeError, type_name
+from tilearray.errors import OperandError, ShapeError, shown, type_name
 from tilearray.functions.arguments import all_arrays, as_array, as_array_beside
 from tilearray.functions.manipulation import moveaxis, reshape
 from tilearray.functions.orders import Order, layout_in, layout_like
 from tilearray.functions.python_data import number_dtype
 from tilearray.geometry.layout import as_shape
+from tilearray.geometry.shapes import check_extent
 from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import convert
 from tilearray.ops.number_parts import floor
+from tilearray.ops.options import checked_flag
 from tilearray.promotion.scalars import Number, as_number, classify
 
 
@@ -43,7 +45,8 @@ def uninitialised(shape: Any, dtype: np.dtype, device: Any, function: str, order
     target = as_device(device, function)
     sizes = as_shape(shape, function)
     if order == "C":
-        return new_array(Array, dense_signature(sizes, dtype, target))
+        return new_array(Array, dense_signature(sizes, dtype, target, function))
+    check_extent(sizes, dtype.itemsize, function)
     return new_array(Array, signature_of(layout_in(function, order, sizes), dtype, target))
 
 
@@ -126,7 +129,12 @@ def zeros(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, dev
     """
     chosen, target = dtype_or_default(dtype, "zeros"), as_device(device, "zeros")
     if target.backend.on_host and order == "C" and chosen is not dtypes.float8_e8m0fnu:  # which has no zero
-        return from_result(np.zeros(as_shape(shape, "zeros"), chosen), Array)
+        sizes = as_shape(shape, "zeros")
+        try:
+            return from_result(np.zeros(sizes, chosen), Array)
+        except ValueError:  # NumPy's limits, in our words
+            check_extent(sizes, chosen.itemsize, "zeros")
+            raise
     return fill(uninitialised(shape, chosen, target, "zeros", order), 0, "zeros")
 
 
@@ -415,7 +423,9 @@ def linspace(
     """
     count, _ = _number(num, "linspace")
     if not isinstance(count, int) or count < 0:
-        raise ShapeError(f"linspace: expected num as an integer >= 0, got {num!r}; write int(num)")
+        raise ShapeError(f"linspace: expected num as an integer >= 0, got {shown(num)}; write int(num)")
+    check_extent((count,), 8, "linspace")
+    endpoint = checked_flag("linspace", "endpoint", endpoint)
     if _has_axes(start) or _has_axes(stop):
         lines, steps = _lines(start, stop, count, endpoint, dtype)
         lines = moveaxis(lines, 0, axis)
@@ -427,7 +437,7 @@ def linspace(
     values = ranges.spaced(first, last, count, endpoint, wanted, as_device(device, "linspace"))
     if not retstep:
         return values
-    gaps = count - bool(endpoint)
+    gaps = count - endpoint
     return values, (last - first) / gaps if gaps > 0 else math.nan
 
 
@@ -439,7 +449,7 @@ def _lines(start: Any, stop: Any, count: int, endpoint: bool, dtype: Any) -> tup
     is_complex = dtypes.info(common).kind == "complex"
     wide = dtypes.complex128 if is_complex else dtypes.float64
     first, last = first.astype(wide), last.astype(wide)
-    gaps = count - bool(endpoint)
+    gaps = count - endpoint
     steps = (last - first) / (gaps if gaps > 0 else math.nan)
     places = arange(count, dtype=dtypes.float64, device=first.device)
     lines = reshape(places, (count, *(1,) * steps.ndim)) * (steps if gaps > 0 else last - first) + first

@@ -114,4 +114,4 @@ def spacing(target: np.dtype, rounds_down: bool) -> FixedOperation:
 
 
 def _filled(operation: FixedOperation, count: int, numbers: Sequence[Any], dtype: np.dtype, device: Device) -> Array:
-    return run_fixed(operation, numbers, new_array(Array, dense_signature((count,), dtype, device)))
+    return run_fixed(operation, numbers, new_array(Array, dense_signature((count,), dtype, device, operation.name)))

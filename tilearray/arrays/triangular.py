@@ -19,7 +19,7 @@ from tilearray.arrays.fills import dtype_or_default, empty, uninitialised
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.devices import Device, DeviceLike, common_device
 from tilearray.engine.signature import HostData
-from tilearray.errors import ShapeError
+from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.manipulation import broadcast_to, diagonal
 from tilearray.functions.orders import Order
@@ -187,7 +187,7 @@ def meshgrid(
     ([[0, 1, 2], [0, 1, 2]], [[0, 0, 0], [1, 1, 1]])
     """
     if indexing not in ("xy", "ij"):
-        raise ShapeError(f"meshgrid: expected indexing as 'xy' or 'ij', got {indexing!r}; write one of the two")
+        raise ShapeError(f"meshgrid: expected indexing as 'xy' or 'ij', got {shown(indexing)}; write one of the two")
     arrays = tuple(all_arrays("meshgrid", arrays))
     for position, x in enumerate(arrays):
         if x.ndim != 1:

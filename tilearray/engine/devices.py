@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from tilearray.engine.backend import Backend
-from tilearray.errors import DeviceError, DeviceUnavailableError
+from tilearray.errors import DeviceError, DeviceUnavailableError, TileArrayError, shown
 
 ENVIRONMENT_VARIABLE = "TILEARRAY_DEVICE"
 BACKENDS = {"cpu": "tilearray_host", "cuda": "tilearray_cuda"}
@@ -124,27 +124,47 @@ def as_device(spec: object, function: str = "device") -> Device:
     """Return the `Device` of a name (``"cuda"``, ``"cuda:1"``), of a Device, or of ``None`` (the default device)."""
     if spec is None:
         return default_device()
-    if isinstance(spec, Device):
-        return _DEVICES.setdefault(spec.name, spec)  # one object for each name, also if a caller made another
-    name = str(spec)
+    own: Any = spec if issubclass(type(spec), Device) else None
+    name = _name_of(spec) if own is None else own.name
     known = _DEVICES.get(name)
     if known is not None:
-        return known
+        return known  # one object for each name, also if a caller made another
+    if own is not None and _is_open(own):  # by its maker
+        return _DEVICES.setdefault(name, own)
     kind, colon, index = name.partition(":")
     if kind not in BACKENDS or kind == "cpu" or (colon and not (index.isascii() and index.isdecimal())):
-        raise DeviceError(f"{function}: {name!r} is not a device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, ...")
+        raise DeviceError(
+            f"{function}: {shown(name)} is not a device; write 'cpu', 'cuda' or 'cuda:N' with N = 0, 1, ..."
+        )
     device = Device(kind, int(index or 0))
     if device.name not in _DEVICES:
         _open(device, function)
     return _DEVICES.setdefault(device.name, device)
 
 
+def _name_of(spec: object) -> str:
+    """Return the name of a device that is a string, or another library's device; other objects have no such name."""
+    return str(spec) if isinstance(spec, str) or hasattr(spec, "type") else shown(spec)
+
+
+def _is_open(device: Device) -> bool:
+    try:
+        object.__getattribute__(device, "backend")
+    except AttributeError:
+        return False
+    return True
+
+
 def _open(device: Device, function: str) -> None:
-    """Open a device. If it does not exist, raise the error in the function that asked for it."""
-    missing = importlib.import_module(f"{BACKENDS[device.type]}.errors").UnavailableError
+    """Open a device. If it does not exist, raise the error in the function that asked for it.
+
+    From now on ``except TileArrayError`` catches the errors of the backend, which imports nothing of the library.
+    """
+    errors = importlib.import_module(f"{BACKENDS[device.type]}.errors")
+    errors.derive_from(TileArrayError)
     try:
         device.backend  # noqa: B018
-    except missing as error:
+    except errors.UnavailableError as error:
         raise DeviceUnavailableError(f"{function}: {error}") from error
 
 

@@ -18,6 +18,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, Device
 from tilearray.errors import LayoutError, OperandError, type_name
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.shapes import LARGEST, MOST_AXES, check_extent
 
 B = TypeVar("B", bound="ArrayBase")
 _new: Any = object.__new__
@@ -93,6 +94,8 @@ class Signature:
         self.watched = traits.watched
         self.itemsize = itemsize = traits.itemsize
         self.nbytes = layout.size * itemsize
+        if layout.ndim > MOST_AXES or not 0 < self.nbytes <= LARGEST:
+            check_extent(layout.shape, itemsize)
         self.interned = True
         self.views: dict[Any, Signature] = {}
         self.transposed: Signature | None = None
@@ -269,8 +272,8 @@ def _known(key: Any, signature: Signature) -> Signature:
     return signature
 
 
-def dense_signature(shape: tuple[int, ...], dtype: np.dtype, device: Device) -> Signature:
-    """Return the signature of a new array in C order; the sizes are checked.
+def dense_signature(shape: tuple[int, ...], dtype: np.dtype, device: Device, function: str = "array") -> Signature:
+    """Return the signature of a new array in C order; the sizes are checked. `function` is for the error message.
 
     Examples
     --------
@@ -280,6 +283,7 @@ def dense_signature(shape: tuple[int, ...], dtype: np.dtype, device: Device) -> 
     key = (shape, dtype, device.name)
     found = _KNOWN.get(key)
     if found is None or not found.interned:
+        check_extent(shape, dtype.itemsize, function)
         found = _known(key, signature_of(Layout.of(shape), dtype, device))
     return found
 

@@ -16,7 +16,7 @@ from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase, HostData
-from tilearray.errors import DTypeError, ShapeError
+from tilearray.errors import DTypeError, ShapeError, shown
 from tilearray.functions.arguments import as_array, check_kind, fourier_of, result
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axes, normalize_axis
@@ -357,7 +357,7 @@ def _scale(function: str, norm: Any) -> str:
     if found in _NORMS:
         return found
     raise ShapeError(
-        f"{function}: expected norm as 'backward', 'ortho' or 'forward', got {norm!r:.60}; write one of the three"
+        f"{function}: expected norm as 'backward', 'ortho' or 'forward', got {shown(norm)}; write one of the three"
     )
 
 

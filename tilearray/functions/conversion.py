@@ -24,6 +24,7 @@ from tilearray.errors import (
     LayoutError,
     OperandError,
     ShapeError,
+    shown,
 )
 from tilearray.geometry.layout import Layout
 from tilearray.interchange import dlpack, foreign_memory
@@ -52,8 +53,9 @@ def set_transfer_guard(policy: Literal["error", "allow"], /) -> None:
     >>> ta.set_transfer_guard("error")
     """
     global _guard
-    if policy not in ("error", "allow"):
-        raise DeviceError(f"set_transfer_guard: expected a policy, got {policy!r}; write 'error' or 'allow'")
+    known = isinstance(policy, str) and policy in ("error", "allow")  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not known:
+        raise DeviceError(f"set_transfer_guard: expected a policy, got {shown(policy)}; write 'error' or 'allow'")
     _guard = policy
 
 

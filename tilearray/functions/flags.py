@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilearray.engine.signature import ArrayBase
+from tilearray.errors import shown
 from tilearray.functions.memory import base_of, set_writeable
 
 # NumPy's keys of `flags[...]` and the attributes that they name.
@@ -102,7 +103,7 @@ class Flags:
         try:
             return getattr(self, KEYS[key])
         except (KeyError, TypeError):
-            raise KeyError(f"flags: expected one of {', '.join(KEYS)}, got {key!r}") from None
+            raise KeyError(f"flags: expected one of {', '.join(KEYS)}, got {shown(key)}") from None
 
     def __setitem__(self, key: str, value: bool) -> None:
         setattr(self, KEYS.get(key, key), value)

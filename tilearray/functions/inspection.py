@@ -14,7 +14,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, DeviceLike, as_device, default_device, devices
-from tilearray.errors import DTypeError, OperandError
+from tilearray.errors import DTypeError, OperandError, shown
 from tilearray.functions.arguments import INDEX
 
 API_VERSION: Final = "2025.12"
@@ -44,7 +44,7 @@ def namespace(api_version: str | None = None) -> ModuleType:
     if api_version is not None and api_version not in _VERSIONS:
         raise OperandError(
             f"__array_namespace__: expected a version of the array API standard, one of {', '.join(_VERSIONS)}, "
-            f"got {api_version!r}; write api_version=None for {API_VERSION}"
+            f"got {shown(api_version)}; write api_version=None for {API_VERSION}"
         )
     return sys.modules[__name__.partition(".")[0]]
 
@@ -124,7 +124,7 @@ class Info:
         kinds = dtypes.KINDS if kind is None else kind if isinstance(kind, tuple) else (kind,)
         for one in kinds:
             if one not in dtypes.KINDS:
-                raise DTypeError(f"dtypes: expected a kind, got {one!r}; write one of {', '.join(dtypes.KINDS)}")
+                raise DTypeError(f"dtypes: expected a kind, got {shown(one)}; write one of {', '.join(dtypes.KINDS)}")
         return {dtype.name: dtype for dtype in _STANDARD if dtypes.isdtype(dtype, tuple(kinds))}
 
     def devices(self) -> tuple[Device, ...]:

@@ -365,9 +365,9 @@ def tile(x: A | HostData, repetitions: int | tuple[int, ...], /) -> A:
     ndim = max(len(shape), len(counts))
     counts = (1,) * (ndim - len(counts)) + counts
     sizes = (1,) * (ndim - len(shape)) + shape
-    pairs = tuple(itertools.chain.from_iterable(zip(counts, sizes)))
-    spread = reshape(x, sizes, copy=False)
-    tiled = _of_copies(x, pairs, expand_dims(spread, tuple(range(0, 2 * ndim, 2))))
+    pairs = [pair for size, count in zip(sizes, counts) for pair in ((count, 1), (size, size)) if pair[0] != 1]
+    spread = reshape(x, tuple([source for _, source in pairs]), copy=False)
+    tiled = _of_copies(x, tuple([target for target, _ in pairs]), spread)
     return reshape(tiled, tuple([count * size for count, size in zip(counts, sizes)]))
 
 

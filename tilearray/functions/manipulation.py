@@ -18,6 +18,7 @@ from tilearray.functions.orders import Order, check_order, is_fortran
 from tilearray.geometry.layout import Layout, as_shape, broadcast_shapes, resolve_shape
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
 from tilearray.ops.execute import store
+from tilearray.ops.options import checked_flag
 
 Axes = int | Sequence[int]
 
@@ -143,6 +144,8 @@ def reshape(x: A | HostData, /, shape: Any, order: Order = "C", *, copy: bool | 
     target = resolve_shape(shape, layout.size)
     if order != "C" and _in_fortran_order(order, x):
         return transpose(reshape(transpose(x), target[::-1], copy=copy))
+    if copy is not None:
+        copy = checked_flag("reshape", "copy", copy)
     if not copy:
         found = reshaped(x, target)
         if found is not None:
@@ -208,7 +211,8 @@ def expand(x: A | HostData, /, *shape: Any) -> A:
     new = len(given) - len(old)
     if new < 0 or any(size == -1 for size in given[:new]):
         raise ShapeError(
-            f"expand: expected a size for each new axis and at least {len(old)} sizes for shape {old}, got {given}"
+            f"expand: expected a size for each new axis and at least {len(old)} sizes for shape {old}, got {given}; "
+            f"write -1 for each axis that stays"
         )
     return broadcast_to(x, tuple(old[axis - new] if size == -1 else size for axis, size in enumerate(given)))
 

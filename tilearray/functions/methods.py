@@ -14,7 +14,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.signature import ArrayBase, Operand
-from tilearray.errors import DTypeError, OperandError
+from tilearray.errors import DTypeError, OperandError, shown
 from tilearray.functions import conversion, diagonals, manipulation, memory, products, reductions, scans, searching
 from tilearray.functions.flags import Flags
 from tilearray.functions.flat import Flat
@@ -389,7 +389,7 @@ def check_casting(before: np.dtype, after: np.dtype, casting: str) -> None:
 
 def _check_no_fields(function: str, order: object) -> None:
     if order is not None:
-        raise OperandError(f"{function}: order names fields of a structured dtype, got {order!r}; leave it out")
+        raise OperandError(f"{function}: order names fields of a structured dtype, got {shown(order)}; leave it out")
 
 
 def _in_one_axis(x: Any, order: Order, copy: bool | None) -> Any:

@@ -9,6 +9,7 @@ library is an error that says what to write. Lists and ndarrays are operands: se
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -110,6 +111,14 @@ def unary_operator_of(op: Op) -> UnaryMethod:
     return method
 
 
+def name_methods(cls: type[Any]) -> None:
+    """Give the methods that rows made the names that they have in a class, for tracebacks and Python's own errors."""
+    for name, method in vars(cls).items():
+        if isinstance(method, FunctionType) and "<locals>" in method.__qualname__:
+            method.__name__, method.__qualname__ = name, f"{cls.__name__}.{name}"
+            method.__code__ = method.__code__.replace(co_name=name, co_qualname=method.__qualname__)
+
+
 def matrix_operators() -> tuple[BinaryMethod, BinaryMethod, BinaryMethod]:
     """Return the methods of ``@``: the operator, its reflected form and its in-place form."""
 
@@ -137,7 +146,7 @@ def _is_matrix(other: object) -> bool:
 
 def takes(op: Op, other: object) -> bool:
     """Whether an operator takes `other`; a tensor of a known library is an error that says what to write."""
-    if other.__class__ in _NUMBERS or isinstance(other, (ArrayBase, np.generic)) or classify(other) is not None:
+    if type(other) in _NUMBERS or isinstance(other, (ArrayBase, np.generic)) or classify(other) is not None:
         return True
     if is_host_data(other):
         return True

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import HostData, new_array, signature_of
-from tilearray.errors import LayoutError
+from tilearray.errors import LayoutError, shown
 from tilearray.functions.arguments import as_array
 from tilearray.geometry.layout import Layout
 from tilearray.ops.execute import execute
@@ -30,7 +30,9 @@ def check_order(function: str, order: Any, words: str = "CFAK") -> str:
     if order is None:
         return "C"
     if not isinstance(order, str) or order not in tuple(words):
-        raise LayoutError(f"{function}: expected order as one of {', '.join(words)}, got {order!r}; write order='C'")
+        raise LayoutError(
+            f"{function}: expected order as one of {', '.join(words)}, got {shown(order)}; write order='C'"
+        )
     return order
 
 

@@ -16,13 +16,13 @@ from tilearray.engine.array_type import A
 from tilearray.engine.backend import LinearAlgebra
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, HostData
-from tilearray.errors import ShapeError
+from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array, common_dtype, linear_algebra_of, result
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from tilearray.functions.reduce import reduce_arrays
 from tilearray.functions.reduction_options import finished
-from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
+from tilearray.geometry.shapes import as_int, broadcast_shapes, check_axes, normalize_axes
 from tilearray.ops.arithmetic import multiply
 from tilearray.ops.execute import check_target, execute
 from tilearray.ops.moves import assign
@@ -326,6 +326,7 @@ def tensordot(x1: A | HostData, x2: A | HostData, /, axes: int | tuple[Sequence[
             f"tensordot: expected equal sizes along axes {first} of x1 and {second} of x2, got shapes {x1.shape} and "
             f"{x2.shape}; write axes=((...), (...)) that fit"
         )
+    check_axes(x1.ndim + x2.ndim - 2 * len(first), "tensordot")
     return result(linear_algebra.tensordot(to_numpy(x1), to_numpy(x2), (first, second), dtype), x1)
 
 
@@ -396,7 +397,7 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
     except ValueError as error:
         shapes = " and ".join([str(x.shape) for x in operands])
         raise ShapeError(
-            f"einsum: {subscripts!r:.100} does not fit shapes {shapes}: {error}; "
+            f"einsum: {shown(subscripts)} does not fit shapes {shapes}: {error}; "
             f"write a letter for each axis, such as 'ij,jk->ik'"
         ) from None
     return finished("einsum", result(found, operands[0]), out)

@@ -53,7 +53,7 @@ def plain_data(obj: Any, function: str) -> np.ndarray | None:
     >>> plain_data([1.0, 2.5], "asarray"), plain_data(2, "asarray"), plain_data([1, 2.5], "asarray")
     (array([1. , 2.5], dtype=float32), array(2), None)
     """
-    kind = obj.__class__
+    kind = type(obj)  # pyright: ignore[reportUnknownVariableType]
     is_flat = kind is list or kind is tuple
     if is_flat:
         kinds = set(map(type, obj))

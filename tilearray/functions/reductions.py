@@ -27,6 +27,7 @@ from tilearray.functions.reduction_options import finished, initial_number, mask
 from tilearray.geometry.shapes import normalize_axes
 from tilearray.ops.arithmetic import add, divide, greater, square, subtract
 from tilearray.ops.elementary import sqrt
+from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.ops.row import ANY, REAL
 from tilearray.promotion.scalars import Number
@@ -79,14 +80,15 @@ def sum(
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("sum", "keepdims", keepdims)
     x = as_array("sum", x)
     axes = reduced_axes("sum", x, axis)
     target = sum_dtype("sum", x, dtype)
     kept = masked(x, mask_of("sum", x, where), 0)
     if initial is None:
-        return finished("sum", reduce("sum", kept, axes, target, bool(keepdims), words=words), out)
+        return finished("sum", reduce("sum", kept, axes, target, keepdims, words=words), out)
     start = initial_number("sum", initial, target)
-    return finished("sum", reduce_from("sum", kept, axes, target, bool(keepdims), start), out)
+    return finished("sum", reduce_from("sum", kept, axes, target, keepdims, start), out)
 
 
 def prod(
@@ -113,14 +115,15 @@ def prod(
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("prod", "keepdims", keepdims)
     x = as_array("prod", x)
     axes = reduced_axes("prod", x, axis)
     target = sum_dtype("prod", x, dtype)
     kept = masked(x, mask_of("prod", x, where), 1)
     if initial is None:
-        return finished("prod", reduce("prod", kept, axes, target, bool(keepdims), words=words), out)
+        return finished("prod", reduce("prod", kept, axes, target, keepdims, words=words), out)
     start = initial_number("prod", initial, target)
-    return finished("prod", reduce_from("prod", kept, axes, target, bool(keepdims), start), out)
+    return finished("prod", reduce_from("prod", kept, axes, target, keepdims, start), out)
 
 
 def max(
@@ -166,12 +169,13 @@ def max(
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("max", "keepdims", keepdims)
     x = as_array("max", x)
     axes, start = _extreme("max", x, axis, initial)
     mask = _started("max", mask_of("max", x, where), start)
     if start is None:
-        return finished("max", reduce("max", x, axes, x.dtype, bool(keepdims), words=words), out)
-    return finished("max", reduce_from("max", masked(x, mask, start), axes, x.dtype, bool(keepdims), start), out)
+        return finished("max", reduce("max", x, axes, x.dtype, keepdims, words=words), out)
+    return finished("max", reduce_from("max", masked(x, mask, start), axes, x.dtype, keepdims, start), out)
 
 
 def min(
@@ -197,12 +201,13 @@ def min(
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("min", "keepdims", keepdims)
     x = as_array("min", x)
     axes, start = _extreme("min", x, axis, initial)
     mask = _started("min", mask_of("min", x, where), start)
     if start is None:
-        return finished("min", reduce("min", x, axes, x.dtype, bool(keepdims), words=words), out)
-    return finished("min", reduce_from("min", masked(x, mask, start), axes, x.dtype, bool(keepdims), start), out)
+        return finished("min", reduce("min", x, axes, x.dtype, keepdims, words=words), out)
+    return finished("min", reduce_from("min", masked(x, mask, start), axes, x.dtype, keepdims, start), out)
 
 
 def mean(
@@ -247,12 +252,13 @@ def mean(
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("mean", "keepdims", keepdims)
     x = as_array("mean", x)
     axes = reduced_axes("mean", x, axis)
     target = _mean_dtype("mean", x, dtype)
     mask = mask_of("mean", x, where)
     if mask is None:
-        found = reduce("mean", x, axes, target, bool(keepdims), _count(x, axes), words=words)
+        found = reduce("mean", x, axes, target, keepdims, _count(x, axes), words=words)
     else:
         found = astype(_masked_mean(x, mask, axes, keepdims), target)
     return finished("mean", found, out)
@@ -306,11 +312,12 @@ def var(
     >>> ta.var(ta.asarray([1.0, 2.0, 3.0]), correction=1)
     Array(1., dtype=float32, device='cpu')
     """
+    keepdims = checked_flag("var", "keepdims", keepdims)
     x = as_array("var", x)
     axes, target, correction = _spread("var", x, axis, dtype, ddof, correction)
     mask = mask_of("var", x, where)
     if mask is None:
-        found = reduce("var", x, axes, target, bool(keepdims), *_divisors(x, axes, correction))
+        found = reduce("var", x, axes, target, keepdims, *_divisors(x, axes, correction))
     else:
         found = astype(_masked_variance(x, mask, axes, correction, keepdims), target)
     return finished("var", found, out)
@@ -336,11 +343,12 @@ def std(
     >>> ta.std(ta.asarray([[1.0, 5.0], [2.0, 2.0]]), axis=1).tolist()
     [2.0, 0.0]
     """
+    keepdims = checked_flag("std", "keepdims", keepdims)
     x = as_array("std", x)
     axes, target, correction = _spread("std", x, axis, dtype, ddof, correction)
     mask = mask_of("std", x, where)
     if mask is None:
-        found = reduce("std", x, axes, target, bool(keepdims), *_divisors(x, axes, correction))
+        found = reduce("std", x, axes, target, keepdims, *_divisors(x, axes, correction))
     else:
         found: Any = astype(sqrt(_masked_variance(x, mask, axes, correction, keepdims)), target)
     return finished("std", found, out)
@@ -377,10 +385,11 @@ def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("all", "keepdims", keepdims)
     x = as_array("all", x)
     axes = reduced_axes("all", x, axis)
     kept = masked(x, mask_of("all", x, where), 1)
-    return finished("all", reduce("all", kept, axes, dtypes.bool_, bool(keepdims), words=words), out)
+    return finished("all", reduce("all", kept, axes, dtypes.bool_, keepdims, words=words), out)
 
 
 def any(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: bool = False, *, where: Any = None) -> A:
@@ -398,10 +407,11 @@ def any(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("any", "keepdims", keepdims)
     x = as_array("any", x)
     axes = reduced_axes("any", x, axis)
     kept = masked(x, mask_of("any", x, where), 0)
-    return finished("any", reduce("any", kept, axes, dtypes.bool_, bool(keepdims), words=words), out)
+    return finished("any", reduce("any", kept, axes, dtypes.bool_, keepdims, words=words), out)
 
 
 def count_nonzero(x: A | HostData, /, axis: Axis = None, *, keepdims: bool = False) -> A:
@@ -417,9 +427,10 @@ def count_nonzero(x: A | HostData, /, axis: Axis = None, *, keepdims: bool = Fal
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("count_nonzero", "keepdims", keepdims)
     x = as_array("count_nonzero", x)
     axes = reduced_axes("count_nonzero", x, axis)
-    return reduce("count_nonzero", x, axes, INDEX, bool(keepdims), words=words)
+    return reduce("count_nonzero", x, axes, INDEX, keepdims, words=words)
 
 
 # --- shared parts ----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from tilearray.functions.reduction_options import finished, typed
 from tilearray.functions.reductions import sum_dtype
 from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
 from tilearray.ops.arithmetic import not_equal, subtract
+from tilearray.ops.options import checked_flag
 from tilearray.ops.row import ANY
 from tilearray.promotion.scalars import classify
 
@@ -59,10 +60,11 @@ def cumulative_sum(
     >>> ta.cumulative_sum(ta.asarray([1, 2, 3]), include_initial=True)
     Array([0, 1, 3, 6], dtype=int64, device='cpu')
     """
+    include_initial = checked_flag("cumulative_sum", "include_initial", include_initial)
     x = as_array("cumulative_sum", x)
     axis = _scanned_axis("cumulative_sum", x, axis)
     scans, wanted = scans_of("cumulative_sum", x), sum_dtype("cumulative_sum", x, dtype)
-    found = result(scans.cumulative_sum(to_numpy(x), axis, wanted, bool(include_initial)), x)
+    found = result(scans.cumulative_sum(to_numpy(x), axis, wanted, include_initial), x)
     return finished("cumulative_sum", found, out)
 
 
@@ -85,10 +87,11 @@ def cumulative_prod(
     >>> ta.cumulative_prod(ta.asarray([[1, 2], [3, 4]]), axis=0).tolist()
     [[1, 2], [3, 8]]
     """
+    include_initial = checked_flag("cumulative_prod", "include_initial", include_initial)
     x = as_array("cumulative_prod", x)
     axis = _scanned_axis("cumulative_prod", x, axis)
     scans, wanted = scans_of("cumulative_prod", x), sum_dtype("cumulative_prod", x, dtype)
-    found = result(scans.cumulative_prod(to_numpy(x), axis, wanted, bool(include_initial)), x)
+    found = result(scans.cumulative_prod(to_numpy(x), axis, wanted, include_initial), x)
     return finished("cumulative_prod", found, out)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, HostData
-from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError
+from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError, shown
 from tilearray.functions.arguments import (
     INDEX,
     as_array,
@@ -32,6 +32,7 @@ from tilearray.functions.reductions import max, min
 from tilearray.geometry.shapes import normalize_axis
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.numbers import class_of, host_number
+from tilearray.ops.options import checked_flag
 from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
 
@@ -71,9 +72,10 @@ def argmax(x: A | HostData, /, axis: int | None = None, out: A | None = None, *,
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("argmax", "keepdims", keepdims)
     x = as_array("argmax", x)
     place = _searched_axis("argmax", x, axis)
-    return finished("argmax", _position("argmax", x, place, bool(keepdims), words), out)
+    return finished("argmax", _position("argmax", x, place, keepdims, words), out)
 
 
 def argmin(x: A | HostData, /, axis: int | None = None, out: A | None = None, *, keepdims: bool = False) -> A:
@@ -91,9 +93,10 @@ def argmin(x: A | HostData, /, axis: int | None = None, out: A | None = None, *,
     known = again(words, x)
     if known is not None:
         return known
+    keepdims = checked_flag("argmin", "keepdims", keepdims)
     x = as_array("argmin", x)
     place = _searched_axis("argmin", x, axis)
-    return finished("argmin", _position("argmin", x, place, bool(keepdims), words), out)
+    return finished("argmin", _position("argmin", x, place, keepdims, words), out)
 
 
 def _position(function: str, x: A, place: int | None, keepdims: bool, words: Words | None) -> A:
@@ -224,7 +227,7 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
     if x1.ndim != 1:
         raise ShapeError(f"searchsorted: expected a 1-d array, got shape {x1.shape}; write ta.reshape(x1, -1)")
     if side not in ("left", "right"):
-        raise ShapeError(f"searchsorted: expected side as 'left' or 'right', got {side!r}; write one of the two")
+        raise ShapeError(f"searchsorted: expected side as 'left' or 'right', got {shown(side)}; write one of the two")
     if classify(x2) is None:
         sorting_of("searchsorted", x2)
         dtype = common_dtype("searchsorted", [x1.dtype, x2.dtype], REAL)
@@ -296,10 +299,11 @@ def sort(
     >>> ta.sort(ta.asarray([2, 3, 1]), descending=True)
     Array([3, 2, 1], dtype=int64, device='cpu')
     """
+    descending = checked_flag("sort", "descending", descending)
     x = as_array("sort", x)
     del kind, stable
     x, place = _sorted_axis("sort", x, axis)
-    return result(sorting_of("sort", x).sort(to_numpy(x), place, bool(descending)), x)
+    return result(sorting_of("sort", x).sort(to_numpy(x), place, descending), x)
 
 
 def argsort(
@@ -319,11 +323,12 @@ def argsort(
     >>> ta.argsort(ta.asarray([2, 3, 2, 1]), descending=True)
     Array([1, 0, 2, 3], dtype=int64, device='cpu')
     """
+    descending = checked_flag("argsort", "descending", descending)
+    stable = stable is None or checked_flag("argsort", "stable", stable)
     x = as_array("argsort", x)
     del kind
     x, place = _sorted_axis("argsort", x, axis)
-    keeps = stable is None or bool(stable)
-    return result(sorting_of("argsort", x).argsort(to_numpy(x), place, bool(descending), keeps), x)
+    return result(sorting_of("argsort", x).argsort(to_numpy(x), place, descending, stable), x)
 
 
 def _sorted_axis(function: str, x: A, axis: Any) -> tuple[A, int]:

@@ -18,6 +18,7 @@ from tilearray.functions.arguments import all_arrays, as_array, as_arrays, check
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.reductions import any
 from tilearray.ops.arithmetic import bitwise_invert, equal
+from tilearray.ops.options import checked_flag
 from tilearray.ops.row import ANY
 from tilearray.promotion.scalars import Number, classify
 
@@ -168,6 +169,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     >>> ta.isin(ta.asarray([1, 2, 3]), ta.asarray([3, 1]))
     Array([ True, False,  True], dtype=bool, device='cpu')
     """
+    invert = checked_flag("isin", "invert", invert)
     x1, x2 = as_arrays("isin", (x1, x2))
     if classify(x1) is not None and classify(x2) is not None:
         x1 = as_array("isin", x1)
@@ -181,7 +183,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
         x1, x2 = all_arrays("isin", (x1, x2))
         sorting_of("isin", x2)
         sorting = sorting_of("isin", x1)
-        return result(sorting.isin(to_numpy(x1), to_numpy(x2), _compared_in(x1, x2), bool(invert)), x1)
+        return result(sorting.isin(to_numpy(x1), to_numpy(x2), _compared_in(x1, x2), invert), x1)
     return bitwise_invert(found) if invert else found
 
 

@@ -34,6 +34,7 @@ from tilearray.ops.execute import check_target, copy_of, execute
 from tilearray.ops.hooks import HOOKS
 from tilearray.ops.moves import assign
 from tilearray.ops.op import Op
+from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import Promotion
 from tilearray.promotion.scalars import as_number, classify
 
@@ -98,7 +99,7 @@ def reduce(op: Op, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, init
         raise OperandError(f"{name}: expected initial= beside where=, in case no element is left; write initial=...")
     lines = _lines(x, axes)
     found = _folded(op, name, lines, start) if mask is None else _folded_where(op, lines, _lines(mask, axes), start)
-    shape = reductions.reduced_shape(x.shape, axes, bool(keepdims))
+    shape = reductions.reduced_shape(x.shape, axes, checked_flag(f"{op.name}.reduce", "keepdims", keepdims))
     return finished(name, reshape(found, shape), out)
 
 

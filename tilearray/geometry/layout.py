@@ -25,7 +25,15 @@ from math import prod
 from typing import Any, Final
 
 from tilearray.errors import BroadcastError, LayoutError, ShapeError
-from tilearray.geometry.shapes import as_ints, as_shape, broadcast_shapes, normalize_axes, normalize_axis, resolve_shape
+from tilearray.geometry.shapes import (
+    as_ints,
+    as_shape,
+    broadcast_shapes,
+    check_axes,
+    normalize_axes,
+    normalize_axis,
+    resolve_shape,
+)
 from tilearray.geometry.slicing import select
 from tilearray.geometry.strides import dense_strides, extent, overlaps, reshape_strides, result_strides, steps_down
 
@@ -133,6 +141,7 @@ class Layout:
         (Layout(shape=(4,), strides=(1,)), 20)
         """
         shape, strides, offset = select(self.shape, self.strides, key)
+        check_axes(len(shape), "indexing")
         layout = Layout(shape, strides)
         return layout, offset if layout.size else 0
 
@@ -185,6 +194,7 @@ class Layout:
         for place in sorted(normalize_axes(axes, self.ndim + len(axes), "expand_dims")):
             shape.insert(place, 1)
             strides.insert(place, 0)
+        check_axes(len(shape), "expand_dims")
         return Layout(tuple(shape), tuple(strides))
 
     def squeeze(self, axes: int | Iterable[int] | None = None) -> Layout:
@@ -314,6 +324,7 @@ class Layout:
                     f"got {n}; write a smaller window"
                 )
             shape[place] -= n - 1
+        check_axes(len(shape) + len(window), name)
         return Layout((*shape, *window), self.strides + tuple([self.strides[place] for place in axes]))
 
     @staticmethod

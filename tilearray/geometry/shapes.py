@@ -18,13 +18,19 @@ together with shapes", "is out of bounds for array of dimension".
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from math import prod
 from operator import index
 from typing import Any, SupportsIndex, TypeAlias, cast
 
-from tilearray.errors import AxisError, BroadcastError, ShapeError
+from tilearray.errors import AxisError, BroadcastError, ShapeError, shown
 
 Shape = tuple[int, ...]
+
+MOST_AXES = 64
+"""The number of axes that an array can have, on every device: NumPy's limit."""
+LARGEST = 2**63 - 1
+"""The largest size, and the largest number of bytes of an array: addresses and strides are 64-bit integers."""
 
 ShapeLike: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"
 """The extents of the axes; an int is the extent of one axis."""
@@ -57,22 +63,63 @@ def as_shape(obj: Any, function: str) -> Shape:
     (5,)
     """
     given: Any = obj
-    if type(obj) is int and obj >= 0:
+    if type(obj) is int and 0 <= obj <= LARGEST:
         return (obj,)
-    if type(obj) is tuple:
+    if type(obj) is tuple and len(given) <= MOST_AXES:
         for n in given:
-            if type(n) is not int or n < 0:
+            if type(n) is not int or not 0 <= n <= LARGEST:
                 break
         else:
             return given
     shape = as_ints(given if getattr(given, "shape", None) != () else (given,), function, "shape", "sizes")
-    for n in shape:
-        if n < 0:
-            raise ShapeError(
-                f"{function}: expected sizes >= 0 in the shape, got {shape}: negative dimensions are not allowed; "
-                "write every size as a number (only reshape infers a -1)"
-            )
+    if min(shape, default=0) < 0:
+        raise ShapeError(
+            f"{function}: expected sizes >= 0 in the shape, got {shown(shape)}: negative dimensions are not allowed; "
+            "write every size as a number (only reshape infers a -1)"
+        )
+    if max(shape, default=0) > LARGEST:
+        raise ShapeError(f"{function}: expected sizes below 2**63, got the shape {shown(shape)}; {_SMALLER}")
     return shape
+
+
+_SMALLER = "write a smaller shape, and compute in parts"
+
+
+def check_axes(ndim: int, function: str = "array") -> None:
+    """Raise ShapeError if no array can have this number of axes.
+
+    Examples
+    --------
+    >>> check_axes(65, "expand_dims")
+    Traceback (most recent call last):
+    tilearray.errors.ShapeError: expand_dims: expected at most 64 axes, got 65: maximum supported dimension for an\
+ ndarray is currently 64, found 65; write reshape to join axes first
+    """
+    if ndim > MOST_AXES:
+        raise ShapeError(
+            f"{function}: expected at most {MOST_AXES} axes, got {ndim}: maximum supported dimension for an "
+            f"ndarray is currently {MOST_AXES}, found {ndim}; write reshape to join axes first"
+        )
+
+
+def check_extent(shape: Shape, itemsize: int, function: str = "array") -> None:
+    """Raise ShapeError if no array can have a shape: NumPy's limits, on every device and for every view.
+
+    Sizes of 0 do not count, as in NumPy: the strides of the other axes must fit as well.
+
+    Examples
+    --------
+    >>> check_extent((2**62, 0), 8, "empty")
+    Traceback (most recent call last):
+    tilearray.errors.ShapeError: empty: expected at most 2**63 - 1 bytes, got shape (4611686018427387904, 0) of 8 bytes\
+ per element: array is too big; write a smaller shape, and compute in parts
+    """
+    check_axes(len(shape), function)
+    if prod([n for n in shape if n]) * itemsize > LARGEST:
+        raise ShapeError(
+            f"{function}: expected at most 2**63 - 1 bytes, got shape {shown(shape)} of {itemsize} bytes per "
+            f"element: array is too big; {_SMALLER}"
+        )
 
 
 def as_ints(obj: Any, function: str, argument: str, items: str) -> tuple[int, ...]:
@@ -83,14 +130,20 @@ def as_ints(obj: Any, function: str, argument: str, items: str) -> tuple[int, ..
     >>> as_ints([1, -2], "as_strided", "strides", "strides")
     (1, -2)
     """
-    members: list[Any] = list(cast("Iterable[Any]", obj)) if isinstance(obj, Iterable) else [obj]
+    given: Iterable[Any] = cast("Iterable[Any]", obj) if isinstance(obj, Iterable) else [obj]
+    members = list(islice(given, MOST_AXES + 1))  # an iterable may be endless
+    if len(members) > MOST_AXES:
+        raise ShapeError(
+            f"{function}: expected at most {MOST_AXES} {items} as {argument}, got more: maximum supported dimension "
+            f"for an ndarray is currently {MOST_AXES}; write one for each axis"
+        )
     try:
         if any(isinstance(n, bool) for n in members):
             raise TypeError
         return tuple([index(n) for n in members])
     except TypeError:
         raise ShapeError(
-            f"{function}: expected {argument} as an int or a tuple of ints, got {obj!r}; "
+            f"{function}: expected {argument} as an int or a tuple of ints, got {shown(obj)}; "
             f"write {items} as ints, with int(n) to convert"
         ) from None
 
@@ -129,25 +182,27 @@ def resolve_shape(shape: Any, size: int, function: str = "reshape") -> Shape:
     if type(shape) is tuple and _is_shape_of(given := cast(Shape, shape), size):
         return given
     sizes = as_ints(shape, function, "shape", "sizes")
-    known = prod([n for n in sizes if n != -1])
     unknown = sizes.count(-1)
-    if min(sizes, default=0) >= -1:
+    if min(sizes, default=0) >= -1 and max(sizes, default=0) <= LARGEST:
+        known = prod([n for n in sizes if n != -1])
         if not unknown and known == size:
             return sizes
         if unknown == 1 and known and size % known == 0:
             return tuple([size // known if n == -1 else n for n in sizes])
     advice = "write every size as a number" if unknown else "write -1 for one size that is to be inferred"
     raise ShapeError(
-        f"{function}: expected a shape of {size} elements, got {sizes}: cannot reshape array of size {size} into shape "
-        f"{sizes}; {advice}"
+        f"{function}: expected a shape of {size} elements, got {shown(sizes)}: cannot reshape array of size {size} "
+        f"into shape {shown(sizes)}; {advice}"
     )
 
 
 def _is_shape_of(shape: Shape, size: int) -> bool:
     """Whether a tuple has Python ints >= 0 with a known product."""
+    if len(shape) > MOST_AXES:
+        return False
     known = 1
     for n in shape:
-        if type(n) is not int or n < 0:
+        if type(n) is not int or not 0 <= n <= LARGEST:
             return False
         known *= n
     return known == size
@@ -174,7 +229,7 @@ def normalize_axis(axis: Any, ndim: int, function: str) -> int:
         expected = f"{-ndim} <= axis < {ndim}" if ndim else "no axis (the array is 0-d)"
         raise AxisError(
             f"{function}: expected {expected}, got axis {axis}: axis {axis} is out of bounds for array of dimension "
-            f"{ndim}; write expand_dims first if the array needs more axes"
+            f"{ndim}; write an axis in this range, or expand_dims first if the array needs more axes"
         )
     return axis + ndim if axis < 0 else axis
 
@@ -195,10 +250,11 @@ def normalize_axes(axes: Any, ndim: int, function: str) -> tuple[int, ...]:
     if type(axes) is int:
         return (normalize_axis(axes, ndim, function),)
     members: Iterable[Any] = cast("Iterable[Any]", axes) if isinstance(axes, Iterable) else (axes,)
-    result = tuple([normalize_axis(axis, ndim, function) for axis in members])
+    result = tuple([normalize_axis(axis, ndim, function) for axis in islice(members, ndim + 1)])  # may be endless
     if len(set(result)) != len(result):
         raise ShapeError(
-            f"{function}: expected distinct axes, got {axes} for {ndim} axes: repeated axis; write each axis once"
+            f"{function}: expected distinct axes, got {shown(axes)} for {ndim} axes: repeated axis; write each axis "
+            "once"
         )
     return result
 

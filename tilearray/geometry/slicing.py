@@ -17,7 +17,7 @@ from __future__ import annotations
 from operator import index
 from typing import Any, NoReturn
 
-from tilearray.errors import IndexingError
+from tilearray.errors import IndexingError, shown
 
 Ints = tuple[int, ...]
 
@@ -125,6 +125,6 @@ def _raise_kind(entry: object, axis: int) -> NoReturn:
     else:
         advice = "write an integer array to select several elements"
     raise IndexingError(
-        f"indexing: expected an int, a slice, ... or None for axis {axis}, got {entry!r} ({type(entry).__name__}); "
-        f"{advice}"
+        f"indexing: expected an int, a slice, ... or None for axis {axis}, got {shown(entry)} "
+        f"({type(entry).__name__}); {advice}"
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.streams import LEGACY_ALIAS
-from tilearray.errors import InterchangeError, LayoutError
+from tilearray.errors import InterchangeError, LayoutError, shown
 from tilearray.geometry.layout import Layout
 from tilearray.interchange.capsules import CARRIERS, problem_of_geometry
 from tilearray.interchange.foreign_memory import Imported, foreign, imported
@@ -90,12 +90,12 @@ def _read(given: Any, function: str) -> _Description:
     if pointer not in _ADDRESSES:
         raise ValueError(f"expected an address, got {pointer}")
     if not isinstance(given["typestr"], str):
-        raise TypeError(f"expected a typestr, got {given['typestr']!r:.60}")
+        raise TypeError(f"expected a typestr, got {shown(given['typestr'])}")
     strides = given.get("strides")
     stream: Any = given.get("stream")
     handle = None if stream is None else operator.index(stream)
     if isinstance(stream, bool) or (handle is not None and handle < 1):
-        raise ValueError(f"expected a stream as None, 1, 2 or a handle, got {stream!r:.60}")
+        raise ValueError(f"expected a stream as None, 1, 2 or a handle, got {shown(stream)}")
     if handle is None and version < _NEWEST:  # older versions have no stream; they mean the default stream
         handle = LEGACY_ALIAS
     return _Description(

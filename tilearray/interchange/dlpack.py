@@ -18,7 +18,7 @@ import numpy as np
 
 from tilearray.dtypes import float4_e2m1fn
 from tilearray.engine.streams import LEGACY_ALIAS, NO_WAIT
-from tilearray.errors import InterchangeError
+from tilearray.errors import InterchangeError, shown
 from tilearray.interchange import c_exchange
 from tilearray.interchange.capsules import (
     CARRIERS,
@@ -103,7 +103,7 @@ class Export:
             return self._array.__dlpack__(max_version=max_version)
         if dl_device is not None and tuple(dl_device) != self._device:
             raise InterchangeError(
-                f"__dlpack__: expected dl_device={self._device}, the device of the array, got {tuple(dl_device)}; "
+                f"__dlpack__: expected dl_device={self._device}, the device of the array, got {shown(dl_device)}; "
                 f"write x.to_device(...) first"
             )
         if not copy:
@@ -179,7 +179,7 @@ def to_capsule(
 def check_no_stream(stream: object) -> None:
     """Raise InterchangeError if a consumer of host memory names a stream."""
     if stream is not None:
-        raise InterchangeError(f"__dlpack__: expected stream=None for host memory, got {stream!r}")
+        raise InterchangeError(f"__dlpack__: expected stream=None for host memory, got {shown(stream)}")
 
 
 def consumer_stream(stream: object) -> int:
@@ -189,8 +189,8 @@ def consumer_stream(stream: object) -> int:
     if isinstance(stream, int) and not isinstance(stream, bool) and (stream > 0 or stream == NO_WAIT):
         return stream
     raise InterchangeError(
-        f"__dlpack__: expected a DLPack stream number, got {stream!r}; write None or 1 for the legacy default stream, "
-        f"2 for the per-thread default stream, -1 for no wait, or a stream's handle (0 is ambiguous)"
+        f"__dlpack__: expected a DLPack stream number, got {shown(stream)}; write None or 1 for the legacy default "
+        f"stream, 2 for the per-thread default stream, -1 for no wait, or a stream's handle (0 is ambiguous)"
     )
 
 

@@ -6,10 +6,11 @@ from typing import Any, Generic, Literal, NamedTuple, overload
 
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import HostData
-from tilearray.errors import ShapeError
+from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import as_array, result
 from tilearray.functions.conversion import to_numpy
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
+from tilearray.ops.options import checked_flag
 
 
 class EigResult(NamedTuple, Generic[A]):
@@ -75,7 +76,8 @@ def cholesky(x: A | HostData, /, *, upper: bool = False) -> A:
     x = as_array(name, x)
     part = matrices(name, x)
     check_square(name, x)
-    return result(computed(name, part.cholesky, to_numpy(x), bool(upper), float_dtype(name, x)), x)
+    upper = checked_flag(name, "upper", upper)
+    return result(computed(name, part.cholesky, to_numpy(x), upper, float_dtype(name, x)), x)
 
 
 @overload
@@ -111,7 +113,7 @@ def qr(x: A | HostData, /, mode: str = "reduced") -> QRResult[A] | A:
     part = matrices(name, x)
     check_matrices(name, x)
     if mode not in ("reduced", "complete", "r"):
-        raise ShapeError(f"{name}: expected mode as 'reduced', 'complete' or 'r', got {mode!r:.60}; write one of them")
+        raise ShapeError(f"{name}: expected mode as 'reduced', 'complete' or 'r', got {shown(mode)}; write one of them")
     dtype = float_dtype(name, x)
     q, r = computed(name, part.qr, to_numpy(x), "reduced" if mode == "r" else mode, dtype)
     return result(r, x) if mode == "r" else QRResult(result(q, x), result(r, x))
@@ -170,11 +172,13 @@ def svd(
     name = "linalg.svd"
     x = as_array(name, x)
     part = matrices(name, x)
+    hermitian = checked_flag(name, "hermitian", hermitian)
     _check_hermitian(name, x, hermitian)
     dtype = float_dtype(name, x)
-    if not compute_uv:
-        return result(computed(name, part.svdvals, to_numpy(x), bool(hermitian), dtype), x)
-    found = computed(name, part.svd, to_numpy(x), bool(full_matrices), bool(hermitian), dtype)
+    if not checked_flag(name, "compute_uv", compute_uv):
+        return result(computed(name, part.svdvals, to_numpy(x), hermitian, dtype), x)
+    full_matrices = checked_flag(name, "full_matrices", full_matrices)
+    found = computed(name, part.svd, to_numpy(x), full_matrices, hermitian, dtype)
     return SVDResult(*[result(one, x) for one in found])
 
 
@@ -316,4 +320,4 @@ def eigvalsh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> A:  # noqa: N
 def _is_lower(function: str, triangle: Any) -> bool:
     if triangle in ("L", "U", "l", "u"):
         return triangle in ("L", "l")
-    raise ShapeError(f"{function}: expected UPLO as 'L' or 'U', got {triangle!r:.60}; write one of the two")
+    raise ShapeError(f"{function}: expected UPLO as 'L' or 'U', got {shown(triangle)}; write one of the two")

@@ -12,6 +12,7 @@ from tilearray.functions.arguments import as_array, result
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import reshape
 from tilearray.linalg.operands import check_square, computed, float_dtype, matrices, tolerances
+from tilearray.ops.options import checked_flag
 
 
 class SlogdetResult(NamedTuple, Generic[A]):
@@ -122,7 +123,7 @@ def matrix_rank(x: A | HostData, /, tol: Any = None, hermitian: bool = False, *,
     if tol is not None and rtol is not None:
         raise OperandError(f"{name}: expected tol or rtol, got both; write rtol=1e-6 alone")
     x = x if x.ndim >= 2 else reshape(x, (1, x.size))
-    if hermitian:
+    if checked_flag(name, "hermitian", hermitian):
         check_square(name, x, instead="hermitian=False")
     bounds = tolerances(name, "tol", tol, x), tolerances(name, "rtol", rtol, x)
     found = computed(name, part.matrix_rank, to_numpy(x), *bounds, bool(hermitian), float_dtype(name, x))

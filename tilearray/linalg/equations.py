@@ -17,6 +17,7 @@ from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import moveaxis
 from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices, tolerances
+from tilearray.ops.options import checked_flag
 
 
 class LstsqResult(NamedTuple, Generic[A]):
@@ -211,7 +212,8 @@ def pinv(x: A | HostData, /, rcond: Any = None, hermitian: bool = False, *, rtol
     if rcond is not None and rtol is not None:
         raise OperandError(f"{name}: expected rcond or rtol, got both; write rtol=1e-6 alone")
     limit = tolerances(name, "rtol", rtol if rcond is None else rcond, x)
-    return result(computed(name, part.pinv, to_numpy(x), limit, bool(hermitian), float_dtype(name, x)), x)
+    hermitian = checked_flag(name, "hermitian", hermitian)
+    return result(computed(name, part.pinv, to_numpy(x), limit, hermitian, float_dtype(name, x)), x)
 
 
 def tensorinv(a: A | HostData, /, ind: int = 2) -> A:

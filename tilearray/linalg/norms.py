@@ -14,7 +14,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, HostData
-from tilearray.errors import ShapeError
+from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import as_array, result
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import expand_dims, moveaxis
@@ -22,6 +22,7 @@ from tilearray.functions.reduce import reduce
 from tilearray.functions.reductions import count_nonzero, max, min, reduced_axes, sum
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
 from tilearray.ops.arithmetic import abs, float_power
+from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import REAL_PART
 
 Axes = int | tuple[int, ...]
@@ -67,10 +68,13 @@ def _vector_norm(name: str, x: A | HostData, ord: Any, axis: Any, keepdims: Any)
     x = as_array(name, x)
     dtype, axes = float_dtype(name, x), reduced_axes(name, x, axis)
     if isinstance(ord, str) or not isinstance(ord, (int, float)):
-        raise ShapeError(f"{name}: expected ord as a number for vectors, got {ord!r:.60}; write ord=2, or an axis of 2")
+        raise ShapeError(
+            f"{name}: expected ord as a number for vectors, got {shown(ord)}; write ord=2, or an axis of 2"
+        )
     if ord == -math.inf:
         _check_elements(name, x, axes)
-    return _computed(x, axes, bool(keepdims), ord, REAL_PART.get(dtype, dtype))
+    keepdims = checked_flag(name, "keepdims", keepdims)
+    return _computed(x, axes, keepdims, ord, REAL_PART.get(dtype, dtype))
 
 
 def _computed(x: A, axes: tuple[int, ...], keepdims: bool, ord: float, real: np.dtype) -> Any:
@@ -127,17 +131,18 @@ def _matrix_norm(name: str, x: A | HostData, ord: Any, keepdims: Any) -> A:
     x = as_array(name, x)
     dtype = float_dtype(name, x)
     check_matrices(name, x)
+    keepdims = checked_flag(name, "keepdims", keepdims)
     if ord in (None, "fro", "f"):
-        return _computed(x, (x.ndim - 2, x.ndim - 1), bool(keepdims), 2, REAL_PART.get(dtype, dtype))
+        return _computed(x, (x.ndim - 2, x.ndim - 1), keepdims, 2, REAL_PART.get(dtype, dtype))
     part = matrices(name, x)
     if not _known(ord):
         raise ShapeError(
-            f"{name}: expected ord for matrices as 'fro', 'nuc', 1, 2 or inf of either sign, got {ord!r:.60}; "
+            f"{name}: expected ord for matrices as 'fro', 'nuc', 1, 2 or inf of either sign, got {shown(ord)}; "
             f"write ta.linalg.vector_norm for other orders"
         )
     if not isinstance(ord, str) and ord < 0:
         _check_elements(name, x, (-2, -1))
-    return result(computed(name, part.matrix_norm, to_numpy(x), ord, bool(keepdims), dtype), x)
+    return result(computed(name, part.matrix_norm, to_numpy(x), ord, keepdims, dtype), x)
 
 
 def _known(ord: Any) -> bool:
@@ -233,7 +238,7 @@ def cond(x: A | HostData, p: Order | None = None) -> A:
     part, dtype = matrices(name, x), float_dtype(name, x)
     check_matrices(name, x)
     if p is not None and not _known(p):
-        raise ShapeError(f"{name}: expected p as 'fro', 'nuc', 1, 2 or inf of either sign, got {p!r:.60}; write p=2")
+        raise ShapeError(f"{name}: expected p as 'fro', 'nuc', 1, 2 or inf of either sign, got {shown(p)}; write p=2")
     if p not in (None, 2, -2):
         check_square(name, x, instead="p=2")
     if 0 in x.shape[-2:]:

@@ -10,7 +10,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import arange, zeros_like
-from tilearray.errors import DTypeError, OperandError, ShapeError
+from tilearray.errors import DTypeError, OperandError, ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array, as_array_beside
 from tilearray.functions.indexing.take import take, take_along_axis
 from tilearray.functions.joining import stack
@@ -79,7 +79,7 @@ def choose(a: Any, choices: Any, out: Array | None = None, mode: str = "raise") 
     Array([ 1, 20,  3], dtype=int64, device='cpu')
     """
     if mode not in ("raise", "wrap", "clip"):
-        raise OperandError(f"choose: expected mode as 'raise', 'wrap' or 'clip', got {mode!r}; write one of them")
+        raise OperandError(f"choose: expected mode as 'raise', 'wrap' or 'clip', got {shown(mode)}; write one of them")
     number, *values = all_arrays("choose", [a, *choices])
     count = len(values)
     if mode == "wrap":
@@ -430,12 +430,12 @@ def _pairs(function: str, given: Any, ndim: int) -> list[tuple[int, int]]:
         widths = np.broadcast_to(np.asarray(exact(given)), (ndim, 2))
     except ValueError:
         raise ShapeError(
-            f"{function}: expected an int, a pair, or a pair for each of {ndim} axes as pad_width, got {given!r}; "
+            f"{function}: expected an int, a pair, or a pair for each of {ndim} axes as pad_width, got {shown(given)}; "
             f"write [(before, after), ...]"
         ) from None
     pairs = [(as_int(before, function, "pad_width"), as_int(after, function, "pad_width")) for before, after in widths]
     if min([0, *[width for pair in pairs for width in pair]]) < 0:
-        raise ShapeError(f"{function}: expected pad_width >= 0, got {given!r}; write x[1:-1] to shorten an array")
+        raise ShapeError(f"{function}: expected pad_width >= 0, got {shown(given)}; write x[1:-1] to shorten an array")
     return pairs
 
 

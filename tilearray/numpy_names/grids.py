@@ -10,7 +10,7 @@ from tilearray.arrays.fills import arange, dtype_or_default, full, linspace, one
 from tilearray.arrays.triangular import tril
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
-from tilearray.errors import OperandError, ShapeError
+from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.joining import concat, stack
 from tilearray.functions.manipulation import broadcast_arrays, diagonal, reshape
@@ -23,7 +23,7 @@ from tilearray.promotion.scalars import classify
 def _span(part: Any, function: str, device: Any = None) -> Array:
     """The numbers of a slice: an imaginary step counts them, and includes the end."""
     if not isinstance(part, slice) or cast(Any, part).stop is None:
-        raise OperandError(f"{function}: expected slices with a stop, got {part!r}; write ta.{function}[0:3, 0:4]")
+        raise OperandError(f"{function}: expected slices with a stop, got {shown(part)}; write ta.{function}[0:3, 0:4]")
     given: Any = cast(Any, part)
     start, stop, step = given.start or 0, given.stop, given.step or 1
     if isinstance(step, complex):

@@ -29,7 +29,9 @@ def execute(row: Row, operands: Sequence[Any], out: Any = None) -> Any:
     if len(operands) == row.arity + 1 and out is None:  # NumPy takes the target by position
         *operands, out = operands
     if len(operands) != row.arity:
-        raise TypeError(f"{row.name}: expected {row.arity} operands, got {len(operands)}")
+        names = ", ".join([f"x{place}" for place in range(1, row.arity + 1)])
+        given = f"{row.name}: expected {row.arity} operands, got {len(operands)}"
+        raise TypeError(f"{given}; write ta.{row.name}({names})")
     if out is not None:
         check_target(row.name, out)
         operands = [_unaliased(operand, out) for operand in operands]

@@ -15,7 +15,7 @@ import numpy as np
 from tilearray.dtypes import info
 from tilearray.engine.context import STATE, operand_of
 from tilearray.engine.operation import OperandType, typed_scalar
-from tilearray.errors import OperandError, TileArrayError
+from tilearray.errors import OperandError, TileArrayError, shown
 from tilearray.ops import PUBLIC
 from tilearray.ops.numbers import INTEGER_LADDER
 from tilearray.ops.promotion_methods import Promotion
@@ -127,9 +127,10 @@ def explain_promotion(*operands: Any, op: str | Row = "add") -> PromotionExplana
 
 
 def _row(op: str | Row) -> Row:
-    found = op if isinstance(op, Row) else PUBLIC.get(getattr(op, "__name__", op))
+    name = getattr(op, "__name__", op)
+    found = op if isinstance(op, Row) else PUBLIC.get(name) if isinstance(name, str) else None
     if found is None:
-        raise OperandError(f"{_FUNCTION}: {op!r} is not an elementwise op; write one of {', '.join(PUBLIC)}")
+        raise OperandError(f"{_FUNCTION}: {shown(op)} is not an elementwise op; write one of {', '.join(PUBLIC)}")
     return found
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.devices import Device
-from tilearray.errors import DeviceError, DTypeError, OperandError
+from tilearray.errors import DeviceError, DTypeError, OperandError, shown
 
 MODES: Final[dict[str, str]] = {
     "rn": "to nearest, ties to even",
@@ -170,17 +170,19 @@ def mode_named(rounding: Any, function: str, modes: Mapping[str, Any] | tuple[st
     if mode in modes:
         return mode
     raise OperandError(
-        f"{function}: expected a rounding mode, one of {', '.join(map(repr, modes))}, got {rounding!r}; leave it out "
-        f"for the default rounding"
+        f"{function}: expected a rounding mode, one of {', '.join(map(repr, modes))}, got {shown(rounding)}; leave it "
+        f"out for the default rounding"
     )
 
 
 def checked_flag(function: str, option: str, value: Any) -> bool:
-    """Return a flag. Raise OperandError if it is not True or False: Python counts a string such as "no" as true."""
-    if value.__class__ in (bool, np.bool_):
+    """Return a flag: True, False, 1 or 0. All else is an OperandError: Python counts a string such as "no" as true."""
+    if value is True or value is False:
+        return value
+    if issubclass(type(value), (int, np.integer, np.bool_)) and value in (0, 1):
         return bool(value)
     raise OperandError(
-        f"{function}: expected True or False as {option}, got {value!r}; write {option}=True or {option}=False"
+        f"{function}: expected True or False as {option}, got {shown(value)}; write {option}=True or {option}=False"
     )
 
 

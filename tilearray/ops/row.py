@@ -279,7 +279,7 @@ class Row:
         if kind == "bool":
             return "write x.astype('int8') first" if "int" in self.kinds else "write x.astype('float32') first"
         if kind == "complex":
-            return "write x.real, x.imag or ta.abs(x)"
+            return "write x.real, x.imag or ta.abs(x)" if "float" in self.kinds else "write x.real.astype('int64')"
         return "write x.astype('int64') first" if "int" in self.kinds else "write `x != 0`"
 
     def _check_same_bits(self, operands: Sequence[np.dtype | ZeroDim | ScalarClass]) -> None:

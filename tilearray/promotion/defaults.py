@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tilearray import dtypes as dt
-from tilearray.errors import DTypeError, SemanticsError
+from tilearray.errors import DTypeError, SemanticsError, shown
 from tilearray.promotion.operands import SCALAR_KIND, Rules
 from tilearray.promotion.scalars import ScalarClass
 
@@ -133,5 +133,5 @@ def _checked(kind: str, dtype: Any, function: str) -> np.dtype:
         found = None
     if found is None or found not in ALLOWED[kind]:
         allowed = " or ".join(repr(one.name) for one in ALLOWED[kind])
-        raise SemanticsError(f"{function}: {kind} is {dtype!r}; write {allowed}")
+        raise SemanticsError(f"{function}: {kind} is {shown(dtype)}; write {allowed}")
     return found

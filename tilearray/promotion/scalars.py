@@ -74,7 +74,7 @@ def classify(value: object, /) -> ScalarClass | None:
     >>> classify(3), classify(-(2**40)), classify(1e300), classify("3")
     (<ScalarClass.INT32: 'int32'>, <ScalarClass.INT64: 'int64'>, <ScalarClass.FLOAT64: 'float64'>, None)
     """
-    kind = value.__class__
+    kind = type(value)  # not `__class__`: an object that lies about its class is not a number
     if kind is int:
         return _classify_int(value)  # type: ignore[arg-type]
     if kind is float:
@@ -105,15 +105,16 @@ def _classify_float(value: float) -> ScalarClass:
 
 
 def _classify_subclass(value: object) -> ScalarClass | None:
-    if isinstance(value, np.generic):
+    kind = type(value)
+    if issubclass(kind, np.generic):
         return None
     if isinstance(value, StandIn):
         return classify(value.number)
-    if isinstance(value, int):
-        return _classify_int(value)
-    if isinstance(value, float):
-        return _classify_float(value)
-    return ScalarClass.COMPLEX if isinstance(value, complex) else None
+    if issubclass(kind, int):
+        return _classify_int(value)  # type: ignore[arg-type]
+    if issubclass(kind, float):
+        return _classify_float(value)  # type: ignore[arg-type]
+    return ScalarClass.COMPLEX if issubclass(kind, complex) else None
 
 
 def as_number(value: Number, dtype: np.dtype, function: str = "") -> Number:

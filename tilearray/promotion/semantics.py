@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tilearray import dtypes as dt
-from tilearray.errors import SemanticsError
+from tilearray.errors import OperandError, SemanticsError, shown
 from tilearray.promotion.defaults import chosen, moved, name_of, split
 from tilearray.promotion.derive import FUNCTION, derived
 from tilearray.promotion.lattice import Joins
@@ -125,7 +125,7 @@ class Semantics:
         defaults = ", ".join(self.defaults[kind].name for kind in ("int", "float", "complex"))
         return f"<Semantics {self.name!r}, defaults {defaults}>"
 
-    def promote(self, dtypes: Iterable[np.dtype], function: str = "result_type") -> np.dtype:
+    def promote(self, dtypes: Iterable[dt.DTypeLike], function: str = "result_type") -> np.dtype:
         """Return the common dtype of arrays.
 
         Examples
@@ -134,7 +134,10 @@ class Semantics:
         >>> ta.get_semantics().promote([ta.int8, ta.uint8])
         dtype('int16')
         """
-        return self.lattice.join(dtypes, function)
+        given: list[Any] = [] if isinstance(dtypes, str) or not hasattr(dtypes, "__iter__") else list(dtypes)
+        if not given:
+            raise OperandError(f"{function}: expected at least one dtype, got {shown(dtypes)}; write a list of dtypes")
+        return self.lattice.join([dt.as_dtype(dtype, function) for dtype in given], function)
 
     def result_type(self, operands: Iterable[Operand], function: str = "result_type") -> np.dtype:
         """Return the common dtype of arrays and Python numbers. Their order does not matter.
@@ -152,14 +155,14 @@ class Semantics:
         """Return the same dtype as `result_type`, and write the steps of the decision to `steps`."""
         return DECISIONS[self.rule](self, Operands.of(operands), function, steps)
 
-    def stores(self, result: np.dtype, target: np.dtype) -> bool:
+    def stores(self, result: dt.DTypeLike, target: dt.DTypeLike) -> bool:
         """Return whether an in-place operator or ``out=`` may write a result into an array of dtype `target`.
 
         "same_kind" is NumPy's rule (`can_cast_same_kind`). "kind" is torch's rule: a signed integer may become
         unsigned. "promotion" is cuTile's rule: the target must be the common dtype. "numpy" asks NumPy, for which each
         dtype of ml_dtypes is a separate kind. No rule lets a complex result become real.
         """
-        return CASTING[self.inplace](self.lattice, result, target)
+        return CASTING[self.inplace](self.lattice, *[dt.as_dtype(dtype, "stores") for dtype in (result, target)])
 
     @staticmethod
     def derive(
@@ -264,7 +267,7 @@ def as_semantics(
     True
     """
     given = {kind: dtype for kind, dtype in (("int", int), ("float", float), ("complex", complex)) if dtype is not None}
-    found = spec if isinstance(spec, Semantics) else NAMED.get(spec)
+    found = spec if type(spec) is Semantics else NAMED.get(spec) if isinstance(spec, str) else None
     if found is not None and not given:
         return found
     root, written = _root(found) if found is not None else _parsed(spec, function)
@@ -278,9 +281,9 @@ def as_semantics(
 def _parsed(spec: Any, function: str) -> tuple[Semantics, dict[str, str]]:
     """Return the semantics of a name, and the defaults behind it."""
     name, written = split(spec, function) if isinstance(spec, str) else (spec, dict[str, str]())
-    found = NAMED.get(name)
+    found = NAMED.get(name) if isinstance(name, str) else None
     if found is None:
-        raise SemanticsError(f"{function}: unknown semantics {name!r}; write {' or '.join(map(repr, NAMED))}")
+        raise SemanticsError(f"{function}: unknown semantics {shown(name)}; write {' or '.join(map(repr, NAMED))}")
     return found, written
 
 

@@ -25,7 +25,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase, empty_array, from_result, placed, signature_of
-from tilearray.errors import BroadcastError, DeviceError, IndexingError
+from tilearray.errors import BroadcastError, DeviceError, IndexingError, shown
 from tilearray.functions.indexing.keys import Selection, as_index, is_array, is_index, is_integer, parts_of, select
 from tilearray.geometry.layout import Layout
 from tilearray.ops.numbers import rounded_number
@@ -60,8 +60,9 @@ def set_index_check(mode: Literal["raise", "deferred", "clip"], /) -> None:
     >>> ta.set_index_check("raise")
     """
     global _mode
-    if mode not in MODES:
-        raise DeviceError(f"set_index_check: expected a mode, got {mode!r}; write 'raise', 'deferred' or 'clip'")
+    known = isinstance(mode, str) and mode in MODES  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not known:
+        raise DeviceError(f"set_index_check: expected a mode, got {shown(mode)}; write 'raise', 'deferred' or 'clip'")
     _mode = mode
 
 

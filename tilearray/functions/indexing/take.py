@@ -9,7 +9,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, HostData
-from tilearray.errors import IndexingError, ShapeError
+from tilearray.errors import IndexingError, ShapeError, shown
 from tilearray.functions.arguments import as_array
 from tilearray.functions.indexing.gather import gather, gather_selected, positions_of
 from tilearray.functions.indexing.keys import Ints, Selection, as_index
@@ -71,7 +71,7 @@ def take(x: A | HostData, /, indices: Any, axis: int | None = None, out: A | Non
 def _within(indices: ArrayBase, size: int, mode: Any) -> ArrayBase:
     """Indices that are all inside an axis."""
     if mode not in ("wrap", "clip"):
-        raise IndexingError(f"take: expected mode as 'raise', 'wrap' or 'clip', got {mode!r}; write one of them")
+        raise IndexingError(f"take: expected mode as 'raise', 'wrap' or 'clip', got {shown(mode)}; write one of them")
     if not size:
         raise IndexingError("take: expected an axis with elements, got size 0; write mode='raise' for no indices")
     wide = stored_as(convert, indices, dtypes.int64)
