@@ -524,7 +524,7 @@ __all__ = [
 
 _NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg"}
 """Namespaces that are imported when they are first used."""
-_LATE = {"evaluate": "evaluation.evaluate", "fuse": "fusion.fuse"}
+_LATE = {"evaluate": "commands.eval.evaluate", "fuse": "fusion.fuse"}
 """Functions of modules that are imported when they are first used."""
 
 if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass

@@ -15,8 +15,8 @@ from support.processes import command_in_fresh_python
 
 import tilearray as ta
 from tilearray.commands.eval import command, npy
+from tilearray.commands.eval.vocabulary import FUNCTIONS
 from tilearray.commands.main import main
-from tilearray.evaluation.vocabulary import FUNCTIONS
 
 Output = pytest.CaptureFixture[str]
 

@@ -36,7 +36,7 @@ from support.rounding_cases import (
 
 import tilearray as ta
 import tilearray_host.kernel
-from tilearray.evaluation.grammar import read
+from tilearray.commands.eval.grammar import read
 from tilearray.ops.moves import convert
 from tilearray.ops.options import Choice
 from tilearray.ops.variants import derived, variant

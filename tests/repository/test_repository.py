@@ -29,7 +29,6 @@ ORDER = {
         "numpy_names",
         "linalg fft",
         "__init__",
-        "evaluation",
         "commands __main__",
     ],
     "tilearray_cuda": ["errors", "kernels runtime", "kernel", "device", "__init__"],

@@ -22,12 +22,12 @@ import tilearray as ta
 from tilearray import dtypes
 from tilearray.commands.cache.command import add_cache_commands
 from tilearray.commands.eval import command
+from tilearray.commands.eval.vocabulary import CONSTANTS, FUNCTIONS
 from tilearray.commands.text import listed
 from tilearray.engine.caches import KERNELS, PLANS, RECIPES
 from tilearray.engine.operation import EXPRESSIONS
 from tilearray.engine.signature import SIGNATURES
 from tilearray.errors import SemanticsError
-from tilearray.evaluation.vocabulary import CONSTANTS, FUNCTIONS
 from tilearray.promotion.systems import SEMANTICS, as_semantics
 
 CACHES = {  # two generations each

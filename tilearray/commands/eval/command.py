@@ -17,14 +17,13 @@ import numpy as np
 
 import tilearray as ta
 from tilearray import dtypes
-from tilearray.commands.eval import npy
+from tilearray.commands.eval import grammar, npy
+from tilearray.commands.eval.grammar import Expression, Watch
 from tilearray.commands.explain_plan import architecture_of, kernel_source, planned, stages
 from tilearray.commands.progress import Advance, bar
 from tilearray.engine.devices import as_device, using_device
 from tilearray.engine.plan import Plan
 from tilearray.errors import DeviceError, DeviceUnavailableError, DTypeError, ExpressionError, TileArrayError
-from tilearray.evaluation import grammar
-from tilearray.evaluation.grammar import Expression, Watch
 from tilearray.promotion.semantics import SemanticsName
 
 LARGE = 2**26  # bytes from which a progress bar appears

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from tilearray.commands.eval.grammar import read
 from tilearray.engine.signature import ArrayBase, Operand
-from tilearray.evaluation.grammar import read
 from tilearray.fusion.fuse import fuse
 from tilearray.ops.signatures import show
 

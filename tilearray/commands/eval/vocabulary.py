@@ -1,6 +1,6 @@
 """The vocabulary of expressions: functions, keywords, dtypes, constants and operators.
 
-`tilearray.evaluation.grammar` parses the text and looks up every name here. An expression can compute nothing else.
+`tilearray.commands.eval.grammar` parses the text and looks up every name here. An expression can compute nothing else.
 The functions are the public functions of whole chapters of the library, so a new function needs no entry here.
 Operators check their operands: a list times a number would be a longer list, and ``9**9**9`` would not end.
 """

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilearray as ta
+from tilearray.commands.eval import grammar, vocabulary
+from tilearray.commands.eval.grammar import evaluate, read
 from tilearray.errors import ExpressionError
-from tilearray.evaluation import grammar, vocabulary
-from tilearray.evaluation.grammar import evaluate, read
 from tilearray.numpy_names import names
 from tilearray.ops.op import Op
 

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any
 
-from tilearray.errors import ExpressionError, TileArrayError
-from tilearray.evaluation.vocabulary import (
+from tilearray.commands.eval.vocabulary import (
     BINARY,
     COMPARISONS,
     CONSTANTS,
@@ -40,6 +39,7 @@ from tilearray.evaluation.vocabulary import (
     too_wide,
     transposed,
 )
+from tilearray.errors import ExpressionError, TileArrayError
 from tilearray.ops.options import MODES
 
 LONGEST = 4000  # characters
