@@ -39,8 +39,8 @@ class CudaDevice(Gpu):
         The facts of a loop that code depends on, and the facts of one array in a small loop; see `choose`.
     """
 
-    indexing = scans = sorting = linear_algebra = matrices = fourier = None
-    on_host = False
+    indexing = sorting = linear_algebra = matrices = fourier = None
+    on_host = scans_whole = False
     approximates = True
 
     def __init__(self, index: int) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tilearray_host import fourier, indexing, matrices, products, scans, sorting
+from tilearray_host import fourier, indexing, matrices, products, sorting
 from tilearray_host.memory import Buffer, allocate, from_numpy, to_numpy
 
 if TYPE_CHECKING:
     from tilearray_host.kernel import Kernel, Launch
     from tilearray_host.reduction_kernel import ReductionKernel
+    from tilearray_host.scan_kernel import ScanKernel
 
 
 class HostDevice:
@@ -18,12 +19,11 @@ class HostDevice:
 
     index_errors = None
     indexing = indexing
-    scans = scans
     sorting = sorting
     linear_algebra = products
     matrices = matrices
     fourier = fourier
-    on_host = True
+    on_host = scans_whole = True
     approximates = False
 
     def loop_class(self, loop: Any, /) -> None:
@@ -35,13 +35,17 @@ class HostDevice:
         del size, columns, outer, inner
         return 0
 
-    def compile(self, expression: Any, loop_class: None, aligned: tuple[bool, ...], /) -> Kernel | ReductionKernel:
+    def compile(
+        self, expression: Any, loop_class: None, aligned: tuple[bool, ...], /
+    ) -> Kernel | ReductionKernel | ScanKernel:
         """Return the kernel of an expression."""
-        from tilearray_host import kernel, reduction_kernel  # not needed for arrays that are moved to a GPU
+        from tilearray_host import kernel, reduction_kernel, scan_kernel  # not needed for arrays that go to a GPU
 
         del loop_class, aligned
-        reduces = any(node[0] == "reduce" for node in expression.nodes)
-        return reduction_kernel.ReductionKernel(expression) if reduces else kernel.Kernel(expression)
+        kinds = {node[0] for node in expression.nodes}
+        if "scan" in kinds:
+            return scan_kernel.ScanKernel(expression)
+        return reduction_kernel.ReductionKernel(expression) if "reduce" in kinds else kernel.Kernel(expression)
 
     def cuts(self, expression: Any, /) -> bool:
         """Return whether the order of a reduction has an influence on its result: only then there are segments."""

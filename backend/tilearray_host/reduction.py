@@ -347,7 +347,7 @@ def reduce_all(walk: Walk, node: Reduce, inputs: Places, evaluate: Evaluate, res
     for runs in walk.runs():
         steps = runs.chunks * math.prod((runs.indices.stop - runs.indices.start, *walk.outer[1:]))
         shape = (*walk.slow_kept, runs.length, walk.fast)
-        for kept in _slices(shape, max(1, BLOCK // (walk.lanes * min(steps, 8)))):
+        for kept in slices(shape, max(1, BLOCK // (walk.lanes * min(steps, 8)))):
             values = _halved(node.combine, _lanes(walk, node, inputs, evaluate, kept, runs), walk.lane_axis)
             *slow, segments, fast = kept
             place = slice(runs.number + segments.start, runs.number + segments.stop)
@@ -384,7 +384,7 @@ def parts_of(walk: Walk, strides: Ints) -> Iterator[Part]:
         shape = (*walk.slow_kept, runs.length, walk.fast)
         whole = runs.chunks if runs.length > 1 else min(runs.chunks, walk.extent // walk.lanes - runs.first)
         rest = walk.extent - (runs.first + whole) * walk.lanes if whole < runs.chunks else 0
-        for kept in _slices(shape, max(1, LANES_AT_ONCE // walk.lanes)):
+        for kept in slices(shape, max(1, LANES_AT_ONCE // walk.lanes)):
             sizes = [part.stop - part.start for part in kept]
             sizes.insert(len(sizes) + 1 + axis, walk.lanes)
             *slow, segments, fast = kept
@@ -498,10 +498,10 @@ def _halves(lanes: Array, axis: int) -> Iterator[tuple[Array, Array]]:
         yield along[..., :count], along[..., count : 2 * count]
 
 
-def _slices(shape: Ints, elements: int) -> Iterator[tuple[slice, ...]]:
+def slices(shape: Ints, elements: int) -> Iterator[tuple[slice, ...]]:
     """Yield parts of a shape in C order, each of about a number of elements.
 
-    >>> list(_slices((2, 3), 2))
+    >>> list(slices((2, 3), 2))
     [(slice(0, 1, None), slice(0, 2, None)), (slice(0, 1, None), slice(2, 3, None)), \
 (slice(1, 2, None), slice(0, 2, None)), (slice(1, 2, None), slice(2, 3, None))]
     """
@@ -522,7 +522,7 @@ def _lanes(walk: Walk, node: Reduce, inputs: Places, evaluate: Evaluate, kept: t
     found = node.start
     width = math.prod([part.stop - part.start for part in kept])
     outer = (runs.indices.stop - runs.indices.start, *walk.outer[1:]) if walk.outer else ()
-    for *at, chunks in _slices((*outer, runs.chunks), max(1, BLOCK // (walk.lanes * width))):
+    for *at, chunks in slices((*outer, runs.chunks), max(1, BLOCK // (walk.lanes * width))):
         if at:
             at[0] = slice(runs.indices.start + at[0].start, runs.indices.start + at[0].stop)
         values = _block(walk, node, inputs, evaluate, (*slow, *at, segments, fast), runs, chunks)

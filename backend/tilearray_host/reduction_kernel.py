@@ -46,10 +46,10 @@ class ReductionKernel:
         kinds = [("array", name) for name in expression.output_dtypes] + list(expression.inputs)
         self.operands = [(kind, dtype_named(name)) for kind, name in kinds]
         self.stores: tuple[int, ...] = expression.outputs
-        self.steps = _steps(expression)
+        self.steps = steps_of(expression)
         self.node = next(position for position, step in enumerate(self.steps) if isinstance(step, reduction.Reduce))
         self.reduced: tuple[int, ...] = expression.nodes[self.node][2]
-        self.before = _needed(self.steps, self.reduced)
+        self.before = needed(self.steps, self.reduced)
         self.after = [
             (position, step)
             for position, step in enumerate(self.steps)
@@ -61,7 +61,7 @@ class ReductionKernel:
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
-        slots, outputs, walk = _slots(self, loop), len(self.stores), reduction.Walk(loop)
+        slots, outputs, walk = slots_of(self, loop), len(self.stores), reduction.Walk(loop)
         whole = self._in_any_order(loop) or self._of_views(loop, walk, slots)
 
         def launch(stream: Any, *operands: Any) -> None:
@@ -74,7 +74,7 @@ class ReductionKernel:
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Any) -> Launch:
         """Return the call of this kernel over a loop: a function of a stream and operands that returns a new array."""
         del gaps
-        slots, walk = _slots(self, loop), reduction.Walk(loop)
+        slots, walk = slots_of(self, loop), reduction.Walk(loop)
         found = self._at_once(loop, walk, slots)
         if found is None and self._in_any_order(loop) is None:
             found = self._in_lanes(loop, walk, slots)
@@ -238,7 +238,7 @@ class ReductionKernel:
             out[...] = values[store]
 
 
-def _needed(steps: list[Any], wanted: tuple[int, ...]) -> list[int]:
+def needed(steps: list[Any], wanted: tuple[int, ...]) -> list[int]:
     """Return the nodes that some nodes need, in order."""
     found: set[int] = set()
     open_nodes = list(wanted)
@@ -340,7 +340,7 @@ def _through(steps: list[Any], value: int, *kinds: str) -> int | None:
     return _through(steps, step[2][0], *[other for other in kinds if other != kind])
 
 
-def _slots(kernel: ReductionKernel, loop: Any) -> list[Slot]:
+def slots_of(kernel: ReductionKernel, loop: Any) -> list[Slot]:
     """Return one slot for each operand, outputs first. The loop has no strides for numbers."""
     arrays = iter(zip(loop.strides, loop.shifts))
     slots: list[Slot] = []
@@ -357,7 +357,7 @@ def _operand(slot: Slot, memory: Any, offset: int) -> Any:
     return scalar(memory, dtype) if strides is None else reduction.Place(memory.memory, offset + shift, dtype, strides)
 
 
-def _steps(expression: Any) -> list[Any]:
+def steps_of(expression: Any) -> list[Any]:
     """Return the step of each node. An input becomes its position."""
     steps: list[Any] = []
     dtypes: list[np.dtype] = []
@@ -373,7 +373,7 @@ def _steps(expression: Any) -> list[Any]:
             case ("call", name, arguments, dtype, _):
                 dtypes.append(dtype_named(dtype))
                 steps.append((OF_REDUCTIONS.get(name) or FUNCTIONS[name], dtypes[-1], arguments))
-            case ("reduce", how, _, names):
+            case ("reduce" | "scan", how, _, names):
                 dtypes.append(dtype_named(names[0]))
                 steps.append(reduction.Reduce.of(how, names))
             case ("part", node, position):

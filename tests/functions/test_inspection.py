@@ -112,8 +112,6 @@ def test_operands_and_options_are_where_the_standard_has_them():
 # --- what has no kernel yet -------------------------------
 
 HOST_ONLY = {
-    "cumulative_sum": lambda x: ta.cumulative_sum(x),
-    "cumulative_prod": lambda x: ta.cumulative_prod(x),
     "nonzero": lambda x: ta.nonzero(x),
     "searchsorted": lambda x: ta.searchsorted(x, 1),
     "sort": lambda x: ta.sort(x),

@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.oracles.axes import INTEGER_NAMES, NAMES, check_sum, expand, flat, pairs, python, same, wrapped
+from support.oracles.axes import (
+    INTEGER_NAMES,
+    NAMES,
+    REAL_NAMES,
+    accumulator,
+    check_sum,
+    expand,
+    flat,
+    pairs,
+    python,
+    same,
+    wrapped,
+)
 from support.oracles.formats import kind_of
 
 import tilearray as ta
@@ -54,7 +66,78 @@ def test_running_sums_of_floats_are_rounded_once_each(pair, data):
     for got, row in zip(mine, rows, strict=True):
         for position, value in enumerate(got):
             part = list(row[: position + 1])
-            check_sum(value, part, found.dtype.name, "float64")
+            check_sum(value, part, found.dtype.name, accumulator(found.dtype.name))
+
+
+def halves(values: list[float]) -> list[float]:
+    """A chunk, as tilearray/geometry/scan.py says: the upper half is combined with the last of the lower half."""
+    if len(values) < 2:
+        return values
+    half = 1 << (len(values) - 1).bit_length() - 1
+    low, high = halves(values[:half]), halves(values[half:])
+    return [*low, *[low[-1] + value for value in high]]
+
+
+def joined(parts: list[list[float]]) -> list[float]:
+    """Each part is combined with the last element of those before it."""
+    found: list[float] = []
+    for part in parts:
+        found += [found[-1] + value for value in part] if found else part
+    return found
+
+
+def cut(values: list[float], size: int) -> list[list[float]]:
+    return [values[first : first + size] for first in range(0, len(values), size)]
+
+
+def in_order(values: list[float], lanes: int, segment: int) -> list[float]:
+    return joined([joined([halves(chunk) for chunk in cut(part, lanes)]) for part in cut(values, segment)])
+
+
+@given(
+    st.one_of(st.integers(1, 1100), st.integers(4000, 6500)),
+    st.integers(1, 2),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["float32", "float64"]),
+)
+def test_elements_are_added_in_the_order_that_is_written_down(length, count, seed, name):
+    x = np.random.default_rng(seed).normal(size=(length, count)).astype(name)
+    rows, columns = ta.asarray(x.T.copy()), ta.asarray(x)
+    for found, lanes in ((ta.cumulative_sum(rows, axis=1), 256), (ta.cumulative_sum(columns, axis=0).mT, 1)):
+        lanes = min(256 if count == 1 else lanes, 1 << (length - 1).bit_length())
+        segments = max(1, length // 2048)  # there are few rows
+        segment = math.ceil(math.ceil(length / lanes) / segments) * lanes
+        want = [np.array(in_order(list(map(float, column)), lanes, segment)).astype(name).tolist() for column in x.T]
+        assert found.tolist() == want
+
+
+@given(st.integers(1, 9000), st.integers(0, 2**32 - 1))
+def test_running_sums_of_numbers_that_are_not_negative_never_decrease(length, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.random(length) ** 20 * 10.0 ** rng.integers(-10, 10, length)
+    assert (np.diff(ta.to_numpy(ta.cumulative_sum(ta.asarray(x)))) >= 0).all()
+
+
+@given(pairs(REAL_NAMES), st.data())
+def test_running_extremes_are_those_of_python(pair, data):
+    axis = place_of(data, pair.theirs.ndim)
+
+    def running(row, better):
+        def chosen(a, b):
+            return a if a != a or (b == b and better(order(a), order(b))) else b
+
+        return list(itertools.accumulate(row, chosen))
+
+    for mine, better in ((ta.maximum, operator.gt), (ta.minimum, operator.lt)):
+        found = mine.accumulate(pair.mine, axis)
+        want = expand(lambda row, better=better: running(row, better), pair.theirs, axis)
+        assert (found.shape, found.dtype) == (pair.mine.shape, pair.mine.dtype)
+        assert repr(flat(found)) == repr(list(want.ravel()))
+
+
+def order(value: float) -> tuple[float, float]:
+    """Floats in the order of IEEE 754, in which -0.0 is below 0.0."""
+    return value, math.copysign(1, value)
 
 
 def test_scans_with_an_initial_value_and_a_dtype():

@@ -13,7 +13,8 @@ class Elsewhere:
     """The host's backend, without what a GPU lacks."""
 
     on_host = False
-    indexing = scans = sorting = linear_algebra = matrices = fourier = None
+    scans_whole = True
+    indexing = sorting = linear_algebra = matrices = fourier = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(CPU.backend, name)

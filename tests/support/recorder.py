@@ -27,8 +27,8 @@ class Gpu:
     """A GPU of sm_90 that finds kernels as any does, but has no memory and launches nothing."""
 
     index, arch = 0, 90
-    call_writer = index_errors = indexing = scans = sorting = linear_algebra = matrices = fourier = None
-    on_host, approximates = False, True
+    call_writer = index_errors = indexing = sorting = linear_algebra = matrices = fourier = None
+    on_host, scans_whole, approximates = False, False, True
 
     def own_stream(self, stream: int) -> int:
         return stream

@@ -19,12 +19,12 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from tilearray.engine.backend import AnyLoop
 from tilearray.engine.caches import PLANS, leaves
 from tilearray.engine.context import STATE
 from tilearray.engine.expression import Expression
 from tilearray.engine.plan import ALIGNED, Plan
 from tilearray.geometry.loop import LayoutCase, Loop
-from tilearray.geometry.reduction import ReductionLoop
 
 ARCHITECTURE = 90
 
@@ -50,7 +50,7 @@ def stages(plan: Plan) -> list[str]:
         f"{len(loop.shape)} ax{'i' if len(loop.shape) == 1 else 'e'}s",
         f"int{loop.index_bits} indices",
     ]
-    if isinstance(loop, ReductionLoop):
+    if not isinstance(loop, Loop):
         facts.append(f"{loop.lanes} lanes")
     launches = [f"launch  1: {plan.stages[0].loop.segments.total} segments, 2: their results"] if plan.stages else []
     return [
@@ -83,7 +83,7 @@ def kernel_source(plan: Plan) -> str:
     return "\n\n".join(_source(expression, loop, architecture_of(plan)) for expression, loop in launches)
 
 
-def _source(expression: Expression, loop: Loop | ReductionLoop, arch: int) -> str:
+def _source(expression: Expression, loop: AnyLoop, arch: int) -> str:
     """Return the Triton source of a kernel."""
     generate = importlib.import_module("tilearray_cuda.kernels.source").generate
     make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec

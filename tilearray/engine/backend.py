@@ -15,9 +15,10 @@ import numpy as np
 from tilearray.engine.expression import Expression
 from tilearray.geometry.loop import Loop
 from tilearray.geometry.reduction import ReductionLoop
+from tilearray.geometry.scan import ScanLoop
 
 Ints = tuple[int, ...]
-AnyLoop = Loop | ReductionLoop
+AnyLoop = Loop | ReductionLoop | ScanLoop
 Stream = Any
 """The stream that orders work: on cuda the handle of a stream, an int. The host has none and ignores it."""
 Launch = Callable[..., None]
@@ -96,18 +97,6 @@ class Indexing(Protocol):
     def set(self, x: np.ndarray, key: Any, value: np.ndarray, /) -> None:
         """Assign to the elements that a key selects; of several writes to one element the last counts."""
         ...
-
-
-class Scans(Protocol):
-    """Scans, on a backend that does not run them as expressions.
-
-    Operands and results are ndarrays; a result is new memory. A dtype is that of the result: elements are rounded to it
-    first. Floats are accumulated in float64.
-    """
-
-    def cumulative_sum(self, x: np.ndarray, axis: int, dtype: np.dtype, include_initial: bool, /) -> np.ndarray: ...
-
-    def cumulative_prod(self, x: np.ndarray, axis: int, dtype: np.dtype, include_initial: bool, /) -> np.ndarray: ...
 
 
 class Unique(Protocol):
@@ -263,8 +252,6 @@ class Backend(Protocol):
     @property
     def indexing(self) -> Indexing | None: ...
     @property
-    def scans(self) -> Scans | None: ...
-    @property
     def sorting(self) -> Sorting | None: ...
     @property
     def linear_algebra(self) -> LinearAlgebra | None: ...
@@ -275,6 +262,11 @@ class Backend(Protocol):
     @property
     def on_host(self) -> bool:
         """Whether the memory is the process's own, so that NumPy reaches it without a copy."""
+        ...
+
+    @property
+    def scans_whole(self) -> bool:
+        """Whether one launch scans all segments, one after the other; else a launch before it finds their totals."""
         ...
 
     @property

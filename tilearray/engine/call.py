@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilearray.engine.backend import Backend, Call, Gap, Kernel, Launch
+from tilearray.engine.backend import AnyLoop, Backend, Call, Gap, Kernel, Launch
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Operation
 from tilearray.engine.signature import ArrayBase, Signature, empty_array
-from tilearray.geometry.loop import Loop
 from tilearray.geometry.reduction import ReductionLoop
+from tilearray.geometry.scan import ScanLoop
 from tilearray.promotion.scalars import Number
 
 Take = Callable[[Any], Number]
@@ -64,9 +64,7 @@ def rule_of(operation: Operation, expression: Expression, careful: Careful) -> R
     return found
 
 
-def call_of(
-    rule: Rule, loop: Loop | ReductionLoop, kernel: Kernel, keys: Sequence[Any], target: Signature, *, new: bool
-) -> Call:
+def call_of(rule: Rule, loop: AnyLoop, kernel: Kernel, keys: Sequence[Any], target: Signature, *, new: bool) -> Call:
     """Return the call of a kernel over a loop. Without a kernel, the call launches nothing."""
     signature = target if new else None
     if kernel is None:
@@ -90,7 +88,7 @@ class Stage(NamedTuple):
     """
 
     expression: Expression
-    loop: ReductionLoop
+    loop: ReductionLoop | ScanLoop
     kernel: Kernel
     reads: tuple[int, ...]
 

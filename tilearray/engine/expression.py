@@ -18,13 +18,17 @@ The nodes are:
 ``("gather", input, node)``                        the element of an input at a distance of `node` elements
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true
 ``("reduce", how, nodes, dtypes)``                 the elements of a loop's reduced axes, combined: see below
-``("part", node, position)``                       one of the values of a reduce node
+``("scan", how, (node,), (dtype,))``               the elements of a loop's scanned axis up to each one, combined
+``("scan", how, (node, total), (dtype,))``         the same, combined with an array of the totals of all segments
+``("total", how, (node,), (dtype,))``              the last result of a scan of a segment
+``("part", node, position)``                       one of the values of a reduce node, or the value of a scan node
 ``("position",)``                                  the position among the reduced elements in C order, an int64
 =================================================  ==================================================================
 
 Gathers and reports move elements; only the CUDA backend supports them. A reduction combines "add", "multiply",
 "maximum", "minimum", "or", "and" (one value), or "argmax" and "argmin" (a value and its position). The nodes before it
-are computed for each element, the nodes after it for each result.
+are computed for each element, the nodes after it for each result. A scan combines one value; it has a result for each
+element.
 """
 
 from __future__ import annotations
@@ -117,6 +121,10 @@ class ExpressionBuilder:
         """Add a reduction of values of some dtypes, and return the nodes of its results."""
         node = self.node("reduce", how, nodes, tuple([dtype.name for dtype in dtypes]))
         return [self.node("part", node, position) for position in range(len(nodes))]
+
+    def scan(self, how: str, node: int, dtype: np.dtype) -> int:
+        """Add a scan of values of a dtype, and return the node of its results."""
+        return self.node("part", self.node("scan", how, (node,), (dtype.name,)), 0)
 
     def cast(self, node: int, source: np.dtype, target: np.dtype) -> int:
         """Add a cast and return its node. If both dtypes are the same, return `node`."""

@@ -73,6 +73,21 @@ class Reduced(NamedTuple):
     ordered: bool = False
 
 
+class Scanned(NamedTuple):
+    """The axis that an operation scans.
+
+    Attributes
+    ----------
+    axis : int
+        Not negative.
+    initial : bool
+        Whether the result has one more element along the axis, the first one, which the operation does not write.
+    """
+
+    axis: int
+    initial: bool
+
+
 class Operation(Protocol):
     """One operation, as the engine sees it.
 
@@ -85,7 +100,9 @@ class Operation(Protocol):
     passes_numbers : bool
         Whether a call may pass a Python number to the kernel without `number`, if its class matches and it fits.
     reduced : Reduced or None
-        The axes that it reduces; None for an elementwise operation.
+        The axes that it reduces, or None.
+    scanned : Scanned or None
+        The axis that it scans, or None.
     """
 
     @property
@@ -94,6 +111,8 @@ class Operation(Protocol):
     def into(self) -> object: ...
     @property
     def reduced(self) -> Reduced | None: ...
+    @property
+    def scanned(self) -> Scanned | None: ...
     @property
     def passes_numbers(self) -> bool: ...
 
@@ -140,7 +159,7 @@ class FixedOperation:
     graph: Expression
     into: object = field(default_factory=object, repr=False)
     passes_numbers = True
-    reduced = None
+    reduced = scanned = None
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
         """Return the dtypes of the expression."""

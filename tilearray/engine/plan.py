@@ -17,23 +17,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
 from tilearray import dtypes
-from tilearray.engine.backend import Call, Kernel
+from tilearray.engine.backend import AnyLoop, Call, Kernel
 from tilearray.engine.caches import KERNELS, RECIPES
 from tilearray.engine.call import BindNew, Careful, Stage, bind_new, call_of, rule_of, staged_call
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import OperandType, Operation, TypedScalar, expression_of
 from tilearray.engine.signature import Signature, Traits, interned, signature_of, traits_of
-from tilearray.engine.stages import split
+from tilearray.engine.stages import split, split_scan
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, Loop, flat_loop
 from tilearray.geometry.reduction import ReductionLoop, make_reduction
 from tilearray.geometry.result import geometry_of
-from tilearray.geometry.strides import broadcast_strides
+from tilearray.geometry.scan import ScanLoop, make_scan
+from tilearray.geometry.strides import broadcast_strides, dense_strides
 from tilearray.promotion.operands import zero_dim
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
@@ -59,7 +61,7 @@ class Plan:
 
     operation: Operation
     expression: Expression
-    loop: Loop | ReductionLoop
+    loop: AnyLoop
     signature: Signature
     kernel: Any
     call: Call
@@ -173,7 +175,7 @@ class ReductionRecipe(Recipe):
         signature = signature_of(target, self.result.dtype, self.device)
         if not layout.size:
             return Plan(self.operation, self.expression, flat_loop(0, 1), signature, None, self._empty(signature))
-        arrays = [key for key in keys if isinstance(key, Signature)]
+        arrays = _arrays(keys)
         strides = [broadcast_strides(each.shape, each.strides, shape) for each in layouts]
         itemsize = arrays[0].itemsize
         uncut = not self.device.backend.cuts(self.expression)
@@ -202,17 +204,72 @@ class ReductionRecipe(Recipe):
         return call_of(self.rule, flat_loop(0, 1), None, (), signature, new=True)
 
 
+class ScanRecipe(Recipe):
+    """The common part of all calls of a scan on operands of the same traits."""
+
+    __slots__ = ()
+
+    def plan_new(self, keys: Sequence[Key], layouts: list[Layout]) -> Plan:
+        """Plan a call that makes a new array."""
+        scanned = self.operation.scanned
+        assert scanned is not None
+        (given,), axis = layouts, scanned.axis
+        more = [size + (scanned.initial and place == axis) for place, size in enumerate(given.shape)]
+        layout = Layout.of(tuple(more))
+        signature = signature_of(layout, self.result.dtype, self.device)
+        if not given.size:
+            empty = flat_loop(0, 1)
+            call = call_of(self.rule, empty, None, keys, signature, new=True)
+            return Plan(self.operation, self.expression, empty, signature, None, call)
+        shift = layout.strides[axis] if scanned.initial else 0
+        loop = _shifted(make_scan(given.shape, axis, [layout.strides], [given.strides]), shift)
+        if loop.segments.total > 1 and not self.device.backend.scans_whole:
+            return self._plan_segments(keys, given, loop.segments.total, signature, shift)
+        stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
+        call = call_of(self.rule, loop, stage.kernel, keys, signature, new=True)
+        return Plan(self.operation, self.expression, loop, signature, stage.kernel, call)
+
+    def _plan_segments(self, keys: Sequence[Key], given: Layout, count: int, result: Signature, shift: int) -> Plan:
+        """Plan a launch that finds the totals of segments, and one that scans."""
+        assert self.operation.scanned is not None
+        axis, halves = self.operation.scanned.axis, split_scan(self.expression)
+        kept = (*given.shape[:axis], 1, *given.shape[axis + 1 :])
+        strides = broadcast_strides(kept, dense_strides(kept), given.shape)
+        totals = tuple([stride * count for stride in strides])
+        loop = make_scan(given.shape, axis, [totals], [given.strides])
+        first = _stage(halves.first, loop, _arrays(keys), self.device, halves.first_reads)
+        loop = make_scan(given.shape, axis, [result.layout.strides], [totals, given.strides], leading=1)
+        second = _stage(halves.second, _shifted(loop, shift), _arrays(keys), self.device, halves.second_reads)
+        scratch = (prod(kept) * count * dtypes.as_dtype(halves.names[0]).itemsize,)
+        call = staged_call(self.rule, self.device.backend, result, (first, second), scratch)
+        return Plan(self.operation, self.expression, first.loop, result, first.kernel, call, (first, second))
+
+
+def _arrays(keys: Sequence[Key]) -> list[Signature]:
+    return [key for key in keys if isinstance(key, Signature)]
+
+
+def _shifted(loop: ScanLoop, shift: int) -> ScanLoop:
+    """Return a loop whose output begins some elements further."""
+    first, *others = loop.shifts
+    return loop._replace(shifts=(first + shift, *others))
+
+
 def _stage(
-    expression: Expression, loop: ReductionLoop, arrays: list[Signature], device: Device, reads: tuple[int, ...]
+    expression: Expression,
+    loop: ReductionLoop | ScanLoop,
+    arrays: list[Signature],
+    device: Device,
+    reads: tuple[int, ...],
 ) -> Stage:
-    """Return one launch of a reduction. Its outputs are new memory, as are inputs that `arrays` does not have."""
+    """Return one launch of several. Its outputs are new memory, as are the inputs before those that `arrays` has."""
     aligned = ALIGNED[: len(loop.strides)]
     if device.wants_alignment:
         written = [(True, dtypes.as_dtype(name).itemsize) for name in expression.output_dtypes]
-        read = [(array.aligned, array.itemsize) for array in arrays] or [(True, 16)] * (len(aligned) - len(written))
-        aligned = tuple(
-            [start and shift * size % 16 == 0 for (start, size), shift in zip([*written, *read], loop.shifts)]
-        )
+        read = [(array.aligned, array.itemsize) for array in arrays]
+        scratch = [(True, 16)] * (len(aligned) - len(written) - len(read))
+        operands = zip([*written, *scratch, *read], loop.shifts, strict=True)
+        aligned = tuple([start and shift * size % 16 == 0 for (start, size), shift in operands])
     return Stage(expression, loop, kernel_of(expression, loop, aligned, device), reads)
 
 
@@ -247,7 +304,7 @@ def _recipe(
     expression = expression_of(operation, semantics, types, None if out is None else out.dtype)
     operation.check_device(device)
     result = out or traits_of(expression.result, device, True, all(array.is_0d for array in arrays))
-    made = Recipe if operation.reduced is None else ReductionRecipe
+    made = ScanRecipe if operation.scanned else ReductionRecipe if operation.reduced else Recipe
     return made(operation, expression, device, result, careful)
 
 
@@ -265,7 +322,7 @@ ALIGNED = (True,) * 64
 """The alignment of operands on a device that ignores alignment."""
 
 
-def kernel_of(expression: Expression, loop: Loop | ReductionLoop, aligned: tuple[bool, ...], device: Device) -> Kernel:
+def kernel_of(expression: Expression, loop: AnyLoop, aligned: tuple[bool, ...], device: Device) -> Kernel:
     """Return the kernel of an expression for the class of a loop, compiled on the first call."""
     backend = device.backend
     loop_class = backend.loop_class(loop)
@@ -276,7 +333,7 @@ def kernel_of(expression: Expression, loop: Loop | ReductionLoop, aligned: tuple
     return kernel
 
 
-def _aligned(operands: list[Signature], loop: Loop) -> tuple[bool, ...]:
+def _aligned(operands: list[Signature], loop: Loop | ScanLoop) -> tuple[bool, ...]:
     """Return for each operand whether the element at the start of the loop is 16-byte aligned."""
     if not any(loop.shifts):
         return tuple([operand.aligned for operand in operands])

@@ -39,6 +39,11 @@ class Split(NamedTuple):
     first_reads: Ints
     second_reads: Ints
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The dtypes of what the first one stores."""
+        return self.first.output_dtypes
+
 
 _SPLIT: TwoGenerations[Split] = TwoGenerations(512)
 
@@ -68,6 +73,29 @@ def _split(expression: Expression) -> Split:
     return Split(
         stored, second.build(outputs, expression.output_dtypes), tuple(first.reads), tuple(second.reads[len(parts) :])
     )
+
+
+def split_scan(expression: Expression) -> Split:
+    """Return an expression with a scan as one that gives the totals of segments, and one that reads them.
+
+    Equal arguments give the same objects.
+    """
+    found = _SPLIT.get(expression)
+    return found if found is not None else _SPLIT.put(expression, _split_scan(expression))
+
+
+def _split_scan(expression: Expression) -> Split:
+    nodes: tuple[Any, ...] = expression.nodes
+    place = next(position for position, node in enumerate(nodes) if node[0] == "scan")
+    _, how, (value,), names = nodes[place]
+    first, second = _Copy(expression), _Copy(expression)
+    total = first.place(place, ("total", how, (first.copy(value),), names))
+    stored = first.build([first.place(-place - 1, ("part", total, 0))], names)
+    state = second.state(names[0])
+    second.place(place, ("scan", how, (second.copy(value), state), names))
+    outputs = [second.copy(output) for output in expression.outputs]
+    rest = second.build(outputs, expression.output_dtypes)
+    return Split(stored, rest, tuple(first.reads), tuple(second.reads[1:]))
 
 
 class _Copy:

@@ -6,7 +6,7 @@ and loses nothing beside float64. Beside an Array on a GPU they are an error tha
 array makes Arrays as `asarray` does: in the default dtypes, on the default device. Arrays of all other libraries are
 errors.
 
-Scans, sorting and linear algebra are parts that a backend may lack. A chapter checks axes and dtypes, hands
+Sorting and linear algebra are parts that a backend may lack. A chapter checks axes and dtypes, hands
 ndarrays to the part, and wraps its result. Nothing moves between devices: if the backend of a device lacks the part,
 the error says how to write the move.
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
-from tilearray.engine.backend import Fourier, LinearAlgebra, Matrices, Scans, Sorting
+from tilearray.engine.backend import Fourier, LinearAlgebra, Matrices, Sorting
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE, semantics
 from tilearray.engine.devices import Device, default_device
@@ -148,20 +148,14 @@ def _checked(function: str, x: Any, name: str, beside: ArrayBase | None = None) 
 # --- parts of a backend ----------------------------------------------------------------------------------------------
 
 
-def scans_of(function: str, x: ArrayBase) -> Scans:
-    """Return the backend's scans, if the device of `x` has them.
+def sorting_of(function: str, x: ArrayBase) -> Sorting:
+    """Return the backend's sorting, if the device of `x` has it.
 
     Raises
     ------
     DeviceError
         If not; the message says how to write the move.
     """
-    check_array(function, x)
-    return _available(function, x, x.device.backend.scans)
-
-
-def sorting_of(function: str, x: ArrayBase) -> Sorting:
-    """Return the backend's sorting, if the device of `x` has it."""
     check_array(function, x)
     return _available(function, x, x.device.backend.sorting)
 

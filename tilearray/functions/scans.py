@@ -1,15 +1,18 @@
-"""Functions along one axis: running sums and products by the backend, and differences on every device."""
+"""Functions along one axis, on every device: running sums and products, and differences of neighbours."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tilearray.dtypes import DTypeLike, bool_
 from tilearray.engine.array_type import A
+from tilearray.engine.execute import run
+from tilearray.engine.operation import Operation
 from tilearray.engine.signature import ArrayBase, HostData
-from tilearray.errors import ShapeError
-from tilearray.functions.arguments import as_array, as_array_beside, check_kind, result, scans_of
-from tilearray.functions.conversion import to_numpy
+from tilearray.errors import ShapeError, WriteError
+from tilearray.functions.arguments import as_array, as_array_beside, check_kind
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import broadcast_to
@@ -17,9 +20,11 @@ from tilearray.functions.reduction_options import finished, typed
 from tilearray.functions.reductions import sum_dtype
 from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
 from tilearray.ops.arithmetic import not_equal, subtract
+from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
 from tilearray.ops.row import ANY
-from tilearray.promotion.scalars import classify
+from tilearray.ops.scan import scan_of
+from tilearray.promotion.scalars import Number, classify
 
 
 def cumulative_sum(
@@ -36,8 +41,8 @@ def cumulative_sum(
     Parameters
     ----------
     x : Array
-        Of any kind but the storage dtypes, on the host. Floats are accumulated in float64, and each result is
-        rounded once.
+        Of any kind but the storage dtypes. float32 and float64 are accumulated in float64, narrower floats in float32,
+        and each result is rounded once. `tilearray.geometry.scan` has the order, which is that of all devices.
     axis : int, optional
         Needed unless `x` is 1-d.
     dtype : dtype or name, optional
@@ -51,8 +56,6 @@ def cumulative_sum(
     ------
     ShapeError
         If `x` has no such axis, or `axis` is missing and `x` is not 1-d.
-    DeviceError
-        If `x` is on a GPU.
 
     Examples
     --------
@@ -63,8 +66,8 @@ def cumulative_sum(
     include_initial = checked_flag("cumulative_sum", "include_initial", include_initial)
     x = as_array("cumulative_sum", x)
     axis = _scanned_axis("cumulative_sum", x, axis)
-    scans, wanted = scans_of("cumulative_sum", x), sum_dtype("cumulative_sum", x, dtype)
-    found = result(scans.cumulative_sum(to_numpy(x), axis, wanted, include_initial), x)
+    wanted, initial = sum_dtype("cumulative_sum", x, dtype), 0 if include_initial else None
+    found = scan("cumulative_sum", "add", x, axis, wanted, initial)
     return finished("cumulative_sum", found, out)
 
 
@@ -90,9 +93,45 @@ def cumulative_prod(
     include_initial = checked_flag("cumulative_prod", "include_initial", include_initial)
     x = as_array("cumulative_prod", x)
     axis = _scanned_axis("cumulative_prod", x, axis)
-    scans, wanted = scans_of("cumulative_prod", x), sum_dtype("cumulative_prod", x, dtype)
-    found = result(scans.cumulative_prod(to_numpy(x), axis, wanted, include_initial), x)
+    wanted, initial = sum_dtype("cumulative_prod", x, dtype), 1 if include_initial else None
+    found = scan("cumulative_prod", "multiply", x, axis, wanted, initial)
     return finished("cumulative_prod", found, out)
+
+
+def scan(function: str, how: str, x: A, axis: int, dtype: np.dtype, initial: Number | None = None) -> A:
+    """Return a scan of `x` along an axis, as a new array of a dtype.
+
+    Parameters
+    ----------
+    function : str
+        The function that was called, for error messages.
+    how : {"add", "multiply", "maximum", "minimum"}
+    x : Array
+        Of a dtype that the scan takes.
+    axis : int
+        Not negative.
+    dtype : numpy.dtype
+        The dtype of the result.
+    initial : number, optional
+        The first element of the result, which is then longer by 1. It changes no other element.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> scan("cumsum", "add", ta.asarray([1, 2, 3]), 0, ta.int64, 0)
+    Array([0, 1, 3, 6], dtype=int64, device='cpu')
+    """
+    operation = scan_of(function, how, dtype, axis, initial is not None)
+    found = run(operation, [x._signature], (x,), None, _refuse)
+    if initial is not None and found.size:
+        first = (*[slice(None)] * axis, slice(0, 1))
+        fill(get(found, first), initial, function)
+    return found
+
+
+def _refuse(operation: Operation, operands: Any, out: ArrayBase) -> Any:
+    del operands, out
+    raise WriteError(f"{operation.name}: a scan makes a new array")
 
 
 def _scanned_axis(function: str, x: ArrayBase, axis: Any) -> int:

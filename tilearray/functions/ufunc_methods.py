@@ -56,6 +56,9 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 }
 _SCANS: dict[str, Callable[..., Any]] = {"add": scans.cumulative_sum, "multiply": scans.cumulative_prod}
 
+_EXTREMES = {"maximum": "maximum", "minimum": "minimum", "logical_or": "maximum", "logical_and": "minimum"}
+"""The scans of one dtype: of truth values the largest is `or`."""
+
 # Rows of which neither the order nor the grouping of operands matters, not even for the last bit.
 _ANY_ORDER = {
     *("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor", "maximum", "minimum"),
@@ -219,6 +222,8 @@ def accumulate(op: Op, x: Any, axis: Any, dtype: Any, out: Any) -> Any:
     place = normalize_axis(axis, x.ndim, name)
     if scan is not None:
         return scan(x, axis=place, dtype=dtype, out=out)
+    if op.name in _EXTREMES:
+        return finished(name, scans.scan(name, _EXTREMES[op.name], x, place, x.dtype), out)
     before, count = (slice(None),) * place, x.shape[place]
     found: Any = execute(assign, (x,), new_like(x, x.shape))
     if op.name in _ANY_ORDER:

@@ -178,7 +178,6 @@ def viewed(function: Callable[..., Any], x: Traced, *key: Any) -> Any:
 # --- the device ------------------------------------------------------------------------------------------------------
 
 _WHAT = {
-    "scans": "a scan",
     "sorting": "sorting, searching or a set",
     "linear_algebra": "a product of matrices",
     "matrices": "linear algebra",

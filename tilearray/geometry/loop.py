@@ -69,6 +69,10 @@ class LayoutCase(StrEnum):
     """A reduction whose first input walks memory fastest along a reduced axis."""
     REDUCE_COLUMNS = "reduce_columns"
     """A reduction whose first input walks memory fastest along a kept axis."""
+    SCAN_ROWS = "scan_rows"
+    """A scan whose input walks memory fastest along the scanned axis."""
+    SCAN_COLUMNS = "scan_columns"
+    """A scan whose input walks memory fastest along a kept axis."""
 
     __hash__ = str.__hash__  # Enum's own hash is a slow Python function.
 

@@ -135,8 +135,8 @@ def make_reduction(
     kept, reduced = _axes(shape, axes, outputs, inputs)
     count, first = len(outputs) + len(inputs), len(outputs)
     shifts = [0] * count
-    kept = _merged(_sorted(_forwards(kept, first, shifts), first))
-    reduced = _merged(reduced if ordered else _sorted(_forwards(reduced, first, shifts), first))
+    kept = merged(sorted_axes(forwards(kept, first, shifts), first))
+    reduced = merged(reduced if ordered else sorted_axes(forwards(reduced, first, shifts), first))
     *slow_kept, last_kept = kept or [(*[0] * count, 1)]
     *slow_reduced, last_reduced = reduced or [(*[0] * count, 1)]
     is_columns = 0 < abs(last_kept[first]) < abs(last_reduced[first])
@@ -177,8 +177,11 @@ def _axes(
     return kept, reduced
 
 
-def _forwards(axes: list[Ints], first: int, shifts: list[int]) -> list[Ints]:
-    """Reverse the axes that the first input walks backwards; `shifts` counts how far origins move."""
+def forwards(axes: list[Ints], first: int, shifts: list[int]) -> list[Ints]:
+    """Reverse the axes that the first input walks backwards; `shifts` counts how far origins move.
+
+    An axis is its stride in each operand, and its extent. `first` is the position of the first input.
+    """
     found: list[Ints] = []
     for axis in axes:
         *strides, extent = axis
@@ -190,21 +193,21 @@ def _forwards(axes: list[Ints], first: int, shifts: list[int]) -> list[Ints]:
     return found
 
 
-def _sorted(axes: list[Ints], first: int) -> list[Ints]:
+def sorted_axes(axes: list[Ints], first: int) -> list[Ints]:
     """Sort axes by the strides of the inputs, the slowest first. An axis that the first input repeats is slow."""
     return sorted(axes, key=lambda axis: (not axis[first], *map(abs, axis[first:-1])), reverse=True)
 
 
-def _merged(axes: list[Ints]) -> list[Ints]:
+def merged(axes: list[Ints]) -> list[Ints]:
     """Merge each axis into its slower neighbour if every operand walks the two as one."""
-    merged: list[Ints] = []
+    found: list[Ints] = []
     for inner in axes:
         extent = inner[-1]
-        if merged and merged[-1][:-1] == tuple([stride * extent for stride in inner[:-1]]):
-            merged[-1] = (*inner[:-1], merged[-1][-1] * extent)
+        if found and found[-1][:-1] == tuple([stride * extent for stride in inner[:-1]]):
+            found[-1] = (*inner[:-1], found[-1][-1] * extent)
         else:
-            merged.append(inner)
-    return merged
+            found.append(inner)
+    return found
 
 
 def _segments(slow: list[Ints], extent: int, lanes: int, wanted: int) -> Segments:

@@ -32,7 +32,7 @@ class Storing:
     dtype: np.dtype
     into: object = field(default_factory=object, repr=False)
     passes_numbers = True
-    reduced = None
+    reduced = scanned = None
 
     @property
     def name(self) -> str:

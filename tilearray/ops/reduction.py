@@ -70,6 +70,7 @@ class Reduction:
     reduced: Reduced
     into: object = field(default_factory=object, repr=False)
     passes_numbers = True
+    scanned = None
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
         """Return the dtypes: each operand as it is, and the result."""

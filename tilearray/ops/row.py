@@ -125,7 +125,7 @@ class Row:
     choice: Choice | None = None
     function: str = ""
     into: object = field(default_factory=object, repr=False)
-    reduced = None
+    reduced = scanned = None
     __module__ = "tilearray"
 
     def __post_init__(self) -> None:

@@ -70,7 +70,7 @@ def reduced(schedule: Reduce) -> list[str]:
     """Return the lines of a kernel after its setup: the loop over elements is written for each arm."""
     nodes = schedule.spec.nodes
     found = reductions(schedule)
-    before = _needed(nodes, [value for node in found for value in node.values])
+    before = needed(nodes, [value for node in found for value in node.values])
     lines = [line for node in found for line in _identities(node)]
     arms = schedule.arms()
     for arm in arms:
@@ -80,7 +80,7 @@ def reduced(schedule: Reduce) -> list[str]:
         lines += indented(walk) if len(arms) > 1 else walk
     for half in _halves(schedule.tile.columns):
         lines += [_halved(node, half) for node in found]
-    values = {number: _part(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
+    values = {number: part_value(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
     after = [n for n, node in enumerate(nodes) if n not in before and node[0] not in ("reduce", "part")]
     post, known = computed(schedule, arms[-1].branch, after, values)
     return [*lines, *post, *stored(schedule, arms[-1].branch, known)]
@@ -95,7 +95,7 @@ def definitions(schedule: Reduce) -> list[str]:
         lines += [
             "@triton.jit",
             f"def combine{node.number}({names}):",
-            f"    return {_combined(node, low, high)}",
+            f"    return {combined(node, low, high)}",
             "",
             "",
         ]
@@ -133,7 +133,7 @@ def _is_of_bytes(schedule: Reduce, number: int, dtype: str) -> bool:
     return node[0] == "cast" and (node[2] == "bool" or (node[2] == dtype and _is_of_bytes(schedule, node[1], dtype)))
 
 
-def _needed(nodes: Any, wanted: list[int]) -> list[int]:
+def needed(nodes: Any, wanted: list[int]) -> list[int]:
     """Return the nodes that some nodes need, in order."""
     found: set[int] = set()
     open_nodes = list(wanted)
@@ -211,14 +211,12 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
 def _update(node: Node, values: Values, branch: Branch) -> list[str]:
     """Return the lines that combine the accumulators with values."""
     names = node.names()
-    given = [
-        _as_register(*values[value], register) for value, register in zip(node.values, node.registers, strict=True)
-    ]
+    given = [as_register(*values[value], register) for value, register in zip(node.values, node.registers, strict=True)]
     masked = branch.mask in ("in_columns", "tile")
     if masked and node.how == "multiply" and len(names[0]) > 1:  # times 1 + 0j, as on the host
         (parts,), masked = given, False
         given = [tuple([f"tl.where(in_columns, {part}, {1.0 - place})" for place, part in enumerate(parts)])]
-    text = _combined(node, names, given)
+    text = combined(node, names, given)
     flat = [name for value in names for name in value]
     if not masked:
         return [f"{', '.join(flat)} = {text}"]
@@ -229,7 +227,7 @@ def _update(node: Node, values: Values, branch: Branch) -> list[str]:
     ]
 
 
-def _combined(node: Node, values: list[Value], others: list[Value]) -> str:
+def combined(node: Node, values: list[Value], others: list[Value]) -> str:
     """Return the expression of combined values; a tuple if there are several parts."""
     is_float = STORAGE[node.dtypes[0]].kind == "float"
     template = OF_FLOATS.get(node.how, PAIRS[node.how]) if is_float else PAIRS[node.how]
@@ -259,7 +257,7 @@ def _halved(node: Node, half: int) -> str:
     return f"{', '.join(flat)} = tl.reduce({f'({given})' if len(flat) > 1 else given}, 1, combine{node.number})"
 
 
-def _part(found: list[Node], node: Any) -> tuple[Value, str]:
+def part_value(found: list[Node], node: Any) -> tuple[Value, str]:
     """Return the value of a part of a reduction, and its dtype."""
     reduction = next(each for each in found if each.number == node[1])
     names, dtype = reduction.names()[node[2]], reduction.dtypes[node[2]]
@@ -269,6 +267,6 @@ def _part(found: list[Node], node: Any) -> tuple[Value, str]:
     return ((f"{names[0]}.to({own})",) if reduction.registers[node[2]] != own else names), dtype
 
 
-def _as_register(value: Value, dtype: str, register: str) -> Value:
+def as_register(value: Value, dtype: str, register: str) -> Value:
     """Return a value in the type of its accumulator."""
     return value if register == STORAGE[dtype].register else (f"{value[0]}.to({register})",)

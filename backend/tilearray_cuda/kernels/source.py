@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.reduction import definitions, reduced
+from tilearray_cuda.kernels.scan import scanned
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
 from tilearray_cuda.kernels.schedules.reduce import Reduce
+from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
@@ -68,7 +70,7 @@ def source_of(schedule: Schedule) -> Source:
 def name_of(schedule: Schedule) -> str:
     """Return the kernel's name: its operations and the case of its loops."""
     spec = schedule.spec
-    calls = [str(node[1]) for node in spec.nodes if node[0] in ("call", "reduce")]
+    calls = [str(node[1]) for node in spec.nodes if node[0] in ("call", "reduce", "scan", "total")]
     moved = ["scatter"] if spec.places else ["gather"] if spec.has_node("gather") else []
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 
@@ -116,6 +118,8 @@ def arguments_of(schedule: Schedule) -> tuple[Argument, ...]:
 
 def _body(schedule: Schedule) -> list[str]:
     """Return the lines after the setup."""
+    if isinstance(schedule, Scan):
+        return scanned(schedule)
     return reduced(schedule) if isinstance(schedule, Reduce) else _if(schedule, schedule.arms())
 
 

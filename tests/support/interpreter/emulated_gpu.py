@@ -90,8 +90,8 @@ class Emulated:
 
     index = 0
     arch = 90
-    call_writer = indexing = scans = sorting = linear_algebra = matrices = fourier = None
-    on_host, approximates = False, True
+    call_writer = indexing = sorting = linear_algebra = matrices = fourier = None
+    on_host, scans_whole, approximates = False, False, True
 
     def own_stream(self, stream: int) -> int:
         return stream

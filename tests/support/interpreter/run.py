@@ -333,7 +333,7 @@ def programs_of(kernel: Kernel) -> int:
     assert isinstance(schedule, Tiled)
     if isinstance(schedule, Reduce):
         tiles = -(-shape[-2] // tile["ROWS"]) * math.prod(shape[: schedule.kept])
-        return tiles * kernel.loop.segments.total
+        return tiles * (kernel.loop.segments.total if schedule.is_cut else 1)
     merged = shape[-3] if schedule.merged else 1
     columns, step = shape[-1] * merged + schedule.lead, tile["COLUMNS"] - schedule.overlap
     return -(-(shape[-2] + schedule.rise) // tile["ROWS"]) * -(-columns // step) * math.prod(shape[:-2]) // merged

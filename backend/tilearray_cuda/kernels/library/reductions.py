@@ -32,6 +32,18 @@ def smaller(x, y):
     return tl.where((x != x) | (x < y) | ((x == y) & is_negative(x)), x, y)
 
 
+def float_at(x, at):
+    """The float of each row for which `at` is true: a sum of bits, since a sum of floats may change zeros."""
+    integer: tl.constexpr = tl.int64 if x.dtype == tl.float64 else tl.int32
+    bits = tl.where(at, x.to(integer, bitcast=True), 0)
+    return tl.sum(bits, 1)[:, None].to(integer).to(x.dtype, bitcast=True)
+
+
+def integer_at(x, at):
+    """The integer of each row for which `at` is true."""
+    return tl.sum(tl.where(at, x, 0), 1)[:, None].to(x.dtype)
+
+
 def divide_parts(a, b, n):
     """A complex number over a real one, part by part."""
     return a / n, b / n

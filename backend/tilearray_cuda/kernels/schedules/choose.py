@@ -14,6 +14,7 @@ from tilearray_cuda.kernels.schedules.flat import Flat
 from tilearray_cuda.kernels.schedules.lookup import Lookup
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.rows import Rows
+from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule
 from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
 from tilearray_cuda.kernels.schedules.skewed_rows import SkewedRows
@@ -28,6 +29,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     SkewedRows,
     Tiles,
     Reduce,
+    Scan,
 )
 """The first one that fits runs a loop."""
 
@@ -85,7 +87,7 @@ def loop_class(loop: Any) -> tuple[Any, ...]:
     """
     try:
         shape, operands, _, case, index_bits = loop
-    except ValueError:  # the loop of a reduction has more fields
+    except ValueError:  # the loops of reductions and scans have more fields
         shape, operands, _, case, index_bits = loop[:5]
     name, question, serves_all, others = _met.get(case) or _meet(case)
     answer = question(loop)

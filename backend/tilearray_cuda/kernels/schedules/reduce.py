@@ -59,6 +59,11 @@ class Reduce(Tiled):
 
     # ------------------------------------------------------------------ the kernel
 
+    @property
+    def stores_segments(self) -> bool:
+        """Whether each segment stores results of its own, side by side."""
+        return bool(self.is_cut)
+
     def programs(self) -> str:
         """Return the number of tiles of results, times the number of segments."""
         tiles = [*[f"n{axis}" for axis in range(self.kept)], f"-(-{self.rows_extent} // {self.tile.rows})"]
@@ -85,7 +90,7 @@ class Reduce(Tiled):
         lines += ["i0 = program"] if self.kept else []
         for operand in self.spec.arrays if self.kept else ():
             lines.append(_moved(operand, [f"i{axis} * {operand.name}_s{axis}" for axis in range(self.kept)]))
-        if self.is_cut:
+        if self.stores_segments:
             lines += [_moved(operand, ["segment"]) for operand in self.spec.operands[: self.spec.outputs]]
         rows = [*self.rows(), *[f"in_rows = {self.in_rows()}"] * (self.tile.rows > 1)]
         return [*lines, *rows, *self._range()]

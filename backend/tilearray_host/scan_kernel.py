@@ -1,0 +1,238 @@
+"""Expressions with a scan, executed by NumPy in the order that `tilearray.geometry.scan` lays down.
+
+The scanned axis is read in blocks of chunks. A block is new memory with the axes: lanes of a chunk, chunks, kept axes.
+So each step combines whole rows of memory. Where the order has no influence (integers, extremes, truth values), a chunk
+is one element, and ``ufunc.accumulate`` does the work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tilearray_host import reduction
+from tilearray_host.casts import dtype_named
+from tilearray_host.float_errors import quietly
+from tilearray_host.memory import allocate
+from tilearray_host.reduction_kernel import Part, needed, slots_of, steps_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Launch = Callable[..., None]
+Ints = tuple[int, ...]
+BLOCK = 2**16
+"""The elements of a block: its temporaries stay in a processor's cache."""
+STEPS = 16
+"""The least elements along the scanned axis of a block, if there are as many."""
+WIDE = 64
+"""The elements of a row from which one call for each row is faster than ``ufunc.accumulate`` across rows."""
+
+
+class ScanKernel:
+    """An expression with a scan, with its functions looked up."""
+
+    def __init__(self, expression: Any) -> None:
+        kinds = [("array", name) for name in expression.output_dtypes] + list(expression.inputs)
+        self.operands = [(kind, dtype_named(name)) for kind, name in kinds]
+        self.steps = steps_of(expression)
+        node = next(place for place, step in enumerate(self.steps) if isinstance(step, reduction.Reduce))
+        (self.value,) = expression.nodes[node][2]
+        (self.store,) = expression.outputs
+        self.before = needed(self.steps, (self.value,))
+        self.after = range(node + 1, len(self.steps))
+        self.scan = _Scan(self.steps[node])
+
+    def bind(self, loop: Any) -> Launch:
+        """Return the launch of this kernel over a loop: a function of the operands' memory."""
+        slots, lanes = slots_of(self, loop), 1 if self.scan.in_any_order else loop.lanes
+        segment = loop.shape[-1] if self.scan.in_any_order else loop.segments.chunks * lanes
+        along = self.scan.in_any_order and loop.case == "scan_rows"
+
+        def launch(stream: Any, *operands: Any) -> None:
+            pairs = zip(slots, zip(*[iter(operands)] * 2, strict=True), strict=True)
+            arrays = [
+                np.moveaxis(np.ndarray(loop.shape, dtype, buffer.memory, offset + shift, strides), -1, 0)
+                for (dtype, shift, strides), (buffer, offset) in pairs
+            ]
+            quietly(self._run, lanes, segment, along, *arrays)
+
+        return launch
+
+    def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Any) -> Launch:
+        """Return the call of this kernel over a loop: a function of a stream and an array that returns a new array."""
+        del rule, gaps
+        launch = self.bind(loop)
+
+        def call(stream: Any, x: Any) -> Any:
+            buffer = allocate(signature.nbytes, stream)
+            launch(stream, buffer, 0, x._buffer, x._offset)
+            return x.__class__._make(buffer, 0, signature)
+
+        return call
+
+    def _run(self, lanes: int, segment: int, along: bool, out: Array, x: Array) -> None:
+        """Scan the first axis, segment after segment, for some of the other axes at a time.
+
+        If the order has no influence and `along`, the scanned axis is the last one of a block in memory, as of `x`.
+        """
+        length, *kept = x.shape
+        for part in reduction.slices(tuple(kept), max(1, BLOCK // max(lanes, min(length, STEPS)))):
+            before, done = None, 0
+            at_once = min(length // segment, BLOCK // (segment * math.prod([each.stop - each.start for each in part])))
+            if at_once > 1:
+                done = length // segment * segment
+                for first in range(0, done, at_once * segment):
+                    block = (slice(first, min(first + at_once * segment, done)), *part)
+                    views = [_segments(array[block], segment, lanes) for array in (out, x)]
+                    before = self._at_once(*views, before)
+            for first in range(done, length, segment):
+                block = (slice(first, first + segment), *part)
+                last = self._segment(lanes, along, out[block], x[block], before)
+                if before is not None:
+                    self.scan.into(before, last)
+                before = last
+
+    def _at_once(self, out: Array, x: Array, before: Array | None) -> Array:
+        """Scan some whole segments, which are the third axis; return the total of all segments up to the last one."""
+        values, found = self._values(x, along=False)
+        totals = self.scan.joined(found, 2, self.scan.chunks(found, None), before)
+        self._store(out, values, found, along=False)
+        return totals[-1]
+
+    def _segment(self, lanes: int, along: bool, out: Array, x: Array, before: Array | None) -> Array:
+        """Scan a segment, block after block; return its total. `before` is that of all segments before it."""
+        step = max(1, BLOCK // math.prod(x.shape[1:]) // lanes) * lanes
+        last = None
+        for first in range(0, len(x), step):
+            block = slice(first, first + step)
+            for target, source in zip(_chunks(out[block], lanes), _chunks(x[block], lanes), strict=True):
+                last = self._chunks(target, source, last, before, along)
+        assert last is not None
+        return last
+
+    def _chunks(self, out: Array, x: Array, last: Array | None, before: Array | None, along: bool) -> Array:
+        """Scan some chunks, and return what their last elements became in the segment."""
+        values, found = self._values(x, along)
+        last = self.scan.chunks(found, last)
+        if before is not None:
+            self.scan.into(before, found)
+        self._store(out, values, found, along)
+        return last
+
+    def _values(self, x: Array, along: bool) -> tuple[dict[int, Array], Array]:
+        """Return what the nodes before the scan give, and the values to scan, in memory of their own."""
+        values: dict[int, Array] = {}
+        for place in self.before:
+            values[place] = x if isinstance(self.steps[place], int) else self._computed(place, values, x.shape, along)
+        found = values[self.value]
+        if found is x:
+            found = _memory(x.shape, x.dtype, along)
+            found[...] = x
+        return values, found
+
+    def _store(self, out: Array, values: dict[int, Array], found: Array, along: bool) -> None:
+        """Compute the nodes after the scan, and store the result."""
+        for place in self.after:
+            is_part = isinstance(self.steps[place], Part)
+            values[place] = found if is_part else self._computed(place, values, found.shape, along)
+        out[...] = values[self.store]
+
+    def _computed(self, place: int, values: dict[int, Array], shape: Ints, along: bool) -> Array:
+        function, dtype, arguments = self.steps[place]
+        out = _memory(shape, dtype, along)
+        function(*[values[argument] for argument in arguments], out=out)
+        return out
+
+
+def _memory(shape: Ints, dtype: np.dtype[Any], along: bool) -> Array:
+    """Return memory of a block in C order, or with the axis of chunks as its last one."""
+    return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), dtype), -1, 1) if along else np.empty(shape, dtype)
+
+
+def _segments(x: Array, segment: int, lanes: int) -> Array:
+    """Return the view of whole segments of the first axis with the axes: lanes, chunks, segments, the others."""
+    length, *kept = x.shape
+    return x.reshape(length // segment, segment // lanes, lanes, *kept).swapaxes(0, 2)
+
+
+def _chunks(x: Array, lanes: int) -> Iterator[Array]:
+    """Yield the whole chunks of the first axis, and then the last one if it is shorter: lanes first, then chunks."""
+    length, *kept = x.shape
+    whole = length // lanes
+    for first, count, size in ((0, whole, lanes), (whole * lanes, 1, length - whole * lanes)):
+        if count and size:
+            yield x[first : first + count * size].reshape(count, size, *kept).swapaxes(0, 1)
+
+
+class _Scan:
+    """How values are combined.
+
+    Attributes
+    ----------
+    in_any_order : bool
+        Whether every order gives the same.
+    """
+
+    def __init__(self, node: reduction.Reduce) -> None:
+        (dtype,), self._combine = node.dtypes, node.combine
+        ufunc = node.combine.whole
+        assert ufunc is not None
+        self._ufunc = ufunc
+        self.in_any_order = dtype.kind in node.combine.in_any_order
+        self._is_extreme = ufunc in reduction.EXTREMES
+        self._by_parts = dtype.kind == "c" and ufunc is np.multiply
+
+    def chunks(self, x: Array, last: Array | None) -> Array:
+        """Scan lanes and chunks, the first two axes, in place; return the last element of the last chunk."""
+        self._lanes(x)
+        x[-1] = run = self.joined(x[:-1], 1, x[-1], last)
+        return run[-1].copy()
+
+    def joined(self, x: Array, axis: int, totals: Array, last: Array | None) -> Array:
+        """Combine each part along an axis with all parts before it, in place.
+
+        `totals` are the last elements of the parts, along its first axis, and `last` is that of what comes before the
+        first part. Return what the totals become.
+        """
+        run, ahead = totals.copy(), (slice(None),) * axis
+        if last is not None:
+            self.into(last, run[0])
+            self.into(last, x[(*ahead, 0)])
+        run = self._accumulated(run)
+        self.into(run[:-1], x[(*ahead, slice(1, None))])
+        return run
+
+    def _lanes(self, x: Array) -> None:
+        """Combine halves of 1, 2, 4, ... lanes: the upper one with the last lane of the lower one."""
+        count, half = len(x), 1
+        while half < count:
+            whole = count // (2 * half)
+            pairs = x[: whole * 2 * half].reshape(whole, 2, half, *x.shape[1:])
+            self.into(pairs[:, 0, -1:], pairs[:, 1])
+            middle = whole * 2 * half + half
+            if middle < count:
+                self.into(x[middle - 1 : middle], x[middle:])
+            half *= 2
+
+    def into(self, x: Array, y: Array) -> None:
+        """Combine x with y, and store the result in y."""
+        if self._by_parts or self._is_extreme:
+            (y[...],) = self._combine.pair([x], [y])
+        else:
+            self._ufunc(x, y, out=y)
+
+    def _accumulated(self, x: Array) -> Array:
+        """Combine the rows of x one after the other."""
+        if self._by_parts:
+            for row in range(1, len(x)):
+                self.into(x[row - 1], x[row])
+            return x
+        if x[0].size < WIDE or x.strides[0] == x.itemsize:
+            found = self._ufunc.accumulate(x, axis=0, dtype=x.dtype)
+        else:
+            found = x.copy()
+            for row in range(1, len(x)):
+                self._ufunc(found[row - 1], x[row], out=found[row])
+        return reduction.signed(self._ufunc, found, x, self._ufunc.accumulate, axis=0)

@@ -1,0 +1,82 @@
+"""Scans on an emulated GPU: the same bits as on the host, on any layout."""
+
+from __future__ import annotations
+
+import pytest
+from support.kernels import needs_triton
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 120, 60), (2, 40, 2000)])
+def test_the_emulated_gpu_gives_the_bits_of_the_host(process, seed, count, elements):
+    process.pool.submit(_compare, seed, count, elements).result()
+
+
+def _compare(seed: int, count: int, elements: int) -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.scans import check_same_bits
+
+    device = emulated_device()
+    before = device.backend.launches
+    check_same_bits(device, seed, count, elements)
+    assert device.backend.launches > before + count // 2
+
+
+def test_long_rows_and_signs_of_zeros_have_the_bits_of_the_host(process):
+    process.pool.submit(_compare_hard).result()
+
+
+def _compare_hard() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.reductions import compare
+
+    import tilearray as ta
+
+    device, rng = emulated_device(), np.random.default_rng(7)
+    for length in (255, 256, 257, 511, 1000, 1281):
+        for dtype in ("float16", "float32", "float64", "complex64"):
+            x = ta.asarray(rng.normal(size=(3, length))).astype(dtype)
+            for function in (ta.cumulative_sum, ta.cumulative_prod):
+                compare(function(x, axis=1), function(x.to_device(device), axis=1), f"{function.__name__} {length}")
+    for dtype in ("int8", "float16", "float32", "float64", "complex64", "complex128"):
+        long = ta.asarray(rng.normal(size=(2, 4500))).astype(dtype)  # in two segments
+        for x, axis in ((long[0], 0), (ta.flip(long, axis=1), 1), (long.T[:, :1], 0)):
+            for function in (ta.cumulative_sum, ta.cumulative_prod):
+                there = x.to_device(device)
+                before = device.backend.launches
+                found = function(there, axis=axis, include_initial=True)
+                assert device.backend.launches == before + 3  # one is for the initial value
+                told = f"{function.__name__} {dtype} {x.shape} {x.strides}"
+                compare(function(x, axis=axis, include_initial=True), found, told)
+    columns = ta.asarray(rng.normal(size=(4100, 2)), dtype="float32")
+    compare(ta.cumulative_sum(columns, axis=0), ta.cumulative_sum(columns.to_device(device), axis=0), "columns")
+    for dtype in ("float16", "float32", "float64"):
+        zeros = ta.asarray(rng.choice([0.0, -0.0, -0.0], (5, 300))).astype(dtype)
+        for function in (ta.maximum, ta.minimum):
+            for axis in (0, 1):
+                found = function.accumulate(zeros.to_device(device), axis)
+                compare(function.accumulate(zeros, axis), found, f"{function.name} of zeros")
+        negative = -ta.zeros((2, 3), dtype=dtype)
+        compare(ta.cumulative_sum(negative, axis=1), ta.cumulative_sum(negative.to_device(device), axis=1), "-0.0")
+    x = ta.asarray(rng.normal(size=(4, 50)))
+    compare(ta.diff(x, n=2, axis=0), ta.diff(x.to_device(device), n=2, axis=0), "diff")
+
+
+@pytest.mark.parametrize(("how", "dtype"), [("add", "float32"), ("multiply", "complex64"), ("maximum", "bfloat16")])
+@pytest.mark.parametrize(("shape", "axis"), [((1000, 300), 0), ((1000, 300), 1), ((100_000,), 0)])
+def test_the_compiler_takes_scans(how, dtype, shape, axis):
+    from support.scan_sources import sources
+
+    from tilearray_cuda.kernels.compile import cubin_of
+
+    found = sources(how, dtype, shape, axis)
+    assert len(found) == 1 + (shape == (100_000,))
+    assert all(cubin_of(source, 90).code for source in found)
+
+
+def test_sizes_beyond_a_chunk_do_not_change_the_kernel():
+    from support.scan_sources import sources
+
+    assert len({sources("add", "float32", (1000, length), 1)[0].text for length in range(261, 401, 2)}) == 1

@@ -1,0 +1,91 @@
+"""Scans as operations: the dtypes and the expression of running sums, products and extremes.
+
+Elements are rounded to the dtype of the result, combined in the accumulator of a reduction (`tilearray.ops.reduction`),
+and each result is rounded once. `tilearray.geometry.scan` says in which order.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.devices import Device
+from tilearray.engine.expression import Expression, ExpressionBuilder
+from tilearray.engine.operation import FixedTyping, OperandType, Scanned
+from tilearray.ops.reduction import accumulator
+from tilearray.ops.row import plain_dtype
+from tilearray.promotion.scalars import Number, ScalarClass, as_number
+from tilearray.promotion.semantics import Semantics
+
+OF_TRUTHS = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A scan along an axis. `scan_of` keeps it, so that plans are found by its identity.
+
+    Attributes
+    ----------
+    name : str
+        The name of the function in error messages.
+    how : str
+        "add", "multiply", "maximum" or "minimum".
+    result : numpy.dtype
+        The dtype of the result.
+    scanned : Scanned
+    """
+
+    name: str
+    how: str
+    result: np.dtype
+    scanned: Scanned
+    into: object = field(default_factory=object, repr=False)
+    passes_numbers = True
+    reduced = None
+
+    def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
+        """Return the dtypes: the operand as it is, and the result."""
+        del semantics
+        return FixedTyping(tuple([() for _ in types]), self.result)
+
+    def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
+        """Return the expression; the same object for all axes."""
+        del semantics, out
+        (given,) = types
+        assert not isinstance(given, ScalarClass)
+        return _expression(self.how, plain_dtype(given), self.result)
+
+    def check_device(self, device: Device, /) -> None:
+        """Accept every device."""
+
+    def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
+        """Return a Python number as `dtype`."""
+        del position
+        return as_number(number, dtype, self.name)
+
+
+@functools.lru_cache(1024)
+def scan_of(name: str, how: str, result: np.dtype, axis: int, initial: bool) -> Scan:
+    """Return the scan of a function along an axis.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> scan_of("cumsum", "add", ta.float32, 0, False) is scan_of("cumsum", "add", ta.float32, 0, False)
+    True
+    """
+    return Scan(name, how, result, Scanned(axis, initial))
+
+
+@functools.lru_cache(512)
+def _expression(how: str, dtype: np.dtype, result: np.dtype) -> Expression:
+    builder = ExpressionBuilder()
+    widens = how in ("add", "multiply") or dtypes.info(result).bits < 32
+    wide = accumulator(result) if widens else result
+    element = builder.cast(builder.cast(builder.array(dtype), dtype, result), result, wide)
+    found = builder.scan(OF_TRUTHS[how] if result == dtypes.bool_ else how, element, wide)
+    return builder.build([builder.cast(found, wide, result)], [result])
