@@ -461,7 +461,8 @@ def in_lanes(walk: Walk, node: Reduce, part: Part) -> Callable[..., None]:
     """
     ufunc, dtype = node.combine.whole, node.dtypes[0]
     assert ufunc is not None
-    reduce, identity = ufunc.reduce, node.identities[0]
+    reduce: Any = ufunc.reduce
+    identity = node.identities[0]
     has_whole, has_rest = part.whole is not None, part.rest is not None
     spare: list[Lanes] = []
 

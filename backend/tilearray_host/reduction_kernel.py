@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +61,7 @@ class ReductionKernel:
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
-        slots, outputs, walk = slots_of(self, loop), len(self.stores), reduction.Walk(loop)
+        slots, outputs, walk = slots_of(self.operands, loop), len(self.stores), reduction.Walk(loop)
         whole = self._in_any_order(loop) or self._of_views(loop, walk, slots)
 
         def launch(stream: Any, *operands: Any) -> None:
@@ -74,7 +74,7 @@ class ReductionKernel:
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Any) -> Launch:
         """Return the call of this kernel over a loop: a function of a stream and operands that returns a new array."""
         del gaps
-        slots, walk = slots_of(self, loop), reduction.Walk(loop)
+        slots, walk = slots_of(self.operands, loop), reduction.Walk(loop)
         found = self._at_once(loop, walk, slots)
         if found is None and self._in_any_order(loop) is None:
             found = self._in_lanes(loop, walk, slots)
@@ -103,19 +103,23 @@ class ReductionKernel:
             found = None if walk.outer else _position(node, self.steps, self.reduced)
         if found is None:
             return None
-        shape, strides = walk.output_geometry(slots[0][2])
-        return found[0], [(*slots[0][:2], strides), slots[1]], [shape, loop.shape], (1,)
+        out_dtype, out_shift, out_strides = slots[0]
+        assert out_strides is not None  # only a number has none
+        shape, strides = walk.output_geometry(out_strides)
+        return found[0], [(out_dtype, out_shift, strides), slots[1]], [shape, loop.shape], (1,)
 
     def _in_lanes(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Bound | None:
         """Return what `bind_reduction` takes if one ufunc reduces views of the operand, and there are few lanes."""
         source, node = self.widened, self.steps[self.node]
         if source is None or walk.outer or walk.segments.total > 1 or len(self.stores) > 1:
             return None
-        dtype, shift, strides = slots[1 + source]
+        (out_dtype, out_shift, out_strides), (dtype, shift, strides) = slots[0], slots[1 + source]
+        assert out_strides is not None  # only a number has none
+        assert strides is not None
         (part, *others) = itertools.islice(reduction.parts_of(walk, strides), 2)
         if others or math.prod(part.lanes) > reduction.KEPT_LANES:
             return None
-        shape, out_strides = walk.output_geometry(slots[0][2], slots[0][0].itemsize)
+        shape, out_strides = walk.output_geometry(out_strides, out_dtype.itemsize)
         views = [view for view in (part.whole, part.rest) if view is not None]
         numbers = [place for place, slot in enumerate(slots[1:], 1) if slot[2] is None]
         if len(self.operands) > 2 + len(numbers):  # what comes after reads another array
@@ -123,7 +127,7 @@ class ReductionKernel:
         run = self._finished(reduction.in_lanes(walk, node, part), len(views), [place - 1 for place in numbers])
         return (
             run,
-            [(*slots[0][:2], out_strides), *[(dtype, shift + apart, steps) for _, steps, apart in views]]
+            [(out_dtype, out_shift, out_strides), *[(dtype, shift + apart, steps) for _, steps, apart in views]]
             + [slots[place] for place in numbers],
             [shape, *[tuple(size) for size, _, _ in views], *[()] * len(numbers)],
             (*[1 + source] * len(views), *numbers),
@@ -160,7 +164,7 @@ class ReductionKernel:
         def reduce(walk: reduction.Walk, outs: list[np.ndarray], inputs: list[Any]) -> None:
             place = inputs[source]
             view = np.ndarray(shape, place.dtype, place.memory, place.offset, place.strides)
-            found = [np.empty(kept, dtype) for dtype in node.dtypes]
+            found: list[Any] = [np.empty(kept, dtype) for dtype in node.dtypes]
             function(view, out=found if len(found) > 1 else found[0])
             found = [part.reshape((*kept[:-1], 1, kept[-1])) for part in found]
             if count > 1:  # the first segment has all, and the others have nothing
@@ -340,11 +344,11 @@ def _through(steps: list[Any], value: int, *kinds: str) -> int | None:
     return _through(steps, step[2][0], *[other for other in kinds if other != kind])
 
 
-def slots_of(kernel: ReductionKernel, loop: Any) -> list[Slot]:
+def slots_of(operands: Sequence[tuple[str, np.dtype]], loop: Any) -> list[Slot]:
     """Return one slot for each operand, outputs first. The loop has no strides for numbers."""
     arrays = iter(zip(loop.strides, loop.shifts))
     slots: list[Slot] = []
-    for kind, dtype in kernel.operands:
+    for kind, dtype in operands:
         strides, shift = (None, 0) if kind == "scalar" else next(arrays)
         size = dtype.itemsize
         slots.append((dtype, shift * size, None if strides is None else tuple([stride * size for stride in strides])))

@@ -43,10 +43,11 @@ class ScanKernel:
         self.before = needed(self.steps, (self.value,))
         self.after = range(node + 1, len(self.steps))
         self.scan = _Scan(self.steps[node])
+        self.whole = self.scan.integers if _is_of_integers(expression, self.value, self.store) else None
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
-        slots, lanes = slots_of(self, loop), 1 if self.scan.in_any_order else loop.lanes
+        slots, lanes = slots_of(self.operands, loop), 1 if self.scan.in_any_order else loop.lanes
         segment = loop.shape[-1] if self.scan.in_any_order else loop.segments.chunks * lanes
         along = self.scan.in_any_order and loop.case == "scan_rows"
 
@@ -56,7 +57,10 @@ class ScanKernel:
                 np.moveaxis(np.ndarray(loop.shape, dtype, buffer.memory, offset + shift, strides), -1, 0)
                 for (dtype, shift, strides), (buffer, offset) in pairs
             ]
-            quietly(self._run, lanes, segment, along, *arrays)
+            if self.whole is not None:
+                self.whole(arrays[1], out=arrays[0])
+            else:
+                quietly(self._run, lanes, segment, along, *arrays)
 
         return launch
 
@@ -85,8 +89,8 @@ class ScanKernel:
                 done = length // segment * segment
                 for first in range(0, done, at_once * segment):
                     block = (slice(first, min(first + at_once * segment, done)), *part)
-                    views = [_segments(array[block], segment, lanes) for array in (out, x)]
-                    before = self._at_once(*views, before)
+                    target, source = (_segments(array[block], segment, lanes) for array in (out, x))
+                    before = self._at_once(target, source, before)
             for first in range(done, length, segment):
                 block = (slice(first, first + segment), *part)
                 last = self._segment(lanes, along, out[block], x[block], before)
@@ -146,6 +150,14 @@ class ScanKernel:
         return out
 
 
+def _is_of_integers(expression: Any, value: int, store: int) -> bool:
+    """Whether integers are scanned as they are, or cast to the integer dtype of the result."""
+    nodes = expression.nodes
+    source = nodes[value][1] if nodes[value][0] == "cast" else value
+    kinds = [dtype_named(name).kind for name in (expression.inputs[0][1], expression.output_dtypes[0])]
+    return nodes[source][0] == "input" and nodes[store][0] == "part" and set(kinds) <= {"i", "u"}
+
+
 def _memory(shape: Ints, dtype: np.dtype[Any], along: bool) -> Array:
     """Return memory of a block in C order, or with the axis of chunks as its last one."""
     return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), dtype), -1, 1) if along else np.empty(shape, dtype)
@@ -183,6 +195,10 @@ class _Scan:
         self.in_any_order = dtype.kind in node.combine.in_any_order
         self._is_extreme = ufunc in reduction.EXTREMES
         self._by_parts = dtype.kind == "c" and ufunc is np.multiply
+
+    def integers(self, x: Array, out: Array) -> None:
+        """Scan the first axis of integers, which give the same in every order."""
+        self._ufunc.accumulate(x, axis=0, dtype=out.dtype, out=out)
 
     def chunks(self, x: Array, last: Array | None) -> Array:
         """Scan lanes and chunks, the first two axes, in place; return the last element of the last chunk."""

@@ -212,7 +212,7 @@ def test_a_thousand_shapes_are_one_trace_and_one_kernel(compiled):
     fused, traces = counted(lambda x, y: ta.where(x > y, x * y, y) + 1.625)
     for n in range(1, 1001):
         fused(ta.zeros(n), ta.ones(n))
-    assert len(traces) == len(compiled) == 1
+    assert len(traces) == len([expression for expression in compiled if len(expression.inputs) > 1]) == 1  # not fills
 
 
 def test_a_stencil_of_a_thousand_shapes_is_one_trace_and_one_kernel(compiled):
