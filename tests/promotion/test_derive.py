@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,12 +91,20 @@ def test_exceptions_are_declared_and_forbidden() -> None:
     [
         ("torhc", {}, "Semantics.derive: unknown semantics 'torhc'; write 'array-api' or"),
         ("numpy", {"edges": {"int8": []}}, "Semantics.derive: semantics 'numpy' has no edges to change"),
-        ("triton", {"edges": {"uint64": ["int8"]}}, "the edges have a cycle: int8 -> uint8 -> int16 -> uint16"),
-        ("torch", {"edges": {"float16": []}}, "float16 and complex128 have no unique least upper bound"),
+        (
+            "triton",
+            {"edges": {"uint64": ["int8"]}},
+            "Semantics.derive: the edges have a cycle: int8 -> uint8 -> int16 -> uint16",
+        ),
+        (
+            "torch",
+            {"edges": {"float16": []}},
+            "Semantics.derive: float16 and complex128 have no unique least upper bound",
+        ),
         (
             "triton",
             {"exceptions": {("int8", "uint8"): "int16"}},
-            "the exception int8 and uint8 is not needed",
+            "Semantics.derive: the exception int8 and uint8 is not needed",
         ),
         (
             "triton",
@@ -123,3 +132,57 @@ def test_invalid_changes_are_errors(base: str, changes: dict, complaint: str) ->
     with pytest.raises(SemanticsError) as caught:
         ta.Semantics.derive(base, **changes)
     assert str(caught.value).startswith(complaint)
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"inplace": None}, "inplace is None; write one of 'same_kind'"),
+    ({"inplace": ["kind"]}, r"inplace is \['kind'\]; write one of 'same_kind'"),
+    ({"integer_division": ["floor"]}, r"integer_division is \['floor'\]; write one of 'floor', 'trunc'"),
+    ({"wide_numbers": 5}, "wide_numbers is 5; write a list of names"),
+    ({"wide_numbers": "add"}, "wide_numbers is 'add'; write a list of names"),
+    ({"wide_numbers": [5]}, r"wide_numbers is \[5\]; write a list of names"),
+    ({"true_division": "int8"}, "true_division is 'int8'; write 'float16' or"),
+    ({"true_division": "complex64"}, "true_division is 'complex64'; write 'float16' or"),
+    ({"true_division": None}, "true_division is None; write 'float16' or"),
+    ({"name": 5}, "name is 5; write a string"),
+    ({"name": ""}, "name is ''; write a string"),
+    ({"defaults": {"float": "int8"}}, "float is 'int8'; write 'float16' or"),
+    ({"defaults": {"bool": "int8"}}, "the default of 'bool' is 'int8'; write 'bool'"),
+    ({"defaults": {(): "int8"}}, r"kind \(\) has no default; write one of bool"),
+    ({"defaults": 5}, "defaults is 5; write"),
+    ({"defaults": None}, "defaults is None; write"),
+    ({"edges": 5}, "edges is 5; write edges="),
+    ({"edges": {"int8": 5}}, "an entry of edges is 5; write a list of dtypes"),
+    ({"edges": {"int8": "int16"}}, "an entry of edges is 'int16'; write a list of dtypes"),
+    ({"exceptions": []}, r"exceptions is \[\]; write exceptions="),
+    ({"exceptions": {"int8": "int16"}}, "a pair of exceptions is 'int8'; write"),
+    ({"exceptions": {("int8",): "int16"}}, r"a pair of exceptions is \('int8',\); write two dtypes"),
+    ({"huge": "x"}, "huge is 'x'; write True or False"),
+    ({"huge": 5}, "huge is 5; write True or False"),
+    ({"same_bits": []}, r"same_bits is \[\]; write True or False"),
+    ({"arithmetic": 5}, "arithmetic is 5; write a list of dtypes"),
+    ({"arithmetic": "float32"}, "arithmetic is 'float32'; write a list of dtypes"),
+    ({"arithmetic": []}, r"arithmetic is \[\]; write a list of dtypes among"),
+    ({"arithmetic": ["float4_e2m1fn"]}, "arithmetic is .*; write a list of dtypes among"),
+    ({"float": []}, r"float is \[\]; write 'float16'"),
+]
+
+
+@pytest.mark.parametrize(("changes", "complaint"), WRONG, ids=[f"{changes}" for changes, _ in WRONG])
+def test_every_argument_is_checked_when_semantics_are_made(changes, complaint):
+    with pytest.raises(SemanticsError, match=f"^Semantics.derive: {complaint}"):
+        ta.Semantics.derive("array-api", **changes)
+
+
+@pytest.mark.parametrize("base", [[], {}, None, 3])
+def test_the_base_is_semantics(base):
+    with pytest.raises(SemanticsError, match=r"^Semantics.derive: unknown semantics .*; write 'array-api'"):
+        ta.Semantics.derive(base)
+
+
+def test_every_rule_of_named_semantics_is_accepted_again():
+    """What an attribute says can be written as an argument."""
+    for name in ("array-api", "triton", "torch"):
+        rules = ta.Semantics.derive(name).rules()
+        given = {key: rules[key] for key in rules if key not in ("lattice", "ladder", "rule", "integer_functions")}
+        assert ta.Semantics.derive(name, **given).rules() == rules

@@ -67,7 +67,7 @@ def chosen(base: Rules, given: Mapping[str, Any], function: str) -> dict[str, np
     >>> chosen(ta.get_semantics(), {"float": "float64", "int": "int64"}, "semantics")
     {'float': dtype('float64'), 'complex': dtype('complex128')}
     """
-    checked = {kind: _checked(kind, dtype, function) for kind, dtype in given.items() if dtype is not None}
+    checked = {kind: allowed_default(kind, dtype, function) for kind, dtype in given.items() if dtype is not None}
     if "float" in checked:
         checked.setdefault("complex", _COMPLEX_OF[checked["float"]])
     found = {kind: checked[kind] for kind in ALLOWED if kind in checked and checked[kind] != base.defaults[kind]}
@@ -124,7 +124,19 @@ def _holds(dtype: np.dtype, number: ScalarClass) -> bool:
     return mine.min <= needed.min and needed.max <= mine.max
 
 
-def _checked(kind: str, dtype: Any, function: str) -> np.dtype:
+def allowed_default(kind: str, dtype: Any, function: str, name: str = "") -> np.dtype:
+    """Return the dtype that a kind may have as its default; `name` is for the error message.
+
+    Raises
+    ------
+    SemanticsError
+        If the kind has no default, or cannot have this dtype as its default.
+
+    Examples
+    --------
+    >>> allowed_default("float", "f8", "semantics")
+    dtype('float64')
+    """
     if kind not in ALLOWED:
         raise SemanticsError(f"{function}: kind {kind!r} has no default; write one of {', '.join(ALLOWED)}")
     try:
@@ -133,5 +145,5 @@ def _checked(kind: str, dtype: Any, function: str) -> np.dtype:
         found = None
     if found is None or found not in ALLOWED[kind]:
         allowed = " or ".join(repr(one.name) for one in ALLOWED[kind])
-        raise SemanticsError(f"{function}: {kind} is {shown(dtype)}; write {allowed}")
+        raise SemanticsError(f"{function}: {name or kind} is {shown(dtype)}; write {allowed}")
     return found

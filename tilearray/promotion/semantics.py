@@ -199,6 +199,7 @@ class Semantics:
         ------
         SemanticsError
             If the edges do not form a lattice, an exception is not needed, or an attribute or its value is unknown.
+            Every argument is checked here, so that no operation fails later.
 
         Examples
         --------
