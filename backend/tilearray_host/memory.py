@@ -98,8 +98,18 @@ def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
             low += (extent - 1) * stride
         else:
             high += (extent - 1) * stride
-    span = _Span(array, array.ctypes.data + low, high - low + array.itemsize)
-    return np.asarray(span), -low
+    return _range(array, low, high - low + array.itemsize), -low
+
+
+def _range(array: np.ndarray, low: int, nbytes: int) -> np.ndarray:
+    """Return the bytes from `low` on, counted from element 0, as a view of the array's base if that is contiguous.
+
+    NumPy shortens chains of bases, but only of ndarrays: a `_Span` would add a link for each exchange with NumPy.
+    """
+    base, first, writeable = array.base, array.ctypes.data + low, array.flags.writeable
+    if type(base) is not np.ndarray or not base.flags.c_contiguous or writeable is not base.flags.writeable:
+        return np.asarray(_Span(array, first, nbytes))
+    return np.ndarray((nbytes,), BYTE, base, first - base.ctypes.data)
 
 
 def from_numpy(array: np.ndarray, /, *, copy: bool | None, stream: Any = None) -> tuple[Buffer, int]:

@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 import pytest
 
+import tilearray as ta
 from tilearray import dtypes
 from tilearray_host import memory
 
@@ -116,3 +117,83 @@ def test_a_view_without_elements_may_start_anywhere():
     for offset in (0, 16, 400, -8):
         view = memory.to_numpy(buffer, offset, (2, 0), (-7, 1), dtypes.float32)
         assert (view.shape, view.dtype, view.flags.writeable) == ((2, 0), np.float32, True)
+
+
+def links(array: np.ndarray) -> int:
+    """The number of objects that hold one another, from an ndarray to the memory."""
+    count, owner = 0, array
+    while owner is not None:
+        count += 1
+        if isinstance(owner, ta.Array):
+            owner = owner._buffer.memory
+        elif isinstance(owner, memoryview):
+            owner = owner.obj
+        else:
+            owner = getattr(owner, "base", None) if isinstance(owner, np.ndarray) else getattr(owner, "owner", None)
+    return count
+
+
+VIEWS = {
+    "dense": lambda x: x,
+    "part": lambda x: x[3:40],
+    "reversed": lambda x: x[::-1],
+    "gaps": lambda x: x[50:4:-3],
+    "0-d": lambda x: x[7, ...],
+}
+ROUNDS = {
+    "asarray": lambda x: ta.asarray(np.asarray(x)),
+    "memoryview": lambda x: ta.asarray(memoryview(np.asarray(x))),
+    "part of it": lambda x: ta.asarray(np.asarray(x)[...]),
+}
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("step", ROUNDS)
+def test_chains_of_round_trips_do_not_grow(view, step, read_only):
+    source = np.arange(60.0)
+    source.flags.writeable = not read_only
+    x = VIEWS[view](ta.asarray(source, device="cpu"))
+    expected = VIEWS[view](source)
+    lengths = []
+    for _ in range(8):
+        x = ROUNDS[step](x)
+        lengths.append(links(np.asarray(x)))
+        assert np.array_equal(np.asarray(x), expected)
+        assert np.asarray(x).flags.writeable is not read_only
+        assert np.shares_memory(np.asarray(x), source)
+    assert len(set(lengths[2:])) == 1
+    del source, expected
+    assert ta.to_numpy(x).size == x.size  # the memory lives on
+
+
+def test_a_protected_part_of_a_round_trip_stays_protected():
+    x = ta.asarray(np.arange(6.0), device="cpu")
+    part = np.asarray(x)[::2]
+    part.flags.writeable = False
+    for _ in range(3):
+        kept = ta.asarray(part)
+        assert not kept.flags.writeable
+        part = np.asarray(kept)
+    with pytest.raises(ta.WriteError):
+        kept[0] = 1
+    x[0] = 7
+    assert kept.tolist() == [7, 2, 4]
+
+
+def test_a_buffer_reaches_no_further_than_its_array():
+    x = ta.asarray(np.arange(60.0), device="cpu")
+    part = ta.asarray(np.asarray(x)[10:20])
+    assert part._buffer.nbytes == 80
+    with pytest.raises(ta.LayoutError):
+        ta.as_strided(part, (11,), (1,))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2"])
+def test_signalling_nans_become_numbers_without_a_warning(dtype):
+    kind = ta.dtypes.as_dtype(dtype)
+    bits = np.array([0x7F81, 0xFF81] if kind.itemsize == 2 else [0x7D, 0xFD], f"u{kind.itemsize}")
+    x = ta.asarray(bits.view(kind), device="cpu")
+    assert all(value != value for value in [*x.tolist(), x[0].item(), float(x[1])])
+    with ta.printoptions(floatmode="fixed"):
+        assert str(x) == "[nan nan]"

@@ -245,6 +245,8 @@ def from_host(array: np.ndarray, cls: type[B]) -> B:
         If the memory is not aligned for its dtype.
     """
     new = _new(cls)
+    if array.base is not None:
+        array = _without_lender(array)
     new._buffer, new._offset = CPU.backend.from_numpy(array, copy=False)
     if not array.flags.aligned and array.size:
         check_alignment(new._buffer.pointer + new._offset, array.dtype.alignment, "asarray")
@@ -257,6 +259,21 @@ def from_host(array: np.ndarray, cls: type[B]) -> B:
     new._signature = signature
     return new
 
+
+def _without_lender(array: np.ndarray) -> np.ndarray:
+    """Return the ndarray over the memory itself if an Array lent it: chains of round trips then do not grow."""
+    owner: Any = array.base
+    while isinstance(owner, _HOLDERS):
+        owner = owner.obj if isinstance(owner, memoryview) else owner.base
+    if not isinstance(owner, ArrayBase) or owner._buffer.readonly is array.flags.writeable or not array.size:
+        return array
+    strides = tuple([stride // array.itemsize for stride in array.strides])
+    offset = array.ctypes.data - owner._buffer.pointer
+    return CPU.backend.to_numpy(owner._buffer, offset, array.shape, strides, array.dtype)
+
+
+_HOLDERS: tuple[type[Any], ...] = (np.ndarray, memoryview)
+"""The classes of objects that hold the memory of another object, and lead to it."""
 
 _KNOWN: dict[Any, Signature] = {}
 """Signatures by the facts of an ndarray, or of a new array in C order: one lookup instead of a layout and another."""

@@ -305,7 +305,19 @@ def tolist(x: ArrayBase) -> Any:
 
 def _python(array: np.ndarray) -> Any:
     """Python numbers of an ndarray; ml_dtypes' floats become Python floats."""
-    return (array if array.dtype.kind in "biufc" else array.astype(np.float64)).tolist()
+    return (array if array.dtype.kind in "biufc" else in_float64(array)).tolist()
+
+
+def in_float64(array: np.ndarray) -> np.ndarray:
+    """Return the floats of ml_dtypes in float64, which holds them all; a signalling NaN becomes a quiet one.
+
+    Examples
+    --------
+    >>> in_float64(np.array([0x7F81, 0x3FC0], np.uint16).view(dtypes.bfloat16)).tolist()
+    [nan, 1.5]
+    """
+    with np.errstate(invalid="ignore"):
+        return array.astype(np.float64)
 
 
 def rebuild(array: np.ndarray, device: str) -> ArrayBase:

@@ -17,7 +17,7 @@ from numpy import get_printoptions, printoptions, set_printoptions
 from tilearray.dtypes import info
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import OperandError
-from tilearray.functions.conversion import to_numpy
+from tilearray.functions.conversion import in_float64, to_numpy
 from tilearray.functions.indexing.views import get
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
@@ -85,7 +85,7 @@ def _text(x: ArrayBase, separator: str, prefix: str) -> str:
     summarised = x.size > options["threshold"]
     shown = _ends(x, 0, options["edgeitems"]) if summarised else to_numpy(x)
     return np.array2string(
-        shown.astype(np.float64) if _is_narrow(shown) and options["floatmode"] == "fixed" else _readable(shown),
+        in_float64(shown) if _is_narrow(shown) and options["floatmode"] == "fixed" else _readable(shown),
         separator=separator,
         prefix=prefix,
         suffix="," if prefix else "",
@@ -122,8 +122,7 @@ def _readable(shown: np.ndarray) -> np.ndarray:
         return shown
     from tilearray_host.casts import cast
 
-    with np.errstate(invalid="ignore"):  # signalling NaN
-        exact = shown.astype(np.float64).reshape(-1)
+    exact = in_float64(shown).reshape(-1)
     found = exact.copy()
     left = np.flatnonzero(np.isfinite(exact) & ~((exact == np.trunc(exact)) & (np.abs(exact) < _WHOLE)))
     for digits in range(5):  # bfloat16, the widest of them, needs four digits
