@@ -240,7 +240,7 @@ def test_the_environment_names_the_default() -> None:
 
 
 def test_a_bad_name_in_the_environment_is_named() -> None:
-    failed = run("import tilearray.engine.context", "tritn")
+    failed = run("import tilearray; tilearray.get_semantics()", "tritn")
     assert failed.returncode == 1
     assert "TILEARRAY_SEMANTICS: unknown semantics 'tritn'; write 'array-api' or 'triton'" in failed.stderr
 
@@ -338,3 +338,34 @@ def test_plans_tell_0d_arrays_from_others_where_the_semantics_do() -> None:
         for name, expected in (("array-api", "float64"), ("torch", "float16")):
             with semantics(name):
                 assert (x * point).dtype.name == (x + 0 * point).dtype.name == expected
+
+
+def test_thousands_of_blocks_end_in_any_order() -> None:
+    """Suspended generators hold them; the first ends below all others."""
+
+    def suspended() -> Iterator[None]:
+        with semantics("triton"):
+            yield
+
+    blocks = [suspended() for _ in range(3000)]
+    for block in blocks:
+        next(block)
+    blocks.pop(0).close()
+    assert in_force() == "triton"
+    for block in blocks:
+        block.close()
+    assert in_force() == "array-api"
+
+
+def test_the_semantics_of_the_environment_are_read_at_the_first_use() -> None:
+    code = (
+        "import os, tilearray as ta\n"
+        "for act in (ta.get_semantics, lambda: ta.zeros(3), lambda: ta.add(1, 2), ta.get_semantics):\n"
+        "    try:\n        act()\n    except ta.SemanticsError as error:\n        print(str(error)[:50])\n"
+        "if hasattr(os, 'fork') and os.fork() == 0:\n    os._exit(0)\n"
+        "ta.set_semantics('torch')\nprint(ta.get_semantics(), ta.zeros(3).dtype)\n"
+    )
+    environment = {**os.environ, "TILEARRAY_SEMANTICS": "tritn", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["TILEARRAY_SEMANTICS: unknown semantics 'tritn'; wr"] * 4 + ["torch float32"]

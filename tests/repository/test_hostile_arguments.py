@@ -198,6 +198,16 @@ def test_an_object_that_lies_about_its_class_is_no_number(spec):
         ta.multiply(ta.zeros(3, dtype="int16"), liar)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32"])
+@pytest.mark.parametrize("count", [0, 1, 4])
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 6, 10**12])
+def test_diff_ends_when_nothing_is_left(dtype, count, n):
+    host = np.ones((2, count), dtype)
+    found, expected = ta.diff(ta.asarray(host, device="cpu"), n=n), np.diff(host, n=min(n, 20))
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert np.array_equal(ta.to_numpy(found), expected)
+
+
 def test_promote_and_stores_take_names():
     assert RULES.promote(["int8", "uint8"]) == RULES.promote([ta.int8, ta.uint8]) == "int16"
     assert RULES.stores("int8", "float32")

@@ -25,13 +25,14 @@ import numpy as np
 
 from tilearray.dtypes import DTypeLike, HasDType, as_dtype, dtype_of
 from tilearray.engine.caches import PLANS
-from tilearray.errors import OperandError, PromotionError
+from tilearray.errors import OperandError, PromotionError, SemanticsError
 from tilearray.promotion.operands import Operand, zero_dim
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.semantics import Semantics, SemanticsName
 from tilearray.promotion.systems import as_semantics
 
 ENVIRONMENT_VARIABLE: Final = "TILEARRAY_SEMANTICS"
+_WRITTEN: Final = os.environ.get(ENVIRONMENT_VARIABLE) or "array-api"
 
 
 _followers: weakref.WeakSet[State] = weakref.WeakSet()
@@ -82,12 +83,24 @@ class State:
         self.owner = owner
         self.below = below
 
+    if not TYPE_CHECKING:
 
-def _initial() -> Semantics:
-    return as_semantics(os.environ.get(ENVIRONMENT_VARIABLE) or "array-api", ENVIRONMENT_VARIABLE)
+        def __getattr__(self, name: str) -> Any:
+            """Put the semantics of the environment in force: only before that Python does not find the attribute."""
+            if name not in ("semantics", "plans"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            _put_in_force(as_semantics(_WRITTEN, ENVIRONMENT_VARIABLE))
+            return getattr(self, name)
 
 
-_DEFAULT: Final = State(_initial())
+def _undecided() -> State:
+    """Return the default state. Its semantics are those of the environment, which the first use reads and checks."""
+    state = State.__new__(State)
+    state.stream, state.owner, state.below = 0, None, None
+    return state
+
+
+_DEFAULT: Final = _undecided()
 STATE: Final[ContextVar[State]] = ContextVar("tilearray", default=_DEFAULT)
 
 
@@ -106,7 +119,11 @@ def _renew_followers() -> None:
     global _followers, _following
     _following = threading.RLock()
     _followers = _followers.copy()
-    _put_in_force(_DEFAULT.semantics)
+    try:
+        rules = _DEFAULT.semantics
+    except SemanticsError:  # those of the environment, as every use will say
+        return
+    _put_in_force(rules)
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -210,12 +227,18 @@ def _stacked(block: Block, below: State, like: State, field: str) -> State:
 
 def _without(state: State, owner: Block) -> State:
     """Return a chain of states without the topmost state of `owner`, or the same chain if `owner` has no state."""
-    if state.below is None or state.owner is None:
+    above: list[State] = []
+    found = state
+    while found.below is not None and found.owner is not None and found.owner is not owner:
+        above.append(found)
+        found = found.below
+    if found.below is None or found.owner is None:
         return state
-    if state.owner is owner:
-        return state.below
-    below = _without(state.below, owner)
-    return state if below is state.below else _stacked(state.owner, below, state, owner._field)
+    found = found.below
+    for again in reversed(above):
+        assert again.owner is not None
+        found = _stacked(again.owner, found, again, owner._field)
+    return found
 
 
 class semantics(Block):  # noqa: N801 - called like a function

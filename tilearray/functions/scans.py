@@ -189,7 +189,7 @@ def diff(x: A | HostData, /, n: int = 1, axis: int = -1, prepend: Any = None, ap
     check_kind("diff", joined.dtype, ANY)
     difference = not_equal if joined.dtype == bool_ else subtract
     before = (slice(None),) * place
-    for _ in range(times):
+    for _ in range(min(times, joined.shape[place] + 1)):  # once more than there are elements: the result has a dtype
         joined = difference(get(joined, (*before, slice(1, None))), get(joined, (*before, slice(-1))))
     return joined
 

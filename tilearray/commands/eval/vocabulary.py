@@ -14,12 +14,15 @@ from typing import Any, cast
 import tilearray as ta
 from tilearray import dtypes
 from tilearray.errors import ExpressionError
+from tilearray.geometry.shapes import normalize_axis
 from tilearray.ops.op import Op
 from tilearray.ops.options import MODES
 from tilearray.promotion.scalars import StandIn
 
 WIDEST = 128
 """The maximum number of bits of an integer, more than any dtype has."""
+MOST_PARTS = 4096
+"""The maximum number of arrays that `unstack` gives."""
 
 # --- names ------------------------------------------------------------------------------------------------------------
 
@@ -48,9 +51,18 @@ def _is_callable(name: str, value: Any) -> bool:
     return name in ELSEWHERE or isinstance(value, Op) or chapter in CHAPTERS
 
 
+def _unstacked(x: Any, /, axis: int = 0) -> tuple[ta.Array, ...]:
+    """Return the arrays along an axis, if they are few: an array of a few bytes can be broadcast to 10**12 of them."""
+    count = x.shape[normalize_axis(axis, x.ndim, "unstack")] if isinstance(x, ta.Array) else 0
+    if count > MOST_PARTS:
+        raise ExpressionError(f"unstack gives at most {MOST_PARTS} arrays here, not {count}; write x[0], x[1], ...")
+    return ta.unstack(x, axis)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: value for name in ta.__all__ if name not in REFUSED and _is_callable(name, value := getattr(ta, name))
 }
+FUNCTIONS["unstack"] = _unstacked
 """The functions that an expression can call, by name."""
 KEYWORDS = frozenset({
     "append", "atol", "axes", "axis", "axis1", "axis2", "axisa", "axisb", "axisc", "copy", "correction", "ddof",
