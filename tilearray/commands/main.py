@@ -1,9 +1,10 @@
 """The command ``tilearray``: ``info`` prints versions, devices and settings, ``demo`` processes a photograph, ``eval``
 computes an expression over files, and ``cache`` lists, removes and prepares compiled kernels.
 
-Exit status: 0 for success; 1 if a command fails, the demo differs from NumPy, or a kernel cannot be compiled or
-removed; 2 for invalid arguments, including an invalid expression; 130 after Ctrl-C. Errors go to standard error. An
-error that ends the command takes one line.
+Exit status: 0 for success; 1 if a command fails, the demo differs from NumPy, a kernel cannot be compiled or removed,
+or standard output cannot be written; 2 for invalid arguments, including an invalid expression; 130 after Ctrl-C, 143
+and 129 after SIGTERM and SIGHUP, which also let the command remove its unfinished files. Errors go to standard error.
+An error that ends the command takes one line.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import signal
 import sys
 import textwrap
-from collections.abc import Sequence
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn, TextIO, cast
 
 import ml_dtypes
 import numpy as np
@@ -38,15 +43,25 @@ CACHES = {  # two generations each
     "kernels": KERNELS,
 }
 
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""The signals that end a command; Windows has no SIGHUP."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with the given arguments (default: those of the process) and return its exit status."""
     chosen = parsed(arguments)
     from tilearray.commands.demo.pipeline import DemoError
 
+    if cast("TextIO | None", sys.stdout) is None:
+        print(f"tilearray {chosen.name}: standard output is closed; write > /dev/null for no output", file=sys.stderr)
+        return 1
+    reconfigure: Any = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")  # for names in an encoding that does not have their characters
     try:
-        status: int = chosen.run(chosen)
-        sys.stdout.flush()
+        with ending_on_signals():
+            status: int = chosen.run(chosen)
+            sys.stdout.flush()
     except command.UsageError as error:
         print(f"tilearray {chosen.name}: {error}", file=sys.stderr)
         return 2
@@ -56,10 +71,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"tilearray {chosen.name}: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # `tilearray cache list | head`: the reader is gone, and the flush at exit would fail
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # `tilearray cache list | head`: the reader is gone
+        drop_output()
+        return 1
+    except OSError as error:
+        print(f"tilearray {chosen.name}: cannot write to standard output: {error.strerror}", file=sys.stderr)
+        drop_output()
         return 1
     return status
+
+
+def drop_output() -> None:
+    """Send the rest of standard output nowhere, because the flush at exit would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def ending_on_signals() -> Generator[None, None, None]:
+    """End the command with status 128 + N on SIGTERM and SIGHUP, so that it removes its unfinished files.
+
+    A signal that the parent ignores (``nohup``) stays ignored. Only the main thread can receive signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in ENDING}
+    taken = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

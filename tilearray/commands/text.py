@@ -16,6 +16,17 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
+def printable(name: str) -> str:
+    r"""Return a name with escapes for characters that a terminal would obey, or cannot print.
+
+    Examples
+    --------
+    >>> print(printable("size.npy"), printable("\x1b[31m.npy"))
+    size.npy \x1b[31m.npy
+    """
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in name)
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, in the singular or plural.
 

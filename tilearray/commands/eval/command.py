@@ -21,6 +21,7 @@ from tilearray.commands.eval import grammar, npy
 from tilearray.commands.eval.grammar import Expression, Watch
 from tilearray.commands.explain_plan import architecture_of, kernel_source, planned, stages
 from tilearray.commands.progress import Advance, bar
+from tilearray.commands.text import printable
 from tilearray.engine.devices import as_device, using_device
 from tilearray.engine.plan import Plan
 from tilearray.errors import DeviceError, DeviceUnavailableError, DTypeError, ExpressionError, TileArrayError
@@ -191,9 +192,10 @@ def save(output: str, result: Any) -> None:
     array = ta.to_numpy(ta.asarray(result))
     with large_bar(f"writing {Path(output).name}", array.nbytes, array.nbytes, of_bytes=True) as advance:
         npy.write_npy(output, array, advance or (lambda size: None))
-    print(f"wrote {output}: {array.dtype.name} {array.shape}")
+    print(f"wrote {printable(output)}: {array.dtype.name} {array.shape}")
     if npy.stored(array).dtype != array.dtype:
+        name = printable(os.path.basename(output))
         print(
             f"The .npy format has no name for {array.dtype.name}. To read the file, write "
-            f"np.load(...).view({array.dtype.name!r}), or here NAME:{array.dtype.name}={os.path.basename(output)}"
+            f"np.load(...).view({array.dtype.name!r}), or here NAME:{array.dtype.name}={name}"
         )

@@ -108,8 +108,8 @@ def check_place(path: str | os.PathLike[str]) -> Path:
     The command calls this before a long computation, so that a missing folder is an error before it.
     """
     shown, place = repr(os.fspath(path)), Path(os.path.realpath(path))
-    if place.exists() and not place.is_file():
-        raise FileError(f"{shown} cannot be written: it is {_kind(place)}; write the path of a .npy file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise FileError(f"{shown} cannot be written: it is {_kind(path)}; write the path of a .npy file")
     if not place.parent.is_dir():
         raise FileError(f"{shown} cannot be written: the folder {str(place.parent)!r} does not exist; make it first")
     if not os.access(place if place.exists() else place.parent, os.W_OK):
@@ -168,7 +168,7 @@ def _replacing(place: Path) -> Generator[BinaryIO, None, None]:
     try:
         with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
             if place.exists():
-                os.chmod(unfinished, stat.S_IMODE(place.stat().st_mode))
+                os.chmod(unfinished, place.stat().st_mode & 0o777)  # not the bits that run a file as its owner
             yield file
             file.flush()
             os.fsync(file.fileno())
