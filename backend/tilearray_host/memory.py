@@ -102,14 +102,16 @@ def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _range(array: np.ndarray, low: int, nbytes: int) -> np.ndarray:
-    """Return the bytes from `low` on, counted from element 0, as a view of the array's base if that is contiguous.
+    """Return the bytes from `low` on, counted from element 0. If the array's base consists of bytes, it is their base.
 
     NumPy shortens chains of bases, but only of ndarrays: a `_Span` would add a link for each exchange with NumPy.
     """
-    base, first, writeable = array.base, array.ctypes.data + low, array.flags.writeable
-    if type(base) is not np.ndarray or not base.flags.c_contiguous or writeable is not base.flags.writeable:
-        return np.asarray(_Span(array, first, nbytes))
-    return np.ndarray((nbytes,), BYTE, base, first - base.ctypes.data)
+    base, first = array.base, array.ctypes.data + low
+    if type(base) is np.ndarray and base.dtype is BYTE and base.flags.c_contiguous:
+        memory = np.ndarray((nbytes,), BYTE, base, first - base.ctypes.data)
+        if memory.flags.writeable is array.flags.writeable:
+            return memory
+    return np.asarray(_Span(array, first, nbytes))
 
 
 def from_numpy(array: np.ndarray, /, *, copy: bool | None, stream: Any = None) -> tuple[Buffer, int]:

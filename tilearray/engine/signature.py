@@ -245,7 +245,8 @@ def from_host(array: np.ndarray, cls: type[B]) -> B:
         If the memory is not aligned for its dtype.
     """
     new = _new(cls)
-    if array.base is not None:
+    base = array.base
+    if base is not None and (base.__class__ is not np.ndarray or base.base is not None):
         array = _without_lender(array)
     new._buffer, new._offset = CPU.backend.from_numpy(array, copy=False)
     if not array.flags.aligned and array.size:
@@ -261,15 +262,26 @@ def from_host(array: np.ndarray, cls: type[B]) -> B:
 
 
 def _without_lender(array: np.ndarray) -> np.ndarray:
-    """Return the ndarray over the memory itself if an Array lent it: chains of round trips then do not grow."""
-    owner: Any = array.base
-    while isinstance(owner, _HOLDERS):
-        owner = owner.obj if isinstance(owner, memoryview) else owner.base
-    if not isinstance(owner, ArrayBase) or owner._buffer.readonly is array.flags.writeable or not array.size:
+    """Return the ndarray over an Array's memory if the Array lent it: then chains of round trips do not grow.
+
+    A dense array keeps its first lender, because NumPy takes a microsecond to tell an address.
+    """
+    owner = _lender(array)
+    if owner is None or not array.size or (array.flags.c_contiguous and _lender(owner._buffer.memory) is None):
+        return array
+    if owner._buffer.readonly is array.flags.writeable:
         return array
     strides = tuple([stride // array.itemsize for stride in array.strides])
     offset = array.ctypes.data - owner._buffer.pointer
     return CPU.backend.to_numpy(owner._buffer, offset, array.shape, strides, array.dtype)
+
+
+def _lender(array: np.ndarray) -> Any:
+    """Return the Array that lent its memory to an ndarray, or None."""
+    owner: Any = array.base
+    while isinstance(owner, _HOLDERS):
+        owner = owner.obj if isinstance(owner, memoryview) else owner.base
+    return owner if isinstance(owner, ArrayBase) else None
 
 
 _HOLDERS: tuple[type[Any], ...] = (np.ndarray, memoryview)

@@ -63,11 +63,11 @@ def as_shape(obj: Any, function: str) -> Shape:
     (5,)
     """
     given: Any = obj
-    if type(obj) is int and 0 <= obj <= LARGEST:
+    if type(obj) is int and obj >= 0:
         return (obj,)
     if type(obj) is tuple and len(given) <= MOST_AXES:
         for n in given:
-            if type(n) is not int or not 0 <= n <= LARGEST:
+            if type(n) is not int or n < 0:
                 break
         else:
             return given
@@ -77,12 +77,7 @@ def as_shape(obj: Any, function: str) -> Shape:
             f"{function}: expected sizes >= 0 in the shape, got {shown(shape)}: negative dimensions are not allowed; "
             "write every size as a number (only reshape infers a -1)"
         )
-    if max(shape, default=0) > LARGEST:
-        raise ShapeError(f"{function}: expected sizes below 2**63, got the shape {shown(shape)}; {_SMALLER}")
     return shape
-
-
-_SMALLER = "write a smaller shape, and compute in parts"
 
 
 def check_axes(ndim: int, function: str = "array") -> None:
@@ -118,7 +113,7 @@ def check_extent(shape: Shape, itemsize: int, function: str = "array") -> None:
     if prod([n for n in shape if n]) * itemsize > LARGEST:
         raise ShapeError(
             f"{function}: expected at most 2**63 - 1 bytes, got shape {shown(shape)} of {itemsize} bytes per "
-            f"element: array is too big; {_SMALLER}"
+            f"element: array is too big; write a smaller shape, and compute in parts"
         )
 
 
