@@ -83,24 +83,29 @@ class State:
         self.owner = owner
         self.below = below
 
+
+class _Undecided(State):
+    """The default state until its first use, which reads and checks the semantics of the environment.
+
+    Then it becomes a `State`: a class with ``__getattr__`` would make every read of an attribute slower.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.stream = 0
+        self.owner = self.below = None
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Put the semantics of the environment in force: only before that Python does not find the attribute."""
             if name not in ("semantics", "plans"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             _put_in_force(as_semantics(_WRITTEN, ENVIRONMENT_VARIABLE))
             return getattr(self, name)
 
 
-def _undecided() -> State:
-    """Return the default state. Its semantics are those of the environment, which the first use reads and checks."""
-    state = State.__new__(State)
-    state.stream, state.owner, state.below = 0, None, None
-    return state
-
-
-_DEFAULT: Final = _undecided()
+_DEFAULT: Final[State] = _Undecided()
 STATE: Final[ContextVar[State]] = ContextVar("tilearray", default=_DEFAULT)
 
 
@@ -108,6 +113,7 @@ def _put_in_force(rules: Semantics) -> None:
     for state in (_DEFAULT, *_followers):
         state.semantics = rules
         state.plans = plans_of(rules)
+    _DEFAULT.__class__ = State  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _renew_followers() -> None:
