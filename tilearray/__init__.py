@@ -230,6 +230,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
     from tilearray import linalg as linalg
     from tilearray.engine.signature import Operand
     from tilearray.fusion.fuse import fuse
+    from tilearray.fusion.pointwise import pointwise
     from tilearray.numpy_names import lib as lib
     from tilearray.numpy_names.aliases import (
         absolute,
@@ -505,9 +506,9 @@ __all__ = [
     "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
     "nansum", "nanvar", "ndarray", "ndenumerate", "ndim", "ndindex", "negative", "newaxis", "nextafter", "nonzero",
     "not_equal", "number", "ogrid", "ones", "ones_like", "outer", "pad", "partition", "percentile", "permute_dims",
-    "pi", "piecewise", "place", "poly", "polyfit", "polyval", "positive", "pow", "power", "printoptions", "prod",
-    "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians", "ravel",
-    "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape", "resize",
+    "pi", "piecewise", "place", "pointwise", "poly", "polyfit", "polyval", "positive", "pow", "power", "printoptions",
+    "prod", "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians",
+    "ravel", "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape", "resize",
     "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "rsqrt", "s_",
     "searchsorted", "select", "semantics", "set_default_device", "set_index_check", "set_printoptions",
     "set_semantics", "set_transfer_guard", "setdiff1d", "seterr", "setxor1d", "shape", "shares_memory", "short",
@@ -524,7 +525,7 @@ __all__ = [
 
 _NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg"}
 """Namespaces that are imported when they are first used."""
-_LATE = {"evaluate": "commands.eval.evaluate", "fuse": "fusion.fuse"}
+_LATE = {"evaluate": "commands.eval.evaluate", "fuse": "fusion.fuse", "pointwise": "fusion.pointwise"}
 """Functions of modules that are imported when they are first used."""
 
 if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass

@@ -168,6 +168,14 @@ class Fused:
         except ChangedNumber:
             return self._plan_of_numbers((), args, kwargs, arguments).run(arguments)
 
+    def plan_of(self, *args: Any) -> _Plan | None:
+        """Return the plan of a call with Arrays, numbers and constants; None if it depends on the value of a number."""
+        arguments: list[Any] = []
+        key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
+        plan = self._found(key, (), args, {}, arguments)
+        versions = self._plans.get(key)
+        return None if versions is None or versions.positions or plan.gaps else plan
+
     # ------------------------------------------------------------------ arguments
 
     def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -427,7 +427,10 @@ def record(
 def _value(
     trace: Trace, operation: Operation, semantics: Semantics, keys: list[Key], given: list[Any], out: ArrayBase | None
 ) -> tuple[Value, Layout]:
-    """Return what a call computes, and the layout of its result."""
+    """Return what a call computes, and the layout of its result.
+
+    Operands after the last one that the expression uses give only their shape.
+    """
     name = operation.name
     target = None if out is None else out._signature
     expression = None
@@ -443,7 +446,8 @@ def _value(
         trace.read(operand, name) if dtype is None else trace.number(operation, position, operand, dtype)
         for position, (operand, dtype) in enumerate(zip(given, expression.scalar_dtypes, strict=True))
     ]
-    return Value(expression, tuple(reads), layout.shape, expression.result, len(trace.steps)), layout
+    used = 1 + max([cast(int, node[1]) for node in expression.nodes if node[0] == "input"], default=-1)
+    return Value(expression, tuple(reads[:used]), layout.shape, expression.result, len(trace.steps)), layout
 
 
 def _new(trace: Trace, value: Value, layout: Layout) -> Traced:
