@@ -228,9 +228,9 @@ from tilearray.promotion.semantics import Semantics
 if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses one
     from tilearray import fft as fft
     from tilearray import linalg as linalg
+    from tilearray.arrays.fusion.fuse import fuse
+    from tilearray.arrays.fusion.pointwise import pointwise
     from tilearray.engine.signature import Operand
-    from tilearray.fusion.fuse import fuse
-    from tilearray.fusion.pointwise import pointwise
     from tilearray.numpy_names import lib as lib
     from tilearray.numpy_names.aliases import (
         absolute,
@@ -525,7 +525,7 @@ __all__ = [
 
 _NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg"}
 """Namespaces that are imported when they are first used."""
-_LATE = {"evaluate": "commands.eval.evaluate", "fuse": "fusion.fuse", "pointwise": "fusion.pointwise"}
+_LATE = {"evaluate": "commands.eval.evaluate", "fuse": "arrays.fusion.fuse", "pointwise": "arrays.fusion.pointwise"}
 """Functions of modules that are imported when they are first used."""
 
 if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass

@@ -25,7 +25,6 @@ ORDER = {
         "interchange",
         "functions",
         "arrays",
-        "fusion",
         "numpy_names",
         "linalg fft",
         "__init__",

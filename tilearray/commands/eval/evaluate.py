@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from tilearray.arrays.fusion.fuse import fuse
 from tilearray.commands.eval.grammar import read
 from tilearray.engine.signature import ArrayBase, Operand
-from tilearray.fusion.fuse import fuse
 from tilearray.ops.signatures import show
 
 if TYPE_CHECKING:

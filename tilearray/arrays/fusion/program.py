@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilearray.arrays.fusion.containers import members, rebuilt
+from tilearray.arrays.fusion.numbers import TracedNumber
+from tilearray.arrays.fusion.tracing import Trace, Traced, buffer_of
+from tilearray.arrays.fusion.values import Constant, Given, Load, Read, Use, Value, inner_walk
 from tilearray.engine.devices import Device
 from tilearray.engine.plan import kernel_of
 from tilearray.engine.signature import ArrayBase, Signature, empty_array, signature_of
 from tilearray.engine.splice import Splicer
 from tilearray.errors import WriteError
-from tilearray.fusion.containers import members, rebuilt
-from tilearray.fusion.numbers import TracedNumber
-from tilearray.fusion.tracing import Trace, Traced, buffer_of
-from tilearray.fusion.values import Constant, Given, Load, Read, Use, Value, inner_walk
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, make_loop
 from tilearray.geometry.walk import Walk, whole

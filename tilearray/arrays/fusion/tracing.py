@@ -3,7 +3,7 @@
 A `Traced` array is an `Array` with a signature, on a device of its own (`tracing_device`). So all of the library above
 the plan runs as in a call with memory: promotion, broadcasting, the casts of Python numbers, views, copies of operands
 that share the target's memory, and every error at its line. `tilearray.engine.execute.run` hands the operation to
-`record`, which adds a value (`tilearray.fusion.values`).
+`record`, which adds a value (`tilearray.arrays.fusion.values`).
 
 Each buffer knows the values that were written to it. An in-place operation is a new value of the same array, and a read
 finds the value that the array has now.
@@ -19,6 +19,8 @@ from typing import Any, NamedTuple, NoReturn, cast
 import numpy as np
 
 from tilearray.arrays.array import Array
+from tilearray.arrays.fusion.numbers import TracedNumber
+from tilearray.arrays.fusion.values import Constant, Given, Load, Use, Value, all_of, view_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.operation import Operation, expression_of
@@ -28,8 +30,6 @@ from tilearray.engine.splice import is_elementwise
 from tilearray.errors import FusionError
 from tilearray.functions.indexing import views
 from tilearray.functions.indexing.keys import BOOLS, has_arrays
-from tilearray.fusion.numbers import TracedNumber
-from tilearray.fusion.values import Constant, Given, Load, Use, Value, all_of, view_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.result import geometry_of
 from tilearray.ops import number_parts

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray import dtypes as dt
+from tilearray.arrays.fusion.containers import members
 from tilearray.errors import FusionError, OperandError, type_name
-from tilearray.fusion.containers import members
 from tilearray.ops.promotion_methods import Promotion
 
 METHODS = {

@@ -1,7 +1,7 @@
 """`fuse`: a function of arrays as one kernel for each shape of its results.
 
-The first call traces the function (`tilearray.fusion.tracing`) and makes a program (`tilearray.fusion.program`). Later
-calls find the program by the signatures of arrays, the classes of numbers and the values of all other arguments. For
+The first call traces the function (the module `tracing`) and makes a program (the module `program`). Later calls find
+the program by the signatures of arrays, the classes of numbers and the values of all other arguments. For
 arrays of other shapes the recorded steps are repeated, without the function, unless the function looked at a shape.
 """
 
@@ -16,15 +16,15 @@ import numpy as np
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import array_agnostic, is_foreign
+from tilearray.arrays.fusion.containers import leaves, mapped, members, names, rebuilt
+from tilearray.arrays.fusion.numbers import TracedNumber, argument
+from tilearray.arrays.fusion.program import ChangedNumber, Program
+from tilearray.arrays.fusion.tracing import Trace, Traced, record, traced, tracing_device, viewed
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, Signature
 from tilearray.errors import FusionError, OperandError, type_name
-from tilearray.fusion.containers import leaves, mapped, members, names, rebuilt
-from tilearray.fusion.numbers import TracedNumber, argument
-from tilearray.fusion.program import ChangedNumber, Program
-from tilearray.fusion.tracing import Trace, Traced, record, traced, tracing_device, viewed
 from tilearray.ops.execute import copy_of, execute, fill
 from tilearray.ops.moves import assign
 from tilearray.ops.signatures import show

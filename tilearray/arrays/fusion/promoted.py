@@ -18,6 +18,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from tilearray.arrays.fusion.containers import members
+from tilearray.arrays.fusion.schema import NumberType, Schema
+from tilearray.arrays.fusion.tracing import current_trace
 from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
@@ -25,9 +28,6 @@ from tilearray.engine.operation import FixedOperation, TypedScalar, typed_scalar
 from tilearray.engine.plan import Key, types_of
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import DTypeError, FusionError, OperandError, ShapeError, type_name
-from tilearray.fusion.containers import members
-from tilearray.fusion.schema import NumberType, Schema
-from tilearray.fusion.tracing import current_trace
 from tilearray.geometry.shapes import broadcast_shapes
 from tilearray.ops.promotion_methods import NEVER_WIDER, computed_as, opmath, returned_as
 from tilearray.promotion.scalars import classify

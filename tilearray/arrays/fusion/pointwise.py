@@ -1,8 +1,8 @@
 """`pointwise`: a function of scalars as a function of arrays, with the dtypes that its decorator declares.
 
-The function becomes a fused function (`tilearray.fusion.fuse`): operands are cast to the compute dtype of an output
-(`tilearray.fusion.promoted`), the function runs on them, and its result is cast to the dtype of the output. A call
-checks its operands and targets before anything runs, so nothing is half-written.
+The function becomes a fused function (the module `fuse`): operands are cast to the compute dtype of an output (the
+module `promoted`), the function runs on them, and its result is cast to the dtype of the output. A call checks its
+operands and targets before anything runs, so nothing is half-written.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tilearray import dtypes as dt
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import array_agnostic, is_foreign
+from tilearray.arrays.fusion.fuse import Fused
+from tilearray.arrays.fusion.numbers import TracedNumber
+from tilearray.arrays.fusion.program import ChangedNumber
+from tilearray.arrays.fusion.promoted import results_of, stored
+from tilearray.arrays.fusion.schema import NumberType, Schema, schema_of
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE, semantics
 from tilearray.engine.signature import ArrayBase, overlap
 from tilearray.errors import FusionError, OperandError, ShapeError, WriteError, type_name
-from tilearray.fusion.fuse import Fused
-from tilearray.fusion.numbers import TracedNumber
-from tilearray.fusion.program import ChangedNumber
-from tilearray.fusion.promoted import results_of, stored
-from tilearray.fusion.schema import NumberType, Schema, schema_of
 from tilearray.geometry.shapes import broadcast_shapes
 from tilearray.ops.execute import check_target
 from tilearray.ops.numbers import rounded_number

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Operation
-from tilearray.fusion.numbers import TracedNumber
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.walk import Walk, walk_of_view, whole
 from tilearray.promotion.scalars import Number
