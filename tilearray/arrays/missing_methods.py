@@ -50,7 +50,7 @@ INSTEAD: Final = {
 class MissingMethod:
     """A method that `Array` does not have."""
 
-    def __set_name__(self, owner: type, name: str) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
 
     def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
@@ -67,6 +67,4 @@ class MissingMethods:
 
 
 for _name in INSTEAD:
-    _missing = MissingMethod()
-    _missing.__set_name__(MissingMethods, _name)
-    setattr(MissingMethods, _name, _missing)
+    setattr(MissingMethods, _name, MissingMethod(_name))

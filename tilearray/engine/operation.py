@@ -141,8 +141,23 @@ class FixedTyping:
     result: np.dtype
 
 
+class AsGiven:
+    """The part of an operation that takes its operands as they are, on every device, and numbers that fit."""
+
+    name: str
+    passes_numbers = True
+
+    def check_device(self, device: Device, /) -> None:
+        """Accept every device."""
+
+    def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
+        """Return a Python number as `dtype`. Raise an error if it does not fit."""
+        del position
+        return as_number(number, dtype, self.name)
+
+
 @dataclass(frozen=True, eq=False)
-class FixedOperation:
+class FixedOperation(AsGiven):
     """An operation with one expression for all calls, without promotion. Keep it: plans are found by its identity.
 
     Attributes
@@ -158,26 +173,17 @@ class FixedOperation:
     name: str
     graph: Expression
     into: object = field(default_factory=object, repr=False)
-    passes_numbers = True
     reduced = scanned = None
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
-        """Return the dtypes of the expression."""
-        del semantics, types
-        return FixedTyping(tuple([() for _ in self.graph.inputs]), self.graph.result)
+        """Return the dtypes: each operand as it is, and the result of the expression."""
+        del semantics
+        return FixedTyping(tuple([() for _ in types]), self.graph.result)
 
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
         """Return the expression."""
         del semantics, types, out
         return self.graph
-
-    def check_device(self, device: Device, /) -> None:
-        """Accept every device."""
-
-    def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
-        """Return a Python number as `dtype`. Raise an error if it does not fit."""
-        del position
-        return as_number(number, dtype, self.name)
 
 
 EXPRESSIONS: TwoGenerations[Expression] = TwoGenerations(2048)

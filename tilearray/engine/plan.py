@@ -35,6 +35,7 @@ from tilearray.geometry.loop import LayoutCase, Loop, flat_loop
 from tilearray.geometry.reduction import ReductionLoop, make_reduction
 from tilearray.geometry.result import geometry_of
 from tilearray.geometry.scan import ScanLoop, make_scan
+from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import broadcast_strides, dense_strides
 from tilearray.promotion.operands import zero_dim
 from tilearray.promotion.scalars import ScalarClass
@@ -166,12 +167,9 @@ class ReductionRecipe(Recipe):
         walk = self.operation.reduced
         assert walk is not None
         shape = layouts[0].shape
-        kept = tuple([size for axis, size in enumerate(shape) if axis not in walk.axes])
+        kept = reduced_shape(shape, walk.axes, False)
         layout = Layout.of(kept)
-        if walk.keepdims:
-            target = Layout.of(tuple([1 if axis in walk.axes else size for axis, size in enumerate(shape)]))
-        else:
-            target = layout
+        target = Layout.of(reduced_shape(shape, walk.axes, True)) if walk.keepdims else layout
         signature = signature_of(target, self.result.dtype, self.device)
         if not layout.size:
             return Plan(self.operation, self.expression, flat_loop(0, 1), signature, None, self._empty(signature))

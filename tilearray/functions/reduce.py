@@ -18,6 +18,7 @@ from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops.execute import fill
 from tilearray.ops.reduction import reduction_of
@@ -164,15 +165,15 @@ def _of_nothing(
 
 def _filled(x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, number: Number, function: str) -> A:
     """Return a new array of the shape of a reduction, full of a number."""
-    kept = [1 if axis in axes else size for axis, size in enumerate(x.shape) if keepdims or axis not in axes]
-    out = new_array(x.__class__, signature_of(Layout.of(tuple(kept)), dtype, x.device))
+    shape = reduced_shape(x.shape, axes, keepdims)
+    out = new_array(x.__class__, signature_of(Layout.of(shape), dtype, x.device))
     return fill(out, number, function) if out.size else out
 
 
 def _first(x: A, axes: tuple[int, ...]) -> A:
     """Return the first elements along axes, repeated to the shape of `x`."""
     layout = x._signature.layout
-    shape = tuple([1 if axis in axes else size for axis, size in enumerate(layout.shape)])
+    shape = reduced_shape(layout.shape, axes, True)
     return x._view(Layout(layout.shape, broadcast_strides(shape, layout.strides, layout.shape)))
 
 

@@ -22,7 +22,7 @@ from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import INDEX, as_array, check_kind
 from tilearray.functions.conversion import astype, part
-from tilearray.functions.reduce import again, reduce, reduce_from
+from tilearray.functions.reduce import Words, again, reduce, reduce_from
 from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked
 from tilearray.geometry.shapes import normalize_axes
 from tilearray.ops.arithmetic import add, divide, greater, square, subtract
@@ -80,15 +80,7 @@ def sum(
     known = again(words, x)
     if known is not None:
         return known
-    keepdims = checked_flag("sum", "keepdims", keepdims)
-    x = as_array("sum", x)
-    axes = reduced_axes("sum", x, axis)
-    target = sum_dtype("sum", x, dtype)
-    kept = masked(x, mask_of("sum", x, where), 0)
-    if initial is None:
-        return finished("sum", reduce("sum", kept, axes, target, keepdims, words=words), out)
-    start = initial_number("sum", initial, target)
-    return finished("sum", reduce_from("sum", kept, axes, target, keepdims, start), out)
+    return _folded("sum", 0, words, x, axis, dtype, out, keepdims, initial, where)
 
 
 def prod(
@@ -115,15 +107,7 @@ def prod(
     known = again(words, x)
     if known is not None:
         return known
-    keepdims = checked_flag("prod", "keepdims", keepdims)
-    x = as_array("prod", x)
-    axes = reduced_axes("prod", x, axis)
-    target = sum_dtype("prod", x, dtype)
-    kept = masked(x, mask_of("prod", x, where), 1)
-    if initial is None:
-        return finished("prod", reduce("prod", kept, axes, target, keepdims, words=words), out)
-    start = initial_number("prod", initial, target)
-    return finished("prod", reduce_from("prod", kept, axes, target, keepdims, start), out)
+    return _folded("prod", 1, words, x, axis, dtype, out, keepdims, initial, where)
 
 
 def max(
@@ -169,13 +153,7 @@ def max(
     known = again(words, x)
     if known is not None:
         return known
-    keepdims = checked_flag("max", "keepdims", keepdims)
-    x = as_array("max", x)
-    axes, start = _extreme("max", x, axis, initial)
-    mask = _started("max", mask_of("max", x, where), start)
-    if start is None:
-        return finished("max", reduce("max", x, axes, x.dtype, keepdims, words=words), out)
-    return finished("max", reduce_from("max", masked(x, mask, start), axes, x.dtype, keepdims, start), out)
+    return _chosen("max", words, x, axis, out, keepdims, initial, where)
 
 
 def min(
@@ -201,13 +179,7 @@ def min(
     known = again(words, x)
     if known is not None:
         return known
-    keepdims = checked_flag("min", "keepdims", keepdims)
-    x = as_array("min", x)
-    axes, start = _extreme("min", x, axis, initial)
-    mask = _started("min", mask_of("min", x, where), start)
-    if start is None:
-        return finished("min", reduce("min", x, axes, x.dtype, keepdims, words=words), out)
-    return finished("min", reduce_from("min", masked(x, mask, start), axes, x.dtype, keepdims, start), out)
+    return _chosen("min", words, x, axis, out, keepdims, initial, where)
 
 
 def mean(
@@ -312,15 +284,7 @@ def var(
     >>> ta.var(ta.asarray([1.0, 2.0, 3.0]), correction=1)
     Array(1., dtype=float32, device='cpu')
     """
-    keepdims = checked_flag("var", "keepdims", keepdims)
-    x = as_array("var", x)
-    axes, target, correction = _spread("var", x, axis, dtype, ddof, correction)
-    mask = mask_of("var", x, where)
-    if mask is None:
-        found = reduce("var", x, axes, target, keepdims, *_divisors(x, axes, correction))
-    else:
-        found = astype(_masked_variance(x, mask, axes, correction, keepdims), target)
-    return finished("var", found, out)
+    return _spread_of("var", x, axis, dtype, out, ddof, keepdims, correction, where)
 
 
 def std(
@@ -343,15 +307,7 @@ def std(
     >>> ta.std(ta.asarray([[1.0, 5.0], [2.0, 2.0]]), axis=1).tolist()
     [2.0, 0.0]
     """
-    keepdims = checked_flag("std", "keepdims", keepdims)
-    x = as_array("std", x)
-    axes, target, correction = _spread("std", x, axis, dtype, ddof, correction)
-    mask = mask_of("std", x, where)
-    if mask is None:
-        found = reduce("std", x, axes, target, keepdims, *_divisors(x, axes, correction))
-    else:
-        found: Any = astype(sqrt(_masked_variance(x, mask, axes, correction, keepdims)), target)
-    return finished("std", found, out)
+    return _spread_of("std", x, axis, dtype, out, ddof, keepdims, correction, where)
 
 
 def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: bool = False, *, where: Any = None) -> A:
@@ -385,11 +341,7 @@ def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     known = again(words, x)
     if known is not None:
         return known
-    keepdims = checked_flag("all", "keepdims", keepdims)
-    x = as_array("all", x)
-    axes = reduced_axes("all", x, axis)
-    kept = masked(x, mask_of("all", x, where), 1)
-    return finished("all", reduce("all", kept, axes, dtypes.bool_, keepdims, words=words), out)
+    return _truth("all", 1, words, x, axis, out, keepdims, where)
 
 
 def any(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: bool = False, *, where: Any = None) -> A:
@@ -407,11 +359,7 @@ def any(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     known = again(words, x)
     if known is not None:
         return known
-    keepdims = checked_flag("any", "keepdims", keepdims)
-    x = as_array("any", x)
-    axes = reduced_axes("any", x, axis)
-    kept = masked(x, mask_of("any", x, where), 0)
-    return finished("any", reduce("any", kept, axes, dtypes.bool_, keepdims, words=words), out)
+    return _truth("any", 0, words, x, axis, out, keepdims, where)
 
 
 def count_nonzero(x: A | HostData, /, axis: Axis = None, *, keepdims: bool = False) -> A:
@@ -431,6 +379,73 @@ def count_nonzero(x: A | HostData, /, axis: Axis = None, *, keepdims: bool = Fal
     x = as_array("count_nonzero", x)
     axes = reduced_axes("count_nonzero", x, axis)
     return reduce("count_nonzero", x, axes, INDEX, keepdims, words=words)
+
+
+# --- calls that are not known yet: `words` names them once they are ---------------------------------------------------
+
+
+def _folded(
+    name: str,
+    nothing: int,
+    words: Words | None,
+    given: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    keepdims: Any,
+    initial: Any,
+    where: Any,
+) -> Any:
+    """A sum or a product. `nothing` stands for elements that do not count."""
+    keepdims = checked_flag(name, "keepdims", keepdims)
+    x = as_array(name, given)
+    axes = reduced_axes(name, x, axis)
+    target = sum_dtype(name, x, dtype)
+    kept = masked(x, mask_of(name, x, where), nothing)
+    if initial is None:
+        return finished(name, reduce(name, kept, axes, target, keepdims, words=words), out)
+    start = initial_number(name, initial, target)
+    return finished(name, reduce_from(name, kept, axes, target, keepdims, start), out)
+
+
+def _chosen(
+    name: str, words: Words | None, given: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
+) -> Any:
+    """The largest or the smallest element."""
+    keepdims = checked_flag(name, "keepdims", keepdims)
+    x = as_array(name, given)
+    axes, start = _extreme(name, x, axis, initial)
+    mask = _started(name, mask_of(name, x, where), start)
+    if start is None:
+        return finished(name, reduce(name, x, axes, x.dtype, keepdims, words=words), out)
+    return finished(name, reduce_from(name, masked(x, mask, start), axes, x.dtype, keepdims, start), out)
+
+
+def _spread_of(
+    name: str, given: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, correction: Any, where: Any
+) -> Any:
+    """The variance, or its square root."""
+    keepdims = checked_flag(name, "keepdims", keepdims)
+    x = as_array(name, given)
+    axes, target, correction = _spread(name, x, axis, dtype, ddof, correction)
+    mask = mask_of(name, x, where)
+    if mask is None:
+        found = reduce(name, x, axes, target, keepdims, *_divisors(x, axes, correction))
+    else:
+        variance = _masked_variance(x, mask, axes, correction, keepdims)
+        found = astype(sqrt(variance) if name == "std" else variance, target)
+    return finished(name, found, out)
+
+
+def _truth(
+    name: str, nothing: int, words: Words | None, given: Any, axis: Any, out: Any, keepdims: Any, where: Any
+) -> Any:
+    """Whether all elements are true, or any. `nothing` stands for elements that do not count."""
+    keepdims = checked_flag(name, "keepdims", keepdims)
+    x = as_array(name, given)
+    axes = reduced_axes(name, x, axis)
+    kept = masked(x, mask_of(name, x, where), nothing)
+    return finished(name, reduce(name, kept, axes, dtypes.bool_, keepdims, words=words), out)
 
 
 # --- shared parts ----------------------------------------------------------------------------------------------------
@@ -505,19 +520,6 @@ def _started(function: str, mask: A | None, start: Number | None) -> A | None:
             f"{function}: expected initial= beside where=, for the case that no element is left; write initial=0"
         )
     return mask
-
-
-def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    """Return the shape of a reduction.
-
-    Examples
-    --------
-    >>> reduced_shape((2, 3, 4), (1,), False), reduced_shape((2, 3, 4), (1,), True)
-    ((2, 4), (2, 1, 4))
-    """
-    if keepdims:
-        return tuple([1 if place in axes else size for place, size in enumerate(shape)])
-    return tuple([size for place, size in enumerate(shape) if place not in axes])
 
 
 def _float_of(dtype: np.dtype) -> np.dtype:

@@ -27,6 +27,7 @@ from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import new_like, squeeze
 from tilearray.functions.reduce import reduce, reduce_arrays
 from tilearray.functions.reductions import Axis, reduced_axes
+from tilearray.geometry.shapes import reduced_shape
 from tilearray.ops import arithmetic
 from tilearray.ops.arithmetic import clamp
 from tilearray.ops.elementary import log
@@ -70,8 +71,7 @@ def logsumexp(x: A | HostData, /, axis: Axis = None, keepdims: bool = False) -> 
         largest = _finite(given, axes)
         found = run_fixed(_rest("logsumexp", given.dtype), (_total(given, largest, axes), largest), None)
     else:
-        shape = tuple([1 if place in axes else size for place, size in enumerate(given.shape)])
-        found = fill(new_like(given, shape), -math.inf, "logsumexp")
+        found = fill(new_like(given, reduced_shape(given.shape, axes, True)), -math.inf, "logsumexp")
     return found if keepdims else squeeze(found, axis=axes)
 
 

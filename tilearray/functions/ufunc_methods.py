@@ -28,7 +28,7 @@ from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import broadcast_to, moveaxis, new_like, reshape
 from tilearray.functions.reduction_options import finished, mask_of, typed
 from tilearray.functions.ufunc_options import result_dtype
-from tilearray.geometry.shapes import normalize_axes, normalize_axis
+from tilearray.geometry.shapes import normalize_axes, normalize_axis, reduced_shape
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import check_target, copy_of, execute
 from tilearray.ops.hooks import HOOKS
@@ -102,7 +102,7 @@ def reduce(op: Op, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, init
         raise OperandError(f"{name}: expected initial= beside where=, in case no element is left; write initial=...")
     lines = _lines(x, axes)
     found = _folded(op, name, lines, start) if mask is None else _folded_where(op, lines, _lines(mask, axes), start)
-    shape = reductions.reduced_shape(x.shape, axes, checked_flag(f"{op.name}.reduce", "keepdims", keepdims))
+    shape = reduced_shape(x.shape, axes, checked_flag(f"{op.name}.reduce", "keepdims", keepdims))
     return finished(name, reshape(found, shape), out)
 
 

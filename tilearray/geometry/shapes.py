@@ -316,3 +316,16 @@ def _broadcast_two(a: Shape, b: Shape, function: str, shapes: tuple[Shape, ...])
             )
         axis += 1
     return tuple(result)
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """Return the shape of a reduction.
+
+    Examples
+    --------
+    >>> reduced_shape((2, 3, 4), (1,), False), reduced_shape((2, 3, 4), (1,), True)
+    ((2, 4), (2, 1, 4))
+    """
+    if keepdims:
+        return tuple([1 if place in axes else size for place, size in enumerate(shape)])
+    return tuple([size for place, size in enumerate(shape) if place not in axes])

@@ -42,18 +42,16 @@ from typing import TypeGuard
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression, ExpressionBuilder
-from tilearray.engine.operation import FixedTyping, OperandType, Reduced
+from tilearray.engine.operation import AsGiven, FixedTyping, OperandType, Reduced
 from tilearray.ops import arithmetic, elementary
 from tilearray.ops.row import Row, plain_dtype
 from tilearray.promotion.operands import ZeroDim
-from tilearray.promotion.scalars import Number, as_number
 from tilearray.promotion.semantics import Semantics
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction:
+class Reduction(AsGiven):
     """A reduction over some axes. `reduction_of` keeps them, so that plans are found by their identity.
 
     Attributes
@@ -69,7 +67,6 @@ class Reduction:
     result: np.dtype
     reduced: Reduced
     into: object = field(default_factory=object, repr=False)
-    passes_numbers = True
     scanned = None
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
@@ -81,14 +78,6 @@ class Reduction:
         """Return the expression; the same object for all axes."""
         del semantics, out
         return _expression(self.name, tuple([plain_dtype(given) for given in types if _is_array(given)]), self.result)
-
-    def check_device(self, device: Device, /) -> None:
-        """Accept every device."""
-
-    def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
-        """Return a Python number as `dtype`."""
-        del position
-        return as_number(number, dtype, self.name)
 
 
 @functools.lru_cache(4096)

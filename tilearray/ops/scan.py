@@ -13,19 +13,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression, ExpressionBuilder
-from tilearray.engine.operation import FixedTyping, OperandType, Scanned
+from tilearray.engine.operation import AsGiven, FixedTyping, OperandType, Scanned
 from tilearray.ops.reduction import accumulator
 from tilearray.ops.row import plain_dtype
-from tilearray.promotion.scalars import Number, ScalarClass, as_number
+from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
 
 OF_TRUTHS = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
+class Scan(AsGiven):
     """A scan along an axis. `scan_of` keeps it, so that plans are found by its identity.
 
     Attributes
@@ -44,7 +43,6 @@ class Scan:
     result: np.dtype
     scanned: Scanned
     into: object = field(default_factory=object, repr=False)
-    passes_numbers = True
     reduced = None
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
@@ -58,14 +56,6 @@ class Scan:
         (given,) = types
         assert not isinstance(given, ScalarClass)
         return _expression(self.how, plain_dtype(given), self.result)
-
-    def check_device(self, device: Device, /) -> None:
-        """Accept every device."""
-
-    def number(self, position: int, number: Number, dtype: np.dtype, /) -> Number:
-        """Return a Python number as `dtype`."""
-        del position
-        return as_number(number, dtype, self.name)
 
 
 @functools.lru_cache(1024)
