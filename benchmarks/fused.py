@@ -2,7 +2,8 @@
 
 On the host the peer is NumPy; on a GPU they are torch, torch.compile, cupy.fuse and jax.jit, if they are installed. A
 row is a program over arrays of one size. Its figure is milliseconds, and the rate of the bytes that an ideal kernel
-moves: each operand and each result once. Every result is compared with NumPy's in float64 before it is timed.
+moves: each operand and each result once. Every result is compared with NumPy's in float64 before it is timed. The host
+times are those of calls on 1000 elements. ``--out DIR`` writes a record.
 
 Exit status: 0 for success; 1 if a result of tilearray was wrong; 2 if the device does not exist.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import timing  # noqa: E402
+from benchmarks import report, timing  # noqa: E402
 
 SIDES = {"full": 16384, "host": 2048, "small": 64}
 """Rows and columns of a matrix; vectors have a third of its elements."""
@@ -59,12 +61,28 @@ def gelu(m: Any, x: Any) -> Any:
     return 0.5 * x * (1 + m.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
 
 
+def gated(m: Any, x: Any, gate: Any) -> Any:
+    return x / (1 + m.exp(-x)) * gate
+
+
+def adam(m: Any, p: Any, g: Any, mean: Any, square: Any) -> Any:
+    mean = 0.9 * mean + 0.1 * g
+    square = 0.999 * square + 0.001 * (g * g)
+    return p - 0.001 * mean / (m.sqrt(square) + 1e-8), mean, square
+
+
 class Program(NamedTuple):
-    """A row: the function of a namespace and arrays, the number of arrays, and whether they are matrices."""
+    """A row: the function of a namespace and arrays, how many arrays, whether they are matrices, and their dtype."""
 
     function: Callable[..., Any]
     arrays: int
     matrix: bool = False
+    dtype: str = "float32"
+
+    @property
+    def name(self) -> str:
+        """The row's name in a table."""
+        return f"{self.function.__name__} {self.dtype}"
 
 
 PROGRAMS = (
@@ -74,6 +92,9 @@ PROGRAMS = (
     Program(black_scholes, 3),
     Program(arc_distance, 4),
     Program(gelu, 1),
+    Program(gelu, 1, dtype="bfloat16"),
+    Program(gated, 2, dtype="bfloat16"),
+    Program(adam, 4),
 )
 
 
@@ -101,7 +122,11 @@ def libraries(device: str) -> list[Library]:
         return [*found, Library("numpy", np, _as_it_is, _as_it_is)]
     if importlib.util.find_spec("torch"):
         torch: Any = importlib.import_module("torch")
-        adopt = partial(torch.asarray, device=device)
+
+        def adopt(x: np.ndarray) -> Any:
+            wide = torch.asarray(x.astype(np.float32), device=device)
+            return wide.to(getattr(torch, x.dtype.name))
+
         found += [Library("torch", torch, adopt, _as_it_is), Library("torch.compile", torch, adopt, torch.compile)]
     if importlib.util.find_spec("cupy"):
         cupy: Any = importlib.import_module("cupy")
@@ -113,35 +138,79 @@ def libraries(device: str) -> list[Library]:
 
 
 def operands(program: Program, size: str) -> list[np.ndarray]:
-    """Return the arrays of a row, float32 between 0.5 and 1.5."""
+    """Return the arrays of a row, between 0.5 and 1.5."""
+    import tilearray as ta
+
     side = SIDES[size]
     shape = (side, side) if program.matrix else (side * side // 3,)
-    rng = np.random.default_rng(1)
-    return [rng.random(shape, np.float32) + np.float32(0.5) for _ in range(program.arrays)]
+    rng, dtype = np.random.default_rng(1), np.dtype(getattr(ta, program.dtype))
+    return [(rng.random(shape, np.float32) + np.float32(0.5)).astype(dtype) for _ in range(program.arrays)]
 
 
-def measured(clock: Any, program: Program, found: Sequence[Library], size: str) -> dict[str, str]:
-    """Check and time a row with every library; return the text of each cell."""
+def measured(clock: Any, program: Program, found: Sequence[Library], size: str) -> dict[str, Any]:
+    """Check and time a row with every library."""
     arrays = operands(program, size)
-    expected = program.function(np, *[x.astype(np.float64) for x in arrays])
-    moved = sum(x.nbytes for x in arrays) + 4 * expected.size
-    cells: dict[str, str] = {}
+    expected = _each(program.function(np, *[x.astype(np.float64) for x in arrays]))
+    itemsize = arrays[0].itemsize
+    moved = sum(x.nbytes for x in arrays) + itemsize * sum(x.size for x in expected)
+    results: dict[str, Any] = {}
     for library in found:
         try:
             given = [library.adopt(x) for x in arrays]
             call = partial(library.compiled(partial(program.function, library.module)), *given)
-            if library.name.startswith("tilearray") and not _agrees(library.module.to_numpy(call()), expected):
-                cells[library.name] = "mismatch"
+            if library.name.startswith("tilearray") and not _agrees(library.module, call(), expected, itemsize):
+                results[library.name] = {"status": "mismatch"}
                 continue
             spent = timing.kernel_timing(clock, call, timing.EFFORTS[size], library.wait)
-            cells[library.name] = f"{spent.best * 1e3:.3f} ms, {moved / spent.best / 1e9:.0f} GB/s"
+            results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": moved / spent.seconds / 1e9}
         except Exception as error:  # any error of a library; the run continues, and the table contains the error
-            cells[library.name] = f"{type(error).__name__}: {error}".splitlines()[0][:60]
-    return cells
+            why = f"{type(error).__name__}: {error}".splitlines()[0][:60]
+            results[library.name] = {"status": "error", "why": why}
+    return {"name": program.name, "bytes": moved, "results": results}
 
 
-def _agrees(found: np.ndarray, expected: np.ndarray) -> bool:
-    return bool(np.allclose(found, expected, rtol=1e-4, atol=1e-4))
+def host_times(clock: Any, program: Program, found: Sequence[Library]) -> dict[str, float]:
+    """Return the host microseconds of a row on 1000 elements, by library."""
+    rng = np.random.default_rng(1)
+    arrays = [rng.random(1000, np.float32) + np.float32(0.5) for _ in range(program.arrays)]
+    times: dict[str, float] = {}
+    for library in found:
+        call = partial(library.compiled(partial(program.function, library.module)), *map(library.adopt, arrays))
+        call()
+        spent = timing.host_timing(clock, "call()", itertools.repeat({"call": call}), timing.EFFORTS["full"])
+        times[library.name] = spent.seconds * 1e6
+    return times
+
+
+def _each(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _agrees(ta: Any, found: Any, expected: tuple[np.ndarray, ...], itemsize: int) -> bool:
+    tolerance = 1e-4 if itemsize > 2 else 5e-2
+    pairs = zip(_each(found), expected, strict=True)
+    return all(np.allclose(ta.to_numpy(x).astype(np.float32), y, rtol=tolerance, atol=tolerance) for x, y in pairs)
+
+
+def cell(result: dict[str, Any]) -> str:
+    """Return a result as text."""
+    if result["status"] != "ok":
+        return f"{result['status']} {result.get('why', '')}".strip()
+    return f"{result['seconds'] * 1e3:.3f} ms, {result['gb_per_s']:.0f} GB/s"
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """Return the report as Markdown."""
+    names = list(found["rows"][0]["results"])
+    rows = [[row["name"], *[cell(row["results"][name]) for name in names]] for row in found["rows"]]
+    calls = [[name, *[f"{times[each]:.2f}" for each in names]] for name, times in found["calls"].items()]
+    return (
+        "\n".join(report.provenance(found, "Fused programs: "))
+        + f"\nThe copy reached {found['copy_gb_per_s']:.0f} GB/s.\n\n"
+        + report.table(["program", *names], rows)
+        + "\n"
+        + report.table(["host microseconds, 1000 elements", *names], calls)
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -150,6 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top.add_argument("--device", default="cpu")
     top.add_argument("--size", choices=tuple(SIDES), default=None)
     top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
+    top.add_argument("--out", type=Path, default=None, metavar="DIR", help="write a record")
     chosen = top.parse_args(arguments)
     import tilearray as ta
 
@@ -157,14 +227,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"benchmarks.fused: there is no device {chosen.device}", file=sys.stderr)
         return 2
     size = chosen.size or ("host" if chosen.device == "cpu" else "full")
-    clock = timing.HostClock() if chosen.device == "cpu" else timing.GpuClock()
-    found, wrong = libraries(chosen.device), False
+    kind = chosen.device.partition(":")[0]
+    clock, found = timing.open_clock(kind), libraries(chosen.device)
+    target, source = (ta.ones((SIDES[size], SIDES[size]), dtype="float32", device=chosen.device) for _ in range(2))
+    spent = timing.kernel_timing(clock, lambda: ta.positive(source, out=target), timing.EFFORTS[size])
+    copied = 2 * source.nbytes / spent.seconds / 1e9
+    rows: list[dict[str, Any]] = []
     for program in PROGRAMS:
-        name = program.function.__name__
-        if chosen.only in name:
-            cells = measured(clock, program, found, size)
-            wrong = wrong or "mismatch" in cells.values()
-            print(name, *[f"  {library:16} {cell}" for library, cell in cells.items()], sep="\n")
+        if chosen.only in program.name:
+            rows.append(measured(clock, program, found, size))
+            cells = [f"  {name:16} {cell(result)}" for name, result in rows[-1]["results"].items()]
+            print(program.name, *cells, sep="\n", flush=True)
+    calls = {program.name: host_times(clock, program, found) for program in (PROGRAMS[0], PROGRAMS[-1])}
+    print(*[f"{name}: {times}" for name, times in calls.items()], sep="\n", flush=True)
+    if chosen.out and rows:
+        result = {**report.environment(kind, clock, "benchmarks.fused"), "size": size, "rows": rows, "calls": calls}
+        result["copy_gb_per_s"] = copied
+        for path in report.write(result, chosen.out, markdown(result), "-fused"):
+            print(f"wrote {path}")
+    wrong = any(row["results"]["tilearray fused"]["status"] != "ok" for row in rows)
     return int(wrong)
 
 

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.reductions``: reductions on a GPU, beside torch, torch.compile and CuPy.
+"""``python -m benchmarks.reductions``: reductions and scans on a GPU, beside torch, torch.compile and CuPy.
 
-A row is a reduction of a view of one array. Its figure is the rate of the bytes that it must read, and the fraction of
-a device-to-device copy of the same run (which counts the bytes that it reads and writes). Every result is compared with
-torch's in float64 before it is timed. The host times are those of calls on small arrays.
+A row is a reduction or a scan of a view of one array. Its figure is the rate of the bytes that it must read, and write
+if the result is as large, and the fraction of a device-to-device copy of the same run (which counts both). Every result
+is compared with torch's in float64 before it is timed. The host times are those of calls on small arrays.
 
 Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
 """
@@ -16,6 +16,7 @@ import itertools
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,9 @@ SHAPES = {
     "small": {"a": (128, 128), "odd": (127, 129), "p": (4, 8, 4, 16)},
 }
 TOLERANCE = {"bfloat16": 1e-2, "float16": 1e-3}
+AS_LARGE = ("cumulative_sum", "softmax", "log_softmax")
+"""The functions whose results are as large as their operands."""
+CUPY = {"cumulative_sum": "cumsum", "vector_norm": "linalg.norm"}
 
 
 class Row(NamedTuple):
@@ -56,7 +60,14 @@ def _rows() -> list[Row]:
     for dtype, names in (("bfloat16", ("sum", "max")), ("uint8", ("sum", "max")), ("float64", ("sum",))):
         rows += [Row(name, axis=axis, dtype=dtype) for name in names for axis in (None, 0, 1)]
     rows += [Row("prod", axis=0), Row("any", axis=1, dtype="bool"), Row("count_nonzero", dtype="bool")]
-    return [*rows, Row("sum", axis=0, dtype="complex64")]
+    rows.append(Row("sum", axis=0, dtype="complex64"))
+    rows += [Row("cumulative_sum", axis=axis) for axis in (1, 0)]
+    rows.append(Row("cumulative_sum", view="x.reshape(-1)", axis=0))
+    rows += [Row("cumulative_sum", axis=1, dtype=dtype) for dtype in ("bfloat16", "int64", "uint8")]
+    for name in ("softmax", "log_softmax"):
+        rows += [Row(name, axis=axis) for axis in (1, 0)]
+    rows += [Row("softmax", axis=1, dtype="bfloat16"), Row("logsumexp", axis=1)]
+    return [*rows, *[Row("vector_norm", axis=axis) for axis in (None, 1, 0)]]
 
 
 ROWS = tuple(_rows())
@@ -97,15 +108,25 @@ def libraries(torch: Any, wanted: Sequence[str]) -> list[Library]:
     found.append(Library("torch.compile", torch, lambda x: x, Compiled(torch)))
     import tilearray as ta
 
-    found.append(Library("tilearray", ta, ta.asarray, lambda x, row: getattr(ta, row.function)(x, axis=row.axis)))
+    found.append(Library("tilearray", ta, ta.asarray, lambda x, row: of_tilearray(ta, x, row)))
     if importlib.util.find_spec("cupy"):
         cupy: Any = importlib.import_module("cupy")
         found.append(Library("cupy", cupy, cupy.from_dlpack, lambda x, row: of_cupy(cupy, x, row)))
     return [library for library in found if library.name in wanted]
 
 
+def of_tilearray(ta: Any, x: Any, row: Row) -> Any:
+    """Run a row with tilearray."""
+    namespace = ta.linalg if row.function == "vector_norm" else ta
+    return getattr(namespace, row.function)(x, axis=row.axis)
+
+
 def of_torch(torch: Any, x: Any, row: Row) -> Any:
     """Run a row with torch."""
+    if row.function == "cumulative_sum":
+        return torch.cumsum(x, dim=row.axis)
+    if row.function == "vector_norm":
+        return torch.linalg.vector_norm(x, dim=row.axis)
     if row.function in ("max", "min"):
         return getattr(torch, f"a{row.function}")(x, dim=() if row.axis is None else row.axis)
     if row.function == "count_nonzero":
@@ -119,7 +140,7 @@ def of_torch(torch: Any, x: Any, row: Row) -> Any:
 
 def of_cupy(cupy: Any, x: Any, row: Row) -> Any:
     """Run a row with CuPy."""
-    return getattr(cupy, row.function)(x, axis=row.axis)
+    return attrgetter(CUPY.get(row.function, row.function))(cupy)(x, axis=row.axis)
 
 
 def made(torch: Any, row: Row, size: str) -> Any:
@@ -128,6 +149,8 @@ def made(torch: Any, row: Row, size: str) -> Any:
     torch.manual_seed(7)
     if row.dtype == "uint8":
         return torch.randint(0, 255, shape, dtype=dtype, device="cuda")
+    if row.dtype == "int64":
+        return torch.randint(-1000, 1000, shape, dtype=dtype, device="cuda")
     if row.dtype == "bool":
         return torch.rand(shape, device="cuda") < (0.5 if row.function == "count_nonzero" else 1e-9)
     if row.function == "prod":
@@ -142,7 +165,8 @@ def agrees(torch: Any, library: Library, result: Any, x: Any, row: Row) -> bool:
         return bool((given.to(torch.int64) == of_torch(torch, x, row).to(torch.int64)).all())
     wide = x.to(torch.complex128 if x.is_complex() else torch.float64)
     expected = of_torch(torch, wide, row)
-    return bool(torch.allclose(given.to(wide.dtype), expected, rtol=TOLERANCE.get(row.dtype, 1e-5)))
+    difference, limit = (given.to(wide.dtype) - expected).abs_(), expected.abs_()
+    return bool((difference <= limit.mul_(TOLERANCE.get(row.dtype, 1e-5)).add_(1e-8)).all())
 
 
 def measured(
@@ -151,6 +175,8 @@ def measured(
     """Check and time a row with every library."""
     x = eval(row.view, {"x": made(torch, row, size)})
     nbytes = x.numel() * x.element_size()
+    if row.function in AS_LARGE:
+        nbytes += of_torch(torch, x[:1, :1] if x.ndim > 1 else x[:1], row).element_size() * x.numel()
     rate = copy()
     results: dict[str, Any] = {}
     for library in found:
@@ -267,7 +293,7 @@ def markdown(found: dict[str, Any]) -> str:
     return (
         "\n".join(report.provenance(found, "Reductions: "))
         + "\n"
-        + report.table(["GB/s read", *names, "of copy", "of best peer"], table, right=tuple(range(1, 7)))
+        + report.table(["GB/s", *names, "of copy", "of best peer"], table, right=tuple(range(1, 7)))
         + "\n"
         + report.table(["host microseconds", *names], calls, right=(1, 2, 3, 4))
     )

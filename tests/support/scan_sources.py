@@ -26,14 +26,14 @@ def sources(how: str, dtype: str, shape: tuple[int, ...], axis: int, arch: int =
     given = np.dtype(getattr(ml_dtypes, dtype, dtype))
     expression = scan_of(how, how, given, axis, False).expression(ARRAY_API, (given,), None)
     strides = dense_strides(shape)
-    loop = make_scan(shape, axis, [strides], [strides])
+    loop = make_scan(shape, axis, [strides], [strides], given.itemsize)
     if loop.segments.total == 1:
         return [_source(expression, loop, arch)]
     halves = split_scan(expression)
     kept = dense_strides((*shape[:axis], 1, *shape[axis + 1 :]))
     totals = tuple([0 if place == axis else step * loop.segments.total for place, step in enumerate(kept)])
-    first = make_scan(shape, axis, [totals], [strides])
-    second = make_scan(shape, axis, [strides], [totals, strides], leading=1)
+    first = make_scan(shape, axis, [totals], [strides], given.itemsize)
+    second = make_scan(shape, axis, [strides], [totals, strides], given.itemsize, leading=1)
     return [_source(halves.first, first, arch), _source(halves.second, second, arch)]
 
 

@@ -219,8 +219,8 @@ class ScanRecipe(Recipe):
             empty = flat_loop(0, 1)
             call = call_of(self.rule, empty, None, keys, signature, new=True)
             return Plan(self.operation, self.expression, empty, signature, None, call)
-        shift = layout.strides[axis] if scanned.initial else 0
-        loop = _shifted(make_scan(given.shape, axis, [layout.strides], [given.strides]), shift)
+        shift, itemsize = layout.strides[axis] if scanned.initial else 0, _arrays(keys)[0].itemsize
+        loop = _shifted(make_scan(given.shape, axis, [layout.strides], [given.strides], itemsize), shift)
         if loop.segments.total > 1 and not self.device.backend.scans_whole:
             return self._plan_segments(keys, given, loop.segments.total, signature, shift)
         stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
@@ -234,9 +234,10 @@ class ScanRecipe(Recipe):
         kept = (*given.shape[:axis], 1, *given.shape[axis + 1 :])
         strides = broadcast_strides(kept, dense_strides(kept), given.shape)
         totals = tuple([stride * count for stride in strides])
-        loop = make_scan(given.shape, axis, [totals], [given.strides])
+        itemsize = _arrays(keys)[0].itemsize
+        loop = make_scan(given.shape, axis, [totals], [given.strides], itemsize)
         first = _stage(halves.first, loop, _arrays(keys), self.device, halves.first_reads)
-        loop = make_scan(given.shape, axis, [result.layout.strides], [totals, given.strides], leading=1)
+        loop = make_scan(given.shape, axis, [result.layout.strides], [totals, given.strides], itemsize, leading=1)
         second = _stage(halves.second, _shifted(loop, shift), _arrays(keys), self.device, halves.second_reads)
         scratch = (prod(kept) * count * dtypes.as_dtype(halves.names[0]).itemsize,)
         call = staged_call(self.rule, self.device.backend, result, (first, second), scratch)

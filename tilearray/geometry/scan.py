@@ -17,12 +17,12 @@ If the input walks memory fastest along a kept axis, a chunk is one element: ele
 Each operation has the earlier elements on its left. No result depends on later elements, and running sums
 of numbers that are not negative never decrease.
 
->>> rows = make_scan((1000, 3000), 1, [(3000, 1)], [(3000, 1)])
+>>> rows = make_scan((1000, 3000), 1, [(3000, 1)], [(3000, 1)], 4)
 >>> rows.case.value, rows.shape, rows.lanes, rows.segments.total
-('scan_rows', (1000, 3000), 256, 1)
->>> make_scan((1_000_000,), 0, [(1,)], [(1,)]).segments
-Segments(outer=1, inner=435, indices=1, chunks=9)
->>> columns = make_scan((1000, 3000), 0, [(3000, 1)], [(3000, 1)])
+('scan_rows', (1000, 3000), 128, 1)
+>>> make_scan((1_000_000,), 0, [(1,)], [(1,)], 4).segments
+Segments(outer=1, inner=460, indices=1, chunks=17)
+>>> columns = make_scan((1000, 3000), 0, [(3000, 1)], [(3000, 1)], 4)
 >>> columns.case.value, columns.shape, columns.strides, columns.lanes
 ('scan_columns', (3000, 1000), ((1, 3000), (1, 3000)), 1)
 """
@@ -38,13 +38,13 @@ from tilearray.geometry.reduction import Segments, forwards, merged, sorted_axes
 
 Ints = tuple[int, ...]
 
-LANES = 256
-"""The most elements of a chunk."""
+LANES = {1: 256, 2: 256, 4: 128, 8: 64, 16: 32}
+"""The most elements of a chunk, by itemsize: 512 bytes of most dtypes."""
 PROGRAMS = 1024
 """The number of rows times segments from which rows are not cut further."""
-COLUMN_WIDTH = 128
+COLUMN_WIDTH = 16
 """The same across the fastest axis, for each COLUMN_WIDTH columns."""
-MOST_SEGMENTS = 512
+MOST_SEGMENTS = 1024
 """The most segments, whose last elements are combined one after the other."""
 LEAST_ELEMENTS = 2048
 """The least elements of a segment along the scanned axis."""
@@ -78,7 +78,9 @@ class ScanLoop(NamedTuple):
     segments: Segments
 
 
-def make_scan(shape: Ints, axis: int, outputs: Sequence[Ints], inputs: Sequence[Ints], *, leading: int = 0) -> ScanLoop:
+def make_scan(
+    shape: Ints, axis: int, outputs: Sequence[Ints], inputs: Sequence[Ints], itemsize: int, *, leading: int = 0
+) -> ScanLoop:
     """Return the loop that scans an axis of a shape without empty axes.
 
     Parameters
@@ -89,6 +91,8 @@ def make_scan(shape: Ints, axis: int, outputs: Sequence[Ints], inputs: Sequence[
         The axis to scan, not negative.
     outputs, inputs : sequence of tuple of int
         Strides along all axes.
+    itemsize : int
+        Bytes of an element of the input that is scanned.
     leading : int
         The position of the input that decides the order.
     """
@@ -99,7 +103,7 @@ def make_scan(shape: Ints, axis: int, outputs: Sequence[Ints], inputs: Sequence[
     kept = forwards([each for each in axes if each[-1] != 1], first, shifts)
     *slow, fast = merged(sorted_axes(kept, first)) or [(*[0] * len(operands), 1)]
     is_columns = 0 < abs(fast[first]) < abs(scanned[first])
-    lanes = 1 if is_columns else min(LANES, 1 << (scanned[-1] - 1).bit_length())
+    lanes = 1 if is_columns else min(LANES[itemsize], 1 << (scanned[-1] - 1).bit_length())
     case = LayoutCase.SCAN_COLUMNS if is_columns else LayoutCase.SCAN_ROWS
     *strides, extents = zip(*slow, fast, scanned, strict=True)
     bits = index_bits_of(extents, strides)

@@ -1,17 +1,31 @@
 """The text of a scan: a loop over chunks, in which the lanes of a chunk are combined, and then the chunk with the last.
 
 A value has one block of ``ROWS`` by ``COLUMNS`` lanes for each of its parts. `tilearray.geometry.scan` has the order.
-Triton's own scans combine elements in an order that depends on the layout of a block.
+A block is split into its cells: block ``i`` of ``ROWS`` by ``THREADS`` has the elements ``i`` of runs of a few
+neighbours, which a thread reads as a vector. So the first halves are combined within threads, and for the others one
+value moves from thread to thread. Triton's own scans combine elements in an order that depends on the layout of a block.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tilearray_cuda.kernels.casts import Value
-from tilearray_cuda.kernels.expression import computed, indented, stored
+from tilearray_cuda.kernels.expression import Values, computed, indented, stored
 from tilearray_cuda.kernels.reduction import WIDER, Node, as_register, combined, needed, part_value
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.storage import STORAGE
+
+TOTALS = 16
+"""The totals of earlier segments that are read at once."""
+
+
+class Chunk(NamedTuple):
+    """One of the chunks that are read at once: the names of its elements and values, and its distance from the first."""
+
+    branch: Branch
+    ahead: int
 
 
 def scanned(schedule: Scan) -> list[str]:
@@ -20,24 +34,32 @@ def scanned(schedule: Scan) -> list[str]:
     (arm,) = schedule.arms()
     whole = arm.branch
     edge = whole._replace(mask="tile" if whole.mask else "in_columns", tag="_of_tail")
-    lines = [
-        *_full(node, _tagged(node, "_last")),
-        *_before(schedule, node, whole),
-        "for chunk in range(first_chunk, whole_chunks):",
-        *indented(_chunk(schedule, node, whole)),
+    lines = [*_lanes(schedule), *_full(node, "_last", "THREADS"), *_before(schedule, node, whole)]
+    start = "first_chunk"
+    if schedule.unroll > 1:
+        at_once = [
+            Chunk(whole._replace(column=f"column{ahead}", tag=f"_of_{ahead}"), ahead) for ahead in range(schedule.unroll)
+        ]
+        lines += [
+            f"unrolled = first_chunk + (whole_chunks - first_chunk) // {schedule.unroll} * {schedule.unroll}",
+            f"for chunk in range(first_chunk, unrolled, {schedule.unroll}):",
+            *indented(_chunks(schedule, node, at_once)),
+        ]
+        start = "unrolled"
+    lines += [
+        f"for chunk in range({start}, whole_chunks):",
+        *indented(_chunks(schedule, node, [Chunk(whole, 0)])),
         "if whole_chunks < last_chunk:",
-        *indented(["chunk = whole_chunks", *_chunk(schedule, node, edge)]),
+        *indented(["chunk = whole_chunks", *_chunks(schedule, node, [Chunk(edge, 0)])]),
     ]
     if not schedule.stores_segments:
         return lines
-    total = part_value([node], ("part", node.number, 0))[0]
-    found = tuple([text.replace(name, f"{name}_last") for text, name in zip(total, node.names()[0], strict=True)])
+    totals = tuple([name if schedule.threads == 1 else _first(node, name) for name in _tagged(node, "_last")])
+    found = part_value([node], ("part", node.number, 0))[0]
+    found = tuple(
+        [text.replace(name, total) for text, name, total in zip(found, node.names()[0], totals, strict=True)]
+    )
     return [*lines, *stored(schedule, whole, {schedule.spec.stores[0]: (found, node.dtypes[0])})]
-
-
-def _full(node: Node, names: Value) -> list[str]:
-    (register,) = node.registers
-    return [f"{name} = tl.full((ROWS, 1), 0, {register})" for name in names]
 
 
 def _node(schedule: Scan) -> Node:
@@ -55,94 +77,207 @@ def _state(schedule: Scan, node: Node) -> int | None:
     return states[0] if states else None
 
 
-def _before(schedule: Scan, node: Node, branch: Branch) -> list[str]:
-    """Return the lines that combine the totals of the segments before this one, one after the other."""
-    state = _state(schedule, node)
-    if state is None:
-        return []
-    operand = schedule.spec.operands[schedule.spec.outputs + schedule.spec.nodes[state][1]]
-    text, values = computed(schedule, branch, [state])
-    names = _tagged(node, "_before")
-    given = as_register(*values[state], node.registers[0])
-    new = [f"{name}_new" for name in names]
-    each = [
-        *text,
-        f"{', '.join(new)} = {combined(node, [names], [given])}",
-        *[
-            f"{name} = tl.where(earlier == 0, {one}, {other})"
-            for name, one, other in zip(names, given, new, strict=True)
-        ],
-        f"{operand.name} += {2 if operand.dtype == 'complex128' else 1}",
-    ]
-    return [*_full(node, names), "for earlier in range(0 * segment, segment):", *indented(each)]
-
-
 def _tagged(node: Node, tag: str) -> Value:
     return tuple([f"{name}{tag}" for name in node.names()[0]])
 
 
-def _chunk(schedule: Scan, node: Node, branch: Branch) -> list[str]:
-    """Return the lines of one chunk: loads, nodes before the scan, the scan, nodes after it, stores."""
-    nodes, column = schedule.spec.nodes, schedule.spec.rank - 1
-    before = needed(nodes, list(node.values))
-    part = next(number for number, each in enumerate(nodes) if each[0] == "part")
-    state = _state(schedule, node)
-    after = [
-        n for n, each in enumerate(nodes) if n not in (*before, state) and each[0] not in ("scan", "total", "part")
+def _full(node: Node, tag: str, columns: str) -> list[str]:
+    """Return the lines of values that are known later; of a chain that has not begun."""
+    (register,) = node.registers
+    return [f"{name} = tl.full((ROWS, {columns}), 0, {register})" for name in _tagged(node, tag)]
+
+
+def _lanes(schedule: Scan) -> list[str]:
+    """Return the lines that name, for each half of the threads, those of the upper one, and the last of the lower."""
+    threads = schedule.threads
+    if threads == 1:
+        return []
+    lines = ["lane = tl.broadcast_to(tl.arange(0, THREADS)[None, :], (ROWS, THREADS))"]
+    half = 1
+    while half < threads:
+        lines += [f"upper{half} = (lane & {half}) != 0", f"below{half} = lane // {2 * half} * {2 * half} + {half - 1}"]
+        half *= 2
+    return [*lines, "end = lane * 0 + (THREADS - 1)"]
+
+
+def _first(node: Node, name: str) -> str:
+    """Return the first value of each row of a block."""
+    is_float = STORAGE[node.dtypes[0]].kind in ("float", "complex")
+    return f"{'float_at' if is_float else 'integer_at'}({name}, lane == 0)"
+
+
+# --- earlier segments -------------------------------------------------------------------------------------------------
+
+
+def _before(schedule: Scan, node: Node, branch: Branch) -> list[str]:
+    """Return the lines that combine the totals of the segments before this one, one after the other."""
+    if _state(schedule, node) is None:
+        return []
+    return [
+        *_full(node, "_before", "1"),
+        f"at_once = segment // {TOTALS} * {TOTALS}",
+        f"for earlier in range(0 * segment, at_once, {TOTALS}):",
+        *indented(_totals(schedule, node, branch, TOTALS)),
+        "for earlier in range(at_once, segment):",
+        *indented(_totals(schedule, node, branch, 1)),
     ]
-    lines = ["column = chunk * COLUMNS + tl.arange(0, COLUMNS)[None, :]"]
-    if branch.mask in ("in_columns", "tile"):
-        lines.append(f"in_columns = column < n{column}")
-    text, values = computed(schedule, branch, before)
-    given = as_register(*values[node.values[0]], node.registers[0])
-    (names,) = node.names()
-    blocks = [f"{name} = tl.broadcast_to({one}, (ROWS, COLUMNS))" for name, one in zip(names, given, strict=True)]
-    post, known = computed(schedule, branch, after, {part: part_value([node], nodes[part])})
-    lines += [*text, *blocks, *_lanes(node, schedule.tile.columns), *_chained(node, schedule.tile.columns)]
-    if schedule.stores_segments:
-        return lines
-    lines += _joined(node, _tagged(node, "_before"), "segment == 0") if state is not None else []
-    return [*lines, *post, *stored(schedule, branch, known)]
 
 
-def _lanes(node: Node, lanes: int) -> list[str]:
-    """Return the lines that combine the upper half of 2, 4, 8, ... lanes with the last lane of the lower half."""
-    (names,) = node.names()
+def _totals(schedule: Scan, node: Node, branch: Branch, count: int) -> list[str]:
+    """Return the lines that read some totals, and combine them."""
+    state = _state(schedule, node)
+    assert state is not None
+    operand = schedule.spec.operands[schedule.spec.outputs + schedule.spec.nodes[state][1]]
+    reads: list[str] = []
+    combine: list[str] = []
+    before = _tagged(node, "_before")
+    for number in range(count):
+        text, values = computed(schedule, branch._replace(tag=f"_total{number}"), [state])
+        total = tuple([f"{name}_of_{number}" for name in before])
+        given = as_register(*values[state], node.registers[0])
+        reads += [*text, *[f"{name} = {one}" for name, one in zip(total, given, strict=True)]]
+        reads.append(f"{operand.name} += {2 if operand.dtype == 'complex128' else 1}")
+        first = "" if number else "earlier == 0"
+        combine += _joined(node, before, total, before, first, total)
+    return [*reads, *combine]
+
+
+# --- chunks -----------------------------------------------------------------------------------------------------------
+
+
+def _chunks(schedule: Scan, node: Node, chunks: list[Chunk]) -> list[str]:
+    """Return the lines of some chunks: loads and nodes before the scan, of all; then the scan, nodes after it, stores."""
+    nodes = schedule.spec.nodes
+    before = needed(nodes, list(node.values))
     lines: list[str] = []
-    width = 2
-    while width <= lanes:
-        half, place = width // 2, f"place{width}"
-        lines.append(f"{place} = tl.arange(0, {width})[None, :]")
-        lines += [f"{name} = tl.reshape({name}, (ROWS * COLUMNS // {width}, {width}))" for name in names]
-        lines += [_picked(node, f"{name}_low", name, f"{place} == {half - 1}") for name in names]
-        lines += _joined(node, _tagged(node, "_low"), f"{place} < {half}")
-        width *= 2
-    return [*lines, *[f"{name} = tl.reshape({name}, (ROWS, COLUMNS))" for name in names]] if lanes > 1 else []
+    given: list[Value] = []
+    for chunk in chunks:
+        text, values = _read(schedule, chunk, before)
+        lines += text
+        given.append(as_register(*values[node.values[0]], node.registers[0]))
+    for chunk, value in zip(chunks, given, strict=True):
+        names = _tagged(node, chunk.branch.tag)
+        lines += [f"{name} = tl.broadcast_to({one}, (ROWS, COLUMNS))" for name, one in zip(names, value, strict=True)]
+        lines += _scan(schedule, node, names, chunk.ahead)
+        if not schedule.stores_segments:
+            lines += _results(schedule, node, names, chunk, before)
+    return lines
 
 
-def _chained(node: Node, lanes: int) -> list[str]:
-    """Return the lines that combine a chunk with the last element of the one before, and keep its own last one."""
-    (names,) = node.names()
-    lines = _joined(node, _tagged(node, "_last"), "chunk == first_chunk")
-    if lanes == 1:
-        return [*lines, *[f"{last} = {name}" for last, name in zip(_tagged(node, "_last"), names, strict=True)]]
-    lines.append("lane = tl.arange(0, COLUMNS)[None, :]")
-    is_last = "lane == COLUMNS - 1"
+def _read(schedule: Scan, chunk: Chunk, before: list[int]) -> tuple[list[str], Values]:
+    """Return the lines that name the elements of a chunk, load them, and compute what is scanned."""
+    column = chunk.branch.column
+    start = f"(chunk + {chunk.ahead})" if chunk.ahead else "chunk"
+    lines = [f"{column} = {start} * COLUMNS + tl.arange(0, COLUMNS)[None, :]"]
+    if chunk.branch.mask in ("in_columns", "tile"):
+        lines.append(f"in_columns = {column} < n{schedule.spec.rank - 1}")
+    text, values = computed(schedule, chunk.branch, before)
+    return [*lines, *text], values
+
+
+def _results(schedule: Scan, node: Node, names: Value, chunk: Chunk, before: list[int]) -> list[str]:
+    """Return the lines that compute the nodes after the scan, and store the results."""
+    nodes, state = schedule.spec.nodes, _state(schedule, node)
+    part = next(number for number, each in enumerate(nodes) if each[0] == "part")
+    skipped = (*before, state)
+    after = [n for n, each in enumerate(nodes) if n not in skipped and each[0] not in ("scan", "total", "part")]
+    value, dtype = part_value([node], nodes[part])
+    value = tuple([text.replace(old, new) for text, old, new in zip(value, node.names()[0], names, strict=True)])
+    post, known = computed(schedule, chunk.branch, after, {part: (value, dtype)})
+    return [*post, *stored(schedule, chunk.branch, known)]
+
+
+def _scan(schedule: Scan, node: Node, names: Value, ahead: int) -> list[str]:
+    """Return the lines that scan a chunk, chain it to the last one, and join it with the segments before."""
+    lines = [line for name in names for line in _split(name, schedule.run)]
+    cells = [tuple([f"{name}{cell}" for name in names]) for cell in _cells(schedule.run)]
+    half = 1
+    while half < schedule.run:
+        for upper in range(schedule.run):
+            if upper & half:
+                lower = upper // (2 * half) * (2 * half) + half - 1
+                lines += _joined(node, cells[lower], cells[upper], cells[upper])
+        half *= 2
+    last = cells[-1]
+    half = 1
+    while half < schedule.threads:
+        low = tuple([f"{name}_low" for name in names])
+        lines += [f"{new} = tl.gather({name}, below{half}, 1)" for new, name in zip(low, last, strict=True)]
+        for cell in cells:
+            lines += _joined(node, low, cell, cell, f"upper{half} == 0", cell)
+        half *= 2
+    first = "" if ahead else "chunk == first_chunk"
+    for cell in cells:
+        lines += _joined(node, _tagged(node, "_last"), cell, cell, first, cell)
+    for kept, name in zip(_tagged(node, "_last"), last, strict=True):
+        lines.append(f"{kept} = {name if schedule.threads == 1 else f'tl.gather({name}, end, 1)'}")
+    if _state(schedule, node) is not None and not schedule.stores_segments:
+        for cell in cells:
+            lines += _joined(node, _tagged(node, "_before"), cell, cell, "segment == 0", cell)
+    return [*lines, *[line for name in names for line in _whole(name, schedule.run)]]
+
+
+def _joined(
+    node: Node, earlier: Value, later: Value, target: Value, kept_if: str = "", kept: Value | None = None
+) -> list[str]:
+    """Return the lines that combine two values to a third; where a condition is true, it is another one."""
+    new = [f"{name}_new" for name in target]
+    lines = [f"{', '.join(new)} = {combined(node, [earlier], [later])}"]
+    if not kept_if or kept is None:
+        return [*lines, *[f"{name} = {other}" for name, other in zip(target, new, strict=True)]]
     return [
         *lines,
-        *[_picked(node, last, name, is_last) for last, name in zip(_tagged(node, "_last"), names, strict=True)],
+        *[
+            f"{name} = tl.where({kept_if}, {old}, {other})"
+            for name, old, other in zip(target, kept, new, strict=True)
+        ],
     ]
 
 
-def _joined(node: Node, earlier: Value, kept: str) -> list[str]:
-    """Return the lines that combine earlier values with the block, except where a condition is true."""
-    (names,) = node.names()
-    new = [f"{name}_new" for name in names]
-    lines = [f"{', '.join(new)} = {combined(node, [earlier], [names])}"]
-    return [*lines, *[f"{name} = tl.where({kept}, {name}, {other})" for name, other in zip(names, new, strict=True)]]
+def _cells(run: int) -> list[str]:
+    """Return the suffixes of the cells of a block: the bits of their position in a run, the lowest first.
+
+    >>> _cells(4), _cells(1)
+    (['_00', '_10', '_01', '_11'], [''])
+    """
+    bits = run.bit_length() - 1
+    return [f"_{''.join(str(cell >> bit & 1) for bit in range(bits))}" if bits else "" for cell in range(run)]
 
 
-def _picked(node: Node, target: str, name: str, where: str) -> str:
-    """Return the line that takes one element of each row of a block."""
-    is_float = STORAGE[node.dtypes[0]].kind in ("float", "complex")
-    return f"{target} = {'float_at' if is_float else 'integer_at'}({name}, {where})"
+def _split(name: str, run: int) -> list[str]:
+    """Return the lines that split a block into cells.
+
+    >>> _split("a", 2)
+    ['a_ = tl.reshape(a, (ROWS, THREADS, 2))', 'a_0, a_1 = tl.split(a_)']
+    """
+    if run == 1:
+        return []
+    bits = run.bit_length() - 1
+    lines = [f"{name}_ = tl.reshape({name}, (ROWS, THREADS, {', '.join('2' * bits)}))"]
+    for cell in _inner(bits):
+        lines.append(f"{name}_{cell}0, {name}_{cell}1 = tl.split({name}_{cell})")
+    return lines
+
+
+def _whole(name: str, run: int) -> list[str]:
+    """Return the lines that join the cells of a block.
+
+    >>> _whole("a", 2)
+    ['a_ = tl.join(a_0, a_1)', 'a = tl.reshape(a_, (ROWS, COLUMNS))']
+    """
+    if run == 1:
+        return []
+    lines = [f"{name}_{cell} = tl.join({name}_{cell}0, {name}_{cell}1)" for cell in _inner(run.bit_length() - 1)[::-1]]
+    return [*lines, f"{name} = tl.reshape({name}_, (ROWS, COLUMNS))"]
+
+
+def _inner(bits: int) -> list[str]:
+    """Return the blocks that are split in two, in order.
+
+    >>> _inner(2)
+    ['', '0', '1']
+    """
+    found = [""]
+    for length in range(1, bits):
+        found += [format(cell, f"0{length}b") for cell in range(2**length)]
+    return found

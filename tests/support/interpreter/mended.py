@@ -1,7 +1,7 @@
 """Triton's interpreter, corrected to the behaviour of the hardware.
 
-Corrected are the functions of libdevice that IEEE 754 or C defines exactly, the conversions of bfloat16, and ``~`` of
-unsigned integers. It is stricter than the hardware: a kernel may not shift, divide or convert where LLVM leaves the
+Corrected are the functions of libdevice that IEEE 754 or C defines exactly, the conversions of bfloat16, ``~`` of
+unsigned integers, and the order of 0.0 and -0.0. It is stricter than the hardware: a kernel may not shift, divide or convert where LLVM leaves the
 result undefined, and every claim that a value is a multiple of a number must be true.
 """
 
@@ -121,6 +121,8 @@ def mend(interpreter: Any, tl: Any) -> None:
         if not np.ndim(self.data) and key == "tt.divisibility" and self.data % np.max(values):
             raise FaultError(f"the kernel says {key} of {values} of a value that has it not")
 
+    for name, ufunc in (("create_maximumf", np.maximum), ("create_minimumf", np.minimum)):
+        setattr(interpreter.InterpreterBuilder, name, _of_signed_zeros(ufunc))
     for name, undefined in _UNDEFINED.items():
         setattr(
             interpreter.InterpreterBuilder, name, _defined(getattr(interpreter.InterpreterBuilder, name), undefined)
@@ -157,6 +159,21 @@ def _remember_types(tl: Any) -> None:
         vars(self).update(tensors[type.name])
 
     tl.block_type.__init__, tl.tensor.__init__ = block, tensor
+
+
+def _of_signed_zeros(ufunc: np.ufunc) -> Any:
+    """A maximum or minimum of floats for which -0.0 is less than 0.0, as PTX defines them."""
+    signs = np.logical_and if ufunc is np.maximum else np.logical_or
+
+    def apply(self: Any, lhs: Any, rhs: Any) -> Any:
+        found = self.binary_op(lhs, rhs, ufunc)
+        x, y = lhs.data, rhs.data
+        zeros = (x == 0) & (y == 0)
+        negative = np.where(signs(np.signbit(x), np.signbit(y)), -0.0, 0.0).astype(found.data.dtype)
+        found.data = np.where(zeros, negative, found.data)
+        return found
+
+    return apply
 
 
 def _are_multiples(data: np.ndarray, value: int, step: int) -> bool:

@@ -24,12 +24,12 @@ def first_of_smallest(x, at, y, other):
 
 def larger(x, y):
     """The larger of two floats; NaN where either is NaN; 0.0 is larger than -0.0 (IEEE 754-2019, maximum)."""
-    return tl.where((x != x) | (x > y) | ((x == y) & is_negative(y)), x, y)
+    return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 
 def smaller(x, y):
     """The smaller of two floats; NaN where either is NaN; -0.0 is smaller than 0.0 (IEEE 754-2019, minimum)."""
-    return tl.where((x != x) | (x < y) | ((x == y) & is_negative(x)), x, y)
+    return tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 
 def float_at(x, at):

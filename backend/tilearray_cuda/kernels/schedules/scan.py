@@ -7,21 +7,36 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilearray_cuda.kernels.hardware import VECTOR
 from tilearray_cuda.kernels.schedules.addressing import Arm
-from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, Reduce
+from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP_BYTES, Reduce
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec
 
-ELEMENTS = 1024
+ELEMENTS = 512
 """Elements of a tile of several lanes."""
-COLUMN_ROWS = 128
+COLUMN_ROWS = 64
 """Rows of a tile of one lane."""
+UNROLL, COLUMN_UNROLL = 2, 16
+"""The chunks that are read at once: of several lanes, and of one."""
 
 
 class Scan(Reduce):
-    """Blocks of rows by lanes; there are no slower scanned axes."""
+    """Blocks of rows by lanes; there are no slower scanned axes.
+
+    Attributes
+    ----------
+    unroll : the chunks that are read at once
+    run, threads : the elements of a row that a thread reads as a vector, and the number of threads that have a row
+    """
 
     cases = ("scan_rows", "scan_columns")
+
+    def __init__(self, spec: KernelSpec, tile: Tile) -> None:
+        super().__init__(spec, tile)
+        self.unroll = COLUMN_UNROLL if tile.columns == 1 else UNROLL
+        self.run = min(tile.columns, max(1, VECTOR // _itemsize(spec)))
+        self.threads = tile.columns // self.run
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, int, bool, int, bool]:
@@ -31,10 +46,17 @@ class Scan(Reduce):
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
-        """Every spec."""
+        """Every spec: tiles of which a warp has whole rows."""
         _, lanes, _, rows, _ = facts
-        most = COLUMN_ROWS if lanes == 1 else ELEMENTS // lanes
-        return cls(spec, Tile(max(1, min(rows, most)), lanes, 4))
+        if lanes == 1:
+            rows = min(rows, COLUMN_ROWS)
+            return cls(spec, Tile(rows, 1, max(1, rows // 32)))
+        rows = max(1, min(rows, ELEMENTS // lanes))
+        return cls(spec, Tile(rows, lanes, max(1, min(4, rows * lanes * _itemsize(spec) // WARP_BYTES))))
+
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Return the size of a tile, and the threads of a row."""
+        return (*super().constants(), ("THREADS", self.threads))
 
     @property
     def stores_segments(self) -> bool:
@@ -44,3 +66,8 @@ class Scan(Reduce):
     def arms(self) -> list[Arm]:
         """One arm for whole tiles and those that reach beyond the last row: the text of a scan is long."""
         return super().arms()[-1:]
+
+
+def _itemsize(spec: KernelSpec) -> int:
+    """Return the bytes of an element that is scanned: the totals of segments come before it."""
+    return spec.arrays[-1].itemsize
