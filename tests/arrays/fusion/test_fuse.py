@@ -302,6 +302,28 @@ def test_a_number_of_another_class_stops_a_call_before_anything_is_written():
     same(x, floats(3))
 
 
+def test_a_float_that_numpy_semantics_assign_to_integers_is_truncated_at_each_call():
+    @counted
+    def assign(x, value):
+        x[...] = value
+
+    fused, traces = assign
+    with ta.semantics("numpy"):
+        for value in (2.5, -2.5, 7.0, 2.0**40):
+            x = ta.zeros(2, dtype="int64")
+            fused(x, value)
+            assert x.tolist() == [int(value)] * 2
+        assert len(traces) == 2  # the last number is of another class
+        with pytest.raises(ta.errors.DTypeError, match="int64 cannot hold inf"):
+            fused(x, float("inf"))
+        with pytest.raises(ta.errors.ScalarOverflowError, match="setitem: 300 does not fit int8"):
+            fused(x.astype("int8"), 300.5)
+        with pytest.raises(ta.errors.DTypeError, match="int64 cannot hold 1j"):
+            fused(x, 1j)
+    with pytest.raises(ta.errors.DTypeError, match=r"int64 cannot hold 2\.5; write int"):
+        fused(x, 2.5)
+
+
 def test_a_number_that_python_needs_is_traced_for_each_value():
     def f(x, n, flag):
         for _ in range(n):

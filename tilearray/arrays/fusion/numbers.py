@@ -7,6 +7,7 @@ number tells the trace that it depends on the value: another value is then trace
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,6 +33,7 @@ class TracedNumber(StandIn):
     """
 
     __slots__ = ("compute", "needed")
+    __trunc__: Callable[[TracedNumber], TracedNumber]
     __array_ufunc__ = None  # a NumPy operand leaves the operator to this class
 
     def __init__(self, number: Number, compute: Compute, needed: Callable[[], None]) -> None:
@@ -114,12 +116,18 @@ def _valued(compute: Callable[..., Any]) -> Any:
     return method
 
 
+def _truncated(number: float) -> float:
+    """Return a number without its fraction. One that is not finite stays a float, so its class says that it changed."""
+    return math.trunc(number) if math.isfinite(number) else number
+
+
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     _compute = getattr(operator, f"__{_name}__")
     setattr(TracedNumber, f"__{_name}__", _binary(_compute))
     setattr(TracedNumber, f"__r{_name}__", _binary(_compute, swapped=True))
 for _name in ("neg", "pos", "abs"):
     setattr(TracedNumber, f"__{_name}__", _unary(getattr(operator, f"__{_name}__")))
+TracedNumber.__trunc__ = _unary(_truncated)
 for _name in ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "lshift", "rshift", "invert", "index"):
     setattr(TracedNumber, f"__{_name}__", _valued(getattr(operator, f"__{_name}__")))
 for _name, _kind in (("bool", bool), ("int", int), ("float", float), ("complex", complex), ("str", str)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import check_target, copy_of, execute, fill, store, stored_as
 from tilearray.ops.moves import assign
 from tilearray.ops.numbers import scalar_array
-from tilearray.promotion.scalars import as_number, classify
+from tilearray.promotion.scalars import StandIn, as_number, classify
 
 _NUMBERS = frozenset({bool, int, float, complex})
 
@@ -93,11 +93,12 @@ def _set_view(target: ArrayBase, value: Any) -> None:
         fill(target, _truncated(value, error), "setitem")
 
 
-def _truncated(value: Any, error: DTypeError) -> int:
+def _truncated(value: Any, error: DTypeError) -> Any:
     """Return a float without its fraction, as NumPy's semantics assign it to integers; others raise the error."""
-    if STATE.get().semantics.inplace != "numpy" or not isinstance(value, float) or not math.isfinite(value):
+    number: Any = value.number if isinstance(cast(object, value), StandIn) else value
+    if STATE.get().semantics.inplace != "numpy" or not isinstance(number, float) or not math.isfinite(number):
         raise error
-    return int(value)
+    return math.trunc(value)
 
 
 def _one_by_one(x: ArrayBase, mask: ArrayBase, value: Any) -> bool:
