@@ -20,12 +20,19 @@ import tilearray as ta
 from benchmarks.tune import copy_rate, seconds
 from tilearray.engine import caches
 from tilearray.geometry import reduction, scan
+from tilearray_cuda.kernels.schedules import held as held_schedule
 from tilearray_cuda.kernels.schedules import reduce as reduce_schedule
 from tilearray_cuda.kernels.schedules import scan as scan_schedule
 from tilearray_cuda.kernels.schedules.schedule import Tile
 
 N = 16384
-MODULES = {"reduction": reduction, "scan": scan, "reduce": reduce_schedule, "walk": scan_schedule}
+MODULES = {
+    "reduction": reduction,
+    "scan": scan,
+    "held": held_schedule,
+    "reduce": reduce_schedule,
+    "walk": scan_schedule,
+}
 
 
 class Case(NamedTuple):
@@ -48,30 +55,26 @@ def scanned(axis: int, flat: bool = False) -> Callable[[Any], Any]:
 
 ROWS = {"rows": (1, 2, 4, 8), "warps": (1, 2, 4)}
 CASES = {
-    "scan rows": Case(scanned(1), "float32", 4, {"walk.UNROLL": (1, 2, 4), "rows": (1, 2, 4, 8), "warps": (1, 2, 4)}),
-    "scan rows of bfloat16": Case(
-        scanned(1), "bfloat16", 2, {"walk.UNROLL": (1, 2), "rows": (1, 2, 4), "warps": (1, 2)}
-    ),
-    "scan rows of int64": Case(scanned(1), "int64", 8, {"walk.UNROLL": (1, 2, 4), "rows": (2, 4, 8), "warps": (2, 4)}),
+    "scan rows": Case(scanned(1), "float32", 4, {"walk.UNROLL": (1, 2, 4), "warps": (1,)}),
+    "scan rows of bfloat16": Case(scanned(1), "bfloat16", 2, {"walk.UNROLL": (1, 2, 4)}),
+    "scan rows of int64": Case(scanned(1), "int64", 8, {"walk.UNROLL": (1, 2, 4), "rows": (2, 4), "warps": (2, 4)}),
     "scan columns": Case(
-        scanned(0), "float32", 4, {"walk.COLUMN_UNROLL": (8, 16, 32), "rows": (32, 64, 128), "warps": (1, 2, 4)}
+        scanned(0), "float32", 4, {"walk.COLUMN_UNROLL": (16, 32, 48, 64), "rows": (32, 64), "warps": (1, 2)}
     ),
     "scan all": Case(
         scanned(0, True),
         "float32",
         4,
-        {"walk.UNROLL": (2, 4), "scan.PROGRAMS": (1024, 2048, 4096), "scan.MOST_SEGMENTS": (4096,)},
+        {"walk.UNROLL": (2, 4), "scan.PROGRAMS": (1024, 2048, 4096, 8192), "scan.MOST_SEGMENTS": (8192,)},
     ),
     "argmax rows": Case(lambda x: ta.argmax(x, axis=1), "float32", 0, ROWS),
     "any rows": Case(lambda x: ta.any(x, axis=1), "bool", 0, ROWS),
-    "count": Case(ta.count_nonzero, "bool", 0, {"warps": (1, 2, 4), "reduction.LANES.1": (512, 1024, 2048)}),
-    "var": Case(ta.var, "float32", 0, {"warps": (1, 2, 4, 8), "reduction.LANES.4": (512, 1024, 2048)}),
+    "count": Case(ta.count_nonzero, "bool", 0, {"warps": (1, 2, 4)}),
+    "var": Case(ta.var, "float32", 0, {"warps": (1, 2, 4, 8)}),
+    "softmax": Case(lambda x: ta.softmax(x, axis=1), "float32", 4, {"warps": (8, 16, 32)}),
+    "softmax of bfloat16": Case(lambda x: ta.softmax(x, axis=1), "bfloat16", 2, {"warps": (4, 8, 16)}),
+    "log_softmax": Case(lambda x: ta.log_softmax(x, axis=1), "float32", 4, {"warps": (8, 16, 32)}),
     "max": Case(ta.max, "float32", 0, {"warps": (1, 2, 4)}),
-    "max of bfloat16": Case(ta.max, "bfloat16", 0, {"warps": (1, 2, 4)}),
-    "max columns": Case(lambda x: ta.max(x, axis=0), "float32", 0, {"warps": (1, 2, 4)}),
-    "max columns of bfloat16": Case(
-        lambda x: ta.max(x, axis=0), "bfloat16", 0, {"rows": (64, 128, 256), "warps": (1, 2, 4)}
-    ),
 }
 
 
@@ -90,13 +93,13 @@ def chosen(candidate: dict[str, int]) -> Iterator[None]:
             else:
                 undo.append(lambda home=home, constant=constant, old=target: setattr(home, constant, old))
                 setattr(home, constant, value)
-    for schedule in (reduce_schedule.Reduce, scan_schedule.Scan):
+    for schedule in (reduce_schedule.Reduce, scan_schedule.Scan, held_schedule.Held):
         fits = schedule.__dict__["fits"]
         undo.append(lambda schedule=schedule, fits=fits: setattr(schedule, "fits", fits))
 
         def resized(cls: Any, spec: Any, facts: Any, arch: int, fits: Any = fits) -> Any:
             tile = fits.__func__(cls, spec, facts, arch).tile
-            rows = candidate.get("rows", tile.rows) if tile.rows > 1 or facts[3] > 1 else tile.rows
+            rows = candidate.get("rows", tile.rows)
             return cls(spec, Tile(rows, tile.columns, candidate.get("warps", tile.warps)))
 
         schedule.fits = classmethod(resized)  # type: ignore[assignment]

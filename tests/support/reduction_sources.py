@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tilearray.engine.stages import split
+from tilearray.engine.stages import split, values_of
 from tilearray.geometry.reduction import make_reduction
 from tilearray.geometry.strides import dense_strides
 from tilearray.ops.reduction import reduction_of
@@ -37,7 +37,7 @@ def sources(
     kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
     steps = tuple(strides) or dense_strides(tuple(shape))
     inputs = [steps] * sum(kind == "array" for kind, _ in expression.inputs)
-    options = {"ordered": operation.reduced.ordered}
+    options: Any = {"ordered": operation.reduced.ordered, "values": values_of(expression)}
     loop = make_reduction(tuple(shape), axes, [dense_strides(kept)], inputs, given.itemsize, **options)
     total = loop.segments.total
     if total == 1:

@@ -270,6 +270,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def holds_rows(self) -> bool:
+        """Whether a launch may go over a row several times and read it once; else that takes several launches."""
+        ...
+
+    @property
     def approximates(self) -> bool:
         """Whether the device has instructions for ``rounding="approx"`` and ``"full"``."""
         ...

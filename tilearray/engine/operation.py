@@ -66,11 +66,17 @@ class Reduced(NamedTuple):
         Whether the result keeps them, with size 1.
     ordered : bool
         Whether the expression counts positions, so that reduced axes keep C order.
+    held : bool
+        Whether rows are combined in the order of rows that a program holds as a whole.
+    spread : bool
+        Whether the result has a value for each element, and so the shape of the operand.
     """
 
     axes: tuple[int, ...]
     keepdims: bool
     ordered: bool = False
+    held: bool = False
+    spread: bool = False
 
 
 class Scanned(NamedTuple):

@@ -28,7 +28,7 @@ from tilearray.engine.devices import Device, common_device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import OperandType, Operation, TypedScalar, expression_of
 from tilearray.engine.signature import Signature, Traits, interned, signature_of, traits_of
-from tilearray.engine.stages import split, split_scan
+from tilearray.engine.stages import reductions_of, split, split_scan, values_of
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, Loop, flat_loop
@@ -166,6 +166,8 @@ class ReductionRecipe(Recipe):
         """Plan a call that makes a new array: with one launch, or with two and scratch memory between them."""
         walk = self.operation.reduced
         assert walk is not None
+        if walk.spread or reductions_of(self.expression) > 1:
+            return self._plan_rows(keys, layouts[0])
         shape = layouts[0].shape
         kept = reduced_shape(shape, walk.axes, False)
         layout = Layout.of(kept)
@@ -177,7 +179,8 @@ class ReductionRecipe(Recipe):
         strides = [broadcast_strides(each.shape, each.strides, shape) for each in layouts]
         itemsize = arrays[0].itemsize
         uncut = not self.device.backend.cuts(self.expression)
-        loop = make_reduction(shape, walk.axes, [layout.strides], strides, itemsize, ordered=walk.ordered, whole=uncut)
+        order: Any = {"values": values_of(self.expression), "ordered": walk.ordered, "held": walk.held}
+        loop = make_reduction(shape, walk.axes, [layout.strides], strides, itemsize, whole=uncut, **order)
         count = loop.segments.total
         if count == 1:
             stage = _stage(self.expression, loop, arrays, self.device, ())
@@ -186,7 +189,7 @@ class ReductionRecipe(Recipe):
         halves = split(self.expression)
         names = halves.first.output_dtypes
         spread = [tuple([stride * count for stride in layout.strides])] * len(names)
-        loop = make_reduction(shape, walk.axes, spread, strides, itemsize, ordered=walk.ordered)
+        loop = make_reduction(shape, walk.axes, spread, strides, itemsize, **order)
         first = _stage(halves.first, loop, arrays, self.device, halves.first_reads)
         partial = Layout.of((*kept, count))
         loop = make_reduction(
@@ -197,6 +200,24 @@ class ReductionRecipe(Recipe):
         stages = (first, second)
         call = staged_call(self.rule, self.device.backend, signature, stages, scratch)
         return Plan(self.operation, self.expression, first.loop, signature, first.kernel, call, stages)
+
+    def _plan_rows(self, keys: Sequence[Key], given: Layout) -> Plan:
+        """Plan a call that goes over rows several times, in one launch: `held_rows` was asked before."""
+        walk = self.operation.reduced
+        assert walk is not None
+        if walk.spread:
+            target = geometry_of(self.operation.name, [given], None)[0]
+            outputs = target.strides
+        else:
+            target = Layout.of(reduced_shape(given.shape, walk.axes, walk.keepdims))
+            outputs = Layout.of(reduced_shape(given.shape, walk.axes, False)).strides
+        signature, arrays = signature_of(target, self.result.dtype, self.device), _arrays(keys)
+        loop = make_reduction(
+            given.shape, walk.axes, [outputs], [given.strides], arrays[0].itemsize, held=True, spread=walk.spread
+        )
+        stage = _stage(self.expression, loop._replace(held=True), arrays, self.device, ())
+        call = call_of(self.rule, stage.loop, stage.kernel, keys, signature, new=True)
+        return Plan(self.operation, self.expression, stage.loop, signature, stage.kernel, call)
 
     def _empty(self, signature: Signature) -> Call:
         return call_of(self.rule, flat_loop(0, 1), None, (), signature, new=True)

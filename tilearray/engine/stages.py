@@ -98,6 +98,28 @@ def _split_scan(expression: Expression) -> Split:
     return Split(stored, rest, tuple(first.reads), tuple(second.reads[1:]))
 
 
+def values_of(expression: Expression) -> int:
+    """Return the number of values that a reduction combines.
+
+    Examples
+    --------
+    >>> from tilearray import float32
+    >>> from tilearray.ops.reduction import reduction_of
+    >>> [
+    ...     values_of(reduction_of(name, float32, (0,), False).expression(None, (float32,) * count, None))
+    ...     for name, count in (("sum", 1), ("var", 2))
+    ... ]
+    [1, 2]
+    """
+    nodes: tuple[Any, ...] = expression.nodes
+    return next(len(node[2]) for node in nodes if node[0] == "reduce")
+
+
+def reductions_of(expression: Expression) -> int:
+    """Return the number of reductions in an expression."""
+    return sum(node[0] == "reduce" for node in expression.nodes)
+
+
 class _Copy:
     """Copies nodes of an expression into a new one, together with the inputs that they read.
 

@@ -18,16 +18,19 @@ from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.reduction import is_held
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops.execute import fill
 from tilearray.ops.reduction import reduction_of
+from tilearray.ops.softmax import row_function_of
 from tilearray.promotion.scalars import Number
 
 FLOAT64 = np.dtype(np.float64)
 NONE: dict[str, Any] = {
     "sum": 0, "prod": 1, "mean": math.nan, "var": math.nan, "std": math.nan, "all": True, "any": False,
-    "count_nonzero": 0, "vecdot": 0, "norm": 0, "sizes": 0, "exponentials": 0,
+    "count_nonzero": 0, "vecdot": 0, "norm": 0, "sizes": 0,
+    "inverse_of_exponentials": math.inf, "log_of_exponentials": -math.inf,
 }  # fmt: skip
 """The reductions of no elements."""
 
@@ -150,6 +153,23 @@ def reduce_arrays(function: str, arrays: Sequence[A], axes: tuple[int, ...], dty
     if not math.prod([first.shape[axis] for axis in axes]):
         return _of_nothing(function, first, axes, dtype, keepdims, ())
     return run(reduction_of(function, dtype, axes, keepdims), [x._signature for x in arrays], arrays, None, _refuse)
+
+
+def row_function(function: str, x: A, axes: tuple[int, ...], keepdims: bool, words: Words | None) -> A | None:
+    """Return "softmax", "log_softmax" or "logsumexp" of floats by one launch, or None if that takes several.
+
+    Parameters
+    ----------
+    function, x, axes, keepdims, words
+        As for `reduce`.
+    """
+    if not x.device.backend.holds_rows or not is_held(x._signature.layout, axes, x.dtype.itemsize):
+        return None
+    operation, keys = row_function_of(function, x.dtype, axes, keepdims), [x._signature]
+    found = run(operation, keys, (x,), None, _refuse)
+    if words is not None:
+        _remember(words, x, operation, keys)
+    return found
 
 
 def _of_nothing(

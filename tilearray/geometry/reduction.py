@@ -7,6 +7,7 @@ merges neighbours. The elements of one result are then combined in this order:
 1. **Lanes.** The fastest reduced axis is cut into chunks of `lanes` elements, a power of two. Lane ``j`` combines
    element ``j`` of all chunks, one after the other: chunks in their order, for each index of the other reduced axes.
 2. **Halves.** Each lane of the lower half is combined with its lane of the upper half, until one value is left.
+   The lanes of one row that a GPU holds as a whole are an eighth of it, and it has no segments: see `held_lanes`.
 3. **Segments.** A long reduction is cut into segments, so that a GPU has enough programs. Each is reduced alone, and a
    second loop reduces the results of the segments by the same rules.
 
@@ -27,12 +28,15 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
+from tilearray.geometry.layout import Layout, result_layout
 from tilearray.geometry.loop import LayoutCase, index_bits_of
 
 Ints = tuple[int, ...]
 
 LANES = {1: 512, 2: 512, 4: 2048, 8: 1024, 16: 512}
 """The most lanes along the fastest axis of memory, by itemsize, for one result."""
+FEW_OF_SEVERAL = 4
+"""What the most lanes are divided by if each one has several values, as those of a variance; positions do not count."""
 FEWEST = {1: 512, 2: 256, 4: 128, 8: 64, 16: 32}
 """The most lanes for many results: 512 bytes."""
 COLUMN_LANES = {1: 8, 2: 8, 4: 16, 8: 16, 16: 16}
@@ -44,6 +48,10 @@ COLUMN_WIDTH = 128
 """The same across it, for each COLUMN_WIDTH results."""
 LEAST_CHUNKS = 8
 """The least chunks of a segment."""
+HELD_CHUNKS = 8
+"""The chunks of a row that is held as a whole."""
+HELD = 2**14
+"""The most elements of such a row, rounded up to a power of two."""
 
 
 class Segments(NamedTuple):
@@ -80,6 +88,8 @@ class ReductionLoop(NamedTuple):
         The number of slower kept axes.
     lanes : int
     segments : Segments
+    held : bool
+        Whether a program goes over its elements more than once, and so holds them.
     """
 
     shape: Ints
@@ -90,6 +100,7 @@ class ReductionLoop(NamedTuple):
     kept: int
     lanes: int
     segments: Segments
+    held: bool = False
 
     @property
     def outer(self) -> int:
@@ -110,8 +121,11 @@ def make_reduction(
     inputs: Sequence[Ints],
     itemsize: int,
     *,
+    values: int = 1,
     ordered: bool = False,
     whole: bool = False,
+    held: bool = False,
+    spread: bool = False,
 ) -> ReductionLoop:
     """Return the loop that reduces `axes` of a shape without empty axes.
 
@@ -122,17 +136,23 @@ def make_reduction(
     axes : sequence of int
         The axes to reduce, not negative, each once.
     outputs : sequence of tuple of int
-        Strides of the outputs along the axes that are kept.
+        Strides of the outputs along the axes that are kept, or along all axes if they are `spread`.
     inputs : sequence of tuple of int
         Strides of the inputs along all axes; the first one decides the order.
     itemsize : int
         Bytes of an element of the first input.
+    values : int
+        The number of values that each lane combines, which a device keeps in registers.
     ordered : bool
         Whether reduced axes keep C order and direction, so that positions can be counted.
     whole : bool
         Whether there is one segment.
+    held : bool
+        Whether rows that `held_lanes` takes are combined in its order.
+    spread : bool
+        Whether the outputs have all axes: a program stores a row of them.
     """
-    kept, reduced = _axes(shape, axes, outputs, inputs)
+    kept, reduced = _axes(shape, axes, outputs, inputs, spread)
     count, first = len(outputs) + len(inputs), len(outputs)
     shifts = [0] * count
     kept = merged(sorted_axes(forwards(kept, first, shifts), first))
@@ -140,12 +160,15 @@ def make_reduction(
     *slow_kept, last_kept = kept or [(*[0] * count, 1)]
     *slow_reduced, last_reduced = reduced or [(*[0] * count, 1)]
     is_columns = 0 < abs(last_kept[first]) < abs(last_reduced[first])
-    most = (
-        COLUMN_LANES[itemsize]
-        if is_columns
-        else max(FEWEST[itemsize], LANES[itemsize] >> (last_kept[-1] - 1).bit_length())
-    )
+    if is_columns:
+        most = COLUMN_LANES[itemsize]
+    else:
+        alone = LANES[itemsize] // (FEW_OF_SEVERAL if values > 1 and not ordered else 1)
+        most = max(FEWEST[itemsize], alone >> (last_kept[-1] - 1).bit_length())
     lanes = min(most, 1 << (last_reduced[-1] - 1).bit_length())
+    is_held = held and not is_columns and not slow_reduced and last_reduced[-1] <= HELD
+    if is_held:
+        lanes = held_lanes(last_reduced[-1], itemsize)
     case = LayoutCase.REDUCE_COLUMNS if is_columns else LayoutCase.REDUCE_ROWS
     *strides, extents = zip(*slow_kept, *slow_reduced, last_kept, last_reduced, strict=True)
     results = prod([axis[-1] for axis in slow_kept])
@@ -153,13 +176,33 @@ def make_reduction(
         wanted = -(-COLUMN_PROGRAMS[itemsize] // (results * -(-last_kept[-1] // COLUMN_WIDTH)))
     else:
         wanted = -(-ROW_PROGRAMS[itemsize] // (results * last_kept[-1]))
-    segments = _segments(slow_reduced, last_reduced[-1], lanes, 1 if whole else wanted)
+    segments = _segments(slow_reduced, last_reduced[-1], lanes, 1 if whole or is_held else wanted)
     bits = index_bits_of(extents, strides)
     return ReductionLoop(extents, tuple(strides), tuple(shifts), case, bits, len(slow_kept), lanes, segments)
 
 
+def held_lanes(extent: int, itemsize: int) -> int:
+    """Return the lanes of a row that is held as a whole.
+
+    >>> held_lanes(16384, 4), held_lanes(1000, 4), held_lanes(5, 4)
+    (2048, 128, 8)
+    """
+    rounded = 1 << (extent - 1).bit_length()
+    return min(rounded, max(FEWEST[itemsize], rounded // HELD_CHUNKS))
+
+
+def is_held(layout: Layout, axes: Sequence[int], itemsize: int) -> bool:
+    """Whether the loop that goes over the rows of an array several times holds them.
+
+    The results are as large as the array, and in the same order.
+    """
+    written = result_layout(layout.shape, [layout.strides]).strides
+    loop = make_reduction(layout.shape, axes, [written], [layout.strides], itemsize, held=True, spread=True)
+    return loop.case is LayoutCase.REDUCE_ROWS and not loop.outer and loop.shape[-1] <= HELD
+
+
 def _axes(
-    shape: Ints, axes: Sequence[int], outputs: Sequence[Ints], inputs: Sequence[Ints]
+    shape: Ints, axes: Sequence[int], outputs: Sequence[Ints], inputs: Sequence[Ints], spread: bool
 ) -> tuple[list[Ints], list[Ints]]:
     """Return the kept and the reduced axes, each as its strides and its extent; without axes of size 1."""
     kept: list[Ints] = []
@@ -168,9 +211,9 @@ def _axes(
     for axis, extent in enumerate(shape):
         steps = [strides[axis] for strides in inputs]
         if axis in axes:
-            found, written = reduced, [0] * len(outputs)
+            found, written = reduced, [strides[axis] if spread else 0 for strides in outputs]
         else:
-            found, written = kept, [strides[place] for strides in outputs]
+            found, written = kept, [strides[axis if spread else place] for strides in outputs]
             place += 1
         if extent != 1:
             found.append((*written, *steps, extent))

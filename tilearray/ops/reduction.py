@@ -90,7 +90,8 @@ def reduction_of(name: str, result: np.dtype, axes: tuple[int, ...], keepdims: b
     >>> reduction_of("sum", ta.float32, (0,), False) is reduction_of("sum", ta.float32, (0,), False)
     True
     """
-    return Reduction(name, result, Reduced(axes, keepdims, name in ("argmax", "argmin")))
+    is_held = name.endswith("_of_exponentials")
+    return Reduction(name, result, Reduced(axes, keepdims, name in ("argmax", "argmin"), is_held))
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
@@ -295,11 +296,15 @@ def _sizes(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int
     return builder.cast(_total(builder, "add", size, wide), wide, result)
 
 
-def _exponentials(builder: ExpressionBuilder, dtype: np.dtype, shift: np.dtype, result: np.dtype) -> int:
-    """The sum of exp(x - y); y is the same for all elements of a result."""
-    x, y = (builder.cast(builder.array(given), given, computed_in(given)) for given in (dtype, shift))
-    power = exponential(builder, x, y, computed_in(dtype))
-    return _total(builder, "add", builder.cast(power, computed_in(dtype), result), result)
+def _exponentials(row: Row) -> Build:
+    """A function of the sum of exp(x - y); y is the same for all elements of a result."""
+
+    def build(builder: ExpressionBuilder, dtype: np.dtype, shift: np.dtype, result: np.dtype) -> int:
+        x, y = (builder.cast(builder.array(given), given, computed_in(given)) for given in (dtype, shift))
+        power = builder.cast(exponential(builder, x, y, computed_in(dtype)), computed_in(dtype), result)
+        return call_row(builder, row, _total(builder, "add", power, result), dtype=result)
+
+    return build
 
 
 def computed_in(dtype: np.dtype) -> np.dtype:
@@ -340,5 +345,6 @@ _BUILD: dict[str, Build] = {
     "vecdot": _dot,
     "norm": _norm,
     "sizes": _sizes,
-    "exponentials": _exponentials,
+    "inverse_of_exponentials": _exponentials(arithmetic.reciprocal),
+    "log_of_exponentials": _exponentials(elementary.log),
 }

@@ -71,15 +71,15 @@ def reduced(schedule: Reduce) -> list[str]:
     nodes = schedule.spec.nodes
     found = reductions(schedule)
     before = needed(nodes, [value for node in found for value in node.values])
-    lines = [line for node in found for line in _identities(node)]
+    lines = [line for node in found for line in identities(node)]
     arms = schedule.arms()
     for arm in arms:
         walk = _walk(schedule, arm.branch, found, before)
         if len(arms) > 1:
             lines.append(f"if {arm.condition}:" if arm.condition else "else:")
         lines += indented(walk) if len(arms) > 1 else walk
-    for half in _halves(schedule.tile.columns):
-        lines += [_halved(node, half) for node in found]
+    for half in halves(schedule.tile.columns):
+        lines += [halved(node, half) for node in found]
     values = {number: part_value(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
     after = [n for n, node in enumerate(nodes) if n not in before and node[0] not in ("reduce", "part")]
     post, known = computed(schedule, arms[-1].branch, after, values)
@@ -151,7 +151,7 @@ def needed(nodes: Any, wanted: list[int]) -> list[int]:
     return sorted(found)
 
 
-def _identities(node: Node) -> list[str]:
+def identities(node: Node) -> list[str]:
     """Return the lines that make the accumulators."""
     lines: list[str] = []
     for position, (names, dtype) in enumerate(zip(node.names(), node.dtypes, strict=True)):
@@ -196,7 +196,7 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
         if counts:
             lines.append(f"place = {f'outer * n{column} + ' * (schedule.outer > 0)}column + row * 0")
         text, values = computed(schedule, branch, before)
-        updates = [line for node in found for line in _update(node, values, branch)]
+        updates = [line for node in found for line in update(node, values, branch)]
         return [*lines, *text, *updates]
 
     whole = branch._replace(position=position)
@@ -208,7 +208,7 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
     return ["for outer in range(first_index, last_index):", *indented([*schedule.indices(), *lines])]
 
 
-def _update(node: Node, values: Values, branch: Branch) -> list[str]:
+def update(node: Node, values: Values, branch: Branch) -> list[str]:
     """Return the lines that combine the accumulators with values."""
     names = node.names()
     given = [as_register(*values[value], register) for value, register in zip(node.values, node.registers, strict=True)]
@@ -241,16 +241,16 @@ def combined(node: Node, values: list[Value], others: list[Value]) -> str:
     return ", ".join(template.format(x=x, y=y) for x, y in pairs)
 
 
-def _halves(lanes: int) -> list[int]:
+def halves(lanes: int) -> list[int]:
     """Return the sizes of halves, down to 1.
 
-    >>> _halves(8)
+    >>> halves(8)
     [4, 2, 1]
     """
-    return [] if lanes == 1 else [lanes // 2, *_halves(lanes // 2)]
+    return [] if lanes == 1 else [lanes // 2, *halves(lanes // 2)]
 
 
-def _halved(node: Node, half: int) -> str:
+def halved(node: Node, half: int) -> str:
     """Return the line that combines the upper half of the lanes with the lower one."""
     flat = [name for value in node.names() for name in value]
     given = ", ".join(f"tl.reshape({name}, (ROWS, 2, {half}))" for name in flat)

@@ -3,7 +3,7 @@
 A value has one block of ``ROWS`` by ``COLUMNS`` lanes for each of its parts. `tilearray.geometry.scan` has the order.
 A block is split into its cells: block ``i`` of ``ROWS`` by ``THREADS`` has the elements ``i`` of runs of a few
 neighbours, which a thread reads as a vector. So the first halves are combined within threads, and for the others one
-value moves from thread to thread. Triton's own scans combine elements in an order that depends on the layout of a block.
+value moves from thread to thread. Triton's own scans combine elements in an order that depends on a block's layout.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tilearray_cuda.kernels.casts import Value
+from tilearray_cuda.kernels.cells import cells_of, split, whole
 from tilearray_cuda.kernels.expression import Values, computed, indented, stored
 from tilearray_cuda.kernels.reduction import WIDER, Node, as_register, combined, needed, part_value
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.storage import STORAGE
 
-TOTALS = 16
+TOTALS = 32
 """The totals of earlier segments that are read at once."""
 
 
 class Chunk(NamedTuple):
-    """One of the chunks that are read at once: the names of its elements and values, and its distance from the first."""
+    """One of the chunks that are read at once: the names of its elements and values, and how far from the first."""
 
     branch: Branch
     ahead: int
@@ -35,30 +36,20 @@ def scanned(schedule: Scan) -> list[str]:
     whole = arm.branch
     edge = whole._replace(mask="tile" if whole.mask else "in_columns", tag="_of_tail")
     lines = [*_lanes(schedule), *_full(node, "_last", "THREADS"), *_before(schedule, node, whole)]
-    start = "first_chunk"
-    if schedule.unroll > 1:
-        at_once = [
-            Chunk(whole._replace(column=f"column{ahead}", tag=f"_of_{ahead}"), ahead) for ahead in range(schedule.unroll)
-        ]
-        lines += [
-            f"unrolled = first_chunk + (whole_chunks - first_chunk) // {schedule.unroll} * {schedule.unroll}",
-            f"for chunk in range(first_chunk, unrolled, {schedule.unroll}):",
-            *indented(_chunks(schedule, node, at_once)),
-        ]
-        start = "unrolled"
     lines += [
-        f"for chunk in range({start}, whole_chunks):",
-        *indented(_chunks(schedule, node, [Chunk(whole, 0)])),
+        f"at_once = first_chunk + (whole_chunks - first_chunk) // {schedule.unroll} * {schedule.unroll}",
+        "if first_chunk < at_once:",
+        *indented(_many(schedule, node, whole)),
+        "for chunk in range(at_once, whole_chunks):",
+        *indented(_one(schedule, node, whole)),
         "if whole_chunks < last_chunk:",
-        *indented(["chunk = whole_chunks", *_chunks(schedule, node, [Chunk(edge, 0)])]),
+        *indented(["chunk = whole_chunks", *_one(schedule, node, edge)]),
     ]
     if not schedule.stores_segments:
         return lines
     totals = tuple([name if schedule.threads == 1 else _first(node, name) for name in _tagged(node, "_last")])
     found = part_value([node], ("part", node.number, 0))[0]
-    found = tuple(
-        [text.replace(name, total) for text, name, total in zip(found, node.names()[0], totals, strict=True)]
-    )
+    found = tuple([text.replace(name, total) for text, name, total in zip(found, node.names()[0], totals, strict=True)])
     return [*lines, *stored(schedule, whole, {schedule.spec.stores[0]: (found, node.dtypes[0])})]
 
 
@@ -115,10 +106,10 @@ def _before(schedule: Scan, node: Node, branch: Branch) -> list[str]:
         return []
     return [
         *_full(node, "_before", "1"),
-        f"at_once = segment // {TOTALS} * {TOTALS}",
-        f"for earlier in range(0 * segment, at_once, {TOTALS}):",
+        f"earlier_at_once = segment // {TOTALS} * {TOTALS}",
+        f"for earlier in range(0 * segment, earlier_at_once, {TOTALS}):",
         *indented(_totals(schedule, node, branch, TOTALS)),
-        "for earlier in range(at_once, segment):",
+        "for earlier in range(earlier_at_once, segment):",
         *indented(_totals(schedule, node, branch, 1)),
     ]
 
@@ -145,34 +136,72 @@ def _totals(schedule: Scan, node: Node, branch: Branch, count: int) -> list[str]
 # --- chunks -----------------------------------------------------------------------------------------------------------
 
 
-def _chunks(schedule: Scan, node: Node, chunks: list[Chunk]) -> list[str]:
-    """Return the lines of some chunks: loads and nodes before the scan, of all; then the scan, nodes after it, stores."""
+def _many(schedule: Scan, node: Node, branch: Branch) -> list[str]:
+    """Return a loop over several chunks at once, which reads the next ones before it scans what it has read.
+
+    The last ones are read twice, in place of chunks beyond them.
+    """
+    chunks = [
+        Chunk(branch._replace(column=f"column{ahead}", tag=f"_of_{ahead}"), ahead) for ahead in range(schedule.unroll)
+    ]
+    inputs = _inputs(schedule, node)
+    reads, following, moves = [], [], []
+    for chunk in chunks:
+        text, values = _read(schedule, chunk, inputs, "first_chunk")
+        reads += text
+        next_one = chunk._replace(branch=chunk.branch._replace(tag=f"_next{chunk.ahead}"))
+        text, next_values = _read(schedule, next_one, inputs, "following")
+        following += text
+        moves += [
+            f"{old} = {new}"
+            for place in inputs
+            for old, new in zip(values[place][0], next_values[place][0], strict=True)
+        ]
+    body = [f"following = tl.minimum(chunk + {schedule.unroll}, at_once - {schedule.unroll})", *following]
+    for chunk in chunks:
+        _, values = computed(schedule, chunk.branch, inputs)
+        body += [_columns(chunk, "chunk"), *_chunk(schedule, node, chunk, values)]
+    return [*reads, f"for chunk in range(first_chunk, at_once, {schedule.unroll}):", *indented([*body, *moves])]
+
+
+def _one(schedule: Scan, node: Node, branch: Branch) -> list[str]:
+    """Return the lines that read and scan one chunk."""
+    chunk = Chunk(branch, 0)
+    text, values = _read(schedule, chunk, _inputs(schedule, node), "chunk")
+    return [*text, *_chunk(schedule, node, chunk, values)]
+
+
+def _inputs(schedule: Scan, node: Node) -> list[int]:
+    """Return the nodes of the arrays that are scanned."""
+    nodes = schedule.spec.nodes
+    return [number for number in needed(nodes, list(node.values)) if nodes[number][0] == "input"]
+
+
+def _columns(chunk: Chunk, first: str) -> str:
+    """Return the line that names the elements of a chunk."""
+    start = f"({first} + {chunk.ahead})" if chunk.ahead else first
+    return f"{chunk.branch.column} = {start} * COLUMNS + tl.arange(0, COLUMNS)[None, :]"
+
+
+def _read(schedule: Scan, chunk: Chunk, inputs: list[int], first: str) -> tuple[list[str], Values]:
+    """Return the lines that name the elements of a chunk and load them, and the values."""
+    lines = [_columns(chunk, first)]
+    if chunk.branch.mask in ("in_columns", "tile"):
+        lines.append(f"in_columns = {chunk.branch.column} < n{schedule.spec.rank - 1}")
+    text, values = computed(schedule, chunk.branch, inputs)
+    return [*lines, *text], values
+
+
+def _chunk(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> list[str]:
+    """Return the lines that compute what is scanned, scan it, compute the nodes after that, and store the results."""
     nodes = schedule.spec.nodes
     before = needed(nodes, list(node.values))
-    lines: list[str] = []
-    given: list[Value] = []
-    for chunk in chunks:
-        text, values = _read(schedule, chunk, before)
-        lines += text
-        given.append(as_register(*values[node.values[0]], node.registers[0]))
-    for chunk, value in zip(chunks, given, strict=True):
-        names = _tagged(node, chunk.branch.tag)
-        lines += [f"{name} = tl.broadcast_to({one}, (ROWS, COLUMNS))" for name, one in zip(names, value, strict=True)]
-        lines += _scan(schedule, node, names, chunk.ahead)
-        if not schedule.stores_segments:
-            lines += _results(schedule, node, names, chunk, before)
-    return lines
-
-
-def _read(schedule: Scan, chunk: Chunk, before: list[int]) -> tuple[list[str], Values]:
-    """Return the lines that name the elements of a chunk, load them, and compute what is scanned."""
-    column = chunk.branch.column
-    start = f"(chunk + {chunk.ahead})" if chunk.ahead else "chunk"
-    lines = [f"{column} = {start} * COLUMNS + tl.arange(0, COLUMNS)[None, :]"]
-    if chunk.branch.mask in ("in_columns", "tile"):
-        lines.append(f"in_columns = {column} < n{schedule.spec.rank - 1}")
-    text, values = computed(schedule, chunk.branch, before)
-    return [*lines, *text], values
+    lines, values = computed(schedule, chunk.branch, [number for number in before if number not in values], values)
+    value = as_register(*values[node.values[0]], node.registers[0])
+    names = _tagged(node, chunk.branch.tag)
+    lines += [f"{name} = tl.broadcast_to({one}, (ROWS, COLUMNS))" for name, one in zip(names, value, strict=True)]
+    lines += _scan(schedule, node, names, chunk.ahead)
+    return lines if schedule.stores_segments else [*lines, *_results(schedule, node, names, chunk, before)]
 
 
 def _results(schedule: Scan, node: Node, names: Value, chunk: Chunk, before: list[int]) -> list[str]:
@@ -189,8 +218,8 @@ def _results(schedule: Scan, node: Node, names: Value, chunk: Chunk, before: lis
 
 def _scan(schedule: Scan, node: Node, names: Value, ahead: int) -> list[str]:
     """Return the lines that scan a chunk, chain it to the last one, and join it with the segments before."""
-    lines = [line for name in names for line in _split(name, schedule.run)]
-    cells = [tuple([f"{name}{cell}" for name in names]) for cell in _cells(schedule.run)]
+    lines = [line for name in names for line in split(name, schedule.run)]
+    cells = [tuple([f"{name}{cell}" for name in names]) for cell in cells_of(schedule.run)]
     half = 1
     while half < schedule.run:
         for upper in range(schedule.run):
@@ -214,7 +243,7 @@ def _scan(schedule: Scan, node: Node, names: Value, ahead: int) -> list[str]:
     if _state(schedule, node) is not None and not schedule.stores_segments:
         for cell in cells:
             lines += _joined(node, _tagged(node, "_before"), cell, cell, "segment == 0", cell)
-    return [*lines, *[line for name in names for line in _whole(name, schedule.run)]]
+    return [*lines, *[line for name in names for line in whole(name, schedule.run)]]
 
 
 def _joined(
@@ -227,57 +256,5 @@ def _joined(
         return [*lines, *[f"{name} = {other}" for name, other in zip(target, new, strict=True)]]
     return [
         *lines,
-        *[
-            f"{name} = tl.where({kept_if}, {old}, {other})"
-            for name, old, other in zip(target, kept, new, strict=True)
-        ],
+        *[f"{name} = tl.where({kept_if}, {old}, {other})" for name, old, other in zip(target, kept, new, strict=True)],
     ]
-
-
-def _cells(run: int) -> list[str]:
-    """Return the suffixes of the cells of a block: the bits of their position in a run, the lowest first.
-
-    >>> _cells(4), _cells(1)
-    (['_00', '_10', '_01', '_11'], [''])
-    """
-    bits = run.bit_length() - 1
-    return [f"_{''.join(str(cell >> bit & 1) for bit in range(bits))}" if bits else "" for cell in range(run)]
-
-
-def _split(name: str, run: int) -> list[str]:
-    """Return the lines that split a block into cells.
-
-    >>> _split("a", 2)
-    ['a_ = tl.reshape(a, (ROWS, THREADS, 2))', 'a_0, a_1 = tl.split(a_)']
-    """
-    if run == 1:
-        return []
-    bits = run.bit_length() - 1
-    lines = [f"{name}_ = tl.reshape({name}, (ROWS, THREADS, {', '.join('2' * bits)}))"]
-    for cell in _inner(bits):
-        lines.append(f"{name}_{cell}0, {name}_{cell}1 = tl.split({name}_{cell})")
-    return lines
-
-
-def _whole(name: str, run: int) -> list[str]:
-    """Return the lines that join the cells of a block.
-
-    >>> _whole("a", 2)
-    ['a_ = tl.join(a_0, a_1)', 'a = tl.reshape(a_, (ROWS, COLUMNS))']
-    """
-    if run == 1:
-        return []
-    lines = [f"{name}_{cell} = tl.join({name}_{cell}0, {name}_{cell}1)" for cell in _inner(run.bit_length() - 1)[::-1]]
-    return [*lines, f"{name} = tl.reshape({name}_, (ROWS, COLUMNS))"]
-
-
-def _inner(bits: int) -> list[str]:
-    """Return the blocks that are split in two, in order.
-
-    >>> _inner(2)
-    ['', '0', '1']
-    """
-    found = [""]
-    for length in range(1, bits):
-        found += [format(cell, f"0{length}b") for cell in range(2**length)]
-    return found

@@ -13,10 +13,12 @@ from functools import cache
 from typing import NamedTuple
 
 from tilearray_cuda.kernels.expression import computed, indented, stored
+from tilearray_cuda.kernels.held import held
 from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.scan import scanned
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
+from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
@@ -120,6 +122,8 @@ def _body(schedule: Schedule) -> list[str]:
     """Return the lines after the setup."""
     if isinstance(schedule, Scan):
         return scanned(schedule)
+    if isinstance(schedule, Held):
+        return held(schedule)
     return reduced(schedule) if isinstance(schedule, Reduce) else _if(schedule, schedule.arms())
 
 

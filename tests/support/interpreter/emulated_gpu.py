@@ -91,7 +91,7 @@ class Emulated:
     index = 0
     arch = 90
     call_writer = indexing = sorting = linear_algebra = matrices = fourier = None
-    on_host, scans_whole, approximates = False, False, True
+    on_host, scans_whole, approximates, holds_rows = False, False, True, True
 
     def own_stream(self, stream: int) -> int:
         return stream

@@ -1,8 +1,8 @@
 """Triton's interpreter, corrected to the behaviour of the hardware.
 
 Corrected are the functions of libdevice that IEEE 754 or C defines exactly, the conversions of bfloat16, ``~`` of
-unsigned integers, and the order of 0.0 and -0.0. It is stricter than the hardware: a kernel may not shift, divide or convert where LLVM leaves the
-result undefined, and every claim that a value is a multiple of a number must be true.
+unsigned integers, and the order of 0.0 and -0.0. It is stricter than the hardware: a kernel may not shift, divide or
+convert where LLVM leaves the result undefined, and every claim that a value is a multiple of a number must be true.
 """
 
 from __future__ import annotations

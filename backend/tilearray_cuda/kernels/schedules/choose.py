@@ -11,6 +11,7 @@ from typing import Any
 
 from tilearray_cuda.kernels.schedules.extents import LARGE, NARROW
 from tilearray_cuda.kernels.schedules.flat import Flat
+from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.lookup import Lookup
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.rows import Rows
@@ -29,6 +30,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     SkewedRows,
     Tiles,
     Reduce,
+    Held,
     Scan,
 )
 """The first one that fits runs a loop."""

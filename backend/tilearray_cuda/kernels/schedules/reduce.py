@@ -40,8 +40,10 @@ class Reduce(Tiled):
         self.outer = spec.rank - 2 - self.kept
 
     @staticmethod
-    def facts(loop: Any) -> tuple[int, int, bool, int, bool]:
+    def facts(loop: Any) -> tuple[int, int, bool, int, bool] | None:
         """The slower kept axes, the lanes, whether there are segments, the most results of a tile, and `is_short`."""
+        if loop.held:
+            return None
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
         return loop.kept, loop.lanes, loop.segments.total > 1, rows, loop.elements <= SHORT
 
@@ -49,12 +51,16 @@ class Reduce(Tiled):
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec: as many results as a tile of the lanes has elements for."""
         _, lanes, _, rows, _ = facts
-        itemsize = _itemsize(spec)
+        itemsize = itemsize_of(spec)
         if spec.case == "reduce_columns":
             return cls(spec, Tile(max(1, min(rows, COLUMN_TILES[itemsize] // lanes)), lanes, 2))
         elements = WARP_BYTES // itemsize
-        if lanes < elements or spec.has_node("position"):  # short rows, or two values for each lane
-            return cls(spec, Tile(max(1, min(rows, 4 * elements // lanes)), lanes, 4 if lanes > 4 * elements else 2))
+        if lanes < elements:  # short rows
+            return cls(spec, Tile(max(1, min(rows, 4 * elements // lanes)), lanes, 2))
+        if spec.has_node("position"):  # two values for each lane
+            return cls(spec, Tile(1, lanes, max(2, min(4, lanes // (4 * elements)))))
+        if spec.arrays[-1].dtype == "bool":  # compared byte by byte
+            return cls(spec, Tile(min(rows, 2), lanes, 4))
         return cls(spec, Tile(1, lanes, max(1, min(4, lanes // (8 * elements)))))
 
     # ------------------------------------------------------------------ the kernel
@@ -93,10 +99,10 @@ class Reduce(Tiled):
         if self.stores_segments:
             lines += [_moved(operand, ["segment"]) for operand in self.spec.operands[: self.spec.outputs]]
         rows = [*self.rows(), *[f"in_rows = {self.in_rows()}"] * (self.tile.rows > 1)]
-        return [*lines, *rows, *self._range()]
+        return [*lines, *rows, *self.chunk_range()]
 
-    def _range(self) -> list[str]:
-        """The chunks of a segment, and its indices of the slower reduced axes."""
+    def chunk_range(self) -> list[str]:
+        """Return the lines that find the chunks of a segment, and its indices of the slower reduced axes."""
         column, first = self.spec.rank - 1, self.kept
         chunks = _blocks(column, "COLUMNS")
         lines = [f"whole_chunks = n{column} // COLUMNS"]
@@ -172,7 +178,8 @@ def _blocks(axis: int, size: str) -> str:
     return f"(n{axis} - 1) // {size} + 1"
 
 
-def _itemsize(spec: KernelSpec) -> int:
+def itemsize_of(spec: KernelSpec) -> int:
+    """Return the bytes of an element of the first array that is read."""
     return next(operand.itemsize for operand in spec.operands[spec.outputs :] if operand.strides is not None)
 
 

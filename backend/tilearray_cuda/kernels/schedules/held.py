@@ -1,0 +1,76 @@
+"""Held: rows that a program reads once, and goes over several times.
+
+A softmax needs the largest element of a row before it adds up, and the sum before it divides. A row of
+`tilearray.geometry.reduction.HELD` elements stays in a program's registers meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilearray_cuda.kernels.hardware import VECTOR
+from tilearray_cuda.kernels.schedules.addressing import Arm
+from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP_BYTES, Reduce, itemsize_of
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
+from tilearray_cuda.kernels.spec import KernelSpec
+
+WARP, MOST_WARPS = 32, 32
+"""The threads of a warp, and the most warps of a program."""
+
+
+class Held(Reduce):
+    """Whole rows, as some chunks of lanes.
+
+    Attributes
+    ----------
+    chunks : the number of chunks
+    is_whole : whether the last one is full
+    run, threads : the elements of a row that a thread reads as a vector, and the number of threads that have a row
+    """
+
+    cases = ("reduce_rows",)
+
+    def __init__(self, spec: KernelSpec, tile: Tile) -> None:
+        super(Reduce, self).__init__(spec, tile)
+        self.kept, _, self.chunks, self.is_whole, _ = spec.facts[1]  # type: ignore[misc]
+        self.outer, self.is_cut, self.is_short = 0, False, False
+        self.run = min(tile.columns, max(1, VECTOR // itemsize_of(spec)))
+        self.threads = tile.columns // self.run
+
+    @staticmethod
+    def facts(loop: Any) -> tuple[int, int, int, bool, int] | None:
+        """The slower kept axes, the lanes, the chunks, whether the last one is full, and the most rows of a tile."""
+        if not loop.held:
+            return None
+        rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
+        return loop.kept, loop.lanes, -(-loop.shape[-1] // loop.lanes), loop.shape[-1] % loop.lanes == 0, rows
+
+    @classmethod
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
+        """Every spec: a vector for each thread, and four warps of short rows."""
+        _, lanes, _, _, rows = facts
+        warps = lanes * itemsize_of(spec) // WARP_BYTES
+        if warps > 1:
+            return cls(spec, Tile(1, lanes, min(MOST_WARPS, warps)))
+        rows = max(1, min(rows, 4 * WARP_BYTES // (lanes * itemsize_of(spec))))
+        return cls(spec, Tile(rows, lanes, max(1, rows * lanes * itemsize_of(spec) // WARP_BYTES)))
+
+    def arms(self) -> list[Arm]:
+        """One arm for whole tiles and those that reach beyond the last row: the text is long."""
+        return super().arms()[-1:]
+
+    def setup(self) -> list[str]:
+        """Return the lines that find a program's rows, and name the elements of each chunk."""
+        lanes = "tl.arange(0, COLUMNS)[None, :]"
+        names = [f"column{chunk} = {chunk} * COLUMNS + {lanes}" for chunk in range(self.chunks)]
+        last = [] if self.is_whole else [f"in_columns = column{self.chunks - 1} < n{self.spec.rank - 1}"]
+        lane = ["lane = tl.broadcast_to(tl.arange(0, THREADS)[None, :], (ROWS, THREADS))"]
+        return [*super().setup(), *names, *last, *lane]
+
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Return the size of a tile, and the threads of a row."""
+        return (*super().constants(), ("THREADS", self.threads))
+
+    def chunk_range(self) -> list[str]:
+        """Return no lines: the chunks are known."""
+        return []
