@@ -165,7 +165,8 @@ def row_function(function: str, x: A, axes: tuple[int, ...], keepdims: bool, wor
     """
     if not x.device.backend.holds_rows or not is_held(x._signature.layout, axes, x.dtype.itemsize):
         return None
-    operation, keys = row_function_of(function, x.dtype, axes, keepdims), [x._signature]
+    operation = row_function_of(function, x.dtype, axes, keepdims)
+    keys: list[Key] = [x._signature]
     found = run(operation, keys, (x,), None, _refuse)
     if words is not None:
         _remember(words, x, operation, keys)

@@ -38,7 +38,7 @@ class Held(Reduce):
         self.threads = tile.columns // self.run
 
     @staticmethod
-    def facts(loop: Any) -> tuple[int, int, int, bool, int] | None:
+    def facts(loop: Any) -> tuple[int, ...] | None:
         """The slower kept axes, the lanes, the chunks, whether the last one is full, and the most rows of a tile."""
         if not loop.held:
             return None

@@ -40,7 +40,7 @@ class Reduce(Tiled):
         self.outer = spec.rank - 2 - self.kept
 
     @staticmethod
-    def facts(loop: Any) -> tuple[int, int, bool, int, bool] | None:
+    def facts(loop: Any) -> tuple[int, ...] | None:
         """The slower kept axes, the lanes, whether there are segments, the most results of a tile, and `is_short`."""
         if loop.held:
             return None

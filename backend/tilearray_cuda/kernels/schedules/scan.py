@@ -39,7 +39,7 @@ class Scan(Reduce):
         self.threads = tile.columns // self.run
 
     @staticmethod
-    def facts(loop: Any) -> tuple[int, int, bool, int, bool]:
+    def facts(loop: Any) -> tuple[int, ...]:
         """The facts of `Reduce`: slower kept axes, lanes, whether there are segments, the most rows of a tile."""
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
         return len(loop.shape) - 2, loop.lanes, loop.segments.total > 1, rows, False
