@@ -58,22 +58,20 @@ CASES = {
     "scan rows": Case(scanned(1), "float32", 4, {"walk.UNROLL": (1, 2, 4), "warps": (1,)}),
     "scan rows of bfloat16": Case(scanned(1), "bfloat16", 2, {"walk.UNROLL": (1, 2, 4)}),
     "scan rows of int64": Case(scanned(1), "int64", 8, {"walk.UNROLL": (1, 2, 4), "rows": (2, 4), "warps": (2, 4)}),
-    "scan columns": Case(
-        scanned(0), "float32", 4, {"walk.COLUMN_UNROLL": (16, 32, 48, 64), "rows": (32, 64), "warps": (1, 2)}
-    ),
+    "scan columns": Case(scanned(0), "float32", 4, {"walk.COLUMN_UNROLL": (32, 48, 64), "rows": (32,), "warps": (1,)}),
     "scan all": Case(
         scanned(0, True),
         "float32",
         4,
-        {"walk.UNROLL": (2, 4), "scan.PROGRAMS": (1024, 2048, 4096, 8192), "scan.MOST_SEGMENTS": (8192,)},
+        {"walk.SEGMENT_UNROLL": (4, 8), "scan.PROGRAMS": (1024, 1536, 2048)},
     ),
     "argmax rows": Case(lambda x: ta.argmax(x, axis=1), "float32", 0, ROWS),
     "any rows": Case(lambda x: ta.any(x, axis=1), "bool", 0, ROWS),
     "count": Case(ta.count_nonzero, "bool", 0, {"warps": (1, 2, 4)}),
     "var": Case(ta.var, "float32", 0, {"warps": (1, 2, 4, 8)}),
-    "softmax": Case(lambda x: ta.softmax(x, axis=1), "float32", 4, {"warps": (8, 16, 32)}),
+    "softmax": Case(lambda x: ta.softmax(x, axis=1), "float32", 4, {"warps": (4, 8, 16, 32)}),
     "softmax of bfloat16": Case(lambda x: ta.softmax(x, axis=1), "bfloat16", 2, {"warps": (4, 8, 16)}),
-    "log_softmax": Case(lambda x: ta.log_softmax(x, axis=1), "float32", 4, {"warps": (8, 16, 32)}),
+    "log_softmax": Case(lambda x: ta.log_softmax(x, axis=1), "float32", 4, {"warps": (4, 8, 16, 32)}),
     "max": Case(ta.max, "float32", 0, {"warps": (1, 2, 4)}),
 }
 

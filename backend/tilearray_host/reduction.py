@@ -267,6 +267,7 @@ class Walk:
         self.slow_kept: Ints = loop.shape[: self.kept]
         self.outer: Ints = loop.shape[self.kept : -2]
         self.fast: int = loop.shape[-2]
+        self.neighbours: bool = loop.neighbours
         self.lane_axis = -2 if loop.case == "reduce_columns" else -1
 
     def output(self, place: Place) -> Array:
@@ -348,7 +349,7 @@ def reduce_all(walk: Walk, node: Reduce, inputs: Places, evaluate: Evaluate, res
         steps = runs.chunks * math.prod((runs.indices.stop - runs.indices.start, *walk.outer[1:]))
         shape = (*walk.slow_kept, runs.length, walk.fast)
         for kept in slices(shape, max(1, BLOCK // (walk.lanes * min(steps, 8)))):
-            values = _halved(node.combine, _lanes(walk, node, inputs, evaluate, kept, runs), walk.lane_axis)
+            values = _halved(walk, node.combine, _lanes(walk, node, inputs, evaluate, kept, runs))
             *slow, segments, fast = kept
             place = slice(runs.number + segments.start, runs.number + segments.stop)
             for result, value in zip(results, values, strict=True):
@@ -416,7 +417,7 @@ def reduce_views(walk: Walk, node: Reduce, parts: Iterable[Part], place: Place, 
             tail = np.ndarray(shape, place.dtype, place.memory, place.offset + offset, strides)
             some = lanes[part.tail]
             ufunc(some, tail[0], out=some)
-        for low, high in _halves(lanes, walk.lane_axis):
+        for low, high in _halves(lanes, walk):
             ufunc(low, high, out=low)
         result[part.key] = lanes.swapaxes(-1, walk.lane_axis)[..., 0]
 
@@ -437,11 +438,11 @@ class Lanes:
 
     __slots__ = ("all", "halves", "rest", "result")
 
-    def __init__(self, part: Part, axis: int, node: Reduce) -> None:
+    def __init__(self, part: Part, walk: Walk, node: Reduce) -> None:
         self.all = np.full(part.lanes, node.identities[0], node.dtypes[0])
         self.rest = self.all[part.tail]
-        self.halves = list(_halves(self.all, axis))
-        self.result = self.all.swapaxes(-1, axis)[..., 0]
+        self.halves = list(_halves(self.all, walk))
+        self.result = self.all.swapaxes(-1, walk.lane_axis)[..., 0]
 
 
 _KEEPERS: deque[list[Lanes]] = deque()
@@ -470,7 +471,7 @@ def in_lanes(walk: Walk, node: Reduce, part: Part) -> Callable[..., None]:
         try:
             lanes = spare.pop()
         except IndexError:
-            lanes = Lanes(part, walk.lane_axis, node)
+            lanes = Lanes(part, walk, node)
             _will_keep(spare)
         if has_whole:
             reduce(views[0], 0, dtype, lanes.all, False, identity)  # NumPy would begin with 0.0, and lose -0.0
@@ -486,17 +487,18 @@ def in_lanes(walk: Walk, node: Reduce, part: Part) -> Callable[..., None]:
     return run
 
 
-def _halves(lanes: Array, axis: int) -> Iterator[tuple[Array, Array]]:
-    """Yield the lower and the upper half of the lanes along an axis, and then of each lower half, until one is left.
+def _halves(lanes: Array, walk: Walk) -> Iterator[tuple[Array, Array]]:
+    """Yield the lower and the upper half of the lanes, and then of each lower half, until one is left.
 
-    >>> [(low.tolist(), high.tolist()) for low, high in _halves(np.arange(4), -1)]
-    [([0, 1], [2, 3]), ([0], [1])]
+    If neighbours are combined, a half has every second lane.
     """
-    along = lanes.swapaxes(-1, axis)
-    count = along.shape[-1]
-    while count > 1:
-        count //= 2
-        yield along[..., :count], along[..., count : 2 * count]
+    along = lanes.swapaxes(-1, walk.lane_axis)
+    while (count := along.shape[-1] // 2) > 0:
+        if walk.neighbours:
+            along, high = along[..., ::2], along[..., 1::2]
+        else:
+            along, high = along[..., :count], along[..., count : 2 * count]
+        yield along, high
 
 
 def slices(shape: Ints, elements: int) -> Iterator[tuple[slice, ...]]:
@@ -581,9 +583,11 @@ def _padded(walk: Walk, node: Reduce, pieces: list[tuple[int, int, int]], made: 
     return found
 
 
-def _halved(combine: Combine, values: Arrays, axis: int) -> Arrays:
+def _halved(walk: Walk, combine: Combine, values: Arrays) -> Arrays:
     """Combine the halves of the lanes until one is left."""
-    lanes = [value.swapaxes(-1, axis) for value in values]
-    while (count := lanes[0].shape[-1] // 2) > 0:
-        lanes = combine.pair([value[..., :count] for value in lanes], [value[..., count:] for value in lanes])
-    return [value[..., 0] for value in lanes]
+    pairs = [list(_halves(value, walk)) for value in values]
+    for each in zip(*pairs, strict=True):
+        found = combine.pair([low for low, _ in each], [high for _, high in each])
+        for (low, _), new in zip(each, found, strict=True):
+            low[...] = new
+    return [value.swapaxes(-1, walk.lane_axis)[..., 0] for value in values]

@@ -7,7 +7,9 @@ merges neighbours. The elements of one result are then combined in this order:
 1. **Lanes.** The fastest reduced axis is cut into chunks of `lanes` elements, a power of two. Lane ``j`` combines
    element ``j`` of all chunks, one after the other: chunks in their order, for each index of the other reduced axes.
 2. **Halves.** Each lane of the lower half is combined with its lane of the upper half, until one value is left.
-   The lanes of one row that a GPU holds as a whole are an eighth of it, and it has no segments: see `held_lanes`.
+   If a function goes over a row several times, and a GPU holds the row meanwhile, it has no segments and as many lanes
+   as an eighth of it (`held_lanes`). Then neighbours are combined in place of halves: lane 1 with 0, lane 3 with 2;
+   then each pair with the next one; and so on.
 3. **Segments.** A long reduction is cut into segments, so that a GPU has enough programs. Each is reduced alone, and a
    second loop reduces the results of the segments by the same rules.
 
@@ -88,6 +90,8 @@ class ReductionLoop(NamedTuple):
         The number of slower kept axes.
     lanes : int
     segments : Segments
+    neighbours : bool
+        Whether neighbours among the lanes are combined, and not halves.
     held : bool
         Whether a program goes over its elements more than once, and so holds them.
     """
@@ -100,6 +104,7 @@ class ReductionLoop(NamedTuple):
     kept: int
     lanes: int
     segments: Segments
+    neighbours: bool = False
     held: bool = False
 
     @property
@@ -178,7 +183,7 @@ def make_reduction(
         wanted = -(-ROW_PROGRAMS[itemsize] // (results * last_kept[-1]))
     segments = _segments(slow_reduced, last_reduced[-1], lanes, 1 if whole or is_held else wanted)
     bits = index_bits_of(extents, strides)
-    return ReductionLoop(extents, tuple(strides), tuple(shifts), case, bits, len(slow_kept), lanes, segments)
+    return ReductionLoop(extents, tuple(strides), tuple(shifts), case, bits, len(slow_kept), lanes, segments, is_held)
 
 
 def held_lanes(extent: int, itemsize: int) -> int:

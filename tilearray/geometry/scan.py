@@ -40,11 +40,11 @@ Ints = tuple[int, ...]
 
 LANES = {1: 256, 2: 256, 4: 128, 8: 64, 16: 32}
 """The most elements of a chunk, by itemsize: 512 bytes of most dtypes."""
-PROGRAMS = 1024
+PROGRAMS = 2048
 """The number of rows times segments from which rows are not cut further."""
-COLUMN_WIDTH = 16
+COLUMN_WIDTH = 8
 """The same across the fastest axis, for each COLUMN_WIDTH columns."""
-MOST_SEGMENTS = 1024
+MOST_SEGMENTS = 2048
 """The most segments, whose last elements are combined one after the other."""
 LEAST_ELEMENTS = 2048
 """The least elements of a segment along the scanned axis."""

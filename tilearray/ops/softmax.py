@@ -1,8 +1,8 @@
 """Sums of exponentials, and shares of them: the formulas, and the operations that go over rows in one launch.
 
 The largest element is subtracted first, so that nothing overflows. Exponentials are computed in float32 or float64 and
-added up as by `sum`; the result is rounded once. The logarithms subtract the largest finite number in place of an
-infinity.
+added up as by `sum`. `softmax` multiplies by the inverse of the sum in the dtype of the exponentials. The logarithms
+are rounded once, and subtract the largest finite number in place of an infinity.
 """
 
 from __future__ import annotations
@@ -50,15 +50,16 @@ def _whole(name: str, dtype: np.dtype) -> Expression:
     if name != "softmax":
         most = repr(float(dtypes.finfo(dtype).max))
         largest = builder.call(f"finite_{dtype.name}", (largest,), narrow, f"lesser(greater({{x}}, -{most}), {most})")
-    power = builder.cast(exponential(builder, element, largest, narrow), narrow, wide)
-    (total,) = builder.reduce("add", (power,), [wide])
-    near = builder.cast(largest, narrow, wide)
+    exponent = exponential(builder, element, largest, narrow)
+    (total,) = builder.reduce("add", (builder.cast(exponent, narrow, wide),), [wide])
     if name == "softmax":
-        found = share(builder, power, call_row(builder, arithmetic.reciprocal, total, dtype=wide), wide)
-    elif name == "logsumexp":
-        found = logarithm(builder, near, call_row(builder, elementary.log, total, dtype=wide), wide)
+        inverse = call_row(builder, arithmetic.reciprocal, total, dtype=wide)
+        found = share(builder, exponent, builder.cast(inverse, wide, narrow), narrow)
+        return builder.build([builder.cast(found, narrow, dtype)], [dtype])
+    near, log = builder.cast(largest, narrow, wide), call_row(builder, elementary.log, total, dtype=wide)
+    if name == "logsumexp":
+        found = logarithm(builder, near, log, wide)
     else:
-        log = call_row(builder, elementary.log, total, dtype=wide)
         found = difference(builder, builder.cast(element, narrow, wide), near, log, wide)
     return builder.build([builder.cast(found, wide, dtype)], [dtype])
 
@@ -71,9 +72,10 @@ def rest_of(name: str, dtype: np.dtype) -> FixedOperation:
     narrow, wide = computed_in(dtype), accumulator(dtype)
     if name == "softmax":
         x, largest = (builder.cast(builder.array(dtype), dtype, narrow) for _ in range(2))
-        power = builder.cast(exponential(builder, x, largest, narrow), narrow, wide)
-        found = share(builder, power, builder.array(wide), wide)
-    elif name == "logsumexp":
+        inverse = builder.cast(builder.array(wide), wide, narrow)
+        found = share(builder, exponential(builder, x, largest, narrow), inverse, narrow)
+        return FixedOperation(name, builder.build([builder.cast(found, narrow, dtype)], [dtype]))
+    if name == "logsumexp":
         near = builder.cast(builder.array(dtype), dtype, wide)
         found = logarithm(builder, near, builder.array(wide), wide)
     else:
@@ -82,9 +84,9 @@ def rest_of(name: str, dtype: np.dtype) -> FixedOperation:
     return FixedOperation(name, builder.build([builder.cast(found, wide, dtype)], [dtype]))
 
 
-def share(builder: ExpressionBuilder, power: int, inverse: int, wide: np.dtype) -> int:
+def share(builder: ExpressionBuilder, power: int, inverse: int, narrow: np.dtype) -> int:
     """Add an exponential over the sum, and return its node."""
-    return call_row(builder, arithmetic.multiply, power, inverse, dtype=wide)
+    return call_row(builder, arithmetic.multiply, power, inverse, dtype=narrow)
 
 
 def logarithm(builder: ExpressionBuilder, largest: int, log: int, wide: np.dtype) -> int:

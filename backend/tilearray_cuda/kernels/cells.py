@@ -17,16 +17,20 @@ def cells_of(run: int) -> list[str]:
     return [f"_{''.join(str(cell >> bit & 1) for bit in range(bits))}" if bits else "" for cell in range(run)]
 
 
-def split(name: str, run: int) -> list[str]:
-    """Return the lines that split a block into cells.
+BLOCK = ("ROWS", "THREADS")
+
+
+def split(name: str, run: int, shape: tuple[str, str] = BLOCK) -> list[str]:
+    """Return the lines that split a block into cells of a shape.
 
     >>> split("a", 2)
     ['a_ = tl.reshape(a, (ROWS, THREADS, 2))', 'a_0, a_1 = tl.split(a_)']
     """
+    rows, threads = shape
     if run == 1:
-        return []
+        return [] if shape == BLOCK else [f"{name} = tl.reshape({name}, ({rows}, {threads}))"]
     bits = run.bit_length() - 1
-    lines = [f"{name}_ = tl.reshape({name}, (ROWS, THREADS, {', '.join('2' * bits)}))"]
+    lines = [f"{name}_ = tl.reshape({name}, ({rows}, {threads}, {', '.join('2' * bits)}))"]
     for cell in _inner(bits):
         lines.append(f"{name}_{cell}0, {name}_{cell}1 = tl.split({name}_{cell})")
     return lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.cells import cells_of, split, whole
 from tilearray_cuda.kernels.expression import Values, computed, stored
-from tilearray_cuda.kernels.reduction import Node, combined, halves, identities, needed, part_value, reductions, update
+from tilearray_cuda.kernels.reduction import Node, combined, identities, needed, part_value, reductions, update
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.held import WARP, Held
 
@@ -68,48 +68,46 @@ def _rows_mask(branch: Branch) -> str | None:
 
 
 def _reduced(schedule: Held, node: Node) -> list[str]:
-    """Return the lines that combine the halves of all lanes."""
-    return _within_warps(schedule, node) if schedule.threads <= WARP else _across_warps(schedule, node)
+    """Return the lines that combine all lanes: neighbours first within threads, then within warps, then across them.
 
-
-def _across_warps(schedule: Held, node: Node) -> list[str]:
-    """Return the lines that combine the halves of a block of one row, down to a scalar.
-
-    As a scalar, it has no layout that Triton could carry over to the row's elements.
-    """
-    names = [name for value in node.names() for name in value]
-    target = ", ".join(names)
-    lines = [f"{name} = tl.reshape({name}, (COLUMNS,))" for name in names]
-    for half in halves(schedule.tile.columns):
-        shape = f"(2, {half})" if half > 1 else "(2,)"
-        given = ", ".join(f"tl.reshape({name}, {shape})" for name in names)
-        given = f"({given})" if len(names) > 1 else given
-        lines.append(f"{target} = tl.reduce({given}, 0, combine{node.number})")
-    return lines
-
-
-def _within_warps(schedule: Held, node: Node) -> list[str]:
-    """Return the lines that combine the halves of rows of which each warp has whole ones: each lane gets the result.
-
-    A lane and the one that is half of them away take each other's value, so both have the same: the ways in which
-    values combine are commutative. The smallest halves are within threads.
+    Within a warp, two threads take each other's value, and so both have the same: the ways in which values combine are
+    commutative. A row of several warps has one row of cells for each of them.
     """
     names = [name for value in node.names() for name in value]
     cells = [[f"{name}{cell}" for name in names] for cell in cells_of(schedule.run)]
-    lines = [line for name in names for line in split(name, schedule.run)]
-    half = schedule.threads // 2
-    while half:
-        for cell in cells:
-            lines += [f"{name}_other = tl.gather({name}, lane ^ {half}, 1)" for name in cell]
-            lines.append(_combine(node, cell, [f"{name}_other" for name in cell]))
-        half //= 2
-    half = schedule.run // 2
-    while half:
-        lines += [_combine(node, cells[place], cells[place + half]) for place in range(half)]
-        half //= 2
+    lines = [line for name in names for line in split(name, schedule.run, schedule.cells)]
+    step = 1
+    while step < schedule.run:
+        lines += [_combine(node, cells[place], cells[place + step]) for place in range(0, schedule.run, 2 * step)]
+        step *= 2
     first, *others = cells
+    step = 1
+    while step < min(WARP, schedule.threads):
+        lines += [f"{name}_other = tl.gather({name}, lane ^ {step}, 1)" for name in first]
+        lines.append(_combine(node, first, [f"{name}_other" for name in first]))
+        step *= 2
+    if schedule.threads > WARP:
+        return [*lines, *_across_warps(schedule, node, names, first)]
     lines += [f"{name} = {one}" for cell in others for name, one in zip(cell, first, strict=True)]
     return [*lines, *[line for name in names for line in whole(name, schedule.run)]]
+
+
+def _across_warps(schedule: Held, node: Node, names: list[str], cell: list[str]) -> list[str]:
+    """Return the lines that combine the values of warps to a scalar, which has no layout.
+
+    Triton would carry a layout of few elements over to all elements of the row.
+    """
+    lines = [
+        f"{name} = tl.reshape(float_at({one}, lane == 0), (WARPS,))" for name, one in zip(names, cell, strict=True)
+    ]
+    count = schedule.threads // WARP // 2
+    while count:
+        shape = f"({count}, 2)" if count > 1 else "(2,)"
+        given = ", ".join(f"tl.reshape({name}, {shape})" for name in names)
+        given = f"({given})" if len(names) > 1 else given
+        lines.append(f"{', '.join(names)} = tl.reduce({given}, {int(count > 1)}, combine{node.number})")
+        count //= 2
+    return lines
 
 
 def _combine(node: Node, names: list[str], others: list[str]) -> str:

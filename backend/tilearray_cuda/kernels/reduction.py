@@ -79,7 +79,7 @@ def reduced(schedule: Reduce) -> list[str]:
             lines.append(f"if {arm.condition}:" if arm.condition else "else:")
         lines += indented(walk) if len(arms) > 1 else walk
     for half in halves(schedule.tile.columns):
-        lines += [halved(node, half) for node in found]
+        lines += [halved(node, half, schedule.neighbours) for node in found]
     values = {number: part_value(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
     after = [n for n, node in enumerate(nodes) if n not in before and node[0] not in ("reduce", "part")]
     post, known = computed(schedule, arms[-1].branch, after, values)
@@ -250,11 +250,15 @@ def halves(lanes: int) -> list[int]:
     return [] if lanes == 1 else [lanes // 2, *halves(lanes // 2)]
 
 
-def halved(node: Node, half: int) -> str:
-    """Return the line that combines the upper half of the lanes with the lower one."""
+def halved(node: Node, half: int, neighbours: bool) -> str:
+    """Return the line that combines the upper half of the lanes with the lower one, or each second lane with the first.
+
+    A half has `half` lanes.
+    """
     flat = [name for value in node.names() for name in value]
-    given = ", ".join(f"tl.reshape({name}, (ROWS, 2, {half}))" for name in flat)
-    return f"{', '.join(flat)} = tl.reduce({f'({given})' if len(flat) > 1 else given}, 1, combine{node.number})"
+    shape, axis = (f"(ROWS, {half}, 2)", 2) if neighbours else (f"(ROWS, 2, {half})", 1)
+    given = ", ".join(f"tl.reshape({name}, {shape})" for name in flat)
+    return f"{', '.join(flat)} = tl.reduce({f'({given})' if len(flat) > 1 else given}, {axis}, combine{node.number})"
 
 
 def part_value(found: list[Node], node: Any) -> tuple[Value, str]:

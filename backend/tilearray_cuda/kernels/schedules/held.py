@@ -64,12 +64,18 @@ class Held(Reduce):
         lanes = "tl.arange(0, COLUMNS)[None, :]"
         names = [f"column{chunk} = {chunk} * COLUMNS + {lanes}" for chunk in range(self.chunks)]
         last = [] if self.is_whole else [f"in_columns = column{self.chunks - 1} < n{self.spec.rank - 1}"]
-        lane = ["lane = tl.broadcast_to(tl.arange(0, THREADS)[None, :], (ROWS, THREADS))"]
+        lane = [f"lane = tl.broadcast_to(tl.arange(0, {self.cells[-1]})[None, :], ({', '.join(self.cells)}))"]
         return [*super().setup(), *names, *last, *lane]
 
     def constants(self) -> tuple[tuple[str, int], ...]:
-        """Return the size of a tile, and the threads of a row."""
-        return (*super().constants(), ("THREADS", self.threads))
+        """Return the size of a tile, and the threads of a row or the warps of a row."""
+        more = ("THREADS", self.threads) if self.threads <= WARP else ("WARPS", self.threads // WARP)
+        return (*super().constants(), more)
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """The shape of a cell: rows by threads, or the warps of a row by their threads."""
+        return ("ROWS", "THREADS") if self.threads <= WARP else ("WARPS", str(WARP))
 
     def chunk_range(self) -> list[str]:
         """Return no lines: the chunks are known."""

@@ -28,6 +28,7 @@ class Reduce(Tiled):
     ----------
     kept, outer : the number of slower kept axes, and of slower reduced axes
     is_cut : whether there are several segments
+    neighbours : whether neighbours among the lanes are combined, and not halves
     is_short : whether 32 bits hold the sum of as many bytes as a segment has elements
     """
 
@@ -36,21 +37,21 @@ class Reduce(Tiled):
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super().__init__(spec, tile)
-        self.kept, _, self.is_cut, _, self.is_short = spec.facts[0]  # type: ignore[misc]
+        self.kept, _, self.is_cut, _, self.is_short, self.neighbours = spec.facts[0]  # type: ignore[misc]
         self.outer = spec.rank - 2 - self.kept
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
-        """The slower kept axes, the lanes, whether there are segments, the most results of a tile, and `is_short`."""
+        """The slower kept axes, the lanes, `is_cut`, the most results of a tile, `is_short`, and `neighbours`."""
         if loop.held:
             return None
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
-        return loop.kept, loop.lanes, loop.segments.total > 1, rows, loop.elements <= SHORT
+        return loop.kept, loop.lanes, loop.segments.total > 1, rows, loop.elements <= SHORT, loop.neighbours
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec: as many results as a tile of the lanes has elements for."""
-        _, lanes, _, rows, _ = facts
+        _, lanes, _, rows, *_ = facts
         itemsize = itemsize_of(spec)
         if spec.case == "reduce_columns":
             return cls(spec, Tile(max(1, min(rows, COLUMN_TILES[itemsize] // lanes)), lanes, 2))

@@ -17,8 +17,9 @@ ELEMENTS = 128
 """Elements of a tile of several lanes; measured on an H200."""
 COLUMN_ROWS = 32
 """Rows of a tile of one lane."""
-UNROLL, COLUMN_UNROLL = 2, 32
-"""The chunks that are read at once, while those before them are combined: of several lanes, and of one."""
+UNROLL, SEGMENT_UNROLL, COLUMN_UNROLL = 2, 4, 32
+"""The chunks that are read at once, while those before them are combined: of several lanes, also in segments, when
+there are fewer programs; and of one lane."""
 
 
 class Scan(Reduce):
@@ -34,7 +35,7 @@ class Scan(Reduce):
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super().__init__(spec, tile)
-        self.unroll = COLUMN_UNROLL if tile.columns == 1 else UNROLL
+        self.unroll = COLUMN_UNROLL if tile.columns == 1 else SEGMENT_UNROLL if self.is_cut else UNROLL
         self.run = min(tile.columns, max(1, VECTOR // _itemsize(spec)))
         self.threads = tile.columns // self.run
 
@@ -42,12 +43,12 @@ class Scan(Reduce):
     def facts(loop: Any) -> tuple[int, ...]:
         """The facts of `Reduce`: slower kept axes, lanes, whether there are segments, the most rows of a tile."""
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
-        return len(loop.shape) - 2, loop.lanes, loop.segments.total > 1, rows, False
+        return len(loop.shape) - 2, loop.lanes, loop.segments.total > 1, rows, False, False
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec: tiles of which a warp has whole rows."""
-        _, lanes, _, rows, _ = facts
+        _, lanes, _, rows, *_ = facts
         if lanes == 1:
             rows = min(rows, COLUMN_ROWS)
             return cls(spec, Tile(rows, 1, max(1, rows // 32)))
