@@ -33,7 +33,7 @@ from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, Loop, flat_loop
 from tilearray.geometry.reduction import ReductionLoop, make_reduction
-from tilearray.geometry.result import geometry_of
+from tilearray.geometry.result import geometry_of, row_result_layout
 from tilearray.geometry.scan import ScanLoop, make_scan
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import broadcast_strides, dense_strides
@@ -206,7 +206,7 @@ class ReductionRecipe(Recipe):
         walk = self.operation.reduced
         assert walk is not None
         if walk.spread:
-            target = geometry_of(self.operation.name, [given], None)[0]
+            target = row_result_layout(given, walk.axes)
             outputs = target.strides
         else:
             target = Layout.of(reduced_shape(given.shape, walk.axes, walk.keepdims))

@@ -30,8 +30,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from tilearray.geometry.layout import Layout, result_layout
+from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, index_bits_of
+from tilearray.geometry.result import row_result_layout
 
 Ints = tuple[int, ...]
 
@@ -201,7 +202,7 @@ def is_held(layout: Layout, axes: Sequence[int], itemsize: int) -> bool:
 
     The results are as large as the array, and in the same order.
     """
-    written = result_layout(layout.shape, [layout.strides]).strides
+    written = row_result_layout(layout, axes).strides
     loop = make_reduction(layout.shape, axes, [written], [layout.strides], itemsize, held=True, spread=True)
     return loop.case is LayoutCase.REDUCE_ROWS and not loop.outer and loop.shape[-1] <= HELD
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tilearray.errors import BroadcastError
 from tilearray.geometry.layout import Layout, result_layout
 from tilearray.geometry.loop import INT32_END, Loop, flat_loop, make_loop
-from tilearray.geometry.shapes import broadcast_shapes
+from tilearray.geometry.shapes import broadcast_shapes, reduced_shape
 from tilearray.geometry.strides import broadcast_strides
 
 Ints = tuple[int, ...]
@@ -46,6 +46,18 @@ def geometry_of(function: str, layouts: Sequence[Layout], target: Layout | None)
     strides = [broadcast_strides(layout.shape, layout.strides, shape) for layout in layouts]
     written = target or _operand_in_c_order(shape, layouts) or result_layout(shape, strides)
     return written, make_loop(shape, [written.strides, *strides], small=_small(written, layouts))
+
+
+def row_result_layout(layout: Layout, axes: Sequence[int]) -> Layout:
+    """Return the layout of a function of an array and of two reductions of it along axes, which broadcast.
+
+    Examples
+    --------
+    >>> row_result_layout(Layout((3, 2), (1, 3)), (1,))
+    Layout(shape=(3, 2), strides=(1, 3))
+    """
+    rows = Layout.of(reduced_shape(layout.shape, tuple(axes), True))
+    return geometry_of("", [layout, rows, rows], None)[0]
 
 
 def _all_alike(first: Layout, layouts: Sequence[Layout]) -> bool:

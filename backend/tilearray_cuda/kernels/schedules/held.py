@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.hardware import VECTOR
+from tilearray_cuda.kernels.hardware import VECTOR, WORD
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP_BYTES, Reduce, itemsize_of
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec
 
-WARP, MOST_WARPS = 32, 32
-"""The threads of a warp, and the most warps of a program."""
+WARP = 32
+"""The threads of a warp."""
+ROW_BYTES = 2048
+"""The bytes of a chunk, in registers, that a warp holds: four vectors for each thread."""
 
 
 class Held(Reduce):
@@ -47,11 +49,10 @@ class Held(Reduce):
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
-        """Every spec: a vector for each thread, and four warps of short rows."""
+        """Every spec: one row of several warps, or four warps of short rows; measured on an H200."""
         _, lanes, _, _, rows = facts
-        warps = lanes * itemsize_of(spec) // WARP_BYTES
-        if warps > 1:
-            return cls(spec, Tile(1, lanes, min(MOST_WARPS, warps)))
+        if lanes * itemsize_of(spec) > WARP_BYTES:
+            return cls(spec, Tile(1, lanes, max(1, lanes * max(WORD, itemsize_of(spec)) // ROW_BYTES)))
         rows = max(1, min(rows, 4 * WARP_BYTES // (lanes * itemsize_of(spec))))
         return cls(spec, Tile(rows, lanes, max(1, rows * lanes * itemsize_of(spec) // WARP_BYTES)))
 
