@@ -229,6 +229,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
     from tilearray import fft as fft
     from tilearray import linalg as linalg
     from tilearray.arrays.fusion.fuse import fuse
+    from tilearray.arrays.fusion.lazy import lazy
     from tilearray.arrays.fusion.pointwise import pointwise
     from tilearray.engine.signature import Operand
     from tilearray.numpy_names import lib as lib
@@ -498,8 +499,8 @@ __all__ = [
     "index_exp", "indices", "inexact", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "int_", "intc",
     "integer", "interp", "intersect1d", "intp", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype",
     "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype",
-    "iterable", "ix_", "kaiser", "kron", "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort", "lgamma",
-    "lib", "linalg", "linspace", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2",
+    "iterable", "ix_", "kaiser", "kron", "lazy", "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort",
+    "lgamma", "lib", "linalg", "linspace", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2",
     "logical_and", "logical_not", "logical_or", "logical_xor", "logspace", "logsumexp", "longlong", "matmul",
     "matrix_transpose", "matvec", "max", "maximum", "may_share_memory", "mean", "median", "meshgrid", "mgrid", "min",
     "minimum", "mod", "modf", "moveaxis", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod",
@@ -525,7 +526,12 @@ __all__ = [
 
 _NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg"}
 """Namespaces that are imported when they are first used."""
-_LATE = {"evaluate": "commands.eval.evaluate", "fuse": "arrays.fusion.fuse", "pointwise": "arrays.fusion.pointwise"}
+_LATE = {
+    "evaluate": "commands.eval.evaluate",
+    "fuse": "arrays.fusion.fuse",
+    "lazy": "arrays.fusion.lazy",
+    "pointwise": "arrays.fusion.pointwise",
+}
 """Functions of modules that are imported when they are first used."""
 
 if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass

@@ -12,7 +12,7 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
     process.pool.submit(_random).result()
 
 
-@pytest.mark.parametrize("name", ["_adam", "_stencil"])
+@pytest.mark.parametrize("name", ["_adam", "_stencil", "_recorded", "_random_recorded"])
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
 
@@ -29,6 +29,44 @@ def _random() -> None:
         check(grow(random.Random(seed), 20, in_place=seed % 2 == 0), device).split(":")[0] for seed in range(60)
     )
     assert found["equal"] > 40, found
+
+
+def _random_recorded() -> None:
+    import random
+
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.trees import check_recorded, grow
+
+    device = emulated_device()
+    programs = [(grow(random.Random(seed), 20, in_place=True), random.Random(seed)) for seed in range(40)]
+    assert [check_recorded(tree, rng, device) for tree, rng in programs].count("equal") > 25
+
+
+def _recorded() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    a, b, out = [
+        ta.asarray(row, device=device).copy() for row in np.random.default_rng(1).random((3, 70, 40), np.float32)
+    ]
+    expected, updated = a * b + a * 2 - b, out + a * b
+    transposed = expected[:, 1:].T * 2
+    before = device.backend.launches
+    with ta.lazy():
+        y = a * b + a * 2 - b
+        y.dtype, y.device, y[:, 1:].T
+        assert device.backend.launches == before
+    assert device.backend.launches == before + 1
+    with ta.lazy():
+        out += a * b
+        assert device.backend.launches == before + 2
+        z = (a * b + a * 2 - b)[:, 1:].T * 2
+    assert device.backend.launches == before + 3
+    for ours, plain in ((y, expected), (out, updated), (z, transposed)):
+        assert ta.to_numpy(ours).tobytes() == ta.to_numpy(plain).tobytes()
 
 
 def _adam() -> None:

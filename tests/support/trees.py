@@ -236,4 +236,58 @@ def check(tree: Tree, device: Any = "cpu") -> str:
     return "equal"
 
 
-__all__ = ["Tree", "bits", "check", "dtype_of", "grow", "outcome"]
+def check_recorded(tree: Tree, rng: random.Random, device: Any = "cpu") -> str:
+    """Run a program as it is and in a recording block, and compare results, targets and errors at their step.
+
+    Values may be dropped after their last use, and some results are read before the end.
+    """
+    eager, given = tree.operands(device), tree.operands(device)
+    expected = outcome(lambda: _play_step_by_step(tree, eager, random.Random(0), drops=False, reads=False))
+    drops, limit = rng.random() < 0.7, rng.choice([1, 2, 5, 64])
+
+    def recorded() -> list[Any]:
+        with ta.lazy(operations=limit):
+            return _play_step_by_step(tree, given, rng, drops=drops, reads=rng.random() < 0.3)
+
+    found = outcome(recorded)
+    if isinstance(expected, Exception) or isinstance(found, Exception):
+        assert type(found) is type(expected), (expected, found)
+        assert str(found).split(":")[0] == str(expected).split(":")[0], "the step of the error"
+    else:
+        for one, other in zip(expected, found, strict=True):
+            assert bits(one) == bits(other), (one, other)
+            assert one.strides == other.strides
+            assert type(other) is ta.Array
+    for one, other in zip(eager, given, strict=True):
+        assert bits(one) == bits(other), (one, other)
+    return "error" if isinstance(expected, Exception) else "equal"
+
+
+def _play_step_by_step(tree: Tree, arrays: list[Any], rng: random.Random, *, drops: bool, reads: bool) -> list[Any]:
+    last = {place: turn for turn, step in enumerate(tree.steps) for place in _values_of(step)}
+    values: list[Any] = list(arrays)
+    for turn, step in enumerate(tree.steps):
+        try:
+            values.append(run(step, values, tree.numbers))
+        except Exception as error:
+            error.args = (f"step {turn}: {error}",)
+            raise
+        if drops:
+            for place, final in last.items():
+                if final == turn and place not in tree.returned:
+                    values[place] = None
+        if reads and rng.random() < 0.1:
+            str(values[-1])
+    return [values[place] for place in tree.returned]
+
+
+def _values_of(step: Any) -> list[int]:
+    """The places of the values that a step, or a part of one, reads or writes."""
+    if not isinstance(step, tuple):
+        return []
+    if len(step) == 2 and step[0] == "value":
+        return [step[1]]
+    return [place for part in step for place in _values_of(part)]
+
+
+__all__ = ["Tree", "bits", "check", "check_recorded", "dtype_of", "grow", "outcome"]

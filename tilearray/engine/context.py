@@ -18,8 +18,8 @@ import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -54,6 +54,29 @@ def plans_of(semantics: Semantics) -> dict[Any, Any]:
     return plans
 
 
+class Recording(Protocol):
+    """Records operations instead of running them; `tilearray.arrays.fusion.lazy` makes one for each block."""
+
+    def call(self, operation: Any, semantics: Semantics, keys: Any, operands: Any, out: Any, /) -> Any:
+        """Record a call and return its result, or return NotImplemented for a call that must run now."""
+        ...
+
+    def end_for(self, x: Any, /) -> None:
+        """End the recording if it reads the memory of an array, which may change from now on."""
+        ...
+
+    def end(self) -> None:
+        """Run what is recorded."""
+        ...
+
+
+RECORDINGS: Final[set[int]] = set()
+"""The recordings of all threads that have calls to run, by id. While there is none, code may use memory unasked."""
+
+NO_PLANS: Final[Any] = MappingProxyType[Any, Any]({})
+"""The plans of a state with a recording. No call finds a plan, so each one reaches `tilearray.engine.execute.run`."""
+
+
 class State:
     """The settings that an operation reads.
 
@@ -66,9 +89,11 @@ class State:
         makes a plan reads `semantics` once, and keeps the plan in ``plans_of(semantics)``.
     stream : int
         The handle of the stream for launches and allocations on GPUs; 0 is the default stream.
+    recording : Recording or None
+        Takes the calls of a ``lazy`` block. `plans` is empty then.
     """
 
-    __slots__ = ("__weakref__", "below", "owner", "plans", "semantics", "stream")
+    __slots__ = ("__weakref__", "below", "owner", "plans", "recording", "semantics", "stream")
 
     def __init__(
         self,
@@ -76,12 +101,18 @@ class State:
         stream: Any = 0,
         owner: Block | None = None,
         below: State | None = None,
+        recording: Recording | None = None,
     ) -> None:
-        self.semantics = rules
-        self.plans = plans_of(rules)
         self.stream = stream
+        self.recording = recording
+        self.use(rules)
         self.owner = owner
         self.below = below
+
+    def use(self, rules: Semantics) -> None:
+        """Put semantics in force."""
+        self.semantics = rules
+        self.plans = plans_of(rules) if self.recording is None else NO_PLANS
 
 
 class _Undecided(State):
@@ -94,7 +125,7 @@ class _Undecided(State):
 
     def __init__(self) -> None:
         self.stream = 0
-        self.owner = self.below = None
+        self.owner = self.below = self.recording = None
 
     if not TYPE_CHECKING:
 
@@ -111,8 +142,7 @@ STATE: Final[ContextVar[State]] = ContextVar("tilearray", default=_DEFAULT)
 
 def _put_in_force(rules: Semantics) -> None:
     for state in (_DEFAULT, *_followers):
-        state.semantics = rules
-        state.plans = plans_of(rules)
+        state.use(rules)
     _DEFAULT.__class__ = State  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -164,6 +194,9 @@ class Block:
         """Return the value that the block sets."""
         raise NotImplementedError
 
+    def _ended(self) -> None:
+        """Do what is left to do after the end of the block."""
+
     def __enter__(self) -> Any:
         below, value = STATE.get(), self._value()
         state = _stacked(self, below, below, self._field)
@@ -198,6 +231,7 @@ def _left(
     except BaseException:  # an interrupt: there is no second call
         STATE.set(_without(state or STATE.get(), block))
         raise
+    block._ended()
 
 
 class _Leaving(partial[None]):
@@ -221,13 +255,13 @@ def _stacked(block: Block, below: State, like: State, field: str) -> State:
     The new value of `field` is the value of the block if it sets this field, else the value of `below`.
     """
     with _following:  # the default must not change before the state is a follower
-        state = State(like.semantics, like.stream, block, below)
+        state = State(like.semantics, like.stream, block, below, like.recording)
         value = block._value() if block._field == field else getattr(below, field)
         setattr(state, field, value)
         if block._field != "semantics" and (below is _DEFAULT or below in _followers):
             state.semantics = below.semantics
             _followers.add(state)
-        state.plans = plans_of(state.semantics)
+        state.use(state.semantics)
     return state
 
 

@@ -39,6 +39,10 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
     """
     state = STATE.get()
     semantics = state.semantics
+    if state.recording is not None:
+        recorded = state.recording.call(operation, semantics, keys, operands, out)
+        if recorded is not NotImplemented:
+            return recorded
     root = semantics.plans or plans_of(semantics)  # another thread may change the semantics now
     path = (operation, *keys) if out is None else (operation.into, out._signature, *keys)
     plan: Any = root

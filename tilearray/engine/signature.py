@@ -137,6 +137,9 @@ class ArrayBase:
     _public: ClassVar[type[ArrayBase]]
     """The class of a new array that has no array as operand: the last subclass of `ArrayBase` that is `public`."""
 
+    _recorded: ClassVar[bool] = False
+    """Whether arrays of the class may have no memory yet. It is writable when it exists."""
+
     _buffer: Buffer
     _export: Any
     _offset: int
@@ -213,11 +216,15 @@ class ArrayBase:
 
     def _span(self) -> tuple[int, int]:
         """Return the range ``[first, last)`` of byte addresses that contains all elements."""
-        signature, origin = self._signature, self._address
-        layout, itemsize = signature.layout, signature.itemsize
-        if layout.size == 0:
-            return origin, origin
-        return origin + layout.low * itemsize, origin + (layout.high + 1) * itemsize
+        return span_of(self._signature, self._address)
+
+
+def span_of(signature: Signature, origin: int) -> tuple[int, int]:
+    """Return the range ``[first, last)`` of byte addresses of all elements, if element 0 is at `origin`."""
+    layout, itemsize = signature.layout, signature.itemsize
+    if layout.size == 0:
+        return origin, origin
+    return origin + layout.low * itemsize, origin + (layout.high + 1) * itemsize
 
 
 def placed(buffer: Buffer, offset: int, layout: Layout, dtype: np.dtype, device: Device) -> Signature:
@@ -350,6 +357,16 @@ def overlap(x: ArrayBase, y: ArrayBase) -> bool:
     first, last = x._span()
     start, end = y._span()
     return start < last and first < end
+
+
+def before_access(x: ArrayBase) -> None:
+    """End a recording that reads the memory of `x`, before code that it does not see may write to the memory.
+
+    A caller asks for `RECORDINGS` first, which is faster than a call.
+    """
+    recording = STATE.get().recording
+    if recording is not None:
+        recording.end_for(x)
 
 
 def check_alignment(address: int, itemsize: int, function: str) -> None:

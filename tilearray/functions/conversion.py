@@ -14,9 +14,9 @@ import numpy as np
 from tilearray import cuda, dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
-from tilearray.engine.context import STATE
+from tilearray.engine.context import RECORDINGS, STATE
 from tilearray.engine.devices import DeviceLike, as_device
-from tilearray.engine.signature import ArrayBase, check_array, from_host, new_array, placed, signature_of
+from tilearray.engine.signature import ArrayBase, before_access, check_array, from_host, new_array, placed, signature_of
 from tilearray.errors import (
     DeviceError,
     ImplicitTransferError,
@@ -193,6 +193,8 @@ def to_numpy(x: ArrayBase, /) -> np.ndarray:
         raise OperandError(f"to_numpy: expected a tilearray Array, got {type(x).__name__}; write np.asarray(x)")
     if not x._signature.device.backend.on_host:
         x = _as_dense(x)
+    if RECORDINGS:
+        before_access(x)
     signature = x._signature
     layout = signature.layout
     array = signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
@@ -358,6 +360,8 @@ def to_dlpack(x: ArrayBase, stream: Any, max_version: Any, dl_device: Any, copy:
 
 def _stand_in(x: ArrayBase) -> dlpack.Export:
     """The source of the capsules of an array on a GPU; it keeps the memory alive."""
+    if RECORDINGS:
+        before_access(x)
     signature = x._signature
     layout, itemsize = signature.layout, signature.itemsize
     device = dlpack_device(x)

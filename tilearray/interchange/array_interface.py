@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray.engine.signature import ArrayBase
+from tilearray.engine.context import RECORDINGS
+from tilearray.engine.signature import ArrayBase, before_access
 
 VERSION = 3
 
@@ -35,6 +36,8 @@ def describe(x: ArrayBase) -> dict[str, Any]:
     dtype, layout = signature.dtype, signature.layout
     if dtype.isbuiltin != 1:
         raise AttributeError(f"__array_interface__: NumPy has no {dtype.name} of its own; write np.asarray(x)")
+    if RECORDINGS:
+        before_access(x)
     return {
         "version": VERSION,
         "shape": layout.shape,

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.context import RECORDINGS
+from tilearray.engine.signature import before_access
 from tilearray.engine.streams import LEGACY_ALIAS
 from tilearray.errors import InterchangeError, LayoutError, shown
 from tilearray.geometry.layout import Layout
@@ -163,6 +165,8 @@ def describe(x: Any) -> dict[str, Any]:
         raise AttributeError(
             f"__cuda_array_interface__: the interface cannot name {x.dtype.name}; write x.view('uint8')"
         )
+    if RECORDINGS:
+        before_access(x)
     layout = x._signature.layout
     return {
         "version": _NEWEST,

@@ -57,7 +57,7 @@ def check_target(function: str, out: Any) -> None:
         raise OperandError(
             f"{function}: expected a tilearray Array as out, got {type_name(out)}; write out=ta.empty(...)"
         )
-    if out._buffer.readonly:
+    if not out._recorded and out._buffer.readonly:
         raise WriteError(f"{function}: the target is read-only; write to x.copy() instead")
     layout = out._signature.layout
     if layout.overlaps_itself:

@@ -311,6 +311,9 @@ def _key(value: Any, arguments: list[Any]) -> Any:
         return names(value), *[_key(part, arguments) for part in parts]
     if kind is Traced or kind is TracedNumber:
         raise _Inline
+    if isinstance(value, ArrayBase):  # a recorded result, whose memory does not exist yet
+        arguments.append(value)
+        return value._signature
     if isinstance(value, np.generic) or is_foreign(value):
         raise _Foreign
     if value.__hash__ is None:

@@ -24,9 +24,10 @@ from tilearray.arrays.fusion.containers import members, rebuilt
 from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.arrays.fusion.tracing import Trace, Traced, buffer_of
 from tilearray.arrays.fusion.values import Constant, Given, Load, Read, Use, Value, inner_walk
+from tilearray.engine.context import RECORDINGS
 from tilearray.engine.devices import Device
 from tilearray.engine.plan import kernel_of
-from tilearray.engine.signature import ArrayBase, Signature, empty_array, signature_of
+from tilearray.engine.signature import ArrayBase, Signature, before_access, empty_array, signature_of
 from tilearray.engine.splice import Splicer
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
@@ -134,6 +135,8 @@ class Program:
     def run(self, stream: Any, arguments: Sequence[Any], arrays: Sequence[ArrayBase]) -> Any:
         """Run over the memory of `arrays`, and return the results. `arguments` also has the numbers of the call."""
         for place in self.written:
+            if RECORDINGS:
+                before_access(arrays[place])
             if arrays[place]._buffer.readonly:
                 raise WriteError("fuse: an argument that the function writes is read-only; write x.copy() instead")
         new = [empty_array(ArrayBase._public, signature, stream) for signature in self._new]

@@ -42,18 +42,18 @@ def set(x: ArrayBase, key: Any, value: Any, /) -> None:
     semantics are NumPy's, a value of a higher kind is truncated.
     """
     if value.__class__ not in _NUMBERS and not isinstance(value, ArrayBase):
-        value = _taken(x, value)
+        value = taken(x, value)
     if key.__class__ in PLAIN or not (is_index(key) or has_arrays(key)):
-        _set_view(get(x, key), value)
+        set_view(get(x, key), value)
     elif isinstance(key, BOOLS):
-        _set_view(switched(x, key), value)
+        set_view(switched(x, key), value)
     elif isinstance(key, ArrayBase) and key._signature.dtype.kind == "b" and not _one_by_one(x, key, value):
         _set_where(x, key, value)
     else:
         _set_at(x, key, value)
 
 
-def _taken(x: ArrayBase, value: Any) -> Any:
+def taken(x: ArrayBase, value: Any) -> Any:
     """Return data of another kind as an Array, on the device of `x` if they are on the host; numbers stay."""
     device = x._signature.device
     if value.__class__ is np.ndarray:
@@ -77,10 +77,12 @@ def _taken(x: ArrayBase, value: Any) -> Any:
         ) from error
 
 
-def _set_view(target: ArrayBase, value: Any) -> None:
+def set_view(target: ArrayBase, value: Any) -> None:
+    """Assign an Array or a number to all elements of a view."""
     if isinstance(value, ArrayBase):
         mine, theirs = target._signature, value._signature
-        if theirs is mine and value._buffer is target._buffer and value._offset == target._offset:
+        alike = theirs is mine and value.__class__ is target.__class__
+        if alike and value._buffer is target._buffer and value._offset == target._offset:
             check_target("setitem", target)  # the last step of `x[key] += y`: the value is already there
         elif theirs.layout.ndim > mine.layout.ndim:
             store(target, without_leading_axes(value, mine.layout.ndim))

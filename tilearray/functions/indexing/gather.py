@@ -19,12 +19,12 @@ import numpy as np
 
 from tilearray.engine.array_type import A
 from tilearray.engine.backend import Indexing
-from tilearray.engine.context import STATE
+from tilearray.engine.context import RECORDINGS, STATE
 from tilearray.engine.devices import Device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import ArrayBase, empty_array, from_result, placed, signature_of
+from tilearray.engine.signature import ArrayBase, before_access, empty_array, from_result, placed, signature_of
 from tilearray.errors import BroadcastError, DeviceError, IndexingError, shown
 from tilearray.functions.indexing.keys import Selection, as_index, is_array, is_index, is_integer, parts_of, select
 from tilearray.geometry.layout import Layout
@@ -132,6 +132,8 @@ def positions_of(index: Any) -> np.ndarray:
 
 def _memory(x: Any) -> np.ndarray:
     """The memory of a view as an ndarray, also if it is read-only."""
+    if RECORDINGS:
+        before_access(x)
     signature = x._signature
     layout = signature.layout
     return signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
