@@ -112,12 +112,26 @@ def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def _recorded(function: Callable[..., Any]) -> Callable[..., Any]:
+    import tilearray as ta
+
+    def call(*arrays: Any) -> Any:
+        with ta.lazy():
+            return function(*arrays)
+
+    return call
+
+
 def libraries(device: str) -> list[Library]:
     """Return the libraries that are installed for a device."""
     import tilearray as ta
 
     ours = partial(ta.asarray, device=device)
-    found = [Library("tilearray fused", ta, ours, ta.fuse), Library("tilearray", ta, ours, _as_it_is)]
+    found = [
+        Library("tilearray fused", ta, ours, ta.fuse),
+        Library("tilearray lazy", ta, ours, _recorded),
+        Library("tilearray", ta, ours, _as_it_is),
+    ]
     if device == "cpu":
         return [*found, Library("numpy", np, _as_it_is, _as_it_is)]
     if importlib.util.find_spec("torch"):

@@ -228,6 +228,7 @@ from tilearray.promotion.semantics import Semantics
 if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses one
     from tilearray import fft as fft
     from tilearray import linalg as linalg
+    from tilearray.arrays.fusion.foreach import foreach
     from tilearray.arrays.fusion.fuse import fuse
     from tilearray.arrays.fusion.lazy import lazy
     from tilearray.arrays.fusion.pointwise import pointwise
@@ -492,12 +493,12 @@ __all__ = [
     "fabs", "fft", "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float4_e2m1fn",
     "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
     "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "float_power", "floating", "floor",
-    "floor_divide", "fma", "fmax", "fmin", "fmod", "frexp", "from_dlpack", "frombuffer", "fromfunction", "fromiter",
-    "full", "full_like", "fuse", "gcd", "generic", "geomspace", "get_printoptions", "get_semantics", "geterr",
-    "gradient", "greater", "greater_equal", "half", "hamming", "hanning", "heaviside", "histogram", "histogram2d",
-    "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "identity", "iinfo", "imag", "in1d",
-    "index_exp", "indices", "inexact", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "int_", "intc",
-    "integer", "interp", "intersect1d", "intp", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype",
+    "floor_divide", "fma", "fmax", "fmin", "fmod", "foreach", "frexp", "from_dlpack", "frombuffer", "fromfunction",
+    "fromiter", "full", "full_like", "fuse", "gcd", "generic", "geomspace", "get_printoptions", "get_semantics",
+    "geterr", "gradient", "greater", "greater_equal", "half", "hamming", "hanning", "heaviside", "histogram",
+    "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "identity", "iinfo", "imag",
+    "in1d", "index_exp", "indices", "inexact", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "int_",
+    "intc", "integer", "interp", "intersect1d", "intp", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype",
     "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype",
     "iterable", "ix_", "kaiser", "kron", "lazy", "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort",
     "lgamma", "lib", "linalg", "linspace", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2",
@@ -508,19 +509,19 @@ __all__ = [
     "nansum", "nanvar", "ndarray", "ndenumerate", "ndim", "ndindex", "negative", "newaxis", "nextafter", "nonzero",
     "not_equal", "number", "ogrid", "ones", "ones_like", "outer", "pad", "partition", "percentile", "permute_dims",
     "pi", "piecewise", "place", "pointwise", "poly", "polyfit", "polyval", "positive", "pow", "power", "printoptions",
-    "prod", "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians",
-    "ravel", "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape", "resize",
-    "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "rsqrt", "s_",
-    "searchsorted", "select", "semantics", "set_default_device", "set_index_check", "set_printoptions",
-    "set_semantics", "set_transfer_guard", "setdiff1d", "seterr", "setxor1d", "shape", "shares_memory", "short",
-    "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size", "sliding_window_view", "softmax",
-    "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "sum_to_shape", "swapaxes",
-    "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "to_cupy", "to_device", "to_jax", "to_numpy",
-    "to_torch", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros",
-    "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc", "ubyte", "uint", "uint8", "uint16", "uint32",
-    "uint64", "uintc", "uintp", "ulonglong", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values", "unravel_index", "unsignedinteger", "unstack", "unwrap", "ushort", "vander", "var", "vdot",
-    "vecdot", "vecmat", "vectorize", "view", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "prod", "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians", "ravel",
+    "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape", "resize",
+    "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "rsqrt", "s_", "searchsorted",
+    "select", "semantics", "set_default_device", "set_index_check", "set_printoptions", "set_semantics",
+    "set_transfer_guard", "setdiff1d", "seterr", "setxor1d", "shape", "shares_memory", "short", "sign", "signbit",
+    "signedinteger", "sin", "sinc", "single", "sinh", "size", "sliding_window_view", "softmax", "sort", "split", "sqrt",
+    "square", "squeeze", "stack", "std", "subtract", "sum", "sum_to_shape", "swapaxes", "take", "take_along_axis",
+    "tan", "tanh", "tensordot", "tile", "to_cupy", "to_device", "to_jax", "to_numpy", "to_torch", "trace", "transpose",
+    "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices",
+    "triu_indices_from", "true_divide", "trunc", "ubyte", "uint", "uint8", "uint16", "uint32", "uint64", "uintc",
+    "uintp", "ulonglong", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unravel_index", "unsignedinteger", "unstack", "unwrap", "ushort", "vander", "var", "vdot", "vecdot", "vecmat",
+    "vectorize", "view", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]
 # fmt: on
 
@@ -528,6 +529,7 @@ _NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg"}
 """Namespaces that are imported when they are first used."""
 _LATE = {
     "evaluate": "commands.eval.evaluate",
+    "foreach": "arrays.fusion.foreach",
     "fuse": "arrays.fusion.fuse",
     "lazy": "arrays.fusion.lazy",
     "pointwise": "arrays.fusion.pointwise",

@@ -33,6 +33,7 @@ from tilearray.promotion.scalars import classify
 T = TypeVar("T")
 P = ParamSpec("P")
 R = TypeVar("R")
+Ints = tuple[int, ...]
 _NUMBERS = frozenset((int, float, complex))
 
 
@@ -163,10 +164,7 @@ class Fused:
         plan = self._found(key, (), args, kwargs, arguments)
         if plan.gaps and plan.shares_memory(arguments):
             return self._run_shared(key, args, kwargs, arguments)
-        try:
-            return plan.run(arguments)
-        except ChangedNumber:
-            return self._plan_of_numbers((), args, kwargs, arguments).run(arguments)
+        return self._run(plan, args, kwargs, arguments)
 
     def plan_of(self, *args: Any) -> _Plan | None:
         """Return the plan of a call with Arrays, numbers and constants; None if it depends on the value of a number."""
@@ -175,6 +173,20 @@ class Fused:
         plan = self._found(key, (), args, {}, arguments)
         versions = self._plans.get(key)
         return None if versions is None or versions.positions or plan.gaps else plan
+
+    def planned(self, *args: Any) -> Callable[[], Any]:
+        """Check a call with Arrays, numbers and constants, and return what runs it."""
+        arguments: list[Any] = []
+        try:
+            key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
+        except (_Inline, _Foreign):
+            return functools.partial(self, *args)
+        plan = self._found(key, (), args, {}, arguments)
+        plan.program.check_targets([arguments[position] for position in plan.positions])
+        if plan.gaps and plan.shares_memory(arguments):
+            self._shared(key, args, {}, arguments)
+            return functools.partial(self, *args)
+        return functools.partial(self._run, plan, args, {}, arguments)
 
     # ------------------------------------------------------------------ arguments
 
@@ -201,16 +213,29 @@ class Fused:
         args, kwargs = mapped((args, kwargs), as_array)
         return self(*args, **kwargs)
 
-    def _run_shared(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]) -> Any:
-        """Run on arguments that share memory: identical views are one array of the trace."""
-        same = _identical(arguments)
-        plan = self._found((key, same), same, args, kwargs, arguments)
-        if plan.shares_memory(arguments):
-            arguments = _without_overlap(plan, arguments)
+    def _run(
+        self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any], same: Ints = ()
+    ) -> Any:
+        """Run a plan, or that of the values of the numbers if one that is computed has another class now."""
         try:
             return plan.run(arguments)
         except ChangedNumber:
             return self._plan_of_numbers(same, args, kwargs, arguments).run(arguments)
+
+    def _run_shared(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]) -> Any:
+        """Run on arguments that share memory."""
+        plan, arguments, same = self._shared(key, args, kwargs, arguments)
+        return self._run(plan, args, kwargs, arguments, same)
+
+    def _shared(
+        self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]
+    ) -> tuple[_Plan, list[Any], Ints]:
+        """Plan a call whose arguments share memory: identical views are one array of the trace, others are copied."""
+        same = _identical(arguments)
+        plan = self._found((key, same), same, args, kwargs, arguments)
+        if plan.shares_memory(arguments):
+            arguments = _without_overlap(plan, arguments)
+        return plan, arguments, same
 
     # ------------------------------------------------------------------ plans
 
@@ -397,7 +422,7 @@ def _identical(arguments: Sequence[Any]) -> tuple[int, ...]:
     )
 
 
-def _without_overlap(plan: _Plan, arguments: Sequence[Any]) -> list[Any]:
+def _without_overlap(plan: _Plan, arguments: list[Any]) -> list[Any]:
     """Return arguments of which those are copied that share memory with a target of ``out=`` in part.
 
     The function reads them before the target is written. If the function itself writes to the memory, the order of its

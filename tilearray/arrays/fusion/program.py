@@ -134,17 +134,22 @@ class Program:
 
     def run(self, stream: Any, arguments: Sequence[Any], arrays: Sequence[ArrayBase]) -> Any:
         """Run over the memory of `arrays`, and return the results. `arguments` also has the numbers of the call."""
-        for place in self.written:
-            if RECORDINGS:
-                before_access(arrays[place])
-            if arrays[place]._buffer.readonly:
-                raise WriteError("fuse: an argument that the function writes is read-only; write x.copy() instead")
+        if self.written:
+            self.check_targets(arrays)
         new = [empty_array(ArrayBase._public, signature, stream) for signature in self._new]
         memory = [*arrays, *self._outside, *new]
         self._launch_all(stream, arguments, memory)
         for target, layout, place in self._copies:
             store_to(_view(memory[target.place], target.offset, layout, target.dtype), memory[place])
         return self._result(arguments, memory)
+
+    def check_targets(self, arrays: Sequence[ArrayBase]) -> None:
+        """Raise WriteError if an argument that is written is read-only."""
+        for place in self.written:
+            if RECORDINGS:
+                before_access(arrays[place])
+            if arrays[place]._buffer.readonly:
+                raise WriteError("fuse: an argument that the function writes is read-only; write x.copy() instead")
 
     # ------------------------------------------------------------------ results and targets
 
