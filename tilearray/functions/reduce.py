@@ -18,12 +18,10 @@ from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.reduction import is_held
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops.execute import fill
-from tilearray.ops.reduction import reduction_of
-from tilearray.ops.softmax import row_function_of
+from tilearray.ops.reduction import Reduction, reduction_of
 from tilearray.promotion.scalars import Number
 
 FLOAT64 = np.dtype(np.float64)
@@ -155,17 +153,8 @@ def reduce_arrays(function: str, arrays: Sequence[A], axes: tuple[int, ...], dty
     return run(reduction_of(function, dtype, axes, keepdims), [x._signature for x in arrays], arrays, None, _refuse)
 
 
-def row_function(function: str, x: A, axes: tuple[int, ...], keepdims: bool, words: Words | None) -> A | None:
-    """Return "softmax", "log_softmax" or "logsumexp" of floats by one launch, or None if that takes several.
-
-    Parameters
-    ----------
-    function, x, axes, keepdims, words
-        As for `reduce`.
-    """
-    if not x.device.backend.holds_rows or not is_held(x._signature.layout, axes, x.dtype.itemsize):
-        return None
-    operation = row_function_of(function, x.dtype, axes, keepdims)
+def run_rows(operation: Reduction, x: A, words: Words | None) -> A:
+    """Run an operation that goes over the rows of an array several times. `again` finds the plan under the words."""
     keys: list[Key] = [x._signature]
     found = run(operation, keys, (x,), None, _refuse)
     if words is not None:

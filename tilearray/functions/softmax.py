@@ -20,15 +20,15 @@ from tilearray.engine.signature import HostData
 from tilearray.functions.arguments import as_array, check_kind
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import new_like, squeeze
-from tilearray.functions.reduce import again, reduce, reduce_arrays, row_function
+from tilearray.functions.reduce import Words, again, reduce, reduce_arrays, run_rows
 from tilearray.functions.reductions import Axis, reduced_axes
+from tilearray.geometry.reduction import is_held
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.ops.arithmetic import clamp
 from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
 from tilearray.ops.reduction import accumulator
 from tilearray.ops.row import REAL
-from tilearray.ops.softmax import rest_of
 
 
 def logsumexp(x: A | HostData, /, axis: Axis = None, keepdims: bool = False) -> A:
@@ -68,12 +68,12 @@ def logsumexp(x: A | HostData, /, axis: Axis = None, keepdims: bool = False) -> 
     keepdims = checked_flag("logsumexp", "keepdims", keepdims)
     given, axes = _floats("logsumexp", x, axis)
     if given.size:
-        whole = row_function("logsumexp", given, axes, keepdims, words)
+        whole = _in_one_launch("logsumexp", given, axes, keepdims, words)
         if whole is not None:
             return whole
         largest = _finite(given, axes)
         logs = reduce_arrays("log_of_exponentials", (given, largest), axes, accumulator(given.dtype), True)
-        found = run_fixed(rest_of("logsumexp", given.dtype), (largest, logs), None)
+        found = run_fixed(_formulas().rest_of("logsumexp", given.dtype), (largest, logs), None)
     else:
         found = fill(new_like(given, reduced_shape(given.shape, axes, True)), -math.inf, "logsumexp")
     return found if keepdims else squeeze(found, axis=axes)
@@ -130,13 +130,27 @@ def _shares(function: str, x: Any, axis: Axis) -> Any:
     x, axes = _floats(function, x, axis)
     if not x.size:
         return new_like(x, x.shape)
-    whole = row_function(function, x, axes, True, words)
+    whole = _in_one_launch(function, x, axes, True, words)
     if whole is not None:
         return whole
     largest = _largest(x, axes) if function == "softmax" else _finite(x, axes)
     name = "inverse_of_exponentials" if function == "softmax" else "log_of_exponentials"
     total = reduce_arrays(name, (x, largest), axes, accumulator(x.dtype), True)
-    return run_fixed(rest_of(function, x.dtype), (x, largest, total), None)
+    return run_fixed(_formulas().rest_of(function, x.dtype), (x, largest, total), None)
+
+
+def _in_one_launch(function: str, x: A, axes: tuple[int, ...], keepdims: bool, words: Words) -> A | None:
+    """Return the function of floats if one launch does it, else None."""
+    if not x.device.backend.holds_rows or not is_held(x._signature.layout, axes, x.dtype.itemsize):
+        return None
+    return run_rows(_formulas().row_function_of(function, x.dtype, axes, keepdims), x, words)
+
+
+def _formulas() -> Any:
+    """Return the module of the formulas, imported at its first use."""
+    from tilearray.ops import softmax
+
+    return softmax
 
 
 def _floats(function: str, x: Any, axis: Axis) -> tuple[Any, tuple[int, ...]]:
