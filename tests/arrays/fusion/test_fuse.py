@@ -544,6 +544,7 @@ NO_VALUES = "needs the values of an array, and an array has none while the funct
         (lambda x: f"{x:.1f}", f"fuse: format {NO_VALUES}"),
         (lambda x: 1.0 in x, f"fuse: `in` {NO_VALUES} x == value"),
         (lambda x: x / ta.sum(x), "fuse: sum is not elementwise, and a fused function is; write two fused functions"),
+        (lambda x: ta.softmax(x, axis=0), "fuse: softmax is not elementwise"),
         (lambda x: ta.sort(x), "fuse: sorting, searching or a set is not elementwise"),
         (lambda x: ta.cumulative_sum(x), "fuse: cumulative_sum is not elementwise"),
         (lambda x: x @ x, "fuse: a product of matrices is not elementwise"),
