@@ -5,9 +5,10 @@ the legacy one, so it is ordered with work of torch and CuPy on *their* default 
 stream. Before a stream reads or overwrites memory, it waits for the streams that wrote or read the memory. Memory is
 not reused before every stream is done with it.
 
-A CUDA graph can be captured on stream ``s`` within ``with ta.cuda.stream(s):``. New memory then comes from the graph
-and belongs to it. Arrays made before the capture must be ready when it starts (``torch.cuda.graph`` synchronizes), and
-you must keep them alive as long as the graph. Copies to or from the host cannot be captured.
+``with ta.cuda.graph() as g:`` captures operations, and ``g.replay()`` runs them again in one launch. A graph of another
+library can be captured on its stream ``s`` within ``with ta.cuda.stream(s):``. New memory then comes from the graph and
+belongs to it. Arrays made before the capture must be ready when it starts (``torch.cuda.graph`` synchronizes), and you
+must keep them alive as long as the graph. Copies to or from the host cannot be captured.
 
 The import of this module does not load the driver.
 """
@@ -32,6 +33,7 @@ __all__ = [
     "current_stream",
     "device_count",
     "empty_cache",
+    "graph",
     "memory_statistics",
     "set_allocator",
     "stream",
@@ -219,6 +221,98 @@ class stream(Block):  # noqa: N801 - called like a function
 
     def __repr__(self) -> str:
         return f"<stream block {self._handle:#x}>"
+
+
+class graph:  # noqa: N801 - called like a function
+    """Capture the operations of a ``with`` block as a CUDA graph, which `replay` runs again in one launch.
+
+    Nothing runs in the block: it records launches, with the addresses of their arrays. New arrays belong to the graph,
+    and each replay writes them again; they keep the graph alive. You must keep the block's other arrays alive.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        The GPU; the default device if omitted.
+
+    Attributes
+    ----------
+    stream : Stream
+        The graph's own stream, on which its work runs.
+
+    Raises
+    ------
+    CaptureError
+        Within the block, for copies between host and device (``to_numpy``, ``item``, ``print``, ``bool``), and for
+        work on the default stream, of torch for example.
+
+    Notes
+    -----
+    A call that checks index arrays waits for them, which a capture cannot: write ``ta.set_index_check("deferred")``
+    before. An error within the block leaves the graph as it was. One thread at a time may use a graph.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     x = ta.ones(3, device="cuda")
+    ...     with cuda.graph() as g:
+    ...         y = x * 2 + 1
+    ...     g.replay()
+    ...     assert y.tolist() == [3, 3, 3]
+    ...     x += 1
+    ...     g.replay()
+    ...     assert y.tolist() == [5, 5, 5]
+    """
+
+    def __init__(self, device: Device | str | None = None) -> None:
+        self._backend = _backend(device, "graph")  # first: it says what is missing
+        from tilearray_cuda.runtime.graphs import Graph
+
+        self._graph = Graph(self._backend)
+        self.stream = Stream._of(self._graph.stream.handle, self._backend, self._graph.stream)
+        self._block: stream | None = None
+
+    def __enter__(self) -> graph:
+        if self._block is not None:
+            raise OperandError("graph: its block is active already; write ta.cuda.graph() for another one")
+        self._graph.begin()
+        self._block = stream(self.stream)
+        self._block.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, at: object) -> None:
+        block, self._block = self._block, None
+        assert block is not None
+        block.__exit__(None, None, None)
+        self._graph.end(kind is None)
+
+    def __repr__(self) -> str:
+        return f"<graph of {self.stream.device}>"
+
+    def replay(self) -> None:
+        """Run the captured work after all work of the current stream; later work of that stream waits for it."""
+        self._graph.launch(STATE.get().stream)
+
+    def update(self) -> graph:
+        """Return the graph, for a second block with the same operations on other arrays: later replays run on those.
+
+        The block writes into existing arrays, with ``out=`` or in place: memory of a graph cannot be replaced.
+
+        Examples
+        --------
+        >>> import tilearray as ta
+        >>> from tilearray import cuda
+        >>> if cuda.device_count():
+        ...     x, y = ta.ones(3, device="cuda"), ta.zeros(3, device="cuda")
+        ...     with cuda.graph() as g:
+        ...         x += 1
+        ...     with g.update():
+        ...         y += 1
+        ...     g.replay()
+        ...     assert (x.tolist(), y.tolist()) == ([1, 1, 1], [1, 1, 1])
+        """
+        return self
 
 
 def handle_of(s: object, function: str) -> int:

@@ -67,7 +67,13 @@ def home_of(buffer: Buffer) -> int:
 
 
 _abandoned: list[tuple[Any, Any, Any]] = []
-"""Streams and events without an owner: context, handle, and the destroying function. ``__del__`` calls no driver."""
+"""Streams, events and graphs without an owner: context, handle, and the destroying function, since ``__del__`` calls no
+driver."""
+
+
+def abandon(context: Any, handle: Any, destroy: Any) -> None:
+    """Note a handle without an owner, which `destroy` ends at the next call of `destroy_abandoned`."""
+    _abandoned.append((context, handle, destroy))
 
 
 def destroy_abandoned() -> None:

@@ -205,6 +205,36 @@ CUresult cuStreamGetCaptureInfo(struct stream *stream, int *status, u64 *id, voi
     if (count) *count = 0;
     return OK;
 }
+static u64 capture_ids;
+static int graphs;
+CUresult cuStreamBeginCapture(struct stream *stream, int mode) {
+    ENTER; STREAM_DEVICE(stream);
+    if (!REAL(stream) || CAPTURING(stream)) return INVALID_HANDLE;
+    captures++;
+    stream->capture = 1000 + ++capture_ids;
+    LOG(stream, 0, mode);
+    return OK;
+}
+CUresult cuStreamEndCapture(struct stream *stream, void **graph) {
+    ENTER; STREAM_DEVICE(stream);
+    if (!CAPTURING(stream)) return INVALID_HANDLE;
+    captures--;
+    stream->capture = 0;
+    *graph = calloc(1, 8);
+    graphs++;
+    LOG(stream, *graph, 0);
+    return OK;
+}
+CUresult cuGraphInstantiateWithFlags(void **executable, void *graph, u64 flags) {
+    ENTER; NEEDS_CONTEXT; *executable = calloc(1, 8); LOG(0, *executable, flags); return OK;
+}
+CUresult cuGraphExecUpdate(void *executable, void *graph, void *result) { ENTER; LOG(0, executable, 0); return OK; }
+CUresult cuGraphLaunch(void *executable, struct stream *stream) {
+    ENTER; STREAM_DEVICE(stream); LOG(stream, executable, 0); return OK;
+}
+CUresult cuGraphDestroy(void *graph) { ENTER; free(graph); graphs--; return OK; }
+CUresult cuGraphExecDestroy(void *executable) { ENTER; LOG(0, executable, 0); free(executable); return OK; }
+int stub_graphs(void) { return graphs; }
 CUresult cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags) {
     ENTER; STREAM_DEVICE(stream);
     if (event->magic != EVENT) return INVALID_HANDLE;

@@ -254,6 +254,16 @@ class Allocator:
             pool = self._captures[stream] = StreamPool(self.device.index, stream, source, capture)
         return pool
 
+    def end_capture(self, stream: int) -> StreamPool | None:
+        """Return the pool of a stream's active capture, which has no more memory; None if it has made none."""
+        with self.lock:
+            pool = self._captures.pop(stream, None)
+            if pool is None:
+                return None
+            with Current(self.device.context):
+                capture = int(call(api.cuStreamGetCaptureInfo, STREAMS[stream])[1])
+            return pool if pool.capture == capture else None
+
     def _remember(self, nbytes: int, stream: int, free: FreeList) -> None:
         known = self._by_nbytes.setdefault(stream, {})
         if len(known) >= KNOWN_SIZES:
