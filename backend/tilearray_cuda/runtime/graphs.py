@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from tilearray_cuda.errors import CaptureError, CudaError
-from tilearray_cuda.runtime.driver import STREAMS, Current, api, call
+from tilearray_cuda.runtime.driver import STREAMS, SUCCESS, Current, api, call, failure
 from tilearray_cuda.runtime.streams import Stream, abandon
 
 _MODE = api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -33,11 +33,16 @@ class Graph:
     def end(self, keep: bool) -> None:
         """End the capture, and make it what later launches run, if it is to be kept.
 
-        A second capture replaces the first one: it must be of the same operations.
+        A second capture replaces the first one: it must be of the same operations. The driver has no graph of a capture
+        that an error made invalid.
         """
         pool = self.device.memory.end_capture(self.stream.handle)
         with Current(self.device.context):
-            graph = call(api.cuStreamEndCapture, STREAMS[self.stream.handle])
+            status, graph = api.cuStreamEndCapture(STREAMS[self.stream.handle])
+            if status is not SUCCESS:
+                if keep:
+                    raise failure("cuStreamEndCapture", status)
+                return
             try:
                 if keep and self._executable is None:
                     self._executable = call(api.cuGraphInstantiate, graph, int(_AUTO_FREE))

@@ -59,6 +59,15 @@ def test_an_error_in_the_block_ends_the_capture(device, stub):
     g.replay()
 
 
+def test_an_error_that_makes_the_capture_invalid_is_not_hidden(device, stub):
+    stub.fail("cuStreamEndCapture", 901)
+    with pytest.raises(ZeroDivisionError), cuda.graph():
+        raise ZeroDivisionError
+    stub.fail("cuStreamEndCapture", 901)
+    with pytest.raises(CudaError, match="cuStreamEndCapture"), cuda.graph():
+        pass
+
+
 def test_blocks_of_one_graph_do_not_nest(device):
     with cuda.graph() as g, pytest.raises(OperandError, match="its block is active already"), g:
         pass
