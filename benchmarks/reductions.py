@@ -165,7 +165,7 @@ def agrees(torch: Any, library: Library, result: Any, x: Any, row: Row) -> bool:
         return bool((given.to(torch.int64) == of_torch(torch, x, row).to(torch.int64)).all())
     wide = x.to(torch.complex128 if x.is_complex() else torch.float64)
     expected = of_torch(torch, wide, row)
-    difference, limit = (given.to(wide.dtype) - expected).abs_(), expected.abs_()
+    difference, limit = (given.to(wide.dtype) - expected).abs(), expected.abs()
     return bool((difference <= limit.mul_(TOLERANCE.get(row.dtype, 1e-5)).add_(1e-8)).all())
 
 
