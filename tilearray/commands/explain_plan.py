@@ -107,6 +107,8 @@ def _expression(graph: Expression, position: int) -> str:
         return f"x{rest[0]}"
     if kind in ("index", "position"):
         return kind
+    if kind == "coordinate":
+        return f"index along axis {rest[0]}"
     if kind == "part":
         _, how, nodes, _ = graph.nodes[cast(int, rest[0])]
         values = ", ".join(_expression(graph, node) for node in cast(Sequence[int], nodes))

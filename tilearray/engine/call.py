@@ -17,9 +17,11 @@ import numpy as np
 
 from tilearray.engine.backend import AnyLoop, Backend, Call, Gap, Kernel, Launch
 from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Operation
-from tilearray.engine.signature import ArrayBase, Signature, empty_array
+from tilearray.engine.signature import ArrayBase, Signature, empty_array, signature_of
+from tilearray.geometry.layout import Layout
 from tilearray.geometry.reduction import ReductionLoop
 from tilearray.geometry.scan import ScanLoop
 from tilearray.promotion.scalars import Number
@@ -121,6 +123,42 @@ def staged_call(
         return out
 
     return call
+
+
+def selecting_call(device: Device, stages: tuple[Stage, ...], names: Sequence[np.dtype]) -> Call:
+    """Return the call of a selection: it counts, waits for the counts, and stores as many elements.
+
+    Parameters
+    ----------
+    device : Device
+    stages : tuple of Stage
+        A launch that counts in segments, and one that reads the counts. Without them nothing is selected.
+    names : sequence of numpy.dtype
+        The dtypes of the results.
+    """
+    backend = device.backend
+    launches = [backend.bind(stage.kernel, stage.loop) for stage in stages]
+    segments = stages[0].loop.segments.total if stages else 0
+
+    def call(stream: Any, *operands: Any) -> Any:
+        given = [(operand._buffer, operand._offset) for operand in operands]
+        total, counts = 0, None
+        if launches:
+            counts = backend.allocate(_COUNTED.itemsize * segments, stream)
+            launches[0](stream, counts, 0, *[part for place in stages[0].reads for part in given[place]])
+            total = int(backend.to_numpy(counts, 0, (segments,), (1,), _COUNTED).sum())
+        layout = Layout.of((total,))
+        found = [empty_array(operands[0].__class__, signature_of(layout, dtype, device), stream) for dtype in names]
+        if total:
+            written = [part for array in found for part in (array._buffer, 0)]
+            read = [part for place in stages[1].reads for part in given[place]]
+            launches[1](stream, *written, counts, 0, *read)
+        return tuple(found)
+
+    return call
+
+
+_COUNTED = np.dtype("int32")
 
 
 def _arguments(operands: Sequence[Any], takes: Sequence[Take | None]) -> list[tuple[Any, int]]:

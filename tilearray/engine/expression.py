@@ -23,12 +23,16 @@ The nodes are:
 ``("total", how, (node,), (dtype,))``              the last result of a scan of a segment
 ``("part", node, position)``                       one of the values of a reduce node, or the value of a scan node
 ``("position",)``                                  the position among the reduced elements in C order, an int64
+``("slot", node)``                                 how many elements before it, in C order, have a true `node`
+``("slot", node, input)``                          the same, from an array of the counts of all segments
+``("count", node)``                                how many elements of a segment have a true `node`, an int32
+``("coordinate", axis)``                           the index of the element along an axis of a selection, an int64
 =================================================  ==================================================================
 
 Gathers and reports move elements; only the CUDA backend supports them. A reduction combines "add", "multiply",
 "maximum", "minimum", "or", "and" (one value), or "argmax" and "argmin" (a value and its position). The nodes before it
 are computed for each element, the nodes after it for each result. A scan combines one value; it has a result for each
-element.
+element. A selection stores elements at their slots, and only those whose node is true.
 """
 
 from __future__ import annotations

@@ -109,6 +109,8 @@ class Operation(Protocol):
         The axes that it reduces, or None.
     scanned : Scanned or None
         The axis that it scans, or None.
+    selects : bool
+        Whether it keeps the elements for which a condition holds: the size of its results depends on values.
     """
 
     @property
@@ -119,6 +121,8 @@ class Operation(Protocol):
     def reduced(self) -> Reduced | None: ...
     @property
     def scanned(self) -> Scanned | None: ...
+    @property
+    def selects(self) -> bool: ...
     @property
     def passes_numbers(self) -> bool: ...
 
@@ -180,6 +184,7 @@ class FixedOperation(AsGiven):
     graph: Expression
     into: object = field(default_factory=object, repr=False)
     reduced = scanned = None
+    selects = False
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
         """Return the dtypes: each operand as it is, and the result of the expression."""

@@ -23,12 +23,12 @@ from typing import Any, cast
 from tilearray import dtypes
 from tilearray.engine.backend import AnyLoop, Call, Kernel
 from tilearray.engine.caches import KERNELS, RECIPES
-from tilearray.engine.call import BindNew, Careful, Stage, bind_new, call_of, rule_of, staged_call
+from tilearray.engine.call import BindNew, Careful, Stage, bind_new, call_of, rule_of, selecting_call, staged_call
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import OperandType, Operation, TypedScalar, expression_of
 from tilearray.engine.signature import Signature, Traits, interned, signature_of, traits_of
-from tilearray.engine.stages import reductions_of, split, split_scan, values_of
+from tilearray.engine.stages import reductions_of, split, split_scan, split_selection, values_of
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, Loop, flat_loop
@@ -265,6 +265,31 @@ class ScanRecipe(Recipe):
         return Plan(self.operation, self.expression, first.loop, result, first.kernel, call, (first, second))
 
 
+class SelectionRecipe(Recipe):
+    """The common part of all calls of a selection on operands of the same traits."""
+
+    __slots__ = ()
+
+    def plan_new(self, keys: Sequence[Key], layouts: list[Layout]) -> Plan:
+        """Plan a launch that counts, and one that stores. The result is a tuple of arrays with one axis."""
+        from tilearray.geometry.selection import make_selection  # here: few programs need it
+
+        shape, strides = layouts[0].shape, [layout.strides for layout in layouts]
+        signature, arrays = signature_of(Layout.of((0,)), self.result.dtype, self.device), _arrays(keys)
+        names = [dtypes.as_dtype(name) for name in self.expression.output_dtypes]
+        if not layouts[0].size:
+            call = selecting_call(self.device, (), names)
+            return Plan(self.operation, self.expression, flat_loop(0, 1), signature, None, call)
+        halves, nowhere = split_selection(self.expression), (0,) * len(shape)
+        loop = make_selection(shape, [nowhere], strides[:1])
+        first = _stage(halves.first, loop, arrays[:1], self.device, halves.first_reads)
+        merges = not any(node[0] == "coordinate" for node in self.expression.nodes)
+        loop = make_selection(shape, [nowhere] * (len(names) + 1), strides, merges=merges)
+        second = _stage(halves.second, loop, arrays, self.device, halves.second_reads)
+        call = selecting_call(self.device, (first, second), names)
+        return Plan(self.operation, self.expression, loop, signature, first.kernel, call, (first, second))
+
+
 def _arrays(keys: Sequence[Key]) -> list[Signature]:
     return [key for key in keys if isinstance(key, Signature)]
 
@@ -324,6 +349,8 @@ def _recipe(
     expression = expression_of(operation, semantics, types, None if out is None else out.dtype)
     operation.check_device(device)
     result = out or traits_of(expression.result, device, True, all(array.is_0d for array in arrays))
+    if operation.selects:
+        return SelectionRecipe(operation, expression, device, result, careful)
     made = ScanRecipe if operation.scanned else ReductionRecipe if operation.reduced else Recipe
     return made(operation, expression, device, result, careful)
 

@@ -120,6 +120,32 @@ def reductions_of(expression: Expression) -> int:
     return sum(node[0] == "reduce" for node in expression.nodes)
 
 
+def split_selection(expression: Expression) -> Split:
+    """Return an expression with slots as one that counts in segments, and one that reads the counts.
+
+    Equal arguments give the same objects.
+    """
+    found = _SPLIT.get(expression)
+    return found if found is not None else _SPLIT.put(expression, _split_selection(expression))
+
+
+def _split_selection(expression: Expression) -> Split:
+    nodes: tuple[Any, ...] = expression.nodes
+    place = expression.places[0]
+    condition = nodes[place][1]
+    first, second = _Copy(expression), _Copy(expression)
+    counted = first.build([first.place(place, ("count", first.copy(condition)))], [_COUNTED])
+    counts = second.memory(_COUNTED)
+    slot = second.place(place, ("slot", second.copy(condition), counts))
+    outputs = [second.copy(output) for output in expression.outputs]
+    rest = second.build(outputs, expression.output_dtypes, (slot,) * len(outputs))
+    return Split(counted, rest, tuple(first.reads), tuple(second.reads[1:]))
+
+
+_COUNTED = "int32"
+"""The dtype of the counts of segments, which are below 2**31 elements up to 2**43 in all."""
+
+
 class _Copy:
     """Copies nodes of an expression into a new one, together with the inputs that they read.
 
@@ -146,6 +172,12 @@ class _Copy:
         """Add an array of what segments gave, and return the node of its element."""
         return self._read(-1, ("array", dtype), -1 - len(self._inputs))
 
+    def memory(self, dtype: str) -> int:
+        """Add an array of what segments gave, and return its position among the inputs."""
+        self._inputs.append(("array", dtype))
+        self.reads.append(-1)
+        return len(self._inputs) - 1
+
     def _read(self, given: int, kind: tuple[str, str], position: int) -> int:
         self._inputs.append(kind)
         self.reads.append(given)
@@ -166,7 +198,7 @@ class _Copy:
                 node = (parts[0], self.copy(argument), *rest)
             case ("reduce" | "call", name, arguments, *rest):
                 node = (parts[0], name, tuple([self.copy(argument) for argument in arguments]), *rest)
-            case ("position",):
+            case ("position",) | ("coordinate", _):
                 pass
             case _:
                 raise NotImplementedError(f"{parts[0]} before or after a reduction")
@@ -178,10 +210,10 @@ class _Copy:
         _, reduction, position = nodes[part]
         return str(nodes[reduction][3][position])
 
-    def build(self, outputs: list[int], names: Any) -> Expression:
+    def build(self, outputs: list[int], names: Any, places: Ints = ()) -> Expression:
         """Return the copy, which stores these nodes."""
         scalars = tuple([dtypes.as_dtype(name) if kind == "scalar" else None for kind, name in self._inputs])
         found = [dtypes.as_dtype(name) for name in names]
         return Expression(
-            tuple(self._inputs), tuple(self._nodes), tuple(outputs), tuple(names), scalars, np.dtype(found[0])
+            tuple(self._inputs), tuple(self._nodes), tuple(outputs), tuple(names), scalars, np.dtype(found[0]), places
         )

@@ -25,6 +25,7 @@ from tilearray.functions.arguments import (
     sorting_of,
 )
 from tilearray.functions.conversion import single, to_numpy
+from tilearray.functions.indexing.masks import places_of
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reduce import Words, again, reduce
 from tilearray.functions.reduction_options import finished
@@ -123,8 +124,10 @@ def nonzero(x: A | HostData, /) -> tuple[A, ...]:
     ------
     ShapeError
         If `x` is 0-d.
-    DeviceError
-        If `x` is on a GPU.
+
+    Notes
+    -----
+    On a GPU the call waits once for the number of elements.
 
     Examples
     --------
@@ -133,10 +136,10 @@ def nonzero(x: A | HostData, /) -> tuple[A, ...]:
     [[0, 1], [1, 0]]
     """
     x = as_array("nonzero", x)
-    sorting = sorting_of("nonzero", x)
     if not x.ndim:
         raise ShapeError("nonzero: expected an array with axes, got a 0-d one; write ta.reshape(x, 1)")
-    return tuple([result(places, x) for places in sorting.nonzero(to_numpy(x))])
+    sorting = x.device.backend.sorting
+    return places_of(x) if sorting is None else tuple([result(places, x) for places in sorting.nonzero(to_numpy(x))])
 
 
 @overload

@@ -73,6 +73,8 @@ class LayoutCase(StrEnum):
     """A scan whose input walks memory fastest along the scanned axis."""
     SCAN_COLUMNS = "scan_columns"
     """A scan whose input walks memory fastest along a kept axis."""
+    SELECTION = "selection"
+    """All elements in C order, of which those are kept for which a condition holds."""
 
     __hash__ = str.__hash__  # Enum's own hash is a slow Python function.
 

@@ -33,6 +33,7 @@ class Storing:
     into: object = field(default_factory=object, repr=False)
     passes_numbers = True
     reduced = scanned = None
+    selects = False
 
     @property
     def name(self) -> str:

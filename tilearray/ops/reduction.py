@@ -68,6 +68,7 @@ class Reduction(AsGiven):
     reduced: Reduced
     into: object = field(default_factory=object, repr=False)
     scanned = None
+    selects = False
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
         """Return the dtypes: each operand as it is, and the result."""

@@ -126,6 +126,7 @@ class Row:
     function: str = ""
     into: object = field(default_factory=object, repr=False)
     reduced = scanned = None
+    selects = False
     __module__ = "tilearray"
 
     def __post_init__(self) -> None:

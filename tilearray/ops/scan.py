@@ -44,6 +44,7 @@ class Scan(AsGiven):
     scanned: Scanned
     into: object = field(default_factory=object, repr=False)
     reduced = None
+    selects = False
 
     def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
         """Return the dtypes: the operand as it is, and the result."""

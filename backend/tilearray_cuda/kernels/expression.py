@@ -90,6 +90,8 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
             return (call_text(called, template, list(given), list(operand_dtypes)),), dtype
         case ("index" | "position",):
             return (f"{branch.position}.to(tl.int64)",), "int64"
+        case ("coordinate", axis):
+            return (f"i{axis}{branch.tag}.to(tl.int64)",), "int64"
         case ("gather", position, place):
             return _load(schedule, inputs[position], branch, lines, values[place][0][0]), inputs[position].dtype
         case ("report", condition, value, position):

@@ -22,6 +22,8 @@ from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
+from tilearray_cuda.kernels.schedules.select import Select
+from tilearray_cuda.kernels.selection import selected
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
 
@@ -74,6 +76,7 @@ def name_of(schedule: Schedule) -> str:
     spec = schedule.spec
     calls = [str(node[1]) for node in spec.nodes if node[0] in ("call", "reduce", "scan", "total")]
     moved = ["scatter"] if spec.places else ["gather"] if spec.has_node("gather") else []
+    moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 
 
@@ -124,6 +127,8 @@ def _body(schedule: Schedule) -> list[str]:
         return scanned(schedule)
     if isinstance(schedule, Held):
         return held(schedule)
+    if isinstance(schedule, Select):
+        return selected(schedule)
     return reduced(schedule) if isinstance(schedule, Reduce) else _if(schedule, schedule.arms())
 
 

@@ -27,6 +27,7 @@ from tilearray.engine.expression import Expression
 from tilearray.geometry.layout import Layout, result_layout
 from tilearray_cuda.kernels.schedules.linear import Linear
 from tilearray_cuda.kernels.schedules.reduce import Reduce
+from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_host.casts import scalar
@@ -330,6 +331,8 @@ def programs_of(kernel: Kernel) -> int:
     schedule, shape, tile = kernel.schedule, kernel.loop.shape, dict(kernel.source.constants)
     if isinstance(schedule, Linear):
         return -(-(math.prod(shape) + schedule.lead) // tile["BLOCK"])
+    if isinstance(schedule, Select):
+        return kernel.loop.segments.total
     assert isinstance(schedule, Tiled)
     if isinstance(schedule, Reduce):
         tiles = -(-shape[-2] // tile["ROWS"]) * math.prod(shape[: schedule.kept])

@@ -27,6 +27,7 @@ from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase, before_access, empty_array, from_result, placed, signature_of
 from tilearray.errors import BroadcastError, DeviceError, IndexingError, shown
 from tilearray.functions.indexing.keys import Selection, as_index, is_array, is_index, is_integer, parts_of, select
+from tilearray.functions.indexing.masks import compressed
 from tilearray.geometry.layout import Layout
 from tilearray.ops.numbers import rounded_number
 
@@ -70,7 +71,20 @@ def gather(x: Any, key: Any) -> Any:
     """Return a new array of the elements that a key with arrays selects."""
     device: Device = x._signature.device
     indexing = device.backend.indexing
-    return _gather(select(x, key)) if indexing is None else _get(indexing, x, _numpy_key(key, device))
+    if indexing is not None:
+        return _get(indexing, x, _numpy_key(key, device))
+    if _is_whole_mask(x, key):
+        return compressed(x, key)
+    return _gather(select(x, key))
+
+
+def _is_whole_mask(x: Any, key: Any) -> bool:
+    """Whether a key is a mask over all axes of an array, on its device."""
+    if not isinstance(key, ArrayBase):
+        return False
+    mine, other = x._signature, key._signature
+    same = mine.layout.shape == other.layout.shape != () and mine.device is other.device
+    return same and other.dtype.kind == "b"
 
 
 def gather_selected(selection: Any) -> Any:
@@ -265,7 +279,7 @@ class _Check:
         self.dtypes = tuple([index.dtype for index in selection.indices])
         self.sizes = [selection.view.shape[axis] for axis in selection.axes]
         self.errors: Any = selection.view.device.backend.index_errors
-        self.mode = _mode
+        self.mode = "clip" if selection.inside else _mode
         self.reports: Any = None
         if 0 not in selection.shape and 0 in self.sizes:
             raise IndexingError(

@@ -21,6 +21,7 @@ from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase, from_host
 from tilearray.errors import DeviceError, IndexingError
 from tilearray.functions.conversion import to_device
+from tilearray.functions.indexing.masks import places_of
 from tilearray.functions.python_data import ndarray_of
 from tilearray.geometry.layout import broadcast_shapes
 from tilearray.interchange.numpy import from_host_object
@@ -128,6 +129,8 @@ class Selection(NamedTuple):
     """The common shape of the indices."""
     place: int
     """The number of the view's other axes before `shape` in the result."""
+    inside: bool = False
+    """Whether all indices are known to lie within their axes."""
 
     @property
     def result_shape(self) -> Ints:
@@ -148,19 +151,19 @@ class Selection(NamedTuple):
 
 
 def select(x: Any, key: Any) -> Selection:
-    """Return the selection of a key with integer arrays.
+    """Return the selection of a key with arrays. A mask becomes the indices of its true elements.
 
     Raises
     ------
     IndexingError
-        If there are more indices than axes, a part is of another kind, or a mask is among them.
+        If there are more indices than axes, a part is of another kind, or a mask does not have the sizes of its axes.
     """
-    parts: list[Any] = [as_index(part, x.device) if is_array(part) else part for part in parts_of(key)]
-    if any(isinstance(part, ArrayBase) and part._signature.dtype.kind == "b" for part in parts):
-        raise IndexingError(
-            "indexing: the shape of a selection by mask depends on the mask's values, which tilearray does not count "
-            f"on {x.device} yet; write ta.where(mask, x, fill), or x.to_device('cpu')[mask.to_device('cpu')]"
-        )
+    given = parts_of(key)
+    parts: list[Any] = [_as_array(part, x.device) if is_array(part) else part for part in given]
+    masks = [part for part in parts if _is_mask(part)]
+    inside = len(masks) == sum(map(is_array, given))
+    if masks:
+        x, parts = _without_masks(x, parts)
     whole = tuple([slice(None) if _indexes(part) else part for part in parts])
     layout, shift = x._signature.layout.index(whole)
     view = x._view(layout, shift)
@@ -177,7 +180,65 @@ def select(x: Any, key: Any) -> Selection:
         axis += _axes_of(part, parts, x)
     together = advanced[-1] - advanced[0] == len(advanced) - 1
     shape = broadcast_shapes(*[index.shape for index in indices], function="indexing")
-    return Selection(view, tuple(axes), tuple(indices), shape, axes[0] if together else 0)
+    return Selection(view, tuple(axes), tuple(indices), shape, axes[0] if together else 0, inside)
+
+
+def _as_array(part: Any, device: Device) -> Any:
+    """Return an array of a key on a device. A mask on the host stays an ndarray: its indices are copied, not itself."""
+    if not isinstance(part, ArrayBase):
+        host = host_index(part, "indexing")
+        if host.dtype == np.bool_:
+            return host
+    return as_index(part, device)
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, _ARRAYS) and part.dtype.kind == "b"
+
+
+def _without_masks(x: Any, parts: list[Any]) -> tuple[Any, list[Any]]:
+    """Return a view and a key in which the indices of the true elements stand for each mask.
+
+    A mask without axes indexes a new axis of size 1.
+    """
+    taken = sum(_taken_by(part) for part in parts)
+    before: list[Any] = []
+    found: list[Any] = []
+    axis = 0
+    for part in parts:
+        if _is_mask(part):
+            _check_mask(part.shape, axis, x.shape)
+            before += [slice(None)] * len(part.shape) or [None]
+            found += _true_places(part, x)
+        else:
+            before += [Ellipsis] if part is Ellipsis else [slice(None)] * _taken_by(part)
+            found.append(part)
+        axis += len(x.shape) - taken if part is Ellipsis else _taken_by(part)
+    layout, shift = x._signature.layout.index(tuple(before))
+    return x._view(layout, shift), found
+
+
+def _taken_by(part: Any) -> int:
+    """The number of axes that a part of a key takes; 0 for an ellipsis."""
+    if part is None or part is Ellipsis:
+        return 0
+    return len(part.shape) if _is_mask(part) else 1
+
+
+def _check_mask(mask: Ints, axis: int, shape: Ints) -> None:
+    if shape[axis : axis + len(mask)] != mask:
+        raise IndexingError(
+            f"indexing: expected a mask with the sizes of the axes of shape {shape} from axis {axis} on, got shape "
+            f"{mask}; write ta.broadcast_to(mask, sizes)"
+        )
+
+
+def _true_places(mask: Any, x: Any) -> list[Any]:
+    """The indices of a mask's true elements along each of its axes, as arrays on the device of `x`."""
+    if isinstance(mask, ArrayBase):
+        return list(places_of(mask if mask.shape else mask._view(mask._signature.layout.expand_dims((0,)))))
+    places = np.nonzero(mask if mask.ndim else mask[None])
+    return [to_device(from_host(place, ArrayBase._public), x.device) for place in places]
 
 
 def _indexes(part: Any) -> bool:

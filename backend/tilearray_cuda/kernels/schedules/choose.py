@@ -17,6 +17,7 @@ from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.rows import Rows
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule
+from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
 from tilearray_cuda.kernels.schedules.skewed_rows import SkewedRows
 from tilearray_cuda.kernels.schedules.tile import Tiles
@@ -32,6 +33,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Reduce,
     Held,
     Scan,
+    Select,
 )
 """The first one that fits runs a loop."""
 
@@ -89,7 +91,7 @@ def loop_class(loop: Any) -> tuple[Any, ...]:
     """
     try:
         shape, operands, _, case, index_bits = loop
-    except ValueError:  # the loops of reductions and scans have more fields
+    except ValueError:  # the loops of reductions, scans and selections have more fields
         shape, operands, _, case, index_bits = loop[:5]
     name, question, serves_all, others = _met.get(case) or _meet(case)
     answer = question(loop)

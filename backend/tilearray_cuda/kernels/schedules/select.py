@@ -1,0 +1,123 @@
+"""Select: blocks of positions in C order, which a program visits one after the other.
+
+A program has a segment of `tilearray.geometry.selection`. It counts the elements for which a condition holds, or stores
+them one after the other: elements are read in vectors, and stored where those before them end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
+from tilearray_cuda.kernels.spec import KernelSpec, Operand
+
+BLOCK_BYTES = 16384
+"""Bytes of the results that a block may store."""
+MOST, LEAST = 2048, 512
+"""The elements of a block that is stored."""
+COUNTED = 4096
+"""The elements of a block that is counted."""
+
+
+class Select(Schedule):
+    """Blocks of positions.
+
+    Attributes
+    ----------
+    lanes : the number of elements of a loop's chunk, a multiple of a block's
+    dense : for each array in memory whether its elements lie in C order, without gaps
+    """
+
+    cases = ("selection",)
+    serves_all = True
+
+    def __init__(self, spec: KernelSpec, tile: Tile) -> None:
+        super().__init__(spec, tile)
+        self.lanes, dense = spec.facts[0]  # type: ignore[misc]
+        self.dense = dict(zip([operand.name for operand in spec.arrays], dense, strict=True))
+
+    @staticmethod
+    def facts(loop: Any) -> tuple[int, tuple[bool, ...]]:
+        """The elements of a chunk, and `dense`."""
+        in_order = [1]
+        for extent in loop.shape[:0:-1]:
+            in_order.insert(0, in_order[0] * extent)
+        return loop.lanes, tuple([strides == tuple(in_order) for strides in loop.strides])
+
+    @classmethod
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
+        """Every spec: smaller blocks for larger results."""
+        stored = sum(operand.itemsize for operand in spec.operands[: spec.outputs])
+        block = COUNTED if cls.counts(spec) else max(LEAST, min(MOST, BLOCK_BYTES // stored))
+        return cls(spec, Tile(1, 1 << (block.bit_length() - 1), 4))
+
+    @staticmethod
+    def counts(spec: KernelSpec) -> bool:
+        """Whether the kernel counts, and stores no elements."""
+        return spec.has_node("count")
+
+    # ------------------------------------------------------------------ the kernel
+
+    def programs(self) -> str:
+        """Return the number of segments."""
+        return "loop.segments.total"
+
+    def loop_arguments(self) -> tuple[tuple[str, str], ...]:
+        """Return the chunks of a segment."""
+        return (("segments_chunks", "segments.chunks"),)
+
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Return the size of a block."""
+        return (("BLOCK", self.tile.columns),)
+
+    def setup(self) -> list[str]:
+        """Return the lines that find the blocks of a program's segment."""
+        size = " * ".join(f"n{axis}" for axis in range(self.spec.rank))
+        return [
+            f"program = {self.program()}",
+            f"size = {size}",
+            f"blocks_of_segment = segments_chunks * ({self.lanes} // BLOCK)",
+            "first_block = program * blocks_of_segment",
+            "last_block = tl.minimum(first_block + blocks_of_segment, (size - 1) // BLOCK + 1)",
+            "whole_blocks = tl.minimum(size // BLOCK, last_block)",
+        ]
+
+    def arms(self) -> list[Arm]:
+        """Whole blocks, and the last one."""
+        return [self._arm(Branch(None)), self._arm(Branch("inside", tag="_of_tail"))]
+
+    def _arm(self, branch: Branch) -> Arm:
+        """Return the lines that name the elements of a block: their position, and their index along each axis."""
+        lines = ["index = block * BLOCK + tl.arange(0, BLOCK)"]
+        if branch.mask:
+            lines.append("inside = index < size")
+        tag, rest = branch.tag, "index"
+        for axis in range(self.spec.rank - 1, 0, -1):
+            lines += [f"i{axis}{tag} = {rest} % n{axis}", f"rest{tag} = {rest} // n{axis}"]
+            rest = f"rest{tag}"
+        return Arm(None, branch, (*lines, f"i0{tag} = {rest}"))
+
+    # ------------------------------------------------------------------ where elements lie
+
+    def index(self, operand: Operand, branch: Branch) -> str:
+        """Return the indices along all axes times their strides."""
+        if self.dense[operand.name]:
+            return branch.position
+        known, rank = operand.strides or (), self.spec.rank
+        strides = [*["other"] * (rank - len(known)), *known]
+        terms = [term(f"i{axis}{branch.tag}", stride, f"{operand.name}_s{axis}") for axis, stride in enumerate(strides)]
+        return added(*terms) or self.zeros(branch)
+
+    def zeros(self, branch: Branch) -> str:
+        """Return a zero for each position."""
+        return f"{branch.position} * 0"
+
+    def placed_index(self, operand: Operand, branch: Branch, place: str) -> str:
+        """Return the slot of an element that is stored, or the index of one that is read."""
+        return place or self.index(operand, branch)
+
+    def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
+        """Return the mask: of the elements that are stored, or of those that are read."""
+        mask = f"chosen{branch.tag}" if place else branch.mask
+        return f", mask={mask}" if mask else ""

@@ -1,0 +1,257 @@
+"""``python -m benchmarks.selection``: selection by masks and gathers on a GPU, beside torch and CuPy.
+
+A row is a call on some arrays. Its figure is the rate of the bytes that it must move, and the fraction of a
+device-to-device copy of the same run: a mask and the array that it selects from are read once, and the result is
+written once. Indices that a gather reads count as well. Every result is compared with torch's before it is timed. A
+selection by a mask includes the wait for the number of its elements. The host times are those of calls on small arrays.
+
+Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
+    sys.path.append(str(ROOT / "backend"))
+
+from benchmarks import report, timing  # noqa: E402
+
+SIZES = {"full": 16384, "small": 128}
+
+
+class Row(NamedTuple):
+    """A call: its text over the arrays and a library, the bytes that it must move, and the share of a mask.
+
+    The arrays are ``a`` (a matrix), ``m`` (a mask of the same shape), ``r`` (a mask of its rows), ``i`` (indices of
+    rows), ``o`` (a target) and ``v`` (as many values as `m` selects). The bytes are an expression over ``count``, the
+    number of true elements, and the ``nbytes`` of the arrays.
+    """
+
+    name: str
+    text: str
+    nbytes: str
+    dtype: str = "float32"
+    share: float = 0.5
+
+
+SELECTED = "m.nbytes + a.nbytes + count * a.itemsize"
+ROWS = (
+    *[Row(f"a[mask], {share:g} true", "a[m]", SELECTED, share=share) for share in (0.5, 0.01, 0.99)],
+    *[Row(f"a[mask], {dtype}", "a[m]", SELECTED, dtype) for dtype in ("uint8", "bfloat16", "float64", "complex64")],
+    Row("a.T[mask.T]", "a.T[m.T]", SELECTED),
+    Row("a[:, 1:][mask[:, 1:]]", "a[:, 1:][m[:, 1:]]", SELECTED),
+    Row("flat a[mask]", "a.reshape(-1)[m.reshape(-1)]", SELECTED),
+    Row("a[mask of rows]", "a[r]", "2 * int(r.sum()) * a.nbytes // len(a)"),
+    *[Row(f"nonzero, {share:g} true", "nonzero(m)", "m.nbytes + 16 * count", share=share) for share in (0.5, 0.01)],
+    Row("flat nonzero", "nonzero(m.reshape(-1))", "m.nbytes + 8 * count"),
+    Row("nonzero of float32", "nonzero(a)", "a.nbytes + 16 * a.size"),
+    Row("a[mask] = 0", "put(a, m, 0)", "m.nbytes + count * a.itemsize"),
+    Row("a[mask] = values", "put(a, m, v)", "m.nbytes + 2 * count * a.itemsize"),
+    Row("a[idx] rows", "a[i]", "2 * a.nbytes + i.nbytes"),
+    Row("a[:, idx]", "a[:, i]", "2 * a.nbytes + i.nbytes"),
+    Row("o[idx] = a", "put(o, i, a)", "2 * a.nbytes + i.nbytes"),
+)
+CALLS = ("x[m]", "x[i]", "lib.nonzero(m)", "x[m] = 0.0", "x[i] = 0.0", "take(lib, x, i)", "along(lib, x, i)")
+
+
+class Library(NamedTuple):
+    """A library, and how it takes a torch tensor."""
+
+    name: str
+    module: Any
+    adopt: Callable[[Any], Any]
+
+    def run(self, row: Row, arrays: dict[str, Any]) -> Any:
+        """Run a row."""
+        return eval(row.text, {**arrays, "nonzero": self.nonzero, "put": put})
+
+    def nonzero(self, x: Any) -> tuple[Any, ...]:
+        """Return the indices of true elements, an array for each axis."""
+        return self.module.nonzero(x, as_tuple=True) if self.name == "torch" else self.module.nonzero(x)
+
+
+def put(target: Any, key: Any, value: Any) -> Any:
+    """Assign, and return the target."""
+    target[key] = value
+    return target
+
+
+def take(library: Any, x: Any, indices: Any) -> Any:
+    """Run ``take`` as each library calls it."""
+    return x[indices] if library.__name__ == "torch" else library.take(x, indices, axis=0)
+
+
+def along(library: Any, x: Any, indices: Any) -> Any:
+    """Run ``take_along_axis`` as each library calls it."""
+    return x.gather(0, indices) if library.__name__ == "torch" else library.take_along_axis(x, indices, axis=0)
+
+
+def libraries(torch: Any, wanted: Sequence[str]) -> list[Library]:
+    """Return the libraries that are installed and wanted."""
+    import tilearray as ta
+
+    found = [Library("torch", torch, lambda x: x), Library("tilearray", ta, ta.asarray)]
+    if importlib.util.find_spec("cupy"):
+        cupy: Any = importlib.import_module("cupy")
+        found.append(Library("cupy", cupy, cupy.from_dlpack))
+    return [library for library in found if library.name in wanted]
+
+
+def made(torch: Any, row: Row, size: int) -> dict[str, Any]:
+    """Return the arrays of a row as torch tensors."""
+    torch.manual_seed(7)
+    a = torch.randint(0, 100, (size, size), device="cuda", dtype=torch.uint8).to(getattr(torch, row.dtype))
+    m = torch.rand((size, size), device="cuda") < row.share
+    found = {"a": a, "m": m, "r": torch.rand(size, device="cuda") < row.share}
+    found |= {"i": torch.randperm(size, device="cuda"), "o": a}
+    if "v" in row.text:
+        found["v"] = a[m]
+    return {name: array.clone() if name == "o" else array for name, array in found.items()}
+
+
+def bytes_of(row: Row, arrays: dict[str, Any]) -> int:
+    """Return the bytes that a row must move."""
+    facts: dict[str, Any] = {**arrays, "count": int(arrays["m"].sum())}
+    text = row.nbytes.replace("a.itemsize", "a.element_size()").replace("a.size", "a.numel()")
+    return int(eval(text, facts))
+
+
+def agrees(torch: Any, library: Library, result: Any, expected: Any) -> bool:
+    """Whether a result has the values of torch's."""
+    pairs = zip(result, expected, strict=True) if isinstance(expected, tuple) else [(result, expected)]
+    return all(
+        torch.equal(given if library.name == "torch" else torch.from_dlpack(given), wanted) for given, wanted in pairs
+    )
+
+
+def measured(
+    torch: Any, clock: Any, row: Row, found: Sequence[Library], size: str, copy: Callable[[], float]
+) -> dict[str, Any]:
+    """Check and time a row with every library."""
+    nbytes = bytes_of(row, made(torch, row, SIZES[size]))
+    rate = copy()
+    results: dict[str, Any] = {}
+    for library in found:
+        try:
+            if library.name != "torch":
+                theirs = Library("torch", torch, lambda x: x).run(row, made(torch, row, SIZES[size]))
+                own = {name: library.adopt(x) for name, x in made(torch, row, SIZES[size]).items()}
+                if not agrees(torch, library, library.run(row, own), theirs):
+                    results[library.name] = {"status": "mismatch"}
+                    continue
+                del theirs
+            own = {name: library.adopt(x) for name, x in made(torch, row, SIZES[size]).items()}
+            spent = timing.kernel_timing(clock, lambda run=library.run, own=own: run(row, own), timing.EFFORTS[size])
+        except Exception as error:  # any error of a library; the run continues, and the report contains the error
+            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            continue
+        gigabytes = nbytes / spent.seconds / 1e9
+        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": gigabytes, "of_copy": gigabytes / rate}
+    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
+
+
+def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
+    """Return the host times of calls on 1000 elements."""
+    rows: list[dict[str, Any]] = []
+    x = torch.rand(1000, device="cuda")
+    arrays = {"x": x, "m": x < 0.5, "i": torch.randperm(1000, device="cuda")}
+    for text in CALLS:
+        results: dict[str, float] = {}
+        for library in found:
+            own = {name: library.adopt(array) for name, array in arrays.items()}
+            given = {"lib": library.module, "take": take, "along": along, **own}
+            spent = timing.host_timing(clock, text, itertools.repeat(given), timing.EFFORTS[size])
+            results[library.name] = spent.seconds * 1e6
+        rows.append({"name": text.replace("lib, ", "").replace("lib.", ""), "microseconds": results})
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    top = argparse.ArgumentParser(prog="python -m benchmarks.selection", description="Selection beside the peers.")
+    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
+    top.add_argument("--size", choices=("full", "small"), default="full")
+    top.add_argument("--libraries", default="tilearray,torch,cupy")
+    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
+    chosen = top.parse_args(arguments)
+    try:
+        clock = timing.GpuClock()
+        torch: Any = importlib.import_module("torch")
+    except (timing.DriverError, ImportError) as error:
+        print(f"benchmarks.selection: {error}", file=sys.stderr)
+        return 2
+    found = libraries(torch, chosen.libraries.split(","))
+    extent = SIZES[chosen.size]
+    source, target = (torch.rand((extent, extent), device="cuda") for _ in range(2))
+    copier = clock.copier(target, source)
+
+    def copy() -> float:
+        return 2 * source.nbytes / timing.kernel_timing(clock, copier, timing.EFFORTS[chosen.size]).seconds / 1e9
+
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        if chosen.only in row.name:
+            rows.append(measured(torch, clock, row, found, chosen.size, copy))
+            print(line(rows[-1]), flush=True)
+            torch.cuda.empty_cache()
+    calls = host_times(torch, clock, found, chosen.size)
+    for call in calls:
+        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
+    result = {
+        **report.environment("cuda", clock, "benchmarks.selection"),
+        "size": chosen.size,
+        "rows": rows,
+        "calls": calls,
+    }
+    for path in report.write(result, chosen.out, markdown(result), "-selection"):
+        print(f"wrote {path}")
+    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
+    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return a row as a line of text."""
+    figures = [
+        f"{name} {result['gb_per_s']:.0f} ({result['of_copy']:.3f})"
+        if result["status"] == "ok"
+        else f"{name} {result['status']} {result.get('why', '')}"
+        for name, result in row["results"].items()
+    ]
+    return f"{row['name']}: {', '.join(figures)}"
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """Return the report as Markdown."""
+    names = ["tilearray", "torch", "cupy"]
+    table: list[list[str]] = []
+    for row in found["rows"]:
+        results = row["results"]
+        rates = {name: result["gb_per_s"] for name, result in results.items() if result["status"] == "ok"}
+        figures = [f"{rates[name]:.0f}" if name in rates else results.get(name, {}).get("status", "") for name in names]
+        ours = rates.pop("tilearray", None)
+        of_copy = f"{results['tilearray']['of_copy']:.3f}" if ours else ""
+        table.append([row["name"], *figures, of_copy, f"{ours / max(rates.values()):.2f}" if ours and rates else ""])
+    calls = [
+        [call["name"], *[f"{call['microseconds'][name]:.2f}" if name in call["microseconds"] else "" for name in names]]
+        for call in found["calls"]
+    ]
+    return (
+        "\n".join(report.provenance(found, "Selection: "))
+        + "\n"
+        + report.table(["GB/s", *names, "of copy", "of best peer"], table, right=tuple(range(1, 6)))
+        + "\n"
+        + report.table(["host microseconds", *names], calls, right=(1, 2, 3))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Selection by conditions on the GPU, against NumPy."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from support.oracles import selection
+from support.oracles.selection import check_selections
+
+import tilearray as ta
+from tilearray_cuda.errors import CaptureError
+
+CASES = 5 * int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
+
+
+@pytest.mark.parametrize(("seed", "elements", "share"), [(31, 60, 2), (32, 5000, 3), (33, 300_000, 6)])
+def test_selections_are_numpys(seed, elements, share):
+    check_selections("cuda:0", seed, CASES // share, elements)
+
+
+@pytest.mark.parametrize("name", ["check_keys", "check_refusals", "check_names"])
+def test_keys_and_names(name):
+    getattr(selection, name)("cuda:0")
+
+
+@pytest.mark.parametrize("size", [1, 4095, 4096, 4097, 2**22, 2**24 + 1, 30_000_001])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 1.0])
+def test_many_elements(size, share):
+    rng = np.random.default_rng(size)
+    host, mask = rng.integers(0, 100, size, dtype=np.int32), rng.random(size) < share
+    x, condition = ta.asarray(host, device="cuda"), ta.asarray(mask, device="cuda")
+    np.testing.assert_array_equal(ta.to_numpy(x[condition]), host[mask])
+    np.testing.assert_array_equal(ta.to_numpy(ta.nonzero(condition)[0]), np.nonzero(mask)[0])
+
+
+def test_beyond_2_to_31_elements():
+    n = 2**31 + 4099
+    mask = ta.zeros(n, dtype="bool", device="cuda")
+    places = [0, 1, 2**31 - 1, 2**31, n - 1]
+    mask[ta.asarray(places, device="cuda")] = True
+    assert ta.nonzero(mask)[0].tolist() == places
+    x = ta.arange(n, dtype="int64", device="cuda") % 251
+    assert x.astype("uint8")[mask].tolist() == [place % 251 for place in places]
+
+
+def test_other_streams():
+    with ta.cuda.stream(ta.cuda.Stream("cuda:0")):
+        x = ta.arange(1_000_000, device="cuda")
+        found = x[x % 3 == 0]
+    assert found.shape == (333_334,)
+    assert int(ta.sum(found)) == sum(range(0, 1_000_000, 3))
+
+
+def test_a_capture_is_refused():
+    torch = pytest.importorskip("torch")
+    x = ta.arange(5, device="cuda")
+    mask = x > 2
+    x[mask]
+    graph = torch.cuda.CUDAGraph()
+    with (
+        pytest.raises(CaptureError),
+        torch.cuda.graph(graph),
+        ta.cuda.stream(torch.cuda.current_stream()),
+    ):
+        x[mask]

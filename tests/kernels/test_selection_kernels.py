@@ -1,0 +1,115 @@
+"""Selections on an emulated GPU, against NumPy; and their kernels, which the compiler takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.kernels import needs_triton
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 150, 60), (2, 40, 20_000)])
+def test_selections_are_numpys(process, seed, count, elements):
+    process.pool.submit(_compare, seed, count, elements).result()
+
+
+def _compare(seed: int, count: int, elements: int) -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.selection import check_selections
+
+    check_selections(emulated_device(), seed, count, elements)
+
+
+@pytest.mark.parametrize("name", ["check_keys", "check_refusals", "check_names"])
+def test_on_the_device(process, name):
+    process.pool.submit(_on_the_device, name).result()
+
+
+def _on_the_device(name: str) -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles import selection
+
+    getattr(selection, name)(emulated_device())
+
+
+def test_launches_and_plans(process):
+    process.pool.submit(_count).result()
+
+
+def _count() -> None:
+    """A selection is two launches, of which one counts; if nothing is chosen, one."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    x = ta.arange(10, device=device)
+    for act, launches in [
+        (lambda: x[x > 4], 3),
+        (lambda: ta.nonzero(x), 2),
+        (lambda: x[x > 40], 2),
+        (lambda: x[np.arange(10) > 4], 1),
+    ]:
+        for _ in range(2):
+            before = device.backend.launches
+            act()
+            assert device.backend.launches - before == launches
+
+
+def _sources(operation: Any, given: tuple[str, ...], shape: tuple[int, ...], strides: Any = None) -> list[Any]:
+    """The sources of a selection from aligned arrays."""
+    from support.oracles.formats import dtype_of
+
+    from tilearray.engine.stages import split_selection
+    from tilearray.geometry.selection import make_selection
+    from tilearray.geometry.strides import dense_strides
+    from tilearray.promotion.systems import ARRAY_API
+    from tilearray_cuda.kernels.schedules import choose
+    from tilearray_cuda.kernels.source import source_of
+    from tilearray_cuda.kernels.spec import make_spec
+
+    whole = operation.expression(ARRAY_API, tuple(map(dtype_of, given)), None)
+    halves, nowhere = split_selection(whole), (0,) * len(shape)
+    walked = strides or [dense_strides(shape)] * len(given)
+    merges = operation.axes is None
+    loops = [
+        make_selection(shape, [nowhere], walked[:1]),
+        make_selection(shape, [nowhere] * (len(whole.outputs) + 1), walked, merges=merges),
+    ]
+    return [
+        source_of(choose.schedule_of(make_spec(half, choose.loop_class(loop), (True,) * len(loop.strides)), 90))
+        for half, loop in zip(halves[:2], loops, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32", "float8_e5m2", "complex128"])
+@pytest.mark.parametrize("shape", [(300, 200), (70_000, 70_000)])
+def test_the_compiler_takes_selections(dtype, shape):
+    from tilearray.ops.selection import elements, positions
+    from tilearray_cuda.kernels.compile import cubin_of
+
+    for operation, given in ((elements, ("bool", dtype)), (positions(2), (dtype,))):
+        assert all(cubin_of(source, 90).code for source in _sources(operation, given, shape))
+
+
+def test_dense_arrays_are_read_in_vectors():
+    """Also where the loop keeps its axes, whose indices are divided out of the position."""
+    from tilearray.ops.selection import positions
+    from tilearray_cuda.kernels.compile import compile_source
+
+    _, stores = _sources(positions(2), ("float32",), (300, 200))
+    assert "i0 = rest" in stores.text
+    assert "ld.global.v4" in compile_source(stores, 90).ptx
+
+
+def test_sizes_do_not_change_the_kernels():
+    from tilearray.ops.selection import elements
+
+    given, strides = ("bool", "float32"), [(300, 1), (1, 400)]
+    for shapes in ([(n,) for n in (5, 5000, 3_000_001)], [(400, n) for n in (7, 299)]):
+        rows = strides if len(shapes[0]) > 1 else None
+        texts = {tuple(source.text for source in _sources(elements, given, shape, rows)) for shape in shapes}
+        assert len(texts) == 1

@@ -1,0 +1,50 @@
+"""Selection by a condition, on a device that has kernels for it: elements, and their indices.
+
+The size of the result depends on values. A launch counts, the host waits for the counts and allocates, and a second
+launch stores: one wait for each call. Both read the operands in C order, so an array whose last axis is not its fastest
+one is copied first, which reads it along its fastest axis.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilearray.engine.array_type import A
+from tilearray.engine.execute import run
+from tilearray.engine.operation import Operation
+from tilearray.engine.signature import ArrayBase, new_array, signature_of
+from tilearray.errors import WriteError
+from tilearray.geometry.layout import Layout
+from tilearray.ops.execute import store
+
+
+def compressed(x: A, condition: ArrayBase) -> A:
+    """Return the elements of an array where a condition of the same shape is true, in C order."""
+    from tilearray.ops.selection import elements  # here: few programs need it
+
+    x, condition = _in_order(x), _in_order(condition)
+    return run(elements, [condition._signature, x._signature], (condition, x), None, _refuse)[0]
+
+
+def places_of(condition: A) -> tuple[A, ...]:
+    """Return the indices of the true elements of an array with axes, in C order: an int64 array for each axis."""
+    from tilearray.ops.selection import positions
+
+    condition = _in_order(condition)
+    return run(positions(len(condition.shape)), [condition._signature], (condition,), None, _refuse)
+
+
+def _in_order(x: Any) -> Any:
+    """Return an array whose last axis is its fastest one: the array itself, or a copy."""
+    layout = x._signature.layout
+    strides = [abs(stride) for size, stride in zip(layout.shape, layout.strides, strict=True) if size > 1]
+    if not strides or not layout.size or strides[-1] <= min([stride for stride in strides if stride], default=0):
+        return x
+    dense = new_array(x.__class__, signature_of(Layout.of(layout.shape), x.dtype, x.device))
+    store(dense, x)
+    return dense
+
+
+def _refuse(operation: Operation, operands: Any, out: ArrayBase) -> Any:
+    del operands, out
+    raise WriteError(f"{operation.name}: a selection makes a new array")

@@ -1,0 +1,55 @@
+"""The loop of a selection: all elements in C order, cut into segments.
+
+A selection keeps the elements for which a condition holds, one after the other. A launch counts them in each segment. A
+second one adds the counts before a segment, and stores the segment's elements from there on. So elements keep their
+order, on any number of programs. Axes are neither sorted nor reversed; neighbours that every operand walks as one are
+merged. The loop is that of a scan over all axes: its chunks have `lanes` elements, its segments some chunks.
+
+>>> loop = make_selection((1000, 3000), [(0, 0)], [(3000, 1), (3000, 1)])
+>>> loop.shape, loop.strides, loop.lanes, loop.segments
+((3000000,), ((0,), (1,), (1,)), 4096, Segments(outer=1, inner=733, indices=1, chunks=1))
+>>> make_selection((1000, 3000), [(0, 0)], [(3000, 1), (1, 1000)]).shape
+(1000, 3000)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from tilearray.geometry.loop import LayoutCase, index_bits_of
+from tilearray.geometry.reduction import Segments, merged
+from tilearray.geometry.scan import ScanLoop
+
+Ints = tuple[int, ...]
+
+LANES = 4096
+"""The elements of a chunk."""
+SEGMENTS = 4096
+"""The most segments: each program adds the counts of those before its own."""
+
+
+def make_selection(shape: Ints, outputs: Sequence[Ints], inputs: Sequence[Ints], *, merges: bool = True) -> ScanLoop:
+    """Return the loop over a shape without empty axes.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The common shape of all inputs.
+    outputs, inputs : sequence of tuple of int
+        Strides along all axes; those of outputs, and of counts, are 0.
+    merges : bool
+        Whether axes are merged. If not, the loop has the axes of the shape, and at least one.
+    """
+    operands = [*outputs, *inputs]
+    axes = [(*[strides[place] for strides in operands], extent) for place, extent in enumerate(shape)]
+    if merges:
+        axes = merged([axis for axis in axes if axis[-1] != 1])
+    *strides, extents = zip(*axes or [(*[0] * len(operands), 1)], strict=True)
+    chunks = -(-prod(extents) // LANES)
+    each = -(-chunks // SEGMENTS)
+    segments = Segments(1, -(-chunks // each), 1, each)
+    shifts = (0,) * len(operands)
+    return ScanLoop(
+        extents, tuple(strides), shifts, LayoutCase.SELECTION, index_bits_of(extents, strides), LANES, segments
+    )
