@@ -34,6 +34,7 @@ def test_indexing_is_numpys(process, name):
         "_modes",
         "_ranges",
         "_launches",
+        "_known",
         "_misaligned",
         "_turned",
         "_over_rows",
@@ -197,6 +198,37 @@ def _launches() -> None:
         before = backend.launches
         act()
         assert backend.launches - before == launches
+
+
+def _known() -> None:
+    """A second gather of the same signatures finds its parts by them, and makes no layout; others have their own."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray.functions.indexing import gather
+
+    device = emulated_device()
+    host = np.arange(60).reshape(5, 12)
+    x, y = ta.asarray(host, device=device), ta.asarray(host + 100, device=device)
+    index, other = np.array([4, 0, -1]), np.array([1, 1, 2])
+    calls = (
+        lambda x, index: x[index],
+        lambda x, index: x[:, index],
+        lambda x, index: x[1:, index],
+        lambda x, index: x[index, index],
+        lambda x, index: ta.take(x, index, axis=1),
+    )
+    pairs = ((host, index), (host + 100, other))
+    expected = [[*[call(x, key) for call in calls[:-1]], np.take(x, key, axis=1)] for x, key in pairs]
+    found = [[ta.to_numpy(call(x, ta.asarray(index, device=device))) for call in calls]]
+    made, gather.Layout = gather.Layout, None  # type: ignore[assignment]
+    try:
+        found.append([ta.to_numpy(call(y, ta.asarray(other, device=device))) for call in calls])
+    finally:
+        gather.Layout = made
+    for ours, wanted in zip(found, expected, strict=True):
+        for one, right in zip(ours, wanted, strict=True):
+            np.testing.assert_array_equal(one, right)
 
 
 def _misaligned() -> None:

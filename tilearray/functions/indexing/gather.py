@@ -12,6 +12,7 @@ instead. The host always raises.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -19,12 +20,21 @@ import numpy as np
 
 from tilearray.engine.array_type import A
 from tilearray.engine.backend import Indexing
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import RECORDINGS, STATE
 from tilearray.engine.devices import Device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import ArrayBase, before_access, empty_array, from_result, placed, signature_of
+from tilearray.engine.signature import (
+    ArrayBase,
+    Signature,
+    before_access,
+    empty_array,
+    from_result,
+    placed,
+    signature_of,
+)
 from tilearray.errors import BroadcastError, DeviceError, IndexingError, shown
 from tilearray.functions.indexing.keys import Selection, as_index, is_array, is_index, is_integer, parts_of, select
 from tilearray.functions.indexing.masks import compressed
@@ -73,15 +83,21 @@ def gather(x: Any, key: Any) -> Any:
     indexing = device.backend.indexing
     if indexing is not None:
         return _get(indexing, x, _numpy_key(key, device))
-    if _is_whole_mask(x, key):
-        return compressed(x, key)
+    if isinstance(key, ArrayBase):
+        known = _GATHERS.get((x._signature, key._signature))
+        if known is not None:
+            return _gathered(known, x, (key,))
+        if _is_whole_mask(x, key):
+            return compressed(x, key)
+        selection = select(x, key)
+        if selection.indices[0] is key and selection.view._signature is x._signature:
+            return _gathered(_GATHERS.put((x._signature, key._signature), _Gather(selection)), x, (key,))
+        return _gather(selection)
     return _gather(select(x, key))
 
 
 def _is_whole_mask(x: Any, key: Any) -> bool:
-    """Whether a key is a mask over all axes of an array, on its device."""
-    if not isinstance(key, ArrayBase):
-        return False
+    """Whether an Array as a key is a mask over all axes of an array, on its device."""
     mine, other = x._signature, key._signature
     same = mine.layout.shape == other.layout.shape != () and mine.device is other.device
     return same and other.dtype.kind == "b"
@@ -230,17 +246,87 @@ def _strided(x: A, shape: tuple[int, ...], strides: tuple[int, ...]) -> A:
 
 
 def _gather(selection: Selection) -> Any:
-    view, stream = selection.view, STATE.get().stream
     shape = selection.result_shape
-    out: ArrayBase = empty_array(view.__class__, signature_of(Layout.of(shape), view.dtype, view.device), stream)
+    view = selection.view
     if 0 in shape and 0 not in selection.shape:  # nothing is read, but a wrong index is still an error
+        stream = STATE.get().stream
         _places(selection, stream)
-        return out
-    with _Check(selection, stream) as check:
-        source = _strided(view, shape, selection.over_rest(view.strides))
-        operation = gathering(view.dtype, check.dtypes, check.reports is not None)
-        strides = [selection.over_indices(index) for index in selection.indices]
-        run_fixed(operation, [source, *check.operands(shape, strides)], out)
+        return empty_array(view.__class__, signature_of(Layout.of(shape), view.dtype, view.device), stream)
+    signatures = tuple([index._signature for index in selection.indices])
+    place = (selection.__class__, view._signature, selection.axes, selection.place, selection.inside, *signatures)
+    known = _GATHERS.get(place)
+    if known is None:
+        known = _GATHERS.put(place, _Gather(selection))
+    return _gathered(known, view, selection.indices)
+
+
+class _Gather:
+    """All parts of a gather that follow from the signatures of the view and the indices.
+
+    Attributes
+    ----------
+    out, source : Signature
+        The result, and the memory of the view with the strides of the loop.
+    indices : list of Signature
+        The indices with the strides of the loop.
+    dtypes : tuple of numpy.dtype
+        Those of the indices.
+    numbers : list of tuple
+        For each index the numbers that `_place` takes after it.
+    axes, sizes : tuple of int
+        The axes of the view that are indexed, and their sizes.
+    report : Signature
+        A word for reports, for each element.
+    inside : bool
+        Whether all indices are known to lie within their axes.
+    """
+
+    __slots__ = ("axes", "dtypes", "indices", "inside", "numbers", "out", "report", "sizes", "source")
+
+    def __init__(self, selection: Selection) -> None:
+        view, shape, indices = selection.view, selection.result_shape, selection.indices
+        signature: Signature = view._signature
+        dtype, device = signature.dtype, signature.device
+        self.axes, self.inside = selection.axes, selection.inside
+        self.sizes = tuple([view.shape[axis] for axis in selection.axes])
+        _check_sizes(selection, self.sizes)
+        self.dtypes = tuple([index.dtype for index in indices])
+        self.out = signature_of(Layout.of(shape), dtype, device)
+        self.source = signature_of(Layout(shape, selection.over_rest(view.strides)), dtype, device, signature.aligned)
+        self.indices = [_walked(index, shape, selection.over_indices(index)) for index in indices]
+        self.numbers = [
+            _numbers(index.dtype, size, view.strides[axis])
+            for index, size, axis in zip(indices, self.sizes, self.axes, strict=True)
+        ]
+        self.report = signature_of(Layout(shape, (0,) * len(shape)), _INT64, device)
+
+
+_GATHERS: TwoGenerations[_Gather] = TwoGenerations(2048)
+
+
+def _walked(index: ArrayBase, shape: tuple[int, ...], strides: tuple[int, ...]) -> Signature:
+    given = index._signature
+    return signature_of(Layout(shape, strides), given.dtype, given.device, given.aligned)
+
+
+def _gathered(known: _Gather, view: A, indices: tuple[Any, ...]) -> A:
+    """Return a new array of the elements of a view at indices, all of known signatures."""
+    stream, device = STATE.get().stream, known.out.device
+    mode = "clip" if known.inside else _mode
+    out = empty_array(view.__class__, known.out, stream)
+    reports = _reports(device, mode, len(indices), stream)
+    operands: list[Any] = [view._make(view._buffer, view._offset, known.source)]
+    for place, (index, signature) in enumerate(zip(indices, known.indices, strict=True)):
+        operands.append(view._make(index._buffer, index._offset, signature))
+        operands += known.numbers[place]
+        if reports is not None:
+            operands.append(view._make(reports[place], 0, known.report))
+    try:
+        run_fixed(gathering(known.source.dtype, known.dtypes, reports is not None), operands, out)
+    except BaseException:
+        _finish(device, mode, reports, stream)
+        raise
+    _raise_outside(known.axes, known.sizes, _finish(device, mode, reports, stream))
     return out
 
 
@@ -278,14 +364,10 @@ class _Check:
         self.stream = stream
         self.dtypes = tuple([index.dtype for index in selection.indices])
         self.sizes = [selection.view.shape[axis] for axis in selection.axes]
-        self.errors: Any = selection.view.device.backend.index_errors
+        self.device: Device = selection.view.device
         self.mode = "clip" if selection.inside else _mode
         self.reports: Any = None
-        if 0 not in selection.shape and 0 in self.sizes:
-            raise IndexingError(
-                f"indexing: expected no index for an axis of size 0, got indices of shape {selection.shape} "
-                f"for shape {selection.view.shape}; write an index array of size 0"
-            )
+        _check_sizes(selection, self.sizes)
 
     def operands(self, shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[Any]:
         """The operands of `_place`: each index with strides along the loop, its size and its stride."""
@@ -293,31 +375,54 @@ class _Check:
         view = self.selection.view
         for position, (axis, index) in enumerate(zip(self.selection.axes, self.selection.indices, strict=True)):
             found.append(_strided(index, shape, strides[position]))
-            if self.dtypes[position] == _UINT64:
-                found.append(_LAST)
-            found += [self.sizes[position], view.strides[axis]]
+            found += _numbers(self.dtypes[position], self.sizes[position], view.strides[axis])
             if self.reports is not None:
                 word, layout = self.reports[position], Layout(shape, (0,) * len(shape))
                 found.append(view._make(word, 0, placed(word, 0, layout, _INT64, view.device)))
         return found
 
     def __enter__(self) -> _Check:
-        if self.mode == "raise":
-            self.reports = self.errors.take(len(self.sizes), self.stream)
-        elif self.mode == "deferred":
-            self.reports = self.errors.deferred(len(self.sizes), self.stream)
+        self.reports = _reports(self.device, self.mode, len(self.sizes), self.stream)
         return self
 
     def __exit__(self, kind: Any, *error: object) -> None:
-        if self.mode != "raise":
-            return
-        outside = self.errors.read(self.reports, self.stream)
-        if kind is not None:
-            return
-        for axis, size, index in zip(self.selection.axes, self.sizes, outside, strict=True):
-            if index is not None:
-                raise IndexingError(
-                    f"indexing: expected {-size} <= index < {size} for axis {axis} of the selected view, got {index} "
-                    "in an index array, which is out of bounds; write indices within the axis, or "
-                    "ta.set_index_check('clip')"
-                )
+        outside = _finish(self.device, self.mode, self.reports, self.stream)
+        if kind is None:
+            _raise_outside(self.selection.axes, self.sizes, outside)
+
+
+def _numbers(dtype: np.dtype, size: int, stride: int) -> tuple[int, ...]:
+    """The numbers that `_place` takes after an index of a dtype."""
+    return (_LAST, size, stride) if dtype == _UINT64 else (size, stride)
+
+
+def _check_sizes(selection: Selection, sizes: Sequence[int]) -> None:
+    if 0 not in selection.shape and 0 in sizes:
+        raise IndexingError(
+            f"indexing: expected no index for an axis of size 0, got indices of shape {selection.shape} "
+            f"for shape {selection.view.shape}; write an index array of size 0"
+        )
+
+
+def _reports(device: Device, mode: str, count: int, stream: Any) -> Any:
+    """Words in which kernels report indices outside, or None if nothing is reported."""
+    errors: Any = device.backend.index_errors
+    if mode == "raise":
+        return errors.take(count, stream)
+    return errors.deferred(count, stream) if mode == "deferred" else None
+
+
+def _finish(device: Device, mode: str, reports: Any, stream: Any) -> Sequence[int | None]:
+    """Wait for the reports of a call, and give their words back, if its mode raises."""
+    errors: Any = device.backend.index_errors
+    return errors.read(reports, stream) if mode == "raise" else ()
+
+
+def _raise_outside(axes: Sequence[int], sizes: Sequence[int], outside: Sequence[int | None]) -> None:
+    for axis, size, index in zip(axes, sizes, outside, strict=False):
+        if index is not None:
+            raise IndexingError(
+                f"indexing: expected {-size} <= index < {size} for axis {axis} of the selected view, got {index} "
+                "in an index array, which is out of bounds; write indices within the axis, or "
+                "ta.set_index_check('clip')"
+            )
