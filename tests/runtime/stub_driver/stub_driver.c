@@ -216,10 +216,10 @@ CUresult cuStreamBeginCapture(struct stream *stream, int mode) {
     return OK;
 }
 CUresult cuStreamEndCapture(struct stream *stream, void **graph) {
-    ENTER; STREAM_DEVICE(stream);
-    if (!CAPTURING(stream)) return INVALID_HANDLE;
-    captures--;
-    stream->capture = 0;
+    STREAM_DEVICE(stream);
+    if (CAPTURING(stream)) { captures--; stream->capture = 0; }  /* an invalid capture ends, too, without a graph */
+    else return INVALID_HANDLE;
+    ENTER;
     *graph = calloc(1, 8);
     graphs++;
     LOG(stream, *graph, 0);
