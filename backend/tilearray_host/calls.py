@@ -14,7 +14,8 @@ into      ``stream, out, x, number,       computes, and returns `out`; calls `ru
 
 An array has the attributes ``_buffer``, ``_offset`` (in bytes) and ``_signature``; a new one gets the class of the
 first operand that is an array. In the text ``x0`` is the output, ``x1`` the first operand, ``b1`` its buffer, and
-``v1`` its view as an ndarray over the collapsed loop. The stream is ignored, because the host has none.
+``v1`` its view as an ndarray over the collapsed loop: the buffer's own ndarray, if that has the same elements (see
+`tilearray_host.memory.Buffer`). The stream is ignored, because the host has none.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ _RESULT = """\
 buffer = new(Buffer)
 buffer.memory = memory
 buffer.readonly = False
+buffer.flat_of = flat_of
 result = new({like}.__class__)
 result._buffer = buffer
 result._offset = 0
@@ -108,7 +110,8 @@ def bind_call(
     else:
         made, same = _memory(slots[0], shape), ()
     operands = tuple(range(1, len(slots)))
-    write = written_out(made, _kinds(slots), operands, same, warns, run is identity)
+    kinds = tuple(["flat" if _is_flat(slot, shape) else _kind(slot) for slot in slots])
+    write = written_out(made, kinds, operands, same, warns, _statement(run))
     return write(run, rule, _numbers(slots, operands, rule), slots, [shape] * len(slots), signature)
 
 
@@ -133,12 +136,38 @@ def bind_reduction(
     rule, signature
         As in `bind_call`.
     """
-    write = written_out(_memory(slots[0], shapes[0]), _kinds(slots), reads, (), True, False)
+    kinds = tuple([_kind(slot) for slot in slots])
+    write = written_out(_memory(slots[0], shapes[0]), kinds, reads, (), True, "named")
     return write(run, rule, _numbers(slots, reads, rule), slots, shapes, signature)
 
 
-def _kinds(slots: Sequence[Slot]) -> tuple[str, ...]:
-    return tuple(["number" if strides is None else "array" for _, _, strides in slots[1:]])
+def _kind(slot: Slot) -> str:
+    return "number" if slot[2] is None else "array"
+
+
+def _is_flat(slot: Slot, shape: tuple[int, ...]) -> bool:
+    """Return whether a loop over whole arrays takes the elements of one in the order in which they lie in memory."""
+    dtype, shift, strides = slot
+    return strides == (dtype.itemsize,) and not shift and len(shape) == 1
+
+
+def _statement(run: Callable[..., Any]) -> str:
+    """Return how a function is called: a key of `_STATEMENTS`."""
+    if isinstance(run, np.ufunc) and run not in _ONLY_NAMED:
+        return "by position"
+    return "copy" if run is identity else "named"
+
+
+_ONLY_NAMED = frozenset({np.maximum, np.minimum})
+"""The ufuncs of which NumPy deprecates a third operand by position."""
+
+
+_STATEMENTS = {
+    "copy": "v0[...] = {values}",
+    "by position": "run({values}, v0)",
+    "named": "run({values}, out=v0)",
+}
+"""How a function of values writes ``v0``. NumPy reads a keyword in 0.04 us."""
 
 
 def _numbers(slots: Sequence[Slot], reads: Sequence[int], rule: Any) -> list[Any]:
@@ -221,7 +250,7 @@ def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
 
 @functools.cache
 def written_out(
-    made: str, kinds: tuple[str, ...], reads: tuple[int, ...], same: tuple[bool, ...], warns: bool, copies: bool
+    made: str, kinds: tuple[str, ...], reads: tuple[int, ...], same: tuple[bool, ...], warns: bool, statement: str
 ) -> Callable[..., Any]:
     """Return ``bind(run, rule, numbers, slots, shapes, signature)``, which returns a call.
 
@@ -230,38 +259,42 @@ def written_out(
     made : str
         "into", or how the memory of the result is made: a key of `_MEMORY`.
     kinds : tuple of str
-        The kind of each view but that of the output: "array" or "number".
+        The kind of each view, that of the output first: "array", "number", or "flat" for all elements of an array in
+        the order in which they lie in memory.
     reads : tuple of int
         The operand that each of these views shows, from 1 on.
     same : tuple of bool
         For each operand whether it has the target's elements if both begin at one place; () if operands need no check.
     warns : bool
         Whether the function may cause floating-point warnings.
-    copies : bool
-        Whether the function is `identity`, which is one statement.
+    statement : str
+        A key of `_STATEMENTS`.
     """
-    views, operands = range(1, len(kinds) + 1), range(1, max(reads) + 1)
-    arrays = [i for i in views if kinds[i - 1] == "array"]
+    views, operands = range(1, len(kinds)), range(1, max(reads) + 1)
+    arrays = [i for i in views if kinds[i] != "number"]
     into = made == "into"
     parameters = ["stream", *(["x0"] if into else []), *[f"x{i}" for i in operands]]
     unpacked = [f"d{i}, s{i}, t{i} = slots[{i}]" for i in (0, *arrays)]
     unpacked += [f"h{i} = shapes[{i}]" for i in (0, *arrays)]
     unpacked += [f"n{i} = numbers[{i}]" for i in views if i not in arrays]
-    if made != "own":
-        unpacked.append("whole = rule.whole" if into else "nbytes = signature.nbytes")
+    if into:
+        unpacked.append("whole = rule.whole")
+    else:
+        unpacked.append(f"flat_of = {'signature' if made == 'own' and kinds[0] == 'flat' else None}")
+    if made == "strided":
+        unpacked.append("nbytes = signature.nbytes")
     before: list[str] = []
     if into:
         before += ["b0 = x0._buffer", "if b0.readonly:", f"    return whole({_tuple(operands)}, x0)"]
-        before.append("v0 = ndarray(h0, d0, b0.memory, x0._offset + s0, t0)")
+        before.append(_view(0, 0, kinds[0]))
     else:
         before += _MEMORY[made]
     for i in arrays:
-        x = f"x{reads[i - 1]}"
-        before.append(f"v{i} = ndarray(h{i}, d{i}, {x}._buffer.memory, {x}._offset + s{i}, t{i})")
+        before += [f"b{i} = x{reads[i - 1]}._buffer", _view(i, reads[i - 1], kinds[i])]
     if same:
         before += [line for i in arrays for line in _check(i, same[i - 1], operands)]
     before += [f"v{i} = n{i}(x{reads[i - 1]})" for i in views if i not in arrays]
-    run = "v0[...] = v1" if copies else f"run({''.join(f'v{i}, ' for i in views)}out=v0)"
+    run = _STATEMENTS[statement].format(values=", ".join([f"v{i}" for i in views]))
     after = ["return x0"] if into else _RESULT.format(like=f"x{reads[arrays[0] - 1]}").splitlines()
     text = _TEXT.format(
         unpacked=_lines(unpacked, 4),
@@ -283,6 +316,14 @@ def written_out(
     }
     exec(compile(text, f"<tilearray host {made} {' '.join(kinds)}>", "exec"), names)
     return names["bind"]
+
+
+def _view(i: int, read: int, kind: str) -> str:
+    """Return the line that makes a view of an operand."""
+    if kind == "flat":
+        made = f"ndarray(h{i}, d{i}, b{i}.memory, x{read}._offset, t{i})"
+        return f"v{i} = b{i}.memory if b{i}.flat_of is x{read}._signature else {made}"
+    return f"v{i} = ndarray(h{i}, d{i}, b{i}.memory, x{read}._offset + s{i}, t{i})"
 
 
 def _check(i: int, same: bool, operands: Sequence[int]) -> list[str]:

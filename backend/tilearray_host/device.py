@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tilearray_host import fourier, indexing, matrices, products, sorting
-from tilearray_host.memory import Buffer, allocate, from_numpy, to_numpy
+from tilearray_host.memory import Buffer, allocate, elements, from_numpy, to_numpy
 
 if TYPE_CHECKING:
     from tilearray_host.kernel import Kernel, Launch
@@ -80,6 +80,8 @@ class HostDevice:
     allocate = staticmethod(allocate)
     to_numpy = staticmethod(to_numpy)
     from_numpy = staticmethod(from_numpy)
+    elements = staticmethod(elements)
+    adopt = staticmethod(Buffer)
 
     def from_device(self, other: Any, buffer: Any, offset: int, nbytes: int, /, *, stream: Any = None) -> Buffer:
         """Raise an error: there is only one host device."""

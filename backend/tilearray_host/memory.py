@@ -3,6 +3,10 @@
 A buffer is a contiguous ndarray, of which NumPy reads the bytes. So NumPy handles allocation, lifetime, the read-only
 flag, and the bounds of every view. A view keeps the bytes alive, and the bytes keep their owner alive. Offsets count
 bytes from the start of the buffer. Strides count elements.
+
+Most arrays fill their buffer without gaps. A new view of all elements takes 0.15 us, a third of a small call; the
+buffer's own ndarray is such a view already, if it has one axis and the dtype of the array. `Buffer.flat_of` names the
+array's signature then, so a call compares two pointers and makes no view.
 """
 
 from __future__ import annotations
@@ -24,13 +28,17 @@ class Buffer:
         The bytes: contiguous in C order, of any dtype.
     readonly : bool
         Whether writes are an error, as for imported read-only memory.
+    flat_of : object
+        The signature of the arrays whose elements are all of `memory`, which has one axis and their dtype, in the order
+        in which they lie there. None if there is no such signature, or nobody asked.
     """
 
-    __slots__ = ("__weakref__", "_pointer", "memory", "readonly")
+    __slots__ = ("__weakref__", "_pointer", "flat_of", "memory", "readonly")
 
-    def __init__(self, memory: np.ndarray, readonly: bool) -> None:
+    def __init__(self, memory: np.ndarray, readonly: bool, flat_of: Any = None) -> None:
         self.memory = memory
         self.readonly = readonly
+        self.flat_of = flat_of
 
     @property
     def nbytes(self) -> int:
@@ -76,9 +84,9 @@ def allocate(nbytes: int, stream: Any = None, /) -> Buffer:
 def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the memory that an array reaches, and the byte offset of its element 0 in that memory.
 
-    Nothing is copied: the result is a view in C order with the array's writability, and it keeps the array alive. It
-    has the array's shape and dtype if the array is in C order, else it is the range of bytes, which includes gaps
-    between elements. Any strides are accepted; negative strides make the offset positive.
+    Nothing is copied: the result is a view of one axis with the array's writability, and it keeps the array alive. It
+    has the array's dtype if the elements lie without gaps in C or Fortran order, else it is the range of bytes, which
+    includes gaps between elements. Any strides are accepted; negative strides make the offset positive.
 
     Examples
     --------
@@ -89,9 +97,9 @@ def byte_buffer(array: np.ndarray) -> tuple[np.ndarray, int]:
     """
     flags = array.flags
     if flags.c_contiguous:  # size 0 always is
-        return array.view(), 0
+        return array.ravel(), 0
     if flags.f_contiguous:
-        return array.T.view(), 0
+        return array.T.ravel(), 0
     low = high = 0  # as `tilearray.geometry.strides.extent`; a backend imports nothing of the library
     for extent, stride in zip(array.shape, array.strides, strict=True):
         if stride < 0:
@@ -114,16 +122,15 @@ def _range(array: np.ndarray, low: int, nbytes: int) -> np.ndarray:
     return np.asarray(_Span(array, first, nbytes))
 
 
-def from_numpy(array: np.ndarray, /, *, copy: bool | None, stream: Any = None) -> tuple[Buffer, int]:
+def from_numpy(array: np.ndarray, /, *, copy: bool, stream: Any = None) -> tuple[Buffer, int]:
     """Return a buffer with an array's elements at the array's own strides, and the byte offset of element 0.
 
     Parameters
     ----------
     array : numpy.ndarray
         An array whose data pointer and strides are multiples of its itemsize.
-    copy : bool or None
-        False shares the array's memory, with its writability. True copies it, including gaps, to writable memory. None
-        takes the array itself, which is in C order, writable, and held by nobody else.
+    copy : bool
+        False shares the array's memory, with its writability. True copies it, including gaps, to writable memory.
     stream : None
         Ignored, because the host has no streams.
 
@@ -135,8 +142,6 @@ def from_numpy(array: np.ndarray, /, *, copy: bool | None, stream: Any = None) -
     >>> to_numpy(buffer, offset, (3, 2), (1, 3), numbers.dtype)[2, 1] == numbers[1, 2]
     np.True_
     """
-    if copy is None:
-        return Buffer(array, False), 0
     memory, offset = byte_buffer(array)
     if copy:
         memory = memory.copy()
@@ -171,6 +176,22 @@ def to_numpy(
             raise
         # The origin of an empty slice can be anywhere, but NumPy requires an origin inside the buffer.
         return np.ndarray(shape, dtype, buffer.memory)
+
+
+def elements(x: Any, /) -> np.ndarray:
+    """Return the elements of an array, to be read or written at once; the caller neither keeps nor changes the ndarray.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> elements(ta.asarray([1, 2, 3], device="cpu")[::2])
+    array([1, 3])
+    """
+    signature, buffer = x._signature, x._buffer
+    layout = signature.layout
+    if buffer.flat_of is signature and len(layout.shape) == 1:
+        return buffer.memory
+    return to_numpy(buffer, x._offset, layout.shape, layout.strides, signature.dtype)
 
 
 @lru_cache(4096)

@@ -197,3 +197,45 @@ def test_signalling_nans_become_numbers_without_a_warning(dtype):
     assert all(value != value for value in [*x.tolist(), x[0].item(), float(x[1])])
     with ta.printoptions(floatmode="fixed"):
         assert str(x) == "[nan nan]"
+
+
+MADE = {
+    "asarray": lambda x, y: x,
+    "asarray of two axes": lambda x, y: ta.asarray(np.arange(12.0).reshape(3, 4), device="cpu"),
+    "asarray in Fortran order": lambda x, y: ta.asarray(np.asfortranarray(np.arange(12.0).reshape(3, 4)), device="cpu"),
+    "asarray of a list": lambda x, y: ta.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu"),
+    "sum of vectors": lambda x, y: x + y,
+    "sum of matrices": lambda x, y: x.reshape(3, 4) + y.reshape(3, 4),
+    "sum of transposed matrices": lambda x, y: x.reshape(3, 4).T + y.reshape(3, 4).T,
+    "sum in two orders": lambda x, y: x.reshape(3, 4) + y.reshape(4, 3).T,
+    "sum of parts": lambda x, y: x[1:] + y[:-1],
+    "sum of reversed": lambda x, y: x[::-1] + y[::-1],
+    "sum with a row": lambda x, y: x.reshape(3, 4) + y[:4],
+    "sum without axes": lambda x, y: (x[0] + y[0])[None],
+    "cast": lambda x, y: x.astype("int8"),
+    "copy": lambda x, y: x.reshape(3, 4)[:, ::-1].copy(),
+    "gathered": lambda x, y: x[ta.asarray([2, 1, 1], device="cpu")],
+    "nothing": lambda x, y: x[:0] + y[:0],
+}
+WITHOUT_GAPS = {"asarray", "asarray of two axes", "asarray of a list", "sum of vectors", "sum of matrices", "cast",
+                "sum of transposed matrices", "sum of parts", "gathered"}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_a_buffer_that_names_a_signature_is_a_view_of_all_its_elements(how):
+    x, y = (ta.asarray(np.arange(start, start + 12.0), device="cpu") for start in (0, 5))
+    made = MADE[how](x, y)
+    views = [made, made.T, made[..., ::-1], made[..., :1], made[..., None], made.view(f"uint{8 * made.itemsize}")]
+    named = [view for view in views if view._buffer.flat_of is view._signature]
+    assert (how not in WITHOUT_GAPS) or made in named
+    for view in named:
+        given = view._buffer.memory
+        assert (given.shape, given.dtype) == ((view.size,), view.dtype)
+        assert view._address == address(given)
+        assert bits(np.asarray(view).ravel(order="K")).tobytes() == given.tobytes()
+    for view in views:
+        expected = np.asarray(view)
+        assert np.array_equal(memory.elements(view), expected)
+        assert np.array_equal(np.asarray(view + view), expected + expected)
+        view *= 2
+        assert np.array_equal(np.asarray(view), expected)

@@ -319,11 +319,19 @@ class Backend(Protocol):
         """Return a strided view as an ndarray: the same memory where NumPy can reach it, else a copy."""
         ...
 
-    def from_numpy(self, array: np.ndarray, /, *, copy: bool | None, stream: Stream = None) -> tuple[Buffer, int]:
-        """Return a buffer that holds `array`'s elements at its strides, and the byte offset of element 0.
+    def from_numpy(self, array: np.ndarray, /, *, copy: bool, stream: Stream = None) -> tuple[Buffer, int]:
+        """Return a buffer that holds `array`'s elements at its strides, and the byte offset of element 0."""
+        ...
 
-        If `copy` is None, the array is in C order, and nobody else holds it; only the host is called so.
+    def adopt(self, memory: np.ndarray, readonly: bool, signature: Any, /) -> Buffer:
+        """Return the buffer of an ndarray of one axis, which holds all elements of arrays of a signature, without gaps.
+
+        Only the host is called so. Nobody else changes the ndarray itself.
         """
+        ...
+
+    def elements(self, x: Any, /) -> np.ndarray:
+        """Return the elements of an array on the host; the caller does not keep the ndarray, nor change its shape."""
         ...
 
     def from_device(self, other: Any, buffer: Any, offset: int, nbytes: int, /, *, stream: Stream = None) -> Buffer:

@@ -255,15 +255,19 @@ def from_host(array: np.ndarray, cls: type[B]) -> B:
     base = array.base
     if base is not None and (base.__class__ is not np.ndarray or base.base is not None):
         array = _without_lender(array)
-    new._buffer, new._offset = CPU.backend.from_numpy(array, copy=False)
-    if not array.flags.aligned and array.size:
-        check_alignment(new._buffer.pointer + new._offset, array.dtype.alignment, "asarray")
+    flags = array.flags
+    if not flags.aligned and array.size:
+        check_alignment(array.ctypes.data, array.dtype.alignment, "asarray")
     key = (array.shape, array.strides, array.dtype)
     signature = _KNOWN.get(key)
     if signature is None or not signature.interned:
         shape, strides, dtype = key
         layout = Layout(shape, tuple([stride // dtype.itemsize for stride in strides]))
         signature = _known(key, signature_of(layout, dtype, CPU))
+    if signature.layout.contiguous:
+        new._buffer, new._offset = CPU.backend.adopt(array.ravel(), not flags.writeable, signature), 0
+    else:
+        new._buffer, new._offset = CPU.backend.from_numpy(array, copy=False)
     new._signature = signature
     return new
 
@@ -335,11 +339,13 @@ def from_result(array: np.ndarray, cls: type[B]) -> B:
     """
     if not array.flags.carray:  # in C order, writable and aligned
         array = np.array(array, order="C")
-    new = _new(cls)
-    new._buffer, new._offset = CPU.backend.from_numpy(array, copy=None)
-    signature = _KNOWN.get((array.shape, array.dtype, "cpu"))
+    shape = array.shape
+    signature = _KNOWN.get((shape, array.dtype, "cpu"))
     if signature is None or not signature.interned:
-        signature = dense_signature(array.shape, array.dtype, CPU)
+        signature = dense_signature(shape, array.dtype, CPU)
+    new = _new(cls)
+    new._buffer = CPU.backend.adopt(array if len(shape) == 1 else array.ravel(), False, signature)
+    new._offset = 0
     new._signature = signature
     return new
 

@@ -206,7 +206,7 @@ class _TracingBackend:
         del stream
         return TracedBuffer(current_trace(), nbytes)
 
-    def from_numpy(self, array: np.ndarray, /, *, copy: bool | None, stream: Any = None) -> tuple[TracedBuffer, int]:
+    def from_numpy(self, array: np.ndarray, /, *, copy: bool, stream: Any = None) -> tuple[TracedBuffer, int]:
         """Return a buffer that stands for memory with the element of a 0-d ndarray."""
         buffer, offset = self._real.backend.from_numpy(array, copy=copy, stream=stream)
         real = ArrayBase._public._make(buffer, offset, signature_of(Layout.of(()), array.dtype, self._real))

@@ -22,7 +22,7 @@ from tilearray.engine.array_type import A
 from tilearray.engine.backend import Indexing
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import RECORDINGS, STATE
-from tilearray.engine.devices import Device
+from tilearray.engine.devices import CPU, Device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
@@ -161,12 +161,10 @@ def positions_of(index: Any) -> np.ndarray:
 
 
 def _memory(x: Any) -> np.ndarray:
-    """The memory of a view as an ndarray, also if it is read-only."""
+    """The elements of an array, to be read or written at once."""
     if RECORDINGS:
         before_access(x)
-    signature = x._signature
-    layout = signature.layout
-    return signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
+    return CPU.backend.elements(x)
 
 
 def _get(indexing: Indexing, x: A, key: Any) -> A:
