@@ -134,10 +134,10 @@ def scalar(value: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
 
 
 def plain_numbers(numbers: Any, dtype: np.dtype[Any], is_flat: bool) -> Array | None:
-    """Return floats as float32 or float64, or ints as int64; None if one may be out of range.
+    """Return floats as float32 or float64, or ints as these or int64; None if one may be out of range.
 
-    All floats are in range if the root of the sum of their squares is. `is_flat` says that the numbers are a flat
-    sequence and not a single number.
+    All numbers are in range if the root of the sum of their squares is: of a float dtype, for ints up to 2**53, which
+    float64 holds exactly. `is_flat` says that the numbers are a flat sequence and not a single number.
 
     Examples
     --------
@@ -145,8 +145,12 @@ def plain_numbers(numbers: Any, dtype: np.dtype[Any], is_flat: bool) -> Array | 
     (array([1. , 2.5], dtype=float32), None)
     """
     try:
-        is_small = dtype.kind == "i" or (math.hypot(*numbers) if is_flat else abs(numbers)) < 1e38
-        return np.array(numbers, dtype) if is_small else None
+        if dtype.kind != "i":
+            first = numbers[0] if is_flat else numbers
+            limit = 2.0**53 if type(first) is int else 1e38
+            if not (math.hypot(*numbers) if is_flat else abs(numbers)) < limit:
+                return None
+        return np.array(numbers, dtype)
     except OverflowError:  # an int
         return None
 

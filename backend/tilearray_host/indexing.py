@@ -1,7 +1,8 @@
-"""Indexing by integer arrays and masks, as NumPy does it."""
+"""Indexing by integer arrays and masks, joining and repeating, as NumPy does it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,16 @@ def get(x: np.ndarray, key: Any, /) -> np.ndarray:
     array([5, 2])
     """
     return np.asarray(x[key])
+
+
+def join(parts: Sequence[np.ndarray], axis: int, /) -> np.ndarray:
+    """Return the elements of ndarrays of one dtype, one after the other along an axis."""
+    return np.concatenate(parts, axis)
+
+
+def repeat(x: np.ndarray, count: int, axis: int | None, /) -> np.ndarray:
+    """Return an array with every element `count` times; along the only axis of the result if `axis` is None."""
+    return x.repeat(count, axis)
 
 
 def set(x: np.ndarray, key: Any, value: np.ndarray, /) -> None:

@@ -187,11 +187,15 @@ def elements(x: Any, /) -> np.ndarray:
     >>> elements(ta.asarray([1, 2, 3], device="cpu")[::2])
     array([1, 3])
     """
-    signature, buffer = x._signature, x._buffer
+    buffer = x._buffer
+    signature = x._signature
     layout = signature.layout
-    if buffer.flat_of is signature and len(layout.shape) == 1:
-        return buffer.memory
-    return to_numpy(buffer, x._offset, layout.shape, layout.strides, signature.dtype)
+    if buffer.flat_of is signature and layout.contiguous:
+        return buffer.memory if len(layout.shape) == 1 else buffer.memory.reshape(layout.shape)
+    try:
+        return np.ndarray(layout.shape, signature.dtype, buffer.memory, x._offset, signature.byte_strides)
+    except ValueError:
+        return to_numpy(buffer, x._offset, layout.shape, layout.strides, signature.dtype)
 
 
 @lru_cache(4096)

@@ -33,11 +33,26 @@ def sort(x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray:
     array([3, 2, 1])
     """
     source = np.flip(x, axis) if descending else x
-    ordered = np.array(source, order="C") if _sorts(x.dtype) else _ordered(source)
-    ordered.sort(axis, kind=_kind_for(ordered))
+    ordered = _copied(source)
+    ordered.sort(axis, kind=None if ordered.dtype.kind in "biuf" else "stable")
+    if ordered.dtype.kind == "f" and ordered.size and _shows_order(ordered, axis):
+        ordered = _copied(source)
+        ordered.sort(axis, kind="stable")
     if descending:
         _reverse(ordered, axis)
     return converted(ordered, x.dtype)
+
+
+def _copied(x: np.ndarray) -> np.ndarray:
+    """A copy of an array in C order, in a dtype that NumPy orders."""
+    return np.array(x, order="C") if _sorts(x.dtype) else _ordered(x)
+
+
+def _shows_order(ordered: np.ndarray, axis: int) -> bool:
+    """Whether sorted floats may show the order of equal ones: zeros of both signs, or NaNs, which are the last."""
+    last = ordered[-1] if ordered.ndim == 1 else ordered.take(-1, axis)
+    is_nan = last != last
+    return bool(is_nan if ordered.ndim == 1 else is_nan.any()) or _has_negative_zero(ordered)
 
 
 def argsort(x: np.ndarray, axis: int, descending: bool, stable: bool, /) -> np.ndarray:
@@ -146,12 +161,17 @@ def _kind_for(x: np.ndarray) -> Literal["stable"] | None:
 
     Zeros of both signs are equal, and so are NaNs of different bits. Complex numbers have several of each.
     """
-    if x.dtype.kind in "biu":
+    if x.dtype.kind in "biu" or not x.size:
         return None
     if x.dtype.kind != "f":
         return "stable"
+    return "stable" if has_nan(x) or _has_negative_zero(x) else None
+
+
+def _has_negative_zero(x: np.ndarray) -> bool:
+    """Whether an array of floats, of at least one element, holds -0.0: the least integer in its bits."""
     codes, negative_zero = _NEGATIVE_ZERO[x.itemsize]
-    return "stable" if has_nan(x) or np.count_nonzero(x.view(codes) == negative_zero) else None
+    return bool(np.minimum.reduce(x.view(codes), None) == negative_zero)
 
 
 _NEGATIVE_ZERO = {size: (np.dtype(f"i{size}"), np.iinfo(f"i{size}").min) for size in (2, 4, 8)}

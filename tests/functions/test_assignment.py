@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import itertools
+import math
 import operator
 from typing import Any
 
@@ -107,6 +108,32 @@ def test_numbers_in_lists_are_weak_and_must_fit() -> None:
     with pytest.raises(ta.DTypeError, match="setitem: expected a target that can store the float64 result, got int16"):
         z[:] = [np.float64(1), 2]
     assert z.tolist() == [3, 1]
+
+
+def test_a_flat_list_is_rounded_once() -> None:
+    """2**60 + 2**36 + 1 is above the middle of two float32; as a float64 it is the middle itself."""
+    numbers = [2**60 + 2**36 + 1, -(2**60) - 2**36 - 1, 2**24 + 1]
+    for dtype, want in (("float32", [2**60 + 2**37, -(2**60) - 2**37, 2**24]), ("int64", numbers)):
+        x = ta.zeros((3, 2), dtype=dtype, device="cpu")
+        x[:, 1] = numbers
+        x[1] = numbers[:2]
+        assert [int(value) for value in x[:, 1].tolist()] == [want[0], want[1], want[2]]
+        assert [int(value) for value in x[1].tolist()] == want[:2]
+    for wrong in ([1e300, 1.0], [2**70, 1]):
+        y = ta.zeros(2, device="cpu")
+        y[:] = wrong
+        assert y.tolist() == [math.inf if wrong[0] == 1e300 else 2.0**70, 1]
+
+
+def test_a_protected_target_takes_no_host_data() -> None:
+    frozen = np.zeros(3, np.float32)
+    frozen.flags.writeable = False
+    targets = ta.asarray(frozen, device="cpu"), ta.broadcast_to(ta.zeros(1, device="cpu"), (3,))
+    for target, message in zip(targets, ("the target is read-only", "several elements in one place")):
+        for value in ([1, 2, 3], np.ones(3, np.float32)):
+            with pytest.raises(ta.WriteError, match=f"setitem: .*{message}"):
+                target[:] = value
+        assert target.tolist() == [0, 0, 0]
 
 
 def test_other_objects() -> None:

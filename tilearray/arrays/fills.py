@@ -16,14 +16,14 @@ from tilearray.arrays import ranges
 from tilearray.arrays.array import Array
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import Device, DeviceLike, as_device
+from tilearray.engine.devices import CPU, Device, DeviceLike, as_device
 from tilearray.engine.signature import (
     ArrayBase,
     Operand,
     Signature,
     dense_signature,
-    from_result,
     new_array,
+    over,
     signature_of,
 )
 from tilearray.errors import OperandError, ShapeError, shown, type_name
@@ -48,6 +48,11 @@ def uninitialised(shape: Any, dtype: np.dtype, device: Any, function: str, order
         return new_array(Array, dense_signature(sizes, dtype, target, function))
     check_extent(sizes, dtype.itemsize, function)
     return new_array(Array, signature_of(layout_in(function, order, sizes), dtype, target))
+
+
+def numpy_makes(dtype: np.dtype, device: Device, order: Order) -> bool:
+    """Return whether new arrays of zeros and ones are NumPy's: on the host, in C order, of a dtype that has a zero."""
+    return device.backend.on_host and order == "C" and dtype is not dtypes.float8_e8m0fnu
 
 
 def dtype_or_default(dtype: Any, function: str) -> np.dtype:
@@ -128,13 +133,9 @@ def zeros(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, dev
     Array([0., 0.], dtype=float32, device='cpu')
     """
     chosen, target = dtype_or_default(dtype, "zeros"), as_device(device, "zeros")
-    if target.backend.on_host and order == "C" and chosen is not dtypes.float8_e8m0fnu:  # which has no zero
-        sizes = as_shape(shape, "zeros")
-        try:
-            return from_result(np.zeros(sizes, chosen), Array)
-        except ValueError:  # NumPy's limits, in our words
-            check_extent(sizes, chosen.itemsize, "zeros")
-            raise
+    if numpy_makes(chosen, target, order):
+        signature = dense_signature(as_shape(shape, "zeros"), chosen, CPU, "zeros")
+        return over(np.zeros(signature.layout.size, chosen), signature, Array)
     return fill(uninitialised(shape, chosen, target, "zeros", order), 0, "zeros")
 
 
@@ -319,8 +320,9 @@ def arange(
         start, stop = 0, start
     target = None if dtype is None else dtypes.as_dtype(dtype, "arange")
     where = as_device(device, "arange")
-    if start.__class__ is stop.__class__ is step.__class__ is int and step:
-        return _integers(range(start, stop, step), target, where)
+    known = ranges.of_small_numbers(start, stop, step, target, where)
+    if known is not None:
+        return known
     first, last, stride = numbers = [_number(given, "arange")[0] for given in (start, stop, step)]
     if isinstance(first, complex) or isinstance(last, complex) or isinstance(stride, complex):
         raise OperandError(f"arange: expected real numbers as start, stop and step, got {tuple(numbers)}")

@@ -14,6 +14,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
+from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
@@ -23,8 +24,36 @@ from tilearray.functions.conversion import astype, to_device
 
 _EXACT = 2**52
 """NumPy counts the elements of a range in float64, which is exact up to here."""
-_WHOLE = {dtypes.float32: 2.0**23, dtypes.float64: 2.0**52}
-"""The whole numbers up to which NumPy's range of a dtype is exact: twice them is the distance of two."""
+_WHOLE = {dtypes.int32: 2**31, dtypes.int64: 2**31, dtypes.float32: 2**23, dtypes.float64: 2**52}
+"""The whole numbers up to which NumPy's range of a dtype is exact; if no dtype is named, theirs is the default one."""
+
+
+def of_small_numbers(start: Any, stop: Any, step: Any, dtype: np.dtype | None, device: Device) -> Array | None:
+    """Return ``arange`` of Python numbers if NumPy's result is exact and on the device; None for all other arguments.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> cpu = ta.zeros(0, device="cpu").device
+    >>> of_small_numbers(1, 8.5, 3, None, cpu), of_small_numbers(0, 1, 0.25, None, cpu)
+    (Array([1., 4., 7.], dtype=float32, device='cpu'), None)
+    """
+    kind = start.__class__
+    if kind is stop.__class__ is step.__class__ is int:
+        first, kind_of_default = start, "int"
+    elif kind in _REAL and stop.__class__ in _REAL and step.__class__ in _REAL and not (start % 1 or step % 1):
+        first, kind_of_default = 0.0 * step + start, "float"  # -0.0 becomes 0.0, as in the kernel
+    else:
+        return None
+    if dtype is None:
+        dtype = STATE.get().semantics.defaults[kind_of_default]
+    bound = _WHOLE.get(dtype, 0) if device.backend.on_host and step else 0
+    if not (-bound < start < bound and abs(stop) + abs(step) < bound):
+        return None
+    return from_result(cast(Any, np.arange)(first, stop, step, dtype), Array)
+
+
+_REAL = frozenset({int, float})
 
 
 def integers(values: range, dtype: np.dtype, device: Device) -> Array:
@@ -54,11 +83,6 @@ def floats(start: float, step: float, count: int, dtype: np.dtype, device: Devic
     >>> floats(0.5, 0.25, 3, dtypes.float32, ta.zeros(0, device="cpu").device)
     Array([0.5 , 0.75, 1.  ], dtype=float32, device='cpu')
     """
-    bound = _WHOLE.get(dtype, 0.0) if device.backend.on_host and start.is_integer() and step.is_integer() else 0.0
-    end = start + count * step
-    if -bound < start < bound and -bound < end < bound:
-        first = 0.0 * step + start  # -0.0 becomes 0.0, as in the kernel
-        return from_result(cast(Any, np.arange)(first, end, step, dtype), Array)
     return _filled(stepping(dtypes.float64, dtype), count, [start, step], dtype, device)
 
 

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import dtype_or_default, empty, uninitialised
+from tilearray.arrays.fills import dtype_or_default, empty, numpy_makes, uninitialised
 from tilearray.dtypes import DTypeLike
-from tilearray.engine.devices import Device, DeviceLike, common_device
-from tilearray.engine.signature import HostData
+from tilearray.engine.devices import CPU, Device, DeviceLike, as_device, common_device
+from tilearray.engine.signature import HostData, dense_signature, over
 from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.manipulation import broadcast_to, diagonal
@@ -145,7 +147,12 @@ def eye(
     given = as_ints((n_rows,) if n_cols is None else (n_rows, n_cols), "eye", "shape", "sizes")
     sizes = as_shape(given * 2 if n_cols is None else given, "eye")
     k = as_int(k, "eye", "k")
-    result = fill(uninitialised(sizes, dtype_or_default(dtype, "eye"), device, "eye", order), 0, "eye")
+    chosen, target = dtype_or_default(dtype, "eye"), as_device(device, "eye")
+    if numpy_makes(chosen, target, order):
+        signature = dense_signature(sizes, chosen, CPU, "eye")
+        rows, columns = sizes
+        return over(np.eye(rows, columns, max(-rows, min(k, columns)), chosen).ravel(), signature, Array)
+    result = fill(uninitialised(sizes, chosen, target, "eye", order), 0, "eye")
     fill(diagonal(result, offset=k), 1, "eye")
     return result
 

@@ -88,7 +88,7 @@ class IndexErrors(Protocol):
 
 
 class Indexing(Protocol):
-    """Indexing by integer arrays, on a backend that does not run it as an expression."""
+    """Indexing by integer arrays, joining and repeating, on a backend that does not run them as expressions."""
 
     def get(self, x: np.ndarray, key: Any, /) -> np.ndarray:
         """Return a copy of the elements that a key selects; IndexError if an index lies outside."""
@@ -96,6 +96,14 @@ class Indexing(Protocol):
 
     def set(self, x: np.ndarray, key: Any, value: np.ndarray, /) -> None:
         """Assign to the elements that a key selects; of several writes to one element the last counts."""
+        ...
+
+    def join(self, parts: Sequence[np.ndarray], axis: int, /) -> np.ndarray:
+        """Return the elements of ndarrays of one dtype, one after the other along an axis."""
+        ...
+
+    def repeat(self, x: np.ndarray, count: int, axis: int | None, /) -> np.ndarray:
+        """Return an array with every element `count` times; along the only axis of the result if `axis` is None."""
         ...
 
 

@@ -42,16 +42,19 @@ class Traits:
         count as aligned.
     is_0d : bool
         Whether the array has no axes.
+    indexes : bool
+        Whether the array is an index array or a mask: of integers or bools, and with axes.
     watched : bool
         Whether a view may have a different alignment from its array.
     """
 
-    __slots__ = ("aligned", "device", "dtype", "is_0d", "itemsize", "watched")
+    __slots__ = ("aligned", "device", "dtype", "indexes", "is_0d", "itemsize", "watched")
 
     def __init__(self, dtype: np.dtype, device: Device, aligned: bool, is_0d: bool) -> None:
         self.dtype = dtype
         self.device = device
         self.aligned = aligned
+        self.indexes = not is_0d and dtype.kind in "iub"
         self.is_0d = is_0d
         self.itemsize: int = dtype.itemsize
         self.watched = device.wants_alignment
@@ -66,12 +69,15 @@ def traits_of(dtype: np.dtype, device: Device, aligned: bool, is_0d: bool) -> Tr
 class Signature:
     """The facts of an array that a plan depends on: its layout and its traits (whose fields are repeated here).
 
+    `byte_strides` are the strides of the layout in bytes, as NumPy counts them.
+
     While the signature is `interned`, its attributes `views`, `transposed` and `twin` cache other signatures for
     `tilearray.functions.indexing.views`.
     """
 
     __slots__ = (
         "aligned",
+        "byte_strides",
         "device",
         "dtype",
         "interned",
@@ -94,6 +100,7 @@ class Signature:
         self.watched = traits.watched
         self.itemsize = itemsize = traits.itemsize
         self.nbytes = layout.size * itemsize
+        self.byte_strides = tuple([stride * itemsize for stride in layout.strides])
         if layout.ndim > MOST_AXES or not 0 < self.nbytes <= LARGEST:
             check_extent(layout.shape, itemsize)
         self.interned = True
@@ -235,6 +242,8 @@ def placed(buffer: Buffer, offset: int, layout: Layout, dtype: np.dtype, device:
 
 def empty_array(cls: type[B], signature: Signature, stream: Stream) -> B:
     """Return an uninitialised array of a signature with a dense layout."""
+    if signature.device is CPU:
+        return over(np.empty(signature.layout.size, signature.dtype), signature, cls)
     return cls._make(signature.device.backend.allocate(signature.nbytes, stream), 0, signature)
 
 
@@ -343,8 +352,13 @@ def from_result(array: np.ndarray, cls: type[B]) -> B:
     signature = _KNOWN.get((shape, array.dtype, "cpu"))
     if signature is None or not signature.interned:
         signature = dense_signature(shape, array.dtype, CPU)
+    return over(array if len(shape) == 1 else array.ravel(), signature, cls)
+
+
+def over(memory: np.ndarray, signature: Signature, cls: type[B]) -> B:
+    """Return an array over an ndarray of one axis that nobody else holds and that has all its elements without gaps."""
     new = _new(cls)
-    new._buffer = CPU.backend.adopt(array if len(shape) == 1 else array.ravel(), False, signature)
+    new._buffer = CPU.backend.adopt(memory, False, signature)
     new._offset = 0
     new._signature = signature
     return new
@@ -358,8 +372,11 @@ def check_array(function: str, x: object, name: str = "x") -> None:
 
 def overlap(x: ArrayBase, y: ArrayBase) -> bool:
     """Return whether the address ranges of two arrays overlap."""
-    if x._signature.device is not y._signature.device:
+    device = x._signature.device
+    if device is not y._signature.device:
         return False
+    if device is CPU and not (x._recorded or y._recorded):  # NumPy finds addresses faster
+        return np.may_share_memory(CPU.backend.elements(x), CPU.backend.elements(y))
     first, last = x._span()
     start, end = y._span()
     return start < last and first < end

@@ -70,10 +70,12 @@ def all_arrays(function: str, values: Sequence[A | HostData], name: str = "x{1}"
 
     In `name`, the name of a value, 0 and 1 stand for its position counted from 0 and from 1.
     """
-    found: list[Any] = list(values)
-    if all(isinstance(value, ArrayBase) for value in found):
-        return found
-    found = as_arrays(function, values)
+    for value in values:
+        if not isinstance(value, ArrayBase):
+            break
+    else:
+        return list(values)  # type: ignore[arg-type]
+    found: list[Any] = as_arrays(function, values)
     beside = next((value for value in found if isinstance(value, ArrayBase)), None)
     return [_checked(function, x, name.format(place, place + 1), beside) for place, x in enumerate(found)]
 

@@ -15,7 +15,7 @@ from tilearray import cuda, dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
 from tilearray.engine.context import RECORDINGS, STATE
-from tilearray.engine.devices import DeviceLike, as_device
+from tilearray.engine.devices import CPU, DeviceLike, as_device
 from tilearray.engine.signature import ArrayBase, before_access, check_array, from_host, new_array, placed, signature_of
 from tilearray.errors import (
     DeviceError,
@@ -197,7 +197,10 @@ def to_numpy(x: ArrayBase, /) -> np.ndarray:
         before_access(x)
     signature = x._signature
     layout = signature.layout
-    array = signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
+    if signature.device is CPU:
+        array = CPU.backend.elements(x).view()  # the caller may give it another shape, and other flags
+    else:
+        array = signature.device.backend.to_numpy(x._buffer, x._offset, layout.shape, layout.strides, signature.dtype)
     if not layout.contiguous and 0 in layout.strides and layout.overlaps_itself:
         array.flags.writeable = False  # a write to one element would be a write to several
     return array

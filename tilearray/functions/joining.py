@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,18 +23,19 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
+from tilearray.engine.backend import Indexing
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import common_device
-from tilearray.engine.signature import ArrayBase, HostData, Signature, empty_array
+from tilearray.engine.devices import CPU, common_device
+from tilearray.engine.signature import ArrayBase, HostData, Signature, dense_signature, empty_array, over
 from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.keys import host_index
 from tilearray.functions.indexing.take import take
-from tilearray.functions.indexing.views import get
-from tilearray.functions.manipulation import c_contiguous, expand_dims, new_like, reshape
+from tilearray.functions.indexing.views import get, reshaped
+from tilearray.functions.manipulation import c_contiguous, new_like, reshape
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axis, without_axis
 from tilearray.ops.execute import store
@@ -103,26 +105,35 @@ def concat(
 
 
 class Joining(NamedTuple):
-    """A known concat: the signature of its result, and for each array the offset and the signature of its place."""
+    """A known concat: the signature of its result, and for each array the offset and the signature of its place.
+
+    If no array needs a cast, and the backend has `indexing`, that joins all of them at once, along the axis.
+    """
 
     signature: Signature
     places: tuple[tuple[int, Signature], ...]
+    axis: int
+    indexing: Indexing | None
 
 
 _JOININGS: TwoGenerations[Joining] = TwoGenerations(512)
+_signature_of = attrgetter("_signature")
 
 
 def _again(arrays: Any, axis: Any) -> Any:
     """Join arrays of signatures that were joined along an axis before; None if they were not."""
-    if arrays.__class__ is not list and arrays.__class__ is not tuple:
+    if axis.__class__ is not int or (arrays.__class__ is not list and arrays.__class__ is not tuple):
         return None
     state = STATE.get()
     try:
-        known = _JOININGS.get((state.semantics.key, axis.__class__, axis, *[x._signature for x in arrays]))
-    except (AttributeError, TypeError):  # not an Array, or the axis is not hashable
+        known = _JOININGS.get((state.semantics.key, axis, *map(_signature_of, arrays)))
+    except AttributeError:  # not an Array
         return None
     if known is None:
         return None
+    if known.indexing is not None:
+        joined = known.indexing.join([*map(CPU.backend.elements, arrays)], known.axis)
+        return over(joined.ravel(), known.signature, arrays[0].__class__)
     result = empty_array(arrays[0].__class__, known.signature, state.stream)
     make, buffer = result._make, result._buffer
     for x, (offset, signature) in zip(arrays, known.places):
@@ -133,8 +144,10 @@ def _again(arrays: Any, axis: Any) -> Any:
 def _remember(parts: Sequence[A], asked: int, axis: int, joined: A) -> None:
     """Keep the places of arrays in their concat."""
     places = tuple([(view._offset, view._signature) for view in _places(joined, parts, axis)])
-    key = (STATE.get().semantics.key, int, asked, *[part._signature for part in parts])
-    _JOININGS.put(key, Joining(joined._signature, places))
+    signature = joined._signature
+    at_once = all(part.dtype == signature.dtype for part in parts)
+    key = (STATE.get().semantics.key, asked, *map(_signature_of, parts))
+    _JOININGS.put(key, Joining(signature, places, axis, signature.device.backend.indexing if at_once else None))
 
 
 def stack(
@@ -291,9 +304,23 @@ def repeat(x: A | HostData, /, repeats: Any, axis: int | None = None) -> A:
     if isinstance(repeats, (ArrayBase, np.ndarray, list, tuple)):
         return _each_repeated(x, repeats, axis)
     count = _count(repeats)
-    last = len(shape) - 1 if axis is None else normalize_axis(axis, len(shape), "repeat")
-    repeated = _of_copies(x, (*shape[: last + 1], count, *shape[last + 1 :]), expand_dims(x, last + 1))
-    return reshape(repeated, x.size * count if axis is None else _scaled(shape, last, count))
+    place = None if axis is None else normalize_axis(axis, len(shape), "repeat")
+    indexing = x._signature.device.backend.indexing
+    if indexing is not None:
+        sizes = (x.size * count,) if place is None else _scaled(shape, place, count)
+        signature = dense_signature(sizes, x.dtype, CPU, "repeat")
+        return over(indexing.repeat(CPU.backend.elements(x), count, place).ravel(), signature, x.__class__)
+    last = len(shape) - 1 if place is None else place
+    before, after = shape[: last + 1], shape[last + 1 :]
+    repeated = _of_copies(x, (*before, count, *after), _reshaped(x, (*before, 1, *after)))
+    return _reshaped(repeated, (x.size * count,) if axis is None else _scaled(shape, last, count))
+
+
+def _reshaped(x: A, shape: tuple[int, ...]) -> A:
+    """The view of another shape that an axis joins or splits."""
+    view = reshaped(x, shape)
+    assert view is not None
+    return view
 
 
 def _each_repeated(x: A, repeats: Any, axis: Any) -> A:

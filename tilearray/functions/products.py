@@ -14,6 +14,8 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.backend import LinearAlgebra
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError, shown
@@ -67,7 +69,19 @@ def matmul(x1: A | HostData, x2: A | HostData, /, out: A | None = None) -> A:
     return finished("matmul", _matmul("matmul", *all_arrays("matmul", (x1, x2))), out)
 
 
+_CHECKED: TwoGenerations[tuple[LinearAlgebra, np.dtype]] = TwoGenerations(512)
+"""For operands that `_checked` has seen: what it returned."""
+
+
 def _matmul(function: str, x1: A, x2: A) -> A:
+    key = (STATE.get().semantics.key, x1._signature, x2._signature)
+    known = _CHECKED.get(key) or _CHECKED.put(key, _checked(function, x1, x2))
+    linear_algebra, dtype = known
+    return result(linear_algebra.matmul(to_numpy(x1), to_numpy(x2), dtype), x1)
+
+
+def _checked(function: str, x1: A, x2: A) -> tuple[LinearAlgebra, np.dtype]:
+    """The linear algebra and the dtype of a matrix product, if the shapes fit."""
     linear_algebra, dtype = _asked(function, x1, x2)
     rows, columns = x1.shape, x2.shape
     if not rows or not columns:
@@ -78,7 +92,7 @@ def _matmul(function: str, x1: A, x2: A) -> A:
             f"got shapes {rows} and {columns}; write x2.mT, or ta.vecdot to multiply row by row"
         )
     broadcast_shapes(rows[:-2], columns[:-2], function=function)
-    return result(linear_algebra.matmul(to_numpy(x1), to_numpy(x2), dtype), x1)
+    return linear_algebra, dtype
 
 
 def matrix_transpose(x: A | HostData, /) -> A:

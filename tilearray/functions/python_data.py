@@ -38,9 +38,13 @@ def is_python_data(obj: object) -> bool:
     return is_sequence(obj) or classify(obj) is not None
 
 
-_LEAST: dict[type, ScalarClass] = {float: ScalarClass.FLOAT32, int: ScalarClass.INT32}
-"""The classes of small numbers."""
-_PLAIN = frozenset({dtypes.int64, dtypes.float32, dtypes.float64})
+_SMALL = {ScalarClass.FLOAT32: "float", ScalarClass.INT32: "int"}
+"""The classes of small numbers, which take the default dtype of their kind in every semantics."""
+_PLAIN: dict[Any, frozenset[np.dtype]] = {
+    float: frozenset({dtypes.float32, dtypes.float64}),
+    int: frozenset({dtypes.int64, dtypes.float32, dtypes.float64}),
+}
+"""The dtypes for which NumPy converts small floats and ints as `ndarray_of` does."""
 
 
 def plain_data(obj: Any, function: str) -> np.ndarray | None:
@@ -53,18 +57,20 @@ def plain_data(obj: Any, function: str) -> np.ndarray | None:
     >>> plain_data([1.0, 2.5], "asarray"), plain_data(2, "asarray"), plain_data([1, 2.5], "asarray")
     (array([1. , 2.5], dtype=float32), array(2), None)
     """
-    kind = type(obj)  # pyright: ignore[reportUnknownVariableType]
-    is_flat = kind is list or kind is tuple
-    if is_flat:
-        kinds = set(map(type, obj))
-        if len(kinds) != 1:
-            return None
-        kind = kinds.pop()
-    least = _LEAST.get(kind)
-    if least is None:
+    kind, is_flat = _kind_of(obj)
+    if kind is not int and kind is not float:
         return None
-    dtype = common_dtype_of((least,), function)
-    return _host_casts().plain_numbers(obj, dtype, is_flat) if dtype in _PLAIN else None
+    dtype = STATE.get().semantics.defaults[kind.__name__]
+    return _host_casts().plain_numbers(obj, dtype, is_flat) if dtype in _PLAIN[kind] else None
+
+
+def _kind_of(obj: Any) -> tuple[Any, bool]:
+    """The class of a number, or of all elements of a flat list or tuple, and whether `obj` is one; None for several."""
+    kind = type(obj)  # pyright: ignore[reportUnknownVariableType]
+    if kind is not list and kind is not tuple:
+        return kind, False  # pyright: ignore[reportUnknownVariableType]
+    kinds = set(map(type, obj))
+    return kinds.pop() if len(kinds) == 1 else None, True
 
 
 def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
@@ -123,6 +129,11 @@ def assigned_data(obj: Any, dtype: np.dtype) -> np.ndarray:
     >>> assigned_data([1, 2], dtypes.int8), assigned_data([1, 2.5], dtypes.int8)
     (array([1, 2], dtype=int8), array([1. , 2.5], dtype=float32))
     """
+    kind, is_flat = _kind_of(obj)
+    if is_flat and dtype in _PLAIN.get(kind, ()):
+        plain = _host_casts().plain_numbers(obj, dtype, is_flat)
+        if plain is not None:
+            return plain
     kinds: Kinds = set()
     _collect(obj, kinds, "setitem", 0)
     return _made(obj, kinds, _assigned_dtype(kinds, dtype), "setitem")
@@ -148,6 +159,8 @@ def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
     """
     found = classify(most)
     assert found is not None
+    if least is most and found in _SMALL:
+        return STATE.get().semantics.defaults[_SMALL[found]]
     if isinstance(most, complex):
         parts = [class_of(part) for number in (least, most) for part in (number.real, number.imag)]
         wide = ScalarClass.FLOAT64 in parts and common_dtype_of((ScalarClass.FLOAT64,), function) == dtypes.float64

@@ -125,6 +125,8 @@ def as_ints(obj: Any, function: str, argument: str, items: str) -> tuple[int, ..
     >>> as_ints([1, -2], "as_strided", "strides", "strides")
     (1, -2)
     """
+    if type(obj) is int:
+        return (obj,)
     given: Iterable[Any] = cast("Iterable[Any]", obj) if isinstance(obj, Iterable) else [obj]
     members = list(islice(given, MOST_AXES + 1))  # an iterable may be endless
     if len(members) > MOST_AXES:
@@ -152,6 +154,8 @@ def as_int(value: Any, function: str, argument: str) -> int:
     Traceback (most recent call last):
     tilearray.errors.ShapeError: roll: expected shift as an int, got float; write int(shift)
     """
+    if type(value) is int:
+        return value
     try:
         if isinstance(value, bool):
             raise TypeError

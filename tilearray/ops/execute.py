@@ -17,7 +17,7 @@ from tilearray.engine.execute import run
 from tilearray.engine.operation import typed_scalar
 from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, overlap
-from tilearray.errors import OperandError, WriteError, type_name
+from tilearray.errors import DTypeError, OperandError, ScalarOverflowError, WriteError, type_name
 from tilearray.ops.moves import assign, storing
 from tilearray.ops.numbers import as_operands, numbers_alone, scalar_key
 from tilearray.ops.row import Row
@@ -114,13 +114,15 @@ def store(out: ArrayBase, value: ArrayBase, row: Row = assign) -> None:
 
 def fill(out: A, number: Number, function: str) -> A:
     """Convert a Python number to the dtype of `out` and write it to every element."""
-    dtype = out._signature.dtype
-    if function != assign.name:  # which checks the number itself
-        number = as_number(number, dtype, function)
-    key, state = typed_scalar(dtype), STATE.get()
+    signature = out._signature
+    key, state = typed_scalar(signature.dtype), STATE.get()
     try:
-        call = state.plans[assign.into][out._signature][key].call
+        call = state.plans[assign.into][signature][key].call
     except KeyError:
         check_target(function, out)
-        return run(assign, [key], (as_number(number, dtype, function),), out, execute)
-    return call(state.stream, out, number)
+        return run(assign, [key], (as_number(number, signature.dtype, function),), out, execute)
+    try:
+        return call(state.stream, out, number)
+    except (DTypeError, ScalarOverflowError):
+        as_number(number, signature.dtype, function)  # the same error, of this function
+        raise

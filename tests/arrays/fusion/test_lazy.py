@@ -381,18 +381,18 @@ def test_an_error_in_the_block_leaves_whole_results():
 def test_a_run_that_fails_may_run_again(monkeypatch):
     x = floats(3)
     fails = [MemoryError("none left")]
-    allocate = HostDevice.allocate
+    adopt = HostDevice.adopt
 
-    def failing(nbytes, stream):
+    def failing(*memory):
         if fails:
             raise fails.pop()
-        return allocate(nbytes, stream)
+        return adopt(*memory)
 
     with ta.lazy():
         y = x + 1
         z = y * x
         with monkeypatch.context() as patched:
-            patched.setattr(HostDevice, "allocate", staticmethod(failing))
+            patched.setattr(HostDevice, "adopt", staticmethod(failing))
             with pytest.raises(MemoryError):
                 z.tolist()
     same(y, x + 1)

@@ -13,9 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilearray.engine.context import STATE
-from tilearray.engine.devices import common_device, using_device
-from tilearray.engine.signature import ArrayBase, from_host, from_result, overlap
+from tilearray.engine.context import RECORDINGS, STATE
+from tilearray.engine.devices import CPU, common_device, using_device
+from tilearray.engine.signature import ArrayBase, before_access, from_host, overlap
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing.gather import scatter, without_leading_axes
@@ -42,7 +42,10 @@ def set(x: ArrayBase, key: Any, value: Any, /) -> None:
     semantics are NumPy's, a value of a higher kind is truncated.
     """
     if value.__class__ not in _NUMBERS and not isinstance(value, ArrayBase):
-        value = taken(x, value)
+        host = _host_data(x, value)
+        if host is not None and key.__class__ in PLAIN and _copied(x, key, host):
+            return
+        value = taken(x, value if host is None else host)
     if key.__class__ in PLAIN or not (is_index(key) or has_arrays(key)):
         set_view(get(x, key), value)
     elif isinstance(key, BOOLS):
@@ -53,15 +56,35 @@ def set(x: ArrayBase, key: Any, value: Any, /) -> None:
         _set_at(x, key, value)
 
 
+def _host_data(x: ArrayBase, value: Any) -> np.ndarray | None:
+    """Return the ndarray of an ndarray or of nested lists that are assigned to `x`; None for all else."""
+    if value.__class__ is np.ndarray:
+        return from_host_object(value, copy=None, function="setitem")
+    return assigned_data(value, x._signature.dtype) if is_sequence(value) else None
+
+
+def _copied(x: ArrayBase, key: Any, host: np.ndarray) -> bool:
+    """Assign an ndarray to an array on the host, if NumPy does it without a cast; return whether it is done."""
+    signature = x._signature
+    if signature.device is not CPU or host.dtype is not signature.dtype or signature.layout.overlaps_itself:
+        return False
+    if x._buffer.readonly:
+        return False
+    if RECORDINGS:
+        before_access(x)
+    try:
+        CPU.backend.elements(x)[key] = host
+    except (IndexError, ValueError):  # the general way has the words for it
+        return False
+    return True
+
+
 def taken(x: ArrayBase, value: Any) -> Any:
     """Return data of another kind as an Array, on the device of `x` if they are on the host; numbers stay."""
     device = x._signature.device
-    if value.__class__ is np.ndarray:
-        host = from_host_object(value, copy=None, function="setitem")
-        assert host is not None  # an ndarray is a host object
+    host = _host_data(x, value)
+    if host is not None:
         return to_device(from_host(host, x.__class__), device)
-    if is_sequence(value):
-        return to_device(from_result(assigned_data(value, x._signature.dtype), x.__class__), device)
     if classify(value) is not None:
         return value
     if isinstance(value, np.generic):
@@ -131,9 +154,10 @@ def _number_for(x: ArrayBase, value: Any) -> Any:
 
 def _in_dtype_of(x: ArrayBase, value: ArrayBase) -> ArrayBase:
     """The value in the dtype of the target, cast as any assignment casts it."""
-    common_device("setitem", [x._signature, value._signature])
-    dtype = x._signature.dtype
-    return value if value._signature.dtype == dtype else stored_as(assign, value, dtype)
+    mine, theirs = x._signature, value._signature
+    if theirs.device is not mine.device:
+        common_device("setitem", [mine, theirs])
+    return value if theirs.dtype is mine.dtype else stored_as(assign, value, mine.dtype)
 
 
 def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:

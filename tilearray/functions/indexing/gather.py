@@ -134,6 +134,8 @@ def without_leading_axes(value: A, ndim: int) -> A:
 
 
 def _numpy_key(key: Any, device: Device) -> Any:
+    if isinstance(key, ArrayBase) and key._signature.traits.indexes and key._signature.device is device:
+        return positions_of(key)
     if isinstance(key, tuple):
         return tuple([_numpy_part(part, device) for part in parts_of(key)])
     return _numpy_part(key, device)
@@ -154,30 +156,25 @@ def positions_of(index: Any) -> np.ndarray:
     >>> positions_of(ta.asarray([1, 2**64 - 1], dtype="uint64"))
     array([                  1, 9223372036854775807])
     """
-    found = _memory(index)
-    if index._signature.dtype == _UINT64:
+    found = CPU.backend.elements(index)
+    if index._signature.dtype is _UINT64:
         return np.minimum(found, np.uint64(_LAST)).astype(np.int64)
     return found
 
 
-def _memory(x: Any) -> np.ndarray:
-    """The elements of an array, to be read or written at once."""
-    if RECORDINGS:
-        before_access(x)
-    return CPU.backend.elements(x)
-
-
 def _get(indexing: Indexing, x: A, key: Any) -> A:
     try:
-        return from_result(indexing.get(_memory(x), key), x.__class__)
+        return from_result(indexing.get(CPU.backend.elements(x), key), x.__class__)
     except IndexError as error:
         raise _with_cure(error) from error
 
 
 def _set(indexing: Indexing, x: Any, key: Any, value: Any) -> None:
-    value = _memory(value) if isinstance(value, ArrayBase) else rounded_number(value, x._signature.dtype)
+    value = CPU.backend.elements(value) if isinstance(value, ArrayBase) else rounded_number(value, x._signature.dtype)
+    if RECORDINGS:
+        before_access(x)
     try:
-        indexing.set(_memory(x), key, value)
+        indexing.set(CPU.backend.elements(x), key, value)
     except ValueError as error:
         raise BroadcastError(f"setitem: {error}; write a value that broadcasts to what is selected") from error
     except (IndexError, TypeError) as error:

@@ -64,10 +64,7 @@ def is_array(part: Any) -> bool:
 
 def is_index(part: Any) -> bool:
     """Whether a part of a key is an Array of integers or bools with axes."""
-    if not isinstance(part, ArrayBase):
-        return False
-    signature = part._signature
-    return bool(signature.layout.shape) and signature.dtype.kind in "iub"
+    return isinstance(part, ArrayBase) and part._signature.traits.indexes
 
 
 def is_integer(part: Any) -> bool:
@@ -87,7 +84,7 @@ def as_index(part: Any, device: Device) -> Any:
     """
     if isinstance(part, ArrayBase):
         signature = part._signature
-        if signature.device is device and signature.dtype.kind in "iub":
+        if signature.device is device and (signature.traits.indexes or signature.dtype.kind in "iub"):
             return part
         if signature.device is not device:
             raise DeviceError(
