@@ -124,7 +124,7 @@ def kernel_of(parts: Mapping[str, Any]) -> Any:
     from tilearray_cuda.runtime.driver import api, call
 
     kernel = parts["plan"].kernel
-    cubin = cubin_of(kernel.source, kernel.function.device.arch)
+    cubin = cubin_of(kernel.source, kernel.function.device.arch, kernel.schedule.spec.contract)
     library = call(api.cuLibraryLoadData, cubin.code, [], [], 0, [], [], 0)
     return call(api.cuLibraryGetKernel, library, cubin.name.encode())
 

@@ -226,6 +226,8 @@ from tilearray.ops.signatures import show as _show
 from tilearray.promotion.semantics import Semantics
 
 if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses one
+    from builtins import bool as _bool
+
     from tilearray import fft as fft
     from tilearray import linalg as linalg
     from tilearray.arrays.fusion.foreach import foreach
@@ -458,7 +460,9 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         trim_zeros,
     )
 
-    def evaluate(expression: str, /, *, out: Array | None = None, **arrays: Operand) -> Array: ...
+    def evaluate(
+        expression: str, /, *, out: Array | None = None, contract: _bool = False, **arrays: Operand
+    ) -> Array: ...
 
 
 __version__ = "0.1.0.dev0"

@@ -139,7 +139,7 @@ def compile_kernel(device: Any, expression: Any, loop_class: Any, aligned: tuple
     """Return the kernel of an expression for a class of loops, loaded on a device."""
     schedule = schedule_of(make_spec(expression, loop_class, aligned), device.arch)
     source = source_of(schedule)
-    return Kernel(schedule, source, launch.load_function(device, cubin_of(source, device.arch)))
+    return Kernel(schedule, source, launch.load_function(device, cubin_of(source, device.arch, schedule.spec.contract)))
 
 
 def fixed_by_loop(schedule: Schedule, arguments: Any) -> Callable[[Any], bytes]:

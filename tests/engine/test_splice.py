@@ -50,6 +50,15 @@ def test_a_wide_intermediate_is_not_rounded():
     assert ("cast", 0, "float32") in rounded.build([node], [SINGLE]).nodes  # memory holds rounded numbers
 
 
+def test_an_expression_that_may_be_contracted_is_another_one():
+    splicer = Splicer()
+    node = splicer.splice(expression_of(arithmetic.add, SINGLE, SINGLE), [splicer.array("x", SINGLE)] * 2)
+    plain, allowed = (splicer.build([node], [SINGLE], contract=contract) for contract in (False, True))
+    assert (plain.contract, allowed.contract) == (False, True)
+    assert plain is not allowed
+    assert allowed is splicer.build([node], [SINGLE], contract=True)
+
+
 def test_equal_parts_are_one_and_equal_expressions_are_one_object():
     add = expression_of(arithmetic.add, SINGLE, SINGLE)
 

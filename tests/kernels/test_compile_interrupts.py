@@ -103,7 +103,7 @@ def test_an_interrupt_of_a_compilation_is_one_wherever_it_comes(tmp_path: Path, 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     tempfile.mkdtemp()  # from the first call on, tempfile has its lock behind it
 
-    def compiled(source: object, arch: int, folder: str) -> Any:
+    def compiled(source: object, arch: int, contract: bool, folder: str) -> Any:
         place = Path(folder, "key", "deeper")
         place.mkdir(parents=True)
         (place / "kernel.ptx").write_text("")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from support.drawing import accepted
@@ -143,12 +144,17 @@ def product_and_difference(dtype: str) -> Expression:
     return Expression(inputs, nodes, (4,), (dtype,), (None,) * 3, dtype_of(dtype))
 
 
-def test_nothing_is_contracted_between_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_contracted_between_operations_unless_the_expression_allows_it() -> None:
     kernels = [kernel_for(product_and_difference(dtype), (10_000,), [(1,)] * 4) for dtype in ("float32", "float64")]
     for kernel in kernels:
         assert not compiled(kernel).count(r"fma\S*")
-    monkeypatch.setattr(compiling, "OPTIONS", (("enable_fp_fusion", True),))
-    assert "fma.rn.f32" in compiling.compile_source(kernels[0].source, 90).ptx
+        body = replace(product_and_difference(kernel.spec.operands[0].dtype), contract=True)
+        allowed = kernel_for(body, (10_000,), [(1,)] * 4)
+        assert allowed.spec.contract
+        assert not kernel.spec.contract
+        assert compiled(allowed).count(r"fma\.rn\.f(32|64)") == compiled(kernel).count(r"mul\S*\.f(32|64)") > 0
+        assert not compiled(allowed).count(r"(mul|sub)\S*\.f(32|64)")
+        assert compiling.identity_of(kernel.source, True) != compiling.identity_of(kernel.source)
 
 
 EXACT = [

@@ -132,5 +132,5 @@ def compiled(kernel: Kernel, arch: int = 90) -> Code:
     """Compile, once for all tests of a process."""
     from tilearray_cuda.kernels.compile import compile_source
 
-    found = compile_source(kernel.source, arch)
+    found = compile_source(kernel.source, arch, kernel.spec.contract)
     return Code(found.cubin, found.ptx, found.num_warps, found.shared)

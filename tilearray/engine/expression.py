@@ -65,6 +65,8 @@ class Expression:
     places : tuple of int
         For each output, the node that holds the distance in elements from the element's own place to the place where
         it is stored. () if each element is stored in its own place.
+    contract : bool
+        Whether a compiler may compute a product and a sum in one rounding, as fma. The host does not.
     """
 
     inputs: tuple[tuple[str, str], ...]
@@ -74,11 +76,12 @@ class Expression:
     scalar_dtypes: tuple[np.dtype | None, ...]
     result: np.dtype
     places: Ints = ()
+    contract: bool = False
 
     @property
     def content(self) -> tuple[object, ...]:
         """All that is computed and stored; expressions of equal content are interchangeable."""
-        return self.inputs, self.nodes, self.outputs, self.output_dtypes, self.places
+        return self.inputs, self.nodes, self.outputs, self.output_dtypes, self.places, self.contract
 
 
 class ExpressionBuilder:

@@ -118,7 +118,7 @@ class Splicer:
         source = cast(Any, self._nodes[before[1]])
         return before[1] if source[0] == "call" and source[3] == target else None
 
-    def build(self, outputs: Sequence[int], output_dtypes: Sequence[np.dtype]) -> Expression:
+    def build(self, outputs: Sequence[int], output_dtypes: Sequence[np.dtype], *, contract: bool = False) -> Expression:
         """Return the expression that stores these nodes. Equal expressions are the same object."""
         inputs = list(self._inputs.values())
         made = Expression(
@@ -128,6 +128,7 @@ class Splicer:
             tuple([dtype.name for dtype in output_dtypes]),
             tuple([dtype if kind == "scalar" else None for _, kind, dtype in inputs]),
             output_dtypes[0],
+            contract=contract,
         )
         return SPLICED.get(made.content) or SPLICED.put(made.content, made)
 

@@ -2,7 +2,7 @@
 
 We do not use Triton's JIT, its launcher and its disk cache: the launcher needs a C compiler at run time, and a hit in
 the disk cache still costs the import. ``enable_fp_fusion=False`` and ``enable_reflect_ftz=False`` are part of the
-library's contract: no operation is contracted into fma, and denormals survive.
+library's contract: no operation is contracted into fma, unless a function asks for it, and denormals survive.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from tilearray_cuda.kernels import disk_cache
 from tilearray_cuda.kernels.source import Source
 
-OPTIONS: tuple[tuple[str, object], ...] = (("enable_fp_fusion", False), ("enable_reflect_ftz", False))
 _lock = threading.Lock()
 
 
@@ -32,21 +31,32 @@ def _renew_lock() -> None:
 os.register_at_fork(after_in_child=_renew_lock)
 
 
-def cubin_of(source: Source, arch: int) -> disk_cache.Cubin:
-    """Return the machine code of a source from memory or disk, or compile it."""
+def options_of(source: Source, contract: bool) -> tuple[tuple[str, object], ...]:
+    """Return Triton's options for a source."""
+    return (
+        ("enable_fp_fusion", contract),
+        ("enable_reflect_ftz", False),
+        ("num_warps", source.tile.warps),
+    )
+
+
+def cubin_of(source: Source, arch: int, contract: bool = False) -> disk_cache.Cubin:
+    """Return the machine code of a source from memory or disk, or compile it.
+
+    `contract` says whether a product and a sum may be one fma.
+    """
 
     def make() -> disk_cache.Cubin:
-        made = compile_source(source, arch)
+        made = compile_source(source, arch, contract)
         return disk_cache.Cubin(made.cubin, made.name, made.num_warps, made.shared)
 
+    return disk_cache.load_or_compile(source.text, arch, identity_of(source, contract), source.label, make)
+
+
+def identity_of(source: Source, contract: bool = False) -> tuple[tuple[str, object], ...]:
+    """Return the facts that decide a kernel's code beside its text and the architecture; see `disk_cache.key_of`."""
     arguments = tuple(tuple(argument) for argument in source.arguments)
-    options = (
-        *OPTIONS,
-        ("num_warps", source.tile.warps),
-        ("arguments", arguments),
-        ("constants", source.constants),
-    )
-    return disk_cache.load_or_compile(source.text, arch, options, source.label, make)
+    return (*options_of(source, contract), ("arguments", arguments), ("constants", source.constants))
 
 
 class Compiled(NamedTuple):
@@ -59,7 +69,7 @@ class Compiled(NamedTuple):
     shared: int
 
 
-def compile_source(source: Source, arch: int) -> Compiled:
+def compile_source(source: Source, arch: int, contract: bool = False) -> Compiled:
     """Compile a generated kernel for an architecture such as 90. A process compiles one kernel at a time.
 
     Raises
@@ -69,7 +79,7 @@ def compile_source(source: Source, arch: int) -> Compiled:
     """
     with _lock, _scratch() as scratch:
         os.environ.setdefault("TRITON_DISABLE_LINE_INFO", "1")
-        kernel = _compile(source, arch, scratch)
+        kernel = _compile(source, arch, contract, scratch)
     metadata = kernel.metadata
     if metadata.global_scratch_size:
         raise RuntimeError(
@@ -106,7 +116,7 @@ def _remove(folder: str) -> None:
     os.rmdir(folder)
 
 
-def _compile(source: Source, arch: int, scratch: str) -> Any:
+def _compile(source: Source, arch: int, contract: bool, scratch: str) -> Any:
     from triton import knobs
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -121,10 +131,11 @@ def _compile(source: Source, arch: int, scratch: str) -> Any:
     ast_source = ASTSource(
         fn=jit_function(source), signature=signature, constexprs=dict(source.constants), attrs=attributes
     )
-    options = {"num_warps": source.tile.warps, **dict(OPTIONS)}
     with knobs.cache.scope():
         knobs.cache.dir = scratch
-        return _compile_without_a_key()(ast_source, target=GPUTarget("cuda", arch, 32), options=options)
+        return _compile_without_a_key()(
+            ast_source, target=GPUTarget("cuda", arch, 32), options=dict(options_of(source, contract))
+        )
 
 
 @functools.cache

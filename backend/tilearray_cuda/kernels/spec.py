@@ -83,6 +83,7 @@ class KernelSpec(NamedTuple):
     case, rank, index_bits, facts : as in `LoopClass`
     divisible : what divides every stride argument of an operand that also has a stride of 1: as far as vectors need it,
         or as far as sectors need it for the largest elements
+    contract : whether the compiler may compute a product and a sum in one rounding
     """
 
     operands: tuple[Operand, ...]
@@ -95,6 +96,7 @@ class KernelSpec(NamedTuple):
     index_bits: int
     divisible: int
     facts: tuple[Hashable, ...]
+    contract: bool = False
 
     @property
     def arrays(self) -> tuple[Operand, ...]:
@@ -158,4 +160,5 @@ def make_spec(expression: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Ke
         loop_class.index_bits,
         min(loop_class.divisible, max(VECTOR // least, 2)),
         loop_class.facts,
+        expression.contract,
     )

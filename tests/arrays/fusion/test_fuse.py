@@ -11,6 +11,7 @@ from support.threads import in_threads
 from support.trees import bits
 
 import tilearray as ta
+from tilearray.engine.caches import KERNELS
 from tilearray.errors import FusionError, OperandError, WriteError
 from tilearray_host.device import HostDevice
 
@@ -143,6 +144,26 @@ def test_the_semantics_of_the_call_count(name):
             same(found, expected)
     fused(x, y)
     assert len(traces) == (1 if name == "array-api" else 2)
+
+
+def test_contraction_is_allowed_by_name_and_changes_nothing_on_the_host(compiled):
+    a, b = floats(100), floats(100, seed=1)
+    calls = {
+        "fuse": lambda options: ta.fuse(**options)(lambda a, b: a * b + a)(a, b),
+        "pointwise": lambda options: ta.pointwise(**options)(lambda a, b: a * b + a)(a, b),
+        "evaluate": lambda options: ta.evaluate("a * b + a", a=a, b=b, **options),
+    }
+    for call in calls.values():
+        found = {}
+        for contract in (True, False):
+            KERNELS.clear()
+            compiled.clear()
+            found[contract] = call({"contract": contract})
+            assert [expression.contract for expression in compiled] == [contract]
+        same(found[True], found[False])
+    for call in (ta.fuse, ta.pointwise, lambda contract: ta.evaluate("a", a=a, contract=contract)):
+        with pytest.raises(OperandError, match=r"(fuse|pointwise|evaluate): expected contract True or False, got 1; "):
+            call(contract=1)
 
 
 def test_narrow_intermediates_are_rounded_unless_asked_otherwise():

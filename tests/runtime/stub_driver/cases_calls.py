@@ -24,7 +24,7 @@ from tilearray_cuda.runtime.interop import borrow
 def adding(monkeypatch, stub):
     """Use the stub's addition as the kernel of contiguous sums; other kernels do nothing."""
 
-    def cubin_of(source, arch):
+    def cubin_of(source, arch, contract):
         adds = source.name == "add_flat"
         return Cubin(b"STUB 6", "stub_add", 4, 0) if adds else Cubin(b"other", source.name, 4, 0)
 

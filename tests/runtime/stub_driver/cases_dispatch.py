@@ -52,7 +52,9 @@ def counted(monkeypatch, stub):
     caches.PLANS.clear()
     caches.RECIPES.clear()
     caches.KERNELS.clear()
-    monkeypatch.setattr(kernel, "cubin_of", lambda source, arch: Cubin(b"other", source.name, source.tile.warps, 0))
+    monkeypatch.setattr(
+        kernel, "cubin_of", lambda source, arch, contract: Cubin(b"other", source.name, source.tile.warps, 0)
+    )
     return Counted(monkeypatch)
 
 

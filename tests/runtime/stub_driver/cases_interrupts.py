@@ -128,7 +128,7 @@ def test_an_old_address_gives_nothing_back(device):
 def test_operations(monkeypatch):
     """`x + y` with a plan: every bytecode from the operator to the launch, and the release of the result."""
 
-    def cubin_of(source, arch):
+    def cubin_of(source, arch, contract):
         adds = source.name == "add_flat"
         return Cubin(b"STUB 6", "stub_add", 4, 0) if adds else Cubin(b"other", source.name, 4, 0)
 

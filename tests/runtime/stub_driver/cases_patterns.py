@@ -20,7 +20,9 @@ def compiling_nothing(monkeypatch, stub):
     caches.PLANS.clear()
     caches.RECIPES.clear()
     caches.KERNELS.clear()
-    monkeypatch.setattr(kernel, "cubin_of", lambda source, arch: Cubin(b"other", source.name, source.tile.warps, 0))
+    monkeypatch.setattr(
+        kernel, "cubin_of", lambda source, arch, contract: Cubin(b"other", source.name, source.tile.warps, 0)
+    )
     yield
     caches.PLANS.clear()
     caches.RECIPES.clear()

@@ -24,7 +24,7 @@ from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, Signature
-from tilearray.errors import FusionError, OperandError, type_name
+from tilearray.errors import FusionError, OperandError, shown, type_name
 from tilearray.ops.execute import copy_of, execute, fill
 from tilearray.ops.moves import assign
 from tilearray.ops.signatures import show
@@ -126,12 +126,13 @@ class Fused:
         How often the function was traced.
     """
 
-    def __init__(self, function: Callable[..., Any], intermediates: str) -> None:
+    def __init__(self, function: Callable[..., Any], intermediates: str = "each", *, contract: bool = False) -> None:
         functools.update_wrapper(self, function)
         self.__name__: str = getattr(function, "__name__", repr(function))
         self.function = function
         self.traces = 0
         self._wide = intermediates == "compute"
+        self._contract = contract
         code = getattr(function, "__code__", None)
         self._has_out = code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         self._plans: TwoGenerations[_Versions[_Plan]] = TwoGenerations(1024)
@@ -304,7 +305,7 @@ class Fused:
         positions = _sources(same, arguments)
         signatures = [arguments[position]._signature for position in positions]
         trace, results = recorded
-        program = traced(trace, lambda: Program(trace, results, signatures, wide=self._wide))
+        program = traced(trace, lambda: Program(trace, results, signatures, wide=self._wide, contract=self._contract))
         written, updated = [{positions[place] for place in places} for places in (program.written, trace.updated)]
         return _Plan(program, tuple(positions), written, updated, _gaps(written, positions, arguments))
 
@@ -482,8 +483,10 @@ def _again(known: _Recorded, trace: Trace) -> Any:
 @overload
 def fuse(function: Callable[P, R], /) -> Callable[P, R]: ...
 @overload
-def fuse(*, intermediates: Literal["each", "compute"] = "each") -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] = "each") -> Any:
+def fuse(
+    *, intermediates: Literal["each", "compute"] = "each", contract: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] = "each", contract: bool = False) -> Any:
     """Run a function of arrays as one kernel for each shape of its results.
 
     The first call runs the function on arrays without values, and records its operations. Later calls with arrays of
@@ -499,6 +502,9 @@ def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] =
         function reads from outside, count as constants; arrays from outside are read at each call.
     intermediates : str
         "each" rounds every intermediate as if it were stored; "compute" keeps those of 8- and 16-bit floats in float32.
+    contract : bool
+        Whether a GPU may compute a product and a sum in one rounding, as fma. Results may then differ from those of the
+        function. The host computes as without it.
 
     Returns
     -------
@@ -523,11 +529,18 @@ def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] =
     """
     if intermediates not in ("each", "compute"):
         raise OperandError(f"fuse: expected intermediates 'each' or 'compute', got {intermediates!r}; write 'each'")
+    check_contract("fuse", contract)
     if function is None:
-        return functools.partial(Fused, intermediates=intermediates)
+        return functools.partial(Fused, intermediates=intermediates, contract=contract)
     if not callable(function):
         raise OperandError(f"fuse: expected a function, got {type_name(function)}; write @ta.fuse before a function")
-    return Fused(function, intermediates)
+    return Fused(function, intermediates, contract=contract)
+
+
+def check_contract(function: str, contract: object) -> None:
+    """Raise OperandError if `contract` is not a bool."""
+    if type(contract) is not bool:
+        raise OperandError(f"{function}: expected contract True or False, got {shown(contract)}; write contract=True")
 
 
 show([fuse])

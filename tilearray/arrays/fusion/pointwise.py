@@ -17,7 +17,7 @@ from tilearray import dtypes as dt
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import array_agnostic, is_foreign
-from tilearray.arrays.fusion.fuse import Fused
+from tilearray.arrays.fusion.fuse import Fused, check_contract
 from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.arrays.fusion.program import ChangedNumber
 from tilearray.arrays.fusion.promoted import results_of, stored
@@ -50,13 +50,13 @@ class Pointwise:
         The function of arrays.
     """
 
-    def __init__(self, function: Callable[..., Any], schema: Schema) -> None:
+    def __init__(self, function: Callable[..., Any], schema: Schema, contract: bool = False) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.schema = schema
         inner = functools.partial(results_of, function, schema)
         functools.update_wrapper(inner, function)
-        self.fused = Fused(inner, "each")
+        self.fused = Fused(inner, contract=contract)
         self._declares = any(array is not None for array in schema.is_array)
 
     def __repr__(self) -> str:
@@ -290,6 +290,7 @@ def pointwise(
     dtypes: Sequence[Any] | None = None,
     promotion: Sequence[Sequence[Any]] | None = None,
     num_outputs: int | None = None,
+    contract: bool = False,
 ) -> Callable[[Callable[..., Any]], Pointwise]: ...
 def pointwise(
     function: Any = None,
@@ -299,6 +300,7 @@ def pointwise(
     dtypes: Sequence[Any] | None = None,
     promotion: Sequence[Sequence[Any]] | None = None,
     num_outputs: int | None = None,
+    contract: bool = False,
 ) -> Any:
     """Make a function of arrays from a function of scalars: one kernel, for operands that broadcast.
 
@@ -321,6 +323,8 @@ def pointwise(
         integer). Without `promotion`, every operation promotes and rounds as it does outside of the function.
     num_outputs : int, optional
         The number of results; by default one for each entry of `promotion`, or 1.
+    contract : bool
+        Whether a GPU may compute a product and a sum in one rounding, as fma; see `fuse`.
 
     Returns
     -------
@@ -343,14 +347,13 @@ def pointwise(
     Array([[ 2.5, 10. ],
            [ 5. , 12.5]], dtype=float32, device='cpu')
     """
-    if function is None:
-        return functools.partial(
-            _decorated, is_tensor=is_tensor, dtypes=dtypes, promotion=promotion, num_outputs=num_outputs
-        )
-    return _decorated(function, is_tensor=is_tensor, dtypes=dtypes, promotion=promotion, num_outputs=num_outputs)
+    check_contract("pointwise", contract)
+    schema = {"is_tensor": is_tensor, "dtypes": dtypes, "promotion": promotion, "num_outputs": num_outputs}
+    decorated = functools.partial(_decorated, contract=contract, **schema)
+    return decorated if function is None else decorated(function)
 
 
-def _decorated(function: Any, **options: Any) -> Pointwise:
+def _decorated(function: Any, *, contract: bool, **options: Any) -> Pointwise:
     if type(function).__module__.partition(".")[0] == "triton":
         raise FusionError(
             "pointwise: expected a Python function, got a @triton.jit function; write its operations with ta.exp, "
@@ -360,7 +363,7 @@ def _decorated(function: Any, **options: Any) -> Pointwise:
         raise OperandError(
             f"pointwise: expected a function, got {type_name(function)}; write @ta.pointwise before a function"
         )
-    return Pointwise(function, schema_of(function, **options))
+    return Pointwise(function, schema_of(function, **options), contract)
 
 
 show([pointwise])

@@ -113,9 +113,12 @@ class Program:
         The sources that it writes.
     """
 
-    def __init__(self, trace: Trace, results: Any, signatures: Sequence[Signature], *, wide: bool) -> None:
+    def __init__(
+        self, trace: Trace, results: Any, signatures: Sequence[Signature], *, wide: bool, contract: bool
+    ) -> None:
         self._device: Device = trace.device.real
         self._wide = wide
+        self._contract = contract
         self._signatures = list(signatures)
         self._outside = [real for _, real in trace.sources if real is not None]
         self._sources = len(trace.sources)
@@ -311,7 +314,8 @@ class Program:
         loop = make_loop(spliced.shape, [leaf.strides for leaf in arrays])
         if loop.case is LayoutCase.EMPTY:
             return None
-        expression = spliced.splicer.build(spliced.nodes, [output.dtype for output in outputs])
+        dtypes = [output.dtype for output in outputs]
+        expression = spliced.splicer.build(spliced.nodes, dtypes, contract=self._contract)
         aligned = tuple([self._aligned(leaf, shift) for leaf, shift in zip(arrays, loop.shifts, strict=True)])
         kernel = kernel_of(expression, loop, aligned, self._device)
         operands: list[tuple[int, int, Take | None]] = [(leaf.place, leaf.offset, None) for leaf in outputs]
