@@ -235,6 +235,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
     from tilearray.arrays.fusion.lazy import lazy
     from tilearray.arrays.fusion.pointwise import pointwise
     from tilearray.engine.signature import Operand
+    from tilearray.explaining.explain import explain
     from tilearray.numpy_names import lib as lib
     from tilearray.numpy_names.aliases import (
         absolute,
@@ -493,9 +494,9 @@ __all__ = [
     "cumulative_sum", "default_device", "deg2rad", "degrees", "delete", "devices", "diag", "diag_indices",
     "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot", "double", "dsplit",
     "dstack", "dtype", "e", "ediff1d", "einsum", "empty", "empty_like", "equal", "erf", "erfc", "erfinv", "errstate",
-    "euler_gamma", "evaluate", "exp", "exp2", "expand", "expand_dims", "explain_promotion", "expm1", "extract", "eye",
-    "fabs", "fft", "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float4_e2m1fn",
-    "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "euler_gamma", "evaluate", "exp", "exp2", "expand", "expand_dims", "explain", "explain_promotion", "expm1",
+    "extract", "eye", "fabs", "fft", "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud",
+    "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
     "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "float_power", "floating", "floor",
     "floor_divide", "fma", "fmax", "fmin", "fmod", "foreach", "frexp", "from_dlpack", "frombuffer", "fromfunction",
     "fromiter", "full", "full_like", "fuse", "gcd", "generic", "geomspace", "get_printoptions", "get_semantics",
@@ -533,6 +534,7 @@ _NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg"}
 """Namespaces that are imported when they are first used."""
 _LATE = {
     "evaluate": "commands.eval.evaluate",
+    "explain": "explaining.explain",
     "foreach": "arrays.fusion.foreach",
     "fuse": "arrays.fusion.fuse",
     "lazy": "arrays.fusion.lazy",

@@ -161,7 +161,29 @@ def _casting(convert: Any, target: np.dtype) -> Function:
 
 
 def written_out(expression: Any) -> Evaluate:
-    """Return the function that evaluates an expression over whole blocks.
+    """Return the function that evaluates an expression over whole blocks."""
+    text, names = _text(expression)
+    exec(compile(text, "<tilearray host expression>", "exec"), names)
+    return names["evaluate"]
+
+
+def source_of(expression: Any) -> str:
+    """Return how NumPy computes an elementwise expression: one call over whole views, or the function of a block."""
+    direct = _single_call(expression)
+    if direct is not None:
+        inputs = "".join(f"x{position}, " for position in range(len(expression.inputs)))
+        return f"{direct}({inputs}out=out0)\n"
+    if _whole_cast(expression) is not None:
+        return f"cast(x0, {expression.output_dtypes[0]}, out=out0)\n"
+    text, names = _text(expression)
+    for place, node in enumerate(expression.nodes):
+        text = text.replace(f"call{place}(", f"{node[1]}(").replace(f"cast{place}(", "cast(")
+        text = text.replace(f", d{place}", f", {names[f'd{place}'].name}") if f"d{place}" in names else text
+    return text
+
+
+def _text(expression: Any) -> tuple[str, dict[str, Any]]:
+    """Return the text of the function that evaluates an expression, and the objects that it names.
 
     A node that reads a temporary for the last time writes its result there if the dtype is the same. If the last node
     is the only output, it writes to the output itself.
@@ -174,13 +196,12 @@ def written_out(expression: Any) -> Evaluate:
     for number, store in enumerate(expression.outputs):
         if writer.values[store] != f"out{number}":
             writer.lines.append(f"out{number}[...] = {writer.values[store]}")
-    names: dict[str, Any] = {"arange": np.arange, "empty": np.empty, **writer.names}
+    names = {"arange": np.arange, "empty": np.empty, **writer.names}
     parameters = [f"out{number}" for number in range(len(expression.outputs))]
     parameters += [f"x{position}" for position in range(len(expression.inputs))]
     body = "\n    ".join(writer.lines)
     text = f"def evaluate(first, {', '.join(parameters)}):\n    shape = out0.shape\n    {body}\n"
-    exec(compile(text, "<tilearray host expression>", "exec"), names)
-    return names["evaluate"]
+    return text, names
 
 
 class _Writer:

@@ -285,7 +285,7 @@ CLOSED = {  # public functions that an expression does not call
     *("get_printoptions", "printoptions", "set_printoptions"),
     *("einsum", "explain_promotion", "to_cupy", "to_jax", "to_torch", "set_index_check", "fuse"),
     *("foreach", "lazy"),
-    *("evaluate", "pointwise"),
+    *("evaluate", "explain", "pointwise"),
 }
 
 

@@ -27,6 +27,7 @@ ORDER = {
         "arrays",
         "numpy_names",
         "linalg fft",
+        "explaining",
         "__init__",
         "commands __main__",
     ],

@@ -16,7 +16,7 @@ class   broadcast, 2 axes, int32 indices
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 from tilearray.engine.backend import AnyLoop
@@ -24,7 +24,8 @@ from tilearray.engine.caches import PLANS, leaves
 from tilearray.engine.context import STATE
 from tilearray.engine.expression import Expression
 from tilearray.engine.plan import ALIGNED, Plan
-from tilearray.geometry.loop import LayoutCase, Loop
+from tilearray.explaining.wording import class_text, graph_text, inputs_text, loop_text
+from tilearray.geometry.loop import LayoutCase
 
 ARCHITECTURE = 90
 
@@ -42,24 +43,14 @@ def planned(compute: Callable[[], Any]) -> tuple[Any, list[Plan]]:
 def stages(plan: Plan) -> list[str]:
     """Return a line for each stage: dtypes, what is computed, the result, the collapsed loop and its case."""
     graph, loop, target = plan.expression, plan.loop, plan.signature
-    arrays = [name for name, (kind, _) in zip(_inputs(graph), graph.inputs) if kind == "array"]
-    strides = [f"{name} {given}" for name, given in zip(["out0", *arrays], loop.strides)]
-    shape = " x ".join(map(str, loop.shape))
-    facts = [
-        loop.case.value,
-        f"{len(loop.shape)} ax{'i' if len(loop.shape) == 1 else 'e'}s",
-        f"int{loop.index_bits} indices",
-    ]
-    if not isinstance(loop, Loop):
-        facts.append(f"{loop.lanes} lanes")
     launches = [f"launch  1: {plan.stages[0].loop.segments.total} segments, 2: their results"] if plan.stages else []
     return [
-        f"dtypes  {', '.join(map(_operand, _inputs(graph), graph.inputs))}",
-        f"graph   out0: {graph.output_dtypes[0]} = {_expression(graph, graph.outputs[0])}",
+        f"dtypes  {inputs_text(graph)}",
+        f"graph   {graph_text(graph)}",
         f"result  {target.dtype.name} of shape {target.layout.shape}, strides {target.layout.strides}, "
         f"on {target.device}",
-        f"loop    {shape}: {', '.join(strides)}",
-        f"class   {', '.join(facts)}",
+        f"loop    {loop_text(graph, loop)}",
+        f"class   {class_text(loop)}",
         *launches,
     ]
 
@@ -89,34 +80,3 @@ def _source(expression: Expression, loop: AnyLoop, arch: int) -> str:
     make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec
     loop_class = importlib.import_module("tilearray_cuda.kernels.schedules.choose").loop_class
     return generate(make_spec(expression, loop_class(loop), ALIGNED[: len(loop.strides)]), arch).text
-
-
-def _inputs(graph: Expression) -> list[str]:
-    return [f"x{position}" for position in range(len(graph.inputs))]
-
-
-def _operand(name: str, given: tuple[str, str]) -> str:
-    kind, dtype = given
-    return f"{name}: {dtype}{' (a number)' if kind == 'scalar' else ''}"
-
-
-def _expression(graph: Expression, position: int) -> str:
-    """Return a node with its operands as text. A cast reads as a call of the dtype, with its rounding mode."""
-    kind, *rest = graph.nodes[position]
-    if kind == "input":
-        return f"x{rest[0]}"
-    if kind in ("index", "position"):
-        return kind
-    if kind == "coordinate":
-        return f"index along axis {rest[0]}"
-    if kind == "part":
-        _, how, nodes, _ = graph.nodes[cast(int, rest[0])]
-        values = ", ".join(_expression(graph, node) for node in cast(Sequence[int], nodes))
-        return f"{how} over {values}" if len(cast(Sequence[int], nodes)) == 1 else f"({how} over {values})[{rest[1]}]"
-    if kind == "gather":
-        return f"x{rest[0]}[{_expression(graph, cast(int, rest[1]))}]"
-    if kind == "cast":
-        rounding = [str(rest[2]), *(["saturate"] if rest[3] else [])] if len(rest) > 2 else []
-        return f"{rest[1]}({', '.join([_expression(graph, cast(int, rest[0])), *rounding])})"
-    arguments = cast(Sequence[int], rest[1])
-    return f"{rest[0]}({', '.join(_expression(graph, argument) for argument in arguments)})"

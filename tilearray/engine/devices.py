@@ -142,6 +142,12 @@ def as_device(spec: object, function: str = "device") -> Device:
     return _DEVICES.setdefault(device.name, device)
 
 
+def forget(*given: Device) -> None:
+    """Drop the names of devices that are no longer used."""
+    for device in given:
+        _DEVICES.pop(device.name, None)
+
+
 def _name_of(spec: object) -> str:
     """Return the name of a device that is a string, or another library's device; other objects have no such name."""
     return str(spec) if isinstance(spec, str) or hasattr(spec, "type") else shown(spec)

@@ -169,6 +169,12 @@ class CubinCache:
             raise ValueError(f"lookup: expected a key of 64 hexadecimal digits, got {key!r}; write lookup(key_of(...))")
         return self._from_memory(key) or self._from_disk(key)
 
+    def place_of(self, key: str) -> str:
+        """Return where a kernel is kept: "memory", "disk" or "" for nowhere."""
+        with self._lock:
+            in_memory = key in self._memory
+        return "memory" if in_memory else "disk" if os.path.exists(self._path(f"{key}.cubin")) else ""
+
     def entries(self) -> list[Entry]:
         """Return the kernels on disk, the most recently used first. Other files are ignored."""
         return sorted(self._entries(), key=lambda entry: (-entry.last_used, entry.key))

@@ -245,6 +245,11 @@ def tracing_device(real: Device) -> TracingDevice:
     return _TRACING.get(real) or _TRACING.setdefault(real, TracingDevice(real))
 
 
+def forget(real: Device) -> None:
+    """Drop the device that stands for a device that is no longer used."""
+    _TRACING.pop(real, None)
+
+
 # --- traces ----------------------------------------------------------------------------------------------------------
 
 

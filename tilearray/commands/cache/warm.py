@@ -38,6 +38,7 @@ from tilearray.engine.operation import typed_scalar
 from tilearray.engine.plan import Key, make_plan
 from tilearray.engine.signature import Signature, signature_of
 from tilearray.errors import BroadcastError, TileArrayError
+from tilearray.explaining.kernels import ARCHITECTURES as ARCHITECTURES
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import Loop
 from tilearray.ops import OPS
@@ -48,7 +49,6 @@ from tilearray.promotion.semantics import Semantics
 
 ROWS: dict[str, OpRow] = {op.name: op for op in OPS}
 OPERATORS = tuple(op.name for op in OPS if op.operator)
-ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120, 121)  # those with an assembler in Triton and tile sizes here
 NUMBERS = {
     "bool": (ScalarClass.BOOL,),
     "int": (ScalarClass.INT32, ScalarClass.FLOAT32),

@@ -1,0 +1,128 @@
+"""Expressions and loops as lines of text.
+
+>>> import numpy as np
+>>> from tilearray.engine.expression import ExpressionBuilder
+>>> builder = ExpressionBuilder()
+>>> x, y = builder.array(np.dtype("uint8")), builder.array(np.dtype("float32"))
+>>> add = builder.call("add", (builder.cast(x, np.dtype("uint8"), np.dtype("float32")), y), np.dtype("float32"), None)
+>>> graph_text(builder.build([add], [np.dtype("float32")]))
+'out0: float32 = add(float32(x0), x1)'
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from tilearray.engine.backend import AnyLoop
+from tilearray.engine.expression import Expression
+from tilearray.geometry.loop import Loop
+
+NO_NAMES: Mapping[int, str] = {}
+
+
+def operands_of(graph: Expression) -> list[tuple[str, str, bool]]:
+    """Return the operands of a kernel, outputs first: name, dtype, and whether it is an array."""
+    outputs = [(f"out{place}", dtype, True) for place, dtype in enumerate(graph.output_dtypes)]
+    return [*outputs, *[(f"x{place}", dtype, kind == "array") for place, (kind, dtype) in enumerate(graph.inputs)]]
+
+
+def inputs_text(graph: Expression) -> str:
+    """Return the inputs of an expression with their dtypes."""
+    return ", ".join(
+        f"x{position}: {dtype}{' (a number)' if kind == 'scalar' else ''}"
+        for position, (kind, dtype) in enumerate(graph.inputs)
+    )
+
+
+def graph_text(graph: Expression) -> str:
+    """Return the outputs of an expression as calls of functions."""
+    return "; ".join(
+        f"out{position}: {dtype} = {node_text(graph, node)}"
+        for position, (dtype, node) in enumerate(zip(graph.output_dtypes, graph.outputs, strict=True))
+    )
+
+
+def graph_lines(graph: Expression) -> list[str]:
+    """Return the outputs of an expression as calls of functions. Values that are read several times come first.
+
+    >>> import numpy as np
+    >>> from tilearray.engine.expression import ExpressionBuilder
+    >>> builder, double = ExpressionBuilder(), np.dtype("float64")
+    >>> root = builder.call("sqrt", (builder.array(double),), double, None)
+    >>> graph_lines(builder.build([builder.call("multiply", (root, root), double, None)], [double]))
+    ['v1 = sqrt(x0)', 'out0: float64 = multiply(v1, v1)']
+    """
+    needed: list[int] = []
+    waiting = list(graph.outputs)
+    while waiting:
+        position = waiting.pop()
+        needed.append(position)
+        if needed.count(position) == 1:
+            waiting += _read_by(graph.nodes[position])
+    uses = Counter(needed)
+    names = {
+        position: f"v{position}"
+        for position in sorted(uses)
+        if uses[position] > 1 and graph.nodes[position][0] in ("call", "cast", "gather", "part")
+    }
+    lines = [f"{name} = {_node_text(graph, position, names)}" for position, name in names.items()]
+    for number, (dtype, node) in enumerate(zip(graph.output_dtypes, graph.outputs, strict=True)):
+        lines.append(f"out{number}: {dtype} = {node_text(graph, node, names)}")
+    return lines
+
+
+def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
+    """Return the nodes that a node reads."""
+    if node[0] in ("cast", "part", "slot", "count"):
+        return (node[1],)
+    return node[2] if node[0] in ("call", "reduce", "scan", "total") else (node[2],) if node[0] == "gather" else ()
+
+
+def node_text(graph: Expression, position: int, names: Mapping[int, str] = NO_NAMES) -> str:
+    """Return a node with its operands as text. A cast reads as a call of the dtype, with its rounding mode.
+
+    `names` has nodes that are written by their names.
+    """
+    return names.get(position) or _node_text(graph, position, names)
+
+
+def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> str:
+    kind, *rest = graph.nodes[position]
+    if kind == "input":
+        return f"x{rest[0]}"
+    if kind in ("index", "position"):
+        return kind
+    if kind == "coordinate":
+        return f"index along axis {rest[0]}"
+    if kind in ("slot", "count"):
+        return f"{kind} of {node_text(graph, cast(int, rest[0]), names)}"
+    if kind == "part":
+        _, how, nodes, _ = graph.nodes[cast(int, rest[0])]
+        values = ", ".join(node_text(graph, node, names) for node in cast(Sequence[int], nodes))
+        return f"{how} over {values}" if len(cast(Sequence[int], nodes)) == 1 else f"({how} over {values})[{rest[1]}]"
+    if kind == "gather":
+        return f"x{rest[0]}[{node_text(graph, cast(int, rest[1]), names)}]"
+    if kind == "cast":
+        rounding = [str(rest[2]), *(["saturate"] if rest[3] else [])] if len(rest) > 2 else []
+        return f"{rest[1]}({', '.join([node_text(graph, cast(int, rest[0]), names), *rounding])})"
+    arguments = cast(Sequence[int], rest[1])
+    return f"{rest[0]}({', '.join(node_text(graph, argument, names) for argument in arguments)})"
+
+
+def loop_text(graph: Expression, loop: AnyLoop) -> str:
+    """Return the extents of a collapsed loop, and the strides of its operands."""
+    outputs = [f"out{position}" for position in range(len(graph.outputs))]
+    arrays = [f"x{position}" for position, (kind, _) in enumerate(graph.inputs) if kind == "array"]
+    strides = [f"{name} {given}" for name, given in zip([*outputs, *arrays], loop.strides)]
+    return f"{' x '.join(map(str, loop.shape))}: {', '.join(strides)}"
+
+
+def class_text(loop: AnyLoop) -> str:
+    """Return the kind of a collapsed loop."""
+    axes = f"{len(loop.shape)} ax{'i' if len(loop.shape) == 1 else 'e'}s"
+    facts = [loop.case.value, axes, f"int{loop.index_bits} indices"]
+    if not isinstance(loop, Loop):
+        facts.append(f"{loop.lanes} lanes")
+    return ", ".join(facts)
