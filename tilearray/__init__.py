@@ -5,6 +5,7 @@ broadcast, and run as one kernel on any layout. See `tilearray.ops.arithmetic` f
 """
 
 from importlib import import_module as _import_module
+from os import environ as _environ
 from typing import TYPE_CHECKING
 
 from tilearray import cuda as cuda
@@ -566,4 +567,6 @@ def __dir__() -> list[str]:
 
 
 _show([globals().get(_name) for _name in __all__])
+if _environ.get("TILEARRAY_DEBUG"):
+    _import_module("tilearray.explaining.debug").start(_environ["TILEARRAY_DEBUG"])
 del TYPE_CHECKING

@@ -14,6 +14,7 @@ from tilearray.engine.expression import Expression
 from tilearray.engine.operation import FixedOperation, OperandType, Operation, expression_of, typed_scalar
 from tilearray.engine.plan import Key, Plan, make_plan, types_of
 from tilearray.engine.signature import ArrayBase, Signature
+from tilearray.engine.watch import WATCH
 from tilearray.errors import TileArrayError, WriteError
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
@@ -52,9 +53,11 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
             recorder = recorder_of(keys, out)
             if recorder is not None:
                 return recorder(operation, semantics, keys, operands, out)
-            plan = PLANS.find_old(root, path) or make_plan(
-                operation, semantics, keys, None if out is None else out._signature, careful
-            )
+            plan = PLANS.find_old(root, path)
+            if plan is None:
+                plan = make_plan(operation, semantics, keys, None if out is None else out._signature, careful)
+                if WATCH.plan is not None:
+                    WATCH.plan(plan, keys)
             PLANS.keep(root, path, plan)
             for key in keys:
                 if key.__class__ is ScalarClass:

@@ -29,6 +29,7 @@ from tilearray.engine.devices import Device
 from tilearray.engine.plan import kernel_of
 from tilearray.engine.signature import ArrayBase, Signature, before_access, empty_array, signature_of
 from tilearray.engine.splice import Splicer
+from tilearray.engine.watch import WATCH
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, make_loop
@@ -321,7 +322,10 @@ class Program:
         operands: list[tuple[int, int, Take | None]] = [(leaf.place, leaf.offset, None) for leaf in outputs]
         for kind, key in spliced.splicer.keys:
             operands.append((key.place, key.offset, None) if kind == "array" else (0, 0, _take(key)))
-        return Launch(self._device.backend.bind(kernel, loop), tuple(operands))
+        launch = self._device.backend.bind(kernel, loop)
+        if WATCH.launch is not None:
+            launch = WATCH.launch(expression, loop, kernel, self._device, launch)
+        return Launch(launch, tuple(operands))
 
     def _aligned(self, leaf: Leaf, shift: int) -> bool:
         """Whether the element at the start of the loop is 16-byte aligned."""
