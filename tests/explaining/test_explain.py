@@ -112,6 +112,8 @@ def test_nothing_runs_and_nothing_is_left():
     step = ta.fuse(lambda p, g: p.__isub__(g * 0.1))
     ta.explain(step, a, a + 1)
     ta.explain(operator.iadd, a, np.float64(3))
+    ta.explain(lambda a: a + ta.ones(2, device=a.device), a)
+    ta.explain(ta.fuse(lambda a: a + ta.ones(2, device=a.device)), a)
     assert a.tolist() == [1.0, 2.0]
     assert (dict(devices._DEVICES), dict(tracing._TRACING)) == before[1:]
 

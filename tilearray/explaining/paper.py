@@ -27,7 +27,7 @@ from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Operation, TypedScalar
 from tilearray.engine.plan import Key, make_plan
 from tilearray.engine.signature import ArrayBase, Signature, signature_of
-from tilearray.errors import OperandError, WriteError
+from tilearray.errors import OperandError
 from tilearray.ops.execute import execute
 from tilearray.ops.explain_promotion import PromotionExplanation, explain_promotion
 from tilearray.ops.row import Row
@@ -220,7 +220,7 @@ class PaperDevice(Device):
         operands, out = [self.stand_in(operand) for operand in operands], self.stand_in(out)
         keys = [given._signature if isinstance(given, ArrayBase) else key for given, key in zip(operands, keys)]
         target = None if out is None else out._signature
-        plan = make_plan(operation, semantics, keys, target, self._again)
+        plan = make_plan(operation, semantics, keys, target, execute)
         promotions = _promotions(operation, keys, operands)
         call = Call(operation, tuple([_operand(each) for each in operands]), plan.signature, promotions, [])
         self.calls.append(call)
@@ -230,13 +230,6 @@ class PaperDevice(Device):
             return plan.call(stream, *operands) if out is None else plan.call(stream, out, *operands)
         finally:
             self._open = before
-
-    def _again(self, operation: Operation, operands: Sequence[Any], out: Any) -> Any:
-        """Run a call again whose operands share memory with its target: they are copied first."""
-        self.calls.remove(cast(Call, self._open))
-        if not isinstance(operation, Row):
-            raise WriteError(f"{operation.name}: the target is read-only, or shares memory with an operand")
-        return execute(operation, operands, out)
 
     def _traced(
         self, operation: Operation, semantics: Semantics, keys: Sequence[Key], operands: Sequence[Any], out: Any
