@@ -115,7 +115,7 @@ class Program:
     """
 
     def __init__(
-        self, trace: Trace, results: Any, signatures: Sequence[Signature], *, wide: bool, contract: bool
+        self, trace: Trace, results: Any, signatures: Sequence[Signature], *, wide: bool, contract: bool = False
     ) -> None:
         self._device: Device = trace.device.real
         self._wide = wide
