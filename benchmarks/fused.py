@@ -1,6 +1,7 @@
 """``python -m benchmarks.fused``: whole expressions as one kernel, beside compilers of other libraries.
 
-On the host the peer is NumPy; on a GPU they are torch, torch.compile, cupy.fuse and jax.jit, if they are installed. A
+On the host the peer is NumPy; on a GPU they are torch, torch.compile, cupy.fuse and jax.jit, if they are installed.
+There "tilearray contract" has ``contract=True``: its products and sums may be fma, as those of compilers are. A
 row is a program over arrays of one size. Its figure is milliseconds, and the rate of the bytes that an ideal kernel
 moves: each operand and each result once. Every result is compared with NumPy's in float64 before it is timed. The host
 times are those of calls on 1000 elements. ``--out DIR`` writes a record.
@@ -134,6 +135,7 @@ def libraries(device: str) -> list[Library]:
     ]
     if device == "cpu":
         return [*found, Library("numpy", np, _as_it_is, _as_it_is)]
+    found.append(Library("tilearray contract", ta, ours, ta.fuse(contract=True)))
     if importlib.util.find_spec("torch"):
         torch: Any = importlib.import_module("torch")
 
