@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from support.kernels import needs_triton
+from support.processes import in_fresh_python
 
 import tilearray as ta
 from tilearray.arrays.fusion import tracing
@@ -189,6 +190,24 @@ def test_the_kernel_of_a_gpu_that_is_not_there(tmp_path, monkeypatch):
     assert kernel.code is not None
     assert 16 <= kernel.code.registers <= 255
     assert [entry.key for entry in disk_cache.entries() if entry.arch == 90] == [kernel.key]
+
+
+@needs_triton
+def test_arrays_on_a_gpu_are_explained_for_it():
+    """At their addresses: a view that begins between two vectors has another kernel."""
+    code = """
+import numpy as np
+import tilearray as ta
+from support.interpreter.emulated_gpu import emulated_device
+device = emulated_device()
+x = ta.asarray(np.ones(1000, "f4"), device=device)
+before = len(device.backend.memory)
+for view in (x, x[1:]):
+    explained = ta.explain(ta.exp, view)
+    print(explained.target, "not a multiple of 16" in explained.launches[0].kernel.source)
+print(len(device.backend.memory) - before, device.backend.launches)
+"""
+    assert in_fresh_python(code).splitlines() == ["sm_90 False", "sm_90 True", "0 0"]
 
 
 @needs_triton
