@@ -192,13 +192,12 @@ def programs_of(schedule: Any, loop: AnyLoop) -> int:
 
 
 def _reasons(schedule: Any) -> list[str]:
-    """Return the schedules that were asked before this one, and which kernels they take; then what this one does."""
+    """Return the schedules that were asked before this one, and this one, each with what it does."""
     choose: Any = importlib.import_module("tilearray_cuda.kernels.schedules.choose")
     found: list[str] = []
     for kind in choose.SCHEDULES[: choose.SCHEDULES.index(type(schedule))]:
         if schedule.spec.case in kind.cases:
-            taken = [_lower(kind.facts)] if "facts" in vars(kind) else []
-            found.append(f"{_name_of(kind)} declined: it takes {'; '.join([*taken, _lower(kind.fits)])}")
+            found.append(f"{_name_of(kind)} declined ({_lower(kind)})")
     return [*found, f"{_name_of(schedule)} runs it: {_lower(type(schedule))}"]
 
 
