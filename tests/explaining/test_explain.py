@@ -14,8 +14,10 @@ import tilearray as ta
 from tilearray.arrays.fusion import tracing
 from tilearray.engine import devices
 from tilearray.engine.caches import KERNELS, PLANS
+from tilearray.engine.expression import ExpressionBuilder
 from tilearray.errors import DeviceError, OperandError
 from tilearray.explaining.explanation import Explanation, shown_bytes
+from tilearray.explaining.wording import graph_lines
 from tilearray_host.device import HostDevice
 
 
@@ -165,6 +167,19 @@ def test_how_the_host_runs_a_launch():
     assert "multiply(x0, x1, out=t2)\n    cast(t2, bfloat16, out0)\n" in kernel.source
     assert kernel.strategy == "a function of NumPy calls, for blocks of 65536 elements"
     assert ta.explain(ta.astype, x(3), "int8").launches[0].kernel.source.startswith(("cast(", "def "))
+
+
+def test_selections_and_coordinates_are_written_as_text():
+    """Only the kernels of masks on a GPU have these nodes, whose calls need values; `TILEARRAY_DEBUG` prints them."""
+    builder = ExpressionBuilder()
+    chosen = builder.array(np.dtype("bool"))
+    nodes = [builder.node("count", chosen), builder.node("slot", chosen), builder.node("coordinate", 1)]
+    graph = builder.build(nodes, [np.dtype("int32"), np.dtype("int64"), np.dtype("int64")])
+    assert graph_lines(graph) == [
+        "out0: int32 = count of x0",
+        "out1: int64 = slot of x0",
+        "out2: int64 = index along axis 1",
+    ]
 
 
 # --- GPUs that are not there -----------------------------------------------------------------------------------------
