@@ -1,10 +1,10 @@
 """``python -m benchmarks.fused``: whole expressions as one kernel, beside compilers of other libraries.
 
 On the host the peer is NumPy; on a GPU they are torch, torch.compile, cupy.fuse and jax.jit, if they are installed.
-There "tilearray contract" has ``contract=True``: its products and sums may be fma, as those of compilers are. A
-row is a program over arrays of one size. Its figure is milliseconds, and the rate of the bytes that an ideal kernel
-moves: each operand and each result once. Every result is compared with NumPy's in float64 before it is timed. The host
-times are those of calls on 1000 elements. ``--out DIR`` writes a record.
+There "tilearray contract" has ``contract=True``: its products and sums may be fma, as those of compilers are. A row is
+a program over arrays of one size. Its figure is milliseconds, and the rate of the bytes that an ideal kernel moves:
+each operand and each result once. Before a program is timed, its results on small arrays are compared with NumPy's in
+float64. The host times are those of calls on 1000 elements. ``--out DIR`` writes a record.
 
 Exit status: 0 for success; 1 if a result of tilearray was wrong; 2 if the device does not exist.
 """
@@ -15,6 +15,7 @@ import argparse
 import importlib
 import importlib.util
 import itertools
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -84,6 +85,13 @@ class Program(NamedTuple):
     def name(self) -> str:
         """The row's name in a table."""
         return f"{self.function.__name__} {self.dtype}"
+
+    def of(self, module: Any) -> Callable[..., Any]:
+        """Return the function of the arrays alone, with the name and the parameters that cupy.fuse asks for."""
+        names = ", ".join("abcd"[: self.arrays])
+        found = eval(f"lambda {names}: function(module, {names})", {"function": self.function, "module": module})
+        found.__name__ = self.function.__name__
+        return found
 
 
 PROGRAMS = (
@@ -160,23 +168,27 @@ def operands(program: Program, size: str) -> list[np.ndarray]:
     side = SIDES[size]
     shape = (side, side) if program.matrix else (side * side // 3,)
     rng, dtype = np.random.default_rng(1), np.dtype(getattr(ta, program.dtype))
-    return [(rng.random(shape, np.float32) + np.float32(0.5)).astype(dtype) for _ in range(program.arrays)]
+    numbers = [
+        (rng.random(min(1 << 20, math.prod(shape)), np.float32) + np.float32(0.5)).astype(dtype) for _ in range(4)
+    ]
+    return [np.resize(each, shape) for each in numbers[: program.arrays]]
 
 
 def measured(clock: Any, program: Program, found: Sequence[Library], size: str) -> dict[str, Any]:
     """Check and time a row with every library."""
-    arrays = operands(program, size)
-    expected = _each(program.function(np, *[x.astype(np.float64) for x in arrays]))
-    itemsize = arrays[0].itemsize
-    moved = sum(x.nbytes for x in arrays) + itemsize * sum(x.size for x in expected)
+    arrays, few = operands(program, size), operands(program, "small")
+    expected = _each(program.function(np, *[x.astype(np.float64) for x in few]))
+    moved = sum(x.nbytes for x in arrays) + arrays[0].nbytes * len(expected)
     results: dict[str, Any] = {}
     for library in found:
         try:
-            given = [library.adopt(x) for x in arrays]
-            call = partial(library.compiled(partial(program.function, library.module)), *given)
-            if library.name.startswith("tilearray") and not _agrees(library.module, call(), expected, itemsize):
-                results[library.name] = {"status": "mismatch"}
-                continue
+            function = library.compiled(program.of(library.module))
+            if library.name.startswith("tilearray"):
+                found_few = function(*[library.adopt(x) for x in few])
+                if not _agrees(library.module, found_few, expected, arrays[0].itemsize):
+                    results[library.name] = {"status": "mismatch"}
+                    continue
+            call = partial(function, *[library.adopt(x) for x in arrays])
             spent = timing.kernel_timing(clock, call, timing.EFFORTS[size], library.wait)
             results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": moved / spent.seconds / 1e9}
         except Exception as error:  # any error of a library; the run continues, and the table contains the error
@@ -191,8 +203,12 @@ def host_times(clock: Any, program: Program, found: Sequence[Library]) -> dict[s
     arrays = [rng.random(1000, np.float32) + np.float32(0.5) for _ in range(program.arrays)]
     times: dict[str, float] = {}
     for library in found:
-        call = partial(library.compiled(partial(program.function, library.module)), *map(library.adopt, arrays))
-        call()
+        call = partial(library.compiled(program.of(library.module)), *map(library.adopt, arrays))
+        try:
+            call()
+        except Exception as error:  # any error of a library; the others are timed
+            print(f"{program.name}: {library.name}: {type(error).__name__}", flush=True)
+            continue
         spent = timing.host_timing(clock, "call()", itertools.repeat({"call": call}), timing.EFFORTS["full"])
         times[library.name] = spent.seconds * 1e6
     return times
@@ -219,7 +235,10 @@ def markdown(found: dict[str, Any]) -> str:
     """Return the report as Markdown."""
     names = list(found["rows"][0]["results"])
     rows = [[row["name"], *[cell(row["results"][name]) for name in names]] for row in found["rows"]]
-    calls = [[name, *[f"{times[each]:.2f}" for each in names]] for name, times in found["calls"].items()]
+    calls = [
+        [name, *[f"{times[each]:.2f}" if each in times else "" for each in names]]
+        for name, times in found["calls"].items()
+    ]
     return (
         "\n".join(report.provenance(found, "Fused programs: "))
         + f"\nThe copy reached {found['copy_gb_per_s']:.0f} GB/s.\n\n"
