@@ -38,6 +38,7 @@ def test_indexing_is_numpys(process, name):
         "_misaligned",
         "_turned",
         "_over_rows",
+        "_powers",
     ],
 )
 def test_on_the_device(process, name):
@@ -229,6 +230,29 @@ def _known() -> None:
     for ours, wanted in zip(found, expected, strict=True):
         for one, right in zip(ours, wanted, strict=True):
             np.testing.assert_array_equal(one, right)
+
+
+def _powers() -> None:
+    """Numbers as exponents, which have ways of their own, against arrays of them, and squares against products."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device, rng = emulated_device(), np.random.default_rng(7)
+    for name in ("int8", "int32", "int64", "uint8", "uint64", "float16", "bfloat16", "float32", "float64"):
+        dtype = dtype_of(name)
+        x = rng.integers(-130, 130, 500).astype(dtype) if name[0] != "u" else rng.integers(0, 250, 500).astype(dtype)
+        ours = ta.asarray(x, device=device)
+        for exponent in (0, 1, 2, 3, 7, 64, 100):
+            found = ta.to_numpy(ours**exponent)
+            each = ta.to_numpy(ours ** ta.full(500, exponent, dtype=name, device=device))
+            if exponent == 2:
+                np.testing.assert_array_equal(found, ta.to_numpy(ours * ours))
+            if "float" in name:
+                found, each = found.astype("float64"), each.astype("float64")
+                np.testing.assert_allclose(found, each, rtol=2e-7 if name == "float32" else 1e-15)
+            else:
+                np.testing.assert_array_equal(found, each)
 
 
 def _misaligned() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support.kernels import needs_triton
 
+import tilearray as ta
+
 pytestmark = [needs_triton, pytest.mark.slow]
 
 
@@ -15,6 +17,14 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
 @pytest.mark.parametrize("name", ["_adam", "_stencil", "_recorded", "_random_recorded"])
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
+
+
+def test_programs_that_compute_for_long_have_few_elements_in_a_thread():
+    x = ta.ones(100_000)
+    light = ta.explain(ta.fuse(lambda x: ta.sin(x) + ta.cos(x)), x, arch=90)
+    heavy = ta.explain(ta.fuse(lambda x: ta.sin(x) + ta.cos(x) * ta.tan(x)), x, arch=90)
+    assert "4 warps, 8 elements a thread" in str(light)
+    assert "8 warps, 4 elements a thread" in str(heavy)
 
 
 def _random() -> None:

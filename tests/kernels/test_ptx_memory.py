@@ -137,6 +137,20 @@ def test_an_unaligned_operand_is_read_by_elements_alone(name: str) -> None:
     assert set(unaligned_out.accesses("st", masked=False)) == {4}
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(100_000,), (4096, 4096)])
+def test_many_unaligned_operands_are_read_in_turn_by_the_threads_of_a_warp(dtype: str, shape: tuple[int, ...]) -> None:
+    """Of three runs between vectors all accesses are words, and threads have several; of two, stores are vectors."""
+    body, size = body_for("fma", [dtype] * 3), ITEMSIZE[dtype]
+    strides = [(1,)] * 4 if len(shape) == 1 else [(4096, 1), *[(4112, 1)] * 3]
+    kernel = kernel_for(body, shape, strides, aligned=(True, False, False, False))
+    code = compiled(kernel)
+    assert {*code.accesses("ld", masked=False), *code.accesses("st", masked=False)} == {size}
+    assert kernel.source.tile.of_a_thread >= 8
+    two = compiled(kernel_for(body, shape, strides, aligned=(True, True, False, False)))
+    assert set(two.accesses("st", masked=False)) == {16}
+
+
 # name -> shape, strides, and how many inputs are runs
 RUNS: dict[str, tuple[tuple[int, ...], list[Strides], int]] = {
     "flat": ((100_000,), [(1,), (1,), (1,)], 2),

@@ -79,11 +79,11 @@ remainder = Op("remainder", "Remainder of floor division, with the sign of x2 (i
 pow = Op("pow", "Power; integers wrap, and only 1 and -1 have negative powers.", 2, NUMERIC, DEFAULT, "**",
          ufunc="power", exact=False, domain=(0.1, 10.0), refuse_scalar=_refuse_negative_exponent,
          in_numpy="pow_numpy",
-         triton={"int": "power_int({x}, {y})", "uint": "power_uint({x}, {y})", "float": "libdevice.pow({x}, {y})"},
+         triton={"int": "power_int({x}, {y})", "uint": "power_uint({x}, {y})", "float": "power({x}, {y})"},
          example=("ta.pow(ta.asarray([2, 3]), 2)", "Array([4, 9], dtype=int64, device='cpu')"))
 float_power = Op("float_power", "Power, computed in float64 or complex128.", 2, ANY, FLOAT64, exact=False,
                  domain=(0.1, 10.0),
-                 triton={"float": "libdevice.pow({x}, {y})"},
+                 triton={"float": "power({x}, {y})"},
                  example=("ta.float_power(ta.asarray([2, 3]), -1)",
                           "Array([0.5       , 0.33333333], dtype=float64, device='cpu')"))
 fmod = Op("fmod", "Remainder of division toward zero, with the sign of x1.", 2, I | F, DEFAULT,

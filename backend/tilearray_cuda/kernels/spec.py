@@ -15,6 +15,9 @@ from tilearray_cuda.kernels.storage import ITEMSIZE
 
 Strides = tuple[int | str, ...]
 
+HEAVY = 3
+"""Functions of libdevice that take as long as memory does."""
+
 
 class LoopClass(NamedTuple):
     """The facts of a loop that code depends on. They are finitely many for a rank; all else is an argument.
@@ -128,6 +131,24 @@ class KernelSpec(NamedTuple):
         """Whether a row of some array may begin between two vectors."""
         pitches = self.rank == 1 or self.divisible * self.narrowest >= VECTOR
         return not (pitches and all(operand.aligned for operand in self.arrays))
+
+    @property
+    def runs(self) -> int:
+        """The number of arrays that are read along runs which begin between two vectors."""
+        pitches = self.rank == 1 or self.divisible * self.narrowest >= VECTOR
+        read = [operand for operand in self.arrays[self.outputs :] if (operand.strides or ())[-1:] == (1,)]
+        return sum(not (operand.aligned and (pitches or operand.strides == ("extent", 1))) for operand in read)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether an element takes longer to compute than to move: it calls several functions of libdevice."""
+        templates = [str(node[4]) for node in self.nodes if node[0] == "call"]
+        return sum("libdevice." in template for template in templates) >= HEAVY
+
+    def by_words(self) -> KernelSpec:
+        """Return the spec without what is known of addresses, so that the threads of a warp take elements in turn."""
+        operands = [operand._replace(aligned=False) if operand.strides else operand for operand in self.operands]
+        return self._replace(operands=tuple(operands))
 
     def has_node(self, *kinds: str) -> bool:
         """Whether the expression has a node of one of these kinds."""

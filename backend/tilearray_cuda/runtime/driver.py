@@ -88,7 +88,9 @@ def failure(function: str, status: Any) -> CudaError:
         return _fork_error(function)
     name, meaning = _describe(status)
     advice = ADVICE.get(name, "")
-    kind = OutOfMemoryError if status == OUT_OF_MEMORY else CudaError
+    kind: type[CudaError] = OutOfMemoryError if status == OUT_OF_MEMORY else CudaError
+    if name.startswith("CUDA_ERROR_STREAM_CAPTURE"):
+        kind = CaptureError
     return kind(f"{function}: {name}: {meaning}" + (f"; {advice}" if advice else ""), function, name)
 
 

@@ -53,29 +53,40 @@ def remainder_uint(x, y):
     return tl.where(y == 0, 0, x % tl.where(y == 0, 1, y)).to(x.dtype)
 
 
+def power(x, y):
+    """Power; a number as exponent that is 2 costs one product, which is rounded once."""
+    if y.type.is_block():
+        result = libdevice.pow(x, y)
+    elif y == 2:
+        result = x * x
+    else:
+        result = libdevice.pow(x, y)
+    return result
+
+
 def power_int(x, y):
     """Integer power by squaring, wrapping; a negative exponent is exact for 1 and -1, and gives 0 else."""
     negative = y < 0
-    base = x + y * 0  # a block, even where one operand is a number
-    exponent = tl.where(negative, 0, y + x * 0)
-    result = base * 0 + 1
-    for _ in range(64):
-        result = tl.where((exponent & 1) != 0, result * base, result).to(x.dtype)
-        base = (base * base).to(x.dtype)
-        exponent = exponent >> 1
+    result = power_uint(x, tl.where(negative, 0, y))
     unit = tl.where(x == 1, 1, tl.where(x == -1, tl.where((y & 1) != 0, -1, 1), 0))
     return tl.where(negative, unit, result).to(x.dtype)
 
 
 def power_uint(x, y):
-    """Unsigned integer power by squaring, wrapping."""
+    """Power by squaring, wrapping, of an exponent that is not negative. A number has as many rounds as it has bits."""
     base = x + y * 0  # a block, even where one operand is a number
-    exponent = y + x * 0
     result = base * 0 + 1
-    for _ in range(64):
-        result = tl.where((exponent & 1) != 0, result * base, result).to(x.dtype)
-        base = (base * base).to(x.dtype)
-        exponent = exponent >> 1
+    exponent = y
+    if not y.type.is_block():
+        while exponent != 0:
+            result = tl.where((exponent & 1) != 0, result * base, result).to(x.dtype)
+            base = (base * base).to(x.dtype)
+            exponent = exponent >> 1
+    else:
+        for _ in range(64):
+            result = tl.where((exponent & 1) != 0, result * base, result).to(x.dtype)
+            base = (base * base).to(x.dtype)
+            exponent = exponent >> 1
     return result.to(x.dtype)
 
 

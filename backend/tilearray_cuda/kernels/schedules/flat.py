@@ -12,7 +12,7 @@ from typing import Any
 
 from tilearray_cuda.kernels.hardware import SMALL, VECTOR
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, in_eighths, term
-from tilearray_cuda.kernels.schedules.linear import Linear
+from tilearray_cuda.kernels.schedules.linear import Linear, by_words, heavy, reads_runs
 from tilearray_cuda.kernels.schedules.schedule import PIECE, Schedule, Sizes, Tile, sizes_for
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
@@ -27,7 +27,17 @@ _COPIED: Sizes = {**_SIZES, 1: Tile(1, 4096, 4), 8: Tile(1, 512, 4), 16: Tile(1,
 
 # first architecture -> kind -> tiles, measured on an H200 (sm_90). "copied": one array is read alone; reads and writes
 # take turns at memory, and shorter turns are faster, down to blocks of 4096 bytes
-SIZES = {80: {"flat": _SIZES, "flat copied": _COPIED, "strided": _SIZES, "strided copied": _SIZES}}
+SIZES = {
+    80: {
+        "flat": _SIZES,
+        "flat copied": _COPIED,
+        "flat heavy": heavy(_SIZES),
+        "flat by words": by_words(_SIZES),
+        "strided": _SIZES,
+        "strided copied": _SIZES,
+        "strided heavy": heavy(_SIZES),
+    }
+}
 
 
 class Flat(Linear):
@@ -51,8 +61,10 @@ class Flat(Linear):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec of one axis."""
-        kind = spec.case + (" copied" if spec.copies else "")
-        return cls(spec, sizes_for(SIZES, arch)[kind][spec.widest])
+        if spec.case == "flat" and reads_runs(spec):
+            return cls(spec.by_words(), sizes_for(SIZES, arch)["flat by words"][spec.widest])
+        kind = " heavy" if spec.is_heavy else " copied" if spec.copies else ""
+        return cls(spec, sizes_for(SIZES, arch)[spec.case + kind][spec.widest])
 
     def setup(self) -> list[str]:
         """Return the lines that find the block's positions."""

@@ -17,14 +17,21 @@ from typing import Any
 from tilearray_cuda.kernels.hardware import SMALL, VECTOR
 from tilearray_cuda.kernels.schedules import extents
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, in_eighths, term
-from tilearray_cuda.kernels.schedules.linear import Linear
+from tilearray_cuda.kernels.schedules.linear import Linear, by_words, heavy, reads_runs
 from tilearray_cuda.kernels.schedules.schedule import PIECE, Schedule, Sizes, Tile, sizes_for
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
 _SIZES: Sizes = {1: Tile(1, 2048, 4), 2: Tile(1, 2048, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 256, 4)}
 
 # first architecture -> kind -> tiles, measured on an H200 (sm_90)
-SIZES = {80: {"lookup": _SIZES, "outer": {**_SIZES, 1: Tile(1, 4096, 2)}}}
+SIZES = {
+    80: {
+        "lookup": _SIZES,
+        "outer": {**_SIZES, 1: Tile(1, 4096, 2)},
+        "heavy": heavy(_SIZES),
+        "by words": by_words(_SIZES),
+    }
+}
 
 STRADDLED = "in_one_row"
 """The mask of the elements of a block of two rows that are stored as vectors: not the vector with elements of both."""
@@ -65,11 +72,15 @@ class Lookup(Linear):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec; blocks are no longer than a row, unless rows are narrow."""
-        tile = sizes_for(SIZES, arch)["outer" if _repeats(spec) else "lookup"][spec.widest]
         longest, dense = facts
+        spec = _with_extents(spec, dense)
+        kind = "outer" if _repeats(spec) else "heavy" if spec.is_heavy else "lookup"
+        if longest > 1 and reads_runs(spec):
+            spec, kind = spec.by_words(), "by words"
+        tile = sizes_for(SIZES, arch)[kind][spec.widest]
         if longest > 1:
             tile = tile._replace(columns=min(tile.columns, longest))
-        return cls(_with_extents(spec, dense), tile, longest)
+        return cls(spec, tile, longest)
 
     @property
     def case(self) -> str:
