@@ -13,7 +13,7 @@ from support.processes import in_fresh_python
 import tilearray as ta
 from tilearray.arrays.fusion import tracing
 from tilearray.engine import devices
-from tilearray.engine.caches import KERNELS, PLANS
+from tilearray.engine.caches import KERNELS, PLANS, RECIPES
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.errors import DeviceError, OperandError
 from tilearray.explaining.explanation import Explanation, shown_bytes
@@ -103,6 +103,7 @@ def test_each_operation_is_the_one_that_runs(monkeypatch):
         ta.fuse(lambda a: a + 1)(x(2))  # nothing of the explanation hides a kernel from a call
         ran.clear()
         PLANS.clear()
+        RECIPES.clear()
         KERNELS.clear()
         function(*arrays)
         assert set(ran) == set(explained)

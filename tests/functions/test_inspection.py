@@ -120,13 +120,6 @@ HOST_ONLY = {
     "unique_inverse": lambda x: ta.unique_inverse(x),
     "unique_values": lambda x: ta.unique_values(x),
     "isin": lambda x: ta.isin(1, x),
-    "matmul": lambda x: x @ x,
-    "tensordot": lambda x: ta.tensordot(x, x, axes=1),
-    "einsum": lambda x: ta.einsum("i->", x),
-    "dot": lambda x: ta.dot(x, x),
-    "inner": lambda x: ta.inner(x, x),
-    "matvec": lambda x: ta.matvec(x[None], x),
-    "vecmat": lambda x: ta.vecmat(x, x[:, None]),
 }
 
 
@@ -138,6 +131,26 @@ def test_nothing_moves_to_the_host_by_itself(name, elsewhere):
     )
     with pytest.raises(DeviceError, match=message):
         HOST_ONLY[name](x)
+
+
+PRODUCTS = {
+    "matmul": lambda x: x @ x,
+    "tensordot": lambda x: ta.tensordot(x, x, axes=1),
+    "einsum": lambda x: ta.einsum("i,i->", x, x),
+    "dot": lambda x: ta.dot(x, x),
+    "inner": lambda x: ta.inner(x, x),
+    "matvec": lambda x: ta.matvec(x[None], x)[0],
+    "vecmat": lambda x: ta.vecmat(x, x[:, None])[0],
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_run_where_the_array_is(name, elsewhere, monkeypatch):
+    x = ta.full((3,), 2, device=elsewhere)
+    copied = []
+    monkeypatch.setattr(type(elsewhere.backend), "to_numpy", lambda *_: copied.append(name))
+    found = PRODUCTS[name](x)
+    assert (found.device, found.shape, copied) == (elsewhere, (), [])
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "max", "all", "any", "count_nonzero", "argmax"])

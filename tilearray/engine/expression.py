@@ -22,6 +22,7 @@ The nodes are:
 ``("scan", how, (node, total), (dtype,))``         the same, combined with an array of the totals of all segments
 ``("total", how, (node,), (dtype,))``              the last result of a scan of a segment
 ``("part", node, position)``                       one of the values of a reduce node, or the value of a scan node
+``("product", node, node, dtype)``                 the sum of products of the rows and columns of two matrices
 ``("position",)``                                  the position among the reduced elements in C order, an int64
 ``("slot", node)``                                 how many elements before it, in C order, have a true `node`
 ``("slot", node, input)``                          the same, from an array of the counts of all segments

@@ -70,6 +70,8 @@ class Reduced(NamedTuple):
         Whether rows are combined in the order of rows that a program holds as a whole.
     spread : bool
         Whether the result has a value for each element, and so the shape of the operand.
+    multiplies : bool
+        Whether it is a matrix product: the last axis of one operand is summed with the last but one of the other.
     """
 
     axes: tuple[int, ...]
@@ -77,6 +79,7 @@ class Reduced(NamedTuple):
     ordered: bool = False
     held: bool = False
     spread: bool = False
+    multiplies: bool = False
 
 
 class Scanned(NamedTuple):

@@ -32,10 +32,10 @@ from tilearray.engine.stages import reductions_of, split, split_scan, split_sele
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, Loop, flat_loop
-from tilearray.geometry.reduction import ReductionLoop, make_reduction
+from tilearray.geometry.reduction import make_reduction
 from tilearray.geometry.result import geometry_of, row_result_layout
 from tilearray.geometry.scan import ScanLoop, make_scan
-from tilearray.geometry.shapes import reduced_shape
+from tilearray.geometry.shapes import broadcast_shapes, reduced_shape
 from tilearray.geometry.strides import broadcast_strides, dense_strides
 from tilearray.promotion.operands import zero_dim
 from tilearray.promotion.scalars import ScalarClass
@@ -166,6 +166,8 @@ class ReductionRecipe(Recipe):
         """Plan a call that makes a new array: with one launch, or with two and scratch memory between them."""
         walk = self.operation.reduced
         assert walk is not None
+        if walk.multiplies:
+            return self._plan_product(keys, *layouts)
         if walk.spread or reductions_of(self.expression) > 1:
             return self._plan_rows(keys, layouts[0])
         shape = layouts[0].shape
@@ -218,6 +220,19 @@ class ReductionRecipe(Recipe):
         stage = _stage(self.expression, loop._replace(held=True), arrays, self.device, ())
         call = call_of(self.rule, stage.loop, stage.kernel, keys, signature, new=True)
         return Plan(self.operation, self.expression, stage.loop, signature, stage.kernel, call)
+
+    def _plan_product(self, keys: Sequence[Key], x1: Layout, x2: Layout) -> Plan:
+        """Plan a matrix product without empty axes, in one launch."""
+        from tilearray.geometry.product import make_product  # here: few programs need it
+
+        stacks = broadcast_shapes(x1.shape[:-2], x2.shape[:-2], function=self.operation.name)
+        layout = Layout.of((*stacks, x1.shape[-2], x2.shape[-1]))
+        signature = signature_of(layout, self.result.dtype, self.device)
+        strides = [broadcast_strides(each.shape, each.strides, (*stacks, *each.shape[-2:])) for each in (x1, x2)]
+        loop = make_product(stacks, (x1.shape[-2], x2.shape[-1], x1.shape[-1]), [layout.strides, *strides])
+        stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
+        call = call_of(self.rule, loop, stage.kernel, keys, signature, new=True)
+        return Plan(self.operation, self.expression, loop, signature, stage.kernel, call)
 
     def _empty(self, signature: Signature) -> Call:
         return call_of(self.rule, flat_loop(0, 1), None, (), signature, new=True)
@@ -302,7 +317,7 @@ def _shifted(loop: ScanLoop, shift: int) -> ScanLoop:
 
 def _stage(
     expression: Expression,
-    loop: ReductionLoop | ScanLoop,
+    loop: Any,
     arrays: list[Signature],
     device: Device,
     reads: tuple[int, ...],

@@ -20,7 +20,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
-from tilearray.engine.backend import Fourier, LinearAlgebra, Matrices, Sorting
+from tilearray.engine.backend import Fourier, Matrices, Sorting
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE, semantics
 from tilearray.engine.devices import Device, default_device
@@ -160,12 +160,6 @@ def sorting_of(function: str, x: ArrayBase) -> Sorting:
     """
     check_array(function, x)
     return _available(function, x, x.device.backend.sorting)
-
-
-def linear_algebra_of(function: str, x: ArrayBase) -> LinearAlgebra:
-    """Return the backend's linear algebra, if the device of `x` has it."""
-    check_array(function, x)
-    return _available(function, x, x.device.backend.linear_algebra)
 
 
 def matrices_of(function: str, x: ArrayBase) -> Matrices:

@@ -17,9 +17,10 @@ from tilearray.engine.backend import LinearAlgebra
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
-from tilearray.engine.signature import ArrayBase, HostData
+from tilearray.engine.signature import ArrayBase, HostData, check_array
 from tilearray.errors import ShapeError, shown
-from tilearray.functions.arguments import all_arrays, as_array, common_dtype, linear_algebra_of, result
+from tilearray.functions import device_einsum, device_products
+from tilearray.functions.arguments import all_arrays, as_array, common_dtype, result
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from tilearray.functions.reduce import reduce_arrays
@@ -58,7 +59,7 @@ def matmul(x1: A | HostData, x2: A | HostData, /, out: A | None = None) -> A:
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
-        If an array is on a GPU.
+        If the arrays are on different devices.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def matmul(x1: A | HostData, x2: A | HostData, /, out: A | None = None) -> A:
     return finished("matmul", _matmul("matmul", *all_arrays("matmul", (x1, x2))), out)
 
 
-_CHECKED: TwoGenerations[tuple[LinearAlgebra, np.dtype]] = TwoGenerations(512)
+_CHECKED: TwoGenerations[tuple[LinearAlgebra | None, np.dtype]] = TwoGenerations(512)
 """For operands that `_checked` has seen: what it returned."""
 
 
@@ -77,11 +78,13 @@ def _matmul(function: str, x1: A, x2: A) -> A:
     key = (STATE.get().semantics.key, x1._signature, x2._signature)
     known = _CHECKED.get(key) or _CHECKED.put(key, _checked(function, x1, x2))
     linear_algebra, dtype = known
+    if linear_algebra is None:
+        return device_products.matmul(function, x1, x2, dtype)
     return result(linear_algebra.matmul(to_numpy(x1), to_numpy(x2), dtype), x1)
 
 
-def _checked(function: str, x1: A, x2: A) -> tuple[LinearAlgebra, np.dtype]:
-    """The linear algebra and the dtype of a matrix product, if the shapes fit."""
+def _checked(function: str, x1: A, x2: A) -> tuple[LinearAlgebra | None, np.dtype]:
+    """The linear algebra of the device, if it has its own, and the dtype of a matrix product, if the shapes fit."""
     linear_algebra, dtype = _asked(function, x1, x2)
     rows, columns = x1.shape, x2.shape
     if not rows or not columns:
@@ -246,7 +249,7 @@ def dot(a: A, b: A, /, out: A | None = None) -> A:
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
-        If an array is on a GPU.
+        If the arrays are on different devices.
 
     Examples
     --------
@@ -324,7 +327,7 @@ def tensordot(x1: A | HostData, x2: A | HostData, /, axes: int | tuple[Sequence[
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
-        If an array is on a GPU.
+        If the arrays are on different devices.
 
     Examples
     --------
@@ -341,6 +344,8 @@ def tensordot(x1: A | HostData, x2: A | HostData, /, axes: int | tuple[Sequence[
             f"{x2.shape}; write axes=((...), (...)) that fit"
         )
     check_axes(x1.ndim + x2.ndim - 2 * len(first), "tensordot")
+    if linear_algebra is None:
+        return device_products.tensordot("tensordot", x1, x2, (first, second), dtype)
     return result(linear_algebra.tensordot(to_numpy(x1), to_numpy(x2), (first, second), dtype), x1)
 
 
@@ -373,7 +378,7 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
     subscripts : str
         A letter for each axis of each operand, and after ``->`` those of the result.
     *operands : Array
-        On the host.
+        On one device.
     out : Array, optional
         The array to write to, of the result's shape.
     optimize : optional
@@ -391,7 +396,7 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
-        If an array is on a GPU.
+        If the arrays are on different devices.
 
     Examples
     --------
@@ -407,6 +412,8 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
     operands = tuple(all_arrays("einsum", operands))
     linear_algebra, dtype = _asked("einsum", *operands)
     try:
+        if linear_algebra is None:
+            return finished("einsum", device_einsum.einsum(subscripts, operands, dtype), out)
         found = linear_algebra.einsum(subscripts, tuple([to_numpy(x) for x in operands]), dtype)
     except ValueError as error:
         shapes = " and ".join([str(x.shape) for x in operands])
@@ -430,6 +437,8 @@ def _contracted(function: str, a: A | HostData, b: A | HostData, axis: int) -> A
             f"{function}: expected the last axis of a and axis {place} of b of equal sizes, got shapes {a.shape} and "
             f"{b.shape}; write b.mT, or ta.tensordot to name the axes"
         )
+    if linear_algebra is None:
+        return device_products.tensordot(function, a, b, ((a.ndim - 1,), (b.ndim + place,)), dtype)
     if a.ndim <= 2 and b.ndim <= 2 and (axis == -2 or b.ndim == 1):
         return result(linear_algebra.matmul(to_numpy(a), to_numpy(b), dtype), a)
     axes = ((a.ndim - 1,), (b.ndim + place,))
@@ -446,9 +455,10 @@ def _check_axes(function: str, *given: tuple[ArrayBase, int]) -> None:
             )
 
 
-def _asked(function: str, *operands: ArrayBase) -> tuple[LinearAlgebra, np.dtype]:
-    """The linear algebra of the operands' device, and their common dtype."""
-    return linear_algebra_of(function, operands[0]), _common(function, *operands)
+def _asked(function: str, *operands: ArrayBase) -> tuple[LinearAlgebra | None, np.dtype]:
+    """The linear algebra of the operands' device, None if it runs products as kernels, and their common dtype."""
+    check_array(function, operands[0])
+    return operands[0].device.backend.linear_algebra, _common(function, *operands)
 
 
 def _common(function: str, *operands: ArrayBase) -> np.dtype:

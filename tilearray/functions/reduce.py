@@ -108,7 +108,7 @@ def reduce(
     operation = reduction_of(function, dtype, axes, keepdims)
     arrays = (x, _first(x, axes)) if function in ("var", "std") else (x,)
     keys: list[Key] = [*[array._signature for array in arrays], *[typed_scalar(FLOAT64) for _ in numbers]]
-    found = run(operation, keys, (*arrays, *numbers), None, _refuse)
+    found = run(operation, keys, (*arrays, *numbers), None, refuse)
     if words is not None:
         _remember(words, x, operation, keys)
     return found
@@ -134,7 +134,7 @@ def reduce_from(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, kee
     if not math.prod([x.shape[axis] for axis in axes]):
         return _filled(x, axes, dtype, keepdims, initial, function)
     operation = reduction_of(f"{function}_from", dtype, axes, keepdims)
-    return run(operation, [x._signature, typed_scalar(dtype)], (x, initial), None, _refuse)
+    return run(operation, [x._signature, typed_scalar(dtype)], (x, initial), None, refuse)
 
 
 def reduce_arrays(function: str, arrays: Sequence[A], axes: tuple[int, ...], dtype: np.dtype, keepdims: bool) -> A:
@@ -150,13 +150,13 @@ def reduce_arrays(function: str, arrays: Sequence[A], axes: tuple[int, ...], dty
     first = arrays[0]
     if not math.prod([first.shape[axis] for axis in axes]):
         return _of_nothing(function, first, axes, dtype, keepdims, ())
-    return run(reduction_of(function, dtype, axes, keepdims), [x._signature for x in arrays], arrays, None, _refuse)
+    return run(reduction_of(function, dtype, axes, keepdims), [x._signature for x in arrays], arrays, None, refuse)
 
 
 def run_rows(operation: Reduction, x: A, words: Words | None) -> A:
     """Run an operation that goes over the rows of an array several times. `again` finds the plan under the words."""
     keys: list[Key] = [x._signature]
-    found = run(operation, keys, (x,), None, _refuse)
+    found = run(operation, keys, (x,), None, refuse)
     if words is not None:
         _remember(words, x, operation, keys)
     return found
@@ -187,6 +187,7 @@ def _first(x: A, axes: tuple[int, ...]) -> A:
     return x._view(Layout(layout.shape, broadcast_strides(shape, layout.strides, layout.shape)))
 
 
-def _refuse(operation: Operation, operands: Any, out: ArrayBase) -> Any:
+def refuse(operation: Operation, operands: Any, out: ArrayBase) -> Any:
+    """Raise WriteError: what the engine calls for operands of one memory, which no reduction has."""
     del operands, out
     raise WriteError(f"{operation.name}: a reduction makes a new array")

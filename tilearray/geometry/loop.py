@@ -73,6 +73,8 @@ class LayoutCase(StrEnum):
     """A scan whose input walks memory fastest along the scanned axis."""
     SCAN_COLUMNS = "scan_columns"
     """A scan whose input walks memory fastest along a kept axis."""
+    PRODUCT = "product"
+    """The product of two matrices, or of stacks of them."""
     SELECTION = "selection"
     """All elements in C order, of which those are kept for which a condition holds."""
 

@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.held import held
+from tilearray_cuda.kernels.product import product
 from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.scan import scanned
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
 from tilearray_cuda.kernels.schedules.held import Held
+from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
@@ -76,6 +78,7 @@ def name_of(schedule: Schedule) -> str:
     spec = schedule.spec
     calls = [str(node[1]) for node in spec.nodes if node[0] in ("call", "reduce", "scan", "total")]
     moved = ["scatter"] if spec.places else ["gather"] if spec.has_node("gather") else []
+    moved = ["matmul"] if spec.has_node("product") else moved
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 
@@ -129,6 +132,8 @@ def _body(schedule: Schedule) -> list[str]:
         return held(schedule)
     if isinstance(schedule, Select):
         return selected(schedule)
+    if isinstance(schedule, Product):
+        return product(schedule)
     return reduced(schedule) if isinstance(schedule, Reduce) else _if(schedule, schedule.arms())
 
 

@@ -87,6 +87,12 @@ def mend(interpreter: Any, tl: Any) -> None:
             return interpreter.TensorHandle(src.data.view(ml_dtypes.bfloat16).astype(np.float32), tl.float32)
         return original(self, src, dst_type)
 
+    def create_dot(self: Any, a: Any, b: Any, d: Any, *precision: Any) -> Any:
+        """Narrow floats are multiplied and added up in the dtype of the sum."""
+        kind = d.data.dtype
+        x, y = (cast_impl(self, each, tl.float32) if each.dtype.scalar == tl.bfloat16 else each for each in (a, b))
+        return interpreter.TensorHandle(x.data.astype(kind) @ y.data.astype(kind) + d.data, d.dtype.scalar)
+
     def get_all_ones_value(self: Any, kind: Any) -> Any:
         return interpreter.TensorHandle(~np.zeros(1, interpreter._get_np_dtype(kind)), kind.scalar)
 
@@ -134,6 +140,7 @@ def mend(interpreter: Any, tl: Any) -> None:
     interpreter.InterpretedFunction.__call__ = call_device_function
     interpreter.TensorHandle.set_attr = set_attr
     interpreter.InterpreterBuilder.cast_impl = cast_impl
+    interpreter.InterpreterBuilder.create_dot = create_dot
     interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
     interpreter.interpreter_semantic.to_tensor = of_any
 

@@ -26,6 +26,7 @@ from support.oracles.formats import Number, dtype_of
 from tilearray.engine.expression import Expression
 from tilearray.geometry.layout import Layout, result_layout
 from tilearray_cuda.kernels.schedules.linear import Linear
+from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.tiled import Tiled
@@ -333,6 +334,8 @@ def programs_of(kernel: Kernel) -> int:
         return -(-(math.prod(shape) + schedule.lead) // tile["BLOCK"])
     if isinstance(schedule, Select):
         return kernel.loop.segments.total
+    if isinstance(schedule, Product):
+        return -(-shape[-3] // tile["ROWS"]) * -(-shape[-2] // tile["COLUMNS"]) * math.prod(shape[:-3])
     assert isinstance(schedule, Tiled)
     if isinstance(schedule, Reduce):
         tiles = -(-shape[-2] // tile["ROWS"]) * math.prod(shape[: schedule.kept])

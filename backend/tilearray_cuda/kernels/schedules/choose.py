@@ -13,6 +13,7 @@ from tilearray_cuda.kernels.schedules.extents import LARGE, NARROW
 from tilearray_cuda.kernels.schedules.flat import Flat
 from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.lookup import Lookup
+from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.rows import Rows
 from tilearray_cuda.kernels.schedules.scan import Scan
@@ -34,6 +35,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Held,
     Scan,
     Select,
+    Product,
 )
 """The first one that fits runs a loop."""
 

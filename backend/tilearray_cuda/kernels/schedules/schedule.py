@@ -20,11 +20,15 @@ PIECE = 8
 
 
 class Tile(NamedTuple):
-    """The elements of a program along the last two axes, and its warps; a linear block has one row."""
+    """The elements of a program along the last two axes, and its warps; a linear block has one row.
+
+    `stages` is how many steps of a loop are in flight; 0 leaves that to the compiler.
+    """
 
     rows: int
     columns: int
     warps: int
+    stages: int = 0
 
     @property
     def of_a_thread(self) -> int:

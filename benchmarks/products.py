@@ -1,0 +1,170 @@
+"""``python -m benchmarks.products``: matrix products on a GPU, beside torch and CuPy.
+
+A row is a product of matrices of small integers. Its figure is milliseconds, and for large products TFLOPS: two
+operations for each pair of elements. Every result is compared with torch's before it is timed; torch has no product of
+integers on a GPU, so those are compared with its float64. TF32 is off everywhere.
+
+Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import itertools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import report, timing
+from benchmarks.selection import ROOT, Library, libraries
+
+SIDES = {"full": 4096, "small": 64}
+
+
+class Row(NamedTuple):
+    """A product: its text over the arrays ``a`` and ``b``, their shapes in parts of the side, and their dtype."""
+
+    text: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    dtype: str
+
+    @property
+    def name(self) -> str:
+        """The row's name in a table."""
+        return f"{self.text}, {' x '.join(self.first)} @ {' x '.join(self.second)}, {self.dtype}"
+
+
+SQUARE = ("n", "n")
+ROWS = (
+    *[Row("a @ b", SQUARE, SQUARE, dtype) for dtype in ("float16", "bfloat16", "float32", "float64", "int8", "int32")],
+    *[Row("a @ b", SQUARE, SQUARE, dtype) for dtype in ("complex64",)],
+    *[Row(text, SQUARE, SQUARE, "bfloat16") for text in ("a @ b.T", "a.T @ b", "a.T @ b.T")],
+    *[Row(text, SQUARE, SQUARE, "float32") for text in ("a @ b.T", "a.T @ b.T")],
+    Row("a @ b", ("n - 1", "n - 1"), ("n - 1", "n - 1"), "bfloat16"),
+    Row("a[:, 1:] @ b[1:]", SQUARE, SQUARE, "bfloat16"),
+    Row("a @ b", ("64", "n // 4", "n // 32"), ("64", "n // 32", "n // 4"), "bfloat16"),
+    Row("a @ b", ("16", "n"), ("n", "n"), "bfloat16"),
+    *[Row("a @ b", ("n", "n"), ("n",), dtype) for dtype in ("bfloat16", "float32", "float64")],
+    Row("a @ b", ("n",), ("n", "n"), "float32"),
+    Row("a @ b", ("n // 8", "n // 8"), ("n // 8", "n // 8"), "float32"),
+)
+CALLS = (("a @ b", (64, 64), (64, 64)), ("a @ b", (64, 64), (64,)))
+
+
+def made(torch: Any, row: Row, side: int) -> dict[str, Any]:
+    """Return the operands of a row as torch tensors."""
+    torch.manual_seed(7)
+    shapes = [[eval(size, {"n": side}) for size in shape] for shape in (row.first, row.second)]
+    return {
+        name: torch.randint(-1, 2, shape, device="cuda", dtype=torch.int8).to(getattr(torch, row.dtype))
+        for name, shape in zip("ab", shapes, strict=True)
+    }
+
+
+def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: str) -> dict[str, Any]:
+    """Check and time a row with every library."""
+    arrays = made(torch, row, SIDES[size])
+    wide = torch.complex128 if row.dtype.startswith("complex") else torch.float64
+    exact = eval(row.text, {name: x.to(wide) for name, x in arrays.items()})
+    if row.dtype == "int8":  # which wraps
+        exact = (exact.to(torch.int64) + 128) % 256 - 128
+    kind = arrays["a"].dtype
+    summed = arrays["a"].shape[-1]
+    results: dict[str, Any] = {}
+    for library in found:
+        try:
+            own = {name: library.adopt(x) for name, x in arrays.items()}
+            result = eval(row.text, own)
+            given = result if library.name == "torch" else torch.from_dlpack(result)
+            if not torch.equal(given, exact.to(kind)):
+                results[library.name] = {"status": "mismatch"}
+                continue
+            spent = timing.kernel_timing(clock, lambda own=own: eval(row.text, own), timing.EFFORTS[size])
+        except Exception as error:  # any error of a library; the run continues, and the report contains the error
+            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            continue
+        flops = 2 * exact.numel() * summed / spent.seconds
+        results[library.name] = {"status": "ok", **spent.as_dict(), "tflops": flops / 1e12}
+    return {"name": row.name, "results": results}
+
+
+def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
+    """Return the host times of small products."""
+    rows: list[dict[str, Any]] = []
+    for text, *shapes in CALLS:
+        results: dict[str, float] = {}
+        for library in found:
+            own = {
+                name: library.adopt(torch.ones(shape, device="cuda")) for name, shape in zip("ab", shapes, strict=True)
+            }
+            spent = timing.host_timing(clock, text, itertools.repeat(own), timing.EFFORTS[size])
+            results[library.name] = spent.seconds * 1e6
+        rows.append({"name": f"{text}, {shapes[0]} and {shapes[1]}", "microseconds": results})
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    top = argparse.ArgumentParser(prog="python -m benchmarks.products", description="Matrix products beside the peers.")
+    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
+    top.add_argument("--size", choices=tuple(SIDES), default="full")
+    top.add_argument("--libraries", default="tilearray,torch,cupy")
+    chosen = top.parse_args(arguments)
+    try:
+        clock = timing.GpuClock()
+        torch: Any = importlib.import_module("torch")
+    except (timing.DriverError, ImportError) as error:
+        print(f"benchmarks.products: {error}", file=sys.stderr)
+        return 2
+    torch.backends.cuda.matmul.allow_tf32 = False
+    found = libraries(torch, chosen.libraries.split(","))
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        rows.append(measured(torch, clock, row, found, chosen.size))
+        print(rows[-1]["name"], *[_figure(name, each) for name, each in rows[-1]["results"].items()], flush=True)
+    calls = host_times(torch, clock, found, chosen.size)
+    for call in calls:
+        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
+    result = {
+        **report.environment("cuda", clock, "benchmarks.products"),
+        "size": chosen.size,
+        "rows": rows,
+        "calls": calls,
+    }
+    for path in report.write(result, chosen.out, markdown(result), "-products"):
+        print(f"wrote {path}")
+    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
+    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+
+
+def _figure(name: str, result: dict[str, Any]) -> str:
+    if result["status"] != "ok":
+        return f"{name} {result['status']} {result.get('why', '')}"
+    return f"{name} {result['seconds'] * 1e3:.4f} ms ({result['tflops']:.1f})"
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """Return the report as Markdown."""
+    names = ["tilearray", "torch", "cupy"]
+    table: list[list[str]] = []
+    for row in found["rows"]:
+        times = {name: each["seconds"] * 1e3 for name, each in row["results"].items() if each["status"] == "ok"}
+        figures = [f"{times[name]:.4f}" if name in times else "" for name in names]
+        ours = times.pop("tilearray", None)
+        rate = f"{row['results']['tilearray']['tflops']:.1f}" if ours else ""
+        table.append([row["name"], *figures, rate, f"{min(times.values()) / ours:.2f}" if ours and times else ""])
+    calls = [[call["name"], *[f"{call['microseconds'].get(name, 0):.2f}" for name in names]] for call in found["calls"]]
+    return (
+        "\n".join(report.provenance(found, "Products: "))
+        + "\n"
+        + report.table(["ms", *names, "TFLOPS", "of best peer"], table, right=tuple(range(1, 6)))
+        + "\n"
+        + report.table(["host microseconds", *names], calls, right=(1, 2, 3))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

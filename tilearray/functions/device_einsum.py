@@ -1,0 +1,134 @@
+"""Einstein sums on a device that runs them as kernels: two operands at a time, as matrix products of transposed views.
+
+>>> import tilearray as ta
+>>> x = ta.asarray([[1, 2], [3, 4]])
+>>> einsum("ij,jk->ik", [x, x], ta.int64).tolist()
+[[7, 10], [15, 22]]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.functions.conversion import astype
+from tilearray.functions.device_products import multiplied
+from tilearray.functions.diagonals import diagonal
+from tilearray.functions.manipulation import permute_dims, reshape
+from tilearray.functions.reductions import sum as sum_of
+
+
+class Term(NamedTuple):
+    """An array, and a letter for each of its axes."""
+
+    letters: str
+    array: Any
+
+    def sizes(self, letters: Sequence[str]) -> tuple[int, ...]:
+        """Return the sizes of axes."""
+        return tuple([self.array.shape[self.letters.index(letter)] for letter in letters])
+
+
+def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype) -> Any:
+    """Return the sum of products that subscripts describe, in memory of its own.
+
+    The pairs are taken in the order that NumPy finds. Of more than two operands, narrow floats are computed as float32.
+
+    Raises
+    ------
+    ValueError
+        If the subscripts do not fit the operands.
+    """
+    try:
+        shapes = [np.broadcast_to(np.float32(0), x.shape) for x in operands]
+        order = np.einsum_path(subscripts, *shapes, optimize="greedy")[0]
+    except (TypeError, KeyError, IndexError) as error:
+        raise ValueError(str(error)) from None
+    names, result = _letters(subscripts, [x.ndim for x in operands])
+    narrow = dtypes.info(dtype).kind == "float" and dtypes.info(dtype).bits < 32
+    wide = dtypes.float32 if narrow and len(operands) > 2 else dtype
+    terms = [Term(name, astype(x, wide, copy=False)) for name, x in zip(names, operands, strict=True)]
+    for places in cast("list[tuple[int, ...]]", order[1:]):
+        taken = [terms[place] for place in places]
+        terms = [term for place, term in enumerate(terms) if place not in places]
+        found, *rest = taken
+        while rest:
+            needed = "".join([term.letters for term in [*terms, *rest[1:]]]) + result
+            found, rest = _pair(found, rest[0], needed, wide), rest[1:]
+        terms.append(found)
+    (last,) = terms
+    last = _single(last, result)
+    array = permute_dims(last.array, tuple([last.letters.index(letter) for letter in result]))
+    is_view = any(array._buffer is x._buffer for x in operands)
+    return astype(array, dtype, copy=is_view)
+
+
+def _letters(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
+    """Return the letters of each operand and of the result, with letters in the place of dots."""
+    given, arrow, result = subscripts.replace(" ", "").partition("->")
+    names = given.split(",")
+    spare = [chr(code) for code in range(ord("A"), ord("A") + 200) if chr(code) not in subscripts]
+    dotted = [ndim - len(name) + 3 if "..." in name else 0 for name, ndim in zip(names, ndims, strict=True)]
+    most = max(dotted)
+    dots = "".join(spare[:most])
+    names = [name.replace("...", dots[most - count :]) for name, count in zip(names, dotted, strict=True)]
+    if arrow:
+        return names, result.replace("...", dots)
+    counts = Counter("".join(names))
+    return names, dots + "".join(sorted([each for each in counts if counts[each] == 1 and each not in dots]))
+
+
+def _single(term: Term, needed: str) -> Term:
+    """Take the diagonals of letters that stand twice, and sum over letters that nothing else needs."""
+    name, x = term
+    for letter in dict.fromkeys(name):
+        while name.count(letter) > 1:
+            first, second = name.index(letter), name.rindex(letter)
+            x = diagonal(x, 0, first, second)
+            name = "".join([each for place, each in enumerate(name) if place not in (first, second)]) + letter
+    axes = tuple([place for place, letter in enumerate(name) if letter not in needed])
+    if axes:
+        x = sum_of(x, axis=axes, dtype=x.dtype)
+    return Term("".join([letter for letter in name if letter in needed]), x)
+
+
+def _pair(left: Term, right: Term, needed: str, dtype: np.dtype) -> Term:
+    """Multiply two terms, and sum over the letters that nothing else needs."""
+    left = _single(left, right.letters + needed)
+    right = _single(right, left.letters + needed)
+    left, right = _without_ones(left, right), _without_ones(right, left)
+    both = [letter for letter in left.letters if letter in right.letters]
+    summed = [letter for letter in both if letter not in needed]
+    stacked = [letter for letter in both if letter in needed]
+    rows = [letter for letter in left.letters if letter not in both]
+    columns = [letter for letter in right.letters if letter not in both]
+    found = multiplied(
+        "einsum", _ordered(left, stacked, rows, summed), _ordered(right, stacked, summed, columns), dtype
+    )
+    shape = (*found.shape[: len(stacked)], *left.sizes(rows), *right.sizes(columns))
+    return Term("".join([*stacked, *rows, *columns]), reshape(found, shape))
+
+
+def _without_ones(term: Term, other: Term) -> Term:
+    """Drop the axes of size 1 of letters that another term has, to whose sizes they broadcast."""
+    ones = [
+        place
+        for place, letter in enumerate(term.letters)
+        if letter in other.letters and term.array.shape[place] == 1 != other.sizes(letter)[0]
+    ]
+    kept = [place for place in range(len(term.letters)) if place not in ones]
+    shape = tuple([term.array.shape[place] for place in kept])
+    return Term("".join([term.letters[place] for place in kept]), reshape(term.array, shape)) if ones else term
+
+
+def _ordered(term: Term, stacked: Sequence[str], *groups: Sequence[str]) -> Any:
+    """Return an array with the stacked axes first, and with each group of axes as one."""
+    letters = [*stacked, *groups[0], *groups[1]]
+    x = permute_dims(term.array, tuple([term.letters.index(letter) for letter in letters]))
+    sizes = [prod(term.sizes(group)) for group in groups]
+    return reshape(x, (*term.sizes(stacked), *sizes))

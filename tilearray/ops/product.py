@@ -1,0 +1,88 @@
+"""The matrix product as an operation: its dtypes and its expression, for devices that run it as a kernel.
+
+Elements are rounded to the common dtype first. Products of narrow floats are exact in float32, where they are added up;
+8-bit floats become float16 before, which holds them exactly. Bytes are added up as int32, and wrap once. Bools are
+bytes, and a result is whether any product was true. A product and a sum may be one rounding (fma).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.expression import Expression, ExpressionBuilder
+from tilearray.engine.operation import AsGiven, FixedTyping, OperandType, Reduced
+from tilearray.ops.row import plain_dtype
+from tilearray.promotion.scalars import ScalarClass
+from tilearray.promotion.semantics import Semantics
+
+_BYTES = (dtypes.int8, dtypes.int32)
+_HALVES = (dtypes.float16, dtypes.float32)
+MULTIPLIED: dict[np.dtype, tuple[np.dtype, np.dtype]] = {
+    dtypes.bool_: _BYTES,
+    dtypes.int8: _BYTES,
+    dtypes.uint8: _BYTES,
+    dtypes.float8_e4m3fn: _HALVES,
+    dtypes.float8_e5m2: _HALVES,
+    dtypes.float16: _HALVES,
+    dtypes.bfloat16: (dtypes.bfloat16, dtypes.float32),
+    dtypes.float32: (dtypes.float32, dtypes.float32),
+    dtypes.float64: (dtypes.float64, dtypes.float64),
+}
+"""For a common dtype the dtypes of the elements that are multiplied, and of the sums. Others have no such kernel."""
+
+
+@dataclass(frozen=True, eq=False)
+class Product(AsGiven):
+    """A matrix product. `product_of` keeps it, so that plans are found by its identity.
+
+    Attributes
+    ----------
+    name : str
+        The name of the function in error messages.
+    result : numpy.dtype
+        The common dtype.
+    """
+
+    name: str
+    result: np.dtype
+    into: object = field(default_factory=object, repr=False)
+    reduced = Reduced((), False, multiplies=True)
+    scanned = None
+    selects = False
+
+    def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
+        """Return the dtypes: the operands as they are, and the result."""
+        del semantics
+        return FixedTyping(tuple([() for _ in types]), self.result)
+
+    def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
+        """Return the expression, the same for all shapes."""
+        del semantics, out
+        given = [plain_dtype(one) for one in types if not isinstance(one, ScalarClass)]
+        return _expression(*given, self.result)
+
+
+@functools.lru_cache(256)
+def product_of(name: str, result: np.dtype) -> Product:
+    """Return the matrix product of a dtype.
+
+    >>> product_of("matmul", dtypes.float32) is product_of("matmul", dtypes.float32)
+    True
+    """
+    return Product(name, result)
+
+
+@functools.lru_cache(256)
+def _expression(x1: np.dtype, x2: np.dtype, result: np.dtype) -> Expression:
+    builder = ExpressionBuilder()
+    multiplied, added = MULTIPLIED[result]
+    elements = [
+        builder.cast(builder.cast(builder.array(dtype), dtype, result), result, multiplied) for dtype in (x1, x2)
+    ]
+    total = builder.node("product", *elements, added.name)
+    return replace(builder.build([builder.cast(total, added, result)], [result]), contract=True)
