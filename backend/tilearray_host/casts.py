@@ -272,14 +272,21 @@ def _in_range(x: Array, dtype: np.dtype[Any]) -> bool:
     """Whether integers of a dtype hold all floats of an array, truncated. Small negative ones may count as outside."""
     if not x.size:
         return False
-    bits = dtype.itemsize * 8
     if dtype.kind == "i":
-        return bool(np.minimum.reduce(x, axis=None) >= -(2.0 ** (bits - 1))) and bool(
-            np.maximum.reduce(x, axis=None) < 2.0 ** (bits - 1)
-        )
-    # The bits of floats that are not negative have the order of the floats; those of others are greater.
-    codes = np.dtype(f"u{x.dtype.itemsize}")
-    return bool(np.maximum.reduce(x.view(codes), axis=None) < x.dtype.type(2.0**bits).view(codes))
+        above = 2.0 ** (dtype.itemsize * 8 - 1)
+        return bool(np.minimum.reduce(x, axis=None) >= -above and np.maximum.reduce(x, axis=None) < above)
+    codes, above = _code_above(x.dtype, dtype)
+    return bool(np.maximum.reduce(x.view(codes), axis=None) < above)
+
+
+@cache
+def _code_above(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
+    """Return the dtype of the bits of floats, and the bits of the first float above an unsigned dtype.
+
+    The bits of floats that are not negative have the order of the floats; those of others are greater.
+    """
+    codes = np.dtype(f"u{source.itemsize}")
+    return codes, source.type(2.0 ** (target.itemsize * 8)).view(codes)
 
 
 def _to_integer_strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,7 @@ def get(x: np.ndarray, key: Any, /) -> np.ndarray:
     return np.asarray(x[key])
 
 
-def join(parts: Sequence[np.ndarray], axis: int, /) -> np.ndarray:
-    """Return the elements of ndarrays of one dtype, one after the other along an axis."""
-    return np.concatenate(parts, axis)
+join = np.concatenate
 
 
 def repeat(x: np.ndarray, count: int, axis: int | None, /) -> np.ndarray:

@@ -14,6 +14,7 @@ import pytest
 from support.oracles.indexing import check_host_values
 
 import tilearray as ta
+from tilearray.engine.signature import overlap
 
 TARGETS = ("bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "bfloat16", "float8_e4m3fn")
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
@@ -251,3 +252,18 @@ def test_an_array_of_another_device_does_not_move() -> None:
     with pytest.raises(ta.TileArrayError):
         operator.setitem(x, ..., Elsewhere())
     assert x.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_value_in_the_memory_of_the_target_is_read_before_it_is_written(shared: bool) -> None:
+    """Two imports of one ndarray have two buffers over the same memory."""
+    memory = np.arange(6.0)
+    source = memory if shared else memory * 10
+    x, y = (ta.asarray(each, device="cpu") for each in (memory, source))
+    assert x._buffer is not y._buffer
+    assert overlap(x, y) is shared
+    assert not overlap(x[:2], y[2:])
+    assert not overlap(x[:2], x[2:])
+    values = source[:-1].tolist()
+    x[ta.asarray([1, 2, 3, 4, 5], device="cpu")] = y[:-1]
+    assert x.tolist() == [0.0, *values]

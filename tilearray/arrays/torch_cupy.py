@@ -75,11 +75,9 @@ def host_tensor(obj: Any) -> np.ndarray | None:
 
 
 def _host_memory(tensor: Any) -> np.ndarray | None:
-    if tensor.is_cuda or tensor.requires_grad:
-        return None
     try:
         host = tensor.numpy()
-    except (RuntimeError, TypeError):  # another device, a dtype without a NumPy dtype, or a build without NumPy
+    except (RuntimeError, TypeError):  # it requires grad; another device or dtype; a build without NumPy
         return None
     return host if host.dtype in _DTYPES and host.flags.aligned else None
 

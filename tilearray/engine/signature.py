@@ -261,8 +261,8 @@ def from_host(array: np.ndarray, cls: type[B]) -> B:
         If the memory is not aligned for its dtype.
     """
     new = _new(cls)
-    base = array.base
-    if base is not None and (base.__class__ is not np.ndarray or base.base is not None):
+    base: Any = array.base
+    if base is not None and (base.base is not None if base.__class__ is np.ndarray else isinstance(base, _LEADING)):
         array = _without_lender(array)
     flags = array.flags
     if not flags.aligned and array.size:
@@ -306,6 +306,8 @@ def _lender(array: np.ndarray) -> Any:
 
 _HOLDERS: tuple[type[Any], ...] = (np.ndarray, memoryview)
 """The classes of objects that hold the memory of another object, and lead to it."""
+_LEADING = (*_HOLDERS, ArrayBase)
+"""The classes of the bases that an Array may have lent its memory to, or that are one."""
 
 _KNOWN: dict[Any, Signature] = {}
 """Signatures by the facts of an ndarray, or of a new array in C order: one lookup instead of a layout and another."""
@@ -376,6 +378,10 @@ def overlap(x: ArrayBase, y: ArrayBase) -> bool:
     if device is not y._signature.device:
         return False
     if device is CPU and not (x._recorded or y._recorded):  # NumPy finds addresses faster
+        mine: Any = x._buffer
+        other: Any = y._buffer
+        if not np.may_share_memory(mine.memory, other.memory):  # so no views of them do either
+            return False
         return np.may_share_memory(CPU.backend.elements(x), CPU.backend.elements(y))
     first, last = x._span()
     start, end = y._span()

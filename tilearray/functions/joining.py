@@ -14,7 +14,7 @@ elements, and assigns the row to all of it in one launch::
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
@@ -23,7 +23,6 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
-from tilearray.engine.backend import Indexing
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE
@@ -107,13 +106,13 @@ def concat(
 class Joining(NamedTuple):
     """A known concat: the signature of its result, and for each array the offset and the signature of its place.
 
-    If no array needs a cast, and the backend has `indexing`, that joins all of them at once, along the axis.
+    If no array needs a cast, and the backend has `indexing`, `join` joins all of them at once, along the axis.
     """
 
     signature: Signature
     places: tuple[tuple[int, Signature], ...]
     axis: int
-    indexing: Indexing | None
+    join: Callable[[Sequence[np.ndarray], int], np.ndarray] | None
 
 
 _JOININGS: TwoGenerations[Joining] = TwoGenerations(512)
@@ -131,13 +130,14 @@ def _again(arrays: Any, axis: Any) -> Any:
         return None
     if known is None:
         return None
-    if known.indexing is not None:
-        joined = known.indexing.join([*map(CPU.backend.elements, arrays)], known.axis)
-        return over(joined.ravel(), known.signature, arrays[0].__class__)
-    result = empty_array(arrays[0].__class__, known.signature, state.stream)
+    signature, places, joined_axis, join = known
+    if join is not None:
+        joined = join([*map(CPU.backend.elements, arrays)], joined_axis)
+        return over(joined.ravel(), signature, arrays[0].__class__)
+    result = empty_array(arrays[0].__class__, signature, state.stream)
     make, buffer = result._make, result._buffer
-    for x, (offset, signature) in zip(arrays, known.places):
-        store(make(buffer, offset, signature), x, convert)
+    for x, (offset, place) in zip(arrays, places):
+        store(make(buffer, offset, place), x, convert)
     return result
 
 
@@ -145,9 +145,11 @@ def _remember(parts: Sequence[A], asked: int, axis: int, joined: A) -> None:
     """Keep the places of arrays in their concat."""
     places = tuple([(view._offset, view._signature) for view in _places(joined, parts, axis)])
     signature = joined._signature
+    indexing = signature.device.backend.indexing
     at_once = all(part.dtype == signature.dtype for part in parts)
+    join = indexing.join if indexing is not None and at_once else None
     key = (STATE.get().semantics.key, asked, *map(_signature_of, parts))
-    _JOININGS.put(key, Joining(signature, places, axis, signature.device.backend.indexing if at_once else None))
+    _JOININGS.put(key, Joining(signature, places, axis, join))
 
 
 def stack(
