@@ -1,7 +1,7 @@
 """Matrix products and tensor products on a device that runs them as kernels.
 
-A product of matrices is one launch. Of vectors, and of dtypes without a kernel for products, it is a reduction of
-products of broadcast views. Tensor products are matrix products of transposed views.
+A product of matrices is one launch, of complex matrices one for each product of parts. With vectors it is a reduction
+of products of broadcast views. Tensor products are matrix products of transposed views.
 """
 
 from __future__ import annotations
@@ -14,14 +14,24 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.execute import run
+from tilearray.engine.signature import new_array, signature_of
+from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import expand_dims, permute_dims, reshape, squeeze
 from tilearray.functions.reduce import reduce_arrays, refuse
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.strides import broadcast_strides
+from tilearray.ops.arithmetic import add, subtract
+from tilearray.ops.execute import execute
+from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj
-from tilearray.ops.product import MULTIPLIED, product_of
+from tilearray.ops.product import product_of
 
 Ints = tuple[int, ...]
+
+LARGE = 2**27
+"""Multiplications from which a copy of an operand is worth it."""
+VECTOR = 16
+"""Bytes that a kernel reads at once."""
 
 
 def matmul(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
@@ -43,16 +53,69 @@ def multiplied(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
     """Return the product of stacks of matrices that fit."""
     stacks = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     rows, depth, columns = *x1.shape[-2:], x2.shape[-1]
-    if dtype in MULTIPLIED and rows > 1 and columns > 1 and prod(stacks) and depth:
+    if rows > 1 and columns > 1 and prod(stacks) and depth:
+        if dtypes.info(dtype).kind == "complex":
+            return _in_parts(function, x1, x2, dtype)
+        if prod(stacks) * rows * columns * depth >= LARGE:
+            x1, x2 = _readable(x1, dtype, False), _readable(x2, dtype, True)
+        elif dtype == dtypes.float64:
+            x1, x2 = astype(x1, dtype, copy=False), astype(x2, dtype, copy=False)
         product = product_of(function, dtype)
         return cast("A", run(product, [x1._signature, x2._signature], (x1, x2), None, refuse))
-    first: Any = _repeated(x1, (*stacks, rows, columns, depth), (-2, None, -1))
+    if rows >= columns:  # the reduction takes the conjugate of its first array
+        x1 = _conjugate(x1)
+    else:
+        x2 = _conjugate(x2)
+    first = _repeated(x1, (*stacks, rows, columns, depth), (-2, None, -1))
     second = _repeated(x2, (*stacks, rows, columns, depth), (None, -1, -2))
     if rows < columns:  # the order of a reduction is that of its first array
         first, second = second, first
-    if dtypes.info(dtype).kind == "complex" and dtypes.info(first.dtype).kind == "complex":
-        first = conj(first)  # which the reduction does once more
     return reduce_arrays("vecdot", (first, second), (len(stacks) + 2,), dtype, False)
+
+
+def _in_parts(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
+    """Return the product of complex matrices: of their real and imaginary parts, without a copy of them."""
+    part = dtypes.float64 if dtype == dtypes.complex128 else dtypes.float32
+    parts: list[tuple[Any, Any]] = []
+    given: tuple[Any, Any] = x1, x2
+    for x in given:
+        is_complex = dtypes.info(x.dtype).kind == "complex"
+        parts.append((x.real, x.imag) if is_complex else (astype(x, part, copy=False), None))
+    (a, b), (c, d) = parts
+    re = multiplied(function, a, c, part)
+    if b is not None and d is not None:
+        subtract(re, multiplied(function, b, d, part), out=re)
+    crossed = [multiplied(function, x, y, part) for x, y in ((a, d), (b, c)) if x is not None and y is not None]
+    im = crossed[0] if len(crossed) == 1 else add(crossed[0], crossed[1], out=crossed[0])
+    out: Any = new_array(x1.__class__, signature_of(re._signature.layout, dtype, x1.device))
+    execute(assign, (re,), out.real)
+    execute(assign, (im,), out.imag)
+    return out
+
+
+def _readable(x: A, dtype: np.dtype, second: bool) -> A:
+    """Return an array, or a copy of it if a kernel cannot read its rows or columns in vectors.
+
+    float32 has no tensor cores of its own precision: there x2 must be dense along its rows. float64 is cast before.
+    """
+    if dtype == dtypes.float64:
+        x = astype(x, dtype, copy=False)
+    layout, itemsize = x._signature.layout, x.itemsize
+    along = -1 if layout.strides[-1] == 1 else -2
+    others = [stride for axis, stride in enumerate(layout.strides) if axis != x.ndim + along]
+    in_vectors = layout.strides[along] == 1 and not any(stride * itemsize % VECTOR for stride in others)
+    turned = second and along == -2 and dtype == dtypes.float32
+    if in_vectors and x._signature.aligned and not turned:
+        return x
+    *stacks, rows, columns = x.shape
+    pitch = -(-columns // VECTOR) * VECTOR
+    whole = new_array(x.__class__, signature_of(Layout.of((*stacks, rows, pitch)), x.dtype, x.device))
+    out = whole._view(Layout((*stacks, rows, columns), whole._signature.layout.strides))
+    return execute(assign, (x,), out)
+
+
+def _conjugate(x: A) -> A:
+    return cast("A", conj(x)) if dtypes.info(x.dtype).kind == "complex" else x
 
 
 def _repeated(x: A, shape: Ints, axes: tuple[int | None, ...]) -> A:

@@ -1,8 +1,8 @@
 """The matrix product as an operation: its dtypes and its expression, for devices that run it as a kernel.
 
 Elements are rounded to the common dtype first. Products of narrow floats are exact in float32, where they are added up;
-8-bit floats become float16 before, which holds them exactly. Bytes are added up as int32, and wrap once. Bools are
-bytes, and a result is whether any product was true. A product and a sum may be one rounding (fma).
+8-bit floats become float16 before, which holds them exactly. Integers are added up as int32 or int64, and wrap. Bools
+are bytes, and a result is whether any product was true. A product and a sum may be one rounding (fma).
 """
 
 from __future__ import annotations
@@ -21,11 +21,18 @@ from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
 
 _BYTES = (dtypes.int8, dtypes.int32)
+_WORDS = (dtypes.int32, dtypes.int32)
 _HALVES = (dtypes.float16, dtypes.float32)
 MULTIPLIED: dict[np.dtype, tuple[np.dtype, np.dtype]] = {
     dtypes.bool_: _BYTES,
     dtypes.int8: _BYTES,
     dtypes.uint8: _BYTES,
+    dtypes.int16: _WORDS,
+    dtypes.uint16: _WORDS,
+    dtypes.int32: _WORDS,
+    dtypes.uint32: _WORDS,
+    dtypes.int64: (dtypes.int64, dtypes.int64),
+    dtypes.uint64: (dtypes.int64, dtypes.int64),
     dtypes.float8_e4m3fn: _HALVES,
     dtypes.float8_e5m2: _HALVES,
     dtypes.float16: _HALVES,
@@ -33,7 +40,7 @@ MULTIPLIED: dict[np.dtype, tuple[np.dtype, np.dtype]] = {
     dtypes.float32: (dtypes.float32, dtypes.float32),
     dtypes.float64: (dtypes.float64, dtypes.float64),
 }
-"""For a common dtype the dtypes of the elements that are multiplied, and of the sums. Others have no such kernel."""
+"""For a common dtype the dtypes of the elements that are multiplied, and of the sums. Complex numbers are parts."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,9 @@ def product(schedule: Product) -> list[str]:
     lines, values = computed(schedule, arm.branch, range(place))
     kind = STORAGE[dtype].register
     (x,), (y,) = values[left][0], values[right][0]
+    added = f'tl.dot({x}, {y}, total, input_precision="ieee", out_dtype={kind})'
+    if not schedule.has_units:
+        added = f"total + tl.sum({x}[:, :, None] * {y}[None, :, :], 1)"
     rest, results = computed(schedule, arm.branch, range(place + 1, len(nodes)), {place: (("total",), dtype)})
     return [
         f"total = tl.full((ROWS, COLUMNS), 0, {kind})",
@@ -26,7 +29,7 @@ def product(schedule: Product) -> list[str]:
             [
                 "depth = step + tl.arange(0, DEPTH)",
                 *lines,
-                f'total = tl.dot({x}, {y}, total, input_precision="ieee", out_dtype={kind})',
+                f"total = {added}",
             ]
         ),
         *rest,

@@ -59,7 +59,9 @@ def check(found: ta.Array, exact: np.ndarray, told: object) -> None:
     """The exact result, rounded once."""
     wanted = rounded(exact, found.dtype)
     assert found.shape == wanted.shape, told
-    assert (ta.to_numpy(found) == wanted).all(), told
+    given = ta.to_numpy(found)
+    same = (given == wanted) | ((given != given) & (wanted != wanted))  # beyond the largest float8_e4m3fn is NaN
+    assert same.all(), told
 
 
 def check_products(device: object, seed: int, count: int, most: int) -> None:

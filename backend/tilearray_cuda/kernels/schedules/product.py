@@ -16,6 +16,8 @@ GROUP = 8
 LEAST = 16
 """The least rows, columns and depth of a block: those of a tensor core's operands."""
 MOST = 256
+DEEPEST = 128
+"""The deepest step of a block."""
 
 
 class Block(NamedTuple):
@@ -28,9 +30,12 @@ class Block(NamedTuple):
     stages: int
 
 
-# the dtype that is multiplied -> blocks of large results; measured on an H200 (sm_90)
+# the dtype that is multiplied -> blocks of large results; measured on an H200 (sm_90), but for wide integers, whose
+# blocks are the largest that need no spilled registers
 BLOCKS = {
     "int8": Block(128, 128, 128, 8, 3),
+    "int32": Block(16, 32, 16, 4, 2),
+    "int64": Block(16, 32, 16, 4, 2),
     "float16": Block(128, 256, 64, 8, 4),
     "bfloat16": Block(128, 256, 64, 8, 4),
     "float32": Block(64, 64, 16, 4, 4),
@@ -50,7 +55,7 @@ class ProductFacts(NamedTuple):
     strides : for the result, x1 and x2 the strides along the two axes of their matrices, 1 or "other"
     divisible : 16, 8, 4, 2 or 1: what divides all other strides, also those of stacks
     rows, columns : the powers of two that hold the matrix's rows and columns, from `LEAST` to `MOST`
-    whole : whether these divide the rows and the columns, and `MOST` the summed axis
+    whole : whether these divide the rows and the columns, and `DEEPEST` the summed axis
     few : whether blocks of 128 by 128 are fewer than multiprocessors
     """
 
@@ -94,7 +99,7 @@ class Product(Schedule):
                 others |= steps[axis] if steps[axis] != 1 else 0
         divisible = next(power for power in (16, 8, 4, 2, 1) if not others % power)
         powers = [max(LEAST, min(MOST, 1 << (extent - 1).bit_length())) for extent in (rows, columns)]
-        whole = (rows % powers[0] == 0, columns % powers[1] == 0, depth % MOST == 0)
+        whole = (rows % powers[0] == 0, columns % powers[1] == 0, depth % DEEPEST == 0)
         blocks = -(-rows // 128) * -(-columns // 128)
         for extent in stacks:
             blocks *= extent
@@ -126,6 +131,11 @@ class Product(Schedule):
         rows, columns, _ = self.extents
         stacks = "".join(f" * n{axis}" for axis in range(self.stacks))
         return f"-(-{rows} // {self.block.rows}) * -(-{columns} // {self.block.columns}){stacks}"
+
+    @property
+    def has_units(self) -> bool:
+        """Whether the hardware multiplies blocks: of floats and bytes."""
+        return multiplied(self.spec) not in ("int32", "int64")
 
     @property
     def extents(self) -> list[str]:
