@@ -1,16 +1,15 @@
 """Reductions, executed by NumPy in the order that `tilearray.geometry.reduction` lays down.
 
-The steps of a reduction (indices of slower axes, then chunks) become the first axis of a block of new memory in C
-order, its lanes the last one or the last but one. ``ufunc.reduce`` along the first axis of such a block combines one
-row after the other, as a lane does. The halves of the lanes are then combined in turn. Where the order has no influence
-(integers, extremes, truth values), one call of a ufunc reduces a whole view.
+This module has how two values become one, and the walk over the elements: segments, chunks and lanes, as views of the
+operands. `tilearray_host.lanes` reduces them. Where the order has no influence (integers, extremes, truth values), one
+call of a ufunc reduces a whole view.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,17 +19,6 @@ from tilearray_host.casts import dtype_named
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = list[Array]
 Ints = tuple[int, ...]
-Evaluate = Callable[[Arrays], Arrays]
-"""Computes the values that are reduced from views of the inputs: new memory in C order."""
-
-BLOCK = 2**16
-"""The elements of a block: its temporaries stay in a processor's cache."""
-LANES_AT_ONCE = 2**16
-"""The lanes that are reduced at once if no block is made."""
-KEPT_LANES = 2**11
-"""The most lanes whose memory is kept for the next call."""
-KEPT_LISTS = 256
-"""The most reductions that keep such memory: 4 MiB in all."""
 
 
 class Combine(NamedTuple):
@@ -212,22 +200,24 @@ class Reduce(NamedTuple):
         return [first, *others] if self.combine.extreme is None else [first, NOWHERE]
 
     @property
+    def ufunc(self) -> np.ufunc | None:
+        """The ufunc that combines two values alone; None if it takes more."""
+        combine, by_parts = self.combine, self.combine.whole is np.multiply and self.dtypes[0].kind == "c"
+        return None if combine.whole in EXTREMES or by_parts else combine.whole
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """The places of the values that one ufunc combines at once: those of one dtype."""
+        if self.ufunc is None:
+            return [[place] for place in range(len(self.dtypes))]
+        places = range(len(self.dtypes))
+        return [list(group) for _, group in itertools.groupby(places, key=self.dtypes.__getitem__)]
+
+    @property
     def start(self) -> Arrays | None:
         """What a lane combines with its first value, where that has an influence: ``1 * inf`` is ``inf + nan * 1j``."""
         is_complex_product = self.combine is COMBINE["multiply"] and self.dtypes[0].kind == "c"
         return [np.ones((), self.dtypes[0])] if is_complex_product else None
-
-
-class Place(NamedTuple):
-    """An operand: its memory, the byte offset of the loop's first element, its dtype, and its strides in bytes."""
-
-    memory: Any
-    offset: int
-    dtype: np.dtype
-    strides: Ints
-
-
-Places = Sequence[Place | None]
 
 
 class Runs(NamedTuple):
@@ -270,10 +260,12 @@ class Walk:
         self.neighbours: bool = loop.neighbours
         self.lane_axis = -2 if loop.case == "reduce_columns" else -1
 
-    def output(self, place: Place) -> Array:
+    def output(self, slot: tuple[np.dtype, int, Ints | None], memory: Any, offset: int) -> Array:
         """Return the view of an output with the axes: slower kept axes, segments, fastest kept axis."""
-        shape, strides = self.output_geometry(place.strides, place.dtype.itemsize)
-        return np.ndarray(shape, place.dtype, place.memory, place.offset, strides)
+        dtype, shift, strides = slot
+        assert strides is not None  # only a number has none
+        shape, strides = self.output_geometry(strides, dtype.itemsize)
+        return np.ndarray(shape, dtype, memory.memory, offset + shift, strides)
 
     def output_geometry(self, strides: Ints, *segments: int) -> tuple[Ints, Ints]:
         """Return the shape and strides of an output; with the stride of its axis of segments, if that is given."""
@@ -292,14 +284,31 @@ class Walk:
             if whole < inner:
                 yield Runs(i * inner + whole, part, whole * chunks, last - whole * chunks, 1)
 
-    def view(self, place: Place | None, key: tuple[slice, ...], first: int, apart: int, count: int, size: int) -> Array:
-        """Return a part of an operand with the axes of a block; the positions of its elements if `place` is None."""
-        if place is None:
-            outer = range(1, len(self.outer) + 1)
-            steps = [0] * self.kept + [math.prod(self.outer[axis:]) * self.extent for axis in outer]
-            return _positions(*self.geometry([*steps, 0, 1], key, first, apart, count, size))
-        shape, strides, offset = self.geometry(place.strides, key, first, apart, count, size)
-        return np.ndarray(shape, place.dtype, place.memory, place.offset + offset, strides)
+    def chunks_of(self, runs: Runs) -> tuple[int, int]:
+        """Return the whole chunks of each of some segments, and the elements of a chunk that is shorter."""
+        if runs.length > 1:
+            return runs.chunks, 0
+        whole = min(runs.chunks, self.extent // self.lanes - runs.first)
+        return whole, self.extent - (runs.first + whole) * self.lanes if whole < runs.chunks else 0
+
+    def with_lanes(self, kept: Sequence[Any], lanes: Any = None) -> tuple[Any, ...]:
+        """Return extents or a key of slower kept axes, segments and the fastest kept axis with those of the lanes."""
+        found = [*kept, self.lanes if lanes is None else lanes]
+        if self.lane_axis == -2:
+            found[-2:] = found[:-3:-1]
+        return tuple(found)
+
+    def positions(self) -> Ints:
+        """Return the strides of the positions of elements, which count along the reduced axes in C order."""
+        outer = range(1, len(self.outer) + 1)
+        return (*[0] * self.kept, *[math.prod(self.outer[axis:]) * self.extent for axis in outer], 0, 1)
+
+    def distance(self, strides: Sequence[int], runs: Runs, key: Sequence[slice]) -> int:
+        """Return where a part begins: `key` selects of slower kept axes, segments of `runs`, the fastest kept axis."""
+        *slow, segments, fast = key
+        found = (runs.first + segments.start * runs.chunks) * self.lanes * strides[-1] + fast.start * strides[-2]
+        found += sum([each.start * stride for each, stride in zip(slow, strides)])
+        return found + runs.indices.start * strides[self.kept] if self.outer else found
 
     def geometry(
         self, strides: Sequence[int], key: tuple[slice, ...], first: int, apart: int, count: int, size: int
@@ -321,7 +330,7 @@ class Walk:
         return [shape[axis] for axis in order], [steps[axis] for axis in order], distance
 
 
-def _positions(shape: Sequence[int], steps: Sequence[int], lowest: int) -> Array:
+def positions(shape: Sequence[int], steps: Sequence[int], lowest: int) -> Array:
     """Return ``lowest`` plus the sum of indices times steps; axes without a step have one element."""
     found: Any = np.int64(lowest)
     for axis, (size, step) in enumerate(zip(shape, steps, strict=True)):
@@ -329,176 +338,6 @@ def _positions(shape: Sequence[int], steps: Sequence[int], lowest: int) -> Array
             along = np.arange(0, size * step, step)
             found = found + along.reshape((-1,) + (1,) * (len(shape) - axis - 1))
     return np.asarray(found)
-
-
-def reduce_all(walk: Walk, node: Reduce, inputs: Places, evaluate: Evaluate, results: Arrays) -> None:
-    """Reduce the values that `evaluate` makes of inputs, and store the parts of every segment.
-
-    Parameters
-    ----------
-    walk : Walk
-    node : Reduce
-    inputs : sequence of Place or None
-        The operands; None for the positions of the elements.
-    evaluate : callable
-        Computes the values that are reduced from parts of the inputs.
-    results : list of ndarray
-        For each value, an array of the shape of `Walk.output`.
-    """
-    for runs in walk.runs():
-        steps = runs.chunks * math.prod((runs.indices.stop - runs.indices.start, *walk.outer[1:]))
-        shape = (*walk.slow_kept, runs.length, walk.fast)
-        for kept in slices(shape, max(1, BLOCK // (walk.lanes * min(steps, 8)))):
-            values = _halved(walk, node.combine, _lanes(walk, node, inputs, evaluate, kept, runs))
-            *slow, segments, fast = kept
-            place = slice(runs.number + segments.start, runs.number + segments.stop)
-            for result, value in zip(results, values, strict=True):
-                result[(*slow, place, fast)] = value
-
-
-class Part(NamedTuple):
-    """Lanes that are reduced at once: some segments of some results.
-
-    Attributes
-    ----------
-    whole, rest : tuple or None
-        The shapes, strides and byte offsets of the views of whole chunks, and of the last one if it is shorter.
-    lanes : tuple of int
-        The shape of the lanes.
-    tail : tuple
-        The lanes of `rest`.
-    key : tuple of slice
-        Where the results lie in an array of the shape of `Walk.output`.
-    """
-
-    whole: tuple[Any, ...] | None
-    rest: tuple[Any, ...] | None
-    lanes: Ints
-    tail: tuple[Any, ...]
-    key: tuple[slice, ...]
-
-
-def parts_of(walk: Walk, strides: Ints) -> Iterator[Part]:
-    """Yield the parts of a reduction with one reduced axis, whose operand has some strides in bytes."""
-    axis = walk.lane_axis
-    for runs in walk.runs():
-        shape = (*walk.slow_kept, runs.length, walk.fast)
-        whole = runs.chunks if runs.length > 1 else min(runs.chunks, walk.extent // walk.lanes - runs.first)
-        rest = walk.extent - (runs.first + whole) * walk.lanes if whole < runs.chunks else 0
-        for kept in slices(shape, max(1, LANES_AT_ONCE // walk.lanes)):
-            sizes = [part.stop - part.start for part in kept]
-            sizes.insert(len(sizes) + 1 + axis, walk.lanes)
-            *slow, segments, fast = kept
-            yield Part(
-                walk.geometry(strides, kept, runs.first, runs.chunks, whole, walk.lanes) if whole > 0 else None,
-                walk.geometry(strides, kept, runs.first + whole, runs.chunks, 1, rest) if rest else None,
-                tuple(sizes),
-                (..., slice(0, rest), *(slice(None),) * (-1 - axis)),
-                (*slow, slice(runs.number + segments.start, runs.number + segments.stop), fast),
-            )
-
-
-def reduce_views(walk: Walk, node: Reduce, parts: Iterable[Part], place: Place, result: Array) -> None:
-    """Reduce the elements of one operand without a copy, if there is one reduced axis and one value.
-
-    ``ufunc.reduce`` along the chunks widens each row of lanes and combines it with those before.
-    """
-    ufunc, dtype = node.combine.whole, node.dtypes[0]
-    assert ufunc is not None
-    for part in parts:
-        if part.whole is not None:
-            shape, strides, offset = part.whole
-            view = np.ndarray(shape, place.dtype, place.memory, place.offset + offset, strides)
-            lanes = ufunc.reduce(view, axis=0, dtype=dtype, initial=node.identities[0])
-        else:
-            lanes = np.full(part.lanes, node.identities[0], dtype)
-        if part.rest is not None:
-            shape, strides, offset = part.rest
-            tail = np.ndarray(shape, place.dtype, place.memory, place.offset + offset, strides)
-            some = lanes[part.tail]
-            ufunc(some, tail[0], out=some)
-        for low, high in _halves(lanes, walk):
-            ufunc(low, high, out=low)
-        result[part.key] = lanes.swapaxes(-1, walk.lane_axis)[..., 0]
-
-
-class Lanes:
-    """Memory for the lanes of a part, with the views of it that a reduction needs. It serves one call at a time.
-
-    Attributes
-    ----------
-    all, rest : ndarray
-        The lanes, and those of the last chunk if it is shorter. The others hold the identity if there is no whole
-        chunk, and nothing overwrites them.
-    halves : list of tuple of ndarray
-        The lower and the upper half, of all lanes and then of each lower half.
-    result : ndarray
-        The first lanes.
-    """
-
-    __slots__ = ("all", "halves", "rest", "result")
-
-    def __init__(self, part: Part, walk: Walk, node: Reduce) -> None:
-        self.all = np.full(part.lanes, node.identities[0], node.dtypes[0])
-        self.rest = self.all[part.tail]
-        self.halves = list(_halves(self.all, walk))
-        self.result = self.all.swapaxes(-1, walk.lane_axis)[..., 0]
-
-
-_KEEPERS: deque[list[Lanes]] = deque()
-
-
-def _will_keep(spare: list[Lanes]) -> None:
-    """Note that a list will keep memory. The list that was noted first among many gives its memory up."""
-    _KEEPERS.append(spare)
-    if len(_KEEPERS) > KEPT_LISTS:
-        _KEEPERS.popleft().clear()
-
-
-def in_lanes(walk: Walk, node: Reduce, part: Part) -> Callable[..., None]:
-    """Return ``run(finish, views, *further)``, which calls ``finish(results, *further)``.
-
-    As `reduce_views`, with memory that is kept between calls: it is popped, so that threads do not share it.
-    """
-    ufunc, dtype = node.combine.whole, node.dtypes[0]
-    assert ufunc is not None
-    reduce: Any = ufunc.reduce
-    identity = node.identities[0]
-    has_whole, has_rest = part.whole is not None, part.rest is not None
-    spare: list[Lanes] = []
-
-    def run(finish: Callable[..., None], views: Sequence[Array], *further: Any) -> None:
-        try:
-            lanes = spare.pop()
-        except IndexError:
-            lanes = Lanes(part, walk, node)
-            _will_keep(spare)
-        if has_whole:
-            reduce(views[0], 0, dtype, lanes.all, False, identity)  # NumPy would begin with 0.0, and lose -0.0
-            if has_rest:
-                ufunc(lanes.rest, views[1][0], lanes.rest)
-        else:
-            lanes.rest[...] = views[0][0]
-        for low, high in lanes.halves:
-            ufunc(low, high, low)
-        finish(lanes.result, *further)
-        spare.append(lanes)
-
-    return run
-
-
-def _halves(lanes: Array, walk: Walk) -> Iterator[tuple[Array, Array]]:
-    """Yield the lower and the upper half of the lanes, and then of each lower half, until one is left.
-
-    If neighbours are combined, a half has every second lane.
-    """
-    along = lanes.swapaxes(-1, walk.lane_axis)
-    while (count := along.shape[-1] // 2) > 0:
-        if walk.neighbours:
-            along, high = along[..., ::2], along[..., 1::2]
-        else:
-            along, high = along[..., :count], along[..., count : 2 * count]
-        yield along, high
 
 
 def slices(shape: Ints, elements: int) -> Iterator[tuple[slice, ...]]:
@@ -517,77 +356,3 @@ def slices(shape: Ints, elements: int) -> Iterator[tuple[slice, ...]]:
     for outer in np.ndindex(shape[:axis]):
         for low in range(0, shape[axis], step):
             yield (*[slice(i, i + 1) for i in outer], slice(low, min(low + step, shape[axis])), *rest)
-
-
-def _lanes(walk: Walk, node: Reduce, inputs: Places, evaluate: Evaluate, kept: tuple[slice, ...], runs: Runs) -> Arrays:
-    """Return the lanes of some segments and results, block after block of steps."""
-    *slow, segments, fast = kept
-    found = node.start
-    width = math.prod([part.stop - part.start for part in kept])
-    outer = (runs.indices.stop - runs.indices.start, *walk.outer[1:]) if walk.outer else ()
-    for *at, chunks in slices((*outer, runs.chunks), max(1, BLOCK // (walk.lanes * width))):
-        if at:
-            at[0] = slice(runs.indices.start + at[0].start, runs.indices.start + at[0].stop)
-        values = _block(walk, node, inputs, evaluate, (*slow, *at, segments, fast), runs, chunks)
-        if found is not None:
-            for value, first in zip(values, node.combine.pair(found, [value[0] for value in values]), strict=True):
-                value[0] = first
-        found = node.combine.rows(values)
-    assert found is not None
-    return found
-
-
-def _block(
-    walk: Walk,
-    node: Reduce,
-    inputs: Places,
-    evaluate: Evaluate,
-    key: tuple[slice, ...],
-    runs: Runs,
-    chunks: slice,
-) -> Arrays:
-    """Return the values of some steps in new memory in C order, with the steps as one axis.
-
-    The last chunk may have fewer elements than lanes: the identity stands for the others.
-    """
-    low, high = runs.first + chunks.start, runs.first + chunks.stop
-    whole = max(low, min(high, walk.extent // walk.lanes)) if runs.length == 1 else high
-    pieces = [(low, whole - low, walk.lanes)] if whole > low else []
-    if high > whole:
-        pieces.append((whole, 1, walk.extent - whole * walk.lanes))
-    made = [
-        evaluate([walk.view(place, key, first, runs.chunks, count, size) for place in inputs])
-        for first, count, size in pieces
-    ]
-    outer = len(walk.outer)
-    if len(pieces) > 1 or pieces[0][2] < walk.lanes:
-        made = [_padded(walk, node, pieces, made, high - low)]
-    return [value.reshape((math.prod(value.shape[: outer + 1]), *value.shape[outer + 1 :])) for value in made[0]]
-
-
-def _padded(walk: Walk, node: Reduce, pieces: list[tuple[int, int, int]], made: list[Arrays], chunks: int) -> Arrays:
-    """Join the values of whole chunks and of the last one."""
-    outer, axis = len(walk.outer), walk.lane_axis
-    found: Arrays = []
-    for position, (identity, dtype) in enumerate(zip(node.identities, node.dtypes, strict=True)):
-        shape = list(made[0][position].shape)
-        shape[outer], shape[axis] = chunks, walk.lanes
-        joined = np.full(shape, identity, dtype)
-        first = 0
-        for (_, count, size), values in zip(pieces, made, strict=True):
-            place: list[slice] = [slice(None)] * len(shape)
-            place[outer], place[axis] = slice(first, first + count), slice(0, size)
-            joined[tuple(place)] = values[position]
-            first += count
-        found.append(joined)
-    return found
-
-
-def _halved(walk: Walk, combine: Combine, values: Arrays) -> Arrays:
-    """Combine the halves of the lanes until one is left."""
-    pairs = [list(_halves(value, walk)) for value in values]
-    for each in zip(*pairs, strict=True):
-        found = combine.pair([low for low, _ in each], [high for _, high in each])
-        for (low, _), new in zip(each, found, strict=True):
-            low[...] = new
-    return [value.swapaxes(-1, walk.lane_axis)[..., 0] for value in values]

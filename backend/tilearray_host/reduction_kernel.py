@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilearray_host import reduction
+from tilearray_host.blocks import View
 from tilearray_host.calls import Slot, bind_reduction
 from tilearray_host.casts import assigns, caster, dtype_named, is_narrow_float, scalar
 from tilearray_host.float_errors import quietly
 from tilearray_host.functions import FUNCTIONS
+from tilearray_host.lanes import Bound, finish
 from tilearray_host.memory import allocate
 from tilearray_host.reduction_functions import OF_REDUCTIONS
 from tilearray_host.rounded_casts import rounded_caster
 
 Launch = Callable[..., None]
 Function = Callable[..., None]
-Bound = tuple[Function, list[Slot], list[tuple[int, ...]], tuple[int, ...]]
+Written = tuple[Function, list[Slot], list[tuple[int, ...]], tuple[int, ...]]
 """The first arguments of `tilearray_host.calls.bind_reduction`."""
 
 
@@ -35,6 +37,8 @@ class Part(NamedTuple):
 
 
 POSITION = "position"
+MOST_VIEWS = 8
+"""The most views of a call that is written out."""
 SMALL = 2**20
 """The elements up to which a launch keeps the parts of its loop."""
 
@@ -47,27 +51,29 @@ class ReductionKernel:
         self.operands = [(kind, dtype_named(name)) for kind, name in kinds]
         self.stores: tuple[int, ...] = expression.outputs
         self.steps = steps_of(expression)
-        self.node = next(position for position, step in enumerate(self.steps) if isinstance(step, reduction.Reduce))
-        self.reduced: tuple[int, ...] = expression.nodes[self.node][2]
-        self.before = needed(self.steps, self.reduced)
-        self.after = [
-            (position, step)
-            for position, step in enumerate(self.steps)
-            if isinstance(step, (Part, int)) or position > self.node
-        ]
+        node = next(position for position, step in enumerate(self.steps) if isinstance(step, reduction.Reduce))
+        self.reduce: reduction.Reduce = self.steps[node]
+        self.reduced: tuple[int, ...] = expression.nodes[node][2]
+        before = needed(self.steps, self.reduced)
+        self.reads = [place for place in before if not isinstance(self.steps[place], tuple)]
+        self.before = [place for place in before if isinstance(self.steps[place], tuple)]
+        after = list(enumerate(self.steps))[node + 1 :]
+        self.parts = {place: step.position for place, step in after if isinstance(step, Part)}
+        self.after = [place for place, step in after if isinstance(step, tuple) and place not in self.parts]
+        read = {argument for place in self.after for argument in self.steps[place][2]}
+        self.numbers = {place: step for place, step in enumerate(self.steps) if isinstance(step, int) and place in read}
         self.last = len(self.steps) - 1 if self.stores == (len(self.steps) - 1,) else -1
-        self.widened = _widened(self.steps, self.node, self.reduced)
-        self.reads = [step for step in (self.steps[position] for position in self.before) if isinstance(step, int)]
+        only = self.last >= 0 and len(self.parts) == 1 and all(_assigns(self.steps[place][0]) for place in self.after)
+        self.assigns = only and len(self.after) <= 1
+        self.as_it_is = _is_read_as_it_is(self.steps, self.reduce, self.reduced)
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
-        slots, outputs, walk = slots_of(self.operands, loop), len(self.stores), reduction.Walk(loop)
-        whole = self._in_any_order(loop) or self._of_views(loop, walk, slots)
+        slots, walk = slots_of(self.operands, loop), reduction.Walk(loop)
+        run = self._in_any_order(loop, walk, slots) or self._in_parts(loop, walk, slots)
 
         def launch(stream: Any, *operands: Any) -> None:
-            given = [_operand(slot, *pair) for slot, pair in zip(slots, zip(*[iter(operands)] * 2), strict=True)]
-            outs = [walk.output(place) for place in given[:outputs]]
-            quietly(whole or self._reduce, walk, outs, given[outputs:])
+            quietly(run, operands)
 
         return launch
 
@@ -76,8 +82,8 @@ class ReductionKernel:
         del gaps
         slots, walk = slots_of(self.operands, loop), reduction.Walk(loop)
         found = self._at_once(loop, walk, slots)
-        if found is None and self._in_any_order(loop) is None:
-            found = self._in_lanes(loop, walk, slots)
+        if found is None and self._in_any_order(loop, walk, slots) is None:
+            found = self._in_a_part(walk, slots)
         if found is not None:
             return bind_reduction(*found, rule, signature)
         launch, takes = self.bind(loop), rule.numbers[1:]
@@ -92,11 +98,11 @@ class ReductionKernel:
 
         return call
 
-    def _at_once(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Bound | None:
+    def _at_once(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Written | None:
         """Return what `bind_reduction` takes if one call of NumPy makes the result itself, in any order."""
         if walk.segments.total > 1 or len(self.operands) != 2 or not isinstance(self.steps[self.stores[0]], Part):
             return None
-        node = self.steps[self.node]
+        node = self.reduce
         if len(node.dtypes) == 1:
             found = _whole(node, self.steps, self.reduced[0], loop)
         else:
@@ -108,49 +114,66 @@ class ReductionKernel:
         shape, strides = walk.output_geometry(out_strides)
         return found[0], [(out_dtype, out_shift, strides), slots[1]], [shape, loop.shape], (1,)
 
-    def _in_lanes(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Bound | None:
-        """Return what `bind_reduction` takes if one ufunc reduces views of the operand, and there are few lanes."""
-        source, node = self.widened, self.steps[self.node]
-        if source is None or walk.outer or walk.segments.total > 1 or len(self.stores) > 1:
+    def _bound(self, walk: reduction.Walk, slots: list[Slot]) -> Bound:
+        """Return the reduction in parts over a loop."""
+        strides = [
+            walk.positions() if self.steps[node] is POSITION else self._slot(slots, node)[2] for node in self.reads
+        ]
+        return Bound(self, self.reduce, walk, strides, self.as_it_is)
+
+    def _slot(self, slots: list[Slot], node: int) -> Slot:
+        """Return the slot of an input."""
+        return slots[len(self.stores) + self.steps[node]]
+
+    def _in_a_part(self, walk: reduction.Walk, slots: list[Slot]) -> Written | None:
+        """Return what `bind_reduction` takes if all is one part; else None."""
+        bound = self._bound(walk, slots)
+        (place, *others) = itertools.islice(bound.places(), 2)
+        if others or len(self.stores) > 1 or len(place.part.views) > MOST_VIEWS or POSITION in self.steps:
             return None
-        (out_dtype, out_shift, out_strides), (dtype, shift, strides) = slots[0], slots[1 + source]
+        out_dtype, shift, out_strides = slots[0]
         assert out_strides is not None  # only a number has none
-        assert strides is not None
-        (part, *others) = itertools.islice(reduction.parts_of(walk, strides), 2)
-        if others or math.prod(part.lanes) > reduction.KEPT_LANES:
+        shape, strides = walk.output_geometry(out_strides, out_dtype.itemsize)
+        found: list[Slot] = [(out_dtype, shift, strides)]
+        shapes, reads = [shape], list[int]()
+        for view in place.part.views:
+            node = self.reads[view.read]
+            dtype, shift, given = self._slot(slots, node)
+            found.append((dtype, shift + view.distance, None if given is None else view.strides))
+            shapes.append(view.shape)
+            reads.append(1 + self.steps[node])
+        for number in self.numbers.values():
+            found.append(slots[1 + number])
+            shapes.append(())
+            reads.append(1 + number)
+        if len(reads) < len(found) - 1 or found[1][2] is None:
             return None
-        shape, out_strides = walk.output_geometry(out_strides, out_dtype.itemsize)
-        views = [view for view in (part.whole, part.rest) if view is not None]
-        numbers = [place for place, slot in enumerate(slots[1:], 1) if slot[2] is None]
-        if len(self.operands) > 2 + len(numbers):  # what comes after reads another array
-            return None
-        run = self._finished(reduction.in_lanes(walk, node, part), len(views), [place - 1 for place in numbers])
-        return (
-            run,
-            [(out_dtype, out_shift, out_strides), *[(dtype, shift + apart, steps) for _, steps, apart in views]]
-            + [slots[place] for place in numbers],
-            [shape, *[tuple(size) for size, _, _ in views], *[()] * len(numbers)],
-            (*[1 + source] * len(views), *numbers),
-        )
+        return place.part.run, found, shapes, tuple(reads)
 
-    def _finished(self, reduced: Function, views: int, numbers: list[int]) -> Function:
-        """Return ``run(*views, *numbers, out=out)``: a reduction of views, and what comes after it."""
-        steps = [step for _, step in self.after if isinstance(step, tuple) and not isinstance(step, Part)]
-        if not numbers and (not steps or (len(steps) == 1 and steps[0][0].assigns)):
-            return lambda *given, out: reduced(_assign, given, out)
-        inputs: list[Any] = [None] * (len(self.operands) - 1)
+    def _in_parts(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Callable[[Sequence[Any]], None]:
+        """Return ``run(operands)``, which reduces part after part."""
+        bound, outputs = self._bound(walk, slots), len(self.stores)
+        known = list(bound.places()) if math.prod(loop.shape) <= SMALL else None
+        inputs = [None if self.steps[node] is POSITION else self.steps[node] for node in self.reads]
 
-        def run(*given: np.ndarray, out: np.ndarray) -> None:
-            known = inputs.copy()
-            for place, number in zip(numbers, given[views:]):
-                known[place] = number
-            reduced(lambda found: self._finish([found], [out], known), given[:views])
+        def run(operands: Sequence[Any]) -> None:
+            pairs = list(zip(slots, _pairs(operands)))
+            outs = [walk.output(slot, *pair) for slot, pair in pairs[:outputs]]
+            given = [_operand(slot, *pair) for slot, pair in pairs[outputs:]]
+            read = [None if place is None else given[place] for place in inputs]
+            numbers = [given[place] for place in self.numbers.values()]
+            for part, distances, key in bound.places() if known is None else known:
+                views = [_viewed(read[view.read], view, distances[view.read]) for view in part.views]
+                stored = [out[key] for out in outs]
+                part.run(*views, *numbers, out=stored[0] if outputs == 1 else stored)
 
         return run
 
-    def _in_any_order(self, loop: Any) -> Function | None:
-        """Return the launch of one call of NumPy, if the order has no influence on the result; else None."""
-        node = self.steps[self.node]
+    def _in_any_order(
+        self, loop: Any, walk: reduction.Walk, slots: list[Slot]
+    ) -> Callable[[Sequence[Any]], None] | None:
+        """Return ``run(operands)``, one call of NumPy, if the order has no influence on the result; else None."""
+        node, outputs = self.reduce, len(self.stores)
         kept, count = (*loop.shape[: loop.kept], loop.shape[-2]), loop.segments.total
         if len(node.dtypes) == 1:
             whole = _whole(node, self.steps, self.reduced[0], loop)
@@ -159,11 +182,14 @@ class ReductionKernel:
         if whole is None:
             return None
         function, source = whole
-        shape = loop.shape
+        source += outputs
+        given_dtype, shift, strides = slots[source]
+        numbers = [outputs + number for number in self.numbers.values()]
 
-        def reduce(walk: reduction.Walk, outs: list[np.ndarray], inputs: list[Any]) -> None:
-            place = inputs[source]
-            view = np.ndarray(shape, place.dtype, place.memory, place.offset, place.strides)
+        def run(operands: Sequence[Any]) -> None:
+            outs = [walk.output(slot, *pair) for slot, pair in zip(slots, _pairs(operands[: 2 * outputs]))]
+            memory, offset = operands[2 * source : 2 * source + 2]
+            view = np.ndarray(loop.shape, given_dtype, memory.memory, offset + shift, strides)
             found: list[Any] = [np.empty(kept, dtype) for dtype in node.dtypes]
             function(view, out=found if len(found) > 1 else found[0])
             found = [part.reshape((*kept[:-1], 1, kept[-1])) for part in found]
@@ -173,73 +199,9 @@ class ReductionKernel:
                 ):
                     found[number] = np.full(outs[0].shape, identity, dtype)
                     found[number][..., :1, :] = first
-            self._finish(found, outs, inputs)
+            finish(self, found, [scalar(operands[2 * number], slots[number][0]) for number in numbers], outs)
 
-        return reduce
-
-    def _of_views(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Function | None:
-        """Return the launch that reduces views of the operand, if one ufunc does; else None."""
-        source, node = self.widened, self.steps[self.node]
-        if source is None or walk.outer:
-            return None
-        _, _, strides = slots[len(self.stores) + source]
-        assert strides is not None
-        shape = (*walk.slow_kept, walk.segments.total, walk.fast)
-        known = list(reduction.parts_of(walk, strides)) if math.prod(loop.shape) <= SMALL else None
-
-        def reduce(walk: reduction.Walk, outs: list[np.ndarray], inputs: list[Any]) -> None:
-            found = np.empty(shape, node.dtypes[0])
-            parts = reduction.parts_of(walk, strides) if known is None else known
-            reduction.reduce_views(walk, node, parts, inputs[source], found)
-            self._finish([found], outs, inputs)
-
-        return reduce
-
-    def _reduce(self, walk: reduction.Walk, outs: list[np.ndarray], inputs: list[Any]) -> None:
-        node = self.steps[self.node]
-        parts = [np.empty(outs[0].shape, dtype) for dtype in node.dtypes]
-        places = [inputs[position] for position in self.reads]
-        places += [None] if any(self.steps[step] is POSITION for step in self.before) else []
-        reduction.reduce_all(walk, node, places, self._evaluate, parts)
-        self._finish(parts, outs, inputs)
-
-    def _evaluate(self, views: list[np.ndarray]) -> list[np.ndarray]:
-        """Compute the values that are reduced, each in memory of its own."""
-        shape = np.broadcast_shapes(*[view.shape for view in views])
-        values: dict[int, np.ndarray] = {}
-        for position in self.before:
-            step = self.steps[position]
-            if isinstance(step, int):
-                values[position] = views[self.reads.index(step)]
-            elif step is POSITION:
-                values[position] = views[-1]
-            else:
-                function, dtype, arguments = step
-                values[position] = np.empty(shape, dtype)
-                function(*[values[argument] for argument in arguments], out=values[position])
-        return [
-            values[place] if values[place].base is None else np.array(np.broadcast_to(values[place], shape), order="C")
-            for place in self.reduced
-        ]
-
-    def _finish(self, parts: list[np.ndarray], outs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
-        """Compute the nodes after the reduction from its parts, and store the outputs."""
-        values: dict[int, np.ndarray] = {}
-        for position, step in self.after:
-            if isinstance(step, Part):
-                values[position] = parts[step.position]
-            elif isinstance(step, int):
-                values[position] = inputs[step]
-            else:
-                function, dtype, arguments = step
-                operands = [values[argument] for argument in arguments]
-                if position == self.last:
-                    function(*operands, out=outs[0])
-                    return
-                values[position] = np.empty(max([x.shape for x in operands], key=len), dtype)  # others are numbers
-                function(*operands, out=values[position])
-        for out, store in zip(outs, self.stores, strict=True):
-            out[...] = values[store]
+        return run
 
 
 def needed(steps: list[Any], wanted: tuple[int, ...]) -> list[int]:
@@ -255,12 +217,16 @@ def needed(steps: list[Any], wanted: tuple[int, ...]) -> list[int]:
     return sorted(found)
 
 
-def _widened(steps: list[Any], number: int, values: tuple[int, ...]) -> int | None:
-    """Return the input whose elements, widened at most, are reduced by one ufunc; or None."""
-    node = steps[number]
-    if len(values) != 1 or node.combine.whole is None or node.dtypes[0].kind == "c":
-        return None
-    return _through(steps, values[0], "widens")
+def _is_read_as_it_is(steps: list[Any], node: reduction.Reduce, values: tuple[int, ...]) -> bool:
+    """Return whether one ufunc reduces the elements of an input as they are, or widened."""
+    if len(values) != 1 or node.ufunc is None or node.dtypes[0].kind == "c":
+        return False
+    return _through(steps, values[0], "widens") is not None
+
+
+def _assigns(function: Function) -> bool:
+    """Return whether a step does what ``out[...] = x`` does."""
+    return getattr(function, "assigns", False)
 
 
 def _whole(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> tuple[Function, int] | None:
@@ -280,10 +246,6 @@ def _whole(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> t
     if is_one and ufunc is np.add and isinstance(source := _through(steps, value, "widens", "tests"), int):
         return (lambda view, *, out: out.fill(np.count_nonzero(view))), source
     return None
-
-
-def _assign(found: np.ndarray, out: np.ndarray) -> None:
-    out[...] = found
 
 
 def _extreme(ufunc: np.ufunc, axes: tuple[int, ...], dtype: np.dtype) -> Function:
@@ -355,10 +317,26 @@ def slots_of(operands: Sequence[tuple[str, np.dtype]], loop: Any) -> list[Slot]:
     return slots
 
 
+def _pairs(operands: Sequence[Any]) -> Iterator[tuple[Any, int]]:
+    """Yield memory and offset, or a number and 0, of each operand of a launch."""
+    return zip(*[iter(operands)] * 2)
+
+
 def _operand(slot: Slot, memory: Any, offset: int) -> Any:
-    """Return where an operand lies, or a 0-d array for a number."""
+    """Return dtype, memory and offset of an operand, or a 0-d array of a number."""
     dtype, shift, strides = slot
-    return scalar(memory, dtype) if strides is None else reduction.Place(memory.memory, offset + shift, dtype, strides)
+    return scalar(memory, dtype) if strides is None else (dtype, memory.memory, offset + shift)
+
+
+def _viewed(operand: Any, view: View, distance: int) -> np.ndarray:
+    """Return what a part at a distance reads of an operand; of None the positions of elements."""
+    distance += view.distance
+    if operand is None:
+        return reduction.positions(view.shape, view.strides, distance)
+    if isinstance(operand, np.ndarray):
+        return operand
+    dtype, memory, offset = operand
+    return np.ndarray(view.shape, dtype, memory, offset + distance, view.strides)
 
 
 def steps_of(expression: Any) -> list[Any]:
@@ -394,12 +372,16 @@ def steps_of(expression: Any) -> list[Any]:
 def _cast(source: np.dtype, target: np.dtype, *rounding: Any) -> Callable[..., Any]:
     convert = rounded_caster(source, target, *rounding) if rounding else caster(source, target)
 
-    def function(x: np.ndarray, *, out: np.ndarray) -> None:
+    def assign(x: np.ndarray, *, out: np.ndarray) -> None:
+        out[...] = x
+
+    def cast(x: np.ndarray, *, out: np.ndarray) -> None:
         convert(x, target, out)
 
-    function.assigns = not rounding and assigns(convert)  # type: ignore[attr-defined]
+    function: Any = assign if not rounding and assigns(convert) else cast
+    function.assigns = function is assign
     if not rounding and source.kind in "biufc" and target == np.bool_:
-        function.kind = "tests"  # type: ignore[attr-defined]
+        function.kind = "tests"
     elif not rounding and (np.can_cast(source, target) or (is_narrow_float(source) and target == np.float32)):
-        function.kind = "widens"  # type: ignore[attr-defined]
+        function.kind = "widens"
     return function

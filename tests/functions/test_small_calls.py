@@ -18,7 +18,7 @@ import tilearray as ta
 from tilearray.commands.explain_plan import planned
 from tilearray.engine.caches import PLANS
 from tilearray.engine.devices import CPU, using_device
-from tilearray_host import reduction
+from tilearray_host import lanes
 
 CALLS: dict[str, int] = {
     "x + y": 2,
@@ -161,12 +161,12 @@ def test_a_known_concat_does_not_answer_for_others() -> None:
 
 
 def test_reductions_keep_little_memory() -> None:
-    reduction._KEEPERS.clear()
-    for size in range(2, 2 + 2 * reduction.KEPT_LISTS):
-        ta.sum(ta.ones(size, device="cpu"))
-    assert len(reduction._KEEPERS) <= reduction.KEPT_LISTS
-    assert all(len(spare) <= 1 for spare in reduction._KEEPERS)
-    assert ta.sum(ta.ones(2, device="cpu")).item() == 2  # it gave its memory up
+    lanes._KEEPERS.clear()
+    for size in range(10**6, 10**6 + 40):
+        assert ta.var(ta.ones(size, device="cpu")).item() == 0
+    assert 0 < sum(memory.nbytes for spare, _ in lanes._KEEPERS for memory in spare) <= lanes.KEPT_BYTES
+    assert all(len(spare) <= 1 for spare, _ in lanes._KEEPERS)
+    assert ta.var(ta.ones(10**6, device="cpu")).item() == 0  # it gave its memory up
 
 
 def test_threads_do_not_share_the_lanes_of_a_sum() -> None:

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import tilearray as ta
+from tilearray.engine.caches import PLANS
 from tilearray.geometry import reduction
 from tilearray.geometry.reduction import ReductionLoop, make_reduction
 from tilearray.geometry.strides import dense_strides
+from tilearray_host import lanes
 
 
 def drawn(rng: np.random.Generator) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -39,7 +41,7 @@ def visited(loop: ReductionLoop, result: tuple[int, ...]) -> Iterator[list[list[
     outer_total, inner_total, indices, chunks = loop.segments
     fixed = loop.shifts[1] + sum(i * s for i, s in zip(result, (*operand[: loop.kept], operand[-2]), strict=True))
     for part, run in itertools.product(range(outer_total), range(inner_total)):
-        lanes: list[list[int]] = [[] for _ in range(loop.lanes)]
+        found: list[list[int]] = [[] for _ in range(loop.lanes)]
         first = outer[:1] and range(part * indices, min((part + 1) * indices, len(outer[0])))
         for index in itertools.product(*([first] if outer else []), *outer[1:]):
             place = fixed + sum(i * s for i, s in zip(index, operand[loop.kept : -2], strict=True))
@@ -47,8 +49,8 @@ def visited(loop: ReductionLoop, result: tuple[int, ...]) -> Iterator[list[list[
                 for lane in range(loop.lanes):
                     element = chunk * loop.lanes + lane
                     if element < loop.shape[-1]:
-                        lanes[lane].append(place + element * operand[-1])
-        yield lanes
+                        found[lane].append(place + element * operand[-1])
+        yield found
 
 
 def halved(values: list[float]) -> float:
@@ -87,7 +89,7 @@ def test_every_element_is_visited_once(short):
         loop = loop_of(x, axes)
         cut += loop.segments.total > 1
         found = [
-            offset for result in results(loop) for lanes in visited(loop, result) for lane in lanes for offset in lane
+            offset for result in results(loop) for every in visited(loop, result) for lane in every for offset in lane
         ]
         strides = [step // 8 for step in x.strides]
         expected = [sum(i * s for i, s in zip(index, strides, strict=True)) for index in np.ndindex(x.shape)]
@@ -102,6 +104,29 @@ def test_a_sum_has_the_bits_of_the_order_that_is_described():
         check_sum(x, axes)
     for shape, axes in (((40_000,), (0,)), ((3, 20_011), (1,)), ((9_001, 5), (0,)), ((5, 3, 3_001), (0, 2))):
         check_sum(rng.normal(size=shape) * 10.0 ** rng.integers(-6, 6, shape), axes)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Parts, blocks and runs of steps of a few elements on the host, so that small arrays have many."""
+    for name, value in {"LANES": 64, "BLOCK": 32, "STEPS": 2}.items():
+        monkeypatch.setattr(lanes, name, value)
+    PLANS.clear()
+    yield
+    PLANS.clear()
+
+
+def test_values_in_blocks_are_added_in_the_same_order(small_blocks):
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        x, axes = drawn(rng)
+        x = np.abs(x, out=x)
+        check_sum(x, axes)
+        mine = ta.asarray(x, device="cpu")
+        sizes = ta.linalg.vector_norm(mine, ord=1, axis=axes)  # the sum of absolute values, which a block computes
+        assert sizes.tolist() == ta.sum(mine, axis=axes).tolist(), (x.shape, x.strides, axes)
+        found, whole = ta.to_numpy(ta.var(mine, axis=axes)), np.var(x, axis=axes)
+        np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-12)
 
 
 def address(x: np.ndarray) -> int:
@@ -119,13 +144,13 @@ def check_sum(x: np.ndarray, axes: tuple[int, ...]) -> None:
     expected = np.empty(math.prod(kept))
     for result in results(loop):
         segments = [
-            halved([summed([float(flat[start + offset]) for offset in lane]) for lane in lanes])
-            for lanes in visited(loop, result)
+            halved([summed([float(flat[start + offset]) for offset in lane]) for lane in every])
+            for every in visited(loop, result)
         ]
         if len(segments) > 1:
             again = make_reduction((len(segments),), (0,), [()], [(1,)], 8, whole=True)
-            ((*lanes,),) = visited(again, (0,))
-            segments = [halved([summed([segments[offset] for offset in lane]) for lane in lanes])]
+            ((*every,),) = visited(again, (0,))
+            segments = [halved([summed([segments[offset] for offset in lane]) for lane in every])]
         place = sum(i * s for i, s in zip(result, (*loop.strides[0][: loop.kept], loop.strides[0][-2]), strict=True))
         expected[place + loop.shifts[0]] = segments[0]
     found = np.ravel(ta.to_numpy(ta.sum(ta.asarray(x, device="cpu"), axis=axes)))

@@ -1,0 +1,194 @@
+"""The values that a reduction combines, computed block after block in memory that stays in a processor's cache.
+
+A block has some steps of some lanes. Its memory has the steps before the last two axes, so that operands whose steps
+lie side by side are read in their order, and is viewed with the steps as the first axis: ``ufunc.reduce`` along it
+combines one row of lanes after the other, as `tilearray.geometry.reduction` lays down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tilearray_host.reduction import Array, Arrays, Ints, Reduce
+
+Call = tuple[Callable[..., Any], Sequence[int], Any]
+"""A function, the nodes that it reads, and the memory of its result (None: the output)."""
+
+
+class Nodes(Protocol):
+    """The nodes of an expression with a reduction.
+
+    Attributes
+    ----------
+    steps : list
+        For each node that is computed: the function, the dtype, and the nodes that it reads.
+    reduced : tuple of int
+        The nodes that are reduced.
+    reads : list of int
+        The nodes before them that are inputs or positions.
+    before, after : list of int
+        The nodes that are computed before and after the reduction, in order.
+    parts, numbers : dict
+        The nodes that are values of the reduction, and their place; those that are inputs, and their position.
+    stores : tuple of int
+        The nodes that are stored.
+    last : int
+        The node that is the only output, if it is computed last; else -1.
+    assigns : bool
+        Whether the only output is a value of the reduction as NumPy assigns it.
+    """
+
+    steps: list[Any]
+    reduced: Ints
+    reads: list[int]
+    before: list[int]
+    after: list[int]
+    parts: dict[int, int]
+    numbers: dict[int, int]
+    stores: Ints
+    last: int
+    assigns: bool
+
+
+class View(NamedTuple):
+    """What a part reads of an operand: shape, strides, and distance from the part's first element.
+
+    Bytes are counted; of positions, for which `read` is a node without an input, elements.
+    """
+
+    read: int
+    shape: Ints
+    strides: Ints
+    distance: int
+
+
+class Computation(NamedTuple):
+    """Calls that compute nodes. `reads` are the nodes that are given; `known` has the memory of the others."""
+
+    reads: Sequence[int]
+    calls: Sequence[Call]
+    known: list[Any]
+
+    def run(self, given: Sequence[Any], out: Any = None) -> list[Any]:
+        """Return the values of all nodes."""
+        values = self.known.copy()  # nothing that is kept refers to an operand
+        for node, value in zip(self.reads, given):
+            values[node] = value
+        for function, arguments, target in self.calls:
+            function(*[values[argument] for argument in arguments], out=out if target is None else target)
+        return values
+
+
+class Job(NamedTuple):
+    """A block's work in a part.
+
+    Attributes
+    ----------
+    place : tuple of slice
+        Its lanes among those of the part.
+    lanes : tuple of int
+        Their shape.
+    steps : tuple of int
+        The extents of the steps: slower reduced axes, and chunks.
+    continues : bool
+        Whether these lanes have steps before these.
+    chunks, size : int
+        The whole chunks, and the elements of a last one that is shorter.
+    whole, rest : tuple of View
+        What the block reads of whole chunks, and of the last one.
+    """
+
+    place: tuple[Any, ...]
+    lanes: Ints
+    steps: Ints
+    continues: bool
+    chunks: int
+    size: int
+    whole: tuple[View, ...]
+    rest: tuple[View, ...]
+
+
+class Block:
+    """Memory for the values of some steps of some lanes, and what computes them.
+
+    Attributes
+    ----------
+    rows : list of ndarray
+        The values, one array for each dtype. The first axis has a row for what the steps before gave, and the steps;
+        the second one has the values.
+    pieces : list of Computation
+        For the whole chunks, and for a last one that is shorter.
+    gaps : list of tuple
+        The values after the last element, and the identity that stands for them.
+    """
+
+    def __init__(self, nodes: Nodes, reduce: Reduce, axis: int, job: Job) -> None:
+        lanes = job.lanes
+        count = math.prod(job.steps)
+        self.rows = [_in_rows((len(group), *lanes), count + 1, reduce.dtypes[group[0]]) for group in reduce.groups]
+        values = [(g, i) for g, group in enumerate(reduce.groups) for i, _ in enumerate(group)]
+        targets = [self.rows[g][1:, i].reshape((*job.steps, *lanes)) for g, i in values]
+        self.pieces: list[Computation] = []
+        self.gaps: list[tuple[Array, Any]] = []
+        chunks = (slice(None),) * (len(job.steps) - 1)
+        after = (slice(None),) * (-1 - axis)
+        if job.whole:
+            self.pieces.append(_before(nodes, job.whole, [x[(*chunks, slice(0, job.chunks))] for x in targets]))
+        if job.rest:
+            last = (*chunks, slice(job.chunks, None), ...)
+            self.pieces.append(_before(nodes, job.rest, [x[(*last, slice(0, job.size), *after)] for x in targets]))
+            others = [x[(*last, slice(job.size, None), *after)] for x in targets]
+            self.gaps = list(zip(others, reduce.identities, strict=True))
+
+    def compute(self, views: Sequence[Any]) -> None:
+        """Compute all values from views of the operands, those of the first piece first."""
+        for gap, identity in self.gaps:
+            gap[...] = identity
+        first = 0
+        for piece in self.pieces:
+            piece.run(views[first : (first := first + len(piece.reads))])
+
+
+def _in_rows(shape: Ints, count: int, dtype: np.dtype) -> Array:
+    """Return memory for rows of a shape. The rows, the first axis, lie before the last two axes in memory."""
+    return np.moveaxis(np.empty((*shape[:-2], count, *shape[-2:]), dtype), -3, 0)
+
+
+def _before(nodes: Nodes, views: Sequence[View], targets: Arrays) -> Computation:
+    """Return the computation of the values that are reduced. A ufunc may write over its operands."""
+    shapes = {node: view.shape for node, view in zip(nodes.reads, views, strict=True)}
+    for node in nodes.before:
+        shapes[node] = np.broadcast_shapes(*[shapes[argument] for argument in nodes.steps[node][2]])
+    known: list[Any] = [None] * len(nodes.steps)
+    for node, target in zip(nodes.reduced, targets, strict=True):
+        if node in nodes.before and shapes[node] == target.shape:
+            known[node] = target
+    for node in reversed(nodes.before):
+        if known[node] is None:
+            known[node] = _memory(nodes, node, known, shapes[node], targets[0])
+    calls: list[Call] = [(nodes.steps[node][0], nodes.steps[node][2], known[node]) for node in nodes.before]
+    for node, target in zip(nodes.reduced, targets, strict=True):
+        if known[node] is not target:
+            calls.append((assign, (node,), target))
+    return Computation(nodes.reads, calls, known)
+
+
+def _memory(nodes: Nodes, node: int, known: list[Any], shape: Ints, like: Array) -> Array:
+    """Return memory for a node: that of the only node that reads it, if that is a ufunc of the same shape and dtype."""
+    dtype = nodes.steps[node][1]
+    readers = [other for other in nodes.before if node in nodes.steps[other][2]]
+    if len(readers) == 1 and node not in nodes.reduced:
+        function, out_dtype, arguments = nodes.steps[readers[0]]
+        out = known[readers[0]]
+        alone = sum(isinstance(nodes.steps[argument], tuple) for argument in set(arguments)) == 1
+        if isinstance(function, np.ufunc) and alone and out_dtype == dtype and out.shape == shape:
+            return out
+    return np.empty_like(like, dtype) if shape == like.shape else np.empty(shape, dtype)
+
+
+def assign(x: Array, *, out: Array) -> None:
+    out[...] = x
