@@ -260,12 +260,20 @@ class Walk:
         self.neighbours: bool = loop.neighbours
         self.lane_axis = -2 if loop.case == "reduce_columns" else -1
 
-    def output(self, slot: tuple[np.dtype, int, Ints | None], memory: Any, offset: int) -> Array:
-        """Return the view of an output with the axes: slower kept axes, segments, fastest kept axis."""
+    def output(
+        self, slot: tuple[np.dtype, int, Ints | None], key: Sequence[slice] | None = None
+    ) -> tuple[np.dtype, int, Ints, Ints]:
+        """Return dtype, byte offset, strides and shape of an output, or of a part: `key` selects of its axes.
+
+        The axes are the slower kept axes, the segments, and the fastest kept axis.
+        """
         dtype, shift, strides = slot
         assert strides is not None  # only a number has none
         shape, strides = self.output_geometry(strides, dtype.itemsize)
-        return np.ndarray(shape, dtype, memory.memory, offset + shift, strides)
+        if key is not None:
+            shape = tuple([each.stop - each.start for each in key])
+            shift += sum([each.start * stride for each, stride in zip(key, strides)])
+        return dtype, shift, strides, shape
 
     def output_geometry(self, strides: Ints, *segments: int) -> tuple[Ints, Ints]:
         """Return the shape and strides of an output; with the stride of its axis of segments, if that is given."""

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray_host import reduction
-from tilearray_host.blocks import View
 from tilearray_host.calls import Slot, bind_reduction
 from tilearray_host.casts import assigns, caster, dtype_named, is_narrow_float, scalar
 from tilearray_host.float_errors import quietly
@@ -37,6 +36,7 @@ class Part(NamedTuple):
 
 
 POSITION = "position"
+_INT64 = np.dtype(np.int64)
 MOST_VIEWS = 8
 """The most views of a call that is written out."""
 SMALL = 2**20
@@ -152,22 +152,33 @@ class ReductionKernel:
 
     def _in_parts(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Callable[[Sequence[Any]], None]:
         """Return ``run(operands)``, which reduces part after part."""
-        bound, outputs = self._bound(walk, slots), len(self.stores)
-        known = list(bound.places()) if math.prod(loop.shape) <= SMALL else None
-        inputs = [None if self.steps[node] is POSITION else self.steps[node] for node in self.reads]
+        bound, several = self._bound(walk, slots), len(self.stores) > 1
+        known = list(self._work(bound, slots)) if math.prod(loop.shape) <= SMALL else None
 
         def run(operands: Sequence[Any]) -> None:
-            pairs = list(zip(slots, _pairs(operands)))
-            outs = [walk.output(slot, *pair) for slot, pair in pairs[:outputs]]
-            given = [_operand(slot, *pair) for slot, pair in pairs[outputs:]]
-            read = [None if place is None else given[place] for place in inputs]
-            numbers = [given[place] for place in self.numbers.values()]
-            for part, distances, key in bound.places() if known is None else known:
-                views = [_viewed(read[view.read], view, distances[view.read]) for view in part.views]
-                stored = [out[key] for out in outs]
-                part.run(*views, *numbers, out=stored[0] if outputs == 1 else stored)
+            for reduce, given, stored in self._work(bound, slots) if known is None else known:
+                out = [_viewed(operands, *view) for view in stored]
+                reduce(*[_viewed(operands, *view) for view in given], out=out if several else out[0])
 
         return run
+
+    def _work(self, bound: Bound, slots: list[Slot]) -> Iterator[tuple[Function, list[Operand], list[Operand]]]:
+        """Yield for each part ``run(*given, out=out)``, what it is given, and where it stores."""
+        walk, outputs = bound.walk, len(self.stores)
+        numbers = [(outputs + number, *slots[outputs + number], ()) for number in self.numbers.values()]
+        for part, distances, key in bound.places():
+            given: list[Operand] = []
+            for view in part.views:
+                distance = distances[view.read] + view.distance
+                node = self.reads[view.read]
+                if self.steps[node] is POSITION:
+                    given.append((None, _INT64, distance, view.strides, view.shape))
+                else:
+                    dtype, shift, strides = self._slot(slots, node)
+                    strides = None if strides is None else view.strides
+                    given.append((outputs + self.steps[node], dtype, shift + distance, strides, view.shape))
+            stored: list[Operand] = [(i, *walk.output(slot, key)) for i, slot in enumerate(slots[:outputs])]
+            yield part.run, [*given, *numbers], stored
 
     def _in_any_order(
         self, loop: Any, walk: reduction.Walk, slots: list[Slot]
@@ -183,13 +194,12 @@ class ReductionKernel:
             return None
         function, source = whole
         source += outputs
-        given_dtype, shift, strides = slots[source]
-        numbers = [outputs + number for number in self.numbers.values()]
+        stored = [(i, *walk.output(slot)) for i, slot in enumerate(slots[:outputs])]
+        numbers = [(outputs + number, *slots[outputs + number], ()) for number in self.numbers.values()]
 
         def run(operands: Sequence[Any]) -> None:
-            outs = [walk.output(slot, *pair) for slot, pair in zip(slots, _pairs(operands[: 2 * outputs]))]
-            memory, offset = operands[2 * source : 2 * source + 2]
-            view = np.ndarray(loop.shape, given_dtype, memory.memory, offset + shift, strides)
+            outs = [_viewed(operands, *view) for view in stored]
+            view = _viewed(operands, source, *slots[source], loop.shape)
             found: list[Any] = [np.empty(kept, dtype) for dtype in node.dtypes]
             function(view, out=found if len(found) > 1 else found[0])
             found = [part.reshape((*kept[:-1], 1, kept[-1])) for part in found]
@@ -199,7 +209,7 @@ class ReductionKernel:
                 ):
                     found[number] = np.full(outs[0].shape, identity, dtype)
                     found[number][..., :1, :] = first
-            finish(self, found, [scalar(operands[2 * number], slots[number][0]) for number in numbers], outs)
+            finish(self, found, [_viewed(operands, *number) for number in numbers], outs)
 
         return run
 
@@ -317,26 +327,27 @@ def slots_of(operands: Sequence[tuple[str, np.dtype]], loop: Any) -> list[Slot]:
     return slots
 
 
-def _pairs(operands: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-    """Yield memory and offset, or a number and 0, of each operand of a launch."""
-    return zip(*[iter(operands)] * 2)
+Operand = tuple[int | None, np.dtype, int, tuple[int, ...] | None, tuple[int, ...]]
+"""A view of an operand of a launch: its number, dtype, byte offset, strides and shape. A Python number has no strides.
+Positions of elements have no number; their offset and strides count elements."""
 
 
-def _operand(slot: Slot, memory: Any, offset: int) -> Any:
-    """Return dtype, memory and offset of an operand, or a 0-d array of a number."""
-    dtype, shift, strides = slot
-    return scalar(memory, dtype) if strides is None else (dtype, memory.memory, offset + shift)
-
-
-def _viewed(operand: Any, view: View, distance: int) -> np.ndarray:
-    """Return what a part at a distance reads of an operand; of None the positions of elements."""
-    distance += view.distance
-    if operand is None:
-        return reduction.positions(view.shape, view.strides, distance)
-    if isinstance(operand, np.ndarray):
-        return operand
-    dtype, memory, offset = operand
-    return np.ndarray(view.shape, dtype, memory, offset + distance, view.strides)
+def _viewed(
+    operands: Sequence[Any],
+    number: int | None,
+    dtype: np.dtype,
+    offset: int,
+    strides: tuple[int, ...] | None,
+    shape: tuple[int, ...],
+) -> np.ndarray:
+    """Return a view of one of the operands of a launch: memory and offset, or number and 0, of each."""
+    if number is None:
+        assert strides is not None
+        return reduction.positions(shape, strides, offset)
+    memory = operands[2 * number]
+    if strides is None:
+        return scalar(memory, dtype)
+    return np.ndarray(shape, dtype, memory.memory, operands[2 * number + 1] + offset, strides)
 
 
 def steps_of(expression: Any) -> list[Any]:

@@ -102,7 +102,7 @@ def test_a_known_import_of_a_host_tensor_enters_few_functions() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sum", "prod", "max", "min", "mean", "all", "any", "count_nonzero", "argmax", "argmin"]
+    "name", ["sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "count_nonzero", "argmax", "argmin"]
 )
 def test_a_known_reduction_does_not_answer_for_other_words(name: str) -> None:
     """``True == 1 == 1.0`` as keys of a dictionary; each call is to do what it does before any plan is known."""
@@ -124,6 +124,15 @@ def test_a_known_reduction_does_not_answer_for_other_words(name: str) -> None:
     x = ta.asarray([[1.0, 2.0, 0.0], [4.0, 3.0, 5.0]], device="cpu")
     for _ in range(3):
         assert [outcome(x, *one) for one in words] == fresh
+
+
+def test_a_known_variance_does_not_answer_for_a_correction() -> None:
+    x = ta.asarray([1.0, 2.0, 3.0, 6.0], dtype="float64", device="cpu")
+    for _ in range(3):
+        assert ta.var(x).item() == 3.5
+        assert ta.var(x, ddof=2).item() == ta.var(x, correction=2).item() == 7.0
+        assert ta.var(x, ddof=True).item() == 14 / 3
+        assert ta.var(x[::2]).item() == 1.0
 
 
 def test_a_known_sum_follows_the_semantics_and_the_options() -> None:

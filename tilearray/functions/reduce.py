@@ -35,6 +35,8 @@ NONE: dict[str, Any] = {
 
 Words = tuple[str, Any, Any]
 """How a call asks for a reduction: its function, `axis` and `keepdims`, without other options."""
+COUNTED = frozenset({"mean", "var", "std"})
+"""The reductions that take the number of elements; without a correction it is the divisor of a variance."""
 
 
 def again(words: Words | None, x: Any) -> Any:
@@ -49,10 +51,15 @@ def again(words: Words | None, x: Any) -> Any:
         plan = state.plans[words][x._signature]
     except (KeyError, AttributeError, TypeError):  # not planned, not an Array, or keepdims is not hashable
         return None
-    if words[0] != "mean":
+    name, axis, _ = words
+    if name not in COUNTED:
         return plan.call(state.stream, x)
     layout = x._signature.layout
-    return plan.call(state.stream, x, float(layout.size if words[1] is None else layout.shape[words[1]]))
+    count = float(layout.size if axis is None else layout.shape[axis])
+    if name == "mean":
+        return plan.call(state.stream, x, count)
+    axes = tuple(range(len(layout.shape))) if axis is None else (axis % len(layout.shape),)
+    return plan.call(state.stream, x, _first(x, axes), count, count)
 
 
 def _remember(words: Words, x: ArrayBase, operation: Operation, keys: list[Key]) -> None:

@@ -425,12 +425,17 @@ def _spread_of(
     name: str, given: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, correction: Any, where: Any
 ) -> Any:
     """The variance, or its square root."""
+    is_plain = dtype is None and out is None and correction is None and where is None and ddof.__class__ in (int, float)
+    words = (name, axis, keepdims) if is_plain and not ddof else None
+    known = again(words, given)
+    if known is not None:
+        return known
     keepdims = checked_flag(name, "keepdims", keepdims)
     x = as_array(name, given)
     axes, target, correction = _spread(name, x, axis, dtype, ddof, correction)
     mask = mask_of(name, x, where)
     if mask is None:
-        found = reduce(name, x, axes, target, keepdims, *_divisors(x, axes, correction))
+        found = reduce(name, x, axes, target, keepdims, *_divisors(x, axes, correction), words=words)
     else:
         variance = _masked_variance(x, mask, axes, correction, keepdims)
         found = astype(sqrt(variance) if name == "std" else variance, target)
