@@ -98,8 +98,10 @@ class Job(NamedTuple):
         Whether these lanes have steps before these.
     chunks, size : int
         The whole chunks, and the elements of a last one that is shorter.
+    flat : int
+        All elements, if they are those of one result without slower axes, which lie one after another; else 0.
     whole, rest : tuple of View
-        What the block reads of whole chunks, and of the last one.
+        What the block reads of whole chunks, and of the last one; if `flat`, the former has all.
     """
 
     place: tuple[Any, ...]
@@ -108,6 +110,7 @@ class Job(NamedTuple):
     continues: bool
     chunks: int
     size: int
+    flat: int
     whole: tuple[View, ...]
     rest: tuple[View, ...]
 
@@ -136,6 +139,12 @@ class Block:
         self.gaps: list[tuple[Array, Any]] = []
         chunks = (slice(None),) * (len(job.steps) - 1)
         after = (slice(None),) * (-1 - axis)
+        if job.flat:
+            in_line = [x.reshape(*(1,) * (x.ndim - 1), -1) for x in targets]
+            self.pieces.append(_before(nodes, job.whole, [x[..., : job.flat] for x in in_line]))
+            others = [x[..., job.flat :] for x in in_line] if job.size else []
+            self.gaps = list(zip(others, reduce.identities))
+            return
         if job.whole:
             self.pieces.append(_before(nodes, job.whole, [x[(*chunks, slice(0, job.chunks))] for x in targets]))
         if job.rest:

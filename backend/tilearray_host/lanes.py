@@ -126,15 +126,16 @@ class Part:
         kept, _, apart, whole, rest = extents
         key = tuple([slice(0, size) for size in kept])
         views = [
-            self._views(key, first, apart, count, size, squeezed=False) if count and size else ()
+            self._views(key, first, apart, count, size, squeezed=False)
             for first, count, size in ((0, whole, self.bound.walk.lanes), (whole, 1, rest))
         ]
-        return Job((), self.lanes, (), False, whole, rest, *views)
+        return Job((), self.lanes, (), False, whole, rest, 0, *views)
 
     def _blocks(self, extents: Extents) -> Iterator[Job]:
         """Yield the blocks of a part: for some lanes at a time, one after the other along the steps."""
         walk, (kept, outer, apart, whole, rest) = self.bound.walk, extents
         steps = (*outer, whole + (1 if rest else 0))
+        is_line = not outer and math.prod(kept) == 1 and walk.lane_axis == -1
         for part in slices(kept, max(1, BLOCK // (walk.lanes * min(math.prod(steps), STEPS)))):
             sizes = tuple([each.stop - each.start for each in part])
             continues = False
@@ -142,6 +143,7 @@ class Part:
                 key = (*part[:-2], *at, *part[-2:])
                 first, count = along.start, min(along.stop, whole) - along.start
                 size = rest if along.stop > whole else 0
+                flat = count * walk.lanes + size if is_line else 0
                 yield Job(
                     walk.with_lanes(part, slice(None)),
                     walk.with_lanes(sizes),
@@ -149,8 +151,9 @@ class Part:
                     continues,
                     count,
                     size,
-                    self._views(key, first, apart, count, walk.lanes) if count else (),
-                    self._views(key, first + count, apart, 1, size) if size else (),
+                    flat,
+                    self._views(key, first, apart, *((1, flat) if flat else (count, walk.lanes))),
+                    () if flat else self._views(key, first + count, apart, 1, size),
                 )
                 continues = True
 
@@ -159,7 +162,7 @@ class Part:
     ) -> tuple[View, ...]:
         """Return what a block reads of each operand: axes that repeat an element have one, if they are `squeezed`."""
         found: list[View] = []
-        for read, strides in enumerate(self.bound.strides):
+        for read, strides in enumerate(self.bound.strides if count and size else ()):
             if strides is None:
                 found.append(View(read, (), (), 0))
             else:
@@ -216,7 +219,7 @@ class Memory:
         read = 0
         for job in [] if self._whole else part.jobs:
             views = slice(read, read := read + len(job.whole) + len(job.rest))
-            shape = (*job[1:3], *job[4:6], tuple([view.shape for view in (*job.whole, *job.rest)]))
+            shape = (*job[1:3], *job[4:7], tuple([view.shape for view in (*job.whole, *job.rest)]))
             if shape not in blocks:
                 blocks[shape] = Block(nodes, reduce, walk.lane_axis, job)
             self._work.append(self._block(job, blocks[shape], views))
