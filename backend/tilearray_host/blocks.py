@@ -153,6 +153,12 @@ class Block:
             others = [x[(*last, slice(job.size, None), *after)] for x in targets]
             self.gaps = list(zip(others, reduce.identities, strict=True))
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the values and of what they are computed from."""
+        known = {id(x): x for piece in self.pieces for x in piece.known if x is not None and x.base is None}
+        return sum([x.nbytes for x in (*self.rows, *known.values())])
+
     def compute(self, views: Sequence[Any]) -> None:
         """Compute all values from views of the operands, those of the first piece first."""
         for gap, identity in self.gaps:

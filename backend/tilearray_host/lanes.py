@@ -223,7 +223,8 @@ class Memory:
             if shape not in blocks:
                 blocks[shape] = Block(nodes, reduce, walk.lane_axis, job)
             self._work.append(self._block(job, blocks[shape], views))
-        self.nbytes = sum([x.nbytes for x in (*self.lanes, *[x for each in blocks.values() for x in each.rows])])
+        own = [*self.lanes, *[fold for each, _ in folds for _, _, fold in each]]
+        self.nbytes = sum([x.nbytes for x in own]) + sum([block.nbytes for block in blocks.values()])
 
     def run(self, given: Sequence[Any], out: Any) -> None:
         """As `Part.run`."""

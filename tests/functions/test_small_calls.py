@@ -6,6 +6,7 @@ A count above the bound means that a call does something again that it need do o
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -176,6 +177,21 @@ def test_reductions_keep_little_memory() -> None:
     assert 0 < sum(memory.nbytes for spare, _ in lanes._KEEPERS for memory in spare) <= lanes.KEPT_BYTES
     assert all(len(spare) <= 1 for spare, _ in lanes._KEEPERS)
     assert ta.var(ta.ones(10**6, device="cpu")).item() == 0  # it gave its memory up
+
+
+def test_reductions_count_the_memory_that_they_keep() -> None:
+    x = ta.ones(10**6, device="cpu")
+    ta.var(x)
+    PLANS.clear()
+    lanes._KEEPERS.clear()
+    tracemalloc.start()
+    try:
+        ta.var(x)
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    counted = sum(size for _, size in lanes._KEEPERS)
+    assert 0.9 * kept <= counted <= kept
 
 
 def test_threads_do_not_share_the_lanes_of_a_sum() -> None:
