@@ -269,24 +269,23 @@ def _to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 
 
 def _in_range(x: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether integers of a dtype hold all floats of an array, truncated. Small negative ones may count as outside."""
+    """Whether integers of a dtype hold all floats of an array, truncated. The smallest one may count as outside."""
     if not x.size:
         return False
-    if dtype.kind == "i":
-        above = 2.0 ** (dtype.itemsize * 8 - 1)
-        return bool(np.minimum.reduce(x, axis=None) >= -above and np.maximum.reduce(x, axis=None) < above)
-    codes, above = _code_above(x.dtype, dtype)
-    return bool(np.maximum.reduce(x.view(codes), axis=None) < above)
+    return all(np.maximum.reduce(x.view(codes), axis=None) < outside for codes, outside in _outside(x.dtype, dtype))
 
 
 @cache
-def _code_above(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
-    """Return the dtype of the bits of floats, and the bits of the first float above an unsigned dtype.
+def _outside(source: np.dtype[Any], target: np.dtype[Any]) -> list[tuple[np.dtype[Any], Any]]:
+    """Return dtypes of integers, and the bits of the first float that a target does not hold as such an integer.
 
-    The bits of floats that are not negative have the order of the floats; those of others are greater.
+    The bits of floats that are not negative have their order, and NaN comes last. As unsigned integers, the bits of
+    negative floats are greater, and their order is reversed; as signed ones, they are less.
     """
-    codes = np.dtype(f"u{source.itemsize}")
-    return codes, source.type(2.0 ** (target.itemsize * 8)).view(codes)
+    bits, signed = target.itemsize * 8, target.kind == "i"
+    limits = {"i": 2 ** (bits - 1), "u": -(2 ** (bits - 1)) - 1} if signed else {"u": 2**bits}
+    codes = {kind: np.dtype(f"{kind}{source.itemsize}") for kind in limits}
+    return [(codes[kind], source.type(limit).view(codes[kind])) for kind, limit in limits.items()]
 
 
 def _to_integer_strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
@@ -422,9 +421,23 @@ def _choose(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
     return _native
 
 
-def runs_whole(convert: Caster) -> bool:
-    """Whether a method makes no temporaries, so that nothing is gained by casting block by block."""
-    return convert in (_native, _to_integer_strictly)
+def block_of(convert: Caster) -> float:
+    """Return the elements that a method is to cast at once, so that its temporaries stay in a cache.
+
+    Examples
+    --------
+    >>> block_of(caster(np.dtype(np.float32), np.dtype(np.float64)))  # no temporaries
+    inf
+    >>> block_of(caster(np.dtype(np.float32), np.dtype(np.uint8)))
+    262144
+    """
+    return _BLOCKS.get(convert, 2**16)
+
+
+_BLOCKS: dict[Caster, float] = {
+    **dict.fromkeys((_native, _to_integer_strictly, _to_integer_elsewhere), math.inf),
+    _to_integer: 2**18,  # most arrays are in range, and make none
+}
 
 
 def assigns(convert: Caster) -> bool:

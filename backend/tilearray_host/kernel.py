@@ -4,9 +4,9 @@ A kernel is an expression with resolved functions and dtypes. It does not depend
 gives a call (`tilearray_host.calls`), or a launch: a closure whose arguments are a stream, which the host ignores, then
 ``buffer, byte offset`` for each array, outputs first, and ``number, 0`` for a scalar.
 
-An expression of one call without casts runs as one NumPy call over whole views. Any other expression is written out as
-a Python function, one line a node, and runs block by block, so its temporaries stay in the cache and do not need as
-much memory as the arrays. For example, ``bfloat16 + bfloat16`` is::
+An expression of one call without casts runs as one NumPy call over whole views, and one cast in blocks of the size that
+its method needs. Any other expression is written out as a Python function, one line a node, and runs block by block, so
+its temporaries stay in the cache and take less memory than the arrays. For example, ``bfloat16 + bfloat16`` is::
 
     t1 = cast1(x0, float32, None)
     t3 = cast3(x1, float32, None)
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tilearray_host.calls import Slot, bind_call, bind_launch
-from tilearray_host.casts import assigns, caster, dtype_named, never_warns, runs_whole, to_new_memory
+from tilearray_host.casts import assigns, block_of, caster, dtype_named, never_warns, to_new_memory
 from tilearray_host.functions import (
     FORWARDS,
     FORWARDS_OF_COMPLEX,
@@ -71,12 +71,12 @@ class Kernel:
         self.warns = direct not in NEVER_WARN and not _is_quiet_cast(expression)
         found = None if direct is None else function_named(direct, self.operands[0][1])
         self.bears_overlap = direct == "identity" or isinstance(found, np.ufunc)
-        whole = _whole_cast(expression)
+        casts = _single_cast(expression)
         if direct is not None and found is not None:
             self.run: Function = found
             self.run_new: Function = TO_NEW_MEMORY.get(direct, found)
-        elif whole is not None:
-            self.run, self.run_new = whole
+        elif casts is not None:
+            self.run, self.run_new = casts
         else:
             self.evaluate = written_out(expression)
             self.run = self.run_new = self._run_in_blocks
@@ -138,23 +138,31 @@ def _is_quiet_cast(expression: Any) -> bool:
             return False
 
 
-def _whole_cast(expression: Any) -> tuple[Function, Function] | None:
-    """Return the functions, the second one for new memory, if the expression is one cast that runs over whole views."""
+def _single_cast(expression: Any) -> tuple[Function, Function] | None:
+    """Return the functions, the second one for new memory, if the expression is one cast."""
     if len(expression.outputs) > 1:
         return None
     match expression.nodes:
-        case (("input", _), ("cast", _, name)):
+        case (("input", _), ("cast", _, name)) if expression.inputs[0][0] == "array":
             target = dtype_named(name)
             convert = caster(dtype_named(expression.inputs[0][1]), target)
             if assigns(convert):
                 return identity, identity
-            if runs_whole(convert):
-                return _casting(convert, target), _casting(to_new_memory(convert), target)
+            return _casting(convert, target), _casting(to_new_memory(convert), target)
     return None
 
 
 def _casting(convert: Any, target: np.dtype) -> Function:
-    return lambda x, *, out: convert(x, target, out)
+    most = block_of(convert)
+
+    def run(x: np.ndarray, *, out: np.ndarray) -> None:
+        if out.size <= most:
+            convert(x, target, out)
+        else:
+            for block in _blocks(out.shape, int(most)):
+                convert(x[block], target, out[block])
+
+    return run
 
 
 # --- expressions as Python functions ------------------------------------------------------------------------------
@@ -173,7 +181,7 @@ def source_of(expression: Any) -> str:
     if direct is not None:
         inputs = "".join(f"x{position}, " for position in range(len(expression.inputs)))
         return f"{direct}({inputs}out=out0)\n"
-    if _whole_cast(expression) is not None:
+    if _single_cast(expression) is not None:
         return f"cast(x0, {expression.output_dtypes[0]}, out=out0)\n"
     text, names = _text(expression)
     for place, node in enumerate(expression.nodes):
@@ -302,22 +310,22 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
 def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray]) -> None:
     """Evaluate an expression block by block over its outputs and inputs."""
     first = 0
-    for block in _blocks(arrays[0].shape):
+    for block in _blocks(arrays[0].shape, BLOCK):
         parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays
         evaluate(first, *parts)
         first += parts[0].size
 
 
-def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
-    """Split a loop into blocks of about BLOCK elements, whole inner dimensions first. ``()`` is the whole loop."""
+def _blocks(shape: tuple[int, ...], elements: int) -> Iterator[tuple[Any, ...]]:
+    """Split a loop into blocks of about some elements, whole inner dimensions first. ``()`` is the whole loop."""
     inner, axis = 1, len(shape) - 1
-    while axis > 0 and inner * shape[axis] <= BLOCK:
+    while axis > 0 and inner * shape[axis] <= elements:
         inner *= shape[axis]
         axis -= 1
-    if axis <= 0 and (not shape or inner * shape[0] <= BLOCK):
+    if axis <= 0 and (not shape or inner * shape[0] <= elements):
         yield ()
         return
-    step = max(1, BLOCK // inner)
+    step = max(1, elements // inner)
     for outer in np.ndindex(shape[:axis]):
         for low in range(0, shape[axis], step):
             yield (*outer, slice(low, low + step))

@@ -12,6 +12,7 @@ import pytest
 import tilearray as ta
 import tilearray_host.kernel
 from tilearray_host.calls import number_of
+from tilearray_host.casts import block_of, caster, to_new_memory
 from tilearray_host.float_errors import QUIET, STRICT, get_state, quietly, set_state
 
 DTYPES = ("bool", "int8", "uint64", "float16", "float32", "complex64", "bfloat16", "float8_e4m3fn")
@@ -127,6 +128,28 @@ def test_expressions_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> N
         assert np.array_equal(np.asarray(a.T * a.T), (x.T.astype(np.float32) ** 2).astype(x.dtype))
         assert ta.linspace(0, 8, 9, dtype="bfloat16", device="cpu").tolist() == list(range(9))
         assert ta.arange(-5, 30, 5, dtype="float16", device="cpu").tolist() == list(range(-5, 30, 5))
+
+
+@pytest.mark.parametrize("target", ["int32", "int64"])
+def test_casts_without_temporaries_are_not_cut(target: str) -> None:
+    convert = caster(np.dtype(np.float32), np.dtype(target))
+    assert block_of(to_new_memory(convert)) == block_of(convert)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e6])
+@pytest.mark.parametrize(("target", "low", "high"), [("uint8", 0, 255), ("int16", -(2**15), 2**15 - 1)])
+def test_casts_of_several_blocks(target: str, low: int, high: int, factor: float) -> None:
+    """In range and beyond, to new memory and into a transposed view; the last block is shorter."""
+    x = (np.random.default_rng(4).uniform(low, high, (7, 2**17 // 3)) * factor).astype(np.float32)
+    assert x.size > block_of(caster(x.dtype, np.dtype(target)))
+    want = np.clip(np.trunc(x.astype(np.float64)), low, high).astype(target)
+    a = ta.asarray(x, device="cpu")
+    assert np.array_equal(np.asarray(a.astype(target)), want)
+    out = ta.zeros((x.shape[1], 14), dtype=target, device="cpu")
+    with ta.semantics("numpy"):  # assigns floats to integers
+        out[:, ::2] = a.T
+    assert np.array_equal(np.asarray(out[:, ::2]), want.T)
+    assert not np.asarray(out[:, 1::2]).any()
 
 
 def test_the_callers_error_state_comes_back() -> None:
