@@ -70,6 +70,7 @@ from tilearray.errors import (
     LayoutError,
     LinAlgError,
     OperandError,
+    ParameterError,
     PromotionError,
     ScalarOverflowError,
     SemanticsError,
@@ -231,6 +232,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
 
     from tilearray import fft as fft
     from tilearray import linalg as linalg
+    from tilearray import random as random
     from tilearray.arrays.fusion.foreach import foreach
     from tilearray.arrays.fusion.fuse import fuse
     from tilearray.arrays.fusion.lazy import lazy
@@ -479,7 +481,8 @@ e = 2.718281828459045
 __all__ = [
     "Array", "AxisError", "BroadcastError", "DTypeError", "Device", "DeviceError", "DeviceUnavailableError",
     "ExpressionError", "FusionError", "ImplicitTransferError", "IndexingError", "InterchangeError", "LayoutError",
-    "LinAlgError", "OperandError", "PromotionError", "PromotionExplanation", "ScalarOverflowError", "Semantics",
+    "LinAlgError", "OperandError", "ParameterError",
+    "PromotionError", "PromotionExplanation", "ScalarOverflowError", "Semantics",
     "SemanticsError", "ShapeError", "TileArrayError", "WriteError", "__array_api_version__",
     "__array_namespace_info__", "__version__", "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax",
     "amin", "angle", "any", "append", "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin",
@@ -516,7 +519,8 @@ __all__ = [
     "nonzero", "not_equal", "number", "ogrid", "ones", "ones_like", "outer", "pad", "partition", "percentile",
     "permute_dims", "pi", "piecewise", "place", "pointwise", "poly", "polyfit", "polyval", "positive", "pow", "power",
     "printoptions", "prod", "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "r_", "rad2deg",
-    "radians", "ravel", "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape",
+    "radians", "random",
+    "ravel", "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape",
     "resize", "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "rsqrt", "s_",
     "searchsorted", "select", "semantics", "set_default_device", "set_index_check", "set_printoptions",
     "set_semantics", "set_transfer_guard", "setdiff1d", "seterr", "setxor1d", "shape", "shares_memory", "short",
@@ -531,7 +535,7 @@ __all__ = [
 ]
 # fmt: on
 
-_NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg"}
+_NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg", "random": "random"}
 """Namespaces that are imported when they are first used."""
 _LATE = {
     "evaluate": "commands.eval.evaluate",

@@ -10,6 +10,7 @@ working. ``except TileArrayError`` catches exactly the errors that this library 
     ├── ShapeError (ValueError)              shapes, axes or sizes that do not fit
     │   ├── AxisError (NumPy's AxisError)    an axis that the array does not have
     │   └── BroadcastError                   shapes that do not broadcast
+    ├── ParameterError (ValueError)          a parameter of a distribution beyond its range, or a state of another kind
     ├── LayoutError (ValueError)             strides or alignment that an operation cannot use
     ├── WriteError (ValueError)              a write through a read-only view or one that overlaps itself
     ├── IndexingError (IndexError)           an index out of bounds or of the wrong kind
@@ -64,6 +65,10 @@ class AxisError(ShapeError, np.exceptions.AxisError):
 
 class BroadcastError(ShapeError):
     """The shapes do not broadcast to a common shape."""
+
+
+class ParameterError(TileArrayError, ValueError):
+    """A parameter of a distribution is beyond its range, or a state belongs to another generator."""
 
 
 class LayoutError(TileArrayError, ValueError):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_host import exact_fma, parts, rounding, special, transcendental
+from tilearray_host import exact_fma, parts, philox, rounding, special, transcendental
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -304,7 +304,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 FUNCTIONS |= rounding.variants(FUNCTIONS)
 
+OF_WORDS: dict[str, Callable[..., Any]] = {
+    "multiply_high": philox.multiply_high,
+    "philox_32": philox.philox_32,
+    "philox_64": philox.philox_64,
+}
+"""The functions of random words, which are not in the op table: their operands are uint64."""
+
 
 def function_named(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
     """Return the function of a name that gives a dtype."""
+    if name in OF_WORDS:
+        return OF_WORDS[name]
     return OF_COMPLEX.get(name, FUNCTIONS[name]) if dtype.kind == "c" else FUNCTIONS[name]

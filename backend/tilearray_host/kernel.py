@@ -236,6 +236,9 @@ class _Writer:
             case ("index",):
                 self.lines.append(f"t{position} = arange(first, first + out0.size).reshape(shape)")
                 self._value(f"t{position}", np.dtype(np.int64), True)
+            case ("constant", number, name):
+                self.names[f"c{position}"] = np.array(number, dtype_named(name))
+                self._value(f"c{position}", dtype_named(name), False)
             case ("cast", argument, name, *rounding):
                 source, target = self.dtypes[argument], dtype_named(name)
                 convert = rounded_caster(source, target, *rounding) if rounding else caster(source, target)

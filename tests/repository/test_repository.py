@@ -26,7 +26,7 @@ ORDER = {
         "functions",
         "arrays",
         "numpy_names",
-        "linalg fft",
+        "linalg fft random",
         "explaining",
         "__init__",
         "commands __main__",

@@ -14,6 +14,7 @@ The nodes are:
 ``("cast", node, dtype)``                          a cast that rounds once, to nearest even
 ``("cast", node, dtype, mode, saturate)``          a cast with a mode of `tilearray.ops.options`, or saturation
 ``("call", name, nodes, dtype, triton)``           a call of a backend's function, and its expression in Triton
+``("constant", number, dtype)``                    a number that is part of the kernel
 ``("index",)``                                     the position of the element in a dense output, an int64
 ``("gather", input, node)``                        the element of an input at a distance of `node` elements
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true
@@ -124,6 +125,10 @@ class ExpressionBuilder:
     def number(self, dtype: np.dtype) -> int:
         """Add a Python number and return its node."""
         return self.node("input", self._input("scalar", dtype))
+
+    def constant(self, number: float, dtype: np.dtype) -> int:
+        """Add a number that is part of the kernel, and return its node."""
+        return self.node("constant", number, dtype.name)
 
     def reduce(self, how: str, nodes: Ints, dtypes: Sequence[np.dtype]) -> list[int]:
         """Add a reduction of values of some dtypes, and return the nodes of its results."""

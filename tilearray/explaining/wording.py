@@ -94,6 +94,8 @@ def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> st
         return f"x{rest[0]}"
     if kind in ("index", "position"):
         return kind
+    if kind == "constant":
+        return str(rest[0])
     if kind == "coordinate":
         return f"index along axis {rest[0]}"
     if kind in ("slot", "count"):

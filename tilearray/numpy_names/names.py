@@ -73,7 +73,6 @@ _PRINT = "write np.{name}(ta.to_numpy(x)), or str(x)"
 
 MISSING: Final = {
     # modules of NumPy
-    "random": "write ta.asarray(np.random.default_rng(0).random(3)): NumPy's generators make the numbers",
     "testing": "write np.testing: its functions take Arrays on the host",
     "ma": "write ta.where(mask, x, value), or reductions with where=mask: there are no masked arrays",
     "char": _NO_NUMBERS,

@@ -88,6 +88,8 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
         case ("call", called, arguments, dtype, template):
             given, operand_dtypes = zip(*[values[argument] for argument in arguments])
             return (call_text(called, template, list(given), list(operand_dtypes)),), dtype
+        case ("constant", number, dtype):
+            return (f"tl.full([], {number!r}, {STORAGE[dtype].register})",), dtype
         case ("index" | "position",):
             return (f"{branch.position}.to(tl.int64)",), "int64"
         case ("coordinate", axis):

@@ -1,0 +1,95 @@
+"""The parameters of distributions: numbers, which become part of one kernel's arguments, or arrays that broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilearray.arrays.array import Array
+from tilearray.engine.devices import Device, as_device, using_device
+from tilearray.errors import OperandError, shown
+from tilearray.functions.arguments import as_arrays, is_host_data
+from tilearray.functions.conversion import astype
+from tilearray.functions.manipulation import broadcast_to
+from tilearray.geometry.shapes import Shape, broadcast_shapes
+from tilearray.promotion.scalars import ScalarClass, classify
+from tilearray.random.targets import Target, stored
+
+_NUMPY: Any = np.generic  # Any: else a type checker takes the numbers to be unknown
+
+
+class Parameters(NamedTuple):
+    """The parameters of a call.
+
+    Attributes
+    ----------
+    values : list
+        Python numbers and Arrays.
+    arrays : bool
+        Whether there is an Array.
+    shape : tuple of int
+        The common shape of the Arrays.
+    device : Device or str or None
+        Their device; without Arrays the device that the caller named.
+    """
+
+    values: list[Any]
+    arrays: bool
+    shape: Shape
+    device: Any
+
+
+def parameters_of(function: str, given: Mapping[str, Any], device: Any, out: Array | None) -> Parameters:
+    """Return parameters by their names.
+
+    Raises
+    ------
+    OperandError
+        If one is neither a real number nor an array.
+    BroadcastError
+        If the shapes of arrays do not broadcast.
+    """
+    values: list[Any] = []
+    for name, value in given.items():
+        number: Any = value.item() if isinstance(value, _NUMPY) else value
+        is_number = classify(number) not in (None, ScalarClass.COMPLEX)
+        if not (is_number or isinstance(number, Array) or is_host_data(number)):
+            raise OperandError(
+                f"{function}: expected {name} as a real number or an array, got {shown(value)}; "
+                f"write ta.asarray({name})"
+            )
+        values.append(number)
+    if all(classify(value) is not None for value in values):
+        return Parameters(values, False, (), device)
+    place = nullcontext() if device is None or out is not None else using_device(as_device(device, function))
+    with place:
+        values = as_arrays(function, values, out)
+    arrays = [value for value in values if isinstance(value, Array)]
+    shape = broadcast_shapes(*[array.shape for array in arrays], function=function)
+    return Parameters(values, True, shape, arrays[0].device)
+
+
+def dense(value: Any, dtype: np.dtype, shape: Shape, device: Device) -> Array:
+    """Return a parameter as an array of a dtype and a shape in C order."""
+    from tilearray.arrays.fills import full
+
+    if not isinstance(value, Array):
+        return full(shape, value, dtype, device=device)
+    cast = astype(value, dtype, copy=False)
+    if cast.shape == shape and cast._signature.layout.contiguous:
+        return cast
+    return broadcast_to(cast, shape).copy(order="C")
+
+
+def affine(draw: Array, low: Any, span: Any, target: Target) -> Array:
+    """Return ``draw * span + low``, computed in the dtype of `draw`, in a target."""
+    found = draw * _in(draw.dtype, span) + _in(draw.dtype, low)
+    found = astype(found, target.dtype, copy=False)
+    return found if target.out is None else stored(found, target.out)
+
+
+def _in(dtype: np.dtype, value: Any) -> Any:
+    return astype(value, dtype, copy=False) if isinstance(value, Array) else float(value)
