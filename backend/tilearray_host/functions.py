@@ -305,11 +305,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 FUNCTIONS |= rounding.variants(FUNCTIONS)
 
 OF_WORDS: dict[str, Callable[..., Any]] = {
+    "bitcast": philox.bitcast,
     "multiply_high": philox.multiply_high,
     "philox_32": philox.philox_32,
     "philox_64": philox.philox_64,
+    **{
+        f"philox_{words}_{name}": philox.of_pair(words, which)
+        for words in (32, 64, 128)
+        for which, name in enumerate(("first", "second"))
+    },
 }
-"""The functions of random words, which are not in the op table: their operands are uint64."""
+"""The functions of random words and of bits, which are not in the op table."""
 
 
 def function_named(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:

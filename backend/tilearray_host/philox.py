@@ -2,11 +2,13 @@
 
 A counter of 128 bits and a key of 64 bits give a block of four words of 32 bits (Salmon, Moraes, Dror and Shaw,
 "Parallel random numbers: as easy as 1, 2, 3", 2011). The lower half of the counter is the number of the block, `first`
-plus a position; `upper` is its upper half. All arguments are uint64.
+plus a position; `upper` is its upper half. All arguments are uint64. The positions of a call follow each other, so each
+block is computed once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,36 +21,38 @@ _KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 _LOW, _HALF = np.uint64(2**32 - 1), np.uint64(32)
 
 
-def blocks(first: Any, upper: Any, key: int) -> tuple[Array, Array, Array, Array]:
-    """Return the four words of blocks, each as an array of uint64.
+def blocks(number: Array, upper: int, key: int) -> Array:
+    """Return the words of blocks, one row for each. `number` has the lower halves of their counters.
 
     Examples
     --------
-    >>> [f"{int(word[0]):08x}" for word in blocks(np.zeros(1, np.uint64), np.uint64(0), 0)]
+    >>> [f"{word:08x}" for word in blocks(np.zeros(1, np.uint64), 0, 0)[0].tolist()]
     ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
     """
-    first = np.asarray(first, np.uint64)
-    upper = np.asarray(upper, np.uint64)
-    a, b = first & _LOW, first >> _HALF
-    c, d = np.broadcast_to(upper & _LOW, first.shape), np.broadcast_to(upper >> _HALF, first.shape)
-    keys = [key & 0xFFFFFFFF, key >> 32]
+    a, b = number & _LOW, number >> _HALF
+    c, d = np.full_like(number, upper & 0xFFFFFFFF), np.full_like(number, upper >> 32)
+    left, right = np.empty_like(number), np.empty_like(number)
+    low, high = key & 0xFFFFFFFF, key >> 32
     for _ in range(ROUNDS):
-        left, right = a * _MULTIPLIERS[0], c * _MULTIPLIERS[1]
-        a = right >> _HALF
+        np.multiply(a, _MULTIPLIERS[0], out=left)
+        np.multiply(c, _MULTIPLIERS[1], out=right)
+        b ^= np.uint64(low)
+        d ^= np.uint64(high)
+        np.right_shift(right, _HALF, out=a)
+        np.right_shift(left, _HALF, out=c)
         a ^= b
-        a ^= np.uint64(keys[0])
-        c = left >> _HALF
         c ^= d
-        c ^= np.uint64(keys[1])
-        right &= _LOW
-        left &= _LOW
-        b, d = right, left
-        keys = [(word + step) & 0xFFFFFFFF for word, step in zip(keys, _KEY_STEPS, strict=True)]
-    return a, b, c, d
+        np.bitwise_and(right, _LOW, out=b)
+        np.bitwise_and(left, _LOW, out=d)
+        low, high = (low + _KEY_STEPS[0]) & 0xFFFFFFFF, (high + _KEY_STEPS[1]) & 0xFFFFFFFF
+    table = np.empty((number.size, 4), np.uint32)
+    for place, word in enumerate((a, b, c, d)):
+        table[:, place] = word
+    return table
 
 
 def philox_32(position: Array, first: Array, upper: Array, key: Array, *, out: Array) -> None:
-    """Write the words of 32 bits at some positions, of which a block has four.
+    """Write the words of 32 bits at positions, of which a block has four.
 
     Examples
     --------
@@ -58,11 +62,12 @@ def philox_32(position: Array, first: Array, upper: Array, key: Array, *, out: A
     >>> [f"{word:08x}" for word in out.tolist()]
     ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8', 'f8e4cca4']
     """
-    _write(position, first, upper, key, out, np.uint64(2))
+    words, start = _words(position, first, upper, key, 4)
+    out[...] = words.reshape(-1)[start : start + out.size].reshape(out.shape)
 
 
 def philox_64(position: Array, first: Array, upper: Array, key: Array, *, out: Array) -> None:
-    """Write the words of 64 bits at some positions, of which a block has two: its first word is the low half.
+    """Write the words of 64 bits at positions, of which a block has two: its first word is the low half.
 
     Examples
     --------
@@ -72,34 +77,58 @@ def philox_64(position: Array, first: Array, upper: Array, key: Array, *, out: A
     >>> [f"{word:016x}" for word in out.tolist()]
     ['e169c58d6627e8d5', '9b00dbd8bc57ac4c']
     """
-    _write(position, first, upper, key, out, np.uint64(1))
+    words, start = _words(position, first, upper, key, 2)
+    out[...] = _pairs(words).reshape(-1)[start : start + out.size].reshape(out.shape)
 
 
-def _write(position: Array, first: Array, upper: Array, key: Array, out: Array, shift: np.uint64) -> None:
-    """Compute each block once if positions lie close together, else one block for each position."""
-    if not out.size:
-        return
-    place = position >> shift
-    lowest, highest = place.min(), place.max()
-    count = int(highest) - int(lowest) + 1
-    is_dense = np.ndim(upper) == np.ndim(first) == 0 and count <= out.size
-    numbers = np.arange(count, dtype=np.uint64) + lowest if is_dense else place
-    words = blocks(numbers + first, upper, int(key))
-    table = np.empty((*numbers.shape, 4), np.uint32)
-    for word in range(4):
-        table[..., word] = words[word]
-    flat = table.reshape(-1) if shift == 2 else _pairs(table)
-    if is_dense:
-        np.take(flat, (position - (lowest << shift)).astype(np.intp), out=out, mode="clip")
-    else:
-        of_block = (position & np.uint64((1 << int(shift)) - 1)).astype(np.intp)
-        wide = flat.reshape(*numbers.shape, 1 << int(shift))
-        out[...] = np.take_along_axis(wide, of_block[..., None], -1)[..., 0]
+def of_pair(words: int, which: int) -> Callable[..., None]:
+    """Return the function that writes the first (0) or the second (1) word of the pair at each position.
+
+    Positions 0 and 1 are a pair, and each later even position with the next one. Words have 32 or 64 bits. For 128
+    bits each position has the two words of 64 bits of a block.
+
+    Examples
+    --------
+    >>> out = np.empty(4, np.uint32)
+    >>> zero = np.uint64(0)
+    >>> of_pair(32, 1)(np.arange(4, dtype=np.uint64), zero, zero, zero, out=out)
+    >>> [f"{word:08x}" for word in out.tolist()]
+    ['e169c58d', 'e169c58d', '9b00dbd8', '9b00dbd8']
+    """
+
+    def compute(position: Array, first: Array, upper: Array, key: Array, *, out: Array) -> None:
+        table, start = _words(position, first, upper, key, 128 // words)
+        chosen = (table.reshape(-1, 2) if words == 32 else _pairs(table))[:, which]
+        chosen = chosen if words == 128 else np.repeat(chosen, 2)
+        out[...] = chosen[start : start + out.size].reshape(out.shape)
+
+    return compute
 
 
-def _pairs(table: Array) -> Array:
+def _words(position: Array, first: Array, upper: Array, key: Array, share: int) -> tuple[Array, int]:
+    """Return the blocks of positions, of which `share` have one, and the place of the first position in its block."""
+    start, count = int(position.reshape(-1)[0]) if position.size else 0, position.size
+    block, place = divmod(start, share)
+    number = np.arange(-(-(place + count) // share), dtype=np.uint64) + np.uint64((block + int(first)) % 2**64)
+    return blocks(number, int(upper), int(key)), place
+
+
+def _pairs(words: Array) -> Array:
     """Return pairs of words as words of 64 bits."""
-    return (table[..., 0::2] | (table[..., 1::2].astype(np.uint64) << _HALF)).reshape(-1)
+    return words[:, 0::2] | (words[:, 1::2].astype(np.uint64) << _HALF)
+
+
+def bitcast(x: Array, *, out: Array) -> None:
+    """Write the bits of x as another dtype of the same size.
+
+    Examples
+    --------
+    >>> out = np.empty(1, np.int32)
+    >>> bitcast(np.array([1.0], np.float32), out=out)
+    >>> hex(out[0])
+    '0x3f800000'
+    """
+    out[...] = x.view(out.dtype)
 
 
 def multiply_high(x: Array, y: Array, *, out: Array) -> None:

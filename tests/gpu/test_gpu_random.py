@@ -29,9 +29,10 @@ def same_in(count: int, name: str, *arguments, **options) -> None:
         assert np.array_equal(piece.view(np.uint8), expected.view(np.uint8)), (name, low)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_hundred_million_floats_have_the_bits_of_the_host(dtype):
-    same_in(10**8, "random", dtype=dtype)
+@pytest.mark.parametrize("name", ["random", "standard_normal", "standard_exponential"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
+def test_a_hundred_million_floats_have_the_bits_of_the_host(name, dtype):
+    same_in(10**8, name, dtype=dtype)
 
 
 def test_a_hundred_million_integers_have_the_bits_of_the_host():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from support.kernels import compiled, kernel_for, needs_triton
+from support.kernels import compiled, needs_triton
+from support.random_sources import draw_kernel
 
 from tilearray import dtypes
 from tilearray.random import draws
@@ -33,31 +32,31 @@ def _compare(seed: int, count: int, elements: int) -> None:
     assert device.backend.launches > before + count // 2
 
 
-GRAPHS = {
+DRAWS = {
     "bfloat16": draws.unit(dtypes.bfloat16, False, False),
     "float32 within a block": draws.unit(dtypes.float32, True, True),
-    "float64": draws.unit(dtypes.float64, False, True),
+    "normal float32": draws.normal(dtypes.float32, False, True),
+    "normal float64 within a block": draws.normal(dtypes.float64, True, False),
+    "exponential float64": draws.exponential(dtypes.float64, False, True),
     "int8": draws.bounded(dtypes.int8, False, False, False),
     "uint64 of arrays": draws.bounded(dtypes.uint64, True, True, True),
 }
 
 
 @pytest.mark.parametrize("arch", [80, 90, 100])
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", DRAWS)
 def test_kernels_of_draws_compile(name, arch):
-    graph = GRAPHS[name].graph
-    arrays = 1 + sum(kind == "array" for kind, _ in graph.inputs)
-    assert compiled(kernel_for(graph, (4096,), [(1,)] * arrays, arch=arch), arch).cubin.startswith(b"\x7fELF")
+    assert compiled(draw_kernel(DRAWS[name], arch), arch).cubin.startswith(b"\x7fELF")
 
 
+@pytest.mark.parametrize("make", [draws.unit, draws.normal, draws.exponential])
 @pytest.mark.parametrize(("dtype", "words"), [("bfloat16", 1), ("float32", 1), ("float64", 2)])
-def test_a_thread_computes_each_block_once(dtype, words):
-    graph = draws.unit(dtypes.as_dtype(dtype), False, False).graph
-    kernel = kernel_for(graph, (4096,), [(1,)], arch=90)
-    code = compiled(kernel, 90)
+def test_a_thread_computes_each_block_once(make, dtype, words):
+    code = compiled(draw_kernel(make(dtypes.as_dtype(dtype), False, False)), 90)
     branches = 2  # with and without masks
     blocks = branches * 1024 // (32 * 4) * words // 4  # of 1024 elements and 4 warps
-    products = len(re.findall(r"mul\.(?:wide|hi)\.u32", code.ptx))
-    assert products <= 20 * blocks
+    assert code.count(r"mul\.(?:wide|hi)\.u32") <= 20 * blocks
+    if make is draws.normal:  # and each radius
+        assert code.count(r"sqrt\.rn\.f\d\d") == branches * 1024 // (32 * 4) // 2
     if dtype != "bfloat16":  # vectors of 16 bytes hold the words of two blocks, which change places in shared memory
         assert code.shared == 0

@@ -24,6 +24,7 @@ from support.kernels import Kernel, body_for, flat_kernel, kernel_for, operands_
 from support.oracles.formats import ARITHMETIC, STORAGE, dtype_of, width_of
 from support.oracles.rules import RULES, TRUNCATING
 from support.processes import in_fresh_python
+from support.random_sources import all_sources as draw_sources
 from support.raw_kernels import rounding_sources
 from support.reduction_sources import all_sources
 from support.scan_sources import all_sources as scan_sources
@@ -141,7 +142,7 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     )
     used: set[str] = set()
     written = [kernel.source for kernel in kernels if kernel is not None]
-    for source in [*written, *rounding_sources(), *all_sources(), *scan_sources()]:
+    for source in [*written, *rounding_sources(), *all_sources(), *scan_sources(), *draw_sources()]:
         assert undefined_names(source.text) == set()
         defined = re.findall(r"^def (\w+)", source.text, re.MULTILINE)
         assert defined[-1] == source.name

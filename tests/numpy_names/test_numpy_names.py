@@ -576,7 +576,6 @@ def test_functions_and_grids_are_pickled_by_name():
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("random", r"module 'tilearray' has no attribute 'random'; write ta.asarray\(np.random.default_rng"),
         ("trapz", "write ta.trapezoid$"),
         ("cat", "write ta.concat$"),
         ("load", r"write ta.asarray\(np.load\(...\)\)$"),

@@ -15,16 +15,22 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
+from tilearray.random.formulas import Value, log, sine_of_turns
 
 UNIT = {dtypes.bfloat16: (1, 8), dtypes.float16: (1, 11), dtypes.float32: (1, 24), dtypes.float64: (2, 53)}
 """For each float dtype, the words of an element, and its random bits: all multiples of 2**-bits in [0, 1)."""
 
-_U64 = dtypes.uint64
+_U32, _U64 = dtypes.uint32, dtypes.uint64
 
 
 def computed_in(dtype: np.dtype) -> np.dtype:
     """Return the dtype in which a float is computed before it is rounded once."""
     return dtypes.float64 if dtype == dtypes.float64 else dtypes.float32
+
+
+def words_of(dtype: np.dtype) -> int:
+    """Return the words of 32 bits of an element of a float dtype."""
+    return UNIT[dtype][0]
 
 
 class Words:
@@ -36,22 +42,46 @@ class Words:
         if shifted:
             index = builder.call("add", (index, builder.number(_U64)), _U64, "{x} + {y}")
         self._stream = tuple([builder.number(_U64) for _ in range(3)])
-        self._index, self._words, self._shifted = index, words, shifted
+        self._words, self._how = words, "" if shifted else "_whole"
+        self.index = Value(builder, index, _U64)
 
-    def word(self) -> tuple[int, np.dtype]:
-        """Return the node of each element's word of 32 or 64 bits, and its dtype."""
-        name, dtype = ("philox_32", dtypes.uint32) if self._words == 1 else ("philox_64", _U64)
-        return self._call(name, self._index, dtype, "" if self._shifted else "_whole"), dtype
+    def word(self) -> Value:
+        """Return each element's word: uint32, or uint64 for an element of two words."""
+        return self._call("", self._how)
 
-    def halves(self) -> tuple[int, int]:
-        """Return the nodes of the upper and the lower 64 bits of each element's four words."""
-        builder = self._builder
-        low = builder.call("add", (self._index, self._index), _U64, "{x} + {y}")
-        high = builder.call("add", (low, builder.constant(1, _U64)), _U64, "{x} + {y}")
-        return self._call("philox_64", high, _U64), self._call("philox_64", low, _U64)
+    def pair(self) -> tuple[Value, Value]:
+        """Return the two words of each element's pair: an element at an even position, and the next one."""
+        return self._call("_first", self._how), self._call("_second", self._how)
 
-    def _call(self, name: str, place: int, dtype: np.dtype, how: str = "") -> int:
-        return self._builder.call(name, (place, *self._stream), dtype, f"{name}{how}({{x}}, {{y}}, {{z}}, {{w}})")
+    def halves(self) -> tuple[Value, Value]:
+        """Return the upper and the lower 64 bits of each element of four words: a block."""
+        return self._half("second"), self._half("first")
+
+    def number(self, dtype: np.dtype) -> Value:
+        """Add a parameter that is a number."""
+        return Value(self._builder, self._builder.number(dtype), dtype)
+
+    def array(self, dtype: np.dtype) -> Value:
+        """Add a parameter that is an array."""
+        return Value(self._builder, self._builder.array(dtype), dtype)
+
+    def constant(self, number: float, dtype: np.dtype) -> Value:
+        """Return a number of the kernel."""
+        return Value(self._builder, self._builder.constant(number, dtype), dtype)
+
+    def operation(self, name: str, value: Value) -> FixedOperation:
+        """Return the operation that stores a value."""
+        return FixedOperation(name, self._builder.build([value.node], [value.dtype]))
+
+    def _call(self, which: str, how: str) -> Value:
+        name, dtype = ("philox_32" + which, _U32) if self._words == 1 else ("philox_64" + which, _U64)
+        template = f"{name}{how}({{x}}, {{y}}, {{z}}, {{w}})"
+        return Value(self._builder, self._builder.call(name, (self.index.node, *self._stream), dtype, template), dtype)
+
+    def _half(self, which: str) -> Value:
+        template = f"philox_64_{which}({{x}} + {{x}}, {{y}}, {{z}}, {{w}})"
+        node = self._builder.call(f"philox_128_{which}", (self.index.node, *self._stream), _U64, template)
+        return Value(self._builder, node, _U64)
 
 
 def numbers(key: int, jumps: int, position: int, words: int) -> tuple[bool, list[int]]:
@@ -64,26 +94,59 @@ def numbers(key: int, jumps: int, position: int, words: int) -> tuple[bool, list
 @cache
 def raw(dtype: np.dtype, shifted: bool) -> FixedOperation:
     """Return the draw of words as they are: uint32."""
-    builder = ExpressionBuilder()
-    word, held = Words(builder, shifted, 1).word()
-    assert held == dtype
-    return FixedOperation("bytes", builder.build([word], [held]))
+    words = Words(ExpressionBuilder(), shifted, 1)
+    return words.operation("bytes", words.word().to(dtype))
 
 
 @cache
 def unit(dtype: np.dtype, shifted: bool, scaled: bool) -> FixedOperation:
     """Return the draw of floats in [0, 1); if `scaled`, those of the computation, times a number, plus another one."""
-    builder = ExpressionBuilder()
     wide = computed_in(dtype)
-    words, bits = UNIT[wide if scaled else dtype]
-    word, held = Words(builder, shifted, words).word()
-    unused = builder.constant(8 * held.itemsize - bits, held)
-    whole = builder.cast(builder.call("bitwise_right_shift", (word, unused), held, "{x} >> {y}"), held, wide)
-    value = builder.call("multiply", (whole, builder.constant(0.5**bits, wide)), wide, "{x} * {y}")
+    size, bits = UNIT[wide if scaled else dtype]
+    words = Words(ExpressionBuilder(), shifted, size)
+    value = (words.word() >> 32 * size - bits).to(wide) * 0.5**bits
     if scaled:
-        value = builder.call("multiply", (value, builder.number(wide)), wide, "{x} * {y}")
-        value = builder.call("add", (value, builder.number(wide)), wide, "{x} + {y}")
-    return FixedOperation("random", builder.build([builder.cast(value, wide, dtype)], [dtype]))
+        value = value * words.number(wide) + words.number(wide)
+    return words.operation("random", value.to(dtype))
+
+
+@cache
+def normal(dtype: np.dtype, shifted: bool, scaled: bool) -> FixedOperation:
+    """Return the draw of normal numbers: Box and Muller's, of pairs; if `scaled`, times a number, plus another one.
+
+    The first word of a pair gives the radius of a point in the plane, the second one its angle. The element at the even
+    position is its cosine, the other one its sine. The bits of an angle are its quarter turns and the rest.
+    """
+    wide = computed_in(dtype)
+    size = words_of(dtype)
+    words = Words(ExpressionBuilder(), shifted, size)
+    first, second = words.pair()
+    bits = 32 * size
+    radius = (log(_above_zero(first, wide)) * -2.0).sqrt()
+    signed = dtypes.int32 if size == 1 else dtypes.int64
+    rest = (second << 2).bits(signed).to(wide) * 0.5**bits
+    is_even = (words.index & 1) ^ 1  # cos x = sin(x + a quarter turn)
+    quarter = ((second + 2 ** (bits - 3)) >> bits - 2).to(dtypes.int32) + is_even.to(dtypes.int32)
+    value = radius * sine_of_turns(quarter, rest)
+    if scaled:
+        value = value * words.number(wide) + words.number(wide)
+    return words.operation("normal", value.to(dtype))
+
+
+@cache
+def exponential(dtype: np.dtype, shifted: bool, scaled: bool) -> FixedOperation:
+    """Return the draw of exponential numbers, by inversion; if `scaled`, times a number."""
+    wide = computed_in(dtype)
+    words = Words(ExpressionBuilder(), shifted, words_of(dtype))
+    value = log(_above_zero(words.word(), wide)) * -1.0
+    if scaled:
+        value = value * words.number(wide)
+    return words.operation("exponential", value.to(dtype))
+
+
+def _above_zero(word: Value, dtype: np.dtype) -> Value:
+    """Return a word as a float in (0, 1]: the middle of its interval, rounded."""
+    return (word.to(dtype) + 0.5) * 0.5 ** (8 * word.dtype.itemsize)
 
 
 @cache
@@ -92,20 +155,18 @@ def bounded(dtype: np.dtype, shifted: bool, wide: bool, arrays: bool) -> FixedOp
 
     `count` and `low` are numbers, or arrays. All arithmetic is modulo 2**64. A count of 0 stands for 2**64.
     """
-    builder = ExpressionBuilder()
-    source = Words(builder, shifted, 4 if wide else 2)
-    upper, lower = source.halves() if wide else (source.word()[0], -1)
-    count, low = (builder.array(_U64) if arrays else builder.number(_U64) for _ in range(2))
-    value = builder.call("multiply_high", (upper, count), _U64, "tl.umulhi({x}, {y})")
-    if wide:
-        middle = builder.call("multiply", (upper, count), _U64, "{x} * {y}")
-        carried = builder.call("multiply_high", (lower, count), _U64, "tl.umulhi({x}, {y})")
-        total = builder.call("add", (middle, carried), _U64, "{x} + {y}")
-        carry = builder.call("less", (total, middle), dtypes.bool_, "{x} < {y}")
-        value = builder.call("add", (value, builder.cast(carry, dtypes.bool_, _U64)), _U64, "{x} + {y}")
-        all_words = builder.call("equal", (count, builder.constant(0, _U64)), dtypes.bool_, "{x} == {y}")
-        value = builder.call("where", (all_words, upper, value), _U64, "tl.where({x}, {y}, {z})")
-    value = builder.call("add", (value, low), _U64, "{x} + {y}")
+    words = Words(ExpressionBuilder(), shifted, 4 if wide else 2)
+    upper, lower = words.halves() if wide else (words.word(), None)
+    count, low = (words.array(_U64) if arrays else words.number(_U64) for _ in range(2))
+    value = _high(upper, count)
+    if lower is not None:
+        middle = upper * count
+        carry = middle + _high(lower, count) < middle
+        value = count.equals(0).select(upper, value + carry.to(_U64))
     carrier = dtype if dtype.kind in "ub" else dtypes.int64
-    value = builder.cast(value, _U64, carrier)
-    return FixedOperation("integers", builder.build([builder.cast(value, carrier, dtype)], [dtype]))
+    return words.operation("integers", (value + low).to(carrier).to(dtype))
+
+
+def _high(x: Value, y: Value) -> Value:
+    """Return the upper 64 bits of a product of 128 bits."""
+    return Value(x.builder, x.builder.call("multiply_high", (x.node, y.node), _U64, "tl.umulhi({x}, {y})"), _U64)

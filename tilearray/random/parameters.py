@@ -10,7 +10,7 @@ import numpy as np
 
 from tilearray.arrays.array import Array
 from tilearray.engine.devices import Device, as_device, using_device
-from tilearray.errors import OperandError, shown
+from tilearray.errors import OperandError, ParameterError, shown
 from tilearray.functions.arguments import as_arrays, is_host_data
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_to
@@ -84,9 +84,16 @@ def dense(value: Any, dtype: np.dtype, shape: Shape, device: Device) -> Array:
     return broadcast_to(cast, shape).copy(order="C")
 
 
+def check_at_least(function: str, name: str, value: Any, least: float) -> None:
+    """Raise ParameterError if a parameter is a number below `least`, or NaN. Arrays are not checked."""
+    if not isinstance(value, Array) and not value >= least:
+        raise ParameterError(f"{function}: expected {name} >= {least}, got {shown(value)}")
+
+
 def affine(draw: Array, low: Any, span: Any, target: Target) -> Array:
-    """Return ``draw * span + low``, computed in the dtype of `draw`, in a target."""
-    found = draw * _in(draw.dtype, span) + _in(draw.dtype, low)
+    """Return ``draw * span + low``, computed in the dtype of `draw`, in a target. None adds nothing."""
+    found = draw * _in(draw.dtype, span)
+    found = found if low is None else found + _in(draw.dtype, low)
     found = astype(found, target.dtype, copy=False)
     return found if target.out is None else stored(found, target.out)
 

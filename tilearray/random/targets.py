@@ -19,7 +19,7 @@ from tilearray.engine.signature import dense_signature, new_array
 from tilearray.errors import DeviceError, DTypeError, ShapeError
 from tilearray.geometry.shapes import as_shape, broadcast_shapes
 from tilearray.ops.execute import check_target
-from tilearray.random.draws import UNIT
+from tilearray.random.draws import UNIT, computed_in
 
 FLOATS = frozenset(UNIT)
 
@@ -40,6 +40,10 @@ class Target(NamedTuple):
         for extent in self.shape:
             found *= extent
         return found
+
+    def as_computed(self) -> Target:
+        """Return new memory of the shape, in the dtype of the computation."""
+        return Target(self.function, self.shape, computed_in(self.dtype), self.device, None)
 
     def filled(self, draw: Callable[[Array], Any]) -> Array:
         """Return an array that `draw` fills in C order: the caller's, or a new one."""

@@ -85,6 +85,10 @@ FLOATS = ["bfloat16", "float16", "float32", "float64"]
 DRAWS: list[tuple[str, tuple[Any, ...], list[str]]] = [
     ("random", (), FLOATS),
     ("uniform", (-3, 5.5), FLOATS),
+    ("standard_normal", (), FLOATS),
+    ("normal", (1, 2.5), FLOATS),
+    ("standard_exponential", (), FLOATS),
+    ("exponential", (3,), FLOATS),
     ("integers", (0, 2), ["bool", "int8", "uint8", "int64"]),
     ("integers", (-7, 100), ["int8", "int16", "int32", "int64"]),
     ("integers", (0, 2**32), ["uint32", "int64", "uint64"]),

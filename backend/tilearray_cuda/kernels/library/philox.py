@@ -44,17 +44,83 @@ def philox_64(position, first, upper, key):
     return low.to(tl.uint64) | (high.to(tl.uint64) << 32)
 
 
+def every_second(x):
+    """The first element of each two."""
+    found, _ = tl.split(tl.reshape(x, (x.shape[0] // 2, 2)))
+    return found
+
+
+def every_fourth(x):
+    """The first element of each four."""
+    return every_second(every_second(x))
+
+
 def philox_32_whole(position, first, upper, key):
     """The words of 32 bits at positions that follow each other from a multiple of four."""
-    pairs, _ = tl.split(tl.reshape(position, (position.shape[0] // 4, 2, 2)))
-    leader, _ = tl.split(pairs)
+    leader = every_fourth(position)
     a, b, c, d = philox_block((leader >> 2) + first, upper, key)
     return tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), position.shape)
 
 
 def philox_64_whole(position, first, upper, key):
     """The words of 64 bits at positions that follow each other from a multiple of two."""
-    leader, _ = tl.split(tl.reshape(position, (position.shape[0] // 2, 2)))
+    leader = every_second(position)
     a, b, c, d = philox_block((leader >> 1) + first, upper, key)
     low, high = a.to(tl.uint64) | (b.to(tl.uint64) << 32), c.to(tl.uint64) | (d.to(tl.uint64) << 32)
     return tl.reshape(tl.join(low, high), position.shape)
+
+
+def philox_32_first(position, first, upper, key):
+    """The first word of 32 bits of the pair at any positions: an even one, and the next one."""
+    a, _, c, _ = philox_block((position >> 2) + first, upper, key)
+    return tl.where((position.to(tl.uint32) & 2) == 0, a, c)
+
+
+def philox_32_second(position, first, upper, key):
+    """The second word of 32 bits of the pair at any positions."""
+    _, b, _, d = philox_block((position >> 2) + first, upper, key)
+    return tl.where((position.to(tl.uint32) & 2) == 0, b, d)
+
+
+def philox_64_first(position, first, upper, key):
+    """The first word of 64 bits of the pair at any positions."""
+    a, b, _, _ = philox_block((position >> 1) + first, upper, key)
+    return a.to(tl.uint64) | (b.to(tl.uint64) << 32)
+
+
+def philox_64_second(position, first, upper, key):
+    """The second word of 64 bits of the pair at any positions."""
+    _, _, c, d = philox_block((position >> 1) + first, upper, key)
+    return c.to(tl.uint64) | (d.to(tl.uint64) << 32)
+
+
+def philox_32_first_whole(position, first, upper, key):
+    """The first word of 32 bits of the pair, at positions that follow each other from a multiple of four."""
+    leader = every_fourth(position)
+    a, _, c, _ = philox_block((leader >> 2) + first, upper, key)
+    both = tl.join(a, c)
+    return tl.reshape(tl.join(both, both), position.shape)
+
+
+def philox_32_second_whole(position, first, upper, key):
+    """The second word of 32 bits of the pair, at positions that follow each other from a multiple of four."""
+    leader = every_fourth(position)
+    _, b, _, d = philox_block((leader >> 2) + first, upper, key)
+    both = tl.join(b, d)
+    return tl.reshape(tl.join(both, both), position.shape)
+
+
+def philox_64_first_whole(position, first, upper, key):
+    """The first word of 64 bits of the pair, at positions that follow each other from a multiple of two."""
+    leader = every_second(position)
+    a, b, _, _ = philox_block((leader >> 1) + first, upper, key)
+    word = a.to(tl.uint64) | (b.to(tl.uint64) << 32)
+    return tl.reshape(tl.join(word, word), position.shape)
+
+
+def philox_64_second_whole(position, first, upper, key):
+    """The second word of 64 bits of the pair, at positions that follow each other from a multiple of two."""
+    leader = every_second(position)
+    _, _, c, d = philox_block((leader >> 1) + first, upper, key)
+    word = c.to(tl.uint64) | (d.to(tl.uint64) << 32)
+    return tl.reshape(tl.join(word, word), position.shape)
