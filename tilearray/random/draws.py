@@ -93,9 +93,9 @@ def numbers(key: int, jumps: int, position: int, words: int) -> tuple[bool, list
 
 @cache
 def raw(dtype: np.dtype, shifted: bool) -> FixedOperation:
-    """Return the draw of words as they are: uint32."""
-    words = Words(ExpressionBuilder(), shifted, 1)
-    return words.operation("bytes", words.word().to(dtype))
+    """Return the draw of words as they are: uint32 or uint64."""
+    words = Words(ExpressionBuilder(), shifted, dtype.itemsize // 4)
+    return words.operation("words", words.word())
 
 
 @cache

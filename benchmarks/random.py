@@ -1,0 +1,263 @@
+"""``python -m benchmarks.random``: random numbers on a GPU, beside torch and CuPy.
+
+A row is a draw of 2**28 numbers into new memory. Its figures are milliseconds, and the rate of the bytes that are
+written. Before it is timed, the mean and the standard deviation of every library's numbers are compared with the exact
+ones, and tilearray's numbers with those of the host, bit for bit, at the start and at the end. The host times are those
+of draws of 1000 numbers.
+
+Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import itertools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
+    sys.path.append(str(ROOT / "backend"))
+
+from benchmarks import report, timing  # noqa: E402
+
+SIZES = {"full": 2**28, "small": 2**12}
+PART = 1000
+"""The numbers at each end that are compared with the host's."""
+
+
+class Row(NamedTuple):
+    """A draw of ``n`` numbers of ``dtype``, written for each library; None if it has no such draw.
+
+    ``rng`` is a generator of tilearray or CuPy, ``lib`` the library. `mean` and `deviation` are exact.
+    """
+
+    name: str
+    dtype: str
+    mean: float
+    deviation: float
+    tilearray: str
+    torch: str
+    cupy: str | None
+
+
+def _floats(name: str, mean: float, deviation: float, ours: str, torch: str, cupy: str, dtypes: str) -> list[Row]:
+    return [
+        Row(f"{name} {dtype}", dtype, mean, deviation, ours, torch, None if dtype == "bfloat16" else cupy)
+        for dtype in dtypes.split()
+    ]
+
+
+ROWS = (
+    *_floats(
+        "uniform",
+        0.5,
+        12**-0.5,
+        "rng.random(n, dtype=dtype)",
+        "lib.rand(n, dtype=dtype, device='cuda')",
+        "rng.random(n, dtype=dtype)",
+        "float32 float64 bfloat16",
+    ),
+    *_floats(
+        "normal",
+        0,
+        1,
+        "rng.standard_normal(n, dtype=dtype)",
+        "lib.randn(n, dtype=dtype, device='cuda')",
+        "rng.standard_normal(n, dtype=dtype)",
+        "float32 float64 bfloat16",
+    ),
+    *_floats(
+        "exponential",
+        1,
+        1,
+        "rng.standard_exponential(n, dtype=dtype)",
+        "lib.empty(n, dtype=dtype, device='cuda').exponential_()",
+        "rng.standard_exponential(n, dtype=dtype)",
+        "float32",
+    ),
+    *[
+        Row(
+            f"integers below {count} {dtype}",
+            dtype,
+            (count - 1) / 2,
+            ((count**2 - 1) / 12) ** 0.5,
+            f"rng.integers({count}, size=n, dtype=dtype)",
+            f"lib.randint({count}, (n,), dtype=dtype, device='cuda')",
+            f"rng.integers({count}, size=n, dtype=dtype)",
+        )
+        for count, dtype in ((1000, "int64"), (1000, "int32"), (100, "int8"))
+    ],
+)
+
+
+class Library(NamedTuple):
+    """A library, and its generator."""
+
+    name: str
+    module: Any
+    generator: Any
+
+    def dtype(self, name: str) -> Any:
+        """Return a dtype of the library."""
+        return getattr(self.module, name)
+
+    def run(self, row: Row, count: int) -> Any:
+        """Draw."""
+        given = {"lib": self.module, "rng": self.generator, "n": count, "dtype": self.dtype(row.dtype)}
+        return eval(getattr(row, self.name), given)
+
+
+def libraries(torch: Any, wanted: Sequence[str]) -> list[Library]:
+    """Return the libraries that are installed and wanted."""
+    import tilearray as ta
+
+    found = [Library("torch", torch, None), Library("tilearray", ta, ta.random.default_rng(7, device="cuda:0"))]
+    if importlib.util.find_spec("cupy"):
+        cupy: Any = importlib.import_module("cupy")
+        found.append(Library("cupy", cupy, cupy.random.default_rng(7)))
+    return [library for library in found if library.name in wanted]
+
+
+def agrees(torch: Any, library: Library, row: Row, count: int) -> bool:
+    """Whether a draw has the mean and the deviation, and the bits of the host if it is tilearray's."""
+    state = library.generator.bit_generator.state if library.name == "tilearray" else None
+    drawn = library.run(row, count)
+    given = drawn if library.name == "torch" else torch.from_dlpack(drawn)
+    values = given[: 2**24].double()
+    bound = 6 * row.deviation / values.numel() ** 0.5 + 2**-7 * (row.dtype == "bfloat16")
+    fits = abs(float(values.mean()) - row.mean) < bound
+    fits = fits and abs(float(values.std()) - row.deviation) < 3 * bound
+    return fits and (state is None or same_ends(library, row, drawn, state))
+
+
+def same_ends(library: Library, row: Row, drawn: Any, state: dict[str, Any]) -> bool:
+    """Whether the first and the last numbers of a draw are those of the host, after a state."""
+    ta = library.module
+    host = Library("tilearray", ta, ta.random.default_rng(0, device="cpu"))
+    words = (library.generator.bit_generator.state["position"] - state["position"]) // drawn.size
+    for start in (0, drawn.size - PART):
+        host.generator.bit_generator.state = state | {"position": state["position"] + start * words}
+        if host.run(row, PART).tolist() != ta.to_numpy(drawn[start : start + PART]).tolist():
+            return False
+    return True
+
+
+def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: str) -> dict[str, Any]:
+    """Check and time a row with every library."""
+    count = SIZES[size]
+    results: dict[str, Any] = {}
+    for library in found:
+        if getattr(row, library.name) is None:
+            results[library.name] = {"status": "absent", "why": "no such draw"}
+            continue
+        try:
+            if not agrees(torch, library, row, count):
+                results[library.name] = {"status": "mismatch"}
+                continue
+            spent = timing.kernel_timing(clock, lambda run=library.run: run(row, count), timing.EFFORTS[size])
+        except Exception as error:  # any error of a library; the run continues, and the report contains the error
+            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            continue
+        rate = count * itemsize(row) / spent.seconds / 1e9
+        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": rate}
+    return {"name": row.name, "results": results}
+
+
+def itemsize(row: Row) -> int:
+    """Return the bytes of a number."""
+    return int(row.dtype.lstrip("abcdefghijklmnopqrstuvwxyz")) // 8
+
+
+def host_times(clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
+    """Return the host times of draws of 1000 numbers."""
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        results: dict[str, float] = {}
+        for library in found:
+            text = getattr(row, library.name)
+            if text is not None:
+                given = {"lib": library.module, "rng": library.generator, "n": 1000, "dtype": library.dtype(row.dtype)}
+                spent = timing.host_timing(clock, text, itertools.repeat(given), timing.EFFORTS[size])
+                results[library.name] = spent.seconds * 1e6
+        rows.append({"name": row.name, "microseconds": results})
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    top = argparse.ArgumentParser(prog="python -m benchmarks.random", description="Random numbers beside the peers.")
+    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
+    top.add_argument("--size", choices=("full", "small"), default="full")
+    top.add_argument("--libraries", default="tilearray,torch,cupy")
+    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
+    chosen = top.parse_args(arguments)
+    try:
+        clock = timing.GpuClock()
+        torch: Any = importlib.import_module("torch")
+    except (timing.DriverError, ImportError) as error:
+        print(f"benchmarks.random: {error}", file=sys.stderr)
+        return 2
+    found = libraries(torch, chosen.libraries.split(","))
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        if chosen.only in row.name:
+            rows.append(measured(torch, clock, row, found, chosen.size))
+            print(line(rows[-1]), flush=True)
+            torch.cuda.empty_cache()
+    calls = host_times(clock, found, chosen.size)
+    for call in calls:
+        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
+    result = {
+        **report.environment("cuda", clock, "benchmarks.random"),
+        "size": chosen.size,
+        "rows": rows,
+        "calls": calls,
+    }
+    for path in report.write(result, chosen.out, markdown(result), "-random"):
+        print(f"wrote {path}")
+    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
+    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return a row as a line of text."""
+    figures = [
+        f"{name} {result['seconds'] * 1e3:.3f} ms"
+        if result["status"] == "ok"
+        else f"{name} {result['status']} {result.get('why', '')}"
+        for name, result in row["results"].items()
+    ]
+    return f"{row['name']}: {', '.join(figures)}"
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """Return the report as Markdown."""
+    names = ["tilearray", "torch", "cupy"]
+    table: list[list[str]] = []
+    for row in found["rows"]:
+        results = row["results"]
+        spent = {name: result["seconds"] * 1e3 for name, result in results.items() if result["status"] == "ok"}
+        figures = [f"{spent[name]:.3f}" if name in spent else results.get(name, {}).get("status", "") for name in names]
+        ours = spent.pop("tilearray", None)
+        rate = f"{results['tilearray']['gb_per_s']:.0f}" if ours else ""
+        table.append([row["name"], *figures, rate, f"{min(spent.values()) / ours:.2f}" if ours and spent else ""])
+    calls = [
+        [call["name"], *[f"{call['microseconds'][name]:.2f}" if name in call["microseconds"] else "" for name in names]]
+        for call in found["calls"]
+    ]
+    return (
+        "\n".join(report.provenance(found, "Random numbers: "))
+        + "\n"
+        + report.table(["milliseconds", *names, "GB/s", "of best peer"], table, right=tuple(range(1, 6)))
+        + "\n"
+        + report.table(["host microseconds", *names], calls, right=(1, 2, 3))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
