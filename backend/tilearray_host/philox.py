@@ -3,7 +3,7 @@
 A counter of 128 bits and a key of 64 bits give a block of four words of 32 bits (Salmon, Moraes, Dror and Shaw,
 "Parallel random numbers: as easy as 1, 2, 3", 2011). The lower half of the counter is the number of the block, `first`
 plus a position; `upper` is its upper half. All arguments are uint64. The positions of a call follow each other, so each
-block is computed once.
+block is computed once, except in a draw of whole blocks.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def of_pair(words: int, which: int) -> Callable[..., None]:
     """Return the function that writes the first (0) or the second (1) word of the pair at each position.
 
     Positions 0 and 1 are a pair, and each later even position with the next one. Words have 32 or 64 bits. For 128
-    bits each position has the two words of 64 bits of a block.
+    bits each position, in any order, has the two words of 64 bits of a block.
 
     Examples
     --------
@@ -97,9 +97,12 @@ def of_pair(words: int, which: int) -> Callable[..., None]:
     """
 
     def compute(position: Array, first: Array, upper: Array, key: Array, *, out: Array) -> None:
+        if words == 128:
+            table = blocks(position.reshape(-1) + first, int(upper), int(key))
+            out[...] = _pairs(table)[:, which].reshape(out.shape)
+            return
         table, start = _words(position, first, upper, key, 128 // words)
-        chosen = (table.reshape(-1, 2) if words == 32 else _pairs(table))[:, which]
-        chosen = chosen if words == 128 else np.repeat(chosen, 2)
+        chosen = np.repeat((table.reshape(-1, 2) if words == 32 else _pairs(table))[:, which], 2)
         out[...] = chosen[start : start + out.size].reshape(out.shape)
 
     return compute

@@ -7,7 +7,7 @@ from support.kernels import compiled, needs_triton
 from support.random_sources import draw_kernel
 
 from tilearray import dtypes
-from tilearray.random import draws
+from tilearray.random import draws, rejection
 
 pytestmark = needs_triton
 
@@ -38,12 +38,18 @@ DRAWS = {
     "normal float32": draws.normal(dtypes.float32, False, True),
     "normal float64 within a block": draws.normal(dtypes.float64, True, False),
     "exponential float64": draws.exponential(dtypes.float64, False, True),
+    "gamma float32 again": rejection.gamma(dtypes.float32, True, True),
+    "gamma float64": rejection.gamma(dtypes.float64, False, False),
+    "poisson": rejection.poisson(False, True, "both"),
+    "binomial again": rejection.binomial(True, False, "large"),
     "int8": draws.bounded(dtypes.int8, False, False, False),
     "uint64 of arrays": draws.bounded(dtypes.uint64, True, True, True),
 }
 
 
-@pytest.mark.parametrize("arch", [80, 90, 100])
+@pytest.mark.parametrize(
+    "arch", [pytest.param(80, marks=pytest.mark.slow), 90, pytest.param(100, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", DRAWS)
 def test_kernels_of_draws_compile(name, arch):
     assert compiled(draw_kernel(DRAWS[name], arch), arch).cubin.startswith(b"\x7fELF")

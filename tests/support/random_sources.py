@@ -9,7 +9,7 @@ from typing import Any
 from support.kernels import Kernel, kernel_for
 from tilearray import dtypes
 from tilearray.engine.operation import FixedOperation
-from tilearray.random import draws
+from tilearray.random import draws, rejection
 
 FLOATS = (dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
@@ -28,6 +28,11 @@ def operations() -> Iterator[FixedOperation]:
         yield draws.raw(dtypes.uint32, shifted)
         for dtype, wide, arrays in product((dtypes.int8, dtypes.uint64), (False, True), (False, True)):
             yield draws.bounded(dtype, shifted, wide, arrays)
+    for places, arrays in product((False, True), repeat=2):
+        yield rejection.gamma(dtypes.float32, places, arrays)
+        yield rejection.gamma(dtypes.float64, places, arrays)
+        yield rejection.poisson(places, arrays, "both")
+        yield rejection.binomial(places, arrays, "both")
 
 
 def all_sources() -> Iterator[Any]:

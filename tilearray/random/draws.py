@@ -34,15 +34,20 @@ def words_of(dtype: np.dtype) -> int:
 
 
 class Words:
-    """The random words of an expression. Its first inputs are the numbers of a stream: see `numbers`."""
+    """The random words of an expression. Its first inputs are the numbers of a stream: see `numbers`.
 
-    def __init__(self, builder: ExpressionBuilder, shifted: bool, words: int) -> None:
+    With `places`, an array of int64 is the next input, and has the logical indices of elements in any order.
+    """
+
+    def __init__(self, builder: ExpressionBuilder, shifted: bool, words: int, places: bool = False) -> None:
         self._builder = builder
-        index = builder.cast(builder.node("index"), dtypes.int64, _U64)
+        index = -1 if places else builder.cast(builder.node("index"), dtypes.int64, _U64)
         if shifted:
             index = builder.call("add", (index, builder.number(_U64)), _U64, "{x} + {y}")
         self._stream = tuple([builder.number(_U64) for _ in range(3)])
         self._words, self._how = words, "" if shifted else "_whole"
+        if places:
+            index = builder.cast(builder.array(dtypes.int64), dtypes.int64, _U64)
         self.index = Value(builder, index, _U64)
 
     def word(self) -> Value:
@@ -55,7 +60,16 @@ class Words:
 
     def halves(self) -> tuple[Value, Value]:
         """Return the upper and the lower 64 bits of each element of four words: a block."""
-        return self._half("second"), self._half("first")
+        return self._half("second", self.index), self._half("first", self.index)
+
+    def quarters(self) -> tuple[Value, Value, Value, Value]:
+        """Return the words of 32 bits of each element of four words, or those of 64 bits of each one of eight."""
+        if self._words == 4:
+            low, high = (self._half(which, self.index) for which in ("first", "second"))
+            return low.to(_U32), (low >> 32).to(_U32), high.to(_U32), (high >> 32).to(_U32)
+        even = self.index + self.index
+        first, second = ((self._half("first", place), self._half("second", place)) for place in (even, even + 1))
+        return *first, *second
 
     def number(self, dtype: np.dtype) -> Value:
         """Add a parameter that is a number."""
@@ -78,9 +92,9 @@ class Words:
         template = f"{name}{how}({{x}}, {{y}}, {{z}}, {{w}})"
         return Value(self._builder, self._builder.call(name, (self.index.node, *self._stream), dtype, template), dtype)
 
-    def _half(self, which: str) -> Value:
+    def _half(self, which: str, place: Value) -> Value:
         template = f"philox_64_{which}({{x}} + {{x}}, {{y}}, {{z}}, {{w}})"
-        node = self._builder.call(f"philox_128_{which}", (self.index.node, *self._stream), _U64, template)
+        node = self._builder.call(f"philox_128_{which}", (place.node, *self._stream), _U64, template)
         return Value(self._builder, node, _U64)
 
 
@@ -121,13 +135,8 @@ def normal(dtype: np.dtype, shifted: bool, scaled: bool) -> FixedOperation:
     size = words_of(dtype)
     words = Words(ExpressionBuilder(), shifted, size)
     first, second = words.pair()
-    bits = 32 * size
-    radius = (log(_above_zero(first, wide)) * -2.0).sqrt()
-    signed = dtypes.int32 if size == 1 else dtypes.int64
-    rest = (second << 2).bits(signed).to(wide) * 0.5**bits
     is_even = (words.index & 1) ^ 1  # cos x = sin(x + a quarter turn)
-    quarter = ((second + 2 ** (bits - 3)) >> bits - 2).to(dtypes.int32) + is_even.to(dtypes.int32)
-    value = radius * sine_of_turns(quarter, rest)
+    value = normal_of(first, second, is_even.to(dtypes.int32), wide)
     if scaled:
         value = value * words.number(wide) + words.number(wide)
     return words.operation("normal", value.to(dtype))
@@ -138,13 +147,23 @@ def exponential(dtype: np.dtype, shifted: bool, scaled: bool) -> FixedOperation:
     """Return the draw of exponential numbers, by inversion; if `scaled`, times a number."""
     wide = computed_in(dtype)
     words = Words(ExpressionBuilder(), shifted, words_of(dtype))
-    value = log(_above_zero(words.word(), wide)) * -1.0
+    value = log(above_zero(words.word(), wide)) * -1.0
     if scaled:
         value = value * words.number(wide)
     return words.operation("exponential", value.to(dtype))
 
 
-def _above_zero(word: Value, dtype: np.dtype) -> Value:
+def normal_of(first: Value, second: Value, quarters: Value, dtype: np.dtype) -> Value:
+    """Return the sine of a point in the plane that two words give, turned by some quarters of a turn."""
+    bits = 8 * second.dtype.itemsize
+    radius = (log(above_zero(first, dtype)) * -2.0).sqrt()
+    signed = dtypes.int32 if bits == 32 else dtypes.int64
+    rest = (second << 2).bits(signed).to(dtype) * 0.5**bits
+    quarter = ((second + 2 ** (bits - 3)) >> bits - 2).to(dtypes.int32) + quarters
+    return radius * sine_of_turns(quarter, rest)
+
+
+def above_zero(word: Value, dtype: np.dtype) -> Value:
     """Return a word as a float in (0, 1]: the middle of its interval, rounded."""
     return (word.to(dtype) + 0.5) * 0.5 ** (8 * word.dtype.itemsize)
 

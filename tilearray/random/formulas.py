@@ -100,6 +100,10 @@ class Value(NamedTuple):
         """Return a function of the value, in its dtype."""
         return Value(self.builder, self.builder.call(name, (self.node,), self.dtype, triton), self.dtype)
 
+    def constant(self, number: float) -> Value:
+        """Return a number of the dtype."""
+        return Value(self.builder, self.builder.constant(number, self.dtype), self.dtype)
+
     def of(self, other: Any) -> int:
         """Return the node of a value, or of a number in this dtype."""
         return other.node if isinstance(other, Value) else self.builder.constant(other, self.dtype)
@@ -149,6 +153,26 @@ COSINE = {
 """cos(pi / 2 * t) in t**2, for t within [-1/2, 1/2]: 5e-11, 3e-20."""
 
 
+_LN2_HIGH_PART = {dtypes.float32: 0.693145751953125, dtypes.float64: _LN2_HIGH}
+_EXP = {
+    dtypes.float32: (
+        -110.0,
+        _LN2 - 0.693145751953125,
+        (0.5, 0.16666576266288757, 0.04166637361049652, 0.008363175205886364, 0.001394110033288598),
+    ),
+    dtypes.float64: (
+        -760.0,
+        _LN2_LOW,
+        (
+            *(0.5, 0.1666666666666667, 0.041666666666666685, 0.008333333333326141, 0.0013888888888874444),
+            *(0.00019841269874801024, 2.480158734724121e-05, 2.7557255424913014e-06, 2.755725299978983e-07),
+            *(2.510520675685458e-08, 2.0921562384336724e-09),
+        ),
+    ),
+}
+"""For exp: the least argument, the rest of ln 2, and (exp(r) - 1 - r) / r**2 for r within ln 2 / 2: 7e-9, 2e-19."""
+
+
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     """Return ``c[0] + x * (c[1] + x * ...)``."""
     *others, last = coefficients
@@ -176,6 +200,32 @@ def log(x: Value) -> Value:
     square = s * s
     rest = s * (half + square * polynomial(square, LOG_64))  # f - half + rest is the logarithm: 2 s = f - s f
     return e * _LN2_HIGH - ((half - (rest + e * _LN2_LOW)) - f)
+
+
+def exp(x: Value) -> Value:
+    """Return the exponential of a number below the logarithm of the largest one; 0 if it is below all of them.
+
+    x is e * ln 2 plus a rest within ln 2 / 2 of 0. A result below the normal numbers is rounded twice.
+    """
+    mantissa, _ = _FORMATS[x.dtype]
+    integer, (least, low, coefficients) = _INTEGER[x.dtype], _EXP[x.dtype]
+    x = (x < least).select(x.constant(least), x)
+    e = (x * (1 / _LN2) + 0.5).floor()
+    rest = x - e * _LN2_HIGH_PART[x.dtype] - e * low
+    found = polynomial(rest, coefficients) * rest * rest + rest + 1.0
+    bias = (1 << x.dtype.itemsize * 8 - 2 - mantissa) - 1
+    half = e.to(integer) >> 1
+    for part in (half, e.to(integer) - half):
+        found = found * ((part + bias) << mantissa).bits(x.dtype)
+    return found
+
+
+def log1p(x: Value) -> Value:
+    """Return the logarithm of 1 + x, for x above -1, as accurate near 0 as elsewhere."""
+    sum_ = x + 1.0
+    rounded = sum_ - 1.0
+    ratio = x / rounded.equals(0.0).select(x.constant(1.0), rounded)
+    return rounded.equals(0.0).select(x, log(sum_) * ratio)
 
 
 def sine_of_turns(quarter: Value, rest: Value) -> Value:

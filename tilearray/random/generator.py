@@ -10,6 +10,7 @@ from tilearray.errors import ParameterError
 from tilearray.functions.conversion import to_numpy
 from tilearray.geometry.shapes import as_int
 from tilearray.random import draws
+from tilearray.random.attempts import Attempts
 from tilearray.random.orders import Orders
 from tilearray.random.philox import Philox4x32
 from tilearray.random.targets import Target
@@ -48,7 +49,7 @@ def default_rng(seed: Any = None, *, device: Any = None) -> Generator:
     return Generator(seed if isinstance(seed, Philox4x32) else Philox4x32(seed), device=device)
 
 
-class Generator(Orders):
+class Generator(Orders, Attempts):
     """Draws arrays from a stream of random words.
 
     The numbers depend on the stream's key and position and on the logical index of an element, not on the device, the

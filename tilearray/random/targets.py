@@ -68,7 +68,6 @@ def target_of(
     dtype: Any,
     device: Any,
     out: Any = None,
-    *,
     kinds: Collection[np.dtype] = FLOATS,
     default: np.dtype | None = None,
     parameters: tuple[int, ...] | None = None,
