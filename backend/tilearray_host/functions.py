@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_host import exact_fma, parts, philox, rounding, special, transcendental
+from tilearray_host import exact_fma, parts, philox, rounding, shuffles, special, transcendental
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -309,6 +309,7 @@ OF_WORDS: dict[str, Callable[..., Any]] = {
     "multiply_high": philox.multiply_high,
     "philox_32": philox.philox_32,
     "philox_64": philox.philox_64,
+    "shuffled_index": shuffles.shuffled_index,
     **{
         f"philox_{words}_{name}": philox.of_pair(words, which)
         for words in (32, 64, 128)

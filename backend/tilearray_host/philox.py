@@ -21,8 +21,10 @@ _KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 _LOW, _HALF = np.uint64(2**32 - 1), np.uint64(32)
 
 
-def blocks(number: Array, upper: int, key: int) -> Array:
+def blocks(number: Array, upper: int, key: Any) -> Array:
     """Return the words of blocks, one row for each. `number` has the lower halves of their counters.
+
+    The key is an int, or an array of uint64 with a key for each number.
 
     Examples
     --------

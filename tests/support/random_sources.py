@@ -10,6 +10,7 @@ from support.kernels import Kernel, kernel_for
 from tilearray import dtypes
 from tilearray.engine.operation import FixedOperation
 from tilearray.random import draws, rejection
+from tilearray.random.shuffles import shuffled
 
 FLOATS = (dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
@@ -33,6 +34,7 @@ def operations() -> Iterator[FixedOperation]:
         yield rejection.gamma(dtypes.float64, places, arrays)
         yield rejection.poisson(places, arrays, "both")
         yield rejection.binomial(places, arrays, "both")
+    yield from (shuffled(arrays) for arrays in (False, True))
 
 
 def all_sources() -> Iterator[Any]:

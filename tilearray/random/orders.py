@@ -1,7 +1,8 @@
 """Orders and choices: permutations, shuffles, and elements that are chosen with or without replacement.
 
-A permutation is the stable order of random keys of 64 bits, one for each logical index, so each order is equally
-probable. It needs a sort, which a device may lack; choices with equal probabilities and replacement do not.
+A permutation is a function of a key of 64 bits, which is the next element of the stream, and of the index: see
+`tilearray.random.shuffles`. It needs no sort. Choices with probabilities and without replacement do, and a device may
+lack it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import Any, SupportsIndex
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.engine.devices import Device, as_device
+from tilearray.engine.devices import Device, as_device, using_device
 from tilearray.errors import DeviceError, ParameterError, ShapeError
 from tilearray.functions.arguments import as_array, is_host_data
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.take import take, take_along_axis
-from tilearray.functions.manipulation import reshape
+from tilearray.functions.manipulation import moveaxis, reshape
 from tilearray.functions.reductions import all as all_true
 from tilearray.functions.reductions import sum
 from tilearray.functions.scans import cumulative_sum
@@ -26,6 +27,7 @@ from tilearray.ops.execute import check_target
 from tilearray.random import draws
 from tilearray.random.continuous import Continuous
 from tilearray.random.discrete import Discrete
+from tilearray.random.shuffles import first_of_permutation, orders_of_rows, reached
 from tilearray.random.targets import Target
 
 
@@ -54,21 +56,19 @@ class Orders(Continuous, Discrete):
         ------
         ShapeError, AxisError
             If `x` is negative or has no such axis.
-        DeviceError
-            If the device has no sort, as a GPU.
 
         Examples
         --------
         >>> import tilearray as ta
         >>> ta.random.default_rng(7).permutation(6).tolist()
-        [0, 1, 2, 4, 3, 5]
+        [0, 2, 1, 4, 5, 3]
         """
         if isinstance(x, Array) or is_host_data(x):
             given = as_array("permutation", x)
             place = normalize_axis(axis, given.ndim, "permutation")
-            return take(given, self._order("permutation", (given.shape[place],), given.device), axis=place)
+            return take(given, self._order(given.shape[place], given.device), axis=place)
         (count,) = as_shape(as_int(x, "permutation", "x"), "permutation")
-        return self._order("permutation", (count,), as_device(device or self._device, "permutation"))
+        return self._order(count, as_device(device or self._device, "permutation"))
 
     def shuffle(self, x: Array, axis: SupportsIndex = 0) -> None:
         """Put the elements of an array into a random order along an axis, in place.
@@ -84,8 +84,6 @@ class Orders(Continuous, Discrete):
         ------
         OperandError, WriteError, AxisError
             If `x` is not a writable Array with that axis.
-        DeviceError
-            If its device has no sort, as a GPU.
 
         Examples
         --------
@@ -93,7 +91,7 @@ class Orders(Continuous, Discrete):
         >>> x = ta.arange(6)
         >>> ta.random.default_rng(7).shuffle(x)
         >>> x.tolist()
-        [0, 1, 2, 4, 3, 5]
+        [0, 2, 1, 4, 5, 3]
         """
         check_target("shuffle", x)
         x[...] = self.permutation(x, axis)
@@ -119,14 +117,12 @@ class Orders(Continuous, Discrete):
             If `x` has no such axis.
         ShapeError
             If `out` has another shape.
-        DeviceError
-            If the device has no sort, as a GPU.
 
         Examples
         --------
         >>> import tilearray as ta
         >>> ta.random.default_rng(7).permuted([[1, 2, 3], [4, 5, 6]], axis=1).tolist()
-        [[1, 2, 3], [5, 4, 6]]
+        [[1, 3, 2], [5, 4, 6]]
         """
         given = as_array("permuted", x)
         if out is not None:
@@ -136,11 +132,11 @@ class Orders(Continuous, Discrete):
                     f"permuted: expected out of the shape {given.shape}, got {out.shape}; write out=x.copy()"
                 )
         if axis is None:
-            order = self._order("permuted", (given.size,), given.device)
-            found = reshape(take(reshape(given, (-1,)), order, axis=0), given.shape)
+            flat = reshape(given, (-1,))
+            found = reshape(take(flat, self._order(flat.size, flat.device), axis=0), given.shape)
         else:
             place = normalize_axis(axis, given.ndim, "permuted")
-            found = take_along_axis(given, self._order("permuted", given.shape, given.device, place), axis=place)
+            found = moveaxis(self._rows_in_orders(moveaxis(given, place, -1)), -1, place)
         if out is None:
             return found
         out[...] = found
@@ -185,7 +181,7 @@ class Orders(Continuous, Discrete):
         ParameterError
             If there are too few elements, or `p` does not have a probability for each element and the sum 1.
         DeviceError
-            With `p` or without replacement, if the device has no sort, as a GPU.
+            With `p` and without replacement, if the device has no sort, as a GPU.
 
         Examples
         --------
@@ -194,7 +190,7 @@ class Orders(Continuous, Discrete):
         >>> rng.choice([10, 20, 30], 5).tolist()
         [10, 10, 20, 30, 30]
         >>> rng.choice(5, 3, replace=False).tolist()
-        [3, 4, 2]
+        [2, 3, 0]
         """
         del shuffle
         values = as_array("choice", a) if isinstance(a, Array) or is_host_data(a) else None
@@ -220,36 +216,44 @@ class Orders(Continuous, Discrete):
         if weights is None:
             if replace:
                 return self.integers(max(count, 1), size=shape, device=device)
-            return reshape(self._order("choice", (count,), device)[:wanted], shape)
-        _check_sorts("choice", device)
+            return reshape(self._order(count, device, wanted), shape)
         if replace:
             sums = cumulative_sum(weights)
+            sums = sums / sums[-1]
             unit = self.random(shape, dtype=dtypes.float64, device=device)
-            return searchsorted(sums / sums[-1], unit, side="right")
+            sorts = device.backend.sorting is not None
+            return searchsorted(sums, unit, side="right") if sorts else reached(sums, unit)
+        _check_sorts("choice", device)
         if int(sum(weights > 0)) < wanted:
             raise ParameterError(f"choice: expected {wanted} probabilities above 0, got fewer; write replace=True")
         waits = self.standard_exponential(count, dtypes.float64, device=device) / weights
         return reshape(argsort(waits, stable=True)[:wanted], shape)
 
-    def _order(self, function: str, shape: Shape, device: Device, axis: int = 0) -> Array:
-        """Return a random order of the positions along an axis."""
-        _check_sorts(function, device)
-        keys = self._fill(Target(function, shape, dtypes.uint64, device, None), 2, draws.raw)
-        return argsort(keys, axis=axis, stable=True)
+    def _order(self, count: int, device: Device, size: int | None = None) -> Array:
+        """Return a random order of the positions below `count`, or the first ones of it."""
+        key = self._fill(Target("permutation", (1,), dtypes.uint64, as_device("cpu"), None), 2, draws.raw).item()
+        return first_of_permutation(key, count, count if size is None else size, device)
+
+    def _rows_in_orders(self, x: Array) -> Array:
+        """Return the elements of each row, which is along the last axis, in a random order of its own."""
+        shape = (*x.shape[:-1], 1)
+        keys = self._fill(Target("permuted", shape, dtypes.uint64, x.device, None), 2, draws.raw)
+        return take_along_axis(x, orders_of_rows(keys, x.shape))
 
 
 def _check_sorts(function: str, device: Device) -> None:
     """Raise DeviceError if a device has no sort."""
     if device.backend.sorting is None:
         raise DeviceError(
-            f"{function}: expected a device that sorts, got {device}, which does not yet; draw on the host, with "
-            f"device='cpu' or x.to_device('cpu'), and write .to_device({str(device)!r})"
+            f"{function}: expected a device that sorts, got {device}, which does not yet; write replace=True, or draw "
+            f"on the host, with device='cpu' or x.to_device('cpu'), and write .to_device({str(device)!r})"
         )
 
 
 def _probabilities(p: Any, count: int, device: Device) -> Array:
     """Return probabilities as float64, after a check of their number, signs and sum."""
-    given = as_array("choice", p)
+    with using_device(device):
+        given = as_array("choice", p)
     if given.shape != (count,):
         raise ParameterError(
             f"choice: expected p of the shape {(count,)}, got {given.shape}; write one for each element"

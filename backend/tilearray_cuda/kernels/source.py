@@ -29,7 +29,16 @@ from tilearray_cuda.kernels.selection import selected
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
 
-DEVICE_FILES = ("numeric.py", "bits.py", "rounding.py", "complex.py", "packed.py", "philox.py", "reductions.py")
+DEVICE_FILES = (
+    "numeric.py",
+    "bits.py",
+    "rounding.py",
+    "complex.py",
+    "packed.py",
+    "philox.py",
+    "reductions.py",
+    "shuffles.py",
+)
 
 
 class Argument(NamedTuple):
