@@ -75,7 +75,7 @@ class Attempts(Source):
         >>> import tilearray as ta
         >>> ta.random.default_rng(7).standard_gamma([0.5, 2, 100])
         Array([5.7623185e-02, 1.0245663e+00, 1.0063777e+02],
-          dtype=float32, device='cpu')
+              dtype=float32, device='cpu')
         """
         return self._gamma("standard_gamma", shape, None, size, dtype, out, device)
 
