@@ -189,6 +189,11 @@ FORWARDS_OF_COMPLEX = FORWARDS | {"multiply", "square", "abs", "angle"}
 """The same if an operand is complex."""
 
 
+def forwards(x: np.ndarray) -> np.ndarray:
+    """Return an operand without negative strides: itself, or a copy."""
+    return x.copy() if min(x.strides, default=0) < 0 else x
+
+
 def _apart(ufunc: np.ufunc) -> Callable[..., None]:
     """Compute one element in memory of its own: NumPy multiplies complex numbers otherwise if `out` is an operand."""
 

@@ -29,6 +29,7 @@ from tilearray_host.functions import (
     NEVER_WARN,
     TEMPORARIES,
     TO_NEW_MEMORY,
+    forwards,
     function_named,
     identity,
 )
@@ -91,7 +92,7 @@ class Kernel:
         """Return `run` for arrays of these strides. Several outputs come before the inputs."""
         if self.forwards and any(min(strides or (0,)) < 0 for _, _, strides in slots[self.outputs :]):
             outputs = 0 if self.outputs == 1 else self.outputs
-            return lambda *arrays, **out: run(*arrays[:outputs], *map(_forwards, arrays[outputs:]), **out)
+            return lambda *arrays, **out: run(*arrays[:outputs], *map(forwards, arrays[outputs:]), **out)
         return run
 
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Sequence[Any]) -> Callable[..., Any]:
@@ -108,11 +109,6 @@ class Kernel:
 
     def _run_several(self, *arrays: np.ndarray) -> None:
         _in_blocks(self.evaluate, list(arrays))
-
-
-def _forwards(x: np.ndarray) -> np.ndarray:
-    """Return an operand without negative strides: itself, or a copy."""
-    return x.copy() if min(x.strides, default=0) < 0 else x
 
 
 def _single_call(expression: Any) -> str | None:

@@ -17,7 +17,7 @@ from tilearray_host import reduction
 from tilearray_host.calls import Slot, bind_reduction
 from tilearray_host.casts import assigns, caster, dtype_named, is_narrow_float, scalar
 from tilearray_host.float_errors import quietly
-from tilearray_host.functions import FUNCTIONS
+from tilearray_host.functions import FORWARDS, FORWARDS_OF_COMPLEX, forwards, function_named
 from tilearray_host.lanes import Bound, finish
 from tilearray_host.memory import allocate
 from tilearray_host.reduction_functions import OF_REDUCTIONS
@@ -365,7 +365,7 @@ def steps_of(expression: Any) -> list[Any]:
                 dtypes.append(target)
             case ("call", name, arguments, dtype, _):
                 dtypes.append(dtype_named(dtype))
-                steps.append((OF_REDUCTIONS.get(name) or FUNCTIONS[name], dtypes[-1], arguments))
+                steps.append((_called(name, arguments, steps, dtypes), dtypes[-1], arguments))
             case ("reduce" | "scan", how, _, names):
                 dtypes.append(dtype_named(names[0]))
                 steps.append(reduction.Reduce.of(how, names))
@@ -378,6 +378,15 @@ def steps_of(expression: Any) -> list[Any]:
             case _:
                 raise NotImplementedError(f"{node[0]}: the host runs no such node; it indexes with NumPy")
     return steps
+
+
+def _called(name: str, arguments: Sequence[int], steps: list[Any], dtypes: list[np.dtype]) -> Function:
+    """Return the function of a call. `steps` and `dtypes` are those of the nodes up to it; the last dtype is its own."""
+    function = OF_REDUCTIONS.get(name) or function_named(name, dtypes[-1])
+    is_complex = any(dtypes[node].kind == "c" for node in (*arguments, -1))
+    if name in (FORWARDS_OF_COMPLEX if is_complex else FORWARDS) and any(isinstance(steps[x], int) for x in arguments):
+        return lambda *given, out: function(*map(forwards, given), out=out)  # what is computed has no negative strides
+    return function
 
 
 def _cast(source: np.dtype, target: np.dtype, *rounding: Any) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ import pytest
 import tilearray as ta
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.splice import Splicer, is_elementwise
-from tilearray.ops import arithmetic, reduction
+from tilearray.ops import arithmetic, reduction, scan
 
 HALF, SINGLE = np.dtype("float16"), np.dtype("float32")
 
@@ -74,13 +74,17 @@ def test_equal_parts_are_one_and_equal_expressions_are_one_object():
     assert built().outputs == (2, 0)
 
 
-def test_only_elementwise_expressions_are_spliced():
+def test_only_elementwise_expressions_and_reductions_are_spliced():
     total = reduction.reduction_of("sum", SINGLE, (0,), False).expression(ta.get_semantics(), (SINGLE,), None)
     assert not is_elementwise(total)
     splicer = Splicer()
     x = splicer.array("x", SINGLE)
-    with pytest.raises(NotImplementedError, match="reduce: only elementwise expressions can be spliced"):
-        splicer.splice(total, [x])
+    found = splicer.build([splicer.splice(total, [x]), splicer.splice(total, [x])], [SINGLE, SINGLE])
+    assert [node[0] for node in found.nodes] == [node[0] for node in total.nodes]
+    assert len(set(found.outputs)) == 1
+    running = scan.scan_of("cumulative_sum", "add", SINGLE, 0, False).expression(ta.get_semantics(), (SINGLE,), None)
+    with pytest.raises(NotImplementedError, match="scan: only elementwise expressions and reductions can be spliced"):
+        splicer.splice(running, [x])
     builder = ExpressionBuilder()
     x = builder.array(SINGLE)
     assert not is_elementwise(builder.build([x], [SINGLE], (x,)))

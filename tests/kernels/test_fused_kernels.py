@@ -14,7 +14,9 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
     process.pool.submit(_random).result()
 
 
-@pytest.mark.parametrize("name", ["_adam", "_stencil", "_recorded", "_random_recorded"])
+@pytest.mark.parametrize(
+    "name", ["_reductions", "_random_reductions", "_adam", "_stencil", "_recorded", "_random_recorded"]
+)
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
 
@@ -126,3 +128,36 @@ def _stencil() -> None:
     assert device.backend.launches == before + 2  # one for each shape
     for ours, plain in zip(found, smooth.function(x), strict=True):
         assert ta.to_numpy(ours).tobytes() == ta.to_numpy(plain).tobytes()
+
+
+def _reductions() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.trees import bits
+
+    import tilearray as ta
+
+    device = emulated_device()
+    a, b = [ta.asarray(np.random.default_rng(n).random((70, 130), np.float32), device=device) for n in range(2)]
+    for axis, first, second in ((1, a, b.T.copy()), (0, a, b.T.copy()), (1, a.T.copy(), b)):
+        total = ta.fuse(lambda a, b, axis=axis: ta.sum(a * b.T, axis=axis))
+        expected = ta.sum(first * second.T, axis=axis)
+        before = device.backend.launches
+        found = total(first, second)
+        assert device.backend.launches == before + 1
+        assert bits(found) == bits(expected)
+        assert bits(found) == bits(ta.sum(ta.asarray(ta.to_numpy(first * second.T)), axis=axis))
+
+
+def _random_reductions() -> None:
+    import random
+    from collections import Counter
+
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.reduced_trees import check_reduced
+    from support.trees import check, grow
+
+    device = emulated_device()
+    assert Counter(check_reduced(seed, device) for seed in range(30))["equal"] > 25
+    trees = [grow(random.Random(seed), 15, in_place=seed % 2 == 0, reductions=True) for seed in range(40)]
+    assert Counter(check(tree, device).split(":")[0] for tree in trees)["equal"] > 25

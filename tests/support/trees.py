@@ -48,6 +48,21 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
     "flipped": lambda x: ta.flip(x),
     "real": lambda x: x.real,
 }
+REDUCTIONS = [
+    "sum",
+    "sum",
+    "mean",
+    "max",
+    "min",
+    "prod",
+    "any",
+    "all",
+    "count_nonzero",
+    "var",
+    "std",
+    "softmax",
+    "argmax",
+]
 IN_PLACE = ["add", "subtract", "multiply", "maximum"]
 Step = tuple[Any, ...]
 
@@ -102,6 +117,8 @@ def run(step: Step, values: list[Any], numbers: list[Any]) -> Any:
             return ta.where(taken(mask), taken(left), taken(right))
         case ("clip", given, low, high):
             return ta.clip(taken(given), taken(low), taken(high))
+        case ("reduce", name, given, options):
+            return getattr(ta, name)(taken(given), **options)
         case ("in-place", name, target, given):
             return PUBLIC[name](taken(target), taken(given), out=taken(target))
         case ("set", target, given):
@@ -111,9 +128,10 @@ def run(step: Step, values: list[Any], numbers: list[Any]) -> Any:
 
 
 class _Growing:
-    def __init__(self, rng: random.Random, in_place: bool) -> None:
+    def __init__(self, rng: random.Random, in_place: bool, reductions: bool) -> None:
         self.rng = rng
         self.in_place = in_place
+        self.reductions = reductions
         shape = tuple([rng.choice([1, 2, 3, 4, 4, 5, 7]) for _ in range(rng.choice([0, 1, 2, 2, 2, 3]))])
         if shape and rng.random() < 0.05:
             shape = (0, *shape[1:])
@@ -140,6 +158,8 @@ class _Growing:
 
     def step(self, count: int) -> Step:
         rng, luck = self.rng, self.rng.random()
+        if self.reductions and rng.random() < 0.2:
+            return self.reduction(count)
         if luck < 0.35:
             return "operator", rng.choice(OPERATOR_NAMES), self.operand(count, False), self.operand(count)
         if luck < 0.6:
@@ -161,10 +181,19 @@ class _Growing:
         target = ("value", rng.randrange(count))
         return (kind, *([rng.choice(IN_PLACE)] if kind == "in-place" else []), target, self.operand(count))
 
+    def reduction(self, count: int) -> Step:
+        rng = self.rng
+        name = rng.choice(REDUCTIONS)
+        axis = rng.choice([None, 0, -1, -1, 1, (0, 1), (0, -1)])
+        options = {"axis": rng.choice([None, 0, -1, 1]) if name == "argmax" else axis}
+        if name != "softmax" and rng.random() < 0.5:
+            options["keepdims"] = True
+        return "reduce", name, self.operand(count, False), options
 
-def grow(rng: random.Random, nodes: int = 40, *, in_place: bool = False) -> Tree:
+
+def grow(rng: random.Random, nodes: int = 40, *, in_place: bool = False, reductions: bool = False) -> Tree:
     """Return a random program of at most `nodes` steps. With a small chance its last step is an error."""
-    growing = _Growing(rng, in_place)
+    growing = _Growing(rng, in_place, reductions)
     tree = growing.tree
     values: list[Any] = tree.operands()
     wanted = rng.randint(1, nodes)

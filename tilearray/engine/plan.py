@@ -27,8 +27,9 @@ from tilearray.engine.call import BindNew, Careful, Stage, bind_new, call_of, ru
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import OperandType, Operation, TypedScalar, expression_of
+from tilearray.engine.reducing import Reducing
 from tilearray.engine.signature import Signature, Traits, interned, signature_of, traits_of
-from tilearray.engine.stages import reductions_of, split, split_scan, split_selection, values_of
+from tilearray.engine.stages import reductions_of, split_scan, split_selection
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, Loop, flat_loop
@@ -178,29 +179,21 @@ class ReductionRecipe(Recipe):
         if not layout.size:
             return Plan(self.operation, self.expression, flat_loop(0, 1), signature, None, self._empty(signature))
         arrays = _arrays(keys)
-        strides = [broadcast_strides(each.shape, each.strides, shape) for each in layouts]
-        itemsize = arrays[0].itemsize
-        uncut = not self.device.backend.cuts(self.expression)
-        order: Any = {"values": values_of(self.expression), "ordered": walk.ordered, "held": walk.held}
-        loop = make_reduction(shape, walk.axes, [layout.strides], strides, itemsize, whole=uncut, **order)
-        count = loop.segments.total
-        if count == 1:
-            stage = _stage(self.expression, loop, arrays, self.device, ())
-            call = call_of(self.rule, loop, stage.kernel, keys, signature, new=True)
-            return Plan(self.operation, self.expression, loop, signature, stage.kernel, call)
-        halves = split(self.expression)
-        names = halves.first.output_dtypes
-        spread = [tuple([stride * count for stride in layout.strides])] * len(names)
-        loop = make_reduction(shape, walk.axes, spread, strides, itemsize, **order)
-        first = _stage(halves.first, loop, arrays, self.device, halves.first_reads)
-        partial = Layout.of((*kept, count))
-        loop = make_reduction(
-            partial.shape, (len(kept),), [layout.strides], [partial.strides] * len(names), 8, whole=True
-        )
-        second = _stage(halves.second, loop, [], self.device, halves.second_reads)
-        scratch = tuple([partial.size * dtypes.as_dtype(name).itemsize for name in names])
-        stages = (first, second)
-        call = staged_call(self.rule, self.device.backend, signature, stages, scratch)
+        strides = tuple([broadcast_strides(each.shape, each.strides, shape) for each in layouts])
+        reducing = Reducing(walk, shape, strides, arrays[0].itemsize)
+        parts = reducing.parts(self.expression, whole=not self.device.backend.cuts(self.expression))
+        assert parts is not None  # only other inputs may not fit
+        first, *rest = [
+            _stage(part.expression, part.loop, [] if turn else arrays, self.device, part.reads)
+            for turn, part in enumerate(parts)
+        ]
+        if not rest:
+            call = call_of(self.rule, first.loop, first.kernel, keys, signature, new=True)
+            return Plan(self.operation, self.expression, first.loop, signature, first.kernel, call)
+        stages = (first, rest[0])
+        count = first.loop.segments.total
+        scratch = [layout.size * count * dtypes.as_dtype(name).itemsize for name in first.expression.output_dtypes]
+        call = staged_call(self.rule, self.device.backend, signature, stages, tuple(scratch))
         return Plan(self.operation, self.expression, first.loop, signature, first.kernel, call, stages)
 
     def _plan_rows(self, keys: Sequence[Key], given: Layout) -> Plan:

@@ -88,7 +88,7 @@ class Splicer:
         return place
 
     def splice(self, expression: Expression, arguments: Sequence[int]) -> int:
-        """Add an elementwise expression that reads these nodes, and return the node that it stores."""
+        """Add an elementwise expression or a reduction that reads these nodes, and return the node that it stores."""
         places: list[int] = []
         for node in expression.nodes:
             parts = cast(Any, node)
@@ -99,8 +99,15 @@ class Splicer:
             elif parts[0] == "call":
                 given = tuple([places[int(argument)] for argument in parts[2]])
                 places.append(self._node(("call", parts[1], given, *parts[3:])))
+            elif parts[0] == "reduce":
+                given = tuple([places[int(argument)] for argument in parts[2]])
+                places.append(self._node(("reduce", parts[1], given, parts[3])))
+            elif parts[0] == "part":
+                places.append(self._node(("part", places[int(parts[1])], parts[2])))
+            elif parts[0] == "position":
+                places.append(self._node(node))
             else:
-                raise NotImplementedError(f"{parts[0]}: only elementwise expressions can be spliced")
+                raise NotImplementedError(f"{parts[0]}: only elementwise expressions and reductions can be spliced")
         return places[expression.outputs[0]]
 
     def _cast(self, argument: int, *rest: Any) -> int:

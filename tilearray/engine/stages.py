@@ -215,5 +215,12 @@ class _Copy:
         scalars = tuple([dtypes.as_dtype(name) if kind == "scalar" else None for kind, name in self._inputs])
         found = [dtypes.as_dtype(name) for name in names]
         return Expression(
-            tuple(self._inputs), tuple(self._nodes), tuple(outputs), tuple(names), scalars, np.dtype(found[0]), places
+            tuple(self._inputs),
+            tuple(self._nodes),
+            tuple(outputs),
+            tuple(names),
+            scalars,
+            np.dtype(found[0]),
+            places,
+            self._source.contract,
         )

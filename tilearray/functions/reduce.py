@@ -184,7 +184,7 @@ def _filled(x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, number
     """Return a new array of the shape of a reduction, full of a number."""
     shape = reduced_shape(x.shape, axes, keepdims)
     out = new_array(x.__class__, signature_of(Layout.of(shape), dtype, x.device))
-    return fill(out, number, function) if out.size else out
+    return fill(out, number, function)
 
 
 def _first(x: A, axes: tuple[int, ...]) -> A:

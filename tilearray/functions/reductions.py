@@ -515,7 +515,8 @@ def _extreme(function: str, x: ArrayBase, axis: Any, initial: Any) -> tuple[tupl
 
 
 def _is_empty(x: ArrayBase, axes: tuple[int, ...]) -> bool:
-    return not math.prod([x.shape[place] for place in axes])
+    shape = x._signature.layout.shape  # what is recorded for a shape serves others
+    return not math.prod([shape[place] for place in axes])
 
 
 def _started(function: str, mask: A | None, start: Number | None) -> A | None:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, index_bits_of
@@ -185,6 +185,45 @@ def make_reduction(
     segments = _segments(slow_reduced, last_reduced[-1], lanes, 1 if whole or is_held else wanted)
     bits = index_bits_of(extents, strides)
     return ReductionLoop(extents, tuple(strides), tuple(shifts), case, bits, len(slow_kept), lanes, segments, is_held)
+
+
+def make_reduction_like(
+    order: Sequence[Ints], shape: Ints, axes: Sequence[int], outputs: Sequence[Ints], inputs: Sequence[Ints], **how: Any
+) -> ReductionLoop | None:
+    """Return the loop over `inputs` that combines elements in the order of the loop over arrays of other strides.
+
+    A fused kernel reduces what it computes from its inputs, in the order in which an array in memory would be reduced.
+    The result is None if there is no such loop: an axis that the array merges is several axes of the inputs.
+
+    Parameters
+    ----------
+    order : sequence of tuple of int
+        Strides of the arrays in memory.
+    how
+        The itemsize of the first one of them, and options of `make_reduction`.
+
+    Examples
+    --------
+    >>> options = {"axes": (1,), "outputs": [(1,)], "itemsize": 4}
+    >>> loop = make_reduction_like([(3000, 1)], (1000, 3000), inputs=[(3000, 1), (1, 1000)], **options)
+    >>> loop.strides, loop.lanes == make_reduction((1000, 3000), inputs=[(3000, 1)], **options).lanes
+    (((1, 0), (3000, 1), (1, 1000)), True)
+    >>> total = {"axes": (0, 1), "outputs": [()], "itemsize": 4}
+    >>> make_reduction_like([(3000, 1)], (1000, 3000), inputs=[(0, 1)], **total) is None
+    True
+    """
+    model = make_reduction(shape, axes, outputs, order, **how)
+    loop = make_reduction(shape, axes, outputs, [*order, *inputs], **how)
+    if model.shape[model.kept : -2] != loop.shape[loop.kept : -2] or model.shape[-1] != loop.shape[-1]:
+        return None
+    first, last = len(outputs), len(outputs) + len(order)
+    return loop._replace(
+        strides=(*loop.strides[:first], *loop.strides[last:]),
+        shifts=(*loop.shifts[:first], *loop.shifts[last:]),
+        lanes=model.lanes,
+        segments=model.segments,
+        neighbours=model.neighbours,
+    )
 
 
 def held_lanes(extent: int, itemsize: int) -> int:

@@ -564,12 +564,14 @@ NO_VALUES = "needs the values of an array, and an array has none while the funct
         (lambda x: x.tolist(), f"fuse: x.tolist() {NO_VALUES}"),
         (lambda x: f"{x:.1f}", f"fuse: format {NO_VALUES}"),
         (lambda x: 1.0 in x, f"fuse: `in` {NO_VALUES} x == value"),
-        (lambda x: x / ta.sum(x), "fuse: sum is not elementwise, and a fused function is; write two fused functions"),
-        (lambda x: ta.softmax(x, axis=0), "fuse: softmax is not elementwise"),
-        (lambda x: ta.sort(x), "fuse: sorting, searching or a set is not elementwise"),
+        (
+            lambda x: ta.sort(x),
+            "fuse: sorting, searching or a set is not elementwise, and not a reduction that fuses; write two fused "
+            "functions, and call it between them",
+        ),
         (lambda x: ta.cumulative_sum(x), "fuse: cumulative_sum is not elementwise"),
         (lambda x: x @ x, "fuse: a product of matrices is not elementwise"),
-        (lambda x: x[ta.asarray([0, 1])], "fuse: an index that is an array is not elementwise, and a fused function"),
+        (lambda x: x[ta.asarray([0, 1])], "fuse: an index that is an array is not elementwise, and not a reduction"),
         (lambda x: x.__setitem__([0, 1], 2), "fuse: an index that is an array is not elementwise"),
         (lambda x: x + ta.empty_like(x), "fuse: add reads an array before it is written; write ta.zeros_like(x)"),
         (lambda x: OUTSIDE.__iadd__(x), "fuse: add writes to an array that is not an argument; write it as an arg"),

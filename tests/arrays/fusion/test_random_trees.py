@@ -13,8 +13,9 @@ from support.trees import check, grow
 import tilearray as ta
 
 
-def outcomes(seeds, in_place):
-    return Counter(check(grow(random.Random(seed), in_place=in_place)).split(":")[0] for seed in seeds)
+def outcomes(seeds, in_place, reductions=False):
+    trees = [grow(random.Random(seed), in_place=in_place, reductions=reductions) for seed in seeds]
+    return Counter(check(tree).split(":")[0] for tree in trees)
 
 
 def judge(found):
@@ -30,6 +31,16 @@ def test_random_programs_have_the_same_bits():
 
 def test_random_programs_with_in_place_operations_have_the_same_bits():
     judge(outcomes(range(10_000, 10_100), in_place=True))
+
+
+def test_random_programs_with_reductions_have_the_same_bits():
+    judge(outcomes(range(40_000, 40_060), in_place=True, reductions=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_place", [False, True])
+def test_many_random_programs_with_reductions_have_the_same_bits(in_place):
+    judge(outcomes(range(50_000, 51_500), in_place, reductions=True))
 
 
 @pytest.mark.slow

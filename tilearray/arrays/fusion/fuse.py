@@ -17,8 +17,9 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import array_agnostic, is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped, members, names, rebuilt
+from tilearray.arrays.fusion.launches import ChangedNumber
 from tilearray.arrays.fusion.numbers import TracedNumber, argument
-from tilearray.arrays.fusion.program import ChangedNumber, Program
+from tilearray.arrays.fusion.program import Program
 from tilearray.arrays.fusion.tracing import Trace, Traced, record, traced, tracing_device, viewed
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
@@ -487,7 +488,7 @@ def fuse(
     *, intermediates: Literal["each", "compute"] = "each", contract: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] = "each", contract: bool = False) -> Any:
-    """Run a function of arrays as one kernel for each shape of its results.
+    """Run a function of arrays as one kernel for each shape of its results, and one for each reduction.
 
     The first call runs the function on arrays without values, and records its operations. Later calls with arrays of
     the same dtypes and ranks, and numbers of the same kind, run the recorded operations as one kernel, which stores no
@@ -497,9 +498,9 @@ def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] =
     ----------
     function : callable
         It takes and returns arrays, numbers, and tuples, lists and dicts of them. It may use operators, the functions
-        of the table of operations, casts, and views. Arrays of torch, CuPy, JAX and NumPy become Arrays, and then the
-        results are arrays of that library. Numbers are never compiled in. All other arguments, and everything that the
-        function reads from outside, count as constants; arrays from outside are read at each call.
+        of the table of operations, casts, views, and reductions. Arrays of torch, CuPy, JAX and NumPy become Arrays,
+        and then the results are arrays of that library. Numbers are never compiled in. All other arguments, and
+        everything that the function reads from outside, count as constants; arrays from outside are read at each call.
     intermediates : str
         "each" rounds every intermediate as if it were stored; "compute" keeps those of 8- and 16-bit floats in float32.
     contract : bool
@@ -515,8 +516,8 @@ def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] =
     Raises
     ------
     FusionError
-        At the call, if the function needs the values of an array, or an operation is not elementwise. The message says
-        what to write instead.
+        At the call, if the function needs the values of an array, or an operation is neither elementwise nor a
+        reduction. The message says what to write instead.
 
     Examples
     --------

@@ -4,6 +4,9 @@ All results of one shape are one launch, whose expression is spliced from the re
 in it, and each common subexpression once. A view of a computed array becomes other strides of the arrays in memory, so
 a stencil reads its input several times and stores no intermediate.
 
+A reduction is a launch of its own, with all that it reads computed before it. Its result is in memory, and later
+launches load it.
+
 A launch may read and write one array in place only if each element depends on itself alone. Otherwise, as in
 ``x[1:] += x[:-1]``, it writes new memory, which is copied to the array after all launches.
 
@@ -15,93 +18,35 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any
 
 import numpy as np
 
 from tilearray.arrays.fusion.containers import members, rebuilt
+from tilearray.arrays.fusion.launches import Launch, Leaf, Spliced, Store, Take, clash, loaded, taker, written_out
 from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.arrays.fusion.tracing import Trace, Traced, buffer_of
 from tilearray.arrays.fusion.values import Constant, Given, Load, Read, Use, Value, inner_walk
+from tilearray.dtypes import as_dtype
+from tilearray.engine.backend import AnyLoop
 from tilearray.engine.context import RECORDINGS
 from tilearray.engine.devices import Device
+from tilearray.engine.expression import Expression
 from tilearray.engine.plan import kernel_of
+from tilearray.engine.reducing import Reducing, ReductionPart
 from tilearray.engine.signature import ArrayBase, Signature, before_access, empty_array, signature_of
 from tilearray.engine.splice import Splicer
 from tilearray.engine.watch import WATCH
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import LayoutCase, make_loop
+from tilearray.geometry.loop import make_loop
 from tilearray.geometry.walk import Walk, whole
 from tilearray.ops.execute import store as store_to
-from tilearray.promotion.scalars import ScalarClass, classify
 
 Ints = tuple[int, ...]
-Take = Callable[[Sequence[Any]], Any]
-"""Takes a number for a kernel from the arguments of a call."""
 Result = Callable[[Sequence[Any], list[ArrayBase]], Any]
 """Makes a result from the arguments of a call and all arrays in memory."""
-
-
-class Leaf(NamedTuple):
-    """An array that a launch reads or writes.
-
-    Attributes
-    ----------
-    place : int
-        Its memory: a source of the trace, or a new array.
-    offset : int
-        The bytes from the first element of that memory to where the loop begins.
-    strides : tuple of int
-        Along the axes of the result, in elements.
-    dtype : numpy.dtype
-    """
-
-    place: int
-    offset: int
-    strides: Ints
-    dtype: np.dtype
-
-    def span(self, shape: Ints) -> tuple[int, int]:
-        """Return the first byte and the end of the elements, from the first element of the memory."""
-        layout = Layout(shape, self.strides)
-        if not layout.size:
-            return self.offset, self.offset
-        return self.offset + layout.low * self.dtype.itemsize, self.offset + (layout.high + 1) * self.dtype.itemsize
-
-
-class Store(NamedTuple):
-    """A value that is stored: the elements that a walk visits, at the places of a leaf."""
-
-    value: Value
-    walk: Walk
-    target: Leaf
-
-
-class Spliced(NamedTuple):
-    """One launch before it is planned: its shape, its stores, its expression and the nodes that it stores."""
-
-    shape: Ints
-    stores: list[Store]
-    splicer: Splicer
-    nodes: list[int]
-
-    @property
-    def leaves(self) -> list[Leaf]:
-        """The arrays that it reads."""
-        return [key for kind, key in self.splicer.keys if kind == "array"]
-
-
-class Launch(NamedTuple):
-    """A launch: the backend's function, and for each operand its place and offset, or the function of its number."""
-
-    launch: Callable[..., None]
-    operands: tuple[tuple[int, int, Take | None], ...]
-
-
-class ChangedNumber(Exception):  # noqa: N818 - a signal
-    """A number that is computed from arguments has another class now, so the dtypes may differ."""
 
 
 class Program:
@@ -128,13 +73,14 @@ class Program:
         self._stores: dict[Ints, list[Store]] = {}
         self._kept: dict[tuple[Value, Walk, Ints], int] = {}
         self._apart: dict[Value, Leaf] = {}
+        self._returned: list[Value] = []
         self._result = self._described(trace, results)
         self.written = self._add_targets(trace)
-        spliced = [self._stored_apart(value) for value in self._values_apart()]
+        spliced = [each for value in self._values_apart() for each in self._stored_apart(value)]
         spliced += [self._spliced(shape, stores) for shape, stores in self._stores.items()]
         self._separate(spliced)
-        self.launches = [launch for each in spliced if (launch := self._launch(each)) is not None]
-        self._launch_all = _written_out(self.launches)
+        self.launches = [launch for each in spliced for launch in self._launches(each)]
+        self._launch_all = written_out(self.launches)
 
     def run(self, stream: Any, arguments: Sequence[Any], arrays: Sequence[ArrayBase]) -> Any:
         """Run over the memory of `arrays`, and return the results. `arguments` also has the numbers of the call."""
@@ -189,6 +135,9 @@ class Program:
     def _kept_in(self, value: Value, walk: Walk, layout: Layout, dtype: np.dtype) -> int:
         """Store a value in a new array, once, and return the place of the array."""
         found = self._kept.get((value, walk, layout.shape))
+        if found is None and value.reducing is not None and walk == whole(value.shape):
+            self._returned.append(value)
+            return self._kept.setdefault((value, walk, layout.shape), self._home(value).place)
         if found is None:
             found = self._kept[value, walk, layout.shape] = self._allocated(layout, dtype)
             target = Leaf(found, 0, layout.strides, dtype)
@@ -198,6 +147,14 @@ class Program:
     def _allocated(self, layout: Layout, dtype: np.dtype) -> int:
         self._new.append(signature_of(layout, dtype, self._device))
         return self._sources + len(self._new) - 1
+
+    def _home(self, value: Value) -> Leaf:
+        """Return the new array in which a reduction is stored."""
+        found = self._apart.get(value)
+        if found is None:
+            place = self._allocated(value.layout, value.dtype)
+            found = self._apart[value] = Leaf(place, 0, value.layout.strides, value.dtype)
+        return found
 
     def _add_targets(self, trace: Trace) -> set[int]:
         """Store the values that arguments have at the end, and return the places of these arguments."""
@@ -210,17 +167,16 @@ class Program:
                 found.add(place)
         return found
 
-    # ------------------------------------------------------------------ values that the host stores
+    # ------------------------------------------------------------------ values that are stored apart
 
     def _values_apart(self) -> list[Value]:
-        """Return the values that are stored apart, operands first.
+        """Return the values that are stored apart, operands first: all reductions.
 
-        On the host these are the values that several walks visit. A number for all elements is also stored, since
+        On the host also the values that several walks visit. A number for all elements is also stored there, since
         NumPy rounds some functions of an array and a number differently.
         """
-        if not self._device.backend.on_host:
-            return []
-        walks: dict[Value, set[Walk]] = {}
+        on_host = self._device.backend.on_host
+        walks: dict[Value, set[Walk]] = {value: {whole(value.shape)} for value in self._returned}
         for stores in self._stores.values():
             for value, walk, _ in stores:
                 walks.setdefault(value, set()).add(walk)
@@ -230,9 +186,9 @@ class Program:
         while waiting:  # the last recorded value first: all that use a value come before it
             *_, value = heapq.heappop(waiting)
             visits = walks[value]
-            if len(visits) > 1 or value.is_number:
+            if value.reducing is not None or (on_host and (len(visits) > 1 or value.is_number)):
                 found.append(value)
-                visits = {whole(value.shape)}
+                visits = {whole(value.space)}
             for read in [read for read in value.operands if isinstance(read, Use)]:
                 if read.value not in walks:
                     walks[read.value] = set()
@@ -240,22 +196,57 @@ class Program:
                 walks[read.value].update([inner_walk(read, value, walk) for walk in visits])
         return found[::-1]
 
-    def _stored_apart(self, value: Value) -> Spliced:
+    def _stored_apart(self, value: Value) -> list[Spliced]:
         """Store a value in new memory, from which later launches load it."""
-        shape = () if value.is_number else value.shape
-        layout = Layout.of(shape)
+        if value.reducing is not None:
+            return self._stored_reduction(value, value.reducing)
+        if not value.is_number:
+            return [self._stored_whole(value)]
+        leaf = Leaf(self._allocated(Layout.of(()), value.dtype), 0, (), value.dtype)
+        spliced = self._spliced((), [Store(value, Walk(whole(value.shape).start, ()), leaf)])
+        self._apart[value] = leaf._replace(strides=(0,) * len(value.shape))
+        return [spliced]
+
+    def _stored_whole(self, value: Value) -> Spliced:
+        """Store all elements of a value."""
+        layout = value.layout.dense()
         leaf = Leaf(self._allocated(layout, value.dtype), 0, layout.strides, value.dtype)
-        walk = Walk(whole(value.shape).start, whole(shape).steps)
-        spliced = self._spliced(shape, [Store(value, walk, leaf)])
-        self._apart[value] = leaf if shape == value.shape else leaf._replace(strides=(0,) * len(value.shape))
+        spliced = self._spliced(value.shape, [Store(value, whole(value.shape), leaf)])
+        self._apart[value] = leaf
         return spliced
+
+    def _stored_reduction(self, value: Value, reducing: Reducing) -> list[Spliced]:
+        """Store a reduction. If its operands cannot be read in its order, store them before."""
+        spliced = self._reduced(value, reducing)
+        if self._parts(spliced) is not None:
+            return [spliced]
+        operands = [read.value for read in value.operands if isinstance(read, Use) and read.value not in self._apart]
+        before = [self._stored_whole(operand) for operand in dict.fromkeys(operands)]
+        return [*before, self._reduced(value, reducing)]
+
+    def _reduced(self, value: Value, reducing: Reducing) -> Spliced:
+        """Splice a reduction and all that it reads."""
+        splicer = Splicer(self._wide)
+        nodes: dict[tuple[Value, Walk], int] = {}
+        walk = whole(reducing.shape)
+        for read in value.operands:
+            if isinstance(read, Use) and read.value not in self._apart:
+                self._node(splicer, read.value, inner_walk(read, value, walk), nodes)
+        operands = [self._operand(splicer, read, value, walk, nodes) for read in value.operands]
+        node = splicer.splice(value.expression, operands)
+        store = Store(value, whole(value.shape), self._home(value))
+        return Spliced(reducing.shape, [store], splicer, [node], reducing)
 
     # ------------------------------------------------------------------ launches
 
     def _spliced(self, shape: Ints, stores: list[Store]) -> Spliced:
         splicer = Splicer(self._wide)
         nodes: dict[tuple[Value, Walk], int] = {}
-        return Spliced(shape, stores, splicer, [self._node(splicer, value, walk, nodes) for value, walk, _ in stores])
+        found: list[int] = []
+        for value, walk, _ in stores:
+            apart = self._apart.get(value)
+            found.append(self._node(splicer, value, walk, nodes) if apart is None else loaded(splicer, apart, walk))
+        return Spliced(shape, stores, splicer, found)
 
     def _node(self, splicer: Splicer, value: Value, walk: Walk, nodes: dict[tuple[Value, Walk], int]) -> int:
         """Splice a value and all that it reads, and return its node. `nodes` has those that are there already."""
@@ -288,18 +279,18 @@ class Program:
             return splicer.number(read, read.dtype)
         inner = inner_walk(read, value, walk)
         if isinstance(read, Load):
-            return _loaded(splicer, Leaf(read.place, read.offset, read.strides, read.dtype), inner)
+            return loaded(splicer, Leaf(read.place, read.offset, read.strides, read.dtype), inner)
         apart = self._apart.get(read.value)
         if apart is not None:
-            return _loaded(splicer, apart, inner)
+            return loaded(splicer, apart, inner)
         return nodes[read.value, inner]
 
     def _separate(self, launches: list[Spliced]) -> None:
         """Replace the target of a store by new memory if its launch or a later one reads the target's memory."""
-        for turn, (shape, stores, splicer, _) in enumerate(launches):
+        for turn, (shape, stores, splicer, *_) in enumerate(launches):
             for position, (value, walk, target) in enumerate(stores):
                 if target.place < self._sources and any(
-                    _clash(target, shape, leaf, later.shape, later.splicer is splicer)
+                    clash(target, shape, leaf, later.shape, later.splicer is splicer)
                     for later in launches[turn:]
                     for leaf in later.leaves
                 ):
@@ -308,20 +299,60 @@ class Program:
                     stores[position] = Store(value, walk, Leaf(place, 0, layout.strides, target.dtype))
                     self._copies.append((target, Layout(shape, target.strides), place))
 
-    def _launch(self, spliced: Spliced) -> Launch | None:
-        """Return a launch, or None if there are no elements."""
+    def _launches(self, spliced: Spliced) -> list[Launch]:
+        """Return the launches of an expression: none if there are no elements."""
         outputs = [target for _, _, target in spliced.stores]
-        arrays = [*outputs, *spliced.leaves]
-        loop = make_loop(spliced.shape, [leaf.strides for leaf in arrays])
-        if loop.case is LayoutCase.EMPTY:
-            return None
-        dtypes = [output.dtype for output in outputs]
-        expression = spliced.splicer.build(spliced.nodes, dtypes, contract=self._contract)
+        if not prod(spliced.shape):
+            return []
+        if spliced.reducing is not None:
+            return self._launches_of_reduction(spliced)
+        loop = make_loop(spliced.shape, [leaf.strides for leaf in (*outputs, *spliced.leaves)])
+        expression = self._expression(spliced)
+        return [self._launch(expression, loop, outputs, spliced.splicer.keys)]
+
+    def _launches_of_reduction(self, spliced: Spliced) -> list[Launch]:
+        parts, reducing = self._parts(spliced), spliced.reducing
+        assert parts is not None  # `_stored_reduction` has asked
+        assert reducing is not None
+        keys, written = spliced.splicer.keys, [target for _, _, target in spliced.stores]
+        launches: list[Launch] = []
+        scratch: list[tuple[str, Leaf]] = []
+        for turn, (expression, loop, reads) in enumerate(parts):
+            outputs = written
+            if turn < len(parts) - 1:
+                count = loop.segments.total * prod(reducing.kept)
+                outputs = [self._scratch(count, as_dtype(name)) for name in expression.output_dtypes]
+            launches.append(self._launch(expression, loop, outputs, [*scratch, *[keys[place] for place in reads]]))
+            scratch = [("array", leaf) for leaf in outputs]
+        return launches
+
+    def _scratch(self, count: int, dtype: np.dtype) -> Leaf:
+        layout = Layout.of((count,))
+        return Leaf(self._allocated(layout, dtype), 0, layout.strides, dtype)
+
+    def _parts(self, spliced: Spliced) -> list[ReductionPart] | None:
+        """Return the launches of a reduction, or None if its operands cannot be read in its order."""
+        assert spliced.reducing is not None
+        if not prod(spliced.shape):
+            return []
+        expression = self._expression(spliced)
+        strides = [leaf.strides for leaf in spliced.leaves]
+        return spliced.reducing.parts(expression, whole=not self._device.backend.cuts(expression), inputs=strides)
+
+    def _expression(self, spliced: Spliced) -> Expression:
+        dtypes = [target.dtype for _, _, target in spliced.stores]
+        return spliced.splicer.build(spliced.nodes, dtypes, contract=self._contract)
+
+    def _launch(
+        self, expression: Expression, loop: AnyLoop, outputs: Sequence[Leaf], inputs: Sequence[tuple[str, Any]]
+    ) -> Launch:
+        """Return a launch. Inputs are arrays, or the keys of numbers."""
+        arrays = [*outputs, *[leaf for kind, leaf in inputs if kind == "array"]]
         aligned = tuple([self._aligned(leaf, shift) for leaf, shift in zip(arrays, loop.shifts, strict=True)])
         kernel = kernel_of(expression, loop, aligned, self._device)
         operands: list[tuple[int, int, Take | None]] = [(leaf.place, leaf.offset, None) for leaf in outputs]
-        for kind, key in spliced.splicer.keys:
-            operands.append((key.place, key.offset, None) if kind == "array" else (0, 0, _take(key)))
+        for kind, key in inputs:
+            operands.append((key.place, key.offset, None) if kind == "array" else (0, 0, taker(key)))
         launch = self._device.backend.bind(kernel, loop)
         if WATCH.launch is not None:
             launch = WATCH.launch(expression, loop, kernel, self._device, launch)
@@ -334,62 +365,6 @@ class Program:
         signatures = [*self._signatures, *[real._signature for real in self._outside]]
         starts_aligned = leaf.place >= self._sources or signatures[leaf.place].aligned
         return starts_aligned and (leaf.offset + shift * leaf.dtype.itemsize) % 16 == 0
-
-
-def _written_out(launches: Sequence[Launch]) -> Callable[[Any, Sequence[Any], list[ArrayBase]], None]:
-    """Return a function of a stream, arguments and arrays in memory that runs launches, written out for its operands.
-
-    One launch of three arrays is ``launch0(stream, m[2]._buffer, m[2]._offset, m[0]._buffer, m[0]._offset + 4, ...)``.
-    All numbers are taken first: one that does not fit is an error before anything is written.
-    """
-    names: dict[str, Any] = {}
-    numbers: list[str] = []
-    lines: list[str] = []
-    for turn, (launch, operands) in enumerate(launches):
-        names[f"launch{turn}"] = launch
-        parts = ["stream"]
-        for position, (place, offset, take) in enumerate(operands):
-            if take is None:
-                parts.append(f"m[{place}]._buffer, m[{place}]._offset{f' + {offset}' if offset else ''}")
-            else:
-                name = f"{turn}_{position}"
-                names[f"take{name}"] = take
-                numbers.append(f"n{name} = take{name}(arguments)")
-                parts.append(f"n{name}, 0")
-        lines.append(f"launch{turn}({', '.join(parts)})")
-    body = "\n    ".join([*numbers, *lines] or ["pass"])
-    exec(compile(f"def run(stream, arguments, m):\n    {body}\n", "<tilearray fused program>", "exec"), names)
-    return names["run"]
-
-
-def _clash(target: Leaf, shape: Ints, leaf: Leaf, other: Ints, same_launch: bool) -> bool:
-    """Whether a launch over the shape `other` reads memory that a store writes, other than element by element."""
-    if leaf.place != target.place or (same_launch and leaf == target):
-        return False
-    start, end = target.span(shape)
-    first, last = leaf.span(other)
-    return first < end and start < last
-
-
-def _loaded(splicer: Splicer, leaf: Leaf, walk: Walk) -> int:
-    """Return the node of an element of an array in memory that a walk visits."""
-    shift, strides = walk.strided(leaf.strides)
-    return splicer.array(Leaf(leaf.place, leaf.offset + shift * leaf.dtype.itemsize, strides, leaf.dtype), leaf.dtype)
-
-
-def _take(key: Any) -> Take:
-    """Return the function that takes a number for a kernel from the arguments of a call."""
-    if isinstance(key, Given):
-        return partial(_checked, key, classify(key.number.number))
-    number = key[-1].number
-    return lambda arguments: number
-
-
-def _checked(given: Given, expected: ScalarClass | None, arguments: Sequence[Any]) -> Any:
-    number = given.number.compute(arguments)
-    if classify(number) is not expected:
-        raise ChangedNumber
-    return given.operation.number(given.position, number, given.dtype)
 
 
 def _view(x: ArrayBase, offset: int, layout: Layout, dtype: np.dtype) -> ArrayBase:

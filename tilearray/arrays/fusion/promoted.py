@@ -79,9 +79,14 @@ def results_of(function: Callable[..., Any], schema: Schema, /, *given: Any) -> 
 
 def _run(function: Callable[..., Any], schema: Schema, casts: Casts, operands: Sequence[Any]) -> list[Any]:
     """Run the function on operands with these casts, and return its results."""
-    sources = current_trace().sources
-    known = len(sources)
-    returned = function(*[_cast(operand, steps) for operand, steps in zip(operands, casts, strict=True)])
+    trace = current_trace()
+    sources = trace.sources
+    known, before = len(sources), trace.elementwise
+    trace.elementwise = True
+    try:
+        returned = function(*[_cast(operand, steps) for operand, steps in zip(operands, casts, strict=True)])
+    finally:
+        trace.elementwise = before
     for _, outside in sources[known:]:
         if outside is not None and outside._signature.layout.ndim:
             raise FusionError(

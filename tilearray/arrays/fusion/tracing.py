@@ -23,15 +23,18 @@ from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.arrays.fusion.values import Constant, Given, Load, Use, Value, all_of, view_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, common_device
-from tilearray.engine.operation import Operation, expression_of
+from tilearray.engine.operation import Operation, Reduced, expression_of
 from tilearray.engine.plan import Key, types_of
+from tilearray.engine.reducing import Reducing
 from tilearray.engine.signature import ArrayBase, Signature, overlap, signature_of
 from tilearray.engine.splice import is_elementwise
-from tilearray.errors import FusionError
+from tilearray.errors import FusionError, ShapeError
 from tilearray.functions.indexing import views
 from tilearray.functions.indexing.keys import BOOLS, has_arrays
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.result import geometry_of
+from tilearray.geometry.shapes import reduced_shape
+from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops import number_parts
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.promotion.semantics import Semantics
@@ -59,7 +62,8 @@ class Step(NamedTuple):
 
 def _not_elementwise(what: str) -> FusionError:
     return FusionError(
-        f"fuse: {what} is not elementwise, and a fused function is; write two fused functions, and call it between them"
+        f"fuse: {what} is not elementwise, and not a reduction that fuses; write two fused functions, and call it "
+        f"between them"
     )
 
 
@@ -192,7 +196,7 @@ class _TracingBackend:
     """Makes buffers without memory. All else that a device computes is an error: it is not elementwise."""
 
     call_writer = index_errors = indexing = None
-    holds_rows = True  # softmax is one operation, and an error of that name
+    holds_rows = False  # softmax is recorded as its parts
 
     def __init__(self, real: Device) -> None:
         self._real = real
@@ -268,6 +272,8 @@ class Trace:
         The positions of arguments that are numbers whose values were needed.
     updated : set of int
         The sources that the function itself writes, and not only as a target of its results.
+    elementwise : bool
+        Whether reductions are errors now.
     """
 
     def __init__(self, device: TracingDevice) -> None:
@@ -277,6 +283,7 @@ class Trace:
         self.generic = True
         self.needed: set[int] = set()
         self.updated: set[int] = set()
+        self.elementwise = False
         self._lifted: dict[int, Traced] = {}
         self._numbers: dict[Any, Given] = {}
 
@@ -384,7 +391,7 @@ def _complex_part(value: Value, dtype: np.dtype, imaginary: bool) -> Value:
     """Return the real or imaginary part of a value."""
     row = number_parts.imag if imaginary else number_parts.real
     expression = expression_of(row, STATE.get().semantics, (value.dtype,), None)
-    return Value(expression, (all_of(value),), value.shape, dtype, len(current_trace().steps))
+    return Value(expression, (all_of(value),), Layout.of(value.shape), dtype, len(current_trace().steps))
 
 
 _CURRENT: ContextVar[Trace | None] = ContextVar("tilearray.fuse", default=None)
@@ -438,22 +445,40 @@ def _value(
     Operands after the last one that the expression uses give only their shape.
     """
     name = operation.name
+    if operation.scanned is not None or operation.selects:
+        raise _not_elementwise(name)
+    if operation.reduced is not None and trace.elementwise:
+        raise FusionError(
+            f"fuse: {name} is not elementwise, and a function of scalars is; write it in a function of ta.fuse"
+        )
     target = None if out is None else out._signature
-    expression = None
-    if operation.reduced is None:
-        types = types_of(tuple(keys), semantics)
-        expression = expression_of(operation, semantics, types, None if target is None else target.dtype)
-    if expression is None or not is_elementwise(expression):
+    types = types_of(tuple(keys), semantics)
+    expression = expression_of(operation, semantics, types, None if target is None else target.dtype)
+    reducing = None if operation.reduced is None else _reducing(name, operation.reduced, keys)
+    if reducing is None and not is_elementwise(expression):
         raise _not_elementwise(name)
     operation.check_device(trace.device)
-    layouts = [key.layout for key in keys if isinstance(key, Signature)]
-    layout, _ = geometry_of(name, layouts, None if target is None else target.layout)
+    if reducing is None:
+        layouts = [key.layout for key in keys if isinstance(key, Signature)]
+        layout, _ = geometry_of(name, layouts, None if target is None else target.layout)
+    else:
+        layout = Layout.of(reduced_shape(reducing.shape, reducing.axes.axes, reducing.axes.keepdims))
     reads = [
         trace.read(operand, name) if dtype is None else trace.number(operation, position, operand, dtype)
         for position, (operand, dtype) in enumerate(zip(given, expression.scalar_dtypes, strict=True))
     ]
     used = 1 + max([cast(int, node[1]) for node in expression.nodes if node[0] == "input"], default=-1)
-    return Value(expression, tuple(reads[:used]), layout.shape, expression.result, len(trace.steps)), layout
+    return Value(expression, tuple(reads[:used]), layout, expression.result, len(trace.steps), reducing), layout
+
+
+def _reducing(name: str, axes: Reduced, keys: list[Key]) -> Reducing:
+    """Return what a reduction combines. Raise ShapeError if what was recorded does not fit an empty array."""
+    arrays = [key for key in keys if isinstance(key, Signature)]
+    shape = arrays[0].layout.shape
+    if not all(shape[axis] for axis in axes.axes):
+        raise ShapeError(f"{name}: expected at least one element to combine, got shape {shape}; write it without fuse")
+    strides = [broadcast_strides(array.layout.shape, array.layout.strides, shape) for array in arrays]
+    return Reducing(axes, shape, tuple(strides), arrays[0].itemsize)
 
 
 def _new(trace: Trace, value: Value, layout: Layout) -> Traced:

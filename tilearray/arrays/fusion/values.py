@@ -14,6 +14,7 @@ import numpy as np
 from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Operation
+from tilearray.engine.reducing import Reducing
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.walk import Walk, walk_of_view, whole
 from tilearray.promotion.scalars import Number
@@ -77,18 +78,32 @@ class Value:
     ----------
     expression : Expression
     operands : tuple of Read
-        Its inputs; they broadcast to the shape.
-    shape : tuple of int
+        Its inputs; they broadcast to the space.
+    layout : Layout
+        That of the array which the function makes without fusion.
     dtype : numpy.dtype
     order : int
         Its place among the recorded calls: operands come earlier.
+    reducing : Reducing or None
+        What it combines if it is a reduction.
     """
 
     expression: Expression
     operands: tuple[Read, ...]
-    shape: Ints
+    layout: Layout
     dtype: np.dtype
     order: int
+    reducing: Reducing | None = None
+
+    @property
+    def shape(self) -> Ints:
+        """The shape of the array."""
+        return self.layout.shape
+
+    @property
+    def space(self) -> Ints:
+        """The shape of the loop over its operands: that of the array, or that before a reduction."""
+        return self.layout.shape if self.reducing is None else self.reducing.shape
 
     @property
     def is_number(self) -> bool:
@@ -116,20 +131,22 @@ def view_of(value: Value, base: Layout, view: Layout, shift: int) -> Use | None:
 
 
 def inner_walk(read: Load | Use, value: Value, walk: Walk) -> Walk:
-    """Return the walk over what an operand reads, of a walk over the value."""
-    inner = walk if read.shape == value.shape else walk.broadcast(value.shape, read.shape)
+    """Return the walk over what an operand reads, of a walk over the value's space."""
+    inner = walk if read.shape == value.space else walk.broadcast(value.space, read.shape)
     return inner if isinstance(read, Load) or read.walk is whole(read.shape) else inner.then(read.walk)
 
 
 def _reshaped(value: Value, shape: Ints) -> Value | None:
-    """Return a value whose elements have another shape: its operands are reshaped instead."""
+    """Return a value whose elements have another shape: its operands are reshaped instead. None for a reduction."""
+    if value.reducing is not None:
+        return None
     operands: list[Read] = []
     for read in value.operands:
         found = _reshaped_read(read, value.shape, shape)
         if found is None:
             return None
         operands.append(found)
-    return Value(value.expression, tuple(operands), shape, value.dtype, value.order)
+    return Value(value.expression, tuple(operands), Layout.of(shape), value.dtype, value.order)
 
 
 def _reshaped_read(read: Read, old: Ints, shape: Ints) -> Read | None:

@@ -37,7 +37,7 @@ def evaluate(expression: str, /, *, out: ArrayBase | None = None, contract: bool
     Raises
     ------
     ExpressionError
-        If the text is outside of the grammar or names other arrays, or if an operation fails or is not elementwise. The
+        If the text is outside of the grammar or names other arrays, or if an operation fails or does not fuse. The
         message quotes the part.
 
     Examples

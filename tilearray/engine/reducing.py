@@ -1,0 +1,110 @@
+"""A reduction as launches: one, or two with scratch memory between them if its loop has several segments.
+
+The order in which elements are combined is that of arrays in memory. A fused kernel, which computes the elements from
+other arrays, keeps the order of the array that it does not store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tilearray.engine.expression import Expression
+from tilearray.engine.operation import Reduced
+from tilearray.engine.stages import split, values_of
+from tilearray.geometry.layout import Layout
+from tilearray.geometry.reduction import ReductionLoop, make_reduction, make_reduction_like
+from tilearray.geometry.shapes import reduced_shape
+
+Ints = tuple[int, ...]
+
+
+class ReductionPart(NamedTuple):
+    """One launch of a reduction.
+
+    Attributes
+    ----------
+    expression : Expression
+    loop : ReductionLoop
+    reads : tuple of int
+        The inputs of the whole expression that it reads. The first inputs of a second launch are the scratch memory.
+    """
+
+    expression: Expression
+    loop: ReductionLoop
+    reads: Ints
+
+
+class Reducing(NamedTuple):
+    """What a reduction combines: its axes, the shape of its operands, their strides in memory, and an itemsize.
+
+    Attributes
+    ----------
+    axes : Reduced
+    shape : tuple of int
+        Without empty axes.
+    strides : tuple of tuple of int
+        Of the operands that are arrays, along all axes.
+    itemsize : int
+        Of the first one.
+    """
+
+    axes: Reduced
+    shape: Ints
+    strides: tuple[Ints, ...]
+    itemsize: int
+
+    @property
+    def kept(self) -> Ints:
+        """The shape of the result without the reduced axes."""
+        return reduced_shape(self.shape, self.axes.axes, False)
+
+    def parts(
+        self, expression: Expression, *, whole: bool, inputs: Sequence[Ints] | None = None
+    ) -> list[ReductionPart] | None:
+        """Return the launches; None if `inputs` cannot be read in the order of the operands.
+
+        Parameters
+        ----------
+        expression : Expression
+            With one reduction.
+        whole : bool
+            Whether one launch does, since the order has no influence.
+        inputs : sequence of tuple of int, optional
+            The strides of the arrays that `expression` reads, if these are not the operands.
+        """
+        kept = self.kept
+        layout = Layout.of(kept)
+        loop = self._loop(expression, [layout.strides], inputs, whole)
+        if loop is None:
+            return None
+        count = loop.segments.total
+        if count == 1:
+            return [ReductionPart(expression, loop, tuple(range(len(expression.inputs))))]
+        halves = split(expression)
+        names = halves.names
+        spread = [tuple([stride * count for stride in layout.strides])] * len(names)
+        first = self._loop(expression, spread, inputs, False)
+        assert first is not None
+        partial = Layout.of((*kept, count))
+        second = make_reduction(
+            partial.shape, (len(kept),), [layout.strides], [partial.strides] * len(names), 8, whole=True
+        )
+        return [
+            ReductionPart(halves.first, first, halves.first_reads),
+            ReductionPart(halves.second, second, halves.second_reads),
+        ]
+
+    def _loop(
+        self, expression: Expression, outputs: list[Ints], inputs: Sequence[Ints] | None, whole: bool
+    ) -> ReductionLoop | None:
+        how: dict[str, Any] = {
+            "itemsize": self.itemsize,
+            "values": values_of(expression),
+            "ordered": self.axes.ordered,
+            "held": self.axes.held,
+            "whole": whole,
+        }
+        if inputs is None:
+            return make_reduction(self.shape, self.axes.axes, outputs, self.strides, **how)
+        return make_reduction_like(self.strides, self.shape, self.axes.axes, outputs, inputs, **how)
