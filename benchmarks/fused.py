@@ -73,13 +73,39 @@ def adam(m: Any, p: Any, g: Any, mean: Any, square: Any) -> Any:
     return p - 0.001 * mean / (m.sqrt(square) + 1e-8), mean, square
 
 
+def sum_of_products(m: Any, a: Any, b: Any) -> Any:
+    return m.sum(a * b.T, 1)
+
+
+def layer_norm(m: Any, x: Any) -> Any:
+    distance = x - m.mean(x, 1)[:, None]
+    return distance / m.sqrt(m.mean(distance * distance, 1)[:, None] + 1e-5)
+
+
+def rms_norm(m: Any, x: Any) -> Any:
+    return x / m.sqrt(m.mean(x * x, 1)[:, None] + 1e-6)
+
+
+def scaled_softmax(m: Any, x: Any) -> Any:
+    power = m.exp(x * 0.125 - m.amax(x * 0.125, 1)[:, None])
+    return power / m.sum(power, 1)[:, None]
+
+
+def quantised(m: Any, x: Any) -> Any:
+    size = m.amax(m.abs(x), 1)
+    found = m.round(x / size[:, None] * 127)
+    return found.to(m.int8) if hasattr(found, "to") else found.astype("int8"), size
+
+
 class Program(NamedTuple):
-    """A row: the function of a namespace and arrays, how many arrays, whether they are matrices, and their dtype."""
+    """A row: the function of a namespace and arrays, how many arrays, whether they are matrices, their dtype, and the
+    length of their rows; 0 for square matrices."""
 
     function: Callable[..., Any]
     arrays: int
     matrix: bool = False
     dtype: str = "float32"
+    columns: int = 0
 
     @property
     def name(self) -> str:
@@ -103,6 +129,12 @@ PROGRAMS = (
     Program(gelu, 1),
     Program(gelu, 1, dtype="bfloat16"),
     Program(gated, 2, dtype="bfloat16"),
+    Program(sum_of_products, 2, matrix=True),
+    Program(layer_norm, 1, matrix=True, columns=4096),
+    Program(layer_norm, 1, matrix=True, columns=4096, dtype="bfloat16"),
+    Program(rms_norm, 1, matrix=True, columns=4096, dtype="bfloat16"),
+    Program(scaled_softmax, 1, matrix=True, columns=4096),
+    Program(quantised, 1, matrix=True, columns=4096),
     Program(adam, 4),
 )
 
@@ -166,7 +198,8 @@ def operands(program: Program, size: str) -> list[np.ndarray]:
     import tilearray as ta
 
     side = SIDES[size]
-    shape = (side, side) if program.matrix else (side * side // 3,)
+    columns = min(side, program.columns or side)
+    shape = (side * side // columns, columns) if program.matrix else (side * side // 3,)
     rng, dtype = np.random.default_rng(1), np.dtype(getattr(ta, program.dtype))
     numbers = [
         (rng.random(min(1 << 20, math.prod(shape)), np.float32) + np.float32(0.5)).astype(dtype) for _ in range(4)
@@ -178,7 +211,7 @@ def measured(clock: Any, program: Program, found: Sequence[Library], size: str) 
     """Check and time a row with every library."""
     arrays, few = operands(program, size), operands(program, "small")
     expected = _each(program.function(np, *[x.astype(np.float64) for x in few]))
-    moved = sum(x.nbytes for x in arrays) + arrays[0].nbytes * len(expected)
+    moved = sum(x.nbytes for x in arrays) + sum(_bytes_of(result, arrays[0]) for result in expected)
     results: dict[str, Any] = {}
     for library in found:
         try:
@@ -216,6 +249,12 @@ def host_times(clock: Any, program: Program, found: Sequence[Library]) -> dict[s
 
 def _each(found: Any) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
+
+
+def _bytes_of(result: np.ndarray, like: np.ndarray) -> int:
+    """Return the bytes of a result that has the shape of an array or one number for each of its rows."""
+    itemsize = 1 if result.dtype == np.int8 else like.itemsize
+    return (like.size if result.ndim == like.ndim else len(like)) * itemsize
 
 
 def _agrees(ta: Any, found: Any, expected: tuple[np.ndarray, ...], itemsize: int) -> bool:

@@ -381,11 +381,11 @@ def steps_of(expression: Any) -> list[Any]:
 
 
 def _called(name: str, arguments: Sequence[int], steps: list[Any], dtypes: list[np.dtype]) -> Function:
-    """Return the function of a call. `steps` and `dtypes` are those of the nodes up to it; the last dtype is its own."""
+    """Return the function of a call. `steps` and `dtypes` are those of the nodes up to it; the last one is its own."""
     function = OF_REDUCTIONS.get(name) or function_named(name, dtypes[-1])
     is_complex = any(dtypes[node].kind == "c" for node in (*arguments, -1))
     if name in (FORWARDS_OF_COMPLEX if is_complex else FORWARDS) and any(isinstance(steps[x], int) for x in arguments):
-        return lambda *given, out: function(*map(forwards, given), out=out)  # what is computed has no negative strides
+        return lambda *given, out: function(*map(forwards, given), out=out)
     return function
 
 

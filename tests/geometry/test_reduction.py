@@ -13,7 +13,7 @@ import pytest
 import tilearray as ta
 from tilearray.engine.caches import PLANS
 from tilearray.geometry import reduction
-from tilearray.geometry.reduction import ReductionLoop, make_reduction
+from tilearray.geometry.reduction import ReductionLoop, make_reduction, make_reduction_like
 from tilearray.geometry.strides import dense_strides
 from tilearray_host import lanes
 
@@ -155,3 +155,27 @@ def check_sum(x: np.ndarray, axes: tuple[int, ...]) -> None:
         expected[place + loop.shifts[0]] = segments[0]
     found = np.ravel(ta.to_numpy(ta.sum(ta.asarray(x, device="cpu"), axis=axes)))
     assert found.view(np.uint64).tolist() == expected.view(np.uint64).tolist(), (x.shape, x.strides, axes, loop)
+
+
+def test_a_loop_like_another_one_visits_other_inputs_in_the_same_order():
+    rng = np.random.default_rng(7)
+    found = 0
+    for _ in range(400):
+        x, axes = drawn(rng)
+        y = np.empty(x.shape[::-1]).transpose()[
+            tuple(slice(None, None, int(step)) for step in rng.choice([1, -1], x.ndim))
+        ]
+        kept = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
+        strides, others = [tuple(step // 8 for step in each.strides) for each in (x, y)]
+        loop = make_reduction_like([strides], x.shape, axes, [dense_strides(kept)], [others], itemsize=8)
+        model = make_reduction(x.shape, axes, [dense_strides(kept)], [strides], 8)
+        if loop is None:
+            continue
+        found += 1
+        assert (loop.lanes, loop.segments, loop.neighbours) == (model.lanes, model.segments, model.neighbours)
+        both = make_reduction(x.shape, axes, [dense_strides(kept)], [strides, others], 8)
+        ours = loop._replace(strides=(loop.strides[0], both.strides[1]), shifts=(loop.shifts[0], both.shifts[1]))
+        if model.shape == loop.shape:  # kept axes are merged alike: each result has the same elements in its lanes
+            nothing = (0,) * (loop.kept + 1)
+            assert list(visited(ours, nothing)) == list(visited(model, nothing))
+    assert found > 150

@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from support.reduced_trees import check_reduced
 from support.trees import bits, check, check_recorded, grow
 
 import tilearray as ta
@@ -100,3 +101,38 @@ def test_foreach_over_arrays_of_many_shapes():
     for found, expected in zip(ours, plain, strict=True):
         for x, y in zip(found, expected, strict=True):
             same(x, y)
+
+
+def test_random_reductions_have_the_same_bits():
+    assert Counter(check_reduced(seed, "cuda:0") for seed in range(60))["equal"] > 50
+    trees = [grow(random.Random(seed), 12, in_place=seed % 2 == 0, reductions=True) for seed in range(30)]
+    assert Counter(check(tree, "cuda:0").split(":")[0] for tree in trees)["equal"] > 18
+
+
+def test_a_product_is_summed_in_one_launch(launches):
+    a, b = floats(3000, 500), floats(500, 3000, seed=1)
+    found = ta.fuse(lambda a, b: ta.sum(a * b.T, axis=1))(a, b)
+    assert len(launches) == 1
+    same(found, ta.sum(a * b.T, axis=1))
+
+
+@pytest.mark.parametrize("shape", [(3000, 1000), (3000, 4096), (100, 4000), (5000, 7)])
+def test_norms_and_quantisation_are_one_launch(launches, shape):
+    def norm(x, scale):
+        distance = x - ta.mean(x, axis=-1, keepdims=True)
+        return distance / ta.sqrt(ta.mean(distance * distance, axis=-1, keepdims=True) + 1e-5) * scale
+
+    def quantised(x, scale):
+        size = ta.max(ta.abs(x), axis=-1, keepdims=True)
+        return ta.round(x / size * 127).astype("int8"), size
+
+    x, scale = floats(*shape), floats(shape[1], seed=1)
+    for function in (norm, quantised, lambda x, scale: ta.softmax(x * scale, axis=-1)):
+        launches.clear()
+        found = ta.fuse(function)(x, scale)
+        assert len(launches) == 1
+        expected = function(x, scale)
+        for one, other in zip(
+            *[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True
+        ):
+            same(one, other)

@@ -15,7 +15,7 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
 
 
 @pytest.mark.parametrize(
-    "name", ["_reductions", "_random_reductions", "_adam", "_stencil", "_recorded", "_random_recorded"]
+    "name", ["_reductions", "_rows", "_random_reductions", "_adam", "_stencil", "_recorded", "_random_recorded"]
 )
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
@@ -27,6 +27,25 @@ def test_programs_that_compute_for_long_have_few_elements_in_a_thread():
     heavy = ta.explain(ta.fuse(lambda x: ta.sin(x) + ta.cos(x) * ta.tan(x)), x, arch=90)
     assert "4 warps, 8 elements a thread" in str(light)
     assert "8 warps, 4 elements a thread" in str(heavy)
+
+
+@pytest.mark.parametrize(("dtype", "columns"), [("float32", 4096), ("bfloat16", 8192), ("float64", 1000)])
+def test_a_norm_is_one_launch_that_holds_rows_in_registers(dtype, columns):
+    def norm(x, scale):
+        distance = x - ta.mean(x, axis=-1, keepdims=True)
+        return distance / ta.sqrt(ta.mean(distance * distance, axis=-1, keepdims=True) + 1e-5) * scale
+
+    x, scale = ta.empty((10_000, columns), dtype=dtype), ta.empty(columns, dtype=dtype)
+    (launch,) = ta.explain(ta.fuse(norm), x, scale, arch=90).launches
+    assert launch.kernel.schedule == "held_lanes"
+    assert launch.kernel.code.spills == 0
+    assert launch.bytes_read + launch.bytes_written == 2 * x.nbytes + scale.nbytes
+
+
+def test_rows_that_are_too_long_to_hold_are_read_by_each_launch():
+    x = ta.empty((10_000, 20_000))
+    launches = ta.explain(ta.fuse(lambda x: x - ta.sum(x, axis=1, keepdims=True)), x, arch=90).launches
+    assert [launch.kernel.schedule for launch in launches] == ["reduce", "lookup"]
 
 
 def _random() -> None:
@@ -161,3 +180,48 @@ def _random_reductions() -> None:
     assert Counter(check_reduced(seed, device) for seed in range(30))["equal"] > 25
     trees = [grow(random.Random(seed), 15, in_place=seed % 2 == 0, reductions=True) for seed in range(40)]
     assert Counter(check(tree, device).split(":")[0] for tree in trees)["equal"] > 25
+
+
+def _rows() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.trees import bits
+
+    import tilearray as ta
+
+    device = emulated_device()
+    cases = {
+        "norm": lambda x, g: (x - ta.mean(x, axis=1, keepdims=True)) / ta.sqrt(ta.mean(x * x, axis=1))[:, None] * g,
+        "variance": lambda x, g: (x - ta.mean(x, axis=1, keepdims=True)) / ta.std(x, axis=1, keepdims=True),
+        "softmax": lambda x, g: ta.softmax(x * g, axis=-1),
+        "scaled": lambda x, g: (
+            ta.astype(x / ta.max(ta.abs(x), axis=-1, keepdims=True) * 127, "int8"),
+            ta.max(x, axis=1),
+        ),
+        "deviation": lambda x, g: ta.sum(ta.abs(x - ta.mean(x, axis=1, keepdims=True)), axis=1),
+        "another row": lambda x, g: x - ta.sum(x, axis=1)[::-1][:, None],
+        "both axes": lambda x, g: (x - ta.sum(x, axis=1)[:, None]) / ta.sum(x, axis=0),
+        "columns": lambda x, g: x - ta.mean(x, axis=0),
+        "between": lambda x, g: x - ta.max(x - ta.sum(x, axis=0), axis=1, keepdims=True) - ta.sum(x, axis=1)[:, None],
+    }
+    launches = {
+        (40, 100): [1, 1, 1, 1, 1, 2, 2, 2, 2],
+        (5, 3000): [1, 4, 1, 1, 1, 2, 2, 2, 2],  # few rows: lanes of two values are other lanes
+        (16, 4000): [1, 1, 1, 1, 1, 3, 2, 2, 2],  # segments
+        (3, 1): [1, 1, 1, 1, 1, 2, 2, 1, 2],
+    }
+    for shape, expected in launches.items():
+        rng = np.random.default_rng(1)
+        x = ta.asarray(rng.normal(size=shape).astype("f4"), device=device)
+        g = ta.asarray(rng.normal(size=shape[1]).astype("f4"), device=device)
+        found = []
+        for name, function in cases.items():
+            before = device.backend.launches
+            fused = ta.fuse(function)(x, g)
+            found.append(device.backend.launches - before)
+            plain = function(x, g)
+            for ours, other in zip(
+                *[each if isinstance(each, tuple) else (each,) for each in (fused, plain)], strict=True
+            ):
+                assert bits(ours) == bits(other), (shape, name)
+        assert found == expected, (shape, found)

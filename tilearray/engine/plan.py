@@ -27,7 +27,6 @@ from tilearray.engine.call import BindNew, Careful, Stage, bind_new, call_of, ru
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import OperandType, Operation, TypedScalar, expression_of
-from tilearray.engine.reducing import Reducing
 from tilearray.engine.signature import Signature, Traits, interned, signature_of, traits_of
 from tilearray.engine.stages import reductions_of, split_scan, split_selection
 from tilearray.geometry.fast_path import pattern_of
@@ -165,6 +164,8 @@ class ReductionRecipe(Recipe):
 
     def plan_new(self, keys: Sequence[Key], layouts: list[Layout]) -> Plan:
         """Plan a call that makes a new array: with one launch, or with two and scratch memory between them."""
+        from tilearray.engine.reducing import Reducing  # here: few programs need it
+
         walk = self.operation.reduced
         assert walk is not None
         if walk.multiplies:

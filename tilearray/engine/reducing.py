@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Reduced
-from tilearray.engine.stages import split, values_of
+from tilearray.engine.stages import has_an_order, split, values_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.reduction import ReductionLoop, make_reduction, make_reduction_like
+from tilearray.geometry.reduction import ReductionLoop, holds, make_reduction, make_reduction_like
 from tilearray.geometry.shapes import reduced_shape
 
 Ints = tuple[int, ...]
@@ -95,6 +95,17 @@ class Reducing(NamedTuple):
             ReductionPart(halves.second, second, halves.second_reads),
         ]
 
+    def rows(self, expression: Expression, outputs: Sequence[Ints], inputs: Sequence[Ints]) -> ReductionLoop | None:
+        """Return the loop over held rows that combines them in the order of this reduction."""
+        model = self._loop(expression, [Layout.of(self.kept).strides], None, False)
+        assert model is not None
+        loop = make_reduction_like(
+            self.strides, self.shape, self.axes.axes, outputs, inputs, itemsize=self.itemsize, spread=True
+        )
+        if loop is None or model.shape[model.kept : -2] or model.shape[-1] != loop.shape[-1]:
+            return None
+        return loop._replace(lanes=model.lanes, segments=model.segments, neighbours=model.neighbours, held=True)
+
     def _loop(
         self, expression: Expression, outputs: list[Ints], inputs: Sequence[Ints] | None, whole: bool
     ) -> ReductionLoop | None:
@@ -108,3 +119,29 @@ class Reducing(NamedTuple):
         if inputs is None:
             return make_reduction(self.shape, self.axes.axes, outputs, self.strides, **how)
         return make_reduction_like(self.strides, self.shape, self.axes.axes, outputs, inputs, **how)
+
+
+def held_loop(
+    reductions: Sequence[tuple[Expression, Reducing]], outputs: Sequence[Ints], inputs: Sequence[Ints]
+) -> ReductionLoop | None:
+    """Return the loop of a launch that goes over rows for several reductions of one shape along the same axes.
+
+    The result is None if the rows are too long, or the reductions combine them in different orders.
+
+    Parameters
+    ----------
+    reductions : sequence of (Expression, Reducing)
+    outputs, inputs : sequence of tuple of int
+        The strides of the arrays that the launch writes and reads, along all axes.
+    """
+    ordered = [each for each in reductions if has_an_order(each[0])]
+    found: set[ReductionLoop] = set()
+    for expression, reducing in ordered or reductions[:1]:
+        loop = reducing.rows(expression, outputs, inputs)
+        if loop is None:
+            return None
+        found.add(loop if ordered else loop._replace(segments=loop.segments.joined()))
+    if len(found) > 1:
+        return None
+    (loop,) = found
+    return loop if holds(loop) else None

@@ -120,6 +120,37 @@ def reductions_of(expression: Expression) -> int:
     return sum(node[0] == "reduce" for node in expression.nodes)
 
 
+def has_an_order(expression: Expression) -> bool:
+    """Return whether the order in which an expression combines values has an influence on the result.
+
+    Examples
+    --------
+    >>> from tilearray import float32, int64
+    >>> from tilearray.ops.reduction import reduction_of
+    >>> [
+    ...     has_an_order(reduction_of("sum", dtype, (0,), False).expression(None, (dtype,), None))
+    ...     for dtype in (float32, int64)
+    ... ]
+    [True, False]
+    """
+    return any(
+        node[1] in ("add", "multiply") and dtypes.info(dtypes.as_dtype(name)).kind in ("float", "complex")
+        for node in _reductions(expression)
+        for name in node[3]
+    )
+
+
+def can_be_held(expression: Expression) -> bool:
+    """Return whether a program can reduce a row that it holds: all but positions, and products of complex numbers."""
+    nodes = _reductions(expression)
+    complex_product = any(node[1] == "multiply" and node[3][0].startswith("complex") for node in nodes)
+    return not complex_product and not any(node[0] == "position" for node in expression.nodes)
+
+
+def _reductions(expression: Expression) -> list[Any]:
+    return [node for node in expression.nodes if node[0] == "reduce"]
+
+
 def split_selection(expression: Expression) -> Split:
     """Return an expression with slots as one that counts in segments, and one that reads the counts.
 

@@ -53,6 +53,8 @@ LEAST_CHUNKS = 8
 """The least chunks of a segment."""
 HELD_CHUNKS = 8
 """The chunks of a row that is held as a whole."""
+MOST_HELD_CHUNKS = 32
+"""The most chunks of a row that is held for several reductions, in their own order: each one is text of the kernel."""
 HELD = 2**14
 """The most elements of such a row, rounded up to a power of two."""
 
@@ -71,6 +73,10 @@ class Segments(NamedTuple):
     def total(self) -> int:
         """The number of segments."""
         return self.outer * self.inner
+
+    def joined(self) -> Segments:
+        """Return all segments of one reduced axis as one."""
+        return Segments(1, 1, self.indices, self.inner * self.chunks)
 
 
 class ReductionLoop(NamedTuple):
@@ -236,6 +242,13 @@ def held_lanes(extent: int, itemsize: int) -> int:
     return min(rounded, max(FEWEST[itemsize], rounded // HELD_CHUNKS))
 
 
+def holds(loop: ReductionLoop) -> bool:
+    """Return whether a program can hold the rows of a loop, whose lanes are those of a reduction."""
+    chunks = -(-loop.shape[-1] // loop.lanes)
+    is_rows = loop.case is LayoutCase.REDUCE_ROWS and not loop.outer
+    return is_rows and loop.shape[-1] <= HELD and chunks <= MOST_HELD_CHUNKS
+
+
 def is_held(layout: Layout, axes: Sequence[int], itemsize: int) -> bool:
     """Whether the loop that goes over the rows of an array several times holds them.
 
@@ -243,7 +256,7 @@ def is_held(layout: Layout, axes: Sequence[int], itemsize: int) -> bool:
     """
     written = row_result_layout(layout, axes).strides
     loop = make_reduction(layout.shape, axes, [written], [layout.strides], itemsize, held=True, spread=True)
-    return loop.case is LayoutCase.REDUCE_ROWS and not loop.outer and loop.shape[-1] <= HELD
+    return holds(loop)
 
 
 def _axes(

@@ -45,13 +45,13 @@ def computed(
     return lines, values
 
 
-def stored(schedule: Schedule, branch: Branch, values: Values) -> list[str]:
-    """Return the lines that store the outputs."""
+def stored(schedule: Schedule, branch: Branch, values: Values, outputs: Collection[int] | None = None) -> list[str]:
+    """Return the lines that store the outputs, or some of them."""
     spec = schedule.spec
     places = [values[place][0][0] for place in spec.places] or [""] * spec.outputs
     return [
-        _store(schedule, operand, values[node][0], branch, place)
-        for operand, node, place in zip(spec.operands, spec.stores, places, strict=False)
+        _store(schedule, spec.operands[output], values[spec.stores[output]][0], branch, places[output])
+        for output in (range(spec.outputs) if outputs is None else outputs)
     ]
 
 

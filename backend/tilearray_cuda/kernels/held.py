@@ -8,20 +8,37 @@ from __future__ import annotations
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.cells import cells_of, split, whole
 from tilearray_cuda.kernels.expression import Values, computed, stored
-from tilearray_cuda.kernels.reduction import Node, combined, identities, needed, part_value, reductions, update
+from tilearray_cuda.kernels.reduction import (
+    Node,
+    combined,
+    halved,
+    halves,
+    identities,
+    needed,
+    part_value,
+    reductions,
+    update,
+)
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.held import WARP, Held
+from tilearray_cuda.kernels.schedules.held_lanes import HeldLanes
 
 
 def held(schedule: Held) -> list[str]:
     """Return the lines of a kernel after its setup."""
     nodes, found = schedule.spec.nodes, reductions(schedule)
     branches = _chunks(schedule)
+    alone = branches[0]._replace(mask=_rows_mask(branches[0]), tag="")
+    of_rows = _of_rows(schedule) if isinstance(schedule, HeldLanes) else set[int]()
     rows: Values = {}  # values that a whole row has
     chunks: list[Values] = [{} for _ in branches]
     lines: list[str] = []
 
     def compute(wanted: list[int]) -> None:
+        once = [node for node in wanted if node in of_rows and node not in rows]
+        text, known = computed(schedule, alone, once, rows)
+        rows.update(known)
+        lines.extend(text)
         for place, branch in enumerate(branches):
             known = {**rows, **chunks[place]}
             text, chunks[place] = computed(schedule, branch, [node for node in wanted if node not in known], known)
@@ -29,21 +46,70 @@ def held(schedule: Held) -> list[str]:
 
     for node in found:
         compute([n for n in needed(nodes, list(node.values)) if nodes[n][0] != "part"])
-        lines += identities(node)
-        for branch, values in zip(branches, chunks, strict=True):
-            lines += update(node, values, branch)
-        lines += _reduced(schedule, node)
+        lines += _over_chunks(schedule, node, branches, chunks)
         parts = [n for n, each in enumerate(nodes) if each[0] == "part" and each[1] == node.number]
         rows.update({n: part_value(found, nodes[n]) for n in parts})
-    rest = [n for n in needed(nodes, list(schedule.spec.stores)) if nodes[n][0] != "part"]
-    if schedule.spec.operands[0].last_two[1] == 0:  # a result for each row
-        alone = branches[0]._replace(mask=_rows_mask(branches[0]), tag="")
-        firsts = {number: (_first(schedule, value), dtype) for number, (value, dtype) in rows.items()}
-        text, values = computed(schedule, alone, rest, firsts)
-        return [*lines, *text, *stored(schedule, alone, values)]
-    compute(rest)
+    outputs = schedule.spec.operands[: schedule.spec.outputs]
+    spread = [place for place, operand in enumerate(outputs) if operand.last_two[1] != 0]
+    single = [place for place in range(len(outputs)) if place not in spread]
+    compute(_computed_for(schedule, spread))
     for branch, values in zip(branches, chunks, strict=True):
-        lines += stored(schedule, branch, values)
+        lines += stored(schedule, branch, values, spread)
+    if single:  # a result for each row
+        firsts = {number: (_first(schedule, value), dtype) for number, (value, dtype) in rows.items()}
+        text, values = computed(schedule, alone, _computed_for(schedule, single), firsts)
+        lines += [*text, *stored(schedule, alone, values, single)]
+    return lines
+
+
+def _computed_for(schedule: Held, outputs: list[int]) -> list[int]:
+    """Return the nodes that some outputs need, without reductions."""
+    spec = schedule.spec
+    return [n for n in needed(spec.nodes, [spec.stores[place] for place in outputs]) if spec.nodes[n][0] != "part"]
+
+
+def _of_rows(schedule: Held) -> set[int]:
+    """Return the nodes that have one value for a whole row."""
+    spec, found = schedule.spec, set[int]()
+    for number, node in enumerate(spec.nodes):
+        match node:
+            case ("part", *_):
+                found.add(number)
+            case ("input", position) if spec.operands[spec.outputs + position].last_two[1] == 0:
+                found.add(number)
+            case ("cast", argument, *_) if argument in found:
+                found.add(number)
+            case ("call", _, arguments, *_) if found.issuperset(arguments):
+                found.add(number)
+            case _:
+                pass
+    return found
+
+
+def _over_chunks(schedule: Held, node: Node, branches: list[Branch], chunks: list[Values]) -> list[str]:
+    """Return the lines that reduce a row: all chunks at once, or each segment of them, and then the segments."""
+    if not isinstance(schedule, HeldLanes):
+        return [*_lanes(node, branches, chunks), *_reduced(schedule, node)]
+    starts = range(0, len(branches), schedule.segment)
+    lines: list[str] = []
+    names = [name for value in node.names() for name in value]
+    for segment, start in enumerate(starts):
+        some = slice(start, start + schedule.segment)
+        lines += _lanes(node, branches[some], chunks[some])
+        lines += [halved(node, half, neighbours=False) for half in halves(schedule.tile.columns)]
+        lines += [f"{name}_in_{segment} = {name}" for name in names] if len(starts) > 1 else []
+    for half in halves(1 << (len(starts) - 1).bit_length()):
+        for low in range(min(half, len(starts) - half)):
+            pair = [[f"{name}_in_{segment}" for name in names] for segment in (low, low + half)]
+            lines.append(_combine(node, *pair))
+    return [*lines, *[f"{name} = {name}_in_0" for name in names if len(starts) > 1]]
+
+
+def _lanes(node: Node, branches: list[Branch], chunks: list[Values]) -> list[str]:
+    """Return the lines that combine chunks lane by lane."""
+    lines = identities(node)
+    for branch, values in zip(branches, chunks, strict=True):
+        lines += update(node, values, branch)
     return lines
 
 
@@ -58,6 +124,8 @@ def _chunks(schedule: Held) -> list[Branch]:
 
 def _first(schedule: Held, value: Value) -> Value:
     """Return the value of each row as a block of one column."""
+    if isinstance(schedule, HeldLanes):
+        return value
     if schedule.threads > WARP:
         return tuple([f"{name} + row * 0" for name in value])
     return tuple([f"float_at({name}, column0 == 0)" for name in value])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import array_agnostic, is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped, members, names, rebuilt
-from tilearray.arrays.fusion.launches import ChangedNumber
-from tilearray.arrays.fusion.numbers import TracedNumber, argument
-from tilearray.arrays.fusion.program import Program
+from tilearray.arrays.fusion.numbers import ChangedNumber, TracedNumber, argument
 from tilearray.arrays.fusion.tracing import Trace, Traced, record, traced, tracing_device, viewed
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
@@ -30,6 +28,9 @@ from tilearray.ops.execute import copy_of, execute, fill
 from tilearray.ops.moves import assign
 from tilearray.ops.signatures import show
 from tilearray.promotion.scalars import classify
+
+if TYPE_CHECKING:
+    from tilearray.arrays.fusion.program import Program
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -303,6 +304,8 @@ class Fused:
         return self._plan(self._traced(same, args, kwargs, arguments, fixed), same, arguments)
 
     def _plan(self, recorded: _Recorded, same: tuple[int, ...], arguments: list[Any]) -> _Plan:
+        from tilearray.arrays.fusion.program import Program  # here: few programs need it
+
         positions = _sources(same, arguments)
         signatures = [arguments[position]._signature for position in positions]
         trace, results = recorded

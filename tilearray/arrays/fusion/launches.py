@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilearray.arrays.fusion.numbers import ChangedNumber
 from tilearray.arrays.fusion.values import Given, Value
 from tilearray.engine.reducing import Reducing
 from tilearray.engine.signature import ArrayBase
 from tilearray.engine.splice import Splicer
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.reduction import ReductionLoop
 from tilearray.geometry.walk import Walk
 from tilearray.promotion.scalars import ScalarClass, classify
 
@@ -70,6 +72,8 @@ class Spliced(NamedTuple):
         The nodes that it stores.
     reducing : Reducing or None
         What it combines if it is a reduction.
+    loop : ReductionLoop or None
+        Its loop if it goes over rows for several reductions.
     """
 
     shape: Ints
@@ -77,6 +81,7 @@ class Spliced(NamedTuple):
     splicer: Splicer
     nodes: list[int]
     reducing: Reducing | None = None
+    loop: ReductionLoop | None = None
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -89,10 +94,6 @@ class Launch(NamedTuple):
 
     launch: Callable[..., None]
     operands: tuple[tuple[int, int, Take | None], ...]
-
-
-class ChangedNumber(Exception):  # noqa: N818 - a signal
-    """A number that is computed from arguments has another class now, so the dtypes may differ."""
 
 
 def written_out(launches: Sequence[Launch]) -> Callable[[Any, Sequence[Any], list[ArrayBase]], None]:
@@ -128,12 +129,6 @@ def clash(target: Leaf, shape: Ints, leaf: Leaf, other: Ints, same_launch: bool)
     start, end = target.span(shape)
     first, last = leaf.span(other)
     return first < end and start < last
-
-
-def loaded(splicer: Splicer, leaf: Leaf, walk: Walk) -> int:
-    """Return the node of an element of an array in memory that a walk visits."""
-    shift, strides = walk.strided(leaf.strides)
-    return splicer.array(Leaf(leaf.place, leaf.offset + shift * leaf.dtype.itemsize, strides, leaf.dtype), leaf.dtype)
 
 
 def taker(key: Any) -> Take:

@@ -15,13 +15,12 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from tilearray.arrays.fusion.numbers import argument
 from tilearray.arrays.fusion.pending import Node, Pending, node_of
-from tilearray.arrays.fusion.program import Program
 from tilearray.arrays.fusion.tracing import Trace, Traced, buffer_of, record, traced, tracing_device
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import RECORDINGS, STATE, Block
@@ -37,6 +36,9 @@ from tilearray.geometry.walk import walk_of_view
 from tilearray.ops.signatures import show
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.semantics import Semantics
+
+if TYPE_CHECKING:
+    from tilearray.arrays.fusion.program import Program
 
 MOST_OPERATIONS = 64
 MOST_BYTES = 1 << 30
@@ -311,6 +313,8 @@ class Recording:
 
     def _program(self, calls: Sequence[tuple[Step, Semantics]], places: Sequence[int]) -> Program:
         """Return the program of calls that gives the results at these places."""
+        from tilearray.arrays.fusion.program import Program  # here: few programs need it
+
         assert self._device is not None
         trace = Trace(tracing_device(self._device))
         sources = [trace.source(source) for source in self._sources]

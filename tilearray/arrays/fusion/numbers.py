@@ -19,6 +19,10 @@ Compute = Callable[[Sequence[Any]], Any]
 """Returns a number from the arguments of a call."""
 
 
+class ChangedNumber(Exception):  # noqa: N818 - a signal
+    """A number that is computed from arguments has another class now, so the dtypes may differ."""
+
+
 class TracedNumber(StandIn):
     """A number that depends on arguments.
 

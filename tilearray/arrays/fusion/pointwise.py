@@ -18,8 +18,7 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import array_agnostic, is_foreign
 from tilearray.arrays.fusion.fuse import Fused, check_contract
-from tilearray.arrays.fusion.launches import ChangedNumber
-from tilearray.arrays.fusion.numbers import TracedNumber
+from tilearray.arrays.fusion.numbers import ChangedNumber, TracedNumber
 from tilearray.arrays.fusion.promoted import results_of, stored
 from tilearray.arrays.fusion.schema import NumberType, Schema, schema_of
 from tilearray.engine.caches import TwoGenerations

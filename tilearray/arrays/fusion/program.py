@@ -24,19 +24,20 @@ from typing import Any
 import numpy as np
 
 from tilearray.arrays.fusion.containers import members, rebuilt
-from tilearray.arrays.fusion.launches import Launch, Leaf, Spliced, Store, Take, clash, loaded, taker, written_out
+from tilearray.arrays.fusion.launches import Launch, Leaf, Spliced, Store, Take, clash, taker, written_out
+from tilearray.arrays.fusion.nodes import Nodes
 from tilearray.arrays.fusion.numbers import TracedNumber
+from tilearray.arrays.fusion.splitting import NotHeldError, Splitter, Unit, store_of_rows
 from tilearray.arrays.fusion.tracing import Trace, Traced, buffer_of
-from tilearray.arrays.fusion.values import Constant, Given, Load, Read, Use, Value, inner_walk
+from tilearray.arrays.fusion.values import Use, Value, inner_walk
 from tilearray.dtypes import as_dtype
 from tilearray.engine.backend import AnyLoop
 from tilearray.engine.context import RECORDINGS
 from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression
 from tilearray.engine.plan import kernel_of
-from tilearray.engine.reducing import Reducing, ReductionPart
+from tilearray.engine.reducing import Reducing, ReductionPart, held_loop
 from tilearray.engine.signature import ArrayBase, Signature, before_access, empty_array, signature_of
-from tilearray.engine.splice import Splicer
 from tilearray.engine.watch import WATCH
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
@@ -76,8 +77,8 @@ class Program:
         self._returned: list[Value] = []
         self._result = self._described(trace, results)
         self.written = self._add_targets(trace)
-        spliced = [each for value in self._values_apart() for each in self._stored_apart(value)]
-        spliced += [self._spliced(shape, stores) for shape, stores in self._stores.items()]
+        spliced = self._all_apart()
+        spliced += [self._spliced(shape, stores) for shape, stores in self._stores.items() if stores]
         self._separate(spliced)
         self.launches = [launch for each in spliced for launch in self._launches(each)]
         self._launch_all = written_out(self.launches)
@@ -172,29 +173,59 @@ class Program:
     def _values_apart(self) -> list[Value]:
         """Return the values that are stored apart, operands first: all reductions.
 
-        On the host also the values that several walks visit. A number for all elements is also stored there, since
-        NumPy rounds some functions of an array and a number differently.
+        On the host also the values that several walks visit, and those that a reduction and another launch need. A
+        number for all elements is also stored there, since NumPy rounds some functions of an array and a number
+        differently.
         """
         on_host = self._device.backend.on_host
-        walks: dict[Value, set[Walk]] = {value: {whole(value.shape)} for value in self._returned}
-        for stores in self._stores.values():
+        visits: dict[Value, set[tuple[Walk, Value | Ints]]] = {value: set() for value in self._returned}
+        for shape, stores in self._stores.items():
             for value, walk, _ in stores:
-                walks.setdefault(value, set()).add(walk)
-        waiting = [(-value.order, id(value), value) for value in walks]
+                visits.setdefault(value, set()).add((walk, shape))
+        waiting = [(-value.order, id(value), value) for value in visits]
         heapq.heapify(waiting)
         found: list[Value] = []
         while waiting:  # the last recorded value first: all that use a value come before it
             *_, value = heapq.heappop(waiting)
-            visits = walks[value]
-            if value.reducing is not None or (on_host and (len(visits) > 1 or value.is_number)):
+            mine = visits[value]
+            if value.reducing is not None or (on_host and _is_stored_on_host(value, mine)):
                 found.append(value)
-                visits = {whole(value.space)}
+                mine = {(whole(value.space), value)}
             for read in [read for read in value.operands if isinstance(read, Use)]:
-                if read.value not in walks:
-                    walks[read.value] = set()
+                if read.value not in visits:
+                    visits[read.value] = set()
                     heapq.heappush(waiting, (-read.value.order, id(read.value), read.value))
-                walks[read.value].update([inner_walk(read, value, walk) for walk in visits])
+                visits[read.value].update([(inner_walk(read, value, walk), launch) for walk, launch in mine])
         return found[::-1]
+
+    def _all_apart(self) -> list[Spliced]:
+        """Store all values apart, in the launches that `splitting` finds. It may add stores of other shapes to them."""
+        splitter = Splitter(self._values_apart())
+        families = splitter.families(self._stores) if self._device.backend.holds_rows else []
+        found: list[Spliced] = []
+        for unit in splitter.in_order(families, self._stores):
+            held = self._held(unit, splitter) if unit in families else None
+            if held is not None:
+                found.append(held)
+                continue
+            for each in splitter.taken_apart(unit, self._stores):
+                found += self._stored_apart(each.members[0])
+        return found
+
+    def _held(self, unit: Unit, splitter: Splitter) -> Spliced | None:
+        """Splice a family of reductions and the stores that depend on them; None if no program can hold the rows."""
+        if not prod(unit.reducing.shape):
+            return None
+        members = frozenset(unit.members)
+        used = splitter.used_outside(unit, self._stores) | (members & set(self._returned))
+        stores = [*unit.stores, *[store_of_rows(value, self._home(value)) for value in unit.members if value in used]]
+        try:
+            spliced = self._spliced(unit.reducing.shape, stores, members)
+        except NotHeldError:
+            return None
+        reductions = [(value.expression, value.reducing) for value in unit.members if value.reducing is not None]
+        loop = held_loop(reductions, [target.strides for _, _, target in stores], [x.strides for x in spliced.leaves])
+        return None if loop is None else spliced._replace(loop=loop)
 
     def _stored_apart(self, value: Value) -> list[Spliced]:
         """Store a value in new memory, from which later launches load it."""
@@ -226,64 +257,15 @@ class Program:
 
     def _reduced(self, value: Value, reducing: Reducing) -> Spliced:
         """Splice a reduction and all that it reads."""
-        splicer = Splicer(self._wide)
-        nodes: dict[tuple[Value, Walk], int] = {}
-        walk = whole(reducing.shape)
-        for read in value.operands:
-            if isinstance(read, Use) and read.value not in self._apart:
-                self._node(splicer, read.value, inner_walk(read, value, walk), nodes)
-        operands = [self._operand(splicer, read, value, walk, nodes) for read in value.operands]
-        node = splicer.splice(value.expression, operands)
-        store = Store(value, whole(value.shape), self._home(value))
-        return Spliced(reducing.shape, [store], splicer, [node], reducing)
+        store = store_of_rows(value, self._home(value))
+        return self._spliced(reducing.shape, [store], frozenset([value]))._replace(reducing=reducing)
 
     # ------------------------------------------------------------------ launches
 
-    def _spliced(self, shape: Ints, stores: list[Store]) -> Spliced:
-        splicer = Splicer(self._wide)
-        nodes: dict[tuple[Value, Walk], int] = {}
-        found: list[int] = []
-        for value, walk, _ in stores:
-            apart = self._apart.get(value)
-            found.append(self._node(splicer, value, walk, nodes) if apart is None else loaded(splicer, apart, walk))
-        return Spliced(shape, stores, splicer, found)
-
-    def _node(self, splicer: Splicer, value: Value, walk: Walk, nodes: dict[tuple[Value, Walk], int]) -> int:
-        """Splice a value and all that it reads, and return its node. `nodes` has those that are there already."""
-        waiting = [(value, walk)]
-        while waiting:
-            asked = waiting[-1]
-            if asked in nodes:
-                waiting.pop()
-                continue
-            inner = [
-                (read.value, inner_walk(read, *asked))
-                for read in asked[0].operands
-                if isinstance(read, Use) and read.value not in self._apart
-            ]
-            missing = [each for each in reversed(inner) if each not in nodes]
-            if missing:
-                waiting += missing
-            else:
-                operands = [self._operand(splicer, read, *asked, nodes) for read in asked[0].operands]
-                nodes[asked] = splicer.splice(asked[0].expression, operands)
-        return nodes[value, walk]
-
-    def _operand(
-        self, splicer: Splicer, read: Read, value: Value, walk: Walk, nodes: dict[tuple[Value, Walk], int]
-    ) -> int:
-        """Return the node of an operand; values are spliced already."""
-        if isinstance(read, Constant):
-            return splicer.number((type(read.number).__name__, repr(read.number), read.dtype, read), read.dtype)
-        if isinstance(read, Given):
-            return splicer.number(read, read.dtype)
-        inner = inner_walk(read, value, walk)
-        if isinstance(read, Load):
-            return loaded(splicer, Leaf(read.place, read.offset, read.strides, read.dtype), inner)
-        apart = self._apart.get(read.value)
-        if apart is not None:
-            return loaded(splicer, apart, inner)
-        return nodes[read.value, inner]
+    def _spliced(self, shape: Ints, stores: list[Store], inline: frozenset[Value] = frozenset()) -> Spliced:
+        nodes = Nodes(self._apart, self._wide, inline)
+        found = [nodes.add(value, walk) for value, walk, _ in stores]
+        return Spliced(shape, stores, nodes.splicer, found)
 
     def _separate(self, launches: list[Spliced]) -> None:
         """Replace the target of a store by new memory if its launch or a later one reads the target's memory."""
@@ -306,7 +288,7 @@ class Program:
             return []
         if spliced.reducing is not None:
             return self._launches_of_reduction(spliced)
-        loop = make_loop(spliced.shape, [leaf.strides for leaf in (*outputs, *spliced.leaves)])
+        loop = spliced.loop or make_loop(spliced.shape, [leaf.strides for leaf in (*outputs, *spliced.leaves)])
         expression = self._expression(spliced)
         return [self._launch(expression, loop, outputs, spliced.splicer.keys)]
 
@@ -365,6 +347,13 @@ class Program:
         signatures = [*self._signatures, *[real._signature for real in self._outside]]
         starts_aligned = leaf.place >= self._sources or signatures[leaf.place].aligned
         return starts_aligned and (leaf.offset + shift * leaf.dtype.itemsize) % 16 == 0
+
+
+def _is_stored_on_host(value: Value, visits: set[tuple[Walk, Value | Ints]]) -> bool:
+    """Whether the host stores a value, of which each visit is a walk and a launch: a value apart, or a shape."""
+    launches = {launch for _, launch in visits}
+    reduces = any(isinstance(launch, Value) and launch.reducing is not None for launch in launches)
+    return value.is_number or len({walk for walk, _ in visits}) > 1 or (reduces and len(launches) > 1)
 
 
 def _view(x: ArrayBase, offset: int, layout: Layout, dtype: np.dtype) -> ArrayBase:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.operation import Operation, Reduced, expression_of
 from tilearray.engine.plan import Key, types_of
-from tilearray.engine.reducing import Reducing
 from tilearray.engine.signature import ArrayBase, Signature, overlap, signature_of
 from tilearray.engine.splice import is_elementwise
 from tilearray.errors import FusionError, ShapeError
@@ -38,6 +37,9 @@ from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops import number_parts
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.promotion.semantics import Semantics
+
+if TYPE_CHECKING:
+    from tilearray.engine.reducing import Reducing
 
 
 class Write(NamedTuple):
@@ -445,7 +447,7 @@ def _value(
     Operands after the last one that the expression uses give only their shape.
     """
     name = operation.name
-    if operation.scanned is not None or operation.selects:
+    if operation.scanned is not None or operation.selects or (operation.reduced and operation.reduced.multiplies):
         raise _not_elementwise(name)
     if operation.reduced is not None and trace.elementwise:
         raise FusionError(
@@ -473,6 +475,8 @@ def _value(
 
 def _reducing(name: str, axes: Reduced, keys: list[Key]) -> Reducing:
     """Return what a reduction combines. Raise ShapeError if what was recorded does not fit an empty array."""
+    from tilearray.engine.reducing import Reducing  # here: few programs need it
+
     arrays = [key for key in keys if isinstance(key, Signature)]
     shape = arrays[0].layout.shape
     if not all(shape[axis] for axis in axes.axes):

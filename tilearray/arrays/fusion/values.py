@@ -7,17 +7,19 @@ walk over its indices (`tilearray.geometry.walk`), and a reshaped value is a val
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Operation
-from tilearray.engine.reducing import Reducing
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.walk import Walk, walk_of_view, whole
 from tilearray.promotion.scalars import Number
+
+if TYPE_CHECKING:
+    from tilearray.engine.reducing import Reducing
 
 Ints = tuple[int, ...]
 

@@ -12,6 +12,7 @@ from typing import Any
 from tilearray_cuda.kernels.schedules.extents import LARGE, NARROW
 from tilearray_cuda.kernels.schedules.flat import Flat
 from tilearray_cuda.kernels.schedules.held import Held
+from tilearray_cuda.kernels.schedules.held_lanes import HeldLanes
 from tilearray_cuda.kernels.schedules.lookup import Lookup
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
@@ -33,6 +34,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Tiles,
     Reduce,
     Held,
+    HeldLanes,
     Scan,
     Select,
     Product,

@@ -42,7 +42,7 @@ class Held(Reduce):
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
         """The slower kept axes, the lanes, the chunks, whether the last one is full, and the most rows of a tile."""
-        if not loop.held:
+        if not loop.held or not loop.neighbours:
             return None
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
         return loop.kept, loop.lanes, -(-loop.shape[-1] // loop.lanes), loop.shape[-1] % loop.lanes == 0, rows
@@ -62,11 +62,14 @@ class Held(Reduce):
 
     def setup(self) -> list[str]:
         """Return the lines that find a program's rows, and name the elements of each chunk."""
+        lane = f"lane = tl.broadcast_to(tl.arange(0, {self.cells[-1]})[None, :], ({', '.join(self.cells)}))"
+        return [*super().setup(), *self.chunk_names(), lane]
+
+    def chunk_names(self) -> list[str]:
+        """Return the lines that name the elements of each chunk."""
         lanes = "tl.arange(0, COLUMNS)[None, :]"
         names = [f"column{chunk} = {chunk} * COLUMNS + {lanes}" for chunk in range(self.chunks)]
-        last = [] if self.is_whole else [f"in_columns = column{self.chunks - 1} < n{self.spec.rank - 1}"]
-        lane = [f"lane = tl.broadcast_to(tl.arange(0, {self.cells[-1]})[None, :], ({', '.join(self.cells)}))"]
-        return [*super().setup(), *names, *last, *lane]
+        return [*names, *[f"in_columns = column{self.chunks - 1} < n{self.spec.rank - 1}"] * (not self.is_whole)]
 
     def constants(self) -> tuple[tuple[str, int], ...]:
         """Return the size of a tile, and the threads of a row or the warps of a row."""

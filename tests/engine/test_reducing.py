@@ -1,0 +1,50 @@
+"""Which reductions a launch that goes over rows may have, and the loop that it has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilearray.engine.operation import Reduced
+from tilearray.engine.reducing import Reducing, held_loop
+from tilearray.ops.reduction import reduction_of
+
+SINGLE = np.dtype("float32")
+
+
+def reduction(name, rows, columns, *, strides=None, axes=(1,), count=1):
+    expression = reduction_of(name, SINGLE, axes, False).expression(None, (SINGLE,) * count, None)
+    strides = (strides or (columns, 1),) * count
+    return expression, Reducing(Reduced(axes, False), (rows, columns), strides, 4)
+
+
+def loop_of(*reductions):
+    _, columns = reductions[0][1].shape
+    return held_loop(reductions, [(columns, 1)], [(columns, 1)])
+
+
+def test_the_order_is_that_of_the_reductions():
+    loop = loop_of(reduction("sum", 5000, 1000), reduction("max", 5000, 1000), reduction("mean", 5000, 1000))
+    assert (loop.lanes, loop.segments.total, loop.held, loop.neighbours) == (128, 1, True, False)
+    assert loop.strides == ((1000, 1), (1000, 1))
+    few = loop_of(reduction("sum", 100, 4096))
+    assert (few.lanes, few.segments.total) == (128, 4)  # each segment is reduced alone
+
+
+def test_extremes_have_no_order():
+    loop = loop_of(reduction("max", 100, 4096))
+    assert loop.segments.total == 1
+    assert loop_of(reduction("max", 100, 4096), reduction("sum", 100, 4096)).segments.total == 4
+
+
+@pytest.mark.parametrize(
+    "reductions",
+    [
+        [reduction("sum", 3, 4000), reduction("var", 3, 4000, count=2)],  # two values take fewer lanes
+        [reduction("sum", 5000, 4097)],  # more chunks than a kernel has text for
+        [reduction("sum", 5000, 1000, strides=(1, 5000))],  # the rows are columns in memory
+        [reduction("sum", 50, 100, axes=(0,))],
+    ],
+)
+def test_what_is_not_held(reductions):
+    assert loop_of(*reductions) is None

@@ -1,0 +1,242 @@
+"""Which values go in which launch of a program.
+
+1. **Elementwise.** All stores of one shape are one launch. What they read of each other is computed in it.
+2. **Reductions.** A reduction is a launch, with all elementwise operations before it. Its result is stored, and later
+   launches load it.
+3. **Rows.** On a GPU, reductions of one shape along the same axes are a family. They are one launch, together with the
+   stores of that shape or of the shape of their results that depend on them. A program then holds a row: it reads the
+   elements once, and goes over them as often as needed. The conditions are
+
+   - geometry: the rows are short enough, and all reductions combine them in the same order;
+   - each element depends on the results of its own row alone;
+   - nothing between: a value of another launch that depends on the family, and on which a member depends, keeps that
+     member out of the family.
+
+Launches come in an order in which each finds in memory what it loads. Two families that each need the other one are
+taken apart into single reductions, and so is a family that does not meet a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tilearray.arrays.fusion.launches import Leaf, Store
+from tilearray.arrays.fusion.values import Use, Value
+from tilearray.engine.reducing import Reducing
+from tilearray.engine.stages import can_be_held
+from tilearray.geometry.shapes import reduced_shape
+from tilearray.geometry.walk import Walk
+
+Ints = tuple[int, ...]
+Values = frozenset[Value]
+
+
+class NotHeldError(Exception):
+    """An element depends on the result of another row."""
+
+
+@dataclass(eq=False)
+class Unit:
+    """Values that are stored apart in one launch, and stores that belong to it.
+
+    Attributes
+    ----------
+    members : list of Value
+        One value, or a family of reductions.
+    stores : list of Store
+        With walks and strides along the axes of the loop.
+    given : list of (shape, Store)
+        The same stores as they were given.
+    needs : set of Value
+        The values of other units that it depends on.
+    """
+
+    members: list[Value]
+    stores: list[Store] = field(default_factory=list[Store])
+    given: list[tuple[Ints, Store]] = field(default_factory=list[tuple[Ints, Store]])
+    needs: set[Value] = field(default_factory=set[Value])
+
+    @property
+    def reducing(self) -> Reducing:
+        """The axes and the shape of a family."""
+        found = self.members[0].reducing
+        assert found is not None
+        return found
+
+
+class Splitter:
+    """Finds the units of a program.
+
+    Parameters
+    ----------
+    apart : sequence of Value
+        All values that are stored apart, operands first.
+    """
+
+    def __init__(self, apart: Sequence[Value]) -> None:
+        self._apart = frozenset(apart)
+        self.direct: dict[Value, Values] = {}
+        """For each value the ones apart that it uses, through elementwise operations alone."""
+        self._reach: dict[Value, Values] = {}
+        self._order = list(apart)
+        for value in apart:
+            direct = self.uses_of(value)
+            self._reach[value] = direct.union(*[self._reach[used] for used in direct])
+
+    def uses_of(self, value: Value) -> Values:
+        """Return the values apart that a value uses through elementwise operations alone."""
+        found = self.direct.get(value)
+        if found is not None:
+            return found
+        waiting, seen, uses = [value], {value}, set[Value]()
+        while waiting:
+            for read in waiting.pop().operands:
+                if not isinstance(read, Use) or read.value in seen:
+                    continue
+                seen.add(read.value)
+                if read.value in self._apart:
+                    uses.add(read.value)
+                else:
+                    waiting.append(read.value)
+        return self.direct.setdefault(value, frozenset(uses))
+
+    def _needs_of(self, value: Value) -> Values:
+        """Return all values apart that a stored value depends on."""
+        if value in self._apart:
+            return self._reach[value] | {value}
+        direct = self.uses_of(value)
+        return direct.union(*[self._reach[used] for used in direct])
+
+    def _is_between(self, needs: Iterable[Value], members: set[Value]) -> bool:
+        """Whether something that is needed depends on a family, but does not belong to it."""
+        return any(needed not in members and self._reach[needed] & members for needed in needs)
+
+    def families(self, stores: dict[Ints, list[Store]]) -> list[Unit]:
+        """Return the families with their stores, which are taken from `stores`."""
+        found: dict[tuple[Ints, Ints], Unit] = {}
+        for value in self._order:
+            if value.reducing is None or not can_be_held(value.expression):
+                continue
+            unit = found.setdefault((value.reducing.shape, value.reducing.axes.axes), Unit([]))
+            if not self._is_between(self._reach[value], set(unit.members)):
+                unit.members.append(value)
+        units: list[Unit] = []
+        for unit in found.values():
+            self._take_stores(unit, stores)
+            if self._goes_back(unit):
+                units.append(unit)
+            else:
+                self.taken_apart(unit, stores)
+        return units
+
+    def _goes_back(self, unit: Unit) -> bool:
+        """Whether a launch goes over rows again, after a reduction of them."""
+        members = set(unit.members)
+        again = any(self._reach[value] & members for value in unit.members)
+        return again or any(shape == unit.reducing.shape for shape, _ in unit.given)
+
+    def _take_stores(self, unit: Unit, stores: Mapping[Ints, list[Store]]) -> None:
+        members, reducing = set(unit.members), unit.reducing
+        for shape in dict.fromkeys((reducing.shape, *[_result_shape(reducing, keeps) for keeps in (True, False)])):
+            for store in list(stores.get(shape, ())):
+                needs = self._needs_of(store.value)
+                if needs & members and not self._is_between(needs, members):
+                    stores[shape].remove(store)
+                    unit.stores.append(_along_rows(store, shape, reducing))
+                    unit.given.append((shape, store))
+
+    def in_order(self, families: list[Unit], stores: dict[Ints, list[Store]]) -> list[Unit]:
+        """Return all units in an order in which each needs only units before it. Families may be taken apart."""
+        held = {value for unit in families for value in unit.members}
+        waiting = [*families, *[Unit([value]) for value in self._order if value not in held]]
+        for unit in waiting:
+            unit.needs = self._needs(unit)
+        done: set[Value] = set()
+        found: list[Unit] = []
+        while waiting:
+            ready = next((unit for unit in waiting if unit.needs <= done), None)
+            if ready is None:  # families that need each other
+                apart = next(unit for unit in waiting if len(unit.members) > 1 or unit.stores)
+                waiting.remove(apart)
+                waiting += self.taken_apart(apart, stores)
+                continue
+            waiting.remove(ready)
+            found.append(ready)
+            done.update(ready.members)
+        return found
+
+    def taken_apart(self, unit: Unit, stores: dict[Ints, list[Store]]) -> list[Unit]:
+        """Return the members of a family as units, and give its stores back."""
+        for shape, store in unit.given:
+            stores[shape].append(store)
+        units = [Unit([value]) for value in unit.members]
+        for each in units:
+            each.needs = self._needs(each)
+        return units
+
+    def used_outside(self, unit: Unit, stores: Mapping[Ints, list[Store]]) -> set[Value]:
+        """Return the members of a family that other launches load. `stores` has the stores of no family."""
+        outside = [value for value in self._order if value not in unit.members]
+        stored = [store.value for each in stores.values() for store in each]
+        found = set(stored).union(*[self.uses_of(value) for value in (*outside, *stored)])
+        return found & set(unit.members)
+
+    def _needs(self, unit: Unit) -> set[Value]:
+        values = [*unit.members, *[store.value for store in unit.stores]]
+        return set[Value]().union(*[self._needs_of(value) for value in values]) - set(unit.members)
+
+
+def _result_shape(reducing: Reducing, keeps: bool) -> Ints:
+    return reduced_shape(reducing.shape, reducing.axes.axes, keeps)
+
+
+def _along_rows(store: Store, shape: Ints, reducing: Reducing) -> Store:
+    """Return a store of the shape of results as one of the loop over rows, which repeats it along reduced axes."""
+    if shape == reducing.shape:
+        return store
+    value, walk, target = store
+    places = kept_places(reducing, len(shape) == len(reducing.shape))
+    still = (0,) * len(walk.start)
+    steps = tuple([still if place is None else walk.steps[place] for place in places])
+    strides = tuple([0 if place is None else target.strides[place] for place in places])
+    return Store(value, Walk(walk.start, steps), target._replace(strides=strides))
+
+
+def kept_places(reducing: Reducing, keepdims: bool) -> list[int | None]:
+    """Return for each axis of the loop its place among the axes of the result; None for reduced axes."""
+    found: list[int | None] = []
+    place = 0
+    for axis in range(len(reducing.shape)):
+        is_reduced = axis in reducing.axes.axes
+        found.append(None if is_reduced else place)
+        place += not is_reduced or keepdims
+    return found
+
+
+def row_walk(value: Value) -> Walk:
+    """Return the walk over the result of a reduction of a loop over its rows: each row visits its own result."""
+    reducing = value.reducing
+    assert reducing is not None
+    rank = len(value.shape)
+    places = kept_places(reducing, reducing.axes.keepdims)
+    steps = [tuple([int(place == axis) for axis in range(rank)]) for place in places]
+    return Walk((0,) * rank, tuple(steps))
+
+
+def check_row(value: Value, walk: Walk) -> None:
+    """Raise NotHeldError if a walk of a loop over rows does not visit the result of the loop's own row."""
+    assert value.reducing is not None
+    own = row_walk(value)
+    moves = [size != 1 for size in value.reducing.shape]
+    same = all(step == mine for step, mine, moved in zip(walk.steps, own.steps, moves, strict=True) if moved)
+    if any(walk.start) or not same:
+        raise NotHeldError
+
+
+def store_of_rows(value: Value, home: Leaf) -> Store:
+    """Return the store of a reduction's results in a loop over its rows."""
+    assert value.reducing is not None
+    places = kept_places(value.reducing, value.reducing.axes.keepdims)
+    strides = tuple([0 if place is None else home.strides[place] for place in places])
+    return Store(value, row_walk(value), home._replace(strides=strides))
