@@ -193,14 +193,17 @@ def _before(nodes: Nodes, views: Sequence[View], targets: Arrays) -> Computation
 
 
 def _memory(nodes: Nodes, node: int, known: list[Any], shape: Ints, like: Array) -> Array:
-    """Return memory for a node: that of the only node that reads it, if that is a ufunc of the same shape and dtype."""
+    """Return memory for a node.
+
+    It is that of the only node that reads it, if that is a ufunc of the same shape and dtype, and reads it first.
+    """
     dtype = nodes.steps[node][1]
     readers = [other for other in nodes.before if node in nodes.steps[other][2]]
     if len(readers) == 1 and node not in nodes.reduced:
         function, out_dtype, arguments = nodes.steps[readers[0]]
         out = known[readers[0]]
-        alone = sum(isinstance(nodes.steps[argument], tuple) for argument in set(arguments)) == 1
-        if isinstance(function, np.ufunc) and alone and out_dtype == dtype and out.shape == shape:
+        first = next(argument for argument in arguments if argument in nodes.before)
+        if isinstance(function, np.ufunc) and node == first and out_dtype == dtype and out.shape == shape:
             return out
     return np.empty_like(like, dtype) if shape == like.shape else np.empty(shape, dtype)
 

@@ -26,7 +26,7 @@ Fold = tuple[Array, Array, Array]
 """Lower and upper half of some lanes, and what they become."""
 TURNED = 16
 """The most lanes that are the slowest axis of their memory."""
-BLOCK = 2**15
+BLOCK = 2**16
 """The elements of a block: its temporaries stay in a processor's cache."""
 STEPS = 16
 """The steps of a block, at least, if there are as many."""
