@@ -15,7 +15,17 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
 
 
 @pytest.mark.parametrize(
-    "name", ["_reductions", "_rows", "_random_reductions", "_adam", "_stencil", "_recorded", "_random_recorded"]
+    "name",
+    [
+        "_reductions",
+        "_rows",
+        "_random_reductions",
+        "_random_rows",
+        "_adam",
+        "_stencil",
+        "_recorded",
+        "_random_recorded",
+    ],
 )
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
@@ -40,6 +50,17 @@ def test_a_norm_is_one_launch_that_holds_rows_in_registers(dtype, columns):
     assert launch.kernel.schedule == "held_lanes"
     assert launch.kernel.code.spills == 0
     assert launch.bytes_read + launch.bytes_written == 2 * x.nbytes + scale.nbytes
+
+
+@pytest.mark.parametrize("columns", [100, 512, 2048, 4096])
+def test_a_softmax_of_narrow_floats_stays_in_registers(columns):
+    def softmax(x):
+        power = ta.exp(x - ta.max(x, axis=-1, keepdims=True))
+        return power / ta.sum(power, axis=-1, keepdims=True)
+
+    (launch,) = ta.explain(ta.fuse(softmax), ta.empty((10_000, columns), dtype="bfloat16"), arch=90).launches
+    assert launch.kernel.schedule == "held_lanes"
+    assert launch.kernel.code.spills == 0
 
 
 def test_rows_that_are_too_long_to_hold_are_read_by_each_launch():
@@ -225,3 +246,15 @@ def _rows() -> None:
             ):
                 assert bits(ours) == bits(other), (shape, name)
         assert found == expected, (shape, found)
+
+
+def _random_rows() -> None:
+    from collections import Counter
+
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.reduced_trees import check_rows
+
+    device = emulated_device()
+    found = Counter(check_rows(seed, device) for seed in range(60))
+    assert found["one launch"] > 15, found
+    assert found["several launches"] > 5, found

@@ -98,3 +98,58 @@ def check_reduced(seed: int, device: Any = "cpu") -> str:
     for one, other in zip(*[each if isinstance(each, tuple) else (each,) for each in (expected, found)], strict=True):
         assert bits(one) == bits(other), (seed, one, other)
     return "equal"
+
+
+# --- functions of rows -----------------------------------------------------------------------------------------------
+
+ROW_SHAPES = [(5, 70), (70, 5), (3, 300), (2, 3, 40), (1, 9), (40, 1), (3, 2000)]
+ROW_DTYPES = ["float32", "float32", "float64", "bfloat16"]
+
+
+def rows_program(rng: random.Random) -> Callable[..., Any]:
+    """Return a function of an array and a row, with several reductions along the same axes, most of them."""
+    axes = rng.choice([-1, -1, -1, 0])
+    kinds = [rng.choice(["sum", "mean", "max", "min", "var", "std", "any"]) for _ in range(rng.randint(1, 4))]
+    steps = [(rng.randrange(8), kind, rng.random() < 0.9, rng.random() < 0.3) for kind in kinds]
+    ends = rng.sample(range(5), rng.randint(1, 3))
+
+    def run(x: Any, row: Any) -> Any:
+        values, found = [x], []
+        for choice, kind, usual, returned in steps:
+            last = values[-1]
+            before = [last, x * row, ta.abs(last), last - x, x[..., ::-1] * 2, last * last, ta.exp(-ta.abs(last)), x][
+                choice
+            ]
+            of_rows = getattr(ta, kind)(before, axis=axes if usual else None, keepdims=True)
+            found += [of_rows] * returned
+            values.append(ta.where(of_rows > 0, before, before - of_rows) * 0.5)
+        last = values[-1]
+        whole = [
+            lambda: last,
+            lambda: ta.astype(last * 10, "int8"),
+            lambda: ta.sum(last, axis=axes),
+            lambda: ta.sqrt(ta.abs(ta.sum(values[0] + last, axis=axes))) + 1,
+            lambda: x * 2,
+        ]
+        return (*found, *[whole[end]() for end in ends])
+
+    return run
+
+
+def check_rows(seed: int, device: Any) -> str:
+    """Compare a random function of rows with itself without fusion, and say how many launches it took."""
+    rng = random.Random(seed)
+    function, shape, dtype = rows_program(rng), rng.choice(ROW_SHAPES), rng.choice(ROW_DTYPES)
+    values = np.random.default_rng(seed)
+    x = LAYOUTS[rng.choice(["plain", "plain", "transposed", "back", "turned", "gaps"])](
+        ta.asarray(values.normal(size=shape)).astype(dtype).to_device(device)
+    )
+    row = ta.asarray(values.normal(size=x.shape[-1])).astype(dtype).to_device(device)
+    expected = function(x, row)
+    before = device.backend.launches
+    found = ta.fuse(function)(x, row)
+    launches = device.backend.launches - before
+    for one, other in zip(expected, found, strict=True):
+        assert bits(one) == bits(other), (seed, shape, dtype, one, other)
+        assert one.strides == other.strides, seed
+    return "one launch" if launches == 1 else "several launches"

@@ -24,12 +24,14 @@ class HeldLanes(Held):
     Attributes
     ----------
     segment : the chunks of a segment
+    has_scalars : whether what a row has once is a scalar, which has no layout
     """
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super(Reduce, self).__init__(spec, tile)
         self.kept, _, self.chunks, self.is_whole, _, self.segment = spec.facts[2]  # type: ignore[misc]
         self.outer, self.is_cut, self.is_short = 0, False, False
+        self.has_scalars = tile.rows == 1 < tile.columns and all(o.dtype != "complex128" for o in spec.operands)
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
@@ -53,6 +55,10 @@ class HeldLanes(Held):
     def constants(self) -> tuple[tuple[str, int], ...]:
         """Return the size of a tile."""
         return ("ROWS", self.tile.rows), ("COLUMNS", self.tile.columns)
+
+    def rows(self) -> list[str]:
+        """Return the line that names the rows of a tile; the only one is a scalar."""
+        return ["row = first_row"] if self.has_scalars else super().rows()
 
     def setup(self) -> list[str]:
         """Return the lines that find a program's rows, and name the elements of each chunk."""
