@@ -31,7 +31,7 @@ from support.scan_sources import all_sources as scan_sources
 
 from tilearray import ops
 from tilearray.errors import TileArrayError
-from tilearray.functions.indexing.gather import gathering
+from tilearray.functions.indexing.gather import gathering, scattering
 from tilearray.geometry.loop import make_loop
 from tilearray_cuda.kernels.casts import UnsupportedCastError
 from tilearray_cuda.kernels.schedules.choose import loop_class
@@ -140,6 +140,9 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     kernels.append(
         kernel_for(gathering(dtype_of("float32"), (dtype_of("int64"),), True).graph, (1000,), [(1,), (0,), (1,), (0,)])
     )
+    for how in ("maximum", "minimum"):
+        combined = scattering(dtype_of("float32"), False, how).graph
+        kernels.append(kernel_for(combined, (1000,), [(0,), (1,), (1,)]))
     used: set[str] = set()
     written = [kernel.source for kernel in kernels if kernel is not None]
     for source in [*written, *rounding_sources(), *all_sources(), *scan_sources(), *draw_sources()]:

@@ -283,6 +283,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def combines(self) -> bool:
+        """Whether launches combine results with elements in memory by atomics, as `Expression.combines` says."""
+        ...
+
+    @property
     def approximates(self) -> bool:
         """Whether the device has instructions for ``rounding="approx"`` and ``"full"``."""
         ...

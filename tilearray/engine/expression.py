@@ -69,6 +69,9 @@ class Expression:
         it is stored. () if each element is stored in its own place.
     contract : bool
         Whether a compiler may compute a product and a sum in one rounding, as fma. The host does not.
+    combines : str
+        How a result is combined with the element in its place, in one atomic step: "add", "maximum", "minimum", "and",
+        "or" or "xor". "" replaces the element. Only the CUDA backend combines, in 32 and 64 bits.
     """
 
     inputs: tuple[tuple[str, str], ...]
@@ -79,11 +82,12 @@ class Expression:
     result: np.dtype
     places: Ints = ()
     contract: bool = False
+    combines: str = ""
 
     @property
     def content(self) -> tuple[object, ...]:
         """All that is computed and stored; expressions of equal content are interchangeable."""
-        return self.inputs, self.nodes, self.outputs, self.output_dtypes, self.places, self.contract
+        return self.inputs, self.nodes, self.outputs, self.output_dtypes, self.places, self.contract, self.combines
 
 
 class ExpressionBuilder:
@@ -147,8 +151,10 @@ class ExpressionBuilder:
         """Add a call and return its node. `triton` is its expression over ``{x} {y} {z} {w}``."""
         return self.node("call", name, arguments, dtype.name, triton)
 
-    def build(self, outputs: Sequence[int], dtypes: Sequence[np.dtype], places: Ints = ()) -> Expression:
-        """Return the expression that stores these nodes."""
+    def build(
+        self, outputs: Sequence[int], dtypes: Sequence[np.dtype], places: Ints = (), *, combines: str = ""
+    ) -> Expression:
+        """Return the expression that stores these nodes, or combines them with what is in their places."""
         return Expression(
             tuple(self._inputs),
             tuple(self._nodes),
@@ -157,4 +163,5 @@ class ExpressionBuilder:
             tuple(self._scalars),
             dtypes[0],
             places,
+            combines=combines,
         )

@@ -12,31 +12,25 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tilearray import dtypes
-from tilearray.engine.context import STATE
-from tilearray.engine.devices import common_device
-from tilearray.engine.signature import ArrayBase, check_array
-from tilearray.errors import DeviceError, DTypeError, IndexingError, OperandError, ShapeError
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import DTypeError, OperandError, ShapeError
 from tilearray.functions import reductions, scans
-from tilearray.functions.arguments import as_array, as_array_beside, as_arrays
-from tilearray.functions.conversion import astype, to_numpy
-from tilearray.functions.indexing.assign import set as set_item
-from tilearray.functions.indexing.keys import parts_of
+from tilearray.functions.arguments import as_array, as_arrays
+from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import broadcast_to, moveaxis, new_like, reshape
 from tilearray.functions.reduction_options import finished, mask_of, typed
+from tilearray.functions.ufunc_at import at
 from tilearray.functions.ufunc_options import result_dtype
 from tilearray.geometry.shapes import normalize_axes, normalize_axis, reduced_shape
 from tilearray.ops.arithmetic import choose
-from tilearray.ops.execute import check_target, copy_of, execute
+from tilearray.ops.execute import copy_of, execute
 from tilearray.ops.hooks import HOOKS
 from tilearray.ops.moves import assign
 from tilearray.ops.op import Op
 from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import Promotion
-from tilearray.promotion.scalars import as_number, classify
 
 METHODS: dict[str, set[str]] = {
     "reduce": {"axis", "dtype", "keepdims", "initial", "where"},
@@ -66,9 +60,6 @@ _ANY_ORDER = {
 # The operand that changes nothing; the inexact ones always start with it, as in NumPy: hypot.reduce([-3.0]) is 3.
 _INEXACT_IDENTITIES = {"hypot": 0, "logaddexp": -math.inf}
 _IDENTITIES = {"bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0, "logical_xor": 0} | _INEXACT_IDENTITIES
-# Rows that NumPy's ufunc of the same name computes with the same bits in its own dtypes, by kind.
-_INTEGERS = ("maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor")
-_AS_NUMPY = dict.fromkeys(_INTEGERS, "biu") | {"add": "biufc", "subtract": "iufc", "multiply": "biufc"}
 
 # --- reduce ----------------------------------------------------------------------------------------------------------
 
@@ -253,99 +244,6 @@ def outer(op: Op, x1: Any, x2: Any, options: dict[str, Any]) -> Any:
     if isinstance(x1, ArrayBase) and isinstance(x2, ArrayBase):
         x1 = get(x1, (..., *(None,) * x2.ndim))
     return op(x1, x2, **options)
-
-
-# --- at --------------------------------------------------------------------------------------------------------------
-
-
-def at(op: Op, x: Any, indices: Any, values: Any) -> None:
-    """Apply an op in place at indices. See `tilearray.ops.ufunc_methods.UfuncMethods.at`.
-
-    Raises
-    ------
-    OperandError
-        If `x` is not an Array, or the number of operands is not that of the op.
-    IndexingError
-        If the indices do not fit.
-    DTypeError
-        If the dtype of `x` cannot store the result.
-    DeviceError
-        If an array is on a GPU.
-    """
-    name = f"{op.name}.at"
-    check_array(name, x)
-    if op.arity > 2 or (values is None) != (op.arity == 1):
-        raise OperandError(f"{name}: expected an op of one operand, or of two and values; write x[indices] = ...")
-    check_target(name, x)
-    key, places = _places(name, x, indices)
-    if values is not None and classify(values) is None:
-        values = broadcast_to(as_array_beside(name, values, x, "values"), places.shape)
-        common_device(name, [x._signature, values._signature])
-    if not _at_with_numpy(op, x, key, values):
-        _at_in_rounds(op, x, places.reshape(-1), values)
-
-
-def _places(name: str, x: ArrayBase, indices: Any) -> tuple[Any, np.ndarray]:
-    """The key for NumPy, and the position of every selected element in C order."""
-    parts = [_host_key(name, part) for part in parts_of(indices)]
-    key = tuple(parts) if isinstance(indices, tuple) else parts[0]
-    if not x.device.backend.on_host:
-        raise DeviceError(
-            f"{name}: expected an array on the host, got one on {x.device}, where tilearray has no {name} yet; "
-            f"write ta.{name}(x.to_device('cpu'), ...)"
-        )
-    try:
-        return key, np.asarray(np.arange(x.size).reshape(x.shape)[key])
-    except IndexError as error:
-        raise IndexingError(f"{name}: {error}; write indices of x") from None
-
-
-def _host_key(name: str, part: Any) -> Any:
-    if not isinstance(part, ArrayBase):
-        return part
-    if not part.device.backend.on_host:
-        raise DeviceError(f"{name}: expected indices on the host, got {part.device}; write indices.to_device('cpu')")
-    return to_numpy(part)
-
-
-def _at_with_numpy(op: Op, x: Any, key: Any, values: Any) -> bool:
-    """Apply the op by NumPy's ufunc, if that computes the same bits; return whether it did."""
-    if x.dtype.kind not in _AS_NUMPY.get(op.name, ""):
-        return False
-    number = classify(values)
-    given = values.dtype if number is None else number
-    typing = op.typing(STATE.get().semantics, [x.dtype, given])
-    if typing.result != x.dtype:
-        return False
-    operand = as_number(values, x.dtype, op.name) if number else to_numpy(astype(values, x.dtype, copy=False))
-    with np.errstate(all="ignore"):
-        getattr(np, op.ufunc or op.name).at(to_numpy(x), key, operand)
-    return True
-
-
-def _at_in_rounds(op: Op, x: Any, places: np.ndarray, values: Any) -> None:
-    """Apply the op by itself: first at the first occurrence of each place, then at the second, and so on."""
-    flat = values if values is None or classify(values) is not None else reshape(values, -1)
-    target = x if x.ndim else reshape(x, (1,), copy=False)
-    for chosen in _rounds(places):
-        key = tuple(np.unravel_index(places[chosen], target.shape))
-        now = get(target, key)
-        operands = (now,) if values is None else (now, get(flat, chosen) if isinstance(flat, ArrayBase) else flat)
-        execute(op, operands, now)
-        set_item(target, key, now)
-
-
-def _rounds(places: np.ndarray) -> list[np.ndarray]:
-    """The indices into `places` by rounds: no place occurs twice in a round, and its occurrences keep their order.
-
-    >>> [chosen.tolist() for chosen in _rounds(np.array([5, 3, 5, 5]))]
-    [[1, 0], [2], [3]]
-    """
-    order = np.argsort(places, kind="stable")
-    _, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
-    rank = np.arange(places.size) - np.repeat(starts, counts)
-    by_rank = order[np.argsort(rank, kind="stable")]
-    return np.split(by_rank, np.cumsum(np.bincount(rank))[:-1]) if places.size else []
 
 
 HOOKS.reduce, HOOKS.accumulate, HOOKS.outer, HOOKS.at = reduce, accumulate, outer, at

@@ -6,7 +6,7 @@ reductions and the indexing that the methods need; the row finds it in the hooks
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.signature import ArrayBase, Operand
@@ -99,17 +99,29 @@ class UfuncMethods:
         """
         return HOOKS.outer(self, x1, x2, options)
 
-    def at(self, x: ArrayBase, indices: Any, values: Operand | None = None, /) -> None:
+    def at(
+        self,
+        x: ArrayBase,
+        indices: Any,
+        values: Operand | None = None,
+        /,
+        *,
+        mode: Literal["ordered", "atomic"] = "ordered",
+    ) -> None:
         """Apply the op to the elements at indices, in place, and once more for every repetition of an index.
 
         Parameters
         ----------
         x : Array
-            The target, on the host.
+            The target.
         indices : index
             Any key of ``x[indices]``.
         values : Array or number, optional
             The second operand; it broadcasts to the shape of ``x[indices]``. Ops with one operand have none.
+        mode : str
+            ``"ordered"`` (the default): steps are in the order of the indices, so that results have the same bits on
+            every run. ``"atomic"``: a GPU adds floats in any order, with atomics. Sums differ in their last bits from
+            run to run, and floats of 8 and 16 bits are added in float32. The host ignores the mode.
 
         Examples
         --------
@@ -119,7 +131,7 @@ class UfuncMethods:
         >>> counts
         Array([2, 0, 1], dtype=int64, device='cpu')
         """
-        HOOKS.at(self, x, indices, values)
+        HOOKS.at(self, x, indices, values, mode)
 
 
 show(vars(UfuncMethods).values())

@@ -144,7 +144,9 @@ def _number(operand: Operand) -> Value:
 
 
 def _store(schedule: Schedule, operand: Operand, value: Value, branch: Branch, place: str) -> str:
-    """Return the statement that stores a value."""
+    """Return the statement that stores a value, or combines it with what is stored."""
+    if schedule.spec.combines:
+        return schedule.combine(operand, value[0], branch, place)
     if operand.dtype == "complex128":
         return schedule.store_pair(operand, value, branch, place)
     if operand.dtype == "complex64":

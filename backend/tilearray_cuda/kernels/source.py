@@ -38,6 +38,7 @@ DEVICE_FILES = (
     "philox.py",
     "reductions.py",
     "shuffles.py",
+    "atomics.py",
 )
 
 
@@ -88,6 +89,7 @@ def name_of(schedule: Schedule) -> str:
     calls = [str(node[1]) for node in spec.nodes if node[0] in ("call", "reduce", "scan", "total")]
     moved = ["scatter"] if spec.places else ["gather"] if spec.has_node("gather") else []
     moved = ["matmul"] if spec.has_node("product") else moved
+    moved += [spec.combines] * bool(spec.combines)
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 

@@ -87,6 +87,7 @@ class KernelSpec(NamedTuple):
     divisible : what divides every stride argument of an operand that also has a stride of 1: as far as vectors need it,
         or as far as sectors need it for the largest elements
     contract : whether the compiler may compute a product and a sum in one rounding
+    combines : how a result is combined with the element in its place, by an atomic; "" to replace it
     """
 
     operands: tuple[Operand, ...]
@@ -100,6 +101,7 @@ class KernelSpec(NamedTuple):
     divisible: int
     facts: tuple[Hashable, ...]
     contract: bool = False
+    combines: str = ""
 
     @property
     def arrays(self) -> tuple[Operand, ...]:
@@ -182,4 +184,5 @@ def make_spec(expression: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Ke
         min(loop_class.divisible, max(VECTOR // least, 2)),
         loop_class.facts,
         expression.contract,
+        expression.combines,
     )

@@ -78,6 +78,10 @@ class _Watch:
         self._check(pointers, mask, value.dtype.itemsize, self.ends)
         self.module.store(pointers, value, mask)
 
+    def atomic_rmw(self, how: Any, pointers: np.ndarray, value: np.ndarray, mask: np.ndarray, order: Any) -> np.ndarray:
+        self._check(pointers, mask, value.dtype.itemsize, self.ends)
+        return self.module.atomic_rmw(how, pointers, value, mask, order)
+
     def _check(self, pointers: np.ndarray, mask: np.ndarray, size: int, ends: np.ndarray) -> None:
         touched = pointers[np.broadcast_to(mask, pointers.shape)]
         place = np.maximum(np.searchsorted(self.starts, touched, "right"), 1) - 1
@@ -91,7 +95,7 @@ class Emulated:
     index = 0
     arch = 90
     call_writer = indexing = sorting = linear_algebra = matrices = fourier = None
-    on_host, scans_whole, approximates, holds_rows = False, False, True, True
+    on_host, scans_whole, approximates, holds_rows, combines = False, False, True, True, True
 
     def own_stream(self, stream: int) -> int:
         return stream

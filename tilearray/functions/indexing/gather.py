@@ -123,6 +123,15 @@ def scatter(x: Any, key: Any, value: Any) -> None:
         _set(indexing, x, _numpy_key(key, device), value)
 
 
+def combine(how: str, x: Any, key: Any, value: Any) -> None:
+    """Combine a number, or an array that broadcasts, with the elements that a key with arrays selects, by atomics.
+
+    Each occurrence of an index counts. `how` is that of `Expression.combines`; a number is of the kind that `x` holds,
+    and an array has the dtype of `x`, which has 32 bits or more, and shares no memory with it.
+    """
+    _scatter(select(x, key), value, how)
+
+
 def without_leading_axes(value: A, ndim: int) -> A:
     """Return a value to assign to `ndim` axes: further leading axes of size 1 are dropped, as in NumPy."""
     layout = value._signature.layout
@@ -228,11 +237,11 @@ def placing(indices: tuple[np.dtype, ...], checked: bool) -> FixedOperation:
 
 
 @cache
-def scattering(dtype: np.dtype, is_number: bool) -> FixedOperation:
-    """Return the operation that writes elements at distances."""
+def scattering(dtype: np.dtype, is_number: bool, how: str = "") -> FixedOperation:
+    """Return the operation that writes elements at distances, or combines them with what is there."""
     builder = ExpressionBuilder()
     value = builder.number(dtype) if is_number else builder.array(dtype)
-    return FixedOperation("setitem", builder.build([value], [dtype], (builder.array(_INT64),)))
+    return FixedOperation("setitem", builder.build([value], [dtype], (builder.array(_INT64),), combines=how))
 
 
 def _strided(x: A, shape: tuple[int, ...], strides: tuple[int, ...]) -> A:
@@ -325,7 +334,7 @@ def _gathered(known: _Gather, view: A, indices: tuple[Any, ...]) -> A:
     return out
 
 
-def _scatter(selection: Selection, value: Any) -> None:
+def _scatter(selection: Selection, value: Any, how: str = "") -> None:
     view, stream = selection.view, STATE.get().stream
     places = _places(selection, stream)
     shape = selection.result_shape
@@ -337,7 +346,7 @@ def _scatter(selection: Selection, value: Any) -> None:
         given = given._view(given._signature.layout.broadcast_to(shape, "setitem"))
     target = _strided(view, shape, selection.over_rest(view.strides))
     at = _strided(places, shape, selection.over_indices(places))
-    run_fixed(scattering(view.dtype, is_number), [given, at], target)
+    run_fixed(scattering(view.dtype, is_number, how), [given, at], target)
 
 
 def _places(selection: Selection, stream: Any) -> ArrayBase:

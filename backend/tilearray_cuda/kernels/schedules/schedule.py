@@ -18,6 +18,14 @@ from tilearray_cuda.kernels.spec import KernelSpec, Operand
 PIECE = 8
 """Elements that a thread takes at once if each has a mask and an address of its own."""
 
+ATOMICS = {
+    "add": "tl.atomic_add", "maximum": "tl.atomic_max", "minimum": "tl.atomic_min",
+    "and": "tl.atomic_and", "or": "tl.atomic_or", "xor": "tl.atomic_xor",
+}  # fmt: skip
+"""How a result is combined with the element in its place."""
+FLOAT_ATOMICS = {"maximum": "keep_larger", "minimum": "keep_smaller"}
+"""The functions of the library that combine floats, where hardware has atomics of integers only."""
+
 
 class Tile(NamedTuple):
     """The elements of a program along the last two axes, and its warps; a linear block has one row.
@@ -187,6 +195,15 @@ class Schedule:
     def store(self, operand: Operand, value: str, branch: Branch, place: str = "") -> str:
         """Return the statement that stores elements as they are in memory; not for complex128."""
         return f"tl.store({self.address(operand, branch, place)}, {value}{self.guard(operand, branch, place)})"
+
+    def combine(self, operand: Operand, value: str, branch: Branch, place: str) -> str:
+        """Return the statement that combines values with the elements in memory, each by one atomic."""
+        address, guard = self.address(operand, branch, place), self.guard(operand, branch, place)
+        is_float = operand.dtype in ("float32", "float64")
+        called = FLOAT_ATOMICS.get(self.spec.combines, "") if is_float else ""
+        if called:
+            return f"{called}({address}, {value}{guard})"
+        return f'{ATOMICS[self.spec.combines]}({address}, {value}{guard}, sem="relaxed")'
 
     def store_pair(self, operand: Operand, parts: tuple[str, ...], branch: Branch, place: str = "") -> str:
         """Return the statement that stores the parts of complex128 elements."""

@@ -1,0 +1,53 @@
+"""Ops that are applied at indices on the GPU, against NumPy."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from support.oracles import scatter
+
+import tilearray as ta
+
+CASES = 2 * int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
+
+
+@pytest.mark.parametrize(("seed", "elements", "share"), [(41, 60, 1), (42, 3000, 2), (43, 200_000, 8)])
+def test_ops_at_indices_are_numpys(seed, elements, share):
+    scatter.check_at("cuda:0", seed, CASES // share, elements)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("check_wraps_and_kinds", ()),
+        ("check_errors_of_at", ()),
+        ("check_atomic", (300,)),
+        ("check_atomic", (300_000,)),
+        ("check_wide_rows_at", ()),
+    ],
+)
+def test_at(name, arguments):
+    getattr(scatter, name)("cuda:0", *arguments)
+
+
+@pytest.mark.parametrize("bins", [1, 7, 1000, 1_000_000])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+def test_many_programs_meet_at_few_places(bins, dtype):
+    """Counts, largest and smallest elements of ten million, with NaN of both signs: nothing is lost."""
+    rng = np.random.default_rng(bins)
+    places = rng.integers(0, bins, 10_000_000)
+    values = rng.integers(-(10**6), 10**6, places.size).astype(dtype)
+    if dtype.startswith("float"):
+        values[rng.integers(0, values.size, 3)] = np.copysign(np.nan, [1, -1, 1])
+    there, given = ta.asarray(places, device="cuda"), ta.asarray(values, device="cuda")
+    names = ("maximum", "minimum") if dtype.startswith("float") else ("add", "maximum", "minimum", "bitwise_xor")
+    for name in names:
+        host = np.zeros(bins, dtype)
+        with np.errstate(all="ignore"):
+            getattr(np, name).at(host, places, values)
+        for _ in range(2):
+            x = ta.zeros(bins, dtype=dtype, device="cuda")
+            getattr(ta, name).at(x, there, given)
+            np.testing.assert_array_equal(ta.to_numpy(x), host, err_msg=name)

@@ -1,0 +1,210 @@
+"""Ops that are applied at indices, on drawn arrays, against NumPy's ufuncs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from support.oracles.formats import dtype_of
+from support.oracles.indexing import bits
+
+INTEGERS = ("bool", "int8", "uint16", "int32", "uint32", "int64", "uint64")
+FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn")
+INDICES = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
+IN_ANY_ORDER = ("add", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor")
+OF_BOOLS = ("add", "multiply", "logical_or", "logical_and", "logical_xor", "bitwise_xor", "maximum")
+SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0)
+
+
+def _shape(rng: np.random.Generator, elements: int) -> tuple[int, ...]:
+    axes = int(rng.integers(1, 4))
+    return tuple([int(rng.integers(1, max(2, round(elements ** (1 / axes)) + 1))) for _ in range(axes)])
+
+
+def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Values in a dtype: of all bits for integers, with infinities and NaN of both signs for floats."""
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if dtype in INTEGERS:
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+    found = rng.integers(-60, 60, shape) / 4
+    special = rng.random(shape) < 0.1
+    found = np.where(special, rng.choice(SPECIAL, shape), found)
+    return found.astype(np.float32).astype(dtype_of(dtype))
+
+
+def _layout(rng: np.random.Generator, host: np.ndarray, device: Any) -> tuple[np.ndarray, Any, Any]:
+    """A view of a copy of values on the host and on a device, and all memory of the latter: permuted, with gaps."""
+    order = tuple(rng.permutation(host.ndim))
+    step = int(rng.choice([1, 2, -1]))
+    wide = np.zeros([size * abs(step) for size in host.shape], host.dtype).transpose(order)
+    whole = ta.asarray(np.ascontiguousarray(wide), device=device)
+    back = tuple(np.argsort(order))
+    view = np.ascontiguousarray(wide).transpose(back)[(slice(None, None, step),) * host.ndim]
+    ours = ta.permute_dims(whole, back)[(slice(None, None, step),) * host.ndim]
+    view[...] = host
+    ours[...] = ta.asarray(host, device=device)
+    return view, ours, whole
+
+
+def _key(rng: np.random.Generator, shape: tuple[int, ...], device: Any) -> tuple[Any, Any]:
+    """A key with one or several index arrays that repeat and count from the end, which broadcast; or a mask."""
+    if rng.random() < 0.1:
+        mask = rng.random(shape) < 0.5
+        return mask, ta.asarray(mask, device=device)
+    count = int(rng.integers(1, len(shape) + 1))
+    common = tuple(int(size) for size in rng.integers(1, 12, int(rng.integers(1, 3))))
+    theirs: list[Any] = []
+    ours: list[Any] = []
+    for axis in range(count):
+        name = str(rng.choice(INDICES))
+        extent = min(shape[axis], 120)
+        low = 0 if name.startswith("u") else -extent
+        size = tuple(1 if rng.random() < 0.2 else each for each in common)
+        index = rng.integers(low, extent, size).astype(name)
+        if rng.random() < 0.3:
+            index = index.transpose()
+            given = ta.asarray(np.ascontiguousarray(index.T), device=device).T
+        else:
+            given = ta.asarray(index, device=device)
+        theirs.append(index.astype(np.int64))
+        ours.append(given)
+    try:
+        np.broadcast_shapes(*[each.shape for each in theirs])
+    except ValueError:
+        return theirs[0], ours[0]
+    if count < len(shape) and rng.random() < 0.3:
+        theirs.insert(0, slice(None, None, -1))
+        ours.insert(0, slice(None, None, -1))
+        theirs[1] %= shape[1]
+        for place in range(1, len(theirs)):
+            theirs[place] = theirs[place] % min(shape[place], 120)
+            ours[place] = ta.asarray(theirs[place], device=device)
+    return tuple(theirs), tuple(ours)
+
+
+def _in_numpy(name: str, host: np.ndarray, key: Any, values: Any) -> None:
+    """Apply NumPy's ufunc; floats that NumPy does not have are compared in float32."""
+    if (host.dtype.kind in "biuf" and host.dtype.itemsize > 1) or host.dtype.kind in "biu":
+        getattr(np, name).at(host, key, values)
+        return
+    wide = host.astype(np.float32)
+    getattr(np, name).at(wide, key, np.asarray(values, np.float32))
+    host[...] = wide.astype(host.dtype)
+
+
+def _same(ours: np.ndarray, theirs: np.ndarray) -> bool:
+    """Whether all bits are the same, but those of NaN."""
+    if ours.dtype.kind in "biu":
+        return bits(ours) == bits(theirs)
+    ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
+    return np.array_equal(ours, theirs, equal_nan=True)
+
+
+def check_at(device: Any, seed: int, count: int, elements: int) -> None:
+    """Compare ops of which the order does not matter, applied at indices, with NumPy's."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        dtype = str(rng.choice(INTEGERS + FLOATS))
+        names = OF_BOOLS if dtype == "bool" else IN_ANY_ORDER if dtype in INTEGERS else ("maximum", "minimum")
+        name, shape = str(rng.choice(names)), _shape(rng, elements)
+        host, ours, whole = _layout(rng, _values(rng, dtype, shape), device)
+        key, there = _key(rng, shape, device)
+        selected = np.empty(shape)[key].shape
+        if rng.random() < 0.2:
+            value: Any = _values(rng, dtype, (1,))[0]
+            value = value.astype(np.float32).item() if dtype in FLOATS else value.item()
+            given = value
+        else:
+            size = tuple(1 if rng.random() < 0.2 else each for each in selected)
+            value = _values(rng, dtype, size)
+            given = ta.asarray(value, device=device)
+        before = ta.to_numpy(whole).size
+        with np.errstate(all="ignore"):
+            _in_numpy(name, host, key, np.asarray(value, dtype_of(dtype)))
+        getattr(ta, name).at(ours, there, given)
+        told = f"#{number} {name}.at {dtype} {shape} {ours.strides} {selected}"
+        assert _same(ta.to_numpy(ours), host), told
+        gaps = before - host.size
+        if gaps:
+            assert not np.any(ta.to_numpy(whole).astype(np.float32) != 0) or _same(ta.to_numpy(ours), host), told
+
+
+def check_wraps_and_kinds(device: Any) -> None:
+    """Integers wrap; wider operands are wrapped first; numbers take the dtype of the target; views keep their gaps."""
+    counts = ta.zeros(3, dtype="int8", device=device)
+    index = ta.asarray([0, 0, -1], device=device)
+    ta.add.at(counts, index, 100)
+    assert counts.tolist() == [-56, 0, 100]
+    ta.add.at(counts, index, ta.asarray([2**40 + 1, 1, 3], device=device))
+    assert counts.tolist() == [-54, 0, 103]
+    ta.add.at(counts, [1, 1], 4)
+    ta.add.at(counts, slice(1, None), 1)
+    ta.add.at(counts, 0, 1)
+    assert counts.tolist() == [-53, 9, 104]
+    ta.add.at(counts, ta.asarray([], dtype="int64", device=device), 1)
+    ta.negative.at(counts, slice(None))
+    assert counts.tolist() == [53, -9, -104]
+    x = ta.arange(6, device=device)
+    ta.add.at(x, x[:3], x[3:])  # the target is the index, and the values as well
+    assert x.tolist() == [3, 5, 7, 3, 4, 5]
+    matrix = ta.zeros((3, 4), dtype="int32", device=device)
+    ta.add.at(
+        matrix[:, ::2], (slice(None), ta.asarray([1, 1], device=device)), ta.asarray([[1], [2], [3]], device=device)
+    )
+    assert matrix.tolist() == [[0, 0, 2, 0], [0, 0, 4, 0], [0, 0, 6, 0]]
+
+
+def check_errors_of_at(device: Any) -> None:
+    """Indices outside, operands that do not fit, and ops of which the order matters; nothing is written."""
+    x = ta.zeros(4, dtype="int32", device=device)
+    index = ta.asarray([0, 4], device=device)
+    for act, error, message in (
+        (lambda: ta.add.at(x, index, 1), ta.IndexingError, r"index 4 is out of bounds|got 4"),
+        (lambda: ta.add.at(x, [0, -5], 1), ta.IndexingError, r"got -5"),
+        (lambda: ta.add.at(x, [0, 1], [1, 2, 3]), ta.BroadcastError, "broadcast"),
+        (lambda: ta.add.at(x, [0, 1], 2**40), ta.ScalarOverflowError, "int32"),
+        (lambda: ta.add.at(x, [0, 1], 1, mode="fast"), ta.OperandError, r"add.at: expected a mode, got 'fast'"),
+        (lambda: ta.add.at(x, [0, 1], ta.ones(2, device="cpu")), ta.DeviceError, "cpu"),
+    ):
+        with pytest.raises(error, match=message):
+            act()
+    assert x.tolist() == [0, 0, 0, 0]
+
+
+def check_atomic(device: Any, size: int) -> None:
+    """Floats and complex numbers that are added in any order: their sums are close to exact ones."""
+    rng = np.random.default_rng(size)
+    places = rng.integers(-7, 7, size)
+    for dtype in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
+        values = rng.integers(-8, 8, size) / 8 + (1j if dtype.startswith("complex") else 0)
+        exact = np.zeros(7, np.complex128)
+        np.add.at(exact, places, values)
+        x = ta.zeros((7, 2), dtype=dtype, device=device)[:, 1]
+        given = ta.asarray(values, device=device).astype(dtype)
+        ta.add.at(x, ta.asarray(places, device=device), given, mode="atomic")
+        found = ta.to_numpy(x).astype(np.complex128)
+        eps = {"float16": 2.0**-10, "bfloat16": 2.0**-7}.get(dtype, 2.0**-20)
+        np.testing.assert_allclose(found, exact, atol=eps * np.abs(values).sum())
+
+
+def check_wide_rows_at(device: Any) -> None:
+    """Blocks of every schedule count each element once: rows, columns and planes that repeat, in all orders."""
+    rng = np.random.default_rng(4)
+    for dtype in ("int32", "int64", "float16"):
+        for shape, order in (((700, 40), (0, 1)), ((700, 40), (1, 0)), ((5, 60, 33), (2, 0, 1)), ((1100, 601), (1, 0))):
+            values = rng.integers(0, 3, shape).astype(dtype)
+            dense = ta.asarray(np.ascontiguousarray(values.transpose(order)), device=device)
+            given = ta.permute_dims(dense, tuple(np.argsort(order).tolist()))
+            for axis in range(len(shape)):
+                index = rng.integers(0, 4, shape[axis])
+                size = (*shape[:axis], 4, *shape[axis + 1 :])
+                host, ours = np.zeros(size, dtype), ta.zeros(size, dtype=dtype, device=device)
+                key = (*[slice(None)] * axis, index)
+                np.add.at(host, key, values)
+                ta.add.at(ours, (*key[:-1], ta.asarray(index, device=device)), given, mode="atomic")
+                assert bits(ta.to_numpy(ours)) == bits(host), (dtype, shape, order, axis)

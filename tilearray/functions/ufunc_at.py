@@ -1,0 +1,228 @@
+"""The method ``at`` of rows: an op applied in place at indices, once more for every repetition of an index.
+
+On the host NumPy's ufunc does it where it has the same bits, and else the row itself: first at the first occurrence of
+each place, then at the second, and so on. So every step is rounded, in the order of the indices.
+
+On a GPU an op of which the order does not matter is one atomic for each index. Dtypes narrower than 32 bits are
+combined in 32 bits, in a copy of the target.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.context import STATE
+from tilearray.engine.devices import common_device
+from tilearray.engine.signature import ArrayBase, check_array, overlap
+from tilearray.errors import DeviceError, IndexingError, OperandError, shown
+from tilearray.functions.arguments import as_array_beside
+from tilearray.functions.conversion import astype, to_numpy
+from tilearray.functions.indexing.assign import set as set_item
+from tilearray.functions.indexing.assign import set_view, taken
+from tilearray.functions.indexing.gather import combine
+from tilearray.functions.indexing.keys import has_arrays, parts_of
+from tilearray.functions.indexing.views import get
+from tilearray.functions.manipulation import broadcast_to, reshape
+from tilearray.ops.execute import check_target, copy_of, execute
+from tilearray.ops.numbers import rounded_number
+from tilearray.ops.op import Op
+from tilearray.promotion.scalars import as_number, classify
+
+Mode = Literal["ordered", "atomic"]
+_MODES = ("ordered", "atomic")
+
+
+def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> None:
+    """Apply an op in place at indices. See `tilearray.ops.ufunc_methods.UfuncMethods.at`.
+
+    Raises
+    ------
+    OperandError
+        If `x` is not an Array, the number of operands is not that of the op, or `mode` is another word.
+    IndexingError
+        If the indices do not fit.
+    DTypeError
+        If the dtype of `x` cannot store the result.
+    DeviceError
+        If the arrays are on several devices, or on a GPU where the order matters.
+    """
+    name = f"{op.name}.at"
+    check_array(name, x)
+    if op.arity > 2 or (values is None) != (op.arity == 1):
+        raise OperandError(f"{name}: expected an op of one operand, or of two and values; write x[indices] = ...")
+    if mode not in _MODES:  # pyright: ignore[reportUnnecessaryContains]
+        raise OperandError(f"{name}: expected a mode, got {shown(mode)}; write mode='ordered' or mode='atomic'")
+    check_target(name, x)
+    if x.device.backend.combines:
+        _at_on_device(op, x, indices, values, mode)
+        return
+    key, places = _places(name, x, indices)
+    if values is not None and classify(values) is None:
+        values = broadcast_to(as_array_beside(name, values, x, "values"), places.shape)
+        common_device(name, [x._signature, values._signature])
+    if not _at_with_numpy(op, x, key, values):
+        _at_in_rounds(op, x, places.reshape(-1), values)
+
+
+# --- on the host ------------------------------------------------------------------------------------------------------
+
+# Rows that NumPy's ufunc of the same name computes with the same bits in its own dtypes, by kind.
+_INTEGERS = ("maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor")
+_AS_NUMPY = dict.fromkeys(_INTEGERS, "biu") | {"add": "biufc", "subtract": "iufc", "multiply": "biufc"}
+
+
+def _places(name: str, x: ArrayBase, indices: Any) -> tuple[Any, np.ndarray]:
+    """The key for NumPy, and the position of every selected element in C order."""
+    parts = [_host_key(name, part) for part in parts_of(indices)]
+    key = tuple(parts) if isinstance(indices, tuple) else parts[0]
+    if not x.device.backend.on_host:
+        raise DeviceError(
+            f"{name}: expected an array on the host, got one on {x.device}, where tilearray has no {name} yet; "
+            f"write ta.{name}(x.to_device('cpu'), ...)"
+        )
+    try:
+        return key, np.asarray(np.arange(x.size).reshape(x.shape)[key])
+    except IndexError as error:
+        raise IndexingError(f"{name}: {error}; write indices of x") from None
+
+
+def _host_key(name: str, part: Any) -> Any:
+    if not isinstance(part, ArrayBase):
+        return part
+    if not part.device.backend.on_host:
+        raise DeviceError(f"{name}: expected indices on the host, got {part.device}; write indices.to_device('cpu')")
+    return to_numpy(part)
+
+
+def _at_with_numpy(op: Op, x: Any, key: Any, values: Any) -> bool:
+    """Apply the op by NumPy's ufunc, if that computes the same bits; return whether it did."""
+    if x.dtype.kind not in _AS_NUMPY.get(op.name, ""):
+        return False
+    number = classify(values)
+    given = values.dtype if number is None else number
+    typing = op.typing(STATE.get().semantics, [x.dtype, given])
+    if typing.result != x.dtype:
+        return False
+    operand = as_number(values, x.dtype, op.name) if number else to_numpy(astype(values, x.dtype, copy=False))
+    with np.errstate(all="ignore"):
+        getattr(np, op.ufunc or op.name).at(to_numpy(x), key, operand)
+    return True
+
+
+def _at_in_rounds(op: Op, x: Any, places: np.ndarray, values: Any) -> None:
+    """Apply the op by itself: first at the first occurrence of each place, then at the second, and so on."""
+    flat = values if values is None or classify(values) is not None else reshape(values, -1)
+    target = x if x.ndim else reshape(x, (1,), copy=False)
+    for chosen in _rounds(places):
+        key = tuple(np.unravel_index(places[chosen], target.shape))
+        now = get(target, key)
+        operands = (now,) if values is None else (now, get(flat, chosen) if isinstance(flat, ArrayBase) else flat)
+        execute(op, operands, now)
+        set_item(target, key, now)
+
+
+def _rounds(places: np.ndarray) -> list[np.ndarray]:
+    """The indices into `places` by rounds: no place occurs twice in a round, and its occurrences keep their order.
+
+    >>> [chosen.tolist() for chosen in _rounds(np.array([5, 3, 5, 5]))]
+    [[1, 0], [2], [3]]
+    """
+    order = np.argsort(places, kind="stable")
+    _, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
+    rank = np.arange(places.size) - np.repeat(starts, counts)
+    by_rank = order[np.argsort(rank, kind="stable")]
+    return np.split(by_rank, np.cumsum(np.bincount(rank))[:-1]) if places.size else []
+
+
+# --- on a GPU ---------------------------------------------------------------------------------------------------------
+
+_COMBINED = {
+    "add": "add",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+    "bitwise_xor": "xor",
+}
+"""The atomics of integers."""
+_OF_BOOLS = {
+    **dict.fromkeys(("add", "maximum", "logical_or", "bitwise_or"), "or"),
+    **dict.fromkeys(("multiply", "minimum", "logical_and", "bitwise_and"), "and"),
+    **dict.fromkeys(("logical_xor", "bitwise_xor"), "xor"),
+}
+_MODULAR = ("add", "bitwise_and", "bitwise_or", "bitwise_xor")
+"""Rows of which the low bits of integers depend on no others: operands may be wrapped first."""
+_INTEGER_KINDS = ("int", "uint")
+
+
+def _at_on_device(op: Op, x: Any, key: Any, values: Any, mode: Mode) -> None:
+    """Apply the op by atomics, or on a view if the key has no arrays, so that no index occurs twice."""
+    name = f"{op.name}.at"
+    values = None if values is None else taken(x, values)
+    if isinstance(values, ArrayBase):
+        common_device(name, [x._signature, values._signature])
+        values = copy_of(values) if overlap(x, values) else values
+    if not has_arrays(key):
+        view = get(x, key)
+        if isinstance(values, ArrayBase):
+            values = broadcast_to(values, view.shape)
+        execute(op, (view,) if values is None else (view, values), view)
+        return
+    how = _atomic(op, x, values, mode)
+    if how is None:
+        raise DeviceError(
+            f"{name}: expected an op of which the order does not matter on {x.device}, got {op.name} of "
+            f"{x.dtype.name}; write {_instead(op, x)}"
+        )
+    given = astype(values, x.dtype, copy=False) if isinstance(values, ArrayBase) else values
+    _combine(op, how, x, key, given)
+
+
+def _instead(op: Op, x: Any) -> str:
+    """The words of an error on what to write."""
+    if op.name == "add" and dtypes.info(x.dtype).kind in ("float", "complex"):
+        return "add.at(..., mode='atomic'), whose result differs from run to run, or x.to_device('cpu') first"
+    return f"ta.{op.name}.at(x.to_device('cpu'), ...)"
+
+
+def _atomic(op: Op, x: Any, values: Any, mode: Mode) -> str | None:
+    """How a GPU combines integers, or floats of any order, in one step; None if the order matters."""
+    if values is None:
+        return None
+    kind = dtypes.info(x.dtype).kind
+    if kind == "bool":
+        how = _OF_BOOLS.get(op.name)
+    elif kind in _INTEGER_KINDS:
+        how = _COMBINED.get(op.name)
+    else:
+        in_any_order = ("add",) * (mode == "atomic") + ("maximum", "minimum") * (kind == "float")
+        how = op.name if op.name in in_any_order else None
+    given = classify(values) if not isinstance(values, ArrayBase) else values.dtype
+    result = op.typing(STATE.get().semantics, [x.dtype, given]).result  # pyright: ignore[reportArgumentType]
+    wraps = op.name in _MODULAR and kind in _INTEGER_KINDS and dtypes.info(result).kind in _INTEGER_KINDS
+    return how if result == x.dtype or wraps else None
+
+
+def _combine(op: Op, how: str, x: Any, key: Any, values: Any) -> None:
+    """Combine values of the dtype of the target with its elements: in 32 bits if it is narrower."""
+    info = dtypes.info(x.dtype)
+    if not isinstance(values, ArrayBase):
+        values = as_number(values, x.dtype, op.name)
+    given: Any = values
+    if info.kind == "complex":
+        combine(how, x.real, key, given.real)
+        combine(how, x.imag, key, given.imag)
+    elif info.bits >= 32:
+        combine(how, x, key, values)
+    else:
+        wide = dtypes.float32 if info.kind == "float" else dtypes.int32
+        target = astype(x, wide)
+        if isinstance(values, ArrayBase):
+            values = astype(values, wide)
+        else:
+            values = rounded_number(values, x.dtype).astype(wide).item()
+        combine(how, target, key, values)
+        set_view(x, astype(target, x.dtype))
