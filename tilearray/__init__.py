@@ -358,6 +358,14 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         triu_indices_from,
         vander,
     )
+    from tilearray.numpy_names.histograms import (
+        bincount,
+        digitize,
+        histogram,
+        histogram2d,
+        histogram_bin_edges,
+        histogramdd,
+    )
     from tilearray.numpy_names.nan_reductions import (
         cumprod,
         cumsum,
@@ -428,17 +436,11 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
     )
     from tilearray.numpy_names.statistics import (
         average,
-        bincount,
         convolve,
         corrcoef,
         correlate,
         cov,
-        digitize,
         gradient,
-        histogram,
-        histogram2d,
-        histogram_bin_edges,
-        histogramdd,
         interp,
         median,
         percentile,

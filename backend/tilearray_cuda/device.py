@@ -41,7 +41,7 @@ class CudaDevice(Gpu):
 
     indexing = sorting = linear_algebra = matrices = fourier = None
     on_host = scans_whole = False
-    approximates = holds_rows = combines = True
+    approximates = holds_rows = computes_places = True
 
     def __init__(self, index: int) -> None:
         super().__init__(index)

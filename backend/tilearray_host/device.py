@@ -24,7 +24,7 @@ class HostDevice:
     matrices = matrices
     fourier = fourier
     on_host = scans_whole = True
-    holds_rows = combines = False
+    holds_rows = computes_places = False
     approximates = False
 
     def loop_class(self, loop: Any, /) -> None:

@@ -1,4 +1,4 @@
-"""Ops that are applied at indices on the GPU, against NumPy."""
+"""Ops that are applied at indices, binary search and histograms on the GPU, against NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from support.oracles import scatter
+from support.oracles import histograms, scatter
 
 import tilearray as ta
 
@@ -51,3 +51,31 @@ def test_many_programs_meet_at_few_places(bins, dtype):
             x = ta.zeros(bins, dtype=dtype, device="cuda")
             getattr(ta, name).at(x, there, given)
             np.testing.assert_array_equal(ta.to_numpy(x), host, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("check_search", (51, CASES // 2, 60)),
+        ("check_search", (52, CASES // 8, 30_000)),
+        ("check_names", ()),
+        ("check_counts", (53, CASES // 4, 200)),
+        ("check_counts", (54, CASES // 16, 100_000)),
+        ("check_refusals", ()),
+    ],
+)
+def test_searches_and_histograms(name, arguments):
+    getattr(histograms, name)("cuda:0", *arguments)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64"])
+@pytest.mark.parametrize("size", [1, 1000, 10_000_000])
+def test_many_searches(dtype, size):
+    rng = np.random.default_rng(size)
+    host, values = (
+        np.sort(rng.integers(0, size, size)).astype(dtype),
+        rng.integers(-2, size + 2, 3_000_001).astype(dtype),
+    )
+    for side in ("left", "right"):
+        found = ta.searchsorted(ta.asarray(host, device="cuda"), ta.asarray(values, device="cuda"), side=side)
+        np.testing.assert_array_equal(ta.to_numpy(found), np.searchsorted(host, values, side))

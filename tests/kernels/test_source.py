@@ -31,6 +31,7 @@ from support.scan_sources import all_sources as scan_sources
 
 from tilearray import ops
 from tilearray.errors import TileArrayError
+from tilearray.functions.binary_search import searching
 from tilearray.functions.indexing.gather import gathering, scattering
 from tilearray.geometry.loop import make_loop
 from tilearray_cuda.kernels.casts import UnsupportedCastError
@@ -143,6 +144,8 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     for how in ("maximum", "minimum"):
         combined = scattering(dtype_of("float32"), False, how).graph
         kernels.append(kernel_for(combined, (1000,), [(0,), (1,), (1,)]))
+    for side in ("left", "right"):
+        kernels.append(kernel_for(searching(dtype_of("float32"), side).graph, (1000,), [(1,), (0,), (1,)]))
     used: set[str] = set()
     written = [kernel.source for kernel in kernels if kernel is not None]
     for source in [*written, *rounding_sources(), *all_sources(), *scan_sources(), *draw_sources()]:

@@ -283,8 +283,8 @@ class Backend(Protocol):
         ...
 
     @property
-    def combines(self) -> bool:
-        """Whether launches combine results with elements in memory by atomics, as `Expression.combines` says."""
+    def computes_places(self) -> bool:
+        """Whether expressions compute where they read and write: gathers, searches, and results that are combined."""
         ...
 
     @property

@@ -17,6 +17,7 @@ The nodes are:
 ``("constant", number, dtype)``                    a number that is part of the kernel
 ``("index",)``                                     the position of the element in a dense output, an int64
 ``("gather", input, node)``                        the element of an input at a distance of `node` elements
+``("search", input, size, node, side)``           where the value of a node belongs in an input that is sorted, an int64
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true
 ``("reduce", how, nodes, dtypes)``                 the elements of a loop's reduced axes, combined: see below
 ``("scan", how, (node,), (dtype,))``               the elements of a loop's scanned axis up to each one, combined
@@ -31,10 +32,10 @@ The nodes are:
 ``("coordinate", axis)``                           the index of the element along an axis of a selection, an int64
 =================================================  ==================================================================
 
-Gathers and reports move elements; only the CUDA backend supports them. A reduction combines "add", "multiply",
-"maximum", "minimum", "or", "and" (one value), or "argmax" and "argmin" (a value and its position). The nodes before it
-are computed for each element, the nodes after it for each result. A scan combines one value; it has a result for each
-element. A selection stores elements at their slots, and only those whose node is true.
+Gathers, searches and reports access memory at computed places; only the CUDA backend supports them. A reduction
+combines "add", "multiply", "maximum", "minimum", "or", "and" (one value), or "argmax" and "argmin" (a value and its
+position). The nodes before it are computed for each element, the nodes after it for each result. A scan combines one
+value; it has a result for each element. A selection stores elements at their slots, and only those whose node is true.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class _PaperBackend:
 
     def __init__(self, device: PaperDevice, on_host: bool) -> None:
         self.on_host = self.scans_whole = on_host
-        self.approximates = self.holds_rows = self.combines = not on_host
+        self.approximates = self.holds_rows = self.computes_places = not on_host
         self._device = device
         self.index_errors = None if on_host else _Reports()
         if not on_host:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from tilearray.engine.array_type import A
-from tilearray.engine.signature import ArrayBase, HostData
+from tilearray.engine.devices import common_device
+from tilearray.engine.signature import ArrayBase, HostData, check_array
 from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError, shown
 from tilearray.functions.arguments import (
     INDEX,
@@ -24,7 +23,9 @@ from tilearray.functions.arguments import (
     result,
     sorting_of,
 )
+from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import single, to_numpy
+from tilearray.functions.indexing.gather import gather
 from tilearray.functions.indexing.masks import places_of
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reduce import Words, again, reduce
@@ -32,7 +33,7 @@ from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import max, min
 from tilearray.geometry.shapes import normalize_axis
 from tilearray.ops.arithmetic import choose
-from tilearray.ops.numbers import class_of, host_number
+from tilearray.ops.numbers import class_of, host_number, scalar_array
 from tilearray.ops.options import checked_flag
 from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
@@ -195,9 +196,9 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
     Parameters
     ----------
     x1 : Array
-        Of shape (M,) and a real dtype, on the host; in the order of `sort`, or of any order with a `sorter`.
+        Of shape (M,) and a real dtype; in the order of `sort`, or of any order with a `sorter`.
     x2 : Array or number
-        The values to search for, compared in the common dtype.
+        The values to search for, compared in the common dtype. NaN is the last in the order.
     side : {"left", "right"}
         Whether to insert before or after equal elements.
     sorter : Array, optional
@@ -217,7 +218,7 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
     DTypeError
         If a dtype is complex, or that of `sorter` is not an integer.
     DeviceError
-        If an array is on a GPU.
+        If the arrays are on several devices.
 
     Examples
     --------
@@ -226,25 +227,31 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
     Array([1, 3], dtype=int64, device='cpu')
     """
     x1, x2 = as_arrays("searchsorted", (x1, x2))
-    sorting = sorting_of("searchsorted", x1)
+    runs_there = x1.device.backend.computes_places
+    if not runs_there:
+        sorting_of("searchsorted", x1)
     if x1.ndim != 1:
         raise ShapeError(f"searchsorted: expected a 1-d array, got shape {x1.shape}; write ta.reshape(x1, -1)")
     if side not in ("left", "right"):
         raise ShapeError(f"searchsorted: expected side as 'left' or 'right', got {shown(side)}; write one of the two")
-    if classify(x2) is None:
-        sorting_of("searchsorted", x2)
-        dtype = common_dtype("searchsorted", [x1.dtype, x2.dtype], REAL)
-        wanted = to_numpy(x2)
-    else:
-        dtype = common_dtype("searchsorted", [x1.dtype, class_of(x2)], REAL)
-        wanted = host_number(x2, dtype, "searchsorted")
-    order = None if sorter is None else _order(as_array_beside("searchsorted", sorter, x1, "sorter"), x1.size)
-    return result(sorting.searchsorted(to_numpy(x1), wanted, dtype, side, order), x1)
+    order = None if sorter is None else _order(as_array_beside("searchsorted", sorter, x1, "sorter"), x1)
+    is_number = classify(x2) is not None
+    if not is_number:
+        check_array("searchsorted", x2)
+        common_device("searchsorted", [x1._signature, x2._signature])
+    dtype = common_dtype("searchsorted", [x1.dtype, class_of(x2) if is_number else x2.dtype], REAL)
+    if runs_there:
+        values = scalar_array(host_number(x2, dtype, "searchsorted"), x1.device, "searchsorted") if is_number else x2
+        return search(x1 if order is None else gather(x1, order), values, dtype, side)
+    wanted = host_number(x2, dtype, "searchsorted") if is_number else to_numpy(x2)
+    given = None if order is None else to_numpy(order)
+    return result(sorting_of("searchsorted", x1).searchsorted(to_numpy(x1), wanted, dtype, side, given), x1)
 
 
-def _order(sorter: ArrayBase, size: int) -> np.ndarray:
-    """The indices of a sorter, checked."""
-    sorting_of("searchsorted", sorter)
+def _order(sorter: Any, x: ArrayBase) -> Any:
+    """The indices of a sorter of `x`, checked."""
+    size = x.size
+    common_device("searchsorted", [x._signature, sorter._signature])
     if sorter.dtype.kind not in "iu":
         raise DTypeError(
             f"searchsorted: expected integers in sorter, got {sorter.dtype.name}; write sorter=ta.argsort(x1)"
@@ -260,7 +267,7 @@ def _order(sorter: ArrayBase, size: int) -> np.ndarray:
                 f"searchsorted: expected indices from 0 to {size - 1} in sorter, got {low} to {high}; "
                 f"write sorter=ta.argsort(x1)"
             )
-    return to_numpy(sorter)
+    return sorter
 
 
 def sort(

@@ -56,7 +56,7 @@ def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> Non
     if mode not in _MODES:  # pyright: ignore[reportUnnecessaryContains]
         raise OperandError(f"{name}: expected a mode, got {shown(mode)}; write mode='ordered' or mode='atomic'")
     check_target(name, x)
-    if x.device.backend.combines:
+    if x.device.backend.computes_places:
         _at_on_device(op, x, indices, values, mode)
         return
     key, places = _places(name, x, indices)

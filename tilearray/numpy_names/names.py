@@ -38,6 +38,9 @@ LATER: Final = {
         c_ diag_indices diag_indices_from diagflat indices ix_ mgrid ogrid r_ tri tril_indices tril_indices_from
         triu_indices triu_indices_from vander
     """,
+    "histograms": """
+        bincount digitize histogram histogram2d histogram_bin_edges histogramdd
+    """,
     "nan_reductions": """
         cumprod cumsum nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile
         nanprod nanquantile nanstd nansum nanvar
@@ -54,9 +57,8 @@ LATER: Final = {
         resize split vsplit vstack
     """,
     "statistics": """
-        average bincount convolve corrcoef correlate cov digitize gradient histogram histogram2d
-        histogram_bin_edges histogramdd interp median percentile poly polyfit polyval ptp quantile roots
-        trapezoid unwrap
+        average convolve corrcoef correlate cov gradient interp median percentile poly polyfit polyval ptp
+        quantile roots trapezoid unwrap
     """,
     "views": """
         fliplr flipud ndim ravel rollaxis rot90 shape size swapaxes trim_zeros

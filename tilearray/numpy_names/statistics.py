@@ -1,4 +1,4 @@
-"""Means with weights, quantiles, histograms, correlations: what NumPy's users compute of a sample."""
+"""Means with weights, quantiles, correlations: what NumPy's users compute of a sample."""
 
 from __future__ import annotations
 
@@ -178,106 +178,6 @@ def percentile(
     Array(1.5, dtype=float32, device='cpu')
     """
     return by_numpy("percentile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)
-
-
-# --- histograms ----------------------------------------------------------------------------------------------------
-
-
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
-    """Return how often each integer from 0 on occurs, or the sums of their weights. On the host.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.bincount([0, 2, 2])
-    Array([1, 0, 2], dtype=int64, device='cpu')
-    """
-    return by_numpy("bincount", (x, weights), minlength)
-
-
-def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
-) -> tuple[Array, Array]:
-    """Return a histogram of all elements and the edges of its bins, on the host.
-
-    Parameters
-    ----------
-    a : Array
-    bins : int, str or sequence of numbers
-        The number of bins, a method of `numpy.histogram_bin_edges`, or the edges.
-    range : pair of numbers, optional
-    density : bool, optional
-        Whether the integral over all bins is 1.
-    weights : Array, optional
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> counts, edges = ta.histogram([1.0, 2.0, 2.5], bins=2)
-    >>> counts.tolist(), edges.tolist()
-    ([1, 2], [1.0, 1.75, 2.5])
-    """
-    weights = None if weights is None else exact(as_array("histogram", weights))
-    return by_numpy("histogram", (a,), exact(bins), range, density, weights)
-
-
-def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
-) -> tuple[Array, Array, Array]:
-    """Return a histogram of pairs and the edges of its bins along both axes, on the host.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.histogram2d([0, 0, 1], [0, 1, 1], bins=2)[0].tolist()
-    [[1.0, 1.0], [0.0, 1.0]]
-    """
-    edges = [exact(one) for one in bins] if isinstance(bins, (list, tuple)) else exact(bins)  # pyright: ignore[reportUnknownVariableType]
-    weights = None if weights is None else exact(as_array("histogram2d", weights))
-    return by_numpy("histogram2d", (x, y), edges, range, density, weights)
-
-
-def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
-) -> tuple[Array, list[Array]]:
-    """Return a histogram of points, each a row of `sample`, and the edges of its bins along each axis. On the host.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.histogramdd(ta.asarray([[0, 0], [0, 1], [1, 1]]), bins=2)[0].tolist()
-    [[1.0, 1.0], [0.0, 1.0]]
-    """
-    points = as_array("histogramdd", sample)
-    edges = [exact(one) for one in bins] if isinstance(bins, (list, tuple)) else exact(bins)  # pyright: ignore[reportUnknownVariableType]
-    weights = None if weights is None else exact(as_array("histogramdd", weights))
-    counts, found = by_numpy("histogramdd", (points,), edges, range, density, weights)
-    return counts, list(found)
-
-
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
-    """Return the edges of the bins that `histogram` uses, on the host.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.histogram_bin_edges([1.0, 2.0, 2.5], bins=2)
-    Array([1.  , 1.75, 2.5 ], dtype=float32, device='cpu')
-    """
-    weights = None if weights is None else exact(as_array("histogram_bin_edges", weights))
-    return by_numpy("histogram_bin_edges", (a,), exact(bins), range, weights)
-
-
-def digitize(x: Any, bins: Any, right: bool = False) -> Array:
-    """Return the index of the bin of each element, on the host; `bins` are sorted edges.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.digitize([0.2, 6.4, 3.0], [0.0, 1.0, 2.5, 4.0])
-    Array([1, 4, 3], dtype=int64, device='cpu')
-    """
-    return by_numpy("digitize", (x, bins), right)
 
 
 # --- correlations and signals --------------------------------------------------------------------------------------

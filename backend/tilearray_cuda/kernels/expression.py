@@ -96,6 +96,10 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
             return (f"i{axis}{branch.tag}.to(tl.int64)",), "int64"
         case ("gather", position, place):
             return _load(schedule, inputs[position], branch, lines, values[place][0][0]), inputs[position].dtype
+        case ("search", position, count, value, side):
+            zeros = f"({schedule.zeros(branch)}).to(tl.int64)"
+            size, wanted = values[count][0][0], values[value][0][0]
+            return (f"search_{side}({inputs[position].name}, {size}, {wanted}, {zeros})",), "int64"
         case ("report", condition, value, position):
             inside, ((found,), _) = branch.everywhere, values[condition]
             found = f"{found} & {inside}" if inside else found

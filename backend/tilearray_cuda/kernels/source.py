@@ -39,6 +39,7 @@ DEVICE_FILES = (
     "reductions.py",
     "shuffles.py",
     "atomics.py",
+    "searching.py",
 )
 
 
@@ -90,6 +91,7 @@ def name_of(schedule: Schedule) -> str:
     moved = ["scatter"] if spec.places else ["gather"] if spec.has_node("gather") else []
     moved = ["matmul"] if spec.has_node("product") else moved
     moved += [spec.combines] * bool(spec.combines)
+    calls += ["search"] * spec.has_node("search")
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 

@@ -95,7 +95,7 @@ class Emulated:
     index = 0
     arch = 90
     call_writer = indexing = sorting = linear_algebra = matrices = fourier = None
-    on_host, scans_whole, approximates, holds_rows, combines = False, False, True, True, True
+    on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
 
     def own_stream(self, stream: int) -> int:
         return stream

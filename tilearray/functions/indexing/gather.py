@@ -123,13 +123,15 @@ def scatter(x: Any, key: Any, value: Any) -> None:
         _set(indexing, x, _numpy_key(key, device), value)
 
 
-def combine(how: str, x: Any, key: Any, value: Any) -> None:
+def combine(how: str, x: Any, key: Any, value: Any, *, inside: bool = False) -> None:
     """Combine a number, or an array that broadcasts, with the elements that a key with arrays selects, by atomics.
 
     Each occurrence of an index counts. `how` is that of `Expression.combines`; a number is of the kind that `x` holds,
-    and an array has the dtype of `x`, which has 32 bits or more, and shares no memory with it.
+    and an array has the dtype of `x`, which has 32 bits or more, and shares no memory with it. Indices that are known
+    to be `inside` are not checked.
     """
-    _scatter(select(x, key), value, how)
+    selection = select(x, key)
+    _scatter(selection._replace(inside=True) if inside else selection, value, how)
 
 
 def without_leading_axes(value: A, ndim: int) -> A:

@@ -1,0 +1,45 @@
+"""Binary search and histograms on an emulated GPU, against NumPy; and their kernels, which the compiler takes."""
+
+from __future__ import annotations
+
+import pytest
+from support.kernels import needs_triton
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("check_search", (1, 120, 60)),
+        ("check_search", (2, 20, 3000)),
+        ("check_names", ()),
+        ("check_counts", (3, 60, 200)),
+        ("check_counts", (4, 10, 5000)),
+        ("check_refusals", ()),
+    ],
+)
+def test_on_the_device(process, name, arguments):
+    process.pool.submit(_on_the_device, name, *arguments).result()
+
+
+def _on_the_device(name: str, *arguments: int) -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles import histograms
+
+    getattr(histograms, name)(emulated_device(), *arguments)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_compiler_takes_searches(dtype, side):
+    """A loop whose length is the same for all elements; its loads are not masked."""
+    from support.kernels import kernel_for
+    from support.oracles.formats import dtype_of
+
+    from tilearray.functions.binary_search import searching
+    from tilearray_cuda.kernels.compile import compile_source
+
+    graph = searching(dtype_of(dtype), side).graph
+    for shape, strides in (((5000,), [(1,), (0,), (1,)]), ((300, 70), [(70, 1), (0, 0), (1, 300)])):
+        assert "ld.global" in compile_source(kernel_for(graph, shape, strides).source, 90).ptx

@@ -1,0 +1,158 @@
+"""Binary search and histograms on drawn arrays, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from support.oracles.formats import dtype_of
+from support.oracles.indexing import bits
+from support.oracles.reductions import drawn_view
+
+DTYPES = (
+    "bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64",
+    "float8_e5m2",
+)  # fmt: skip
+
+
+def _drawn(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
+    """Few values, so that many are equal; NaN, infinities and zeros of both signs among floats."""
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if not dtype.startswith(("float", "bfloat")):
+        low = 0 if dtype.startswith("u") else -20
+        return rng.integers(low, 40, shape).astype(dtype)
+    found = rng.integers(-20, 20, shape) / 2
+    found = np.where(rng.random(shape) < 0.1, rng.choice([np.nan, np.inf, -np.inf, -0.0], shape), found)
+    return found.astype(np.float32).astype(dtype_of(dtype))
+
+
+def _in_numpy(array: np.ndarray) -> np.ndarray:
+    """The same values in a dtype that NumPy orders."""
+    narrow = array.dtype.kind == "V" or (array.dtype.kind == "f" and array.dtype.itemsize == 1)
+    return array.astype(np.float32) if narrow else array
+
+
+def check_search(device: Any, seed: int, count: int, elements: int) -> None:
+    """Compare `searchsorted` with NumPy's: dtypes, sides, sorters, layouts, numbers, and arrays without elements."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        dtype = str(rng.choice(DTYPES))
+        other = str(rng.choice([dtype, dtype, dtype, "float32"]))
+        host = _drawn(rng, dtype, int(rng.integers(0, elements)))
+        shape = tuple(int(size) for size in rng.integers(0 if rng.random() < 0.1 else 1, 20, int(rng.integers(0, 3))))
+        wanted, side = _drawn(rng, other, shape), str(rng.choice(["left", "right"]))
+        plain = _in_numpy(host)
+        order = np.argsort(plain, kind="stable")
+        options: dict[str, Any] = {}
+        if rng.random() < 0.4:
+            ours = ta.asarray(host, device=device)
+            options = {"sorter": ta.asarray(order.astype(str(rng.choice(["int64", "uint16"]))), device=device)}
+        else:
+            step = int(rng.choice([1, 2]))
+            wide = np.repeat(host[order], step)
+            ours = ta.asarray(wide, device=device)[::step]
+        values = ta.asarray(wanted, device=device)
+        state = rng.bit_generator.state
+        values = drawn_view(rng, values)
+        rng.bit_generator.state = state
+        there = ta.to_numpy(drawn_view(rng, ta.asarray(wanted, device="cpu")))
+        found = ta.searchsorted(ours, values, side=side, **options)
+        assert found.device == ours.device
+        expected = np.searchsorted(plain[order].astype(np.float64), _in_numpy(there).astype(np.float64), side)
+        told = f"#{number} {dtype} {other} {host.size} {values.shape} {values.strides} {side}"
+        assert bits(ta.to_numpy(found)) == bits(np.asarray(expected)), told
+
+
+def check_names(device: Any) -> None:
+    """Numbers, large integers, methods, and errors."""
+    x = ta.asarray([10, 20, 20, 30], device=device)
+    assert ta.searchsorted(x, 20).tolist() == 1
+    assert x.searchsorted(20, side="right").tolist() == 3
+    assert ta.searchsorted(x, ta.asarray([2.5, 20.5], device=device)).tolist() == [0, 3]
+    large = ta.asarray([2**63, 2**64 - 1], dtype="uint64", device=device)
+    assert ta.searchsorted(large, 2**64 - 1).tolist() == 1
+    with pytest.raises(ta.DeviceError, match="searchsorted"):
+        ta.searchsorted(x, ta.asarray([1], device="cpu"))
+    with pytest.raises(ta.IndexingError, match=r"searchsorted: expected indices from 0 to 3 in sorter, got 0 to 4"):
+        ta.searchsorted(x, 20, sorter=ta.asarray([0, 1, 2, 4], device=device))
+    assert ta.digitize(ta.asarray([0.2, 6.4, 3.0], device=device), [0.0, 1.0, 2.5, 4.0]).tolist() == [1, 4, 3]
+    for edges in ([0.0, 1.0, 2.5], [3.0, 2.0, 2.0, -1.0], [1], []):
+        for right in (False, True):
+            values = np.array([[-1.0, 0.0], [2.0, np.nan]], np.float32)
+            found = ta.digitize(ta.asarray(values, device=device), np.array(edges, np.float64), right)
+            assert bits(ta.to_numpy(found)) == bits(np.digitize(values, np.array(edges, np.float64), right)), edges
+    with pytest.raises(ta.ShapeError, match="digitize: expected bins that increase or decrease"):
+        ta.digitize(x, [1, 3, 2])
+
+
+def check_counts(device: Any, seed: int, count: int, elements: int) -> None:
+    """Compare `bincount` and `histogram` with NumPy's: counts, weights of integers, edges, ranges and densities."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        dtype = str(rng.choice(["int8", "uint8", "int16", "int32", "uint64", "float16", "float32", "float64", "bool"]))
+        size = int(rng.integers(0, elements)) if rng.random() < 0.9 else 0
+        host = np.nan_to_num(_drawn(rng, dtype, size).astype(np.float64), nan=3.0, posinf=9.0, neginf=-9.0)
+        host = (host + (rng.random(size) if dtype.startswith("f") else 0)).astype(dtype)
+        ours = ta.asarray(host, device=device)
+        told = f"#{number} {dtype} {size}"
+        if dtype in ("uint8", "uint64", "bool"):
+            least = int(rng.integers(0, 60))
+            whole = host.astype(np.int64)
+            assert bits(ta.to_numpy(ta.bincount(ours, minlength=least))) == bits(np.bincount(whole, minlength=least))
+            weights = rng.integers(-9, 9, size)
+            found = ta.bincount(ours, ta.asarray(weights, device=device), least)
+            np.testing.assert_array_equal(ta.to_numpy(found), np.bincount(whole, weights, least), err_msg=told)
+        options: dict[str, Any] = {}
+        if rng.random() < 0.3:
+            low = float(rng.integers(-9, 9))
+            options["range"] = (low, low + float(rng.integers(0, 9)))
+        bins: Any = int(rng.integers(1, 30))
+        if rng.random() < 0.3:
+            bins = np.sort(rng.integers(-9, 20, int(rng.integers(2, 9)))).astype(str(rng.choice(["int64", "float32"])))
+            options = {}
+        plain = host.astype(np.uint8) if dtype == "bool" else host.astype(np.float32) if dtype == "float16" else host
+        if size and rng.random() < 0.5:
+            options["density"] = True
+        given = bins
+        if isinstance(bins, np.ndarray) and rng.random() < 0.5:
+            given = ta.asarray(bins, device=device)
+        with np.errstate(all="ignore"):
+            expected, edges = np.histogram(plain, bins, **options)
+        told = f"{told} {bins} {options}"
+        counts, ours_edges = ta.histogram(ours.reshape(-1, 1) if size else ours, given, **options)
+        kind = "float16" if dtype == "float16" else dtype if dtype.startswith("float") else "float32"
+        assert bits(ta.to_numpy(counts)) == bits(expected.astype(kind) if "density" in options else expected), told
+        edges = edges.astype(kind) if edges.dtype.kind == "f" else edges
+        assert bits(ta.to_numpy(ours_edges)) == bits(edges), told
+        weights = rng.integers(-5, 5, size).astype("int32")
+        if not options.get("density"):
+            found, _ = ta.histogram(ours, given, weights=ta.asarray(weights, device=device), **options)
+            assert bits(ta.to_numpy(found)) == bits(np.histogram(plain, bins, weights=weights, **options)[0]), told
+
+
+def check_refusals(device: Any) -> None:
+    """Errors name what was expected, and what to write."""
+    x = ta.asarray([3.0, float("nan")], device=device)
+    for act, error, message in (
+        (lambda: ta.histogram(x), ta.ShapeError, r"histogram: autodetected range of \[nan, nan\] is not finite"),
+        (
+            lambda: ta.histogram(x, "fd"),
+            ta.DeviceError,
+            r"histogram: expected a number of bins, .* got 'fd'; write ta.h",
+        ),
+        (lambda: ta.histogram(x, 0), ta.ShapeError, "histogram: `bins` must be positive"),
+        (lambda: ta.histogram(x, [2, 1]), ta.ShapeError, "histogram: `bins` must increase monotonically"),
+        (lambda: ta.bincount(x), ta.DTypeError, r"bincount: expected integers of one axis, got float32 of shape"),
+        (lambda: ta.bincount(ta.asarray([1, -2], device=device)), ta.ShapeError, r"no negative integers, got -2"),
+        (lambda: ta.bincount(ta.asarray([1], device=device), minlength=-1), ta.ShapeError, "expected minlength >= 0"),
+    ):
+        with pytest.raises(error, match=message):
+            act()
+    edges = ta.asarray([2.0, 1.0], device=device)
+    with pytest.raises(ta.ShapeError, match="histogram: expected edges of one axis that do not decrease"):
+        ta.histogram(x, edges)
+    assert ta.histogram_bin_edges(ta.asarray([1.0, 2.0, 2.5], device=device), bins=2).tolist() == [1.0, 1.75, 2.5]

@@ -1,0 +1,261 @@
+"""Counts of integers, and of numbers in bins.
+
+The edges of bins are NumPy's, and an element is in the bin whose edges it lies between, by comparison; the last edge
+belongs to the last bin. On a GPU a binary search finds the bins of all elements, and atomics count them. Weights of
+floats are summed in float64, in the order of the elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.arrays.array import Array
+from tilearray.arrays.asarray import asarray
+from tilearray.arrays.fills import zeros
+from tilearray.engine.devices import common_device
+from tilearray.errors import DeviceError, DTypeError, ShapeError, shown
+from tilearray.functions.arguments import as_array, as_array_beside
+from tilearray.functions.binary_search import search
+from tilearray.functions.conversion import astype, single
+from tilearray.functions.indexing.gather import combine
+from tilearray.functions.manipulation import flip, reshape
+from tilearray.functions.reductions import any, max, min, sum
+from tilearray.functions.scans import diff
+from tilearray.functions.ufunc_at import at
+from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
+from tilearray.ops.arithmetic import add, choose, divide, greater, less_equal, subtract
+
+
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
+    """Return how often each integer from 0 on occurs, or the sums of their weights.
+
+    On a GPU the host waits for the largest element, which decides the size of the result.
+
+    Parameters
+    ----------
+    x : Array
+        Of one axis, and of integers that are not negative.
+    weights : Array, optional
+        Of the same shape; summed in float64.
+    minlength : int
+        The least size of the result.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.bincount([0, 2, 2])
+    Array([1, 0, 2], dtype=int64, device='cpu')
+    """
+    array: Array = as_array("bincount", x)
+    if not array.device.backend.computes_places:
+        return by_numpy("bincount", (x, weights), minlength)
+    if array.ndim != 1 or dtypes.info(array.dtype).kind not in ("bool", "int", "uint"):
+        raise DTypeError(
+            f"bincount: expected integers of one axis, got {array.dtype.name} of shape {array.shape}; "
+            "write ta.reshape(x, -1), or x.astype('int64')"
+        )
+    if minlength < 0:
+        raise ShapeError(f"bincount: expected minlength >= 0, got {minlength}; write minlength=0")
+    array = astype(array, dtypes.uint8) if array.dtype == dtypes.bool_ else array
+    size = minlength
+    if array.size:
+        least, largest = single(min(array), "bincount"), single(max(array), "bincount")
+        if least < 0:
+            raise ShapeError(f"bincount: expected no negative integers, got {least}; write x[x >= 0]")
+        size = largest + 1 if largest >= size else size
+    if weights is None:
+        return _counted(array, size)
+    given = as_array_beside("bincount", weights, array, "weights")
+    common_device("bincount", [array._signature, given._signature])
+    if given.shape != array.shape:
+        raise ShapeError(f"bincount: expected weights of shape {array.shape}, got {given.shape}; write one for each")
+    found = _weighted(array, size, given)
+    return astype(found, float_of("bincount", [array.dtype, given.dtype]))
+
+
+def _counted(places: Array, size: int) -> Array:
+    """How often each place below a size occurs."""
+    counts: Array = zeros(size, dtype=dtypes.int64, device=places.device)
+    if places.size:
+        combine("add", counts, places, 1, inside=True)
+    return counts
+
+
+def _weighted(places: Array, size: int, weights: Array) -> Array:
+    """The sum of the weights of each place below a size, in float64; of integers in int64."""
+    kind = dtypes.info(weights.dtype).kind
+    if kind == "complex":
+        raise DTypeError("histogram: expected real weights on a GPU, got complex ones; count weights.real and .imag")
+    wide = dtypes.float64 if kind == "float" else dtypes.int64
+    sums: Array = zeros(size, dtype=wide, device=places.device)
+    if places.size:
+        at(add, sums, places, astype(weights, wide))
+    return sums
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[Array, Array]:
+    """Return a histogram of all elements and the edges of its bins.
+
+    Parameters
+    ----------
+    a : Array
+        On a GPU the host waits for the least and the largest element if there is neither a range nor edges.
+    bins : int, str or sequence of numbers
+        The number of bins, a method of `numpy.histogram_bin_edges` (on the host only), or the edges.
+    range : pair of numbers, optional
+    density : bool, optional
+        Whether the integral over all bins is 1.
+    weights : Array, optional
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> counts, edges = ta.histogram([1.0, 2.0, 2.5], bins=2)
+    >>> counts.tolist(), edges.tolist()
+    ([1, 2], [1.0, 1.75, 2.5])
+    """
+    array: Array = as_array("histogram", a)
+    if not array.device.backend.computes_places:
+        weights = None if weights is None else exact(as_array("histogram", weights))
+        return by_numpy("histogram", (a,), exact(bins), range, density, weights)
+    flat = _comparable(reshape(array, -1))
+    edges = _edges("histogram", flat, bins, range)
+    places = _bins(flat, edges)
+    size = edges.size
+    if weights is None:
+        found: Any = _counted(places, size)[1:]
+    else:
+        given = as_array_beside("histogram", weights, array, "weights")
+        common_device("histogram", [array._signature, given._signature])
+        if given.shape != array.shape:
+            raise ShapeError(f"histogram: expected weights of shape {array.shape}, got {given.shape}; reshape them")
+        found = astype(_weighted(places, size, reshape(given, -1))[1:], given.dtype)
+    target = float_of("histogram", [array.dtype])
+    if density:
+        width, wide = astype(diff(edges), dtypes.float64), astype(found, dtypes.float64)
+        found = divide(divide(wide, width), astype(sum(found), dtypes.float64))
+    found = astype(found, target) if dtypes.info(found.dtype).kind == "float" else found
+    return found, astype(edges, target) if dtypes.info(edges.dtype).kind == "float" else edges
+
+
+def _comparable(x: Any) -> Any:
+    """An array in a dtype in which NumPy counts: narrow floats as float32, and truth values as integers."""
+    info = dtypes.info(x.dtype)
+    if info.kind == "bool":
+        return astype(x, dtypes.uint8)
+    return astype(x, dtypes.float32) if info.kind == "float" and info.bits < 32 else x
+
+
+def _edges(function: str, flat: Any, bins: Any, range: Any) -> Any:
+    """The edges of bins as an Array beside `flat`: those that are given, or NumPy's."""
+    if isinstance(bins, str):
+        raise DeviceError(
+            f"{function}: expected a number of bins, or edges, for an array on {flat.device}, got {shown(bins)}; "
+            f"write ta.histogram_bin_edges(x.to_device('cpu'), {bins!r})"
+        )
+    if isinstance(bins, Array) and bins.device is flat.device:
+        edges = _comparable(bins)
+        if edges.ndim != 1 or edges.size < 2 or single(any(greater(edges[:-1], edges[1:])), function):
+            raise ShapeError(f"{function}: expected edges of one axis that do not decrease; write ta.sort on the host")
+        return edges
+    try:
+        found = np.histogram_bin_edges(_extremes(flat, range, function), exact(bins), range)
+    except ValueError as error:
+        raise ShapeError(f"{function}: {error}") from error
+    return asarray(found, device=flat.device)
+
+
+def _extremes(flat: Any, range: Any, function: str) -> np.ndarray:
+    """The least and the largest element, which decide the edges of bins; none are read if there is a range."""
+    known = [] if range is not None or not flat.size else [single(each(flat), function) for each in (min, max)]
+    return np.array(known, flat.dtype)
+
+
+def _bins(flat: Any, edges: Any) -> Any:
+    """The number of the bin of each element, from 1 on; 0 if it is in none."""
+    common = np.result_type(flat.dtype, edges.dtype)
+    values, limits = astype(flat, common, copy=False), astype(edges, common, copy=False)
+    places = search(limits[:-1], values, common, "right")
+    return choose(less_equal(values, limits[-1:]), places, 0)
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[Array, Array, Array]:
+    """Return a histogram of pairs and the edges of its bins along both axes, on the host.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.histogram2d([0, 0, 1], [0, 1, 1], bins=2)[0].tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    edges = [exact(one) for one in bins] if isinstance(bins, (list, tuple)) else exact(bins)  # pyright: ignore[reportUnknownVariableType]
+    weights = None if weights is None else exact(as_array("histogram2d", weights))
+    return by_numpy("histogram2d", (x, y), edges, range, density, weights)
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[Array, list[Array]]:
+    """Return a histogram of points, each a row of `sample`, and the edges of its bins along each axis. On the host.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.histogramdd(ta.asarray([[0, 0], [0, 1], [1, 1]]), bins=2)[0].tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    points = as_array("histogramdd", sample)
+    edges = [exact(one) for one in bins] if isinstance(bins, (list, tuple)) else exact(bins)  # pyright: ignore[reportUnknownVariableType]
+    weights = None if weights is None else exact(as_array("histogramdd", weights))
+    counts, found = by_numpy("histogramdd", (points,), edges, range, density, weights)
+    return counts, list(found)
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+    """Return the edges of the bins that `histogram` uses.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.histogram_bin_edges([1.0, 2.0, 2.5], bins=2)
+    Array([1.  , 1.75, 2.5 ], dtype=float32, device='cpu')
+    """
+    array: Array = as_array("histogram_bin_edges", a)
+    if array.device.backend.computes_places:
+        found = _edges("histogram_bin_edges", _comparable(reshape(array, -1)), bins, range)
+        return astype(found, float_of("histogram_bin_edges", [array.dtype]))
+    weights = None if weights is None else exact(as_array("histogram_bin_edges", weights))
+    return by_numpy("histogram_bin_edges", (a,), exact(bins), range, weights)
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Array:
+    """Return the index of the bin of each element; `bins` are sorted edges, ascending or descending.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.digitize([0.2, 6.4, 3.0], [0.0, 1.0, 2.5, 4.0])
+    Array([1, 4, 3], dtype=int64, device='cpu')
+    """
+    array: Array = as_array("digitize", x)
+    if not array.device.backend.computes_places:
+        return by_numpy("digitize", (x, bins), right)
+    given = bins if isinstance(bins, Array) else asarray(bins, device=array.device)
+    common_device("digitize", [array._signature, given._signature])
+    values, edges = _comparable(array), _comparable(given)
+    if edges.ndim != 1:
+        raise ShapeError(f"digitize: expected edges of one axis, got shape {edges.shape}; write ta.reshape(bins, -1)")
+    falls = edges.size > 1 and single(greater(edges[0], edges[-1]), "digitize")
+    ordered = flip(edges) if falls else edges
+    if edges.size > 1 and single(any(greater(ordered[:-1], ordered[1:])), "digitize"):
+        raise ShapeError("digitize: expected bins that increase or decrease monotonically; write sorted edges")
+    common = np.result_type(values.dtype, edges.dtype)
+    found = search(ordered, values, common, "left" if right else "right")
+    return subtract(edges.size, found) if falls else found
