@@ -26,6 +26,9 @@ def test_ops_at_indices_are_numpys(seed, elements, share):
         ("check_atomic", (300,)),
         ("check_atomic", (300_000,)),
         ("check_wide_rows_at", ()),
+        ("check_ordered", (44, CASES // 4, 60)),
+        ("check_ordered", (45, CASES // 16, 3000)),
+        ("check_order", ()),
     ],
 )
 def test_at(name, arguments):
@@ -79,3 +82,16 @@ def test_many_searches(dtype, size):
     for side in ("left", "right"):
         found = ta.searchsorted(ta.asarray(host, device="cuda"), ta.asarray(values, device="cuda"), side=side)
         np.testing.assert_array_equal(ta.to_numpy(found), np.searchsorted(host, values, side))
+
+
+@pytest.mark.parametrize("bins", [3, 1000, 3_000_000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_have_the_bits_of_the_host(bins, dtype):
+    rng = np.random.default_rng(bins)
+    places, values = rng.integers(0, bins, 1_000_000), rng.standard_normal(1_000_000).astype(dtype)
+    host = np.zeros(bins, dtype)
+    np.add.at(host, places, values)
+    for _ in range(2):
+        x = ta.zeros(bins, dtype=dtype, device="cuda")
+        ta.add.at(x, ta.asarray(places, device="cuda"), ta.asarray(values, device="cuda"))
+        assert ta.to_numpy(x).tobytes() == host.tobytes()

@@ -10,14 +10,19 @@ from support.kernels import needs_triton
 pytestmark = [needs_triton, pytest.mark.slow]
 
 
-@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 150, 60), (2, 30, 3000)])
-def test_ops_at_indices_are_numpys(process, seed, count, elements):
-    process.pool.submit(_on_the_device, "check_at", seed, count, elements).result()
-
-
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("check_wraps_and_kinds", ()), ("check_errors_of_at", ()), ("check_atomic", (300,)), ("check_wide_rows_at", ())],
+    [
+        ("check_at", (1, 150, 60)),
+        ("check_at", (2, 30, 3000)),
+        ("check_wraps_and_kinds", ()),
+        ("check_errors_of_at", ()),
+        ("check_atomic", (300,)),
+        ("check_wide_rows_at", ()),
+        ("check_ordered", (3, 60, 60)),
+        ("check_ordered", (4, 8, 3000)),
+        ("check_order", ()),
+    ],
 )
 def test_on_the_device(process, name, arguments):
     process.pool.submit(_on_the_device, name, *arguments).result()
@@ -49,3 +54,25 @@ def test_the_compiler_takes_atomics(dtype, arch):
             kinds = set(re.findall(r"(?:red|atom)\.\S*global\S*", ptx))
             assert kinds, (how, shape)
             assert all(("f" in kind.rpartition(".")[2]) == (is_float and how == "add") for kind in kinds), kinds
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "bfloat16", "float32", "float8_e5m2", "complex64"])
+def test_the_compiler_takes_folds(dtype):
+    """Loops whose values keep their types, also those of an op that is computed in a wider dtype."""
+    from support.oracles.formats import dtype_of
+
+    import tilearray as ta
+    from tilearray.functions.indexing.fold import _folding
+    from tilearray.geometry.fold import make_fold
+    from tilearray_cuda.kernels.compile import cubin_of
+    from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
+    from tilearray_cuda.kernels.source import source_of
+    from tilearray_cuda.kernels.spec import make_spec
+
+    for name in {"bool": ("logical_xor",)}.get(dtype, ("subtract", "multiply")):
+        graph = _folding(getattr(ta, name), dtype_of(dtype), dtype_of(dtype)).graph
+        for shape, strides in (((5000,), [(0,), (1,), (0,), (1,)]), ((300, 70), [(0, 1), (1, 0), (0, 1), (70, 1)])):
+            loop = make_fold(shape, strides)
+            source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True,) * 4), 90))
+            assert source.name == f"{name}_fold"
+            assert cubin_of(source, 90).code

@@ -30,6 +30,8 @@ The nodes are:
 ``("slot", node, input)``                          the same, from an array of the counts of all segments
 ``("count", node)``                                how many elements of a segment have a true `node`, an int32
 ``("coordinate", axis)``                           the index of the element along an axis of a selection, an int64
+``("fold", node, result, place)``                  `result` of all elements of a run of equal places, each computed with
+                                                   the one before it as `node`, which is first what is in memory
 =================================================  ==================================================================
 
 Gathers, searches and reports access memory at computed places; only the CUDA backend supports them. A reduction

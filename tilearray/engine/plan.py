@@ -299,6 +299,24 @@ class SelectionRecipe(Recipe):
         return Plan(self.operation, self.expression, loop, signature, first.kernel, call, (first, second))
 
 
+class FoldRecipe(Recipe):
+    """The common part of all calls of a fold on operands of the same traits. Arrays have the axes of the loop."""
+
+    __slots__ = ()
+
+    def plan(self, keys: Sequence[Key], layouts: list[Layout], out: Signature | None) -> Plan:
+        """Plan a call that writes to a target."""
+        from tilearray.geometry.fold import make_fold  # here: few programs need it
+
+        assert out is not None
+        loop = make_fold(out.layout.shape, [out.layout.strides, *[layout.strides for layout in layouts]])
+        arrays = [out, *_arrays(keys)]
+        aligned = _aligned(arrays, loop) if self.device.wants_alignment else ALIGNED[: len(arrays)]
+        kernel = kernel_of(self.expression, loop, aligned, self.device)
+        call = call_of(self.rule, loop, kernel, keys, out, new=False)
+        return Plan(self.operation, self.expression, loop, out, kernel, call)
+
+
 def _arrays(keys: Sequence[Key]) -> list[Signature]:
     return [key for key in keys if isinstance(key, Signature)]
 
@@ -360,6 +378,8 @@ def _recipe(
     result = out or traits_of(expression.result, device, True, all(array.is_0d for array in arrays))
     if operation.selects:
         return SelectionRecipe(operation, expression, device, result, careful)
+    if expression.nodes[-1][0] == "fold":
+        return FoldRecipe(operation, expression, device, result, careful)
     made = ScanRecipe if operation.scanned else ReductionRecipe if operation.reduced else Recipe
     return made(operation, expression, device, result, careful)
 

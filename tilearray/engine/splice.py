@@ -75,6 +75,15 @@ class Splicer:
         """Return the node of a Python number. Equal keys are one input."""
         return self._input(("scalar", key), "scalar", dtype)
 
+    def memory(self, key: Hashable, dtype: np.dtype) -> int:
+        """Return the position of an input whose elements other nodes read."""
+        self._inputs.setdefault(("array", key), (len(self._inputs), "array", dtype))
+        return self._inputs["array", key][0]
+
+    def node(self, *node: object) -> int:
+        """Return the place of a node that is not elementwise."""
+        return self._node(node)
+
     def _input(self, key: Hashable, kind: str, dtype: np.dtype) -> int:
         if key not in self._inputs:
             self._inputs[key] = (len(self._inputs), kind, dtype)
@@ -125,7 +134,14 @@ class Splicer:
         source = cast(Any, self._nodes[before[1]])
         return before[1] if source[0] == "call" and source[3] == target else None
 
-    def build(self, outputs: Sequence[int], output_dtypes: Sequence[np.dtype], *, contract: bool = False) -> Expression:
+    def build(
+        self,
+        outputs: Sequence[int],
+        output_dtypes: Sequence[np.dtype],
+        places: tuple[int, ...] = (),
+        *,
+        contract: bool = False,
+    ) -> Expression:
         """Return the expression that stores these nodes. Equal expressions are the same object."""
         inputs = list(self._inputs.values())
         made = Expression(
@@ -135,6 +151,7 @@ class Splicer:
             tuple([dtype.name for dtype in output_dtypes]),
             tuple([dtype if kind == "scalar" else None for _, kind, dtype in inputs]),
             output_dtypes[0],
+            places,
             contract=contract,
         )
         return SPLICED.get(made.content) or SPLICED.put(made.content, made)

@@ -4,7 +4,8 @@ On the host NumPy's ufunc does it where it has the same bits, and else the row i
 each place, then at the second, and so on. So every step is rounded, in the order of the indices.
 
 On a GPU an op of which the order does not matter is one atomic for each index. Dtypes narrower than 32 bits are
-combined in 32 bits, in a copy of the target.
+combined in 32 bits, in a copy of the target. For other ops indices are sorted, and the occurrences of each are taken in
+their order (`tilearray.functions.indexing.fold`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tilearray.functions.arguments import as_array_beside
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.indexing.assign import set as set_item
 from tilearray.functions.indexing.assign import set_view, taken
+from tilearray.functions.indexing.fold import fold
 from tilearray.functions.indexing.gather import combine
 from tilearray.functions.indexing.keys import has_arrays, parts_of
 from tilearray.functions.indexing.views import get
@@ -47,7 +49,7 @@ def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> Non
     DTypeError
         If the dtype of `x` cannot store the result.
     DeviceError
-        If the arrays are on several devices, or on a GPU where the order matters.
+        If the arrays are on several devices, or the device lacks the op.
     """
     name = f"{op.name}.at"
     check_array(name, x)
@@ -173,19 +175,11 @@ def _at_on_device(op: Op, x: Any, key: Any, values: Any, mode: Mode) -> None:
         return
     how = _atomic(op, x, values, mode)
     if how is None:
-        raise DeviceError(
-            f"{name}: expected an op of which the order does not matter on {x.device}, got {op.name} of "
-            f"{x.dtype.name}; write {_instead(op, x)}"
-        )
+        op.check_device(x.device)
+        fold(op, x, key, values)
+        return
     given = astype(values, x.dtype, copy=False) if isinstance(values, ArrayBase) else values
     _combine(op, how, x, key, given)
-
-
-def _instead(op: Op, x: Any) -> str:
-    """The words of an error on what to write."""
-    if op.name == "add" and dtypes.info(x.dtype).kind in ("float", "complex"):
-        return "add.at(..., mode='atomic'), whose result differs from run to run, or x.to_device('cpu') first"
-    return f"ta.{op.name}.at(x.to_device('cpu'), ...)"
 
 
 def _atomic(op: Op, x: Any, values: Any, mode: Mode) -> str | None:

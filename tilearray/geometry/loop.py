@@ -75,6 +75,8 @@ class LayoutCase(StrEnum):
     """A scan whose input walks memory fastest along a kept axis."""
     PRODUCT = "product"
     """The product of two matrices, or of stacks of them."""
+    FOLD = "fold"
+    """Runs of equal places along the first axis, of which each is walked from its first element on."""
     SELECTION = "selection"
     """All elements in C order, of which those are kept for which a condition holds."""
 

@@ -13,12 +13,14 @@ from functools import cache
 from typing import NamedTuple
 
 from tilearray_cuda.kernels.expression import computed, indented, stored
+from tilearray_cuda.kernels.fold import folded
 from tilearray_cuda.kernels.held import held
 from tilearray_cuda.kernels.product import product
 from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.scan import scanned
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
+from tilearray_cuda.kernels.schedules.fold import Fold
 from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
@@ -93,6 +95,8 @@ def name_of(schedule: Schedule) -> str:
     moved += [spec.combines] * bool(spec.combines)
     calls += ["search"] * spec.has_node("search")
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
+    if spec.has_node("fold"):
+        moved = calls[:4]
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 
 
@@ -141,6 +145,8 @@ def _body(schedule: Schedule) -> list[str]:
     """Return the lines after the setup."""
     if isinstance(schedule, Scan):
         return scanned(schedule)
+    if isinstance(schedule, Fold):
+        return folded(schedule)
     if isinstance(schedule, Held):
         return held(schedule)
     if isinstance(schedule, Select):

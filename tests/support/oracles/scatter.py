@@ -208,3 +208,78 @@ def check_wide_rows_at(device: Any) -> None:
                 np.add.at(host, key, values)
                 ta.add.at(ours, (*key[:-1], ta.asarray(index, device=device)), given, mode="atomic")
                 assert bits(ta.to_numpy(ours)) == bits(host), (dtype, shape, order, axis)
+
+
+ORDERED = {
+    "float": ("add", "subtract", "multiply", "divide", "hypot", "negative", "logical_or"),
+    "int": ("multiply", "subtract", "floor_divide", "bitwise_left_shift", "logical_and", "negative", "bitwise_invert"),
+    "bool": ("logical_not", "logical_xor", "bitwise_invert"),
+    "complex": ("add", "multiply", "subtract", "negative"),
+}
+BY_NUMPY = ("add", "subtract", "multiply", "negative", "floor_divide", "bitwise_invert", "logical_not", "logical_xor")
+
+
+def check_ordered(device: Any, seed: int, count: int, elements: int) -> None:
+    """Compare ops of which the order matters with the host's, bit for bit, and the host's with NumPy's."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        dtype = str(rng.choice(("bool", "int8", "uint16", "int64", "complex64", "complex128", *FLOATS * 2)))
+        kind = next(
+            (each for each in ("bool", "complex") if dtype.startswith(each)), "int" if dtype in INTEGERS else "float"
+        )
+        name, shape = str(rng.choice(ORDERED[kind])), _shape(rng, elements)
+        start = _plain(rng, dtype, shape)
+        host, ours, _ = _layout(rng, start, device)
+        theirs = ta.asarray(host, device="cpu", copy=True)
+        key, there = _key(rng, shape, device)
+        selected = np.empty(shape)[key].shape
+        value: Any = _plain(rng, dtype, tuple(1 if rng.random() < 0.2 else each for each in selected))
+        given = [value] if name not in ("negative", "bitwise_invert", "logical_not") else []
+        if given and kind == "float" and rng.random() < 0.2:
+            given = [float(rng.integers(1, 9)) / 4]
+        getattr(ta, name).at(theirs, key, *given)
+        moved = [ta.asarray(each, device=device) if each is value else each for each in given]
+        getattr(ta, name).at(ours, there, *moved)
+        told = f"#{number} {name}.at {dtype} {shape} {ours.strides} {selected}"
+        assert bits(ta.to_numpy(ours)) == bits(ta.to_numpy(theirs)), told
+        if name in BY_NUMPY and dtype in ("float32", "float64", "int64", "complex128"):
+            numpys = np.invert if name == "bitwise_invert" else getattr(np, name)
+            numpys.at(host, key, *given)
+            assert bits(ta.to_numpy(ours)) == bits(host), told
+
+
+def _plain(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Values without 0, infinities or NaN, whose sums are inexact in the narrower floats."""
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    found = rng.integers(1, 8, shape) + (0 if dtype in INTEGERS else rng.random(shape))
+    if dtype.startswith("complex"):
+        return (found - 1j * rng.random(shape)).astype(dtype)
+    return found.astype(np.float32).astype(dtype_of(dtype))
+
+
+def check_order(device: Any) -> None:
+    """Sums are those of the order of indices: of one place, of wider values, of columns, and in every run of a size."""
+    rng = np.random.default_rng(6)
+    for size in (1, 2, 7, 8, 9, 130, 1000):
+        values = rng.standard_normal(size).astype(np.float32)
+        for places in (np.zeros(size, np.int64), rng.integers(0, 3, size), np.arange(size)[::-1] // 8 - 3):
+            host = np.ones(4 + size, np.float32)
+            np.add.at(host, places, values)
+            x = ta.ones(4 + size, dtype="float32", device=device)
+            ta.add.at(x, ta.asarray(places, device=device), ta.asarray(values, device=device))
+            assert bits(ta.to_numpy(x)) == bits(host), (size, places[:3])
+    rows, given = rng.integers(0, 4, 200), rng.standard_normal((200, 300))
+    for dtype in ("float32", "bfloat16"):
+        host = ta.zeros((4, 300), dtype=dtype, device="cpu")
+        x = ta.zeros((4, 300), dtype=dtype, device=device)
+        ta.add.at(host, rows, ta.asarray(given, device="cpu"))  # each step is computed in float64
+        ta.add.at(x, ta.asarray(rows, device=device), ta.asarray(given, device=device))
+        assert bits(ta.to_numpy(x)) == bits(ta.to_numpy(host))
+    with pytest.raises(ta.DTypeError, match="can store the float32 result"):
+        ta.add.at(ta.zeros(3, dtype="int8", device=device), [0, 0], 1.5)
+    with pytest.raises(ta.IndexingError):
+        ta.add.at(ta.zeros(3, device=device), [0, 3], 1.5)
+    empty = ta.zeros((3, 0), device=device)
+    ta.add.at(empty, [0, 1], 1.5)
+    ta.multiply.at(ta.zeros(3, device=device), [], 1.5)

@@ -256,7 +256,7 @@ def _gather(selection: Selection) -> Any:
     view = selection.view
     if 0 in shape and 0 not in selection.shape:  # nothing is read, but a wrong index is still an error
         stream = STATE.get().stream
-        _places(selection, stream)
+        placed_at(selection, view.strides)
         return empty_array(view.__class__, signature_of(Layout.of(shape), view.dtype, view.device), stream)
     signatures = tuple([index._signature for index in selection.indices])
     place = (selection.__class__, view._signature, selection.axes, selection.place, selection.inside, *signatures)
@@ -337,8 +337,8 @@ def _gathered(known: _Gather, view: A, indices: tuple[Any, ...]) -> A:
 
 
 def _scatter(selection: Selection, value: Any, how: str = "") -> None:
-    view, stream = selection.view, STATE.get().stream
-    places = _places(selection, stream)
+    view = selection.view
+    places = placed_at(selection, view.strides)
     shape = selection.result_shape
     is_number = not isinstance(value, ArrayBase)
     if is_number:
@@ -351,14 +351,14 @@ def _scatter(selection: Selection, value: Any, how: str = "") -> None:
     run_fixed(scattering(view.dtype, is_number, how), [given, at], target)
 
 
-def _places(selection: Selection, stream: Any) -> ArrayBase:
-    """The distances of a selection's indices, in their common shape; the indices are checked."""
-    view, layout = selection.view, Layout.of(selection.shape)
+def placed_at(selection: Selection, steps: Sequence[int]) -> ArrayBase:
+    """The distances of a selection's indices, in their common shape, for strides of its view; indices are checked."""
+    view, layout, stream = selection.view, Layout.of(selection.shape), STATE.get().stream
     places: ArrayBase = empty_array(view.__class__, signature_of(layout, _INT64, view.device), stream)
     with _Check(selection, stream) as check:
         strides = [index._signature.layout.broadcast_to(selection.shape).strides for index in selection.indices]
         operation = placing(check.dtypes, check.reports is not None)
-        run_fixed(operation, check.operands(selection.shape, strides), places)
+        run_fixed(operation, check.operands(selection.shape, strides, steps), places)
     return places
 
 
@@ -375,13 +375,13 @@ class _Check:
         self.reports: Any = None
         _check_sizes(selection, self.sizes)
 
-    def operands(self, shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[Any]:
-        """The operands of `_place`: each index with strides along the loop, its size and its stride."""
+    def operands(self, shape: tuple[int, ...], strides: list[tuple[int, ...]], steps: Sequence[int]) -> list[Any]:
+        """The operands of `_place`: each index with strides along the loop, its size and its step."""
         found: list[Any] = []
         view = self.selection.view
         for position, (axis, index) in enumerate(zip(self.selection.axes, self.selection.indices, strict=True)):
             found.append(_strided(index, shape, strides[position]))
-            found += _numbers(self.dtypes[position], self.sizes[position], view.strides[axis])
+            found += _numbers(self.dtypes[position], self.sizes[position], steps[axis])
             if self.reports is not None:
                 word, layout = self.reports[position], Layout(shape, (0,) * len(shape))
                 found.append(view._make(word, 0, placed(word, 0, layout, _INT64, view.device)))

@@ -11,6 +11,7 @@ from typing import Any
 
 from tilearray_cuda.kernels.schedules.extents import LARGE, NARROW
 from tilearray_cuda.kernels.schedules.flat import Flat
+from tilearray_cuda.kernels.schedules.fold import Fold
 from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.held_lanes import HeldLanes
 from tilearray_cuda.kernels.schedules.lookup import Lookup
@@ -38,6 +39,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Scan,
     Select,
     Product,
+    Fold,
 )
 """The first one that fits runs a loop."""
 

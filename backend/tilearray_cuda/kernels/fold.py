@@ -1,0 +1,71 @@
+"""The text of a fold: the first element of each run of equal places takes the op of all its elements, one by one.
+
+Some elements are read at once, and then taken in order: each value waits for the one before it, and not for memory.
+"""
+
+from __future__ import annotations
+
+from tilearray_cuda.kernels.casts import Value
+from tilearray_cuda.kernels.expression import computed, indented, stored
+from tilearray_cuda.kernels.schedules.fold import AT_ONCE, Fold
+from tilearray_cuda.kernels.spec import KernelSpec
+from tilearray_cuda.kernels.storage import STORAGE
+
+
+def folded(schedule: Fold) -> list[str]:
+    """Return the lines of a kernel after its setup."""
+    spec = schedule.spec
+    number, (_, held, result, places) = _node(spec)
+    (arm,) = schedule.arms()
+    earlier = arm.branch._replace(row="(i0 - 1)", mask="(inside & (i0 > 0))", tag="_earlier")
+    loads, values = computed(schedule, arm.branch._replace(mask="inside"), [places])
+    before, others = computed(schedule, earlier, [places])
+    (place,), (other,) = values[places][0], others[places][0]
+    reads, known = computed(schedule, arm.branch, [held], values)
+    value, dtype = known[held]
+    names = tuple([f"held{part}" for part in range(len(value))])
+    kept = {number: (names, dtype), places: values[places]}
+    return [
+        *loads,
+        *before,
+        f"first = inside & ((i0 == 0) | ({other} != {place}))",
+        *reads,
+        *[f"{name} = {one}" for name, one in zip(names, value, strict=True)],
+        "row = i0",
+        "walks = first",
+        "while tl.max(walks.to(tl.int32), 0) > 0:",
+        *indented(_steps(schedule, held, result, places, (place, *names))),
+        *stored(schedule, arm.branch, kept),
+    ]
+
+
+def _node(spec: KernelSpec) -> tuple[int, tuple[str, int, int, int]]:
+    """Return the number of the fold, and the node."""
+    return next((number, node) for number, node in enumerate(spec.nodes) if node[0] == "fold")
+
+
+def _steps(schedule: Fold, held: int, result: int, places: int, names: Value) -> list[str]:
+    """Return the lines that read some elements of each run, and take them one after the other."""
+    spec, (place, *kept) = schedule.spec, names
+    (arm,) = schedule.arms()
+    inputs = [number for number, node in enumerate(spec.nodes) if node[0] == "input" and number != places]
+    rest = [number for number, node in enumerate(spec.nodes) if node[0] in ("cast", "call")]
+    dtype = spec.operands[spec.outputs + spec.nodes[held][1]].dtype
+    register = STORAGE[dtype].register
+    reads: list[str] = []
+    takes: list[str] = []
+    walks = "walks"
+    for step in range(AT_ONCE):
+        inside = arm.branch._replace(row=f"row{step}", mask=f"({walks} & (row{step} < n0))", tag=f"_step{step}")
+        text, found = computed(schedule, inside, [places])
+        reads += [f"row{step} = row + {step}", *text]
+        reads.append(f"walks{step} = {inside.mask} & ({found[places][0][0]} == {place})")
+        walks = f"walks{step}"
+        branch = inside._replace(mask=walks)
+        text, values = computed(schedule, branch, inputs)
+        reads += text
+        text, values = computed(schedule, branch, rest, {**values, held: (tuple(kept), dtype)})
+        takes += text
+        for name, new in zip(kept, values[result][0], strict=True):
+            takes.append(f"{name} = tl.where({walks}, ({new}).to({register}), {name})")
+    return [*reads, *takes, f"row += {AT_ONCE}", f"walks = {walks}"]
