@@ -229,7 +229,7 @@ def line(row: dict[str, Any]) -> str:
     return f"{row['name']}: {', '.join(figures)}"
 
 
-def markdown(found: dict[str, Any]) -> str:
+def markdown(found: dict[str, Any], title: str = "Selection: ") -> str:
     """Return the report as Markdown."""
     names = ["tilearray", "torch", "cupy"]
     table: list[list[str]] = []
@@ -245,7 +245,7 @@ def markdown(found: dict[str, Any]) -> str:
         for call in found["calls"]
     ]
     return (
-        "\n".join(report.provenance(found, "Selection: "))
+        "\n".join(report.provenance(found, title))
         + "\n"
         + report.table(["GB/s", *names, "of copy", "of best peer"], table, right=tuple(range(1, 6)))
         + "\n"

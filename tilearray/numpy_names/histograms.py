@@ -32,7 +32,8 @@ from tilearray.ops.arithmetic import add, choose, divide, greater, less_equal, s
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     """Return how often each integer from 0 on occurs, or the sums of their weights.
 
-    On a GPU the host waits for the largest element, which decides the size of the result.
+    On a GPU the host waits for the largest element, which decides the size of the result; not if no element of the
+    dtype is beyond `minlength`, as uint8 with 256.
 
     Parameters
     ----------
@@ -60,8 +61,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     if minlength < 0:
         raise ShapeError(f"bincount: expected minlength >= 0, got {minlength}; write minlength=0")
     array = astype(array, dtypes.uint8) if array.dtype == dtypes.bool_ else array
-    size = minlength
-    if array.size:
+    size, info = minlength, dtypes.info(array.dtype)
+    if array.size and (info.kind == "int" or size < 2**info.bits):
         least, largest = single(min(array), "bincount"), single(max(array), "bincount")
         if least < 0:
             raise ShapeError(f"bincount: expected no negative integers, got {least}; write x[x >= 0]")

@@ -1,0 +1,237 @@
+"""``python -m benchmarks.scatter``: ops at repeated indices, counts and searches on a GPU, beside torch and CuPy.
+
+A row is a call on some arrays. Its figure is the rate of the bytes that it must move, and the fraction of a
+device-to-device copy of the same run: indices, values and what is searched are read once, and a target is read and
+written once. Results are compared with torch's before they are timed; values are small integers, so that sums are exact
+in any order. The host times are those of calls on 1000 elements.
+
+Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import report, timing
+from benchmarks.selection import ROOT, Library, agrees, libraries, line, markdown
+
+SIZES = {"full": 2**25, "small": 2**12}
+
+
+class Row(NamedTuple):
+    """A call of `CALLS` on ``x`` (a target), ``i`` (indices), ``v`` (values) and ``s`` (a sorted array).
+
+    Attributes
+    ----------
+    name, call
+    places : the elements of the target, and of the sorted array; 0 for as many as there are indices
+    dtype : of values
+    columns : the elements of a row of the target
+    """
+
+    name: str
+    call: str
+    places: int
+    dtype: str = "float32"
+    columns: int = 1
+
+
+ROWS = (
+    *[Row(f"add.at int32, {places or 'n'} places", "add", places, "int32") for places in (256, 65536, 0)],
+    *[Row(f"add.at float32, ordered, {places or 'n'} places", "add in order", places) for places in (256, 65536, 0)],
+    *[Row(f"add.at float32, atomic, {places or 'n'} places", "add", places) for places in (256, 65536, 0)],
+    Row("add.at rows of 128 float32, ordered", "add in order", 65536, columns=128),
+    Row("add.at rows of 128 float32, atomic", "add", 65536, columns=128),
+    Row("maximum.at float32, 65536 places", "maximum", 65536),
+    *[Row(f"bincount, {places} places", "bincount", places) for places in (256, 65536)],
+    Row("bincount with weights, 65536 places", "weighted", 65536, "float64"),
+    *[Row(f"histogram, {places} bins", "histogram", places) for places in (100, 65536)],
+    *[Row(f"searchsorted {dtype}, {places or 'n'} sorted", "search", places, dtype)
+      for dtype in ("float32", "int64") for places in (1000, 0)],
+)  # fmt: skip
+HOST = ("add", "add in order", "maximum", "bincount", "histogram", "search")
+"""The calls whose host time is measured."""
+
+Run = Callable[[Any, dict[str, Any]], Any]
+
+
+def _added(library: Any, a: dict[str, Any], mode: str) -> Any:
+    library.add.at(a["x"], a["i"], a["v"], mode=mode)
+    return a["x"]
+
+
+def _deterministic(torch: Any, a: dict[str, Any]) -> Any:
+    torch.use_deterministic_algorithms(True)
+    try:
+        return a["x"].index_add_(0, a["i"], a["v"])
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def _largest(library: Any, a: dict[str, Any]) -> Any:
+    library.maximum.at(a["x"], a["i"], a["v"])
+    return a["x"]
+
+
+def _scattered(name: str, a: dict[str, Any]) -> Any:
+    getattr(importlib.import_module("cupyx"), name)(a["x"], a["i"], a["v"])
+    return a["x"]
+
+
+CALLS: dict[str, dict[str, Run]] = {
+    "add": {
+        "tilearray": lambda library, a: _added(library, a, "atomic"),
+        "torch": lambda _, a: a["x"].index_add_(0, a["i"], a["v"]),
+        "cupy": lambda _, a: _scattered("scatter_add", a),
+    },
+    "add in order": {"tilearray": lambda library, a: _added(library, a, "ordered"), "torch": _deterministic},
+    "maximum": {
+        "tilearray": _largest,
+        "torch": lambda _, a: a["x"].scatter_reduce_(0, a["i"], a["v"], "amax"),
+        "cupy": lambda _, a: _scattered("scatter_max", a),
+    },
+    "bincount": {
+        name: lambda library, a: library.bincount(a["i"], minlength=len(a["x"]))
+        for name in ("tilearray", "torch", "cupy")
+    },
+    "weighted": {
+        name: lambda library, a: library.bincount(a["i"], a["v"], minlength=len(a["x"]))
+        for name in ("tilearray", "torch", "cupy")
+    },
+    "histogram": {
+        "tilearray": lambda library, a: library.histogram(a["v"], len(a["x"]), (0, 8))[0],
+        "torch": lambda torch, a: torch.histc(a["v"], len(a["x"]), 0, 8).to(torch.int64),
+        "cupy": lambda library, a: library.histogram(a["v"], len(a["x"]), (0, 8))[0],
+    },
+    "search": {
+        name: lambda library, a: library.searchsorted(a["s"], a["v"]) for name in ("tilearray", "torch", "cupy")
+    },
+}
+"""For each call what each library runs; a library that is not there has no such call."""
+
+
+def made(torch: Any, row: Row, size: int) -> dict[str, Any]:
+    """Return the arrays of a row as torch tensors."""
+    torch.manual_seed(7)
+    dtype, count = getattr(torch, row.dtype), size // row.columns
+    places = min(row.places or count, size)
+    rows = (row.columns,) if row.columns > 1 else ()
+    values = torch.randint(0, 8, (count, *rows), device="cuda").to(dtype)
+    if row.call == "search":
+        values = torch.randint(0, places, (count,), device="cuda").to(dtype)
+    return {
+        "x": torch.zeros((places, *rows), device="cuda", dtype=dtype),
+        "i": torch.randint(0, places, (count,), device="cuda"),
+        "v": values,
+        "s": torch.randint(0, places, (places,), device="cuda").sort().values.to(dtype),
+    }
+
+
+def bytes_of(row: Row, a: dict[str, Any]) -> int:
+    """Return the bytes that a row must move."""
+    counts = 8 * a["x"].numel()
+    return {
+        "bincount": a["i"].nbytes + counts,
+        "weighted": a["i"].nbytes + a["v"].nbytes + counts,
+        "histogram": a["v"].nbytes + counts,
+        "search": a["v"].nbytes + a["s"].nbytes + 8 * a["v"].numel(),
+    }.get(row.call, a["i"].nbytes + a["v"].nbytes + 2 * a["x"].nbytes)
+
+
+def measured(
+    torch: Any, clock: Any, row: Row, found: Sequence[Library], size: str, copy: Callable[[], float]
+) -> dict[str, Any]:
+    """Check and time a row with every library that has the call."""
+    nbytes, rate, calls = bytes_of(row, made(torch, row, SIZES[size])), copy(), CALLS[row.call]
+    results: dict[str, Any] = {}
+    for library in found:
+        run = calls.get(library.name)
+        if run is None:
+            results[library.name] = {"status": "not there"}
+            continue
+        try:
+            own = {name: library.adopt(x) for name, x in made(torch, row, SIZES[size]).items()}
+            if library.name != "torch":
+                wanted = calls["torch"](torch, made(torch, row, SIZES[size]))
+                if not agrees(torch, library, run(library.module, own), wanted):
+                    results[library.name] = {"status": "mismatch"}
+                    continue
+                del wanted
+            spent = timing.kernel_timing(
+                clock, lambda run=run, library=library, own=own: run(library.module, own), timing.EFFORTS[size]
+            )
+        except Exception as error:  # any error of a library; the run continues, and the report contains the error
+            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            continue
+        gigabytes = nbytes / spent.seconds / 1e9
+        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": gigabytes, "of_copy": gigabytes / rate}
+    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
+
+
+def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
+    """Return the host times of calls on 1000 elements, of 1000 places."""
+    rows: list[dict[str, Any]] = []
+    for call in HOST:
+        row = Row(call, call, 1000)
+        results: dict[str, float] = {}
+        for library in found:
+            if library.name not in CALLS[call]:
+                continue
+            own = {name: library.adopt(x) for name, x in made(torch, row, 1000).items()}
+            given = {"run": CALLS[call][library.name], "lib": library.module, "own": own}
+            spent = timing.host_timing(clock, "run(lib, own)", itertools.repeat(given), timing.EFFORTS[size])
+            results[library.name] = spent.seconds * 1e6
+        rows.append({"name": call, "microseconds": results})
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    top = argparse.ArgumentParser(prog="python -m benchmarks.scatter", description="Scatter beside the peers.")
+    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
+    top.add_argument("--size", choices=("full", "small"), default="full")
+    top.add_argument("--libraries", default="tilearray,torch,cupy")
+    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
+    chosen = top.parse_args(arguments)
+    try:
+        clock = timing.GpuClock()
+        torch: Any = importlib.import_module("torch")
+    except (timing.DriverError, ImportError) as error:
+        print(f"benchmarks.scatter: {error}", file=sys.stderr)
+        return 2
+    found = libraries(torch, chosen.libraries.split(","))
+    source, target = (torch.rand(8 * SIZES[chosen.size], device="cuda") for _ in range(2))
+    copier = clock.copier(target, source)
+
+    def copy() -> float:
+        return 2 * source.nbytes / timing.kernel_timing(clock, copier, timing.EFFORTS[chosen.size]).seconds / 1e9
+
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        if chosen.only in row.name:
+            rows.append(measured(torch, clock, row, found, chosen.size, copy))
+            print(line(rows[-1]), flush=True)
+            torch.cuda.empty_cache()
+    calls = host_times(torch, clock, found, chosen.size)
+    for call in calls:
+        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
+    result = {
+        **report.environment("cuda", clock, "benchmarks.scatter"),
+        "size": chosen.size,
+        "rows": rows,
+        "calls": calls,
+    }
+    for path in report.write(result, chosen.out, markdown(result, "Scatter: "), "-scatter"):
+        print(f"wrote {path}")
+    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
+    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
