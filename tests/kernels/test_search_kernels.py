@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.kernels import needs_triton
 
@@ -17,6 +19,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_counts", (3, 60, 200)),
         ("check_counts", (4, 10, 5000)),
         ("check_refusals", ()),
+        ("check_bins", ()),
     ],
 )
 def test_on_the_device(process, name, arguments):
@@ -43,3 +46,26 @@ def test_the_compiler_takes_searches(dtype, side):
     graph = searching(dtype_of(dtype), side).graph
     for shape, strides in (((5000,), [(1,), (0,), (1,)]), ((300, 70), [(70, 1), (0, 0), (1, 300)])):
         assert "ld.global" in compile_source(kernel_for(graph, shape, strides).source, 90).ptx
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64"])
+@pytest.mark.parametrize("bins", [32, 256, 2048])
+def test_the_compiler_takes_counts(dtype, bins):
+    """Counts in shared memory, and one atomic for each bin of a program."""
+    from support.oracles.formats import dtype_of
+
+    from tilearray.geometry.selection import make_selection
+    from tilearray.numpy_names.histograms import _counting
+    from tilearray_cuda.kernels.compile import compile_source
+    from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
+    from tilearray_cuda.kernels.source import source_of
+    from tilearray_cuda.kernels.spec import make_spec
+
+    graph = _counting(dtype_of(dtype), bins).graph
+    for stride in (1, 3):
+        loop = make_selection((300_000,), [(0,)], [(stride,)])
+        source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True, True)), 90))
+        assert source.name == "bins_selection"
+        ptx = compile_source(source, 90).ptx
+        assert re.search(r"(atom|red)\.\S*shared", ptx)
+        assert ("ld.global.v" in ptx) == (stride == 1)

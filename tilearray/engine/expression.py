@@ -29,6 +29,8 @@ The nodes are:
 ``("slot", node)``                                 how many elements before it, in C order, have a true `node`
 ``("slot", node, input)``                          the same, from an array of the counts of all segments
 ``("count", node)``                                how many elements of a segment have a true `node`, an int32
+``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
+                                                   segment have it as `node`: added to the first elements of the output
 ``("coordinate", axis)``                           the index of the element along an axis of a selection, an int64
 ``("fold", node, result, place)``                  `result` of all elements of a run of equal places, each computed with
                                                    the one before it as `node`, which is first what is in memory

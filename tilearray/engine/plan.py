@@ -317,6 +317,23 @@ class FoldRecipe(Recipe):
         return Plan(self.operation, self.expression, loop, out, kernel, call)
 
 
+class CountRecipe(Recipe):
+    """The common part of all calls of counts: those of one array, in a target of another shape."""
+
+    __slots__ = ()
+
+    def plan(self, keys: Sequence[Key], layouts: list[Layout], out: Signature | None) -> Plan:
+        """Plan a call that writes to a target."""
+        from tilearray.geometry.selection import make_selection  # here: few programs need it
+
+        assert out is not None
+        (given,) = layouts
+        loop = make_selection(given.shape, [(0,) * given.ndim], [given.strides])
+        stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
+        call = call_of(self.rule, loop, stage.kernel, keys, out, new=False)
+        return Plan(self.operation, self.expression, loop, out, stage.kernel, call)
+
+
 def _arrays(keys: Sequence[Key]) -> list[Signature]:
     return [key for key in keys if isinstance(key, Signature)]
 
@@ -378,8 +395,9 @@ def _recipe(
     result = out or traits_of(expression.result, device, True, all(array.is_0d for array in arrays))
     if operation.selects:
         return SelectionRecipe(operation, expression, device, result, careful)
-    if expression.nodes[-1][0] == "fold":
-        return FoldRecipe(operation, expression, device, result, careful)
+    written = {"fold": FoldRecipe, "bins": CountRecipe}.get(str(expression.nodes[-1][0]))
+    if written is not None:
+        return written(operation, expression, device, result, careful)
     made = ScanRecipe if operation.scanned else ReductionRecipe if operation.reduced else Recipe
     return made(operation, expression, device, result, careful)
 

@@ -1,12 +1,14 @@
 """Counts of integers, and of numbers in bins.
 
 The edges of bins are NumPy's, and an element is in the bin whose edges it lies between, by comparison; the last edge
-belongs to the last bin. On a GPU a binary search finds the bins of all elements, and atomics count them. Weights of
-floats are summed in float64, in the order of the elements.
+belongs to the last bin. On a GPU a binary search finds the bins of all elements. If there are few bins, each program
+counts by itself, and then adds its counts to those of the others. Weights of floats are summed in float64, in the order
+of the elements.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,9 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import zeros
 from tilearray.engine.devices import common_device
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
 from tilearray.errors import DeviceError, DTypeError, ShapeError, shown
 from tilearray.functions.arguments import as_array, as_array_beside
 from tilearray.functions.binary_search import search
@@ -27,6 +32,9 @@ from tilearray.functions.scans import diff
 from tilearray.functions.ufunc_at import at
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import add, choose, divide, greater, less_equal, subtract
+
+MOST_BINS = 2048
+"""Up to so many, each program counts in its own memory first; beyond, each element is an atomic."""
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
@@ -80,9 +88,19 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
 def _counted(places: Array, size: int) -> Array:
     """How often each place below a size occurs."""
     counts: Array = zeros(size, dtype=dtypes.int64, device=places.device)
-    if places.size:
+    if places.size and size <= MOST_BINS:
+        run_fixed(_counting(places.dtype, 1 << ((size - 1) | 31).bit_length()), [places], counts)
+    elif places.size:
         combine("add", counts, places, 1, inside=True)
     return counts
+
+
+@cache
+def _counting(dtype: np.dtype, size: int) -> FixedOperation:
+    """Return the operation that adds how often each integer below a power of two occurs to the counts in a target."""
+    builder = ExpressionBuilder()
+    counts = builder.node("bins", builder.array(dtype), size)
+    return FixedOperation("bincount", builder.build([counts], [dtypes.int64], combines="add"))
 
 
 def _weighted(places: Array, size: int, weights: Array) -> Array:

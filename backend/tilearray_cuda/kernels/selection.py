@@ -1,5 +1,8 @@
 """The text of a selection: a loop over blocks, in which chosen elements are counted, or stored one after the other.
 
+A kernel may also count all elements by their value. Its counts are added to those of other programs by atomics, once
+for each program, so few places are as fast as many.
+
 The number of chosen elements is a sum of integers, which has one result in any order.
 """
 
@@ -17,16 +20,24 @@ AT_ONCE = 1024
 def selected(schedule: Select) -> list[str]:
     """Return the lines of a kernel after its setup."""
     whole, tail = schedule.arms()
-    counts = schedule.counts(schedule.spec)
-    block = _counted if counts else _placed
-    begin = ["counted = tl.full((BLOCK,), 0, tl.int32)"] if counts else _before(schedule)
+    end: list[str] = []
+    if schedule.spec.has_node("bins"):
+        block, (_, _, size) = _binned, _bins(schedule)
+        begin = [f"counted = tl.full(({size},), 0, tl.int32)"]
+        addresses = f"out0 + tl.arange(0, {size})"
+        end = [f'tl.atomic_add({addresses}, counted.to(tl.int64), mask=counted > 0, sem="relaxed")']
+    elif schedule.counts(schedule.spec):
+        block, begin = _counted, ["counted = tl.full((BLOCK,), 0, tl.int32)"]
+        end = ["tl.store(out0 + program, tl.sum(counted, 0))"]
+    else:
+        block, begin = _placed, _before(schedule)
     return [
         *begin,
         "for block in range(first_block, whole_blocks):",
         *indented(block(schedule, whole)),
         "if whole_blocks < last_block:",
         *indented(["block = whole_blocks", *block(schedule, tail)]),
-        *["tl.store(out0 + program, tl.sum(counted, 0))"] * counts,
+        *end,
     ]
 
 
@@ -69,6 +80,20 @@ def _counted(schedule: Select, arm: Arm) -> list[str]:
     """Return the lines that count in a block."""
     lines, _, _ = _chosen(schedule, arm)
     return [*lines, f"counted += chosen{arm.branch.tag}.to(tl.int32)"]
+
+
+def _bins(schedule: Select) -> tuple[str, int, int]:
+    """Return the node of a kernel that counts values."""
+    return next(node for node in schedule.spec.nodes if node[0] == "bins")
+
+
+def _binned(schedule: Select, arm: Arm) -> list[str]:
+    """Return the lines that count the values of a block, in shared memory."""
+    _, value, size = _bins(schedule)
+    lines, values = computed(schedule, arm.branch, needed(schedule.spec.nodes, [value]))
+    (found,), _ = values[value]
+    mask = f", {arm.branch.mask}" if arm.branch.mask else ""
+    return [*arm.setup, *lines, f"counted += tl.histogram({found}.to(tl.int32), {size}{mask})"]
 
 
 def _placed(schedule: Select, arm: Arm) -> list[str]:

@@ -95,8 +95,8 @@ def name_of(schedule: Schedule) -> str:
     moved += [spec.combines] * bool(spec.combines)
     calls += ["search"] * spec.has_node("search")
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
-    if spec.has_node("fold"):
-        moved = calls[:4]
+    if spec.has_node("fold", "bins"):
+        moved = calls[:4] or ["bins"]
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 
 

@@ -134,6 +134,25 @@ def check_counts(device: Any, seed: int, count: int, elements: int) -> None:
             assert bits(ta.to_numpy(found)) == bits(np.histogram(plain, bins, weights=weights, **options)[0]), told
 
 
+def check_bins(device: Any) -> None:
+    """Counts of few and of many bins, of sizes around those of blocks and programs, of every dtype and layout."""
+    rng = np.random.default_rng(7)
+    for dtype in ("bool", "uint8", "int16", "int32", "uint64"):
+        for bins in (1, 2, 33, 256, 2047, 2049):
+            if (bins > 2 and dtype == "bool") or (bins > 256 and dtype == "uint8"):
+                continue
+            for size in (1, 4095, 4097, 9000):
+                host = rng.integers(0, bins, size).astype(dtype)
+                wide = ta.asarray(np.repeat(host, 2), device=device)
+                for ours in (ta.asarray(host, device=device), wide[::-2]):
+                    expected = np.bincount(host, minlength=bins + 3)
+                    assert bits(ta.to_numpy(ta.bincount(ours, minlength=bins + 3))) == bits(expected), (
+                        dtype,
+                        bins,
+                        size,
+                    )
+
+
 def check_refusals(device: Any) -> None:
     """Errors name what was expected, and what to write."""
     x = ta.asarray([3.0, float("nan")], device=device)

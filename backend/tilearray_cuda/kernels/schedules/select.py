@@ -1,7 +1,8 @@
 """Select: blocks of positions in C order, which a program visits one after the other.
 
-A program has a segment of `tilearray.geometry.selection`. It counts the elements for which a condition holds, or stores
-them one after the other: elements are read in vectors, and stored where those before them end.
+A program has a segment of `tilearray.geometry.selection`. It counts the elements for which a condition holds, or all of
+them by their value, or stores them one after the other: elements are read in vectors, and stored where those before
+them end.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Select(Schedule):
     @staticmethod
     def counts(spec: KernelSpec) -> bool:
         """Whether the kernel counts, and stores no elements."""
-        return spec.has_node("count")
+        return spec.has_node("count", "bins")
 
     # ------------------------------------------------------------------ the kernel
 
