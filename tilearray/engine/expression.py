@@ -31,6 +31,9 @@ The nodes are:
 ``("count", node)``                                how many elements of a segment have a true `node`, an int32
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`: added to the first elements of the output
+``("digits", node)``                               the same for integers below 16, of which each has one count a segment
+``("rank", node, counts, ends)``                   how many elements come before it in the order of `node`, an integer
+                                                   below 16, from arrays of the counts of segments and their sums
 ``("coordinate", axis)``                           the index of the element along an axis of a selection, an int64
 ``("fold", node, result, place)``                  `result` of all elements of a run of equal places, each computed with
                                                    the one before it as `node`, which is first what is in memory

@@ -317,8 +317,8 @@ class FoldRecipe(Recipe):
         return Plan(self.operation, self.expression, loop, out, kernel, call)
 
 
-class CountRecipe(Recipe):
-    """The common part of all calls of counts: those of one array, in a target of another shape."""
+class SegmentRecipe(Recipe):
+    """The common part of all calls that walk the segments of one array, the first, and write a target of any shape."""
 
     __slots__ = ()
 
@@ -327,8 +327,9 @@ class CountRecipe(Recipe):
         from tilearray.geometry.selection import make_selection  # here: few programs need it
 
         assert out is not None
-        (given,) = layouts
-        loop = make_selection(given.shape, [(0,) * given.ndim], [given.strides])
+        given, *others = layouts
+        nowhere = (0,) * given.ndim
+        loop = make_selection(given.shape, [nowhere], [given.strides, *[nowhere] * len(others)])
         stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
         call = call_of(self.rule, loop, stage.kernel, keys, out, new=False)
         return Plan(self.operation, self.expression, loop, out, stage.kernel, call)
@@ -395,11 +396,15 @@ def _recipe(
     result = out or traits_of(expression.result, device, True, all(array.is_0d for array in arrays))
     if operation.selects:
         return SelectionRecipe(operation, expression, device, result, careful)
-    written = {"fold": FoldRecipe, "bins": CountRecipe}.get(str(expression.nodes[-1][0]))
+    written = _WRITTEN.get(str(expression.nodes[-1][0]))
     if written is not None:
         return written(operation, expression, device, result, careful)
     made = ScanRecipe if operation.scanned else ReductionRecipe if operation.reduced else Recipe
     return made(operation, expression, device, result, careful)
+
+
+_WRITTEN = {"fold": FoldRecipe, **dict.fromkeys(("bins", "digits", "rank"), SegmentRecipe)}
+"""Recipes of expressions that only write to targets, by their last node."""
 
 
 def types_of(keys: tuple[Key | Traits, ...], semantics: Semantics) -> tuple[OperandType, ...]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.fold import folded
 from tilearray_cuda.kernels.held import held
+from tilearray_cuda.kernels.partition import partitioned
 from tilearray_cuda.kernels.product import product
 from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.scan import scanned
@@ -95,8 +96,10 @@ def name_of(schedule: Schedule) -> str:
     moved += [spec.combines] * bool(spec.combines)
     calls += ["search"] * spec.has_node("search")
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
-    if spec.has_node("fold", "bins"):
-        moved = calls[:4] or ["bins"]
+    if spec.has_node("fold"):
+        moved = calls[:4]
+    for name, node in (("bins", "bins"), ("digits", "digits"), ("partition", "rank")):
+        moved = [name] if spec.has_node(node) else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 
 
@@ -149,6 +152,8 @@ def _body(schedule: Schedule) -> list[str]:
         return folded(schedule)
     if isinstance(schedule, Held):
         return held(schedule)
+    if isinstance(schedule, Select) and schedule.spec.has_node("digits", "rank"):
+        return partitioned(schedule)
     if isinstance(schedule, Select):
         return selected(schedule)
     if isinstance(schedule, Product):

@@ -1,9 +1,9 @@
 """An op applied at indices in their order: a stable sort of the indices, and a fold of the runs of equal ones.
 
-The sort takes one bit of the places at a time, from the lowest: a scan counts the ones before each element, and an
-element goes behind those of its kind that come before it. So it takes as many rounds as the number of places has bits,
-each of five launches, and reads and writes 30 to 60 bytes an index. The fold then walks each run of equal places with
-one thread, which takes time in proportion to the longest run.
+The sort takes four bits of the places at a time, from the lowest: segments count their digits, a scan adds the counts,
+and each element goes behind those of smaller digits, and those of its own that come before it. That is five launches
+for four bits, which read and write 24 bytes an index. The fold then walks each run of equal places with one thread,
+which takes time in proportion to the longest run.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from tilearray.engine.expression import Expression, ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase, empty_array, signature_of
 from tilearray.engine.splice import Splicer
-from tilearray.functions.conversion import astype
+from tilearray.errors import IndexingError
 from tilearray.functions.indexing.gather import gather_selected, placed_at
 from tilearray.functions.indexing.keys import Selection, select
 from tilearray.functions.manipulation import broadcast_to, moveaxis, reshape
 from tilearray.functions.scans import scan
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.selection import make_selection
 from tilearray.geometry.strides import dense_strides
 from tilearray.ops.op import Op
 from tilearray.promotion.scalars import classify
 
-_INT32, _INT64 = dtypes.int32, dtypes.int64
+_INT64 = dtypes.int64
 
 
 def fold(op: Op, x: Any, key: Any, values: Any) -> None:
@@ -111,55 +112,80 @@ def _graph(step: Expression, dtype: np.dtype, value: Any) -> Expression:
 
 # --- the sort ---------------------------------------------------------------------------------------------------------
 
+DIGIT = 4
+"""The bits of a digit."""
+_MOST_BITS = 63
+"""The bits of a place and of a position, which are sorted as one integer."""
+
 
 def _stable_order(selection: Selection, count: int) -> Any:
     """The indices that sort the places of a selection, equal ones in their order; None if there is only one index."""
-    sizes = [selection.view.shape[axis] for axis in selection.axes]
     if count == 1:
         return None
+    sizes = tuple([selection.view.shape[axis] for axis in selection.axes])
     strides = [0] * len(selection.view.shape)
-    for axis, stride in zip(selection.axes, dense_strides(tuple(sizes)), strict=True):
+    for axis, stride in zip(selection.axes, dense_strides(sizes), strict=True):
         strides[axis] = stride
-    width = _INT32 if max(count, prod(sizes)) < 2**31 else _INT64
-    keys = astype(reshape(placed_at(selection._replace(inside=True), tuple(strides)), -1), width)
-    order = None
-    for bit in range((prod(sizes) - 1).bit_length()):
-        ones = scan("at", "add", run_fixed(_bit_of(width), [keys, bit], None), 0, width)
-        order = _split(ones, count, keys, bit, order)
-        keys = _split(ones, count, keys, bit, keys)
-    return order
+    low, high = (count - 1).bit_length(), (prod(sizes) - 1).bit_length()
+    if low + high > _MOST_BITS:
+        raise IndexingError(
+            f"at: expected indices and places of up to {_MOST_BITS} bits in all, got {low} and {high} bits; "
+            "apply the op to parts of the indices"
+        )
+    places = reshape(placed_at(selection._replace(inside=True), tuple(strides)), -1)
+    words = run_fixed(_joining(), [places, low], None)
+    for shift in range(low, low + high, DIGIT):
+        words = _partitioned(words, shift)
+    return run_fixed(_masking(), [words, 2**low - 1], None)
 
 
-def _split(ones: Any, count: int, keys: Any, bit: int, x: Any) -> Any:
-    """The elements of `x`, or their positions if it is None: those with a zero bit in `keys` first, in their order."""
-    dtype = keys.dtype
-    out = empty_array(keys.__class__, signature_of(Layout.of((count,)), dtype, keys.device), STATE.get().stream)
-    target = out._view(Layout((count,), (0,)))
-    last = ones._view(Layout((count,), (0,)), count - 1)
-    operands = [last, ones, keys, bit, count, *[x] * (x is not None and x is not keys)]
-    run_fixed(_splitting(dtype, "positions" if x is None else "keys" if x is keys else "others"), operands, target)
+def _partitioned(words: Any, shift: int) -> Any:
+    """The words in the order of one of their digits; those of equal digits keep their order."""
+    stream, segments = STATE.get().stream, make_selection(words.shape, [], [(1,)]).segments.total
+    counts = empty_array(words.__class__, signature_of(Layout.of((16 * segments,)), _INT64, words.device), stream)
+    run_fixed(_counting(), [words, shift], counts)
+    ends = scan("at", "add", counts, 0, _INT64)
+    out = empty_array(words.__class__, words._signature, stream)
+    memory = Layout(words.shape, (0,))
+    run_fixed(_ranking(), [words, shift, counts._view(memory), ends._view(memory)], out)
     return out
 
 
 @cache
-def _bit_of(dtype: np.dtype) -> FixedOperation:
-    """Return the operation that takes one bit of integers."""
+def _joining() -> FixedOperation:
+    """Return the operation that joins places and the positions of elements."""
     builder = ExpressionBuilder()
-    keys, bit = builder.array(dtype), builder.number(dtype)
-    return FixedOperation("at", builder.build([builder.call("bit", (keys, bit), dtype, "({x} >> {y}) & 1")], [dtype]))
+    parts = builder.array(_INT64), builder.number(_INT64), builder.node("index")
+    word = builder.call("join", parts, _INT64, "({x} << {y}) | {z}")
+    return FixedOperation("at", builder.build([word], [_INT64]))
 
 
 @cache
-def _splitting(dtype: np.dtype, what: str) -> FixedOperation:
-    """Return the operation that stores positions, keys or other elements where a bit of the keys puts them."""
+def _masking() -> FixedOperation:
+    """Return the operation that takes the positions of joined words."""
     builder = ExpressionBuilder()
-    last, ones, keys = builder.array(dtype), builder.array(dtype), builder.array(dtype)
-    bit, count = builder.number(dtype), builder.number(dtype)
-    index = builder.cast(builder.node("index"), _INT64, dtype)
-    one = builder.call("bit", (keys, bit), dtype, "({x} >> {y}) & 1")
-    zeros_before = builder.call("subtract", (index, ones), dtype, "{x} - {y}")
-    zeros = builder.call("subtract", (count, last), dtype, "{x} - {y}")
-    behind = builder.call("add", (zeros, ones), dtype, "{x} + {y} - 1")
-    place = builder.call("place", (one, behind, zeros_before), dtype, "tl.where({x} != 0, {y}, {z})")
-    value = index if what == "positions" else keys if what == "keys" else builder.array(dtype)
-    return FixedOperation("at", builder.build([value], [dtype], (builder.cast(place, dtype, _INT64),)))
+    parts = builder.array(_INT64), builder.number(_INT64)
+    return FixedOperation("at", builder.build([builder.call("mask", parts, _INT64, "{x} & {y}")], [_INT64]))
+
+
+def _digit(builder: ExpressionBuilder, words: int) -> int:
+    """Add the digit of words at a shift."""
+    return builder.call("digit", (words, builder.number(_INT64)), _INT64, "({x} >> {y}) & 15")
+
+
+@cache
+def _counting() -> FixedOperation:
+    """Return the operation that counts the digits of words in segments."""
+    builder = ExpressionBuilder()
+    digits = builder.node("digits", _digit(builder, builder.array(_INT64)))
+    return FixedOperation("at", builder.build([digits], [_INT64]))
+
+
+@cache
+def _ranking() -> FixedOperation:
+    """Return the operation that stores words in the order of their digits."""
+    builder = ExpressionBuilder()
+    words = builder.array(_INT64)
+    digit = _digit(builder, words)
+    place = builder.node("rank", digit, builder.memory(_INT64), builder.memory(_INT64))
+    return FixedOperation("at", builder.build([words], [_INT64], (place,)))
