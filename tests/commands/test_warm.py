@@ -17,6 +17,8 @@ from tilearray.commands.cache import warm
 from tilearray.geometry.loop import LayoutCase
 from tilearray_cuda.kernels import disk_cache
 
+OTHERS = ("fold", "product", "reduce", "scan", "selection")
+"""The cases of loops that are not elementwise, or how their names begin."""
 Output = pytest.CaptureFixture[str]
 
 
@@ -90,7 +92,7 @@ def test_layouts_reach_every_case_and_each_adds_kernels():
         }
         for layout in warm.LAYOUTS
     }
-    elementwise = {case.value for case in LayoutCase if not case.value.startswith(("reduce", "scan", "selection"))}
+    elementwise = {case.value for case in LayoutCase if not case.value.startswith(OTHERS)}
     assert set.union(*cases.values()) == elementwise - {"empty"}
     everything = set(select("add", layouts="all").jobs)
     for layout in warm.LAYOUTS:
