@@ -187,6 +187,25 @@ def test_selections_and_coordinates_are_written_as_text():
 
 
 @needs_triton
+def test_searches_counts_and_folds_are_written_as_text():
+    x, index = ta.zeros(1000, dtype="float32"), ta.zeros(1000, dtype="int64")
+    for call, expected in (
+        (lambda: ta.explain(ta.searchsorted, x, x, arch=90), ["int64 = place of x2 in sorted x0"]),
+        (
+            lambda: ta.explain(lambda i: ta.bincount(i, minlength=256), index.astype("uint8"), arch=90),
+            ["int64 add = how often each integer is x0"],
+        ),
+        (lambda: ta.explain(lambda x, i: ta.maximum.at(x, i, x), x, index, arch=90), ["float32 maximum = x0"]),
+        (
+            lambda: ta.explain(lambda x, i: ta.multiply.at(x, i, 2), x, index, arch=90),
+            ["int64 = how often each digit is digit(x0, x1)", "float32 = multiply(v1, x2), one after the other"],
+        ),
+    ):
+        text = str(call())
+        assert all(f"out0: {line}" in text for line in expected), text
+
+
+@needs_triton
 def test_the_kernel_of_a_gpu_that_is_not_there(tmp_path, monkeypatch):
     from tilearray_cuda.kernels import disk_cache
 

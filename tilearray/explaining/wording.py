@@ -69,15 +69,29 @@ def graph_lines(graph: Expression) -> list[str]:
     }
     lines = [f"{name} = {_node_text(graph, position, names)}" for position, name in names.items()]
     for number, (dtype, node) in enumerate(zip(graph.output_dtypes, graph.outputs, strict=True)):
-        lines.append(f"out{number}: {dtype} = {node_text(graph, node, names)}")
+        how = f"{graph.combines} " if graph.combines else ""
+        lines.append(f"out{number}: {dtype} {how}= {node_text(graph, node, names)}")
     return lines
 
 
 def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
     """Return the nodes that a node reads."""
-    if node[0] in ("cast", "part", "slot", "count"):
+    if node[0] in ("cast", "part", "slot", "count", "bins", "digits", "rank"):
         return (node[1],)
+    if node[0] in ("search", "fold"):
+        return (node[3],) if node[0] == "search" else node[1:]
     return node[2] if node[0] in ("call", "reduce", "scan", "total") else (node[2],) if node[0] == "gather" else ()
+
+
+_WORDS = {
+    "search": "place of {} in sorted {}",
+    "bins": "how often each integer is {}",
+    "digits": "how often each digit is {}",
+    "rank": "place by digit {}",
+    "fold": "{}, one after the other",
+}
+_VALUES = {"search": 2, "fold": 1}
+"""The parts of these nodes that are values, where they are not the first."""
 
 
 def node_text(graph: Expression, position: int, names: Mapping[int, str] = NO_NAMES) -> str:
@@ -100,6 +114,10 @@ def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> st
         return f"index along axis {rest[0]}"
     if kind in ("slot", "count"):
         return f"{kind} of {node_text(graph, cast(int, rest[0]), names)}"
+    words = _WORDS.get(str(kind))
+    if words is not None:
+        value = cast(int, rest[_VALUES.get(str(kind), 0)])
+        return words.format(node_text(graph, value, names), f"x{rest[0]}")
     if kind == "part":
         _, how, nodes, _ = graph.nodes[cast(int, rest[0])]
         values = ", ".join(node_text(graph, node, names) for node in cast(Sequence[int], nodes))
