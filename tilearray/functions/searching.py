@@ -23,7 +23,6 @@ from tilearray.functions.arguments import (
     result,
     sorting_of,
 )
-from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import single, to_numpy
 from tilearray.functions.indexing.gather import gather
 from tilearray.functions.indexing.masks import places_of
@@ -241,6 +240,8 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
         common_device("searchsorted", [x1._signature, x2._signature])
     dtype = common_dtype("searchsorted", [x1.dtype, class_of(x2) if is_number else x2.dtype], REAL)
     if runs_there:
+        from tilearray.functions.binary_search import search  # here: few programs need it
+
         values = scalar_array(host_number(x2, dtype, "searchsorted"), x1.device, "searchsorted") if is_number else x2
         return search(x1 if order is None else gather(x1, order), values, dtype, side)
     wanted = host_number(x2, dtype, "searchsorted") if is_number else to_numpy(x2)

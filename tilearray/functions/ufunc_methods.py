@@ -21,7 +21,6 @@ from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import broadcast_to, moveaxis, new_like, reshape
 from tilearray.functions.reduction_options import finished, mask_of, typed
-from tilearray.functions.ufunc_at import at
 from tilearray.functions.ufunc_options import result_dtype
 from tilearray.geometry.shapes import normalize_axes, normalize_axis, reduced_shape
 from tilearray.ops.arithmetic import choose
@@ -244,6 +243,16 @@ def outer(op: Op, x1: Any, x2: Any, options: dict[str, Any]) -> Any:
     if isinstance(x1, ArrayBase) and isinstance(x2, ArrayBase):
         x1 = get(x1, (..., *(None,) * x2.ndim))
     return op(x1, x2, **options)
+
+
+# --- at --------------------------------------------------------------------------------------------------------------
+
+
+def at(op: Op, x: Any, indices: Any, values: Any, mode: Any) -> None:
+    """Apply an op in place at indices. See `tilearray.functions.ufunc_at.at`."""
+    from tilearray.functions import ufunc_at  # here: few programs need it
+
+    ufunc_at.at(op, x, indices, values, mode)
 
 
 HOOKS.reduce, HOOKS.accumulate, HOOKS.outer, HOOKS.at = reduce, accumulate, outer, at
