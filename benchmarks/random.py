@@ -33,7 +33,8 @@ PART = 1000
 class Row(NamedTuple):
     """A draw of ``n`` numbers of ``dtype``, written for each library; None if it has no such draw.
 
-    ``rng`` is a generator of tilearray or CuPy, ``lib`` the library. `mean` and `deviation` are exact.
+    ``rng`` is a generator of tilearray or CuPy, ``lib`` the library. `mean` and `deviation` are exact. If the draw
+    permutes ``range(n)``, they are those of the numbers divided by ``n``.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Row(NamedTuple):
     tilearray: str
     torch: str
     cupy: str | None
+    permutes: bool = False
 
 
 def _floats(name: str, mean: float, deviation: float, ours: str, torch: str, cupy: str, dtypes: str) -> list[Row]:
@@ -92,6 +94,16 @@ ROWS = (
         )
         for count, dtype in ((1000, "int64"), (1000, "int32"), (100, "int8"))
     ],
+    Row(
+        "permutation int64",
+        "int64",
+        0.5,
+        12**-0.5,
+        "rng.permutation(n)",
+        "lib.randperm(n, device='cuda')",
+        "lib.random.permutation(n)",
+        permutes=True,
+    ),
 )
 
 
@@ -128,7 +140,7 @@ def agrees(torch: Any, library: Library, row: Row, count: int) -> bool:
     state = library.generator.bit_generator.state if library.name == "tilearray" else None
     drawn = library.run(row, count)
     given = drawn if library.name == "torch" else torch.from_dlpack(drawn)
-    values = given[: 2**24].double()
+    values = given[: 2**24].double() / (count if row.permutes else 1)
     bound = 6 * row.deviation / values.numel() ** 0.5 + 2**-7 * (row.dtype == "bfloat16")
     fits = abs(float(values.mean()) - row.mean) < bound
     fits = fits and abs(float(values.std()) - row.deviation) < 3 * bound
@@ -136,9 +148,16 @@ def agrees(torch: Any, library: Library, row: Row, count: int) -> bool:
 
 
 def same_ends(library: Library, row: Row, drawn: Any, state: dict[str, Any]) -> bool:
-    """Whether the first and the last numbers of a draw are those of the host, after a state."""
+    """Whether the first and the last numbers of a draw are those of the host, after a state.
+
+    The host computes the first numbers of a permutation alone, but not the last ones: they are not compared.
+    """
     ta = library.module
     host = Library("tilearray", ta, ta.random.default_rng(0, device="cpu"))
+    if row.permutes:
+        host.generator.bit_generator.state = state
+        first = host.generator.choice(drawn.size, PART, replace=False)
+        return first.tolist() == ta.to_numpy(drawn[:PART]).tolist()
     words = (library.generator.bit_generator.state["position"] - state["position"]) // drawn.size
     for start in (0, drawn.size - PART):
         host.generator.bit_generator.state = state | {"position": state["position"] + start * words}

@@ -19,7 +19,7 @@ def test_a_draw_is_compared_with_the_host_at_both_ends(row):
     drawn = ours.run(row, 3001)
     assert drawn.nbytes == 3001 * random.itemsize(row)
     assert random.same_ends(ours, row, drawn, state)
-    for place in (0, -1):
+    for place in (0,) if row.permutes else (0, -1):
         wrong = drawn.copy()
         wrong[place] = wrong[place] + 1
         assert not random.same_ends(ours, row, wrong, state)
