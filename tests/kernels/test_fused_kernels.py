@@ -19,6 +19,7 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
     [
         "_reductions",
         "_rows",
+        "_results",
         "_random_reductions",
         "_random_rows",
         "_adam",
@@ -258,3 +259,41 @@ def _random_rows() -> None:
     found = Counter(check_rows(seed, device) for seed in range(60))
     assert found["one launch"] > 15, found
     assert found["several launches"] > 5, found
+
+
+def _results() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.trees import bits
+
+    import tilearray as ta
+
+    device = emulated_device()
+
+    def two_families(x, r):
+        x = ta.reshape(x, (4, -1, x.shape[1]))
+        inner = x - ta.mean(x, axis=2, keepdims=True)
+        outer = ta.sum(ta.abs(x - ta.mean(x, axis=(1, 2), keepdims=True)), axis=(1, 2), keepdims=True)
+        return inner / outer
+
+    cases = [
+        (lambda x, r: (ta.sum(x, axis=1), ta.max(x, axis=1)), [1, 1, 2]),
+        (lambda x, r: ta.sqrt(ta.sum(x * x, axis=1) / 40), [1, 1, 2]),
+        (lambda x, r: ta.sum(x * r[:, None], axis=1) * 2 + r, [1, 1, 3]),  # with segments a third launch reads `r`
+        (lambda x, r: ta.mean(x, axis=0, keepdims=True) - ta.sum(x * 2, axis=0, keepdims=True), [1, 1, 1]),
+        (lambda x, r: (ta.sum(x), ta.sum(x) * 2), [1, 1, 2]),
+        (lambda x, r: (ta.argmax(x, axis=1) + 1, ta.min(x)), [3, 3, 5]),
+        (two_families, [2, 2, 2]),
+    ]
+    for column, shape in enumerate(((40, 30), (8, 300), (16, 4000))):
+        rng = np.random.default_rng(1)
+        x, r = [ta.asarray(rng.normal(size=size).astype("f4"), device=device) for size in (shape, shape[:1])]
+        found = []
+        for function, _ in cases:
+            before = device.backend.launches
+            fused = ta.fuse(function)(x, r)
+            found.append(device.backend.launches - before)
+            plain = function(x, r)
+            fused, plain = [each if isinstance(each, tuple) else (each,) for each in (fused, plain)]
+            assert list(map(bits, fused)) == list(map(bits, plain)), (shape, len(found))
+        assert found == [expected[column] for _, expected in cases], (shape, found)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Reduced
-from tilearray.engine.stages import has_an_order, split, values_of
+from tilearray.engine.stages import has_an_order, reads_after, split, values_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.reduction import ReductionLoop, holds, make_reduction, make_reduction_like
 from tilearray.geometry.shapes import reduced_shape
@@ -60,23 +60,35 @@ class Reducing(NamedTuple):
         return reduced_shape(self.shape, self.axes.axes, False)
 
     def parts(
-        self, expression: Expression, *, whole: bool, inputs: Sequence[Ints] | None = None
+        self,
+        expression: Expression,
+        *,
+        whole: bool,
+        inputs: Sequence[Ints] | None = None,
+        outputs: Sequence[Ints] | None = None,
+        like: Expression | None = None,
     ) -> list[ReductionPart] | None:
         """Return the launches; None if `inputs` cannot be read in the order of the operands.
 
         Parameters
         ----------
         expression : Expression
-            With one reduction.
+            With reductions that combine in the same order.
         whole : bool
             Whether one launch does, since the order has no influence.
         inputs : sequence of tuple of int, optional
             The strides of the arrays that `expression` reads, if these are not the operands.
+        outputs : sequence of tuple of int, optional
+            The strides of its outputs along the kept axes, if they are not one new array.
+        like : Expression, optional
+            The reduction alone, if the expression has more.
         """
-        kept = self.kept
+        kept, like = self.kept, like or expression
         layout = Layout.of(kept)
-        loop = self._loop(expression, [layout.strides], inputs, whole)
-        if loop is None:
+        written = [layout.strides] if outputs is None else outputs
+        loop = self._loop(like, written, inputs, whole)
+        reads_later = reads_after(expression)
+        if loop is None or (reads_later and (loop.outer or loop.segments.total > 1)):
             return None
         count = loop.segments.total
         if count == 1:
@@ -84,16 +96,20 @@ class Reducing(NamedTuple):
         halves = split(expression)
         names = halves.names
         spread = [tuple([stride * count for stride in layout.strides])] * len(names)
-        first = self._loop(expression, spread, inputs, False)
+        first = self._loop(like, spread, inputs, False)
         assert first is not None
         partial = Layout.of((*kept, count))
-        second = make_reduction(
-            partial.shape, (len(kept),), [layout.strides], [partial.strides] * len(names), 8, whole=True
-        )
+        second = make_reduction(partial.shape, (len(kept),), written, [partial.strides] * len(names), 8, whole=True)
         return [
             ReductionPart(halves.first, first, halves.first_reads),
             ReductionPart(halves.second, second, halves.second_reads),
         ]
+
+    def order(self, expression: Expression) -> tuple[object, ...]:
+        """Return all that the order of a reduction depends on."""
+        loop = self._loop(expression, [Layout.of(self.kept).strides], None, False)
+        assert loop is not None
+        return loop.lanes, loop.segments, loop.neighbours, loop.shape[loop.kept : -2], loop.shape[-1], self.strides
 
     def rows(self, expression: Expression, outputs: Sequence[Ints], inputs: Sequence[Ints]) -> ReductionLoop | None:
         """Return the loop over held rows that combines them in the order of this reduction."""
@@ -107,7 +123,7 @@ class Reducing(NamedTuple):
         return loop._replace(lanes=model.lanes, segments=model.segments, neighbours=model.neighbours, held=True)
 
     def _loop(
-        self, expression: Expression, outputs: list[Ints], inputs: Sequence[Ints] | None, whole: bool
+        self, expression: Expression, outputs: Sequence[Ints], inputs: Sequence[Ints] | None, whole: bool
     ) -> ReductionLoop | None:
         how: dict[str, Any] = {
             "itemsize": self.itemsize,
@@ -145,3 +161,29 @@ def held_loop(
         return None
     (loop,) = found
     return loop if holds(loop) else None
+
+
+def joined_parts(
+    expression: Expression,
+    reductions: Sequence[tuple[Expression, Reducing]],
+    outputs: Sequence[Ints],
+    inputs: Sequence[Ints],
+) -> list[ReductionPart] | None:
+    """Return the launches of several reductions of one shape along the same axes, and of what follows on their results.
+
+    The result is None if they combine elements in different orders, or the inputs cannot be read in it.
+
+    Parameters
+    ----------
+    expression : Expression
+        All that is computed.
+    reductions : sequence of (Expression, Reducing)
+    outputs, inputs : sequence of tuple of int
+        The strides of the arrays that are written, along the kept axes, and of those that are read, along all axes.
+    """
+    ordered = [each for each in reductions if has_an_order(each[0])] or reductions[:1]
+    orders = {reducing.order(like) for like, reducing in ordered}
+    if len(orders) > 1:
+        return None
+    like, reducing = ordered[0]
+    return reducing.parts(expression, whole=False, inputs=inputs, outputs=outputs, like=like)

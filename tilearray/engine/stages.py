@@ -12,7 +12,7 @@ Both are ordinary expressions, whose kernels are found and compiled like all oth
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -149,6 +149,22 @@ def can_be_held(expression: Expression) -> bool:
 
 def _reductions(expression: Expression) -> list[Any]:
     return [node for node in expression.nodes if node[0] == "reduce"]
+
+
+def reads_after(expression: Expression) -> bool:
+    """Return whether what an expression computes of the results of reductions reads arrays."""
+    waiting, nodes = list(expression.outputs), cast("tuple[Any, ...]", expression.nodes)
+    while waiting:
+        match nodes[waiting.pop()]:
+            case ("input", position) if expression.inputs[position][0] == "array":
+                return True
+            case ("cast", argument, *_):
+                waiting.append(argument)
+            case ("call", _, arguments, *_):
+                waiting += arguments
+            case _:
+                pass
+    return False
 
 
 def split_selection(expression: Expression) -> Split:

@@ -129,7 +129,7 @@ def _shares(function: str, x: Any, axis: Axis) -> Any:
         return known
     x, axes = _floats(function, x, axis)
     if not x.size:
-        return new_like(x, x.shape)
+        return fill(new_like(x, x.shape), 0.0, function)
     whole = _in_one_launch(function, x, axes, True, words)
     if whole is not None:
         return whole

@@ -81,9 +81,10 @@ def reduced(schedule: Reduce) -> list[str]:
     for half in halves(schedule.tile.columns):
         lines += [halved(node, half, schedule.neighbours) for node in found]
     values = {number: part_value(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
-    after = [n for n, node in enumerate(nodes) if n not in before and node[0] not in ("reduce", "part")]
-    post, known = computed(schedule, arms[-1].branch, after, values)
-    return [*lines, *post, *stored(schedule, arms[-1].branch, known)]
+    after = [n for n in needed(nodes, list(schedule.spec.stores)) if nodes[n][0] not in ("reduce", "part")]
+    branch = arms[-1].branch._replace(tag="_of_results") if set(after) & set(before) else arms[-1].branch
+    post, known = computed(schedule, branch, after, values)
+    return [*lines, *post, *stored(schedule, branch, known)]
 
 
 def definitions(schedule: Reduce) -> list[str]:

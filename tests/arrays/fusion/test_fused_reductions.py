@@ -177,6 +177,7 @@ def test_empty_arrays():
     for shape in ((3, 4), (0, 4), (3, 0), (0, 0), (5, 6)):
         for one, other in zip(fused(floats(*shape)), f(floats(*shape)), strict=True):
             assert bits(one) == bits(other)
+    assert ta.fuse(lambda x: ta.softmax(x, axis=1) * 2)(floats(0, 4)).shape == (0, 4)
     largest = ta.fuse(lambda x: ta.max(x * 2, axis=1))
     assert largest(floats(3, 4)).shape == (3,)
     with pytest.raises(ShapeError, match="max: expected at least one element to choose from"):

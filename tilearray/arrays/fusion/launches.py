@@ -10,7 +10,7 @@ import numpy as np
 
 from tilearray.arrays.fusion.numbers import ChangedNumber
 from tilearray.arrays.fusion.values import Given, Value
-from tilearray.engine.reducing import Reducing
+from tilearray.engine.reducing import Reducing, ReductionPart
 from tilearray.engine.signature import ArrayBase
 from tilearray.engine.splice import Splicer
 from tilearray.geometry.layout import Layout
@@ -72,6 +72,8 @@ class Spliced(NamedTuple):
         The nodes that it stores.
     reducing : Reducing or None
         What it combines if it is a reduction.
+    parts : list of ReductionPart
+        Its launches if it is one.
     loop : ReductionLoop or None
         Its loop if it goes over rows for several reductions.
     """
@@ -81,6 +83,7 @@ class Spliced(NamedTuple):
     splicer: Splicer
     nodes: list[int]
     reducing: Reducing | None = None
+    parts: Sequence[ReductionPart] = ()
     loop: ReductionLoop | None = None
 
     @property

@@ -62,6 +62,7 @@ class Nodes:
         """Return the walk over the space of a value of a walk over it."""
         if value.reducing is None:
             return walk
+        assert value in self._inline  # all other reductions are stored before
         check_row(value, walk)
         return whole(value.space)
 

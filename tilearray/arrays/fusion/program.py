@@ -36,7 +36,7 @@ from tilearray.engine.context import RECORDINGS
 from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression
 from tilearray.engine.plan import kernel_of
-from tilearray.engine.reducing import Reducing, ReductionPart, held_loop
+from tilearray.engine.reducing import Reducing, ReductionPart, held_loop, joined_parts
 from tilearray.engine.signature import ArrayBase, Signature, before_access, empty_array, signature_of
 from tilearray.engine.watch import WATCH
 from tilearray.errors import WriteError
@@ -204,7 +204,7 @@ class Program:
         families = splitter.families(self._stores) if self._device.backend.holds_rows else []
         found: list[Spliced] = []
         for unit in splitter.in_order(families, self._stores):
-            held = self._held(unit, splitter) if unit in families else None
+            held = self._family(unit, splitter) if unit in families else None
             if held is not None:
                 found.append(held)
                 continue
@@ -212,20 +212,28 @@ class Program:
                 found += self._stored_apart(each.members[0])
         return found
 
-    def _held(self, unit: Unit, splitter: Splitter) -> Spliced | None:
-        """Splice a family of reductions and the stores that depend on them; None if no program can hold the rows."""
-        if not prod(unit.reducing.shape):
+    def _family(self, unit: Unit, splitter: Splitter) -> Spliced | None:
+        """Splice a family of reductions and the stores that depend on them; None if they do not fit into one launch."""
+        reducing = unit.reducing
+        if not prod(reducing.shape):
             return None
         members = frozenset(unit.members)
         used = splitter.used_outside(unit, self._stores) | (members & set(self._returned))
         stores = [*unit.stores, *[store_of_rows(value, self._home(value)) for value in unit.members if value in used]]
         try:
-            spliced = self._spliced(unit.reducing.shape, stores, members)
+            spliced = self._spliced(reducing.shape, stores, members)
         except NotHeldError:
             return None
         reductions = [(value.expression, value.reducing) for value in unit.members if value.reducing is not None]
-        loop = held_loop(reductions, [target.strides for _, _, target in stores], [x.strides for x in spliced.leaves])
-        return None if loop is None else spliced._replace(loop=loop)
+        outputs, inputs = [target.strides for _, _, target in stores], [leaf.strides for leaf in spliced.leaves]
+        if unit.goes_back:
+            loop = held_loop(reductions, outputs, inputs)
+            return None if loop is None else spliced._replace(loop=loop)
+        kept = [
+            tuple([step for axis, step in enumerate(strides) if axis not in reducing.axes.axes]) for strides in outputs
+        ]
+        parts = joined_parts(self._expression(spliced), reductions, kept, inputs)
+        return None if parts is None else spliced._replace(reducing=reducing, parts=parts)
 
     def _stored_apart(self, value: Value) -> list[Spliced]:
         """Store a value in new memory, from which later launches load it."""
@@ -248,12 +256,18 @@ class Program:
 
     def _stored_reduction(self, value: Value, reducing: Reducing) -> list[Spliced]:
         """Store a reduction. If its operands cannot be read in its order, store them before."""
+        found: list[Spliced] = []
         spliced = self._reduced(value, reducing)
-        if self._parts(spliced) is not None:
-            return [spliced]
-        operands = [read.value for read in value.operands if isinstance(read, Use) and read.value not in self._apart]
-        before = [self._stored_whole(operand) for operand in dict.fromkeys(operands)]
-        return [*before, self._reduced(value, reducing)]
+        parts = self._parts(spliced)
+        if parts is None:
+            operands = [
+                read.value for read in value.operands if isinstance(read, Use) and read.value not in self._apart
+            ]
+            found += [self._stored_whole(operand) for operand in dict.fromkeys(operands)]
+            spliced = self._reduced(value, reducing)
+            parts = self._parts(spliced)
+            assert parts is not None
+        return [*found, spliced._replace(parts=parts)]
 
     def _reduced(self, value: Value, reducing: Reducing) -> Spliced:
         """Splice a reduction and all that it reads."""
@@ -293,8 +307,7 @@ class Program:
         return [self._launch(expression, loop, outputs, spliced.splicer.keys)]
 
     def _launches_of_reduction(self, spliced: Spliced) -> list[Launch]:
-        parts, reducing = self._parts(spliced), spliced.reducing
-        assert parts is not None  # `_stored_reduction` has asked
+        parts, reducing = spliced.parts, spliced.reducing
         assert reducing is not None
         keys, written = spliced.splicer.keys, [target for _, _, target in spliced.stores]
         launches: list[Launch] = []

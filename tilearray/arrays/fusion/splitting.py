@@ -3,11 +3,11 @@
 1. **Elementwise.** All stores of one shape are one launch. What they read of each other is computed in it.
 2. **Reductions.** A reduction is a launch, with all elementwise operations before it. Its result is stored, and later
    launches load it.
-3. **Rows.** On a GPU, reductions of one shape along the same axes are a family. They are one launch, together with the
-   stores of that shape or of the shape of their results that depend on them. A program then holds a row: it reads the
-   elements once, and goes over them as often as needed. The conditions are
+3. **Families.** On a GPU, reductions of one shape along the same axes are a family. They are one launch, together with
+   the stores of that shape or of the shape of their results that depend on them. If the launch goes back over rows, a
+   program holds them: it reads the elements once, and goes over them as often as needed. The conditions are
 
-   - geometry: the rows are short enough, and all reductions combine them in the same order;
+   - geometry: all reductions combine elements in the same order, and rows that are held are short enough;
    - each element depends on the results of its own row alone;
    - nothing between: a value of another launch that depends on the family, and on which a member depends, keeps that
      member out of the family.
@@ -50,12 +50,15 @@ class Unit:
         The same stores as they were given.
     needs : set of Value
         The values of other units that it depends on.
+    goes_back : bool
+        Whether the launch goes over rows again, after a reduction of them.
     """
 
     members: list[Value]
     stores: list[Store] = field(default_factory=list[Store])
     given: list[tuple[Ints, Store]] = field(default_factory=list[tuple[Ints, Store]])
     needs: set[Value] = field(default_factory=set[Value])
+    goes_back: bool = False
 
     @property
     def reducing(self) -> Reducing:
@@ -80,6 +83,7 @@ class Splitter:
         """For each value the ones apart that it uses, through elementwise operations alone."""
         self._reach: dict[Value, Values] = {}
         self._order = list(apart)
+        self._families: list[Unit] = []
         for value in apart:
             direct = self.uses_of(value)
             self._reach[value] = direct.union(*[self._reach[used] for used in direct])
@@ -124,11 +128,10 @@ class Splitter:
         units: list[Unit] = []
         for unit in found.values():
             self._take_stores(unit, stores)
-            if self._goes_back(unit):
-                units.append(unit)
-            else:
-                self.taken_apart(unit, stores)
-        return units
+            unit.goes_back = self._goes_back(unit)
+            units.append(unit)
+        self._families = units
+        return list(units)
 
     def _goes_back(self, unit: Unit) -> bool:
         """Whether a launch goes over rows again, after a reduction of them."""
@@ -176,9 +179,10 @@ class Splitter:
         return units
 
     def used_outside(self, unit: Unit, stores: Mapping[Ints, list[Store]]) -> set[Value]:
-        """Return the members of a family that other launches load. `stores` has the stores of no family."""
+        """Return the members of a family that other launches load. `stores` has the stores that no family took."""
         outside = [value for value in self._order if value not in unit.members]
         stored = [store.value for each in stores.values() for store in each]
+        stored += [store.value for other in self._families if other is not unit for store in other.stores]
         found = set(stored).union(*[self.uses_of(value) for value in (*outside, *stored)])
         return found & set(unit.members)
 
