@@ -58,7 +58,8 @@ def held(schedule: Held) -> list[str]:
     if single:  # a result for each row
         firsts = {number: (_first(schedule, value), dtype) for number, (value, dtype) in rows.items()}
         text, values = computed(schedule, alone, _computed_for(schedule, single), firsts)
-        lines += [*text, *stored(schedule, alone, values, single)]
+        block = alone._replace(row="rows") if isinstance(schedule, HeldLanes) and schedule.has_scalars else alone
+        lines += [*text, *stored(schedule, block, values, single)]
     return lines
 
 

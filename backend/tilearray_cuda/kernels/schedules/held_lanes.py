@@ -57,8 +57,9 @@ class HeldLanes(Held):
         return ("ROWS", self.tile.rows), ("COLUMNS", self.tile.columns)
 
     def rows(self) -> list[str]:
-        """Return the line that names the rows of a tile; the only one is a scalar."""
-        return ["row = first_row"] if self.has_scalars else super().rows()
+        """Return the lines that name the rows of a tile; the only one is a scalar, and a block for stores."""
+        block = super().rows()
+        return [*block, "rows = row", "row = first_row"] if self.has_scalars else block
 
     def setup(self) -> list[str]:
         """Return the lines that find a program's rows, and name the elements of each chunk."""

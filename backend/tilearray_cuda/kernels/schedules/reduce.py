@@ -165,7 +165,8 @@ class Reduce(Tiled):
         is_output = operand.name.startswith("out")
         outer = f"{operand.name}_outer" if self.outer and not is_output else ""
         found = added(outer, super().index(operand, branch))
-        return f"{found} + row * 0" if is_output and operand.last_two[0] == 0 and found else found or "row * 0"
+        first = f"{branch.row} * 0"
+        return f"{found} + {first}" if is_output and operand.last_two[0] == 0 and found else found or first
 
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
         """Return the masks of the axes along which elements differ."""

@@ -1,0 +1,52 @@
+"""Launches that hold one row: results of rows in every kind of dtype, compiled and on an emulated GPU."""
+
+from __future__ import annotations
+
+import pytest
+from support.kernels import needs_triton
+
+import tilearray as ta
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float8_e4m3fn", "float8_e5m2", "float16", "complex64"])
+def test_results_of_one_row_are_stored(dtype):
+    def sums(x):
+        total = ta.sum(x, axis=1, keepdims=True)
+        return ta.astype(total, dtype), ta.astype(x - total, dtype)
+
+    given = dtype if dtype not in ("bool", "uint8") else "int32"
+    (launch,) = ta.explain(ta.fuse(sums), ta.empty((10_000, 1000), dtype=given), arch=90).launches
+    assert launch.kernel.schedule == "held_lanes"
+    assert launch.kernel.tile[0] == 1
+    assert launch.kernel.code.spills == 0
+
+
+def test_results_of_one_row_have_the_bits_of_the_function(process):
+    process.pool.submit(_single_rows).result()
+
+
+def _single_rows() -> None:
+    """Rows that a program has one of, with results for each row in many dtypes, and as few as one row."""
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.trees import bits
+
+    import tilearray as ta
+
+    device, rng = emulated_device(), np.random.default_rng(4)
+    for dtype in ("float8_e4m3fn", "float16", "float64", "int32", "complex64"):
+        for shape in ((1, 600), (3, 600), (2, 3, 600)):
+
+            def sums(x):
+                total = ta.sum(x, axis=-1, keepdims=True)
+                return total, x - total, ta.astype(total == 0, "bool"), ta.sum(x * 2, axis=-1) + 1
+
+            values = rng.normal(size=shape) * (20 if dtype == "int32" else 1)
+            x = ta.asarray(values).astype(dtype).to_device(device)
+            before = device.backend.launches
+            found = ta.fuse(sums)(x)
+            assert device.backend.launches == before + 1, (dtype, shape)
+            for ours, other in zip(found, sums(x), strict=True):
+                assert bits(ours) == bits(other), (dtype, shape)
