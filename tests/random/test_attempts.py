@@ -174,8 +174,12 @@ def test_functions_are_accurate(name, dtype):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda g: g.standard_gamma(-1), ParameterError, "standard_gamma: expected 0 <= shape, got -1"),
-        (lambda g: g.gamma([1, float("nan")]), ParameterError, "gamma: expected 0 <= shape"),
+        (lambda g: g.standard_gamma(-1), ParameterError, "standard_gamma: expected 0 <= shape <= 1.2.*, got -1"),
+        (lambda g: g.gamma([1, float("nan")]), ParameterError, "gamma: expected 0 <= shape <="),
+        (lambda g: g.gamma(float("inf"), 3), ParameterError, "gamma: expected 0 <= shape <= .*, got inf"),
+        (lambda g: g.gamma([1, float("inf")]), ParameterError, "gamma: expected 0 <= shape <="),
+        (lambda g: g.gamma(10**400), ParameterError, "gamma: expected 0 <= shape <="),
+        (lambda g: g.poisson([1j]), DTypeError, "poisson: expected real parameters, got complex64; write x.real"),
         (lambda g: g.gamma(1, -1), ParameterError, "gamma: expected scale >= 0, got -1"),
         (lambda g: g.poisson(-0.5), ParameterError, "poisson: expected 0 <= lam <= .*, got -0.5"),
         (lambda g: g.poisson([1, -1]), ParameterError, "poisson: expected 0 <= lam"),

@@ -143,11 +143,17 @@ def test_parameters_scale_and_broadcast():
     assert default_rng(37).exponential([[4.0], [4.0]], (2, 3)).tolist() == (unit * 4).tolist()
     assert default_rng(37).standard_exponential((2, 3), method="zig").tolist() == unit.tolist()
     assert default_rng(37).normal(5, 0, 4).tolist() == [5] * 4
+    assert default_rng(37).normal(10**400, 1, 2).tolist() == [math.inf] * 2
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
+        (
+            lambda g: g.normal(ta.asarray([1j])),
+            DTypeError,
+            "normal: expected real parameters, got complex64",
+        ),
         (lambda g: g.normal(0, -1), ParameterError, "normal: expected scale >= 0, got -1"),
         (lambda g: g.normal(0, float("nan")), ParameterError, "expected scale >= 0, got nan"),
         (lambda g: g.exponential(-0.5), ParameterError, "exponential: expected scale >= 0, got -0.5"),

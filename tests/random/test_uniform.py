@@ -200,6 +200,8 @@ OVERLAPS = ta.as_strided(ta.zeros(3), (3,), (0,))
         (lambda g: g.uniform(0, float("inf")), ParameterError, "expected finite bounds"),
         (lambda g: g.uniform(float("nan")), ParameterError, "expected finite bounds"),
         (lambda g: g.uniform(-3e38, 3e38, dtype="float32"), ParameterError, "whose difference float32 holds"),
+        (lambda g: g.uniform(0, 10**400), ParameterError, "expected finite bounds"),
+        (lambda g: g.random(2**62), ShapeError, r"random: expected at most 2\*\*63 - 1 bytes"),
         (lambda g: g.uniform("0"), OperandError, "expected low as a real number or an array, got '0'"),
         (lambda g: g.uniform(1j), OperandError, "expected low as a real number"),
         (lambda g: g.uniform([0, 1], [1, 2, 3]), BroadcastError, "uniform"),

@@ -31,6 +31,8 @@ from tilearray.random.targets import Target, stored, target_of
 
 LARGEST_MEAN = 2.0**62
 """The largest mean of Poisson numbers, so that int64 holds them."""
+LARGEST_SHAPE = 2.0**100
+"""The largest shape of gamma numbers, so that float32 can compute them."""
 MOST_TRIALS = 2**53
 """The largest number of trials, up to which float64 has all integers."""
 COUNTS = INTEGERS - {dtypes.bool_}
@@ -68,7 +70,7 @@ class Attempts(Source):
         Raises
         ------
         ParameterError
-            If a shape is negative or NaN. To check arrays on a GPU, the call waits for them.
+            If a shape is negative, NaN or above 2**100. To check arrays on a GPU, the call waits for them.
 
         Examples
         --------
@@ -105,7 +107,7 @@ class Attempts(Source):
         Raises
         ------
         ParameterError
-            If a shape is negative or NaN, or the scale is a negative number.
+            If a shape is negative, NaN or above 2**100, or the scale is a negative number.
 
         Examples
         --------
@@ -217,7 +219,7 @@ class Attempts(Source):
         given = parameters_of(function, names, device or self._device, out)
         target = target_of(function, size, dtype, given.device, out, parameters=given.shape)
         shapes, factor = given.values[0], given.values[1] if len(names) > 1 else 1.0
-        _check_within(function, "shape", shapes, float("inf"))
+        _check_within(function, "shape", shapes, LARGEST_SHAPE)
         check_at_least(function, "scale", factor, 0)
         wide = target.as_computed()
         has_arrays = isinstance(shapes, Array)
@@ -273,8 +275,9 @@ def _check_within(function: str, name: str, value: Any, most: float) -> None:
     """Raise ParameterError if a parameter is negative, NaN or above a bound."""
     holds = bool(all_true((value >= 0) & (value <= most))) if isinstance(value, Array) else 0 <= value <= most
     if not holds:
-        bound = "" if most == float("inf") else f" <= {most}"
-        raise ParameterError(f"{function}: expected 0 <= {name}{bound}, got {shown(value)}; check the values of {name}")
+        raise ParameterError(
+            f"{function}: expected 0 <= {name} <= {most}, got {shown(value)}; check the values of {name}"
+        )
 
 
 def _rarer(chance: float) -> float:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tilearray.arrays.array import Array
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import ParameterError, shown
 from tilearray.geometry.shapes import ShapeLike
 from tilearray.random import draws
-from tilearray.random.parameters import affine, check_at_least, parameters_of
+from tilearray.random.parameters import affine, check_at_least, parameters_of, rounded
 from tilearray.random.source import Source
 from tilearray.random.targets import Target, target_of
 
@@ -102,9 +100,8 @@ class Continuous(Source):
             unit = self._floats(target.as_computed(), draws.unit)
             first, last = given.values
             return affine(unit, first, last - first, target)
-        with np.errstate(over="ignore"):
-            first, last = (float(wide.type(number)) for number in given.values)
-            span = float(wide.type(last - first))
+        first, last = (rounded(number, wide) for number in given.values)
+        span = rounded(last - first, wide)
         if not (0 <= span < float("inf")):
             raise ParameterError(
                 f"uniform: expected finite bounds with low <= high, got low={shown(low)} and high={shown(high)}; "
@@ -277,6 +274,5 @@ class Continuous(Source):
     def _floats(self, target: Target, make: Callable[..., FixedOperation], scale: Sequence[float] = ()) -> Array:
         """Draw floats, scaled by numbers if there are some."""
         wide = draws.computed_in(target.dtype)
-        with np.errstate(over="ignore"):
-            scale = [float(wide.type(number)) for number in scale]
-        return self._fill(target, draws.words_of(target.dtype), make, (bool(scale),), scale)
+        numbers = [rounded(number, wide) for number in scale]
+        return self._fill(target, draws.words_of(target.dtype), make, (bool(numbers),), numbers)

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.engine.devices import Device, as_device, using_device
-from tilearray.errors import OperandError, ParameterError, shown
+from tilearray.errors import DTypeError, OperandError, ParameterError, shown
 from tilearray.functions.arguments import as_arrays, is_host_data
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_to
 from tilearray.geometry.shapes import Shape, broadcast_shapes
-from tilearray.promotion.scalars import ScalarClass, classify
+from tilearray.promotion.scalars import ScalarClass, as_number, classify
 from tilearray.random.targets import Target, stored
 
 _NUMPY: Any = np.generic  # Any: else a type checker takes the numbers to be unknown
@@ -49,6 +50,8 @@ def parameters_of(function: str, given: Mapping[str, Any], device: Any, out: Arr
     ------
     OperandError
         If one is neither a real number nor an array.
+    DTypeError
+        If an array is complex.
     BroadcastError
         If the shapes of arrays do not broadcast.
     """
@@ -68,6 +71,9 @@ def parameters_of(function: str, given: Mapping[str, Any], device: Any, out: Arr
     with place:
         values = as_arrays(function, values, out)
     arrays = [value for value in values if isinstance(value, Array)]
+    for array in arrays:
+        if dtypes.info(array.dtype).kind == "complex":
+            raise DTypeError(f"{function}: expected real parameters, got {array.dtype.name}; write x.real")
     shape = broadcast_shapes(*[array.shape for array in arrays], function=function)
     return Parameters(values, True, shape, arrays[0].device)
 
@@ -99,4 +105,10 @@ def affine(draw: Array, low: Any, span: Any, target: Target) -> Array:
 
 
 def _in(dtype: np.dtype, value: Any) -> Any:
-    return astype(value, dtype, copy=False) if isinstance(value, Array) else float(value)
+    return astype(value, dtype, copy=False) if isinstance(value, Array) else rounded(value, dtype)
+
+
+def rounded(value: Any, dtype: np.dtype) -> float:
+    """Return a number as a float dtype has it: infinity if it is too large."""
+    with np.errstate(over="ignore"):
+        return float(dtype.type(as_number(value, dtypes.float64)))

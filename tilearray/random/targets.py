@@ -17,7 +17,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, as_device
 from tilearray.engine.signature import dense_signature, new_array
 from tilearray.errors import DeviceError, DTypeError, ShapeError
-from tilearray.geometry.shapes import as_shape, broadcast_shapes
+from tilearray.geometry.shapes import as_shape, broadcast_shapes, check_extent
 from tilearray.ops.execute import check_target
 from tilearray.random.draws import UNIT, computed_in
 
@@ -104,6 +104,7 @@ def target_of(
         raise DTypeError(
             f"{function}: expected one of {names}, got {chosen.name}; write .astype({chosen.name!r}) after it"
         )
+    check_extent(shape, chosen.itemsize, function)
     return Target(function, shape, chosen, target, given)
 
 
