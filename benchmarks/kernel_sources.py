@@ -25,7 +25,8 @@ from tilearray import dtypes
 from tilearray.arrays import ranges
 from tilearray.commands.cache import warm
 from tilearray.errors import TileArrayError
-from tilearray.functions.indexing import gather
+from tilearray.functions.indexing.gather import gathering, placing
+from tilearray.functions.indexing.scatter import scattering
 from tilearray.geometry.loop import make_loop
 from tilearray.ops import OPS
 from tilearray.ops.variants import variant
@@ -84,8 +85,8 @@ def moving() -> Iterator[tuple[Any, Any, tuple[bool, ...]]]:
     """Yield the kernels of gathers, scatters and ranges over a few loops."""
     made = []
     for dtype, index, checked in itertools.product(SIZES, ((ta.int64,), (ta.uint64, ta.int32)), (False, True)):
-        made += [gather.gathering(dtype, index, checked), gather.placing(index, checked)]
-        made += [gather.scattering(dtype, is_number) for is_number in (False, True)]
+        made += [gathering(dtype, index, checked), placing(index, checked)]
+        made += [scattering(dtype, is_number, "", *at) for is_number in (False, True) for at in ((), (index, checked))]
     made += [ranges.stepping(carrier, dtype) for carrier in (ta.int64, ta.uint64, ta.float64) for dtype in SIZES]
     made += [ranges.spacing(dtype, down) for dtype in SIZES for down in (False, True)]
     shapes = (((1000,), (1,)), ((96, 640), (640, 1)), ((640, 96), (1, 640)), ((4, 30, 40), (1200, 1, 30)))

@@ -128,6 +128,16 @@ def _modes() -> None:
         with pytest.raises(DeferredIndexError, match=r"an index array held (7|-9)"):
             ta.to_numpy(found)
         assert found.tolist() == [1, 4, 0]
+        x[index] = 9
+        with pytest.raises(DeferredIndexError, match=r"an index array held (7|-9)"):
+            ta.to_numpy(x)
+        assert x.tolist() == [9, 9, 2, 3, 9]
+        ta.zeros((5, 0), device=device)[index] = 1  # nothing is written, and the indices are checked
+        with pytest.raises(DeferredIndexError, match=r"an index array held (7|-9)"):
+            ta.to_numpy(x)
+        ta.set_index_check("clip")
+        x[index] = ta.asarray([1, 4, 0], device=device)
+        assert x.tolist() == [0, 1, 2, 3, 4]
     finally:
         ta.set_index_check("raise")
     with pytest.raises(ta.IndexingError, match=r"got (7|-9)"):
@@ -182,7 +192,7 @@ def _ranges() -> None:
 
 
 def _launches() -> None:
-    """A gather is one launch; an assignment is two, one of which checks."""
+    """A gather is one launch; an assignment is two if it raises, one of which checks, or if it may change an index."""
     from support.interpreter.emulated_gpu import emulated_device
 
     import tilearray as ta
@@ -193,6 +203,10 @@ def _launches() -> None:
     for act, launches in [
         (lambda: x[index], 1),
         (lambda: x.__setitem__(index, 3), 2),
+        (lambda: _in_mode("clip", lambda: x.__setitem__(index, 3)), 1),
+        (lambda: _in_mode("deferred", lambda: x.__setitem__(index, 3)), 1),
+        (lambda: _in_mode("clip", lambda: x.__setitem__(x, 3)), 2),
+        (lambda: x.__setitem__([True, False, True, False, True], x[index[:1]]), 2),
         (lambda: ta.arange(100, device=device), 1),
         (lambda: ta.linspace(0, 1, 100, device=device), 1),
     ]:
@@ -201,8 +215,19 @@ def _launches() -> None:
         assert backend.launches - before == launches
 
 
+def _in_mode(mode, act):
+    """Call a function in a mode of the check of indices."""
+    import tilearray as ta
+
+    ta.set_index_check(mode)
+    try:
+        act()
+    finally:
+        ta.set_index_check("raise")
+
+
 def _known() -> None:
-    """A second gather of the same signatures finds its parts by them, and makes no layout; others have their own."""
+    """Known signatures need no layout: gathers and assignments find their parts by them; others have their own."""
     from support.interpreter.emulated_gpu import emulated_device
 
     import tilearray as ta
@@ -222,14 +247,33 @@ def _known() -> None:
     pairs = ((host, index), (host + 100, other))
     expected = [[*[call(x, key) for call in calls[:-1]], np.take(x, key, axis=1)] for x, key in pairs]
     found = [[ta.to_numpy(call(x, ta.asarray(index, device=device))) for call in calls]]
+    writes = (
+        lambda x, index: x.__setitem__(index, -1),
+        lambda x, index: x.__setitem__(index, x[0] * 2),
+        lambda x, index: x.__setitem__(np.s_[:, index], x[:, :1] - 3),
+        lambda x, index: x.__setitem__((index, index), x[3, :1]),
+    )
+    _in_mode(
+        "clip", lambda: [write(ta.asarray(host, device=device), ta.asarray(index, device=device)) for write in writes]
+    )
+    for write in writes:
+        write(x, ta.asarray(index, device=device))
     made, gather.Layout = gather.Layout, None  # type: ignore[assignment]
     try:
         found.append([ta.to_numpy(call(y, ta.asarray(other, device=device))) for call in calls])
+        for write in writes:
+            write(y, ta.asarray(other, device=device))
+        _in_mode("clip", lambda: [write(y, ta.asarray(other, device=device)) for write in writes])
     finally:
         gather.Layout = made
     for ours, wanted in zip(found, expected, strict=True):
         for one, right in zip(ours, wanted, strict=True):
             np.testing.assert_array_equal(one, right)
+    for ours, (wanted, key), times in zip((x, y), pairs, (1, 2), strict=True):
+        wanted = wanted.copy()
+        for write in writes * times:
+            write(wanted, key)
+        np.testing.assert_array_equal(ta.to_numpy(ours), wanted)
 
 
 def _powers() -> None:

@@ -42,7 +42,7 @@ def test_the_compiler_takes_atomics(dtype, arch):
     from support.kernels import kernel_for
     from support.oracles.formats import dtype_of
 
-    from tilearray.functions.indexing.gather import scattering
+    from tilearray.functions.indexing.scatter import scattering
     from tilearray_cuda.kernels.compile import compile_source
 
     is_float = dtype.startswith("float")

@@ -32,7 +32,8 @@ from support.scan_sources import all_sources as scan_sources
 from tilearray import ops
 from tilearray.errors import TileArrayError
 from tilearray.functions.binary_search import searching
-from tilearray.functions.indexing.gather import gathering, scattering
+from tilearray.functions.indexing.gather import gathering
+from tilearray.functions.indexing.scatter import scattering
 from tilearray.geometry.loop import make_loop
 from tilearray_cuda.kernels.casts import UnsupportedCastError
 from tilearray_cuda.kernels.schedules.choose import loop_class

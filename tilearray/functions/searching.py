@@ -25,7 +25,6 @@ from tilearray.functions.arguments import (
 )
 from tilearray.functions.conversion import single, to_numpy
 from tilearray.functions.indexing.gather import gather
-from tilearray.functions.indexing.masks import places_of
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reduce import Words, again, reduce
 from tilearray.functions.reduction_options import finished
@@ -139,7 +138,11 @@ def nonzero(x: A | HostData, /) -> tuple[A, ...]:
     if not x.ndim:
         raise ShapeError("nonzero: expected an array with axes, got a 0-d one; write ta.reshape(x, 1)")
     sorting = x.device.backend.sorting
-    return places_of(x) if sorting is None else tuple([result(places, x) for places in sorting.nonzero(to_numpy(x))])
+    if sorting is None:
+        from tilearray.functions.indexing.masks import places_of  # here: few programs need it
+
+        return places_of(x)
+    return tuple([result(places, x) for places in sorting.nonzero(to_numpy(x))])
 
 
 @overload

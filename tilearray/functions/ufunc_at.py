@@ -24,8 +24,8 @@ from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.indexing.assign import set as set_item
 from tilearray.functions.indexing.assign import set_view, taken
 from tilearray.functions.indexing.fold import fold
-from tilearray.functions.indexing.gather import combine
 from tilearray.functions.indexing.keys import has_arrays, parts_of
+from tilearray.functions.indexing.scatter import combine
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import broadcast_to, reshape
 from tilearray.ops.execute import check_target, copy_of, execute

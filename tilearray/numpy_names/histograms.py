@@ -25,7 +25,7 @@ from tilearray.errors import DeviceError, DTypeError, ShapeError, shown
 from tilearray.functions.arguments import as_array, as_array_beside
 from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import astype, single
-from tilearray.functions.indexing.gather import combine
+from tilearray.functions.indexing.scatter import combine
 from tilearray.functions.manipulation import flip, reshape
 from tilearray.functions.reductions import any, max, min, sum
 from tilearray.functions.scans import diff

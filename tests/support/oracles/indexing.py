@@ -65,6 +65,7 @@ def check_scatter(data: Any, device: Any) -> None:
     host = cast(host, dtype)
     key = data.draw(keys(host.shape, masks=True))
     ours, target = views_of(host, device), host[key]
+    ta.set_index_check(data.draw(st.sampled_from(["raise", "deferred", "clip"])))
     if data.draw(st.booleans()):
         ours[as_ours(key, device)] = 1
         host[key] = 1
@@ -119,13 +120,25 @@ def check_property(name: str, device: Any, settings: Any) -> None:
     @settings
     @given(st.data())
     def run(data: Any) -> None:
-        PROPERTIES[name](data, device)
+        try:
+            PROPERTIES[name](data, device)
+        finally:
+            ta.set_index_check("raise")
 
     run()
 
 
 def check_repeated_and_overlapping(device: Any) -> None:
-    """The value may be the array itself, and the index, too."""
+    """The value may be the array itself, and the index, too, in every mode."""
+    try:
+        for mode in ("raise", "deferred", "clip"):
+            ta.set_index_check(mode)
+            _check_repeated_and_overlapping(device)
+    finally:
+        ta.set_index_check("raise")
+
+
+def _check_repeated_and_overlapping(device: Any) -> None:
     x = ta.arange(6, device=device)
     x[ta.asarray([5, 4, 3], device=device)] = x[:3]
     assert x.tolist() == [0, 1, 2, 2, 1, 0]

@@ -17,8 +17,8 @@ from tilearray.arrays.array import Array
 from tilearray.engine.context import Recording
 from tilearray.engine.signature import ArrayBase, Signature, signature_of, span_of
 from tilearray.functions.indexing import assign, views
-from tilearray.functions.indexing.gather import without_leading_axes
 from tilearray.functions.indexing.keys import has_arrays, is_index
+from tilearray.functions.indexing.scatter import without_leading_axes
 from tilearray.geometry.layout import Layout
 from tilearray.ops.execute import store
 

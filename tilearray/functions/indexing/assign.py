@@ -18,8 +18,8 @@ from tilearray.engine.devices import CPU, common_device, using_device
 from tilearray.engine.signature import ArrayBase, before_access, from_host, overlap
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.conversion import to_device
-from tilearray.functions.indexing.gather import scatter, without_leading_axes
 from tilearray.functions.indexing.keys import BOOLS, PLAIN, has_arrays, is_index
+from tilearray.functions.indexing.scatter import scatter, without_leading_axes
 from tilearray.functions.indexing.views import get, switched
 from tilearray.functions.python_data import assigned_data, is_sequence
 from tilearray.interchange.numpy import from_host_object

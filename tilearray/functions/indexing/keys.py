@@ -21,9 +21,8 @@ from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase, from_host
 from tilearray.errors import DeviceError, IndexingError
 from tilearray.functions.conversion import to_device
-from tilearray.functions.indexing.masks import places_of
 from tilearray.functions.python_data import ndarray_of
-from tilearray.geometry.layout import broadcast_shapes
+from tilearray.geometry.layout import Layout, broadcast_shapes
 from tilearray.interchange.numpy import from_host_object
 
 Ints = tuple[int, ...]
@@ -140,9 +139,9 @@ class Selection(NamedTuple):
         rest = [stride for axis, stride in enumerate(strides) if axis not in self.axes]
         return (*rest[: self.place], *(0,) * len(self.shape), *rest[self.place :])
 
-    def over_indices(self, index: Any) -> Ints:
+    def over_indices(self, layout: Layout) -> Ints:
         """Strides of an index along the result's axes: 0 along the axes of the view."""
-        strides = index._signature.layout.broadcast_to(self.shape).strides
+        strides = layout.broadcast_to(self.shape).strides
         rest = len(self.view.shape) - len(self.axes)
         return (*(0,) * self.place, *strides, *(0,) * (rest - self.place))
 
@@ -233,6 +232,8 @@ def _check_mask(mask: Ints, axis: int, shape: Ints) -> None:
 def _true_places(mask: Any, x: Any) -> list[Any]:
     """The indices of a mask's true elements along each of its axes, as arrays on the device of `x`."""
     if isinstance(mask, ArrayBase):
+        from tilearray.functions.indexing.masks import places_of  # here: few programs need it
+
         return list(places_of(mask if mask.shape else mask._view(mask._signature.layout.expand_dims((0,)))))
     places = np.nonzero(mask if mask.ndim else mask[None])
     return [to_device(from_host(place, ArrayBase._public), x.device) for place in places]

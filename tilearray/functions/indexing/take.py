@@ -15,7 +15,7 @@ from tilearray.functions.indexing.gather import gather, gather_selected, positio
 from tilearray.functions.indexing.keys import Ints, Selection, as_index
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reduction_options import finished
-from tilearray.geometry.layout import broadcast_shapes
+from tilearray.geometry.layout import Layout, broadcast_shapes
 from tilearray.geometry.shapes import normalize_axis
 from tilearray.ops.arithmetic import remainder
 from tilearray.ops.composed import clip
@@ -147,9 +147,9 @@ class AlongAxis(Selection):
         axis = self.axes[0]
         return (*strides[:axis], 0, *strides[axis + 1 :])
 
-    def over_indices(self, index: Any) -> Ints:
+    def over_indices(self, layout: Layout) -> Ints:
         """Strides of the indices along all axes."""
-        return index._signature.layout.broadcast_to(self.shape).strides
+        return layout.broadcast_to(self.shape).strides
 
 
 def _integers(indices: Any, x: ArrayBase, function: str) -> Any:
