@@ -5,6 +5,7 @@ What has no row in the table of ops is seen here without a GPU: gathers, assignm
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,6 +36,7 @@ def test_indexing_is_numpys(process, name):
         "_ranges",
         "_launches",
         "_known",
+        "_forms",
         "_misaligned",
         "_turned",
         "_over_rows",
@@ -274,6 +276,57 @@ def _known() -> None:
         for write in writes * times:
             write(wanted, key)
         np.testing.assert_array_equal(ta.to_numpy(ours), wanted)
+
+
+def _forms() -> None:
+    """A key of a known form is not read again: other indices and memory at other addresses give their own elements."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray.functions.indexing import keys
+
+    device = emulated_device()
+    host = np.arange(7 * 6 * 5, dtype=np.float32).reshape(7, 6, 5)
+    x = ta.asarray(host, device=device)
+    views = [np.s_[:5, :5, :4], np.s_[:5, 1:, :4], np.s_[:5, 1:, 1:], np.s_[2:, :5, :4]]
+    first, second = np.array([3, 0, -1]), np.array([1, 1, -4])
+    forms = [
+        lambda i, j: (i, j),
+        lambda i, j: (j, 1, i),
+        lambda i, j: (1, i),
+        lambda i, j: (True, i),
+        lambda i, j: (slice(1, None), i),
+        lambda i, j: (slice(None, None, -2), i, slice(3)),
+        lambda i, j: (slice(None, None, -2), i, slice(2)),
+        lambda i, j: (Ellipsis, i),
+        lambda i, j: (None, i, None, j),
+        lambda i, j: (i, slice(None), j),
+    ]
+    read, keys._select = keys._select, _counting(keys._select)
+    try:
+        for again in (False, True):
+            before = keys._select.calls
+            for view, (i, j) in itertools.product(views, ((first, second), (second, first))):
+                ours = [ta.asarray(index, device=device) for index in (i, j)]
+                for form in forms:
+                    np.testing.assert_array_equal(ta.to_numpy(x[view][form(*ours)]), host[view][form(i, j)])
+                    selected = keys.select(x[view], form(*ours)).view
+                    assert selected._signature.aligned is (selected._address % 16 == 0)
+            if again:
+                assert keys._select.calls - before == 4 * len(views), "a key with a bool is always read"
+    finally:
+        keys._select = read
+
+
+def _counting(function):
+    """A function that counts its calls."""
+
+    def counted(*arguments):
+        counted.calls += 1
+        return function(*arguments)
+
+    counted.calls = 0
+    return counted
 
 
 def _powers() -> None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase, from_host
 from tilearray.errors import DeviceError, IndexingError
@@ -154,7 +155,20 @@ def select(x: Any, key: Any) -> Selection:
     IndexingError
         If there are more indices than axes, a part is of another kind, or a mask does not have the sizes of its axes.
     """
-    given = parts_of(key)
+    parts = parts_of(key)
+    form = _form_of(x, parts)
+    if form is None:
+        return _select(x, parts)
+    known = _KNOWN.get(form)
+    if known is None:
+        selection = _select(x, parts)
+        _KNOWN.put(form, _Known(x, selection, parts))
+        return selection
+    return known.selection(x, parts)
+
+
+def _select(x: Any, given: tuple[Any, ...]) -> Selection:
+    """Read a key, part by part."""
     parts: list[Any] = [_as_array(part, x.device) if is_array(part) else part for part in given]
     masks = [part for part in parts if _is_mask(part)]
     inside = len(masks) == sum(map(is_array, given))
@@ -177,6 +191,71 @@ def select(x: Any, key: Any) -> Selection:
     together = advanced[-1] - advanced[0] == len(advanced) - 1
     shape = broadcast_shapes(*[index.shape for index in indices], function="indexing")
     return Selection(view, tuple(axes), tuple(indices), shape, axes[0] if together else 0, inside)
+
+
+def _form_of(x: ArrayBase, parts: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return all that the selection of a key depends on but the elements of its arrays; None if that is not known.
+
+    It is known of ints, slices of ints, integer Arrays on the device, ``...`` and ``newaxis``.
+    """
+    form: list[Any] = [x._signature]
+    device = x._signature.device
+    for part in parts:
+        kind = part.__class__
+        if kind is slice:
+            start, stop, step = part.start, part.stop, part.step
+            if start.__class__ not in _ENDS or stop.__class__ not in _ENDS or step.__class__ not in _ENDS:
+                return None
+            form.append((start, stop, step))
+        elif isinstance(part, ArrayBase):
+            signature = part._signature
+            if not signature.traits.indexes or signature.dtype.kind == "b" or signature.device is not device:
+                return None
+            form.append(signature)
+        elif kind in PLAIN:
+            form.append(part)
+        else:
+            return None
+    return tuple(form)
+
+
+_ENDS = frozenset({int, type(None)})
+
+
+class _Known:
+    """A selection without its memory.
+
+    Attributes
+    ----------
+    signature : Signature
+        That of the view.
+    shift : int
+        The bytes from the array's first element to that of the view.
+    positions : tuple of int
+        The parts of the key that are arrays.
+    axes, others : tuple
+        Fields of the selection: its axes; its shape and place.
+    """
+
+    __slots__ = ("axes", "others", "positions", "shift", "signature")
+
+    def __init__(self, x: ArrayBase, selection: Selection, parts: tuple[Any, ...]) -> None:
+        self.signature = selection.view._signature
+        self.shift = selection.view._offset - x._offset
+        self.positions = tuple([place for place, part in enumerate(parts) if isinstance(part, ArrayBase)])
+        self.others = (selection.shape, selection.place)
+        self.axes = selection.axes
+
+    def selection(self, x: ArrayBase, parts: tuple[Any, ...]) -> Selection:
+        """Return the selection of an array by a key of the same form."""
+        indices = tuple([parts[place] for place in self.positions])
+        view = x._make(x._buffer, x._offset + self.shift, self.signature)
+        if self.shift % 16 and not x._signature.aligned:
+            view = x._view(self.signature.layout, self.shift // x._signature.itemsize)
+        return Selection(view, self.axes, indices, *self.others)
+
+
+_KNOWN: TwoGenerations[_Known] = TwoGenerations(2048)
 
 
 def _as_array(part: Any, device: Device) -> Any:

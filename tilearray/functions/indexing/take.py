@@ -64,7 +64,8 @@ def take(x: A | HostData, /, indices: Any, axis: int | None = None, out: A | Non
     place = normalize_axis(0 if axis is None else axis, x.ndim, "take")
     if mode != "raise":
         found = _within(found, x.shape[place], mode)
-    taken = gather(x, (*(slice(None),) * place, found if found.shape else found[None]))
+    index = found if found.shape else found[None]
+    taken = gather(x, (*(slice(None),) * place, index) if place else index)
     return finished("take", taken if found.shape else taken.squeeze(place), out)
 
 
