@@ -9,6 +9,7 @@ from support.oracles.indexing import (
     PROPERTIES,
     check_errors,
     check_property,
+    check_puts,
     check_repeated_and_overlapping,
     check_wide_rows,
 )
@@ -27,6 +28,10 @@ def test_overlap():
 
 def test_wide_rows():
     check_wide_rows("cpu")
+
+
+def test_puts():
+    check_puts("cpu")
 
 
 def test_errors():

@@ -12,6 +12,7 @@ from support.oracles.indexing import (
     check_errors,
     check_host_values,
     check_property,
+    check_puts,
     check_repeated_and_overlapping,
     check_wide_rows,
 )
@@ -34,6 +35,10 @@ def test_overlap():
 
 def test_wide_rows():
     check_wide_rows("cuda:0")
+
+
+def test_puts():
+    check_puts("cuda:0")
 
 
 def test_errors():

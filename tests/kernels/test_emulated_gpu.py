@@ -37,6 +37,7 @@ def test_indexing_is_numpys(process, name):
         "_launches",
         "_known",
         "_forms",
+        "_puts",
         "_misaligned",
         "_turned",
         "_over_rows",
@@ -316,6 +317,13 @@ def _forms() -> None:
                 assert keys._select.calls - before == 4 * len(views), "a key with a bool is always read"
     finally:
         keys._select = read
+
+
+def _puts() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.indexing import check_puts
+
+    check_puts(emulated_device())
 
 
 def _counting(function):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import arange, zeros_like
+from tilearray.arrays.fills import zeros_like
 from tilearray.errors import DTypeError, OperandError, ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array, as_array_beside
-from tilearray.functions.indexing.take import take, take_along_axis
+from tilearray.functions.indexing.assign import set_selected
+from tilearray.functions.indexing.take import AlongAxis, integers_of, take, take_along_axis
 from tilearray.functions.joining import stack
 from tilearray.functions.manipulation import as_strided, broadcast_arrays, broadcast_to, expand_dims, new_like, reshape
 from tilearray.functions.reduction_options import finished
@@ -26,6 +28,7 @@ from tilearray.ops.arithmetic import remainder
 from tilearray.ops.composed import clip
 from tilearray.ops.execute import check_target, execute
 from tilearray.ops.moves import assign
+from tilearray.promotion.scalars import classify
 
 # --- choosing ------------------------------------------------------------------------------------------------------
 
@@ -213,9 +216,12 @@ def putmask(a: Array, mask: Any, values: Any) -> None:
     [0, 1, -1, -1]
     """
     check_target("putmask", a)
-    holds, given = as_array_beside("putmask", mask, a), as_array_beside("putmask", values, a)
+    holds, given = as_array_beside("putmask", mask, a), _written("putmask", values, a)
     if holds.size != a.size:
         raise ShapeError(f"putmask: expected a mask of shape {a.shape}, got {holds.shape}; write ta.broadcast_to")
+    if not isinstance(given, Array):
+        a[_true(holds, a.shape)] = given
+        return
     if not given.size:
         return
     spread = given if given.shape == a.shape or given.size == 1 else resize(given, a.shape)
@@ -234,13 +240,37 @@ def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) 
     [1.0, 0.0, 3.0]
     """
     check_target("copyto", dst)
-    value = as_array_beside("copyto", src, dst)
-    if casting == "unsafe":
+    value = _written("copyto", src, dst)
+    if casting == "unsafe" and isinstance(value, Array):
         value = value.astype(dst.dtype)
     if where is True:
         dst[...] = value
         return
-    _write(dst, as_array_beside("copyto", where, dst), value)
+    mask = as_array_beside("copyto", where, dst)
+    if isinstance(value, Array):
+        _write(dst, mask, value)
+    else:
+        dst[_true(broadcast_to(mask, dst.shape), dst.shape)] = value
+
+
+def _written(function: str, values: Any, target: Array) -> Any:
+    """The values that a function writes, as an Array; a number takes the dtype of the target."""
+    return values if classify(values) is not None else as_array_beside(function, values, target)
+
+
+def _true(condition: Array, shape: tuple[int, ...]) -> Array:
+    """The mask of a shape that holds where a condition of as many elements does."""
+    found = condition if condition.shape == shape else reshape(condition, shape)
+    return found if found.dtype == dtypes.bool_ else found.astype(dtypes.bool_)
+
+
+def _repeated(values: Any, shape: tuple[int, ...]) -> Any:
+    """Values that fill a shape in C order: repeated if there are too few. One value broadcasts by itself."""
+    if not isinstance(values, Array):
+        return values
+    if values.size == 1:
+        return reshape(values, ())
+    return reshape(values, -1) if values.size == math.prod(shape) else resize(values, shape)
 
 
 def _write(target: Array, mask: Array, value: Array) -> None:
@@ -260,16 +290,19 @@ def place(arr: Array, mask: Any, vals: Any) -> None:
     [0, 7, 8, 7]
     """
     check_target("place", arr)
-    holds, given = as_array_beside("place", mask, arr), as_array_beside("place", vals, arr)
+    holds, given = as_array_beside("place", mask, arr), _written("place", vals, arr)
     if holds.size != arr.size:
         raise ShapeError(f"place: expected a mask of shape {arr.shape}, got {holds.shape}; write ta.broadcast_to")
+    if not isinstance(given, Array):
+        arr[_true(holds, arr.shape)] = given
+        return
     places = nonzero(reshape(holds, -1))[0]
     if not places.size:
         return
     if not given.size:
         raise ShapeError("place: expected at least one value, got none; write a number")
     flat = reshape(arr, -1)
-    flat[places] = resize(given, places.shape)
+    flat[places] = _repeated(given, places.shape)
     if not _shares(flat, arr):
         arr[...] = reshape(flat, arr.shape)
 
@@ -290,15 +323,15 @@ def put(a: Array, ind: Any, v: Any, mode: str = "raise") -> None:
     [7, 1, 2, 8]
     """
     check_target("put", a)
-    places, given = reshape(as_array_beside("put", ind, a), -1), as_array_beside("put", v, a)
+    places, given = reshape(integers_of(ind, a, "put"), -1), _written("put", v, a)
     if mode == "wrap":
         places = remainder(places, a.size)
     elif mode == "clip":
         places = clip(places, 0, a.size - 1)
-    if not places.size or not given.size:
+    if not places.size or (isinstance(given, Array) and not given.size):
         return
     flat = reshape(a, -1)
-    flat[places] = resize(given, places.shape)
+    flat[places] = _repeated(given, places.shape)
     if not _shares(flat, a):
         a[...] = reshape(flat, a.shape)
 
@@ -315,7 +348,7 @@ def put_along_axis(arr: Array, indices: Any, values: Any, axis: int | None) -> N
     [[3, 0, 2], [4, 0, 5]]
     """
     check_target("put_along_axis", arr)
-    places = as_array_beside("put_along_axis", indices, arr)
+    places = integers_of(indices, arr, "put_along_axis")
     if axis is None:
         put(arr, reshape(places, -1), values)
         return
@@ -325,13 +358,8 @@ def put_along_axis(arr: Array, indices: Any, values: Any, axis: int | None) -> N
             f"put_along_axis: expected indices of {arr.ndim} axes, got shape {places.shape}; write ta.expand_dims"
         )
     whole = tuple([places.shape[along] if place == along else size for place, size in enumerate(arr.shape)])
-    key: list[Array] = []
-    for place, size in enumerate(arr.shape):
-        line = [size if other == place else 1 for other in range(arr.ndim)]
-        key.append(
-            broadcast_to(places, whole) if place == along else reshape(arange(size, device=arr.device), tuple(line))
-        )
-    arr[tuple(key)] = values
+    found = places if places.shape == whole else broadcast_to(places, whole)
+    set_selected(AlongAxis(arr, (along,), (found,), whole, 0), values)
 
 
 # --- longer and shorter arrays -------------------------------------------------------------------------------------

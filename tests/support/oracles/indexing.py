@@ -153,6 +153,54 @@ def _check_repeated_and_overlapping(device: Any) -> None:
     assert y.tolist() == [[4, 0, 3], [2, 0, 2]]
 
 
+def check_puts(device: Any) -> None:
+    """NumPy's functions that write at places and masks: numbers, arrays that repeat, and views that are no runs."""
+    rng = np.random.default_rng(11)
+    for dtype in ("float32", "int64", "uint8"):
+        host = rng.integers(0, 100, (6, 8)).astype(dtype)
+        places, mask = rng.permutation(48)[:20] - 24, rng.integers(0, 2, (6, 8)).astype(bool)
+        along = rng.permuted(np.tile(np.arange(-4, 4), (6, 1)), axis=1)[:, :5].copy()
+        calls: list[tuple[str, tuple[Any, ...]]] = [
+            ("put", (places, 7)),
+            ("put", (places, host[0])),
+            ("put", (places, host[:4, :5])),
+            ("put", (places[:1], host[:1, :1])),
+            ("put_along_axis", (along, 3, 1)),
+            ("put_along_axis", (along, host[:, :5] // 2, -1)),
+            ("put_along_axis", (along[:1], host[:1, 2:3], 1)),
+            ("put_along_axis", (along[:, :1] + 2, host[:1], 0)),
+            ("putmask", (mask, 9)),
+            ("putmask", (mask.astype("int32"), 9)),
+            ("putmask", (mask, host[::-1])),
+            ("place", (mask, 5)),
+            ("place", (mask, host[3])),
+            ("copyto", (4,)),
+            ("copyto", (host[:1],)),
+        ]
+        for turned in (False, True):
+            for name, arguments in calls:
+                wide = np.repeat(host, 2, axis=1)
+                wanted = np.array(host, order="F") if turned else wide[:, ::2]
+                ours = ta.asarray(wanted if turned else wide, device=device, copy=True)
+                ours = ours if turned else ours[:, ::2]
+                given = [ta.asarray(one, device=device) if isinstance(one, np.ndarray) else one for one in arguments]
+                getattr(np, name)(wanted, *arguments)
+                assert getattr(ta, name)(ours, *given) is None
+                assert bits(ta.to_numpy(ours)) == bits(wanted), (name, arguments, dtype, turned)
+    x = ta.zeros((2, 3), device=device)
+    ta.copyto(x, 2, where=ta.asarray([True, False, True], device=device))
+    assert x.tolist() == [[2, 0, 2], [2, 0, 2]]
+    ta.put(x, [5, 0], 1)
+    assert x.tolist() == [[1, 0, 2], [2, 0, 1]]
+    for call in (lambda: ta.put(x, [6], 1), lambda: ta.put_along_axis(x, [[3], [0]], 1, 1)):
+        with pytest.raises(ta.IndexingError, match="out of bounds"):
+            call()
+    with pytest.raises(ta.IndexingError, match="put_along_axis: expected integers as indices, got bool"):
+        ta.put_along_axis(x, ta.asarray([[True, False, True]] * 2, device=device), 1, 1)
+    with pytest.raises(ta.DTypeError):
+        ta.put_along_axis(x, ta.asarray([[0], [1]], device=device), 1j, 1)
+
+
 def check_errors(device: Any) -> None:
     """Each error names what came, and nothing is written."""
     x = ta.arange(6, device=device).reshape(2, 3)

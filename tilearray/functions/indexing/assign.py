@@ -19,7 +19,7 @@ from tilearray.engine.signature import ArrayBase, before_access, from_host, over
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing.keys import BOOLS, PLAIN, has_arrays, is_index
-from tilearray.functions.indexing.scatter import scatter, without_leading_axes
+from tilearray.functions.indexing.scatter import scatter, scatter_selected, without_leading_axes
 from tilearray.functions.indexing.views import get, switched
 from tilearray.functions.python_data import assigned_data, is_sequence
 from tilearray.interchange.numpy import from_host_object
@@ -85,7 +85,7 @@ def taken(x: ArrayBase, value: Any) -> Any:
     host = _host_data(x, value)
     if host is not None:
         return to_device(from_host(host, x.__class__), device)
-    if classify(value) is not None:
+    if isinstance(value, ArrayBase) or classify(value) is not None:
         return value
     if isinstance(value, np.generic):
         return scalar_array(value, device, "setitem")
@@ -135,12 +135,21 @@ def _one_by_one(x: ArrayBase, mask: ArrayBase, value: Any) -> bool:
 def _set_at(x: ArrayBase, key: Any, value: Any) -> None:
     """Assign a number, or an array in the dtype of `x` and in memory of its own, at the indices of arrays."""
     check_target("setitem", x)
-    if isinstance(value, ArrayBase):
-        found = _in_dtype_of(x, value)
-        value = copy_of(value) if found is value and overlap(x, value) else found
-    else:
-        value = _number_for(x, value)
-    scatter(x, key, value)
+    scatter(x, key, _apart(x, value))
+
+
+def set_selected(selection: Any, value: Any) -> None:
+    """Assign a value to the elements of a selection that also has a `key`, the same selection for NumPy."""
+    check_target("setitem", selection.view)
+    scatter_selected(selection, _apart(selection.view, taken(selection.view, value)))
+
+
+def _apart(x: ArrayBase, value: Any) -> Any:
+    """The number that the target holds, or an array of its dtype in memory of its own."""
+    if not isinstance(value, ArrayBase):
+        return _number_for(x, value)
+    found = _in_dtype_of(x, value)
+    return copy_of(value) if found is value and overlap(x, value) else found
 
 
 def _number_for(x: ArrayBase, value: Any) -> Any:

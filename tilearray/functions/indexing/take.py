@@ -60,7 +60,7 @@ def take(x: A | HostData, /, indices: Any, axis: int | None = None, out: A | Non
     x = as_array("take", x)
     if axis is None and x.ndim != 1:
         x = reshape(x, -1)
-    found: Any = _integers(indices, x, "take")
+    found: Any = integers_of(indices, x, "take")
     place = normalize_axis(0 if axis is None else axis, x.ndim, "take")
     if mode != "raise":
         found = _within(found, x.shape[place], mode)
@@ -112,7 +112,7 @@ def take_along_axis(x: A | HostData, /, indices: Any, axis: int = -1) -> A:
            [ 4,  5]], dtype=int64, device='cpu')
     """
     x = as_array("take_along_axis", x)
-    found = _integers(indices, x, "take_along_axis")
+    found = integers_of(indices, x, "take_along_axis")
     if len(found.shape) != x.ndim or not x.ndim:
         raise ShapeError(
             f"take_along_axis: expected indices of {max(x.ndim, 1)} axes for shape {x.shape}, got shape "
@@ -153,8 +153,8 @@ class AlongAxis(Selection):
         return layout.broadcast_to(self.shape).strides
 
 
-def _integers(indices: Any, x: ArrayBase, function: str) -> Any:
-    """Indices as an integer Array on the device of `x`."""
+def integers_of(indices: Any, x: ArrayBase, function: str) -> Any:
+    """Return indices as an integer Array on the device of `x`."""
     found = as_index(indices, x.device)
     if found.dtype.kind == "b":
         raise IndexingError(f"{function}: expected integers as indices, got bool; write x[mask]")
