@@ -573,6 +573,8 @@ NO_VALUES = "needs the values of an array, and an array has none while the funct
         (lambda x: x @ x, "fuse: a product of matrices is not elementwise"),
         (lambda x: x[ta.asarray([0, 1])], "fuse: an index that is an array is not elementwise, and not a reduction"),
         (lambda x: x.__setitem__([0, 1], 2), "fuse: an index that is an array is not elementwise"),
+        (lambda x: ta.take(x, ta.asarray([0])), "fuse: elements at an index that is an array are not elementwise"),
+        (lambda x: ta.put(x + 1, ta.asarray([0]), 2), "fuse: elements at an index that is an array are not elem"),
         (lambda x: x + ta.empty_like(x), "fuse: add reads an array before it is written; write ta.zeros_like(x)"),
         (lambda x: OUTSIDE.__iadd__(x), "fuse: add writes to an array that is not an argument; write it as an arg"),
         (lambda x: OUTSIDE, "expected results that are computed from the arguments, got another array"),

@@ -20,7 +20,7 @@ from tilearray import dtypes
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase, from_host
-from tilearray.errors import DeviceError, IndexingError
+from tilearray.errors import DeviceError, FusionError, IndexingError
 from tilearray.functions.conversion import to_device
 from tilearray.functions.python_data import ndarray_of
 from tilearray.geometry.layout import Layout, broadcast_shapes
@@ -81,12 +81,19 @@ def as_index(part: Any, device: Device) -> Any:
         If its dtype is neither an integer nor bool.
     DeviceError
         If it is an Array on another device.
+    FusionError
+        If the device records operations of a fused function.
     """
     if isinstance(part, ArrayBase):
         signature = part._signature
         if signature.device is device and (signature.traits.indexes or signature.dtype.kind in "iub"):
             return part
         if signature.device is not device:
+            if device.recorder is not None:
+                raise FusionError(
+                    "fuse: elements at an index that is an array are not elementwise, and a fused function is; "
+                    "write two fused functions, and index between them"
+                )
             raise DeviceError(
                 f"indexing: the array is on {device} and the index on {part._signature.device}; "
                 f"write index.to_device({str(device)!r})"
