@@ -158,7 +158,16 @@ def clip(x: Array, low: Array, high: Array, *, out: Array) -> None:
     >>> out
     array([0. , 0.5, nan])
     """
-    x.clip(low, high, out)  # in one pass, and with numbers in a fifth of the time of np.maximum and np.minimum
+    zeros = x.dtype.kind not in "biu" and not (_is_nonzero_number(low) and _is_nonzero_number(high))
+    if zeros:  # of zeros of both signs, `ndarray.clip` takes one or the other, as its operands lie
+        raised = np.maximum(x, low, out=None if np.may_share_memory(out, high) else out)
+        np.minimum(raised, high, out=out)
+    else:
+        x.clip(low, high, out)  # in one pass, and with numbers in a fifth of the time of np.maximum and np.minimum
+
+
+def _is_nonzero_number(bound: Array) -> bool:
+    return bound.size == 1 and bool(bound.item())
 
 
 def identity(x: Array, *, out: Array) -> None:

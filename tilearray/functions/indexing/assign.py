@@ -53,7 +53,8 @@ def set(x: ArrayBase, key: Any, value: Any, /) -> None:
     elif isinstance(key, ArrayBase) and key._signature.dtype.kind == "b" and not _one_by_one(x, key, value):
         _set_where(x, key, value)
     else:
-        _set_at(x, key, value)
+        check_target("setitem", x)
+        scatter(x, key, _apart(x, value))
 
 
 def _host_data(x: ArrayBase, value: Any) -> np.ndarray | None:
@@ -132,12 +133,6 @@ def _one_by_one(x: ArrayBase, mask: ArrayBase, value: Any) -> bool:
     return isinstance(value, ArrayBase) and value._signature.layout.ndim > rest >= 0
 
 
-def _set_at(x: ArrayBase, key: Any, value: Any) -> None:
-    """Assign a number, or an array in the dtype of `x` and in memory of its own, at the indices of arrays."""
-    check_target("setitem", x)
-    scatter(x, key, _apart(x, value))
-
-
 def set_selected(selection: Any, value: Any) -> None:
     """Assign a value to the elements of a selection that also has a `key`, the same selection for NumPy."""
     check_target("setitem", selection.view)
@@ -178,7 +173,8 @@ def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
             f"write ta.broadcast_to(mask, {shape})"
         )
     if x._signature.device.backend.indexing is not None:
-        _set_at(x, mask, value)
+        check_target("setitem", x)
+        scatter(x, mask, _apart(x, value))
         return
     check_target("setitem", x)
     value = _in_dtype_of(x, value) if isinstance(value, ArrayBase) else _number_for(x, value)
