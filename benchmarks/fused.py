@@ -183,7 +183,11 @@ def libraries(device: str) -> list[Library]:
             wide = torch.asarray(x.astype(np.float32), device=device)
             return wide.to(getattr(torch, x.dtype.name))
 
-        found += [Library("torch", torch, adopt, _as_it_is), Library("torch.compile", torch, adopt, torch.compile)]
+        def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+            torch.compiler.reset()  # it compiles eight functions of one name, and runs the others without
+            return torch.compile(function)
+
+        found += [Library("torch", torch, adopt, _as_it_is), Library("torch.compile", torch, adopt, compiled)]
     if importlib.util.find_spec("cupy"):
         cupy: Any = importlib.import_module("cupy")
         found.append(Library("cupy.fuse", cupy, cupy.asarray, cupy.fuse))

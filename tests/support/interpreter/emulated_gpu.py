@@ -119,6 +119,8 @@ class Emulated:
     def compile(self, body: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Any:
         """The schedule and its source."""
         schedule = choose.schedule_of(make_spec(body, loop_class, aligned), self.arch)
+        if schedule.tile.warps.bit_count() != 1:
+            raise FaultError(f"{schedule.tile} has {schedule.tile.warps} warps, which no compiler takes")
         return schedule, source_of(schedule)
 
     def bind(self, compiled: Any, loop: Any) -> Callable[..., None]:

@@ -211,7 +211,7 @@ def check_wide_rows_at(device: Any) -> None:
 
 
 ORDERED = {
-    "float": ("add", "subtract", "multiply", "divide", "hypot", "negative", "logical_or"),
+    "float": ("add", "subtract", "multiply", "divide", "copysign", "negative", "logical_or"),
     "int": ("multiply", "subtract", "floor_divide", "bitwise_left_shift", "logical_and", "negative", "bitwise_invert"),
     "bool": ("logical_not", "logical_xor", "bitwise_invert"),
     "complex": ("add", "multiply", "subtract", "negative"),

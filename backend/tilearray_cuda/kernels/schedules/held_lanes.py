@@ -48,7 +48,8 @@ class HeldLanes(Held):
         itemsize = itemsize_of(spec)
         if chunks > 1 or lanes * itemsize > WARP_BYTES:
             words = chunks * lanes * max(1, itemsize // WORD)
-            return cls(spec, Tile(1, lanes, max(1, min(lanes // WARP, words // (WARP * WORDS), 8))))
+            warps = min(lanes // WARP, words // (WARP * WORDS), 8)
+            return cls(spec, Tile(1, lanes, 1 << max(0, warps.bit_length() - 1)))
         rows = max(1, min(rows, 4 * WARP_BYTES // (lanes * itemsize)))
         return cls(spec, Tile(rows, lanes, max(1, rows * lanes * itemsize // WARP_BYTES)))
 
