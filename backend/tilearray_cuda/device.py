@@ -7,6 +7,7 @@ the legacy default stream.
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -81,6 +82,13 @@ class CudaDevice(Gpu):
     def bind_new(self, compiled: Any, rule: Any, /) -> Any:
         """Return the function that makes a call from a loop, which starts at its operands, and a new signature."""
         return compiled.written_out(rule)
+
+    @functools.cached_property
+    def lists(self) -> Any:
+        """Launches over lists of arrays."""
+        from tilearray_cuda.lists import Lists
+
+        return Lists(self)
 
     # ------------------------------------------------------------------ copies
 

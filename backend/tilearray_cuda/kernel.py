@@ -60,7 +60,7 @@ class Kernel:
         self.schedule = schedule
         self.source = source
         self.function = function
-        operands = [_operand(operand.dtype, operand.strides is None) for operand in spec.operands]
+        operands = [packed_as(operand.dtype, operand.strides is None) for operand in spec.operands]
         formats = [part for format, _ in operands for part in format]
         integer = "i4x" if spec.index_bits == 32 else "q"
         constants = spec.rank + len(schedule.open_strides()) + len(schedule.loop_arguments())
@@ -166,7 +166,7 @@ def _kind(dtype: str, is_number: bool) -> str:
 
 
 @functools.cache
-def _operand(dtype: str, is_number: bool) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]] | None]:
+def packed_as(dtype: str, is_number: bool) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]] | None]:
     """Return the `struct` formats of an operand in slots of 8 bytes, and the converter of a number."""
     if not is_number:
         return ("P",), None

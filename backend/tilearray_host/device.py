@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class HostDevice:
     """The host's backend. NumPy reports index errors itself, and has no approximations."""
 
-    index_errors = None
+    lists = index_errors = None
     indexing = indexing
     sorting = sorting
     linear_algebra = products

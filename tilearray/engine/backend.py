@@ -23,6 +23,9 @@ Stream = Any
 """The stream that orders work: on cuda the handle of a stream, an int. The host has none and ignores it."""
 Launch = Callable[..., None]
 """Called with a stream, then ``buffer, byte offset`` or ``number, 0`` for the outputs and each input."""
+LaunchList = Callable[[Any, Sequence[Any], list[int], Sequence[Any]], bool]
+"""Called with a stream, for each member the buffers and the addresses of its outputs and inputs, and the numbers. It
+returns False if it cannot launch now, as while a graph is captured."""
 Call = Callable[..., Any]
 """Called with a stream and the operands, the target first if there is one; returns the result."""
 Kernel = Any
@@ -250,11 +253,25 @@ class Fourier(Protocol):
         ...
 
 
+class Lists(Protocol):
+    """One launch of an elementwise expression over the arrays of many calls, the members of a list."""
+
+    def compile(self, expression: Expression, loop_class: Any, aligned: tuple[bool, ...], /) -> Kernel:
+        """Return the kernel of an expression for lists of loops of one class."""
+        ...
+
+    def bind(self, kernel: Kernel, loops: Sequence[Loop], /) -> LaunchList:
+        """Fix the loops of the members."""
+        ...
+
+
 class Backend(Protocol):
     """The operations of a device."""
 
     @property
     def call_writer(self) -> CallWriter | None: ...
+    @property
+    def lists(self) -> Lists | None: ...
     @property
     def index_errors(self) -> IndexErrors | None: ...
     @property

@@ -21,7 +21,7 @@ from math import prod
 from typing import Any, cast
 
 from tilearray import dtypes
-from tilearray.engine.backend import AnyLoop, Call, Kernel
+from tilearray.engine.backend import AnyLoop, Call, Kernel, LaunchList
 from tilearray.engine.caches import KERNELS, RECIPES
 from tilearray.engine.call import BindNew, Careful, Stage, bind_new, call_of, rule_of, selecting_call, staged_call
 from tilearray.engine.devices import Device, common_device
@@ -430,6 +430,19 @@ def kernel_of(expression: Expression, loop: AnyLoop, aligned: tuple[bool, ...], 
     if kernel is None:
         kernel = KERNELS.put(key, backend.compile(expression, loop_class, aligned))
     return kernel
+
+
+def list_launch_of(
+    expression: Expression, loop_class: Any, aligned: tuple[bool, ...], loops: Sequence[Loop], device: Device
+) -> LaunchList:
+    """Return the launch of an expression over a list of loops of a class. The first call compiles its kernel."""
+    lists = device.backend.lists
+    assert lists is not None  # the caller has asked
+    key = ("list", expression, loop_class, aligned, device.name)
+    kernel = KERNELS.get(key)
+    if kernel is None:
+        kernel = KERNELS.put(key, lists.compile(expression, loop_class, aligned))
+    return lists.bind(kernel, loops)
 
 
 def _aligned(operands: list[Signature], loop: Loop | ScanLoop) -> tuple[bool, ...]:

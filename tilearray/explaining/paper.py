@@ -117,7 +117,7 @@ _WHAT = {
 class _PaperBackend:
     """A backend whose launches are notes."""
 
-    call_writer = None
+    call_writer = lists = None
 
     def __init__(self, device: PaperDevice, on_host: bool) -> None:
         self.on_host = self.scans_whole = on_host

@@ -72,14 +72,14 @@ def generate(spec: KernelSpec, arch: int) -> Source:
 
 def source_of(schedule: Schedule) -> Source:
     """Return the Triton source of a kernel whose schedule is chosen."""
-    name = name_of(schedule)
-    arguments, constants = arguments_of(schedule), schedule.constants()
+    return written(schedule, name_of(schedule), arguments_of(schedule), schedule.setup())
+
+
+def written(schedule: Schedule, name: str, arguments: tuple[Argument, ...], setup: list[str]) -> Source:
+    """Return the Triton source of a kernel with these arguments, whose first lines find the block of a program."""
+    constants = schedule.constants()
     parameters = [argument.name for argument in arguments] + [f"{name}: tl.constexpr" for name, _ in constants]
-    kernel = [
-        "@triton.jit",
-        f"def {name}({', '.join(parameters)}):",
-        *indented([*schedule.setup(), *_body(schedule)]),
-    ]
+    kernel = ["@triton.jit", f"def {name}({', '.join(parameters)}):", *indented([*setup, *_body(schedule)])]
     sizes = ", ".join(f"{name} = {size}" for name, size in constants)
     heading = [*_heading(schedule), f"# {sizes}, {schedule.tile.warps} warps"]
     defined = definitions(schedule) if isinstance(schedule, Reduce) else []

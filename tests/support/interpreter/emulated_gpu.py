@@ -8,16 +8,17 @@ vector of 16 bytes that has an allocated byte. Arguments must be multiples of th
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from support.interpreter.mended import FaultError
-from support.interpreter.run import _arguments, _launch, programs_of
+from support.interpreter.run import _arguments, _launch, list_arguments, programs_of
 from support.kernels import Kernel
 from tilearray.engine.devices import _DEVICES, Device
 from tilearray_cuda.errors import DeferredIndexError
+from tilearray_cuda.kernels.lists import source_of_list, tables_of
 from tilearray_cuda.kernels.schedules import choose
 from tilearray_cuda.kernels.source import source_of
 from tilearray_cuda.kernels.spec import make_spec
@@ -89,6 +90,42 @@ class _Watch:
             raise FaultError("the kernel accesses memory that was not allocated")
 
 
+class Lists:
+    """Launches over lists of arrays; their tables are memory of the device."""
+
+    def __init__(self, device: Emulated) -> None:
+        self._device = device
+
+    def compile(self, body: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Any:
+        """The schedule and its source."""
+        schedule = choose.schedule_of(make_spec(body, loop_class, aligned), self._device.arch).for_lists()
+        return schedule, source_of_list(schedule)
+
+    def bind(self, compiled: Any, loops: Sequence[Any]) -> Callable[..., bool]:
+        """What interprets the kernel over the loops."""
+        schedule, source = compiled
+        tables = tables_of(schedule, loops)
+
+        def launch(stream: int, buffers: Sequence[Any], addresses: list[int], numbers: Sequence[Any]) -> bool:
+            table = (np.array(addresses, np.int64) + tables.shifts.reshape(-1)).view(np.uint8)
+            facts, places = (self._uploaded(each) for each in (tables.memory, table))
+            arguments = list_arguments(schedule, source, [facts + tables.members, facts, places], numbers)
+            divisors = [each.aligned and 16 for each in schedule.spec.arrays] * len(loops)
+            for address, divisor in zip(table.view(np.int64), divisors, strict=True):
+                if divisor and address % divisor:
+                    raise FaultError(f"an address is said to be a multiple of {divisor}")
+            self._device.launches += 1
+            _launch(Kernel(schedule, source, loops[0]), arguments, range(tables.programs), _Watch(self._device.memory))
+            return True
+
+        return launch
+
+    def _uploaded(self, table: np.ndarray) -> int:
+        memory = self._device.allocate(table.nbytes, 0)
+        ctypes.memmove(memory.pointer, table.ctypes.data, table.nbytes)
+        return memory.pointer
+
+
 class Emulated:
     """What the library asks of a GPU, of architecture `arch`."""
 
@@ -103,6 +140,7 @@ class Emulated:
     def __init__(self) -> None:
         self.memory: list[Memory] = []
         self.launches = 0
+        self.lists = Lists(self)
         self.index_errors = Words(self)
 
     def allocate(self, nbytes: int, stream: int) -> Memory:

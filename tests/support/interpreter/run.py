@@ -245,11 +245,7 @@ def _trace(kernel: Kernel, programs: Sequence[int]) -> list[list[int]]:
 
 def _arguments(kernel: Kernel, origins: Sequence[int], numbers: Sequence[Number]) -> list[Any]:
     """The arguments of a launch, as tensors of the types that the compiled kernel has."""
-    import triton.language as tl
-    from triton.runtime import interpreter
-
     spec, loop = kernel.spec, kernel.loop
-    types = {argument.name: tl.str_to_ty(argument.type, None) for argument in kernel.source.arguments}
     values: dict[str, Any] = {}
     addresses, given = iter(zip(origins, loop.shifts, strict=True)), iter(numbers)
     for operand in spec.operands:
@@ -261,6 +257,25 @@ def _arguments(kernel: Kernel, origins: Sequence[int], numbers: Sequence[Number]
     values |= {f"n{axis}": extent for axis, extent in enumerate(loop.shape)}
     values |= {name: loop.strides[position][axis] for name, position, axis in kernel.schedule.open_strides()}
     values |= {name: attrgetter(attribute)(loop) for name, attribute in kernel.schedule.loop_arguments()}
+    return _tensors(kernel.source, values)
+
+
+def list_arguments(schedule: Any, source: Any, tables: Sequence[int], numbers: Sequence[Number]) -> list[Any]:
+    """The arguments of a launch over a list: the addresses of its tables, and numbers."""
+    values: dict[str, Any] = dict(zip(("members", "facts", "addresses"), tables, strict=True))
+    given = iter(numbers)
+    for operand in schedule.spec.operands:
+        if operand.strides is None:
+            values |= _number(operand, next(given))
+    return _tensors(source, values)
+
+
+def _tensors(source: Any, values: dict[str, Any]) -> list[Any]:
+    """The arguments of a kernel as tensors of their types."""
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    types = {argument.name: tl.str_to_ty(argument.type, None) for argument in source.arguments}
     assert list(values) == list(types), "the arguments are not in the order of the kernel"
     arrays = {name: np.array([value], interpreter._get_np_dtype(types[name])) for name, value in values.items()}
     return [tl.tensor(interpreter.TensorHandle(array, types[name]), types[name]) for name, array in arrays.items()]

@@ -1,7 +1,7 @@
 """`foreach`: a fused function on each of several arrays, as an optimizer step over the parameters of a model.
 
 All calls are checked and planned before the first one runs. So an error in one of them, such as two shapes that do not
-fit, comes before anything is written. Every call is a launch of its own.
+fit, comes before anything is written. On a GPU, calls that compute the same are one launch (the module `together`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tilearray.ops.signatures import show
 def foreach(function: Callable[..., Any], /, *lists: Any) -> list[Any]:
     """Run a fused function on the first members of some lists, on the second ones, and so on.
 
-    All calls are checked before the first one runs, so an error in one of them comes before anything is written. Each
-    call is one kernel for each shape of its results, as a call of the fused function is.
+    All calls are checked before the first one runs, so an error in one of them comes before anything is written. On a
+    GPU, calls with the same dtypes and layout class are one launch, whatever their shapes.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ def foreach(function: Callable[..., Any], /, *lists: Any) -> list[Any]:
 
 def _on_arrays(fused: Fused, count: int, lists: Sequence[Any]) -> list[Any]:
     """Plan all calls, then run them."""
-    runs = [fused.planned(*[_member(each, place) for each in lists]) for place in range(count)]
+    from tilearray.arrays.fusion.together import member, run_together  # here: few programs need it
+
+    found = run_together(fused, count, lists)
+    if found is not None:
+        return found
+    runs = [fused.planned(*[member(each, place) for each in lists]) for place in range(count)]
     return [run() for run in runs]
-
-
-def _member(given: Any, place: int) -> Any:
-    """Return the argument of a call."""
-    return cast("Sequence[Any]", given)[place] if isinstance(given, list | tuple) else given
 
 
 def _count(lists: Sequence[Any]) -> int:

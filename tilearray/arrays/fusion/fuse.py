@@ -84,7 +84,7 @@ class _Recorded(NamedTuple):
     results: Any
 
 
-class _Plan(NamedTuple):
+class CallPlan(NamedTuple):
     """A program, and the arguments that it takes.
 
     Attributes
@@ -92,6 +92,8 @@ class _Plan(NamedTuple):
     program : Program
     positions : tuple of int
         For each source of the trace that is an argument, its position.
+    signatures : tuple of Signature
+        Those of these arguments.
     written, updated : set of int
         The arguments that are written, and those that the function itself writes.
     gaps : tuple of (int, int, int, int)
@@ -101,6 +103,7 @@ class _Plan(NamedTuple):
 
     program: Program
     positions: tuple[int, ...]
+    signatures: tuple[Signature, ...]
     written: set[int]
     updated: set[int]
     gaps: tuple[tuple[int, int, int, int], ...]
@@ -137,8 +140,9 @@ class Fused:
         self._contract = contract
         code = getattr(function, "__code__", None)
         self._has_out = code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        self._plans: TwoGenerations[_Versions[_Plan]] = TwoGenerations(1024)
+        self._plans: TwoGenerations[_Versions[CallPlan]] = TwoGenerations(1024)
         self._recorded: TwoGenerations[_Versions[_Recorded]] = TwoGenerations(256)
+        self.together: TwoGenerations[Any] = TwoGenerations(4)  # plans of several calls: see `together`
 
     def __repr__(self) -> str:
         return f"<fused function {getattr(self, '__qualname__', self.function)}>"
@@ -169,13 +173,16 @@ class Fused:
             return self._run_shared(key, args, kwargs, arguments)
         return self._run(plan, args, kwargs, arguments)
 
-    def plan_of(self, *args: Any) -> _Plan | None:
-        """Return the plan of a call with Arrays, numbers and constants; None if it depends on the value of a number."""
+    def plan_of(self, *args: Any) -> CallPlan | None:
+        """Return the plan of a call with Arrays, numbers and constants; None if it depends on the value of a number.
+
+        The caller finds out whether arguments share memory.
+        """
         arguments: list[Any] = []
         key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
         plan = self._found(key, (), args, {}, arguments)
         versions = self._plans.get(key)
-        return None if versions is None or versions.positions or plan.gaps else plan
+        return None if versions is None or versions.positions else plan
 
     def planned(self, *args: Any) -> Callable[[], Any]:
         """Check a call with Arrays, numbers and constants, and return what runs it."""
@@ -217,7 +224,7 @@ class Fused:
         return self(*args, **kwargs)
 
     def _run(
-        self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any], same: Ints = ()
+        self, plan: CallPlan, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any], same: Ints = ()
     ) -> Any:
         """Run a plan, or that of the values of the numbers if one that is computed has another class now."""
         try:
@@ -232,7 +239,7 @@ class Fused:
 
     def _shared(
         self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]
-    ) -> tuple[_Plan, list[Any], Ints]:
+    ) -> tuple[CallPlan, list[Any], Ints]:
         """Plan a call whose arguments share memory: identical views are one array of the trace, others are copied."""
         same = _identical(arguments)
         plan = self._found((key, same), same, args, kwargs, arguments)
@@ -244,7 +251,7 @@ class Fused:
 
     def _found(
         self, key: Any, same: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]
-    ) -> _Plan:
+    ) -> CallPlan:
         """Return the plan of a call. `same` has the positions of arguments that are one array; () if none are."""
         versions = self._plans.get(key)
         plan = None if versions is None else versions.find(arguments)
@@ -298,12 +305,12 @@ class Fused:
 
     def _plan_of_numbers(
         self, same: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]
-    ) -> _Plan:
+    ) -> CallPlan:
         """Return the plan of one call, in which its numbers are constants."""
         fixed = {place for place, each in enumerate(arguments) if not isinstance(each, ArrayBase)}
         return self._plan(self._traced(same, args, kwargs, arguments, fixed), same, arguments)
 
-    def _plan(self, recorded: _Recorded, same: tuple[int, ...], arguments: list[Any]) -> _Plan:
+    def _plan(self, recorded: _Recorded, same: tuple[int, ...], arguments: list[Any]) -> CallPlan:
         from tilearray.arrays.fusion.program import Program  # here: few programs need it
 
         positions = _sources(same, arguments)
@@ -311,7 +318,8 @@ class Fused:
         trace, results = recorded
         program = traced(trace, lambda: Program(trace, results, signatures, wide=self._wide, contract=self._contract))
         written, updated = [{positions[place] for place in places} for places in (program.written, trace.updated)]
-        return _Plan(program, tuple(positions), written, updated, _gaps(written, positions, arguments))
+        gaps = _gaps(written, positions, arguments)
+        return CallPlan(program, tuple(positions), tuple(signatures), written, updated, gaps)
 
 
 def _result(function: str, trace: Trace, result: Any) -> Any:
@@ -427,7 +435,7 @@ def _identical(arguments: Sequence[Any]) -> tuple[int, ...]:
     )
 
 
-def _without_overlap(plan: _Plan, arguments: list[Any]) -> list[Any]:
+def _without_overlap(plan: CallPlan, arguments: list[Any]) -> list[Any]:
     """Return arguments of which those are copied that share memory with a target of ``out=`` in part.
 
     The function reads them before the target is written. If the function itself writes to the memory, the order of its

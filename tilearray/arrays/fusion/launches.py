@@ -10,6 +10,8 @@ import numpy as np
 
 from tilearray.arrays.fusion.numbers import ChangedNumber
 from tilearray.arrays.fusion.values import Given, Value
+from tilearray.engine.backend import AnyLoop
+from tilearray.engine.expression import Expression
 from tilearray.engine.reducing import Reducing, ReductionPart
 from tilearray.engine.signature import ArrayBase
 from tilearray.engine.splice import Splicer
@@ -92,11 +94,30 @@ class Spliced(NamedTuple):
         return [key for kind, key in self.splicer.keys if kind == "array"]
 
 
+class Work(NamedTuple):
+    """What a launch computes, by which launches of several calls are found equal.
+
+    Attributes
+    ----------
+    expression : Expression
+    loop : AnyLoop
+    aligned : tuple of bool
+    numbers : tuple
+        For each number what decides its value beside the arguments of the call.
+    """
+
+    expression: Expression
+    loop: AnyLoop
+    aligned: tuple[bool, ...]
+    numbers: tuple[Any, ...]
+
+
 class Launch(NamedTuple):
     """A launch: the backend's function, and for each operand its place and offset, or the function of its number."""
 
     launch: Callable[..., None]
     operands: tuple[tuple[int, int, Take | None], ...]
+    work: Work
 
 
 def written_out(launches: Sequence[Launch]) -> Callable[[Any, Sequence[Any], list[ArrayBase]], None]:
@@ -108,7 +129,7 @@ def written_out(launches: Sequence[Launch]) -> Callable[[Any, Sequence[Any], lis
     names: dict[str, Any] = {}
     numbers: list[str] = []
     lines: list[str] = []
-    for turn, (launch, operands) in enumerate(launches):
+    for turn, (launch, operands, _) in enumerate(launches):
         names[f"launch{turn}"] = launch
         parts = ["stream"]
         for position, (place, offset, take) in enumerate(operands):
@@ -132,6 +153,14 @@ def clash(target: Leaf, shape: Ints, leaf: Leaf, other: Ints, same_launch: bool)
     start, end = target.span(shape)
     first, last = leaf.span(other)
     return first < end and start < last
+
+
+def source_of_number(key: Any) -> Any:
+    """Return what decides the value of a number beside the arguments of the call."""
+    if isinstance(key, Given):
+        return id(key.number), key.operation, key.position, key.dtype
+    number = key[-1].number
+    return type(number), repr(number)
 
 
 def taker(key: Any) -> Take:

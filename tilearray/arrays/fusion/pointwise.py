@@ -179,7 +179,7 @@ class Instance:
         """Keep the plan of a call, unless it depends on the value of a number."""
         with semantics(self._semantics):
             plan = self.function.fused.plan_of(*args)
-        if plan is not None:
+        if plan is not None and not plan.gaps:
             self._plans.put(key, plan)
 
 

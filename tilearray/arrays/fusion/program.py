@@ -24,7 +24,18 @@ from typing import Any
 import numpy as np
 
 from tilearray.arrays.fusion.containers import members, rebuilt
-from tilearray.arrays.fusion.launches import Launch, Leaf, Spliced, Store, Take, clash, taker, written_out
+from tilearray.arrays.fusion.launches import (
+    Launch,
+    Leaf,
+    Spliced,
+    Store,
+    Take,
+    Work,
+    clash,
+    source_of_number,
+    taker,
+    written_out,
+)
 from tilearray.arrays.fusion.nodes import Nodes
 from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.arrays.fusion.splitting import NotHeldError, Splitter, Unit, store_of_rows
@@ -58,6 +69,8 @@ class Program:
     launches : list of Launch
     written : set of int
         The sources that it writes.
+    outside : list of ArrayBase
+        The sources that are not arguments, in the places after these.
     """
 
     def __init__(
@@ -67,7 +80,7 @@ class Program:
         self._wide = wide
         self._contract = contract
         self._signatures = list(signatures)
-        self._outside = [real for _, real in trace.sources if real is not None]
+        self.outside = [real for _, real in trace.sources if real is not None]
         self._sources = len(trace.sources)
         self._new: list[Signature] = []
         self._copies: list[tuple[Leaf, Layout, int]] = []
@@ -87,9 +100,17 @@ class Program:
         """Run over the memory of `arrays`, and return the results. `arguments` also has the numbers of the call."""
         if self.written:
             self.check_targets(arrays)
-        new = [empty_array(ArrayBase._public, signature, stream) for signature in self._new]
-        memory = [*arrays, *self._outside, *new]
+        memory = self.memory(stream, arrays)
         self._launch_all(stream, arguments, memory)
+        return self.finish(arguments, memory)
+
+    def memory(self, stream: Any, arrays: Sequence[ArrayBase]) -> list[ArrayBase]:
+        """Return the arrays at all places: those given, those from outside of the function, and new ones."""
+        new = [empty_array(ArrayBase._public, signature, stream) for signature in self._new]
+        return [*arrays, *self.outside, *new]
+
+    def finish(self, arguments: Sequence[Any], memory: list[ArrayBase]) -> Any:
+        """Copy to the arguments what the launches could not write there, and return the results."""
         for target, layout, place in self._copies:
             store_to(_view(memory[target.place], target.offset, layout, target.dtype), memory[place])
         return self._result(arguments, memory)
@@ -351,13 +372,14 @@ class Program:
         launch = self._device.backend.bind(kernel, loop)
         if WATCH.launch is not None:
             launch = WATCH.launch(expression, loop, kernel, self._device, launch)
-        return Launch(launch, tuple(operands))
+        numbers = tuple([source_of_number(key) for kind, key in inputs if kind != "array"])
+        return Launch(launch, tuple(operands), Work(expression, loop, aligned, numbers))
 
     def _aligned(self, leaf: Leaf, shift: int) -> bool:
         """Whether the element at the start of the loop is 16-byte aligned."""
         if not self._device.wants_alignment:
             return True
-        signatures = [*self._signatures, *[real._signature for real in self._outside]]
+        signatures = [*self._signatures, *[real._signature for real in self.outside]]
         starts_aligned = leaf.place >= self._sources or signatures[leaf.place].aligned
         return starts_aligned and (leaf.offset + shift * leaf.dtype.itemsize) % 16 == 0
 

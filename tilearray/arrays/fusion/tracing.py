@@ -197,7 +197,7 @@ _WHAT = {
 class _TracingBackend:
     """Makes buffers without memory. All else that a device computes is an error: it is not elementwise."""
 
-    call_writer = index_errors = indexing = None
+    call_writer = lists = index_errors = indexing = None
     holds_rows = False  # softmax is recorded as its parts
 
     def __init__(self, real: Device) -> None:

@@ -60,10 +60,12 @@ class Schedule:
     serves_all : whether it serves every expression on the loops that it has facts of
     spec : the kernel's spec, as the schedule names its strides
     tile : the block sizes
+    in_list : whether programs are counted within a member of a list of arrays; see `tilearray_cuda.kernels.lists`
     """
 
     cases: ClassVar[tuple[str, ...]]
     serves_all: ClassVar[bool] = False
+    in_list = False
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         self.spec = spec
@@ -91,6 +93,12 @@ class Schedule:
         """Return the same schedule with another tile, which `benchmarks.tune` measures."""
         other = copy.copy(self)
         other.tile = tile
+        return other
+
+    def for_lists(self) -> Schedule:
+        """Return the same schedule for the arrays of a list."""
+        other = copy.copy(self)
+        other.in_list = True
         return other
 
     # ------------------------------------------------------------------ the kernel
@@ -151,7 +159,8 @@ class Schedule:
 
     def program(self) -> str:
         """Return the number of the program, in the type of indices."""
-        return "tl.program_id(0)" if self.spec.index_bits == 32 else "tl.program_id(0).to(tl.int64)"
+        number = "program_of_member" if self.in_list else "tl.program_id(0)"
+        return number if self.spec.index_bits == 32 else f"{number}.to(tl.int64)"
 
     # ------------------------------------------------------------------ where elements lie
 
