@@ -110,7 +110,8 @@ class Program(NamedTuple):
     @property
     def name(self) -> str:
         """The row's name in a table."""
-        return f"{self.function.__name__} {self.dtype}"
+        rows = f", rows of {self.columns}" if self.columns else ""
+        return f"{self.function.__name__} {self.dtype}{rows}"
 
     def of(self, module: Any) -> Callable[..., Any]:
         """Return the function of the arrays alone, with the name and the parameters that cupy.fuse asks for."""
@@ -135,6 +136,10 @@ PROGRAMS = (
     Program(rms_norm, 1, matrix=True, columns=4096, dtype="bfloat16"),
     Program(scaled_softmax, 1, matrix=True, columns=4096),
     Program(quantised, 1, matrix=True, columns=4096),
+    Program(layer_norm, 1, matrix=True),
+    Program(layer_norm, 1, matrix=True, dtype="bfloat16"),
+    Program(rms_norm, 1, matrix=True, dtype="bfloat16"),
+    Program(quantised, 1, matrix=True, dtype="bfloat16"),
     Program(adam, 4),
 )
 

@@ -116,7 +116,11 @@ def test_a_product_is_summed_in_one_launch(launches):
     same(found, ta.sum(a * b.T, axis=1))
 
 
-@pytest.mark.parametrize("shape", [(3000, 1000), (3000, 4096), (100, 4000), (5000, 7)])
+HELD = [(3000, 1000), (3000, 4096), (100, 4000), (5000, 7)]
+READ_AGAIN = [(3000, 5000), (300, 16384), (140, 40_000)]
+
+
+@pytest.mark.parametrize("shape", [*HELD, *READ_AGAIN])
 def test_norms_and_quantisation_are_one_launch(launches, shape):
     def norm(x, scale):
         distance = x - ta.mean(x, axis=-1, keepdims=True)

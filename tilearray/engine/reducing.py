@@ -13,7 +13,7 @@ from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Reduced
 from tilearray.engine.stages import has_an_order, reads_after, split, values_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.reduction import ReductionLoop, holds, make_reduction, make_reduction_like
+from tilearray.geometry.reduction import ReductionLoop, holds, make_reduction, make_reduction_like, rereads
 from tilearray.geometry.shapes import reduced_shape
 
 Ints = tuple[int, ...]
@@ -142,7 +142,8 @@ def held_loop(
 ) -> ReductionLoop | None:
     """Return the loop of a launch that goes over rows for several reductions of one shape along the same axes.
 
-    The result is None if the rows are too long, or the reductions combine them in different orders.
+    The result is None if there are too few rows for their length, if they are not along the fastest axis, or if the
+    reductions combine them in different orders.
 
     Parameters
     ----------
@@ -160,7 +161,9 @@ def held_loop(
     if len(found) > 1:
         return None
     (loop,) = found
-    return loop if holds(loop) else None
+    if holds(loop):
+        return loop
+    return loop._replace(again=True) if rereads(loop) else None
 
 
 def joined_parts(

@@ -55,6 +55,8 @@ HELD_CHUNKS = 8
 """The chunks of a row that is held as a whole."""
 MOST_HELD_CHUNKS = 32
 """The most chunks of a row that is held for several reductions, in their own order: each one is text of the kernel."""
+MOST_SEGMENTS = 16
+"""The most segments of a row that is read again: a program reduces them all."""
 HELD = 2**14
 """The most elements of such a row, rounded up to a power of two."""
 
@@ -101,6 +103,8 @@ class ReductionLoop(NamedTuple):
         Whether neighbours among the lanes are combined, and not halves.
     held : bool
         Whether a program goes over its elements more than once, and so holds them.
+    again : bool
+        Whether it reads them again instead, since they are too many.
     """
 
     shape: Ints
@@ -113,6 +117,7 @@ class ReductionLoop(NamedTuple):
     segments: Segments
     neighbours: bool = False
     held: bool = False
+    again: bool = False
 
     @property
     def outer(self) -> int:
@@ -247,6 +252,11 @@ def holds(loop: ReductionLoop) -> bool:
     chunks = -(-loop.shape[-1] // loop.lanes)
     is_rows = loop.case is LayoutCase.REDUCE_ROWS and not loop.outer
     return is_rows and loop.shape[-1] <= HELD and chunks <= MOST_HELD_CHUNKS
+
+
+def rereads(loop: ReductionLoop) -> bool:
+    """Return whether a program can go over the rows of a loop by reading them again."""
+    return loop.case is LayoutCase.REDUCE_ROWS and not loop.outer and loop.segments.total <= MOST_SEGMENTS
 
 
 def is_held(layout: Layout, axes: Sequence[int], itemsize: int) -> bool:

@@ -22,6 +22,7 @@ from tilearray_cuda.kernels.reduction import (
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.held import WARP, Held
 from tilearray_cuda.kernels.schedules.held_lanes import HeldLanes
+from tilearray_cuda.kernels.schedules.schedule import Schedule
 
 
 def held(schedule: Held) -> list[str]:
@@ -29,14 +30,13 @@ def held(schedule: Held) -> list[str]:
     nodes, found = schedule.spec.nodes, reductions(schedule)
     branches = _chunks(schedule)
     alone = branches[0]._replace(mask=_rows_mask(branches[0]), tag="")
-    of_rows = _of_rows(schedule) if isinstance(schedule, HeldLanes) else set[int]()
+    once = of_rows(schedule) if isinstance(schedule, HeldLanes) else set[int]()
     rows: Values = {}  # values that a whole row has
     chunks: list[Values] = [{} for _ in branches]
     lines: list[str] = []
 
     def compute(wanted: list[int]) -> None:
-        once = [node for node in wanted if node in of_rows and node not in rows]
-        text, known = computed(schedule, alone, once, rows)
+        text, known = computed(schedule, alone, [node for node in wanted if node in once and node not in rows], rows)
         rows.update(known)
         lines.extend(text)
         for place, branch in enumerate(branches):
@@ -49,27 +49,32 @@ def held(schedule: Held) -> list[str]:
         lines += _over_chunks(schedule, node, branches, chunks)
         parts = [n for n, each in enumerate(nodes) if each[0] == "part" and each[1] == node.number]
         rows.update({n: part_value(found, nodes[n]) for n in parts})
-    outputs = schedule.spec.operands[: schedule.spec.outputs]
-    spread = [place for place, operand in enumerate(outputs) if operand.last_two[1] != 0]
-    single = [place for place in range(len(outputs)) if place not in spread]
-    compute(_computed_for(schedule, spread))
+    spread, single = spread_and_single(schedule)
+    compute(computed_for(schedule, spread))
     for branch, values in zip(branches, chunks, strict=True):
         lines += stored(schedule, branch, values, spread)
     if single:  # a result for each row
         firsts = {number: (_first(schedule, value), dtype) for number, (value, dtype) in rows.items()}
-        text, values = computed(schedule, alone, _computed_for(schedule, single), firsts)
+        text, values = computed(schedule, alone, computed_for(schedule, single), firsts)
         block = alone._replace(row="rows") if isinstance(schedule, HeldLanes) and schedule.has_scalars else alone
         lines += [*text, *stored(schedule, block, values, single)]
     return lines
 
 
-def _computed_for(schedule: Held, outputs: list[int]) -> list[int]:
+def spread_and_single(schedule: Schedule) -> tuple[list[int], list[int]]:
+    """Return the outputs that have an element for each one of a row, and those that have one for each row."""
+    outputs = schedule.spec.operands[: schedule.spec.outputs]
+    spread = [place for place, operand in enumerate(outputs) if operand.last_two[1] != 0]
+    return spread, [place for place in range(len(outputs)) if place not in spread]
+
+
+def computed_for(schedule: Schedule, outputs: list[int]) -> list[int]:
     """Return the nodes that some outputs need, without reductions."""
     spec = schedule.spec
     return [n for n in needed(spec.nodes, [spec.stores[place] for place in outputs]) if spec.nodes[n][0] != "part"]
 
 
-def _of_rows(schedule: Held) -> set[int]:
+def of_rows(schedule: Schedule) -> set[int]:
     """Return the nodes that have one value for a whole row."""
     spec, found = schedule.spec, set[int]()
     for number, node in enumerate(spec.nodes):

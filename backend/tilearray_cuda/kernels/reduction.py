@@ -251,13 +251,13 @@ def halves(lanes: int) -> list[int]:
     return [] if lanes == 1 else [lanes // 2, *halves(lanes // 2)]
 
 
-def halved(node: Node, half: int, neighbours: bool) -> str:
+def halved(node: Node, half: int, neighbours: bool, rows: str = "ROWS") -> str:
     """Return the line that combines the upper half of the lanes with the lower one, or each second lane with the first.
 
-    A half has `half` lanes.
+    A half has `half` lanes; `rows` is how many groups of lanes there are, by name.
     """
     flat = [name for value in node.names() for name in value]
-    shape, axis = (f"(ROWS, {half}, 2)", 2) if neighbours else (f"(ROWS, 2, {half})", 1)
+    shape, axis = (f"({rows}, {half}, 2)", 2) if neighbours else (f"({rows}, 2, {half})", 1)
     given = ", ".join(f"tl.reshape({name}, {shape})" for name in flat)
     return f"{', '.join(flat)} = tl.reduce({f'({given})' if len(flat) > 1 else given}, {axis}, combine{node.number})"
 

@@ -18,6 +18,7 @@ from tilearray_cuda.kernels.held import held
 from tilearray_cuda.kernels.partition import partitioned
 from tilearray_cuda.kernels.product import product
 from tilearray_cuda.kernels.reduction import definitions, reduced
+from tilearray_cuda.kernels.reread import reread
 from tilearray_cuda.kernels.scan import scanned
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
@@ -25,6 +26,7 @@ from tilearray_cuda.kernels.schedules.fold import Fold
 from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
+from tilearray_cuda.kernels.schedules.reread import Reread
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.select import Select
@@ -152,6 +154,8 @@ def _body(schedule: Schedule) -> list[str]:
         return folded(schedule)
     if isinstance(schedule, Held):
         return held(schedule)
+    if isinstance(schedule, Reread):
+        return reread(schedule)
     if isinstance(schedule, Select) and schedule.spec.has_node("digits", "rank"):
         return partitioned(schedule)
     if isinstance(schedule, Select):

@@ -17,6 +17,7 @@ from tilearray_cuda.kernels.schedules.held_lanes import HeldLanes
 from tilearray_cuda.kernels.schedules.lookup import Lookup
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
+from tilearray_cuda.kernels.schedules.reread import Reread
 from tilearray_cuda.kernels.schedules.rows import Rows
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule
@@ -36,6 +37,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Reduce,
     Held,
     HeldLanes,
+    Reread,
     Scan,
     Select,
     Product,

@@ -36,7 +36,7 @@ class HeldLanes(Held):
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
         """The facts of `Held`, and the chunks of a segment."""
-        if not loop.held or loop.neighbours:
+        if not loop.held or loop.neighbours or loop.again:
             return None
         rows, chunks = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length()), -(-loop.shape[-1] // loop.lanes)
         return loop.kept, loop.lanes, chunks, loop.shape[-1] % loop.lanes == 0, rows, min(chunks, loop.segments.chunks)
