@@ -166,6 +166,18 @@ def ops_table() -> str:
     return markdown(["function", "operator", "takes", "result dtype", ""], rows)
 
 
+def derivatives_table() -> str:
+    """What each op adds to the gradients of its operands."""
+    import tilearray as ta
+
+    def cell(text: str) -> str:
+        return f"`{text}`" if text else "-"
+
+    public = [row for row in ta.ops.OPS if row.derivative]
+    rows = [(f"`{row.name}`", ", ".join(map(cell, row.derivative or ()))) for row in public]
+    return markdown(["function", "added to the gradient of each operand"], rows)
+
+
 def rounding_table() -> str:
     """The dtypes for which each operation takes each option, and the device."""
     import tilearray as ta
@@ -318,6 +330,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "semantics": semantics_table,
     "systems": systems_table,
     "ops": ops_table,
+    "derivatives": derivatives_table,
     "rounding": rounding_table,
     "casts": casts_table,
     "dtypes": dtypes_table,

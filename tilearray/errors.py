@@ -21,6 +21,7 @@ working. ``except TileArrayError`` catches exactly the errors that this library 
     ├── InterchangeError (BufferError)       memory that cannot be shared as requested
     ├── ExpressionError (ValueError)         text that is not an array expression, or an expression that fails
     ├── FusionError (TypeError)              a function that cannot run as one kernel
+    ├── GradientError (TypeError)            a function, or a part of one, that has no derivative
     ├── OperandError (TypeError)             an operand that is neither an array nor a Python number
     ├── LinAlgError (numpy.linalg.LinAlgError)   a decomposition or an inverse that a matrix does not have
     └── CudaError (RuntimeError)             the driver, or a GPU's memory: see `tilearray_cuda.errors`
@@ -109,6 +110,10 @@ class ExpressionError(TileArrayError, ValueError):
 
 class FusionError(TileArrayError, TypeError):
     """A function cannot be fused: it needs values while it is traced, or runs an operation that is not elementwise."""
+
+
+class GradientError(TileArrayError, TypeError):
+    """A function cannot be differentiated: an operation of it has no derivative, or an argument has no gradient."""
 
 
 class OperandError(TileArrayError, TypeError):

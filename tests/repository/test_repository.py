@@ -27,6 +27,7 @@ ORDER = {
         "arrays",
         "numpy_names",
         "linalg fft random",
+        "gradients",
         "explaining",
         "__init__",
         "commands __main__",

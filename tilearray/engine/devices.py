@@ -78,7 +78,7 @@ class Device:
     Device('cpu')
     """
 
-    __slots__ = ("backend", "index", "name", "recorder", "traits", "type", "wants_alignment")
+    __slots__ = ("backend", "calls", "depth", "index", "name", "recorder", "traits", "type", "wants_alignment")
 
     backend: Backend
     """The backend of this device. The first use imports its package."""
@@ -90,6 +90,8 @@ class Device:
         self.wants_alignment = type_ != "cpu"
         self.traits: dict[Any, Any] = {}  # of its arrays: see `tilearray.engine.signature.Traits`
         self.recorder: Callable[..., Any] | None = None  # runs operations instead of a plan: see `engine.execute.run`
+        self.depth = 0  # of operands on several devices that record, the deepest one records
+        self.calls: Any = None  # runs whole functions that do more than operations: see `tilearray.gradients.following`
 
     if not TYPE_CHECKING:
 
@@ -245,12 +247,23 @@ def using_device(device: Device | None) -> Generator[None, None, None]:
 
 
 def common_device(function: str, operands: Sequence[Placed]) -> Device:
-    """Return the common device of all operands. If two differ, raise an error that names them."""
+    """Return the common device of all operands. If two differ, raise an error that names them.
+
+    A device that follows another one goes with it, and the deepest is the common one.
+    """
     first = operands[0].device
     for operand in operands:
         if operand.device is not first:
-            raise DeviceError(
-                f"{function}: the operands are on {first} and on {operand.device}; "
-                f"move one with x.to_device({str(first)!r})"
-            )
+            if first.calls is None and operand.device.calls is None:
+                raise _different(function, first, operand.device)
+            deep, other = (first, operand.device) if first.depth > operand.device.depth else (operand.device, first)
+            if not deep.calls.follows(other):
+                raise _different(function, first, operand.device)
+            first = deep
     return first
+
+
+def _different(function: str, first: Device, second: Device) -> DeviceError:
+    return DeviceError(
+        f"{function}: the operands are on {first} and on {second}; move one with x.to_device({str(first)!r})"
+    )

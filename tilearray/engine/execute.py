@@ -68,11 +68,17 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
 
 
 def recorder_of(keys: Sequence[Key], out: ArrayBase | None) -> Recorder | None:
-    """Return the function that runs operations on a device whose operations are recorded, if an operand is on one."""
+    """Return what runs operations on a device whose operations are recorded, if an operand is on one.
+
+    A device may record what another one then records: the deepest device is asked.
+    """
+    found = None if out is None or out._signature.device.recorder is None else out._signature.device
     for key in keys:
-        if isinstance(key, Signature) and key.device.recorder is not None:
-            return key.device.recorder
-    return None if out is None else out._signature.device.recorder
+        if not isinstance(key, Signature) or key.device.recorder is None:
+            continue
+        if found is None or key.device.depth > found.depth:
+            found = key.device
+    return None if found is None else found.recorder
 
 
 def _keep_by_class(

@@ -458,7 +458,8 @@ def _check_axes(function: str, *given: tuple[ArrayBase, int]) -> None:
 def _asked(function: str, *operands: ArrayBase) -> tuple[LinearAlgebra | None, np.dtype]:
     """The linear algebra of the operands' device, None if it runs products as kernels, and their common dtype."""
     check_array(function, operands[0])
-    return operands[0].device.backend.linear_algebra, _common(function, *operands)
+    device = common_device(function, [x._signature for x in operands])
+    return device.backend.linear_algebra, _common(function, *operands)
 
 
 def _common(function: str, *operands: ArrayBase) -> np.dtype:

@@ -141,7 +141,9 @@ def _shares(function: str, x: Any, axis: Axis) -> Any:
 
 def _in_one_launch(function: str, x: A, axes: tuple[int, ...], keepdims: bool, words: Words) -> A | None:
     """Return the function of floats if one launch does it, else None."""
-    if not x.device.backend.holds_rows or not is_held(x._signature.layout, axes, x.dtype.itemsize):
+    device = x.device
+    held = device.backend.holds_rows and is_held(x._signature.layout, axes, x.dtype.itemsize)
+    if not held and device.calls is None:
         return None
     return run_rows(_formulas().row_function_of(function, x.dtype, axes, keepdims), x, words)
 

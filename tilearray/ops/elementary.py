@@ -20,119 +20,151 @@ exp = Op("exp", "Exponential.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0
          triton={"float": "libdevice.exp({x})"},
          options=Fast({"full": "libdevice.exp({x})", "approx": "exp_approx({x})"},
                       {"full": "2 ulp", "approx": "2 + floor(abs(1.173 * x)) ulp"}),
+         derivative=("g * conj(out)",),
          example=("ta.exp(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 exp2 = Op("exp2", "2 to the power of x.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
           triton={"float": "libdevice.exp2({x})"},
           options=Flushing(flush_to_zero=True),
+          derivative=("g * conj(out) * ln2",),
           example=("ta.exp2(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 expm1 = Op("expm1", "exp(x) - 1, accurate near 0.", 1, ANY, INT_TO_FLOAT,
            exact=False, domain=(-10.0, 10.0),
            triton={"float": "libdevice.expm1({x})"},
+           derivative=("g * (conj(out) + 1)",),
            example=("ta.expm1(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 log = Op("log", "Natural logarithm.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
          triton={"float": "libdevice.log({x})"},
+         derivative=("g / conj(x)",),
          example=("ta.log(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 log2 = Op("log2", "Logarithm to base 2.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
           triton={"float": "libdevice.log2({x})"},
+          derivative=("g / (conj(x) * ln2)",),
           example=("ta.log2(ta.asarray([8.0]))", "Array([3.], dtype=float32, device='cpu')"))
 log10 = Op("log10", "Logarithm to base 10.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
            triton={"float": "libdevice.log10({x})"},
+           derivative=("g / (conj(x) * ln10)",),
            example=("ta.log10(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 log1p = Op("log1p", "log(1 + x), accurate near 0.", 1, ANY, INT_TO_FLOAT,
            exact=False, domain=(-0.9, 100.0),
            triton={"float": "libdevice.log1p({x})"},
+           derivative=("g / (conj(x) + 1)",),
            example=("ta.log1p(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 logaddexp = Op("logaddexp", "log(exp(x1) + exp(x2)), without overflow.", 2, REAL, INT_TO_FLOAT,
                exact=False, domain=(-80.0, 80.0),
                triton={"float": "log_add_exp({x}, {y})"},
+               derivative=("g / (1 + exp(y - x))", "g / (1 + exp(x - y))"),
                example=("ta.logaddexp(ta.asarray([-1000.0]), -2000.0)", "Array([-1000.], dtype=float32, device='cpu')"))
 sqrt = Op("sqrt", "Square root, correctly rounded for real dtypes.", 1, ANY, INT_TO_FLOAT,
           triton={"float32": "tl.math.sqrt_rn({x})", "float": "tl.math.sqrt({x})"},
           options=DirectedOrApprox(directed("libdevice.sqrt_{mode}({x})") | {"approx": "sqrt_approx({x})"},
                                    {"approx": "a relative error of 2**-23"}, flush_to_zero=True),
+          derivative=("g / (2 * conj(out))",),
           example=("ta.sqrt(ta.asarray([4, 9]))", "Array([2., 3.], dtype=float32, device='cpu')"))
 rsqrt = Op("rsqrt", "1 / sqrt(x).", 1, REAL, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
            triton={"float": "libdevice.rsqrt({x})"},
            options=Flushing(flush_to_zero=True),
+           derivative=("-0.5 * g * out * out * out",),
            example=("ta.rsqrt(ta.asarray([4, 16]))", "Array([0.5 , 0.25], dtype=float32, device='cpu')"))
 cbrt = Op("cbrt", "Cube root, also of negative numbers.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-1e6, 1e6),
           triton={"float": "libdevice.cbrt({x})"},
+          derivative=("g / (3 * out * out)",),
           example=("ta.cbrt(ta.asarray([-8.0]))", "Array([-2.], dtype=float32, device='cpu')"))
 hypot = Op("hypot", "sqrt(x1**2 + x2**2), without overflow.", 2, REAL, INT_TO_FLOAT, exact=False, domain=(-1e6, 1e6),
            triton={"float": "libdevice.hypot({x}, {y})"},
+           derivative=("g * (x / out)", "g * (y / out)"),
            example=("ta.hypot(ta.asarray([3.0]), 4.0)", "Array([5.], dtype=float32, device='cpu')"))
 
 # trigonometry
 sin = Op("sin", "Sine of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
          triton={"float": "libdevice.sin({x})"},
+         derivative=("g * conj(cos(x))",),
          example=("ta.sin(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 cos = Op("cos", "Cosine of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
          triton={"float": "libdevice.cos({x})"},
+         derivative=("-g * conj(sin(x))",),
          example=("ta.cos(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 tan = Op("tan", "Tangent of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
          triton={"float": "libdevice.tan({x})"},
+         derivative=("g * conj(1 + out * out)",),
          example=("ta.tan(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 asin = Op("asin", "Arc sine, in [-pi/2, pi/2] for real numbers.", 1, ANY, INT_TO_FLOAT,
           ufunc="arcsin", exact=False, domain=(-1.0, 1.0),
           triton={"float": "libdevice.asin({x})"},
+          derivative=("g / conj(sqrt(1 - x * x))",),
           example=("ta.asin(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 acos = Op("acos", "Arc cosine, in [0, pi] for real numbers.", 1, ANY, INT_TO_FLOAT,
           ufunc="arccos", exact=False, domain=(-1.0, 1.0),
           triton={"float": "libdevice.acos({x})"},
+          derivative=("-g / conj(sqrt(1 - x * x))",),
           example=("ta.acos(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 atan = Op("atan", "Arc tangent, in [-pi/2, pi/2] for real numbers.", 1, ANY, INT_TO_FLOAT,
           ufunc="arctan", exact=False, domain=(-100.0, 100.0),
           triton={"float": "libdevice.atan({x})"},
+          derivative=("g / conj(x * x + 1)",),
           example=("ta.atan(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 atan2 = Op("atan2", "The angle of the point (x2, x1), in [-pi, pi].", 2, REAL, INT_TO_FLOAT,
            ufunc="arctan2", exact=False, domain=(-100.0, 100.0),
            triton={"float": "libdevice.atan2({x}, {y})"},
+           derivative=("g * (y / (x * x + y * y))", "-g * (x / (x * x + y * y))"),
            example=("ta.atan2(ta.asarray([0.0]), 1.0)", "Array([0.], dtype=float32, device='cpu')"))
 sinh = Op("sinh", "Hyperbolic sine.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
           triton={"float": "libdevice.sinh({x})"},
+          derivative=("g * conj(cosh(x))",),
           example=("ta.sinh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 cosh = Op("cosh", "Hyperbolic cosine.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
           triton={"float": "libdevice.cosh({x})"},
+          derivative=("g * conj(sinh(x))",),
           example=("ta.cosh(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 tanh = Op("tanh", "Hyperbolic tangent.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-10.0, 10.0),
           triton={"float": "libdevice.tanh({x})"},
           options=Fast({"full": "libdevice.tanh({x})", "approx": "tanh_approx({x})"},
                        {"full": "2 ulp", "approx": "a relative error of 2**-10.987"}),
+          derivative=("g * conj(1 - out * out)",),
           example=("ta.tanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 asinh = Op("asinh", "Inverse hyperbolic sine.", 1, ANY, INT_TO_FLOAT, ufunc="arcsinh", exact=False, domain=(-1e6, 1e6),
            triton={"float": "libdevice.asinh({x})"},
+           derivative=("g / conj(sqrt(x * x + 1))",),
            example=("ta.asinh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 acosh = Op("acosh", "Inverse hyperbolic cosine.", 1, ANY, INT_TO_FLOAT,
            ufunc="arccosh", exact=False, domain=(1.0, 1e6),
            triton={"float": "libdevice.acosh({x})"},
+           derivative=("g / conj(sqrt(x - 1) * sqrt(x + 1))",),
            example=("ta.acosh(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 atanh = Op("atanh", "Inverse hyperbolic tangent.", 1, ANY, INT_TO_FLOAT,
            ufunc="arctanh", exact=False, domain=(-1.0, 1.0),
            triton={"float": "libdevice.atanh({x})"},
+           derivative=("g / conj(1 - x * x)",),
            example=("ta.atanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 sinc = Op("sinc", "sin(pi x) / (pi x); 1 at 0.", 1, REAL, TRUE_DIVISION, exact=False, domain=(-100.0, 100.0),
           triton={"float": "sinc({x})"},
+          derivative=("where(x == 0, 0, g * ((cos(pi * x) - out) / x))",),
           example=("ta.sinc(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 deg2rad = Op("deg2rad", "Radians of an angle in degrees.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-360.0, 360.0),
              triton={"float": "{x} * 0.017453292519943295"},
+             derivative=("deg2rad(g)",),
              example=("ta.deg2rad(ta.asarray([180.0]))", "Array([3.1415927], dtype=float32, device='cpu')"))
 rad2deg = Op("rad2deg", "Degrees of an angle in radians.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-7.0, 7.0),
              triton={"float": "{x} * 57.29577951308232"},
+             derivative=("rad2deg(g)",),
              example=("ta.rad2deg(ta.asarray([ta.pi]))", "Array([180.], dtype=float32, device='cpu')"))
 
 # special functions (the host calls SciPy)
 erf = Op("erf", "Error function.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-4.0, 4.0),
          triton={"float": "libdevice.erf({x})"},
+         derivative=("g * (two_by_root_pi * exp(-x * x))",),
          example=("ta.erf(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 erfc = Op("erfc", "1 - erf(x), accurate for large x.", 1, REAL, INT_TO_FLOAT,
           exact=False, domain=(-4.0, 9.0),
           triton={"float": "libdevice.erfc({x})"},
+          derivative=("-g * (two_by_root_pi * exp(-x * x))",),
           example=("ta.erfc(ta.asarray([0.0]))", "Array([1.], dtype=float32, device='cpu')"))
 erfinv = Op("erfinv", "Inverse of the error function.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(-1.0, 1.0),
             triton={"float": "libdevice.erfinv({x})"},
+            derivative=("g * exp(out * out) / two_by_root_pi",),
             example=("ta.erfinv(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 lgamma = Op("lgamma", "Logarithm of the absolute value of the gamma function.", 1, REAL, INT_TO_FLOAT,
             exact=False, domain=(0.1, 100.0),
             triton={"float": "libdevice.lgamma({x})"},
+            derivative=("g * digamma(x)",),
             example=("ta.lgamma(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 # fmt: on

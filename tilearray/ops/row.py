@@ -94,6 +94,9 @@ class Row:
     example : the documented example: a call and its output
     triton : the expression in Triton over ``{x} {y} {z} {w}``, by dtype or kind; "any" is the default, "trunc int" is
         for truncating integer division, "numpy float" for semantics `numpy`
+    derivative : for each operand what it adds to the gradient, as an expression over the cotangent ``g``, the operands
+        ``x y z w`` and the result ``out``; "0" if the function is flat, "" for conditions and exponents, () for a row
+        without derivative. `tilearray.gradients.rules` has the vocabulary
     options : the keyword options of a call: rounding, flush_to_zero, propagate_nan
     choice : the options of a variant; see `tilearray.ops.variants`
     function : the name of a variant in the backends
@@ -121,6 +124,7 @@ class Row:
     refuse_scalar: Callable[[Row, int, Number, np.dtype], None] | None = None
     example: tuple[str, str] = ("", "")
     triton: Mapping[str, str] = field(default_factory=dict[str, str])
+    derivative: tuple[str, ...] | None = None
     options: Options = NONE
     choice: Choice | None = None
     function: str = ""

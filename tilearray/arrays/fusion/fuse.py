@@ -127,8 +127,12 @@ class Fused:
     ----------
     function : callable
         The function itself.
+    intermediates, contract
+        The options of `fuse`.
     traces : int
         How often the function was traced.
+    gradients : dict
+        Its gradients by the arguments that have one; `tilearray.gradients.fused` keeps them here.
     """
 
     def __init__(self, function: Callable[..., Any], intermediates: str = "each", *, contract: bool = False) -> None:
@@ -136,8 +140,10 @@ class Fused:
         self.__name__: str = getattr(function, "__name__", repr(function))
         self.function = function
         self.traces = 0
+        self.intermediates = intermediates
+        self.contract = contract
+        self.gradients: dict[Any, Any] = {}
         self._wide = intermediates == "compute"
-        self._contract = contract
         code = getattr(function, "__code__", None)
         self._has_out = code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         self._plans: TwoGenerations[_Versions[CallPlan]] = TwoGenerations(1024)
@@ -165,7 +171,8 @@ class Fused:
             if kwargs:
                 key = (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()])
         except _Inline:
-            return self._inlined(args, kwargs)
+            calls = _calls_of((args, kwargs))
+            return self.inlined(args, kwargs) if calls is None else calls.fused(self, args, kwargs)
         except _Foreign:
             return array_agnostic(self._on_scalars)(*args, **kwargs)
         plan = self._found(key, (), args, kwargs, arguments)
@@ -200,7 +207,7 @@ class Fused:
 
     # ------------------------------------------------------------------ arguments
 
-    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function as a part of the function that is traced now."""
         out = None if self._has_out else kwargs.pop("out", None)
         result = self.function(*args, **kwargs)
@@ -316,7 +323,7 @@ class Fused:
         positions = _sources(same, arguments)
         signatures = [arguments[position]._signature for position in positions]
         trace, results = recorded
-        program = traced(trace, lambda: Program(trace, results, signatures, wide=self._wide, contract=self._contract))
+        program = traced(trace, lambda: Program(trace, results, signatures, wide=self._wide, contract=self.contract))
         written, updated = [{positions[place] for place in places} for places in (program.written, trace.updated)]
         gaps = _gaps(written, positions, arguments)
         return CallPlan(program, tuple(positions), tuple(signatures), written, updated, gaps)
@@ -350,6 +357,8 @@ def _key(value: Any, arguments: list[Any]) -> Any:
     if kind is Traced or kind is TracedNumber:
         raise _Inline
     if isinstance(value, ArrayBase):  # a recorded result, whose memory does not exist yet
+        if value._signature.device.calls is not None:
+            raise _Inline
         arguments.append(value)
         return value._signature
     if isinstance(value, np.generic) or is_foreign(value):
@@ -360,6 +369,12 @@ def _key(value: Any, arguments: list[Any]) -> Any:
             f"arguments"
         )
     return kind, value
+
+
+def _calls_of(values: Any) -> Any:
+    """Return what runs a fused function on a device that records more than operations; None if no array is on one."""
+    devices = [leaf._signature.device for leaf in leaves(values) if isinstance(leaf, ArrayBase)]
+    return max(devices, key=lambda device: device.depth).calls if devices else None
 
 
 def _general(key: Any) -> Any:

@@ -233,6 +233,7 @@ class TracingDevice(Device):
         super().__init__(real.type, real.index)
         self.name = f"{real.name} (traced)"
         self.wants_alignment = False
+        self.depth = 1
         self.real = real
         self.recorder = record
         self.backend = cast(Any, _TracingBackend(real))
@@ -397,6 +398,11 @@ def _complex_part(value: Value, dtype: np.dtype, imaginary: bool) -> Value:
 
 
 _CURRENT: ContextVar[Trace | None] = ContextVar("tilearray.fuse", default=None)
+
+
+def open_trace() -> Trace | None:
+    """Return the trace of the function that runs now, or None."""
+    return _CURRENT.get()
 
 
 def current_trace() -> Trace:

@@ -1,0 +1,303 @@
+"""`vjp`, `grad`, `value_and_grad` and `jvp` over functions of arrays, against differences of their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.oracles.derivatives import of_function
+
+import tilearray as ta
+
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((3, 4))
+W = RNG.standard_normal((4, 2))
+ROWS = np.array([2, 0, 0, -1])
+ALONG = np.array([[0, 0, 3], [1, 2, 1], [3, 3, 3]])
+Z = X + 1j * RNG.standard_normal((3, 4))
+
+
+def stored(x: Any) -> Any:
+    out = ta.zeros_like(x)
+    out[1:, ::2] = x[:-1, 1::2] * 3
+    out[0] = x[2] ** 2
+    out[0, 1] = 5.0
+    return out
+
+
+def written(x: Any) -> Any:
+    y = x * 2
+    y *= x
+    z = y.T
+    y += 1
+    y[0] = y[1] * y[2]
+    return z * x.T
+
+
+def parts(x: Any) -> Any:
+    y = x * 1j + 1
+    return y.real * 2 + ta.sin(y.imag)
+
+
+def decided(x: Any) -> Any:
+    return x * 2 if float(ta.sum(x)) > -1e9 else x
+
+
+FUNCTIONS: dict[str, Any] = {
+    "index": lambda x: x[1] * x[-1, 2],
+    "slices": lambda x: x[::2, ::-1] * x[0::2, 1:2],
+    "newaxis": lambda x: x[:, None] * x[None],
+    "transposes": lambda x: x.T @ x + ta.permute_dims(x, (1, 0)) @ x,
+    "reshape": lambda x: ta.reshape(x.T, (2, 6)) * ta.reshape(x, (2, 6)),
+    "broadcast": lambda x: ta.broadcast_to(x[0], (5, 4)) ** 2,
+    "flip": lambda x: ta.flip(x, axis=1) * x,
+    "diagonal": lambda x: ta.diagonal(x) ** 2,
+    "windows": lambda x: ta.sliding_window_view(x[0], 2) ** 2,
+    "squares of views": lambda x: ta.moveaxis(ta.expand_dims(x, axis=0), 0, 2)[..., 0] * x,
+    "cast": lambda x: x.astype("float32").astype("float64") * x,
+    "where": lambda x: ta.where(x > 0, x * x, ta.exp(x)),
+    "mask": lambda x: x[x > 0] ** 2,
+    "rows": lambda x: x[ROWS] * 2,
+    "pairs": lambda x: x[ROWS, [0, 1, 1, 3]] ** 2,
+    "take": lambda x: ta.take(x, [3, 3, 0], axis=1) ** 2,
+    "along": lambda x: ta.take_along_axis(x, ta.asarray(ALONG), axis=1) ** 2,
+    "largest": lambda x: ta.take_along_axis(x, ta.asarray(X.argmax(1)[:, None]), axis=1) ** 2,
+    "concat": lambda x: ta.concat([x, x[:1] * 2, ta.ones((1, 4), dtype="float64")]) ** 2,
+    "stack": lambda x: ta.stack([x, ta.sin(x), x], axis=1) ** 2,
+    "roll": lambda x: ta.roll(x, 1, axis=1) * x,
+    "tile": lambda x: ta.tile(x, (2, 2)) ** 2,
+    "repeat": lambda x: ta.repeat(x, 2, axis=0) ** 2,
+    "unstack": lambda x: ta.unstack(x)[1] * x,
+    "tril": lambda x: ta.tril(x) ** 2,
+    "sum": lambda x: ta.sum(x, axis=0) * ta.sum(x) + ta.sum(x, axis=(0, 1), keepdims=True),
+    "mean": lambda x: ta.mean(x, axis=1) ** 2,
+    "prod": lambda x: ta.prod(x, axis=1) + ta.prod(x),
+    "prod of zeros": lambda x: ta.prod(x * ta.asarray([[1.0], [0.0], [1.0]], dtype="float64"), axis=0),
+    "sum from": lambda x: ta.sum(x, axis=1, initial=2.0) ** 2,
+    "max": lambda x: ta.max(x, axis=1) * ta.min(x),
+    "var": lambda x: ta.var(x, axis=0) + ta.var(x, correction=1) ** 2,
+    "std": lambda x: ta.std(x, axis=1, correction=0.5, keepdims=True) * x,
+    "logsumexp": lambda x: ta.logsumexp(x, axis=1) ** 2 + ta.logsumexp(x),
+    "softmax": lambda x: ta.softmax(x, axis=0) * x,
+    "log_softmax": lambda x: ta.log_softmax(x) * x,
+    "norms": lambda x: ta.linalg.vector_norm(x, axis=1) * ta.linalg.vector_norm(x, ord=1) * ta.linalg.vector_norm(x),
+    "cumulative_sum": lambda x: ta.cumulative_sum(x, axis=1, include_initial=True) ** 2,
+    "cumulative_prod": lambda x: ta.cumulative_prod(x, axis=1) * ta.cumulative_prod(x, axis=0)[-1],
+    "scan of zeros": lambda x: ta.cumulative_prod(x * ta.asarray([1, 0, 1, 0]), axis=1) ** 2 + x,
+    "diff": lambda x: ta.diff(x, axis=1) ** 2,
+    "matmul": lambda x: x @ ta.asarray(W) @ ta.asarray(W).T + x @ x.T @ x,
+    "matvec": lambda x: x @ x[0] + x[:, 0] @ x @ x[1],
+    "batches": lambda x: ta.matmul(x[:, None, :] * ta.ones((1, 2, 1), dtype="float64"), ta.asarray(W)),
+    "tensordot": lambda x: ta.tensordot(x, x, axes=((0,), (0,))),
+    "einsum": lambda x: ta.einsum("ij,kj,jl->il", x, x, ta.asarray(W)),
+    "vecdot": lambda x: ta.vecdot(x, x * 2) + ta.inner(x, x)[0],
+    "outer": lambda x: ta.outer(x[0], x[1]),
+    "stored": stored,
+    "written": written,
+    "parts": parts,
+    "decided": decided,
+    "clip": lambda x: ta.clip(x, -0.5, 0.5) * x + ta.clip(x, None, 1.0),
+    "numbers": lambda x: 2 ** (x * 0.5) + 3 / (x * x + 1) - x // 0.7 + ta.atan2(x, 2.0) + ta.hypot(3.0, x),
+    "integers": lambda x: x * ta.arange(4) + ta.asarray([2, 3, 1, 2]) ** x * ta.abs(x) ** ta.asarray([2, 0, 1, 3]),
+    "constants": lambda x: ta.sum(ta.ones_like(x)) * x + ta.full_like(x, 2.0),
+    "broadcasts": lambda x: x[:, :1] * x[:1] + x[1],
+    "round": lambda x: ta.round(x) * x + ta.floor(x),
+    "nans": lambda x: ta.nan_to_num(x) * x,
+    "sort of": lambda x: ta.take_along_axis(x, ta.asarray(np.argsort(X, axis=1)), axis=1) * ta.arange(4),
+    "softplus": lambda x: ta.logaddexp(x, 0.0),
+    "cube": lambda x: x**3 * x**0 + x**1,
+    "trace": lambda x: ta.trace(x[:, :3]) * x,
+}  # fmt: skip
+COMPLEX = ("index", "slices", "transposes", "reshape", "windows", "rows", "concat", "stored", "written", "sum", "mean",
+           "prod", "matmul", "matvec", "einsum", "cumulative_sum", "cumulative_prod", "scan of zeros", "vecdot",
+           "tensordot")  # fmt: skip
+OF_COMPLEX: dict[str, Any] = {
+    "parts": lambda z: z.real * z.imag + ta.abs(z) * ta.angle(z),
+    "var": lambda z: ta.var(z, axis=1),
+    "norm": lambda z: ta.linalg.vector_norm(z, axis=0) * ta.linalg.vector_norm(z, ord=1),
+    "conj": lambda z: ta.conj(z) * z**2,
+    "sign": lambda z: ta.sign(z) * z,
+}
+
+
+def checked(function: Any, x: np.ndarray) -> None:
+    given = ta.asarray(x)
+    result, pull = ta.vjp(function, given)
+    np.testing.assert_array_equal(ta.to_numpy(given), x)
+    plain = ta.to_numpy(function(given))
+    np.testing.assert_allclose(ta.to_numpy(result), plain, rtol=1e-12, atol=1e-12)
+    g = np.random.default_rng(5).standard_normal(result.shape)
+    g = g + 1j * np.random.default_rng(6).standard_normal(g.shape) if plain.dtype.kind == "c" else g
+    found = ta.to_numpy(pull(ta.asarray(np.asarray(g)))[0])
+    expected = of_function(lambda x: ta.to_numpy(function(ta.asarray(x))), [x], np.asarray(g), 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    if plain.dtype.kind == "f" and x.dtype.kind == "f":  # the derivative along a direction is the transpose
+        direction = np.random.default_rng(8).standard_normal(x.shape)
+        _, tangent = ta.jvp(function, (given,), (ta.asarray(direction),))
+        np.testing.assert_allclose((ta.to_numpy(tangent) * g).sum(), (found * direction).sum(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_the_differences_of_results(name: str):
+    if name == "cast":  # float32 has no differences this small
+        x = ta.asarray(X)
+        assert ta.to_numpy(ta.grad(lambda x: ta.sum(FUNCTIONS[name](x)))(x)) == pytest.approx(2 * X, rel=1e-6)
+        return
+    checked(FUNCTIONS[name], X)
+
+
+@pytest.mark.parametrize("name", [*COMPLEX, *[f"{name}, complex" for name in OF_COMPLEX]])
+def test_gradients_of_complex_arrays_are_those_of_real_and_imaginary_parts(name: str):
+    checked(OF_COMPLEX.get(name.removesuffix(", complex")) or FUNCTIONS[name], Z)
+
+
+SECOND = ("slices", "windows", "rows", "along", "concat", "prod", "max", "std", "softmax", "logsumexp", "norms",
+          "cumulative_prod", "scan of zeros", "matmul", "matvec", "einsum", "stored", "written", "numbers", "clip",
+          "diagonal")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_gradients_of_gradients_are_the_differences_of_gradients(name: str):
+    def gradient(x: Any) -> Any:
+        return ta.grad(lambda x: ta.sum(ta.sin(FUNCTIONS[name](x))))(x)
+
+    checked(gradient, X)
+
+
+def test_the_gradient_of_a_broadcast_sum():
+    a, b = ta.asarray([[1.0, 2.0, 3.0]]), ta.asarray([[10.0], [20.0]])
+    total, pull = ta.vjp(ta.add, a, b)
+    assert total.shape == (2, 3)
+    first, second = pull(ta.ones((2, 3)))
+    assert first.tolist() == [[2.0, 2.0, 2.0]]
+    assert second.tolist() == [[3.0], [3.0]]
+    assert ta.unbroadcast_axes((1, 3), (2, 3)) == (0,)
+    assert ta.unbroadcast_axes((2, 1), (2, 3)) == (1,)
+    assert ta.unbroadcast_axes((3,), (4, 2, 3)) == (0, 1)
+    assert ta.unbroadcast_axes((), (2,)) == (0,)
+    assert ta.unbroadcast_axes((1, 1), (1, 1)) == ()
+    with pytest.raises(ta.ShapeError, match=r"unbroadcast_axes: expected a shape that broadcasts to \(2, 3\), got \(2"):
+        ta.unbroadcast_axes((2,), (2, 3))
+
+
+def test_gradients_come_in_the_dtype_of_the_operand():
+    x, y = ta.asarray([1.0, 2.0], dtype="float16"), ta.asarray([3.0, 4.0], dtype="float64")
+    n, flags = ta.asarray([2, 3]), ta.asarray([True, False])
+    result, pull = ta.vjp(lambda x, y, n, flags: x * y * n + ta.where(flags, x, y), x, y, n, flags)
+    assert result.dtype == ta.float64
+    first, second, third, fourth = pull(ta.ones(2, dtype="float64"))
+    assert first.dtype == ta.float16
+    assert first.tolist() == [7.0, 12.0]
+    assert second.dtype == ta.float64
+    assert second.tolist() == [2.0, 7.0]
+    assert third is None
+    assert fourth is None
+
+
+def test_arguments_and_results_in_containers():
+    params = {"w": ta.asarray([1.0, 2.0]), "b": ta.asarray(0.5)}
+
+    def model(params: Any, x: Any, power: int = 1) -> Any:
+        return ta.sum((params["w"] * x + params["b"]) ** power)
+
+    value, gradient = ta.value_and_grad(model)(params, ta.asarray([3.0, 4.0]), power=2)
+    assert value.item() == 84.5
+    assert gradient["w"].tolist() == [21.0, 68.0]
+    assert gradient["b"].item() == 24.0
+    both = ta.grad(model, argnums=(1, 0))(params, ta.asarray([3.0, 4.0]))
+    assert both[0].tolist() == [1.0, 2.0]
+    assert both[1]["b"].item() == 2.0
+    assert ta.grad(model, argnums=-1)(params, ta.asarray([3.0, 4.0])).tolist() == [1.0, 2.0]
+    (first, rest), pull = ta.vjp(lambda x: (x * 2, [x[0], 3]), ta.asarray([1.0, 2.0]))
+    assert first.tolist() == [2.0, 4.0]
+    assert rest[1] == 3
+    assert pull((ta.asarray([1.0, 1.0]), [10.0, None]))[0].tolist() == [12.0, 2.0]
+    assert pull((ta.asarray([1.0, 1.0]), [None, None]))[0].tolist() == [2.0, 2.0]
+
+
+def test_numbers_and_other_libraries():
+    assert ta.grad(lambda x: x**3)(2.0).item() == 12.0
+    assert ta.grad(lambda x: ta.grad(lambda y: x * y**2)(3.0) * x)(2.0).item() == 24.0
+    gradient = ta.grad(lambda x: ta.sum(x * x))(np.array([1.0, 2.0]))
+    assert type(gradient) is np.ndarray
+    assert gradient.tolist() == [2.0, 4.0]
+    assert ta.grad(lambda x: 3.0)(ta.asarray([1.0])).tolist() == [0.0]
+    assert ta.grad(lambda x, y: ta.sum(y))(ta.ones(2), ta.ones(2)).tolist() == [0.0, 0.0]
+
+
+def test_memory_is_not_shared_with_arguments():
+    x = ta.asarray([1.0, 2.0, 3.0])
+    wide = ta.broadcast_to(x, (2, 3))
+    assert ta.grad(lambda x: ta.sum(x * x))(wide).tolist() == [[2.0, 4.0, 6.0]] * 2
+    result, pull = ta.vjp(lambda x: x * x, x)
+    x += 1  # what the rules read is the memory of the argument, as in torch without its check
+    assert result.tolist() == [1.0, 4.0, 9.0]
+    del pull
+    same, pull = ta.vjp(lambda x: x, x)
+    assert pull(ta.ones(3))[0].tolist() == [1.0, 1.0, 1.0]
+    assert same.tolist() == x.tolist()
+
+
+def test_a_call_that_is_not_differentiated_keeps_nothing():
+    import weakref
+
+    import tilearray.gradients.following as following
+
+    x = ta.asarray([1.0, 2.0])
+    ta.grad(lambda x: ta.sum(ta.exp(x)))(x)
+    y = x * x
+    assert type(y) is ta.Array
+    assert y.device == "cpu"
+    assert y.device is x.device
+    assert following._OPEN.get() == ()
+    kept: list[Any] = []
+
+    def function(x: Any) -> Any:
+        unused = x + 1
+        kept.append(weakref.ref(following.memory_of(unused).real))
+        kept.append(weakref.ref(following.memory_of(y := ta.exp(unused)).real))
+        return y * 2
+
+    result, pull = ta.vjp(function, x)
+    assert kept[0]() is None
+    assert kept[1]() is not None  # exp reads its result again, and nobody the sum
+    del pull, result
+    assert kept[1]() is None
+
+
+ERRORS: list[tuple[Any, str]] = [
+    (
+        lambda x: ta.grad(lambda n: n)(ta.asarray([1])),
+        r"grad: expected argument 0 of a float or complex dtype, got int64, which has no gradient; write x.astype",
+    ),
+    (lambda x: ta.grad(lambda n: n)(3), r"got int, which has no gradient; write float\(x\)"),
+    (lambda x: ta.grad(lambda x: x * 2)(x), r"expected a result of one element, got shape \(2,\); write ta.sum"),
+    (lambda x: ta.grad(lambda x: ta.sum(x) * 1j)(x), r"expected a real result, got complex64; write ta.real"),
+    (lambda x: ta.grad(lambda x: (x, x))(x), r"grad: expected one array as the result, got tuple; write ta.vjp"),
+    (lambda x: ta.grad(lambda x: ta.sum(ta.nextafter(x, 0.0)))(x), r"vjp: nextafter has no derivative; write it"),
+    (lambda x: ta.grad(lambda x: ta.sum(ta.sort(x)))(x), r"expected a function with derivatives, got one that sorts"),
+    (lambda x: ta.vjp(lambda x: np.asarray(x), x), r"vjp: __array_struct__ needs the values of an array that is"),
+    (lambda x: ta.vjp(lambda x: ta.fft.fft(x), x), r"got one that computes a Fourier transform"),
+    (lambda x: ta.grad(ta.sum, argnums=1)(x), r"grad: expected argnums below 1, the number of arguments, got 1"),
+    (lambda x: ta.grad(ta.sum, argnums="x"), r"grad: expected argnums as an int or a tuple of them, got 'x'"),
+    (lambda x: ta.grad(3), r"grad: expected a function, got int; write ta.grad\(lambda x: ...\)"),
+    (lambda x: ta.jvp(ta.exp, (x,), ()), r"jvp: expected as many tangents as arguments, 1, got 0"),
+    (lambda x: ta.vjp(ta.exp, x)[1](ta.ones(3)), r"vjp: expected a cotangent of shape \(2,\), got \(3,\); write"),
+    (lambda x: ta.vjp(lambda x: (x, x), x)[1](x), r"vjp: expected cotangents in the structure of the result"),
+    (lambda x: ta.grad(lambda x: ta.sum(ta.add(x, x, out=ta.zeros(2))))(x), r"vjp: add writes a differentiated"),
+    (lambda x: ta.grad(lambda x: ta.sum(ta.multiply(x, 2, out=x)))(x), r"multiply: the target is read-only"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), ERRORS)
+def test_errors_say_what_to_write(call: Any, message: str):
+    with pytest.raises((ta.GradientError, ta.OperandError, ta.ShapeError, ta.WriteError), match=message):
+        call(ta.asarray([1.0, 2.0]))
+
+
+def test_an_array_of_a_differentiated_function_is_not_used_after_it():
+    kept: list[Any] = []
+    ta.vjp(lambda x: kept.append(x * 2) or x, ta.asarray([1.0]))
+    with pytest.raises(ta.GradientError, match="is used after it; return it from the function"):
+        kept[0] + 1

@@ -1,0 +1,105 @@
+"""A run of a function on followed arrays, and the way back through its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tilearray import dtypes
+from tilearray.arrays.fusion.containers import mapped
+from tilearray.engine.signature import ArrayBase, new_array, signature_of
+from tilearray.geometry.layout import Layout
+from tilearray.gradients.following import FLOATS, Step, followed, is_followed, lowered, recording, spread, view_of
+from tilearray.gradients.views import Cotangents, View, fitted
+from tilearray.ops.execute import copy_of, fill
+
+
+class Argument(NamedTuple):
+    """An array that is differentiated."""
+
+    view: View
+    real: Any
+
+
+class Run(NamedTuple):
+    """What a function did with its arguments.
+
+    Attributes
+    ----------
+    record : Record
+    arguments : list
+        For each leaf of the arguments its view, or None if it has no gradient.
+    results : any
+        What the function returned, as arrays of the level below.
+    views : list
+        For each leaf of the results its view, or None if no argument reaches it.
+    """
+
+    steps: Sequence[Step]
+    arguments: list[Argument | None]
+    results: Any
+    views: list[tuple[View | None, Any]]
+
+    def pulled(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Return the cotangents of the arguments; None for an argument without a gradient."""
+        found = Cotangents(spread)
+        for (view, _), g in zip(self.views, cotangents, strict=True):
+            if view is not None and g is not None:
+                found.add(view, g)
+        for step in reversed(self.steps):
+            given = [found.take(view) for view in step.writes]
+            if step.pull is None or all(g is None for g in given):
+                continue
+            whole = [zeros_of(view, given) if g is None else g for view, g in zip(step.writes, given, strict=True)]
+            wanted = [view is not None for view in step.reads]
+            for view, value in zip(step.reads, step.pull(whole, wanted), strict=True):
+                fit = None if view is None else fitted(value, view)
+                if view is not None and fit is not None:
+                    found.add(view, fit)
+        return [None if one is None else _given(found.take(one.view), one.real) for one in self.arguments]
+
+
+def zeros_of(view: View, beside: Sequence[Any]) -> Any:
+    like = next(g for g in beside if g is not None)
+    made = new_array(like.__class__, signature_of(Layout.of(view.layout.shape), view.dtype, like.device))
+    return fill(made, 0, "vjp")
+
+
+def _given(found: Any, real: Any) -> Any:
+    """The cotangent of an argument: zeros if no result depends on it."""
+    if found is not None:
+        return found
+    signature = real._signature
+    made = new_array(real.__class__, signature_of(Layout.of(signature.layout.shape), signature.dtype, signature.device))
+    return fill(made, 0, "vjp")
+
+
+def followed_run(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], places: set[int] | None) -> Run:
+    """Run a function, and record what reaches its results.
+
+    `places` are the arguments that are differentiated; None is all.
+    """
+    arguments: list[Argument | None] = []
+    with recording() as record:
+
+        def follow(value: Any) -> Any:
+            if not (isinstance(value, ArrayBase) and dtypes.info(value.dtype).kind in FLOATS):
+                arguments.append(None)
+                return value
+            real = copy_of(value) if value._signature.layout.overlaps_itself else value
+            stands = followed(real, record.level, active=True, readonly=True)
+            arguments.append(Argument(view_of(stands), value))
+            return stands
+
+        given = [mapped(each, follow) if places is None or place in places else each for place, each in enumerate(args)]
+        results = function(*given, **kwargs)
+        views: list[tuple[View | None, Any]] = []
+
+        def end(value: Any) -> Any:
+            mine = is_followed(value) and value._signature.device.level == record.level
+            below = lowered(value) if mine else value
+            views.append((view_of(value) if mine else None, below))
+            return below
+
+        found = mapped(results, end)
+    return Run(record.steps, arguments, found, views)
