@@ -10,6 +10,7 @@ caller's to all of them::
     ├── OutOfMemoryError             (also MemoryError) states the requested, free, used and cached bytes
     ├── ForkedError                  CUDA was in use before this process was forked
     ├── CaptureError                 a call cannot be part of a CUDA graph, or would run outside of its capture
+    ├── MissingLibraryError          (also ImportError) an optional CUDA library is not installed
     └── DeferredIndexError           (also IndexError) an index was outside of its axis in an earlier call
     NeedsDense (ValueError)          a view has too many gaps to be copied to the host with them
 """
@@ -70,6 +71,10 @@ class ForkedError(CudaError):
 
 class CaptureError(CudaError):
     """A call cannot be part of a CUDA graph, or would run outside of the active capture."""
+
+
+class MissingLibraryError(CudaError, ImportError):
+    """A function needs a CUDA library of an optional extra, and it is not installed."""
 
 
 class DeferredIndexError(CudaError, IndexError):

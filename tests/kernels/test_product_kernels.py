@@ -21,6 +21,13 @@ def test_other_products_are_within_the_bound_of_a_sum(process):
     process.pool.submit(_rounding).result()
 
 
+def test_products_through_a_library_are_exact(process):
+    """A stand-in of cuBLAS checks the arguments of each call as the library does."""
+    calls = process.pool.submit(_by_library, 3, 60, 33).result()
+    assert "gemm_ex" in calls
+    assert len(calls) > 5
+
+
 def _products(seed: int, count: int, most: int) -> None:
     from support.interpreter.emulated_gpu import emulated_device
     from support.oracles.products import check_products
@@ -40,3 +47,24 @@ def _rounding() -> None:
     from support.oracles.products import check_rounding
 
     check_rounding(emulated_device(), 4)
+
+
+def _by_library(seed: int, count: int, most: int) -> list[str]:
+    from support.fake_cublas import FakeProducts
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.products import check_products
+
+    from tilearray.engine.caches import PLANS
+    from tilearray.functions.products import _CHECKED
+
+    device = emulated_device()
+    device.backend.products = found = FakeProducts(device.backend)
+    PLANS.clear()
+    _CHECKED.clear()
+    try:
+        check_products(device, seed, count, most)
+    finally:
+        device.backend.products = None
+        PLANS.clear()
+        _CHECKED.clear()
+    return found.library.calls

@@ -160,6 +160,22 @@ class LinearAlgebra(Protocol):
         ...
 
 
+class Products(Protocol):
+    """Matrix products by a library of the device, of arrays of one dtype; all others are kernels."""
+
+    def takes(self, dtype: np.dtype, /) -> bool:
+        """Whether the library is installed and multiplies matrices of a dtype."""
+        ...
+
+    def readable(self, shape: Ints, strides: Ints, /) -> bool:
+        """Whether the library reads stacks of matrices, or a vector, without a copy."""
+        ...
+
+    def kernel(self, dtype: np.dtype, loop: Loop, /) -> Kernel:
+        """Return what multiplies arrays of a dtype over the loop of a product; all operands are `readable`."""
+        ...
+
+
 class Matrices(Protocol):
     """Decompositions, inverses, determinants and norms of stacks of matrices.
 
@@ -280,6 +296,8 @@ class Backend(Protocol):
     def sorting(self) -> Sorting | None: ...
     @property
     def linear_algebra(self) -> LinearAlgebra | None: ...
+    @property
+    def products(self) -> Products | None: ...
     @property
     def matrices(self) -> Matrices | None: ...
     @property

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
+import numpy as np
+
 from tilearray import dtypes
-from tilearray.engine.backend import AnyLoop, Call, Kernel, LaunchList
+from tilearray.engine.backend import AnyLoop, Call, Kernel, LaunchList, Products
 from tilearray.engine.caches import KERNELS, RECIPES
 from tilearray.engine.call import BindNew, Careful, Stage, bind_new, call_of, rule_of, selecting_call, staged_call
 from tilearray.engine.devices import Device, common_device
@@ -216,17 +218,23 @@ class ReductionRecipe(Recipe):
         return Plan(self.operation, self.expression, stage.loop, signature, stage.kernel, call)
 
     def _plan_product(self, keys: Sequence[Key], x1: Layout, x2: Layout) -> Plan:
-        """Plan a matrix product without empty axes, in one launch."""
-        from tilearray.geometry.product import make_product  # here: few programs need it
+        """Plan a matrix product without empty axes, in one launch, or in one call of a library that takes it."""
+        from tilearray.geometry.product import make_product, one_column, one_row  # here: few programs need it
 
+        shape = (*x1.shape[-2:-1], *(x2.shape[-1:] if x2.ndim > 1 else ()))  # a vector has no axis in the result
+        x1, x2 = one_row(x1), one_column(x2)
         stacks = broadcast_shapes(x1.shape[:-2], x2.shape[:-2], function=self.operation.name)
         layout = Layout.of((*stacks, x1.shape[-2], x2.shape[-1]))
-        signature = signature_of(layout, self.result.dtype, self.device)
         strides = [broadcast_strides(each.shape, each.strides, (*stacks, *each.shape[-2:])) for each in (x1, x2)]
         loop = make_product(stacks, (x1.shape[-2], x2.shape[-1], x1.shape[-1]), [layout.strides, *strides])
-        stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
-        call = call_of(self.rule, loop, stage.kernel, keys, signature, new=True)
-        return Plan(self.operation, self.expression, loop, signature, stage.kernel, call)
+        signature = signature_of(Layout.of((*stacks, *shape)), self.result.dtype, self.device)
+        products = library_of(_arrays(keys), self.result.dtype)
+        if products is not None:
+            kernel = products.kernel(self.result.dtype, loop)
+        else:
+            kernel = _stage(self.expression, loop, _arrays(keys), self.device, ()).kernel
+        call = call_of(self.rule, loop, kernel, keys, signature, new=True)
+        return Plan(self.operation, self.expression, loop, signature, kernel, call)
 
     def _empty(self, signature: Signature) -> Call:
         return call_of(self.rule, flat_loop(0, 1), None, (), signature, new=True)
@@ -333,6 +341,14 @@ class SegmentRecipe(Recipe):
         stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
         call = call_of(self.rule, loop, stage.kernel, keys, out, new=False)
         return Plan(self.operation, self.expression, loop, out, stage.kernel, call)
+
+
+def library_of(arrays: Sequence[Signature], dtype: np.dtype) -> Products | None:
+    """Return the library of a device that multiplies arrays as they lie; None if a kernel does, or there is none."""
+    products = arrays[0].device.backend.products
+    if products is None or any(array.dtype != dtype for array in arrays) or not products.takes(dtype):
+        return None
+    return products if all(products.readable(each.layout.shape, each.layout.strides) for each in arrays) else None
 
 
 def _arrays(keys: Sequence[Key]) -> list[Signature]:

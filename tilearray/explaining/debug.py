@@ -120,9 +120,11 @@ class Debug:
 
 
 def _data(expression: Expression, loop: AnyLoop, kernel: Any, device: Device) -> Launch:
-    """Return a launch as data. The kernel of a GPU has the schedule that was chosen for it."""
+    """Return a launch as data. The kernel of a GPU has the schedule that was chosen for it, a library's call a text."""
     if device.backend.on_host:
         return launch_data(expression, loop, kernels.host_kernel(expression, loop))
+    if hasattr(kernel, "text"):
+        return launch_data(expression, loop, kernels.LibraryKernel(kernel.text))
     arch = getattr(device.backend, "arch", 0)
     return launch_data(expression, loop, kernels.gpu_kernel(kernel.schedule, loop, arch))
 

@@ -110,7 +110,23 @@ class GpuKernel:
     code: Code | None
 
 
-Kernel = HostKernel | GpuKernel
+@dataclass(frozen=True)
+class LibraryKernel:
+    """A call of a library instead of a kernel.
+
+    Attributes
+    ----------
+    strategy : str
+        The call, in words.
+    source : str
+        Empty.
+    """
+
+    strategy: str
+    source: str = ""
+
+
+Kernel = HostKernel | GpuKernel | LibraryKernel
 
 
 def architecture(arch: object) -> int:

@@ -125,7 +125,7 @@ class _PaperBackend:
         self._device = device
         self.index_errors = None if on_host else _Reports()
         if not on_host:
-            self.indexing = self.sorting = self.linear_algebra = self.matrices = self.fourier = None
+            self.indexing = self.sorting = self.linear_algebra = self.products = self.matrices = self.fourier = None
         choose: Any = None if on_host else importlib.import_module("tilearray_cuda.kernels.schedules.choose")
         real: Any = CPU.backend if on_host else choose
         self.loop_class, self.facts_of_matrix = real.loop_class, real.facts_of_matrix

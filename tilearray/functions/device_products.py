@@ -1,7 +1,9 @@
-"""Matrix products and tensor products on a device that runs them as kernels.
+"""Matrix products and tensor products on a device that runs them as kernels, or through a library of its own.
 
-A product of matrices is one launch, of complex matrices one for each product of parts. With vectors it is a reduction
-of products of broadcast views. Tensor products are matrix products of transposed views.
+If the device has a library for the dtype, and it reads the operands as they lie, a product is one call of it. Operands
+are copied for it if the product is large, or complex. All else are kernels: a product of matrices is one launch, of
+complex matrices one for each product of parts; with vectors it is a reduction of products of broadcast views. Tensor
+products are matrix products of transposed views.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
+from tilearray.engine.backend import Products
 from tilearray.engine.execute import run
+from tilearray.engine.plan import library_of
 from tilearray.engine.signature import new_array, signature_of
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import expand_dims, permute_dims, reshape, squeeze
@@ -24,7 +28,7 @@ from tilearray.ops.arithmetic import add, subtract
 from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj
-from tilearray.ops.product import product_of
+from tilearray.ops.product import Product, product_of
 
 Ints = tuple[int, ...]
 
@@ -39,6 +43,9 @@ def matmul(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
 
     1-d operands are one row and one column, and the result lacks that axis.
     """
+    found = _by_library(function, x1, x2, dtype)
+    if found is not None:
+        return found
     alone = x1.ndim == 1, x2.ndim == 1
     if alone[0]:
         x1 = expand_dims(x1, axis=0)
@@ -49,8 +56,44 @@ def matmul(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
     return squeeze(found, axis=axes) if axes else found
 
 
+def whole(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:
+    """Return the product as an operation if a library of the device takes both operands as they lie.
+
+    Products of rows with columns are sums along both, without a library.
+    """
+    rows, columns = prod(x1.shape[-2:-1]), prod(x2.shape[-1:]) if x2.ndim > 1 else 1
+    if rows == columns == 1 or not x1.size or not x2.size:
+        return None
+    return product_of(function, dtype) if library_of([x1._signature, x2._signature], dtype) else None
+
+
+def _by_library(function: str, x1: A, x2: A, dtype: np.dtype) -> A | None:
+    """Return the product through a library of the device, after copies of operands if they are worth it."""
+    products = x1.device.backend.products
+    if products is None or not products.takes(dtype):
+        return None
+    stacks = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    work = prod(stacks) * prod(x1.shape[-2:]) * prod(x2.shape[-1:] if x2.ndim > 1 else ())
+    if work >= LARGE or dtypes.info(dtype).kind == "complex":
+        x1, x2 = _given_to(products, x1, dtype), _given_to(products, x2, dtype)
+    operation = whole(function, x1, x2, dtype)
+    if operation is None:
+        return None
+    return cast("A", run(operation, [x1._signature, x2._signature], (x1, x2), None, refuse))
+
+
+def _given_to(products: Products, x: A, dtype: np.dtype) -> A:
+    """Return an array that a library reads: cast if it has another dtype, and copied if it lies otherwise."""
+    if products.readable(x.shape, x._signature.layout.strides):
+        return astype(x, dtype, copy=False)
+    return execute(assign, (x,), new_array(x.__class__, signature_of(Layout.of(x.shape), dtype, x.device)))
+
+
 def multiplied(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
     """Return the product of stacks of matrices that fit."""
+    found = _by_library(function, x1, x2, dtype)
+    if found is not None:
+        return found
     stacks = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     rows, depth, columns = *x1.shape[-2:], x2.shape[-1]
     if rows > 1 and columns > 1 and prod(stacks) and depth:

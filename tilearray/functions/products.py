@@ -17,13 +17,15 @@ from tilearray.engine.backend import LinearAlgebra
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
+from tilearray.engine.execute import run
+from tilearray.engine.operation import Operation
 from tilearray.engine.signature import ArrayBase, HostData, check_array
 from tilearray.errors import ShapeError, shown
 from tilearray.functions import device_einsum, device_products
 from tilearray.functions.arguments import all_arrays, as_array, common_dtype, result
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
-from tilearray.functions.reduce import reduce_arrays
+from tilearray.functions.reduce import reduce_arrays, refuse
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, broadcast_shapes, check_axes, normalize_axes
 from tilearray.ops.arithmetic import multiply
@@ -70,21 +72,26 @@ def matmul(x1: A | HostData, x2: A | HostData, /, out: A | None = None) -> A:
     return finished("matmul", _matmul("matmul", *all_arrays("matmul", (x1, x2))), out)
 
 
-_CHECKED: TwoGenerations[tuple[LinearAlgebra | None, np.dtype]] = TwoGenerations(512)
+_CHECKED: TwoGenerations[tuple[LinearAlgebra | None, np.dtype, Operation | None]] = TwoGenerations(512)
 """For operands that `_checked` has seen: what it returned."""
 
 
 def _matmul(function: str, x1: A, x2: A) -> A:
     key = (STATE.get().semantics.key, x1._signature, x2._signature)
     known = _CHECKED.get(key) or _CHECKED.put(key, _checked(function, x1, x2))
-    linear_algebra, dtype = known
+    linear_algebra, dtype, whole = known
+    if whole is not None:
+        return run(whole, [x1._signature, x2._signature], (x1, x2), None, refuse)
     if linear_algebra is None:
         return device_products.matmul(function, x1, x2, dtype)
     return result(linear_algebra.matmul(to_numpy(x1), to_numpy(x2), dtype), x1)
 
 
-def _checked(function: str, x1: A, x2: A) -> tuple[LinearAlgebra | None, np.dtype]:
-    """The linear algebra of the device, if it has its own, and the dtype of a matrix product, if the shapes fit."""
+def _checked(function: str, x1: A, x2: A) -> tuple[LinearAlgebra | None, np.dtype, Operation | None]:
+    """Check the shapes. Return the linear algebra of the device, if it has its own, and the dtype of a matrix product.
+
+    The third is the product as an operation, if a library of the device takes both operands as they lie.
+    """
     linear_algebra, dtype = _asked(function, x1, x2)
     rows, columns = x1.shape, x2.shape
     if not rows or not columns:
@@ -95,7 +102,8 @@ def _checked(function: str, x1: A, x2: A) -> tuple[LinearAlgebra | None, np.dtyp
             f"got shapes {rows} and {columns}; write x2.mT, or ta.vecdot to multiply row by row"
         )
     broadcast_shapes(rows[:-2], columns[:-2], function=function)
-    return linear_algebra, dtype
+    whole = None if linear_algebra is not None else device_products.whole(function, x1, x2, dtype)
+    return linear_algebra, dtype, whole
 
 
 def matrix_transpose(x: A | HostData, /) -> A:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, Loop, index_bits_of
 from tilearray.geometry.reduction import merged
 
@@ -41,6 +42,20 @@ def make_product(stacks: Ints, sizes: tuple[int, int, int], strides: Sequence[In
     parts = ((steps[0], -1), (steps[1], -2), (steps[2], -3))  # each array lacks one axis of the matrices
     bits = max(index_bits_of(_without(shape, axis), [_without(one, axis)]) for one, axis in parts)
     return Loop(shape, tuple(steps), (0, 0, 0), LayoutCase.PRODUCT, bits)
+
+
+def one_row(layout: Layout) -> Layout:
+    """Return a vector as a matrix of one row; matrices as they are.
+
+    >>> one_row(Layout((3,), (2,))).shape, one_column(Layout((3,), (2,))).strides
+    ((1, 3), (2, 0))
+    """
+    return layout if len(layout.shape) > 1 else Layout((1, *layout.shape), (0, *layout.strides))
+
+
+def one_column(layout: Layout) -> Layout:
+    """Return a vector as a matrix of one column; matrices as they are."""
+    return layout if len(layout.shape) > 1 else Layout((*layout.shape, 1), (*layout.strides, 0))
 
 
 def _without(values: Ints, axis: int) -> Ints:

@@ -39,8 +39,13 @@ MULTIPLIED: dict[np.dtype, tuple[np.dtype, np.dtype]] = {
     dtypes.bfloat16: (dtypes.bfloat16, dtypes.float32),
     dtypes.float32: (dtypes.float32, dtypes.float32),
     dtypes.float64: (dtypes.float64, dtypes.float64),
+    dtypes.complex64: (dtypes.complex64, dtypes.complex64),
+    dtypes.complex128: (dtypes.complex128, dtypes.complex128),
 }
-"""For a common dtype the dtypes of the elements that are multiplied, and of the sums. Complex numbers are parts."""
+"""For a common dtype the dtypes of the elements that are multiplied, and of the sums.
+
+A library multiplies complex numbers; kernels multiply their parts.
+"""
 
 
 @dataclass(frozen=True, eq=False)

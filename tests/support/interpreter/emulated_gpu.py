@@ -131,7 +131,7 @@ class Emulated:
 
     index = 0
     arch = 90
-    call_writer = indexing = sorting = linear_algebra = matrices = fourier = None
+    call_writer = indexing = sorting = linear_algebra = products = matrices = fourier = None
     on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
 
     def own_stream(self, stream: int) -> int:
@@ -148,6 +148,9 @@ class Emulated:
         self.memory.append(Memory(nbytes))
         return self.memory[-1]
 
+    def join(self, *use: Any) -> None:
+        """Nothing to wait for."""
+
     loop_class = staticmethod(choose.loop_class)
     facts_of_matrix = staticmethod(choose.facts_of_matrix)
 
@@ -162,7 +165,9 @@ class Emulated:
         return schedule, source_of(schedule)
 
     def bind(self, compiled: Any, loop: Any) -> Callable[..., None]:
-        """What interprets the kernel over the loop."""
+        """What interprets the kernel over the loop, or calls a library."""
+        if hasattr(compiled, "bind"):
+            return compiled.bind(loop)
         kernel = Kernel(*compiled, loop)
 
         def launch(stream: int, *operands: Any) -> None:

@@ -91,12 +91,14 @@ def check_products(device: object, seed: int, count: int, most: int) -> None:
             check(flipped, np.tensordot(exact1, exact1, axes=((0, 1), (0, 1))), told)
 
 
-def check_einsums(device: object, seed: int, count: int) -> None:
+def check_einsums(
+    device: object, seed: int, count: int, names: tuple[str, ...] = ("float32", "float64", "int64", "complex64")
+) -> None:
     """Einstein sums of drawn sizes."""
     rng = random.Random(seed)
     for case in range(count):
         text = EINSUMS[case % len(EINSUMS)]
-        name = rng.choice(("float32", "float64", "int64", "complex64"))
+        name = rng.choice(names)
         size = {letter: rng.choice((1, 2, 3, 5)) for letter in "abcdefghijklmnopqrstuvwxyz"}
         dots = tuple(rng.choice((1, 2, 4)) for _ in range(2))
         given = []

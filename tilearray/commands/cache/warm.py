@@ -127,7 +127,8 @@ class Request(NamedTuple):
 class _Planner:
     """A backend that does not compile: the kernel of a plan is the request for it."""
 
-    call_writer = lists = index_errors = indexing = reductions = sorting = linear_algebra = matrices = fourier = None
+    call_writer = lists = index_errors = indexing = reductions = sorting = None
+    linear_algebra = products = matrices = fourier = None
     on_host, approximates = False, True
 
     def loop_class(self, loop: Loop, /) -> Any:

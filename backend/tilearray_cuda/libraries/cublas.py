@@ -1,0 +1,208 @@
+"""Matrix products through cuBLAS: floats of 16, 32 and 64 bits, and complex numbers.
+
+Products of narrow floats are added up in float32, and neither TF32 nor sums in 16 bits are allowed. A product is one
+call, planned once for a loop: its arguments are fixed except for three addresses. Its numbers alpha and beta are in
+memory of this module. The order of the sums is the library's, and depends on the GPU and on the library's version.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tilearray_cuda.errors import MissingLibraryError
+from tilearray_cuda.libraries import gemm
+from tilearray_cuda.libraries.bindings import bindings
+from tilearray_cuda.libraries.handles import Handles
+
+WORKSPACE = 32 << 20
+"""The bytes of workspace that NVIDIA advises for sm_90."""
+_NO_REDUCED_SUMS = 16
+"""``CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION``; TF32 is off unless it is asked for."""
+_DEFAULT = -1
+"""``CUBLAS_GEMM_DEFAULT``: the library chooses the algorithm."""
+_MOST = 2**31 - 1
+"""The largest size and leading dimension of the functions without ``_64``."""
+_SINGLE, _DOUBLE = 68, 70
+"""``CUBLAS_COMPUTE_32F``, ``CUBLAS_COMPUTE_64F``"""
+
+
+class Numbers(NamedTuple):
+    """How the library computes with a dtype.
+
+    Attributes
+    ----------
+    code : int
+        The number of the dtype in ``cudaDataType``.
+    compute : int
+        The number of its sums in ``cublasComputeType_t``.
+    letter : str
+        The letter of the functions for one dtype, "" if there is none.
+    """
+
+    code: int
+    compute: int
+    letter: str
+
+
+NUMBERS = {
+    "float16": Numbers(2, _SINGLE, ""),
+    "bfloat16": Numbers(14, _SINGLE, ""),
+    "float32": Numbers(0, _SINGLE, "s"),
+    "float64": Numbers(1, _DOUBLE, "d"),
+    "complex64": Numbers(4, _SINGLE, "c"),
+    "complex128": Numbers(5, _DOUBLE, "z"),
+}
+"""The dtypes that the library multiplies, by name."""
+
+_ONES = {_SINGLE: (ctypes.c_float * 2)(1), _DOUBLE: (ctypes.c_double * 2)(1)}
+_ZEROS = (ctypes.c_double * 2)()
+ONE = {compute: ctypes.addressof(number) for compute, number in _ONES.items()}
+ZERO = ctypes.addressof(_ZEROS)
+"""The addresses of 1 in the dtype of sums, real or complex, and of 0."""
+
+
+class Products:
+    """The matrix products of a device, where nvmath-python and cuBLAS are installed."""
+
+    readable = staticmethod(gemm.readable)
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+
+    def takes(self, dtype: Any) -> bool:
+        """Return whether the library multiplies matrices of a dtype here."""
+        return dtype.name in NUMBERS and self._handles is not None
+
+    @functools.cached_property
+    def _handles(self) -> Any:
+        """The library's handles; None if it is not installed."""
+        try:
+            found = bindings("cublas")
+        except MissingLibraryError:
+            return None
+
+        def create() -> int:
+            handle = found.create()
+            found.set_math_mode(handle, _NO_REDUCED_SUMS)
+            return handle
+
+        return Handles(self._device, create, found.set_stream, found.set_workspace, WORKSPACE)
+
+    def kernel(self, dtype: Any, loop: Any) -> LibraryProduct:
+        """Return what computes a loop of a product of arrays of one dtype that are `readable`."""
+        return LibraryProduct(self._device, self._handles, bindings("cublas"), dtype, loop)
+
+
+class LibraryProduct:
+    """A product through the library, ready for the memory of all operands of one loop.
+
+    Attributes
+    ----------
+    product : gemm.Product
+    text : str
+        The call, for people.
+    """
+
+    def __init__(self, device: Any, handles: Any, library: Any, dtype: Any, loop: Any) -> None:
+        (*stacks, rows, columns, depth), (c, a, b) = loop.shape, loop.strides
+        axes = [(*each, size) for *each, size in zip(c[:-3], a[:-3], b[:-3], stacks, strict=True)]
+        sizes = rows, columns, depth
+        self.product = gemm.product_of(axes, sizes, (c[-3], c[-2]), (a[-3], a[-1]), (b[-1], b[-2]))
+        self._device = device
+        self._run = handles.run
+        name, self._call = _bound(library, NUMBERS[dtype.name], dtype.itemsize, self.product)
+        self.text = f"cuBLAS: {name}, sizes {self.product.sizes}" + (
+            f", {self.product.matrices} matrices" if self.product.matrices > 1 else ""
+        )
+
+    def bind(self, loop: Any) -> Callable[..., None]:
+        """Return ``launch(stream, buffer, offset, ...)`` for the result and both operands; the loop is the planned."""
+        del loop
+        run, call, join = self._run, self._call, self._device.join
+
+        def launch(stream: int, out: Any, start: int, x1: Any, offset1: int, x2: Any, offset2: int) -> None:
+            for buffer in (out, x1, x2):
+                if buffer.stream != stream:
+                    join(buffer, stream, buffer is out)
+            run(stream, call, out.pointer + start, x1.pointer + offset1, x2.pointer + offset2)
+
+        return launch
+
+    def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Any) -> Callable[..., Any]:
+        """Return ``call(stream, x1, x2)``, which makes the result."""
+        del loop, rule, gaps
+        run, product, join, allocate = self._run, self._call, self._device.join, self._device.allocate
+        nbytes, new = signature.nbytes, object.__new__
+
+        def call(stream: int, x1: Any, x2: Any) -> Any:
+            buffer1, buffer2 = x1._buffer, x2._buffer
+            if buffer1.stream != stream:
+                join(buffer1, stream)
+            if buffer2.stream != stream:
+                join(buffer2, stream)
+            result = new(x1.__class__)
+            result._buffer = buffer = allocate(nbytes, stream)
+            result._offset = 0
+            result._signature = signature
+            run(stream, product, buffer.pointer, buffer1.pointer + x1._offset, buffer2.pointer + x2._offset)
+            return result
+
+        return call
+
+
+def _bound(library: Any, numbers: Numbers, itemsize: int, product: gemm.Product) -> tuple[str, Callable[..., None]]:
+    """Return the name of the library's function, and ``call(handle, c, a, b)`` with the addresses of a product."""
+    (op_a, op_b), (rows, columns, depth), (lda, ldb, ldc) = map(tuple, product[:3])
+    code, compute, letter = numbers
+    one, zero = ONE[compute], ZERO
+    suffix = "_64" if max(*product.sizes, *product.pitches, product.matrices) > _MOST else ""
+    if product.is_vector and letter:
+        name = f"{letter}gemv{suffix}"
+        gemv, step = getattr(library, name), product.vector_step
+        height, width = (depth, rows) if op_a else (rows, depth)
+        turned = int(op_a)
+
+        def one_call(handle: int, c: int, a: int, b: int) -> None:
+            gemv(handle, turned, height, width, one, a, lda, b, step, zero, c, 1)
+
+    elif product.matrices == 1:
+        name = f"gemm_ex{suffix}"
+        function, op_a, op_b = getattr(library, name), int(op_a), int(op_b)
+
+        def one_call(handle: int, c: int, a: int, b: int) -> None:
+            function(
+                handle, op_a, op_b, rows, columns, depth, one, a, code, lda, b, code, ldb, zero, c, code, ldc,
+                compute, _DEFAULT,
+            )  # fmt: skip
+
+    else:
+        name = f"gemm_strided_batched_ex{suffix}"
+        function, op_a, op_b = getattr(library, name), int(op_a), int(op_b)
+        (step_a, step_b, step_c), count = product.steps, product.matrices
+
+        def one_call(handle: int, c: int, a: int, b: int) -> None:
+            function(
+                handle, op_a, op_b, rows, columns, depth, one, a, code, lda, step_a, b, code, ldb, step_b, zero,
+                c, code, ldc, step_c, count, compute, _DEFAULT,
+            )  # fmt: skip
+
+    return name, _of_operands(one_call, product, itemsize)
+
+
+def _of_operands(one_call: Callable[..., None], product: gemm.Product, itemsize: int) -> Callable[..., None]:
+    """Return ``call(handle, out, x1, x2)`` for all indices of a product's stacks."""
+    if product.offsets == ((0, 0, 0),):
+        if not product.swapped:
+            return one_call
+        return lambda handle, out, x1, x2: one_call(handle, out, x2, x1)
+    offsets = [tuple([itemsize * each for each in index]) for index in product.offsets]
+
+    def calls(handle: int, out: int, x1: int, x2: int) -> None:
+        for c, a, b in offsets:
+            first, second = (x2 + b, x1 + a) if product.swapped else (x1 + a, x2 + b)
+            one_call(handle, out + c, first, second)
+
+    return calls

@@ -1,0 +1,143 @@
+"""Matrix products through a library of the device: a stand-in of cuBLAS in NumPy checks the arguments of each call.
+
+Everything else of the device runs on the host, so the layouts, copies, casts and stacks are those of a GPU.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.oracles import products as oracle
+
+import tilearray as ta
+from tilearray.engine.caches import PLANS
+from tilearray.engine.devices import Device
+from tilearray.functions import device_products
+from tilearray.functions.products import _CHECKED
+from tilearray_cuda.libraries import gemm
+
+pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
+
+from support.fake_cublas import FakeGpu
+
+TAKEN = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+@pytest.fixture
+def gpu(elsewhere: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+    """A device with a library, for which every operand is copied that it does not read."""
+    elsewhere.backend = FakeGpu()  # type: ignore[assignment]
+    monkeypatch.setattr(device_products, "LARGE", 0)
+    monkeypatch.setattr(oracle, "NARROW", TAKEN)
+    monkeypatch.setattr(oracle, "OTHERS", TAKEN)
+    PLANS.clear()
+    _CHECKED.clear()
+    yield elsewhere
+    PLANS.clear()
+    _CHECKED.clear()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_products_are_exact(gpu, seed):
+    oracle.check_products(gpu, seed, 250, 40)
+    calls = gpu.backend.products.library.calls
+    assert {"gemm_ex", "gemm_strided_batched_ex"} < set(calls)
+    assert len(calls) > 150
+
+
+def test_einstein_sums_are_exact(gpu):
+    oracle.check_einsums(gpu, 3, 150, TAKEN[2:])
+    assert len(gpu.backend.products.library.calls) > 20
+
+
+def test_other_products_are_within_the_bound_of_a_sum(gpu):
+    oracle.check_rounding(gpu, 4)
+
+
+def test_vectors_need_no_views(gpu):
+    """Of a matrix and a vector of any positive stride: one call, with one plan for each pair of layouts."""
+    x = ta.asarray(np.arange(12.0).reshape(3, 4), device=gpu)
+    y = ta.asarray(np.arange(8.0), device=gpu)[::2]
+    wanted = np.arange(12.0).reshape(3, 4) @ np.arange(8.0)[::2]
+    assert (x @ y).tolist() == wanted.tolist()
+    assert (y @ x.T).tolist() == wanted.tolist()
+    assert gpu.backend.products.library.calls == ["dgemv", "dgemv"]
+
+
+def test_stacks_that_share_a_matrix_are_one_matrix(gpu):
+    x, y = np.arange(24.0).reshape(2, 3, 4), np.arange(20.0).reshape(4, 5)
+    a, b = ta.asarray(x, device=gpu), ta.asarray(y, device=gpu)
+    assert (a @ b).tolist() == (x @ y).tolist()
+    assert (b.T @ ta.permute_dims(a, (0, 2, 1))).tolist() == (y.T @ x.transpose(0, 2, 1)).tolist()
+    assert gpu.backend.products.library.calls[0] == "gemm_ex"
+
+
+def test_sums_of_products_are_reductions(gpu):
+    x = ta.asarray([1.0, 2.0, 3.0], device=gpu)
+    assert (x @ x).item() == 14
+    assert gpu.backend.products.library.calls == []
+
+
+def test_operands_of_two_dtypes_are_cast(gpu):
+    x = ta.asarray([[1.0, 2.0], [3.0, 4.0]], dtype="float32", device=gpu)
+    assert (x @ x.astype("float16")).tolist() == [[7, 10], [15, 22]]
+    assert (x @ x.astype("complex64")).tolist() == [[7, 10], [15, 22]]
+    assert gpu.backend.products.library.calls == ["gemm_ex", "gemm_ex"]
+
+
+def test_small_products_of_other_layouts_are_kernels(gpu, monkeypatch):
+    monkeypatch.setattr(device_products, "LARGE", 2**27)
+    x = ta.asarray(np.ones((4, 4), "float32"), device=gpu)
+    products = gpu.backend.products
+    assert device_products.whole("matmul", x, x, x.dtype) is not None
+    assert device_products.whole("matmul", x, x[::-1], x.dtype) is None
+    assert device_products._by_library("matmul", x, x[::-1], x.dtype) is None
+    assert device_products._by_library("matmul", x[::-1, ::2], x[::2], x.dtype) is None
+    assert products.library.calls == []
+
+
+AXES = st.lists(st.integers(1, 4), min_size=2, max_size=4)
+
+
+@given(st.data(), st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.lists(st.integers(1, 3), max_size=3))
+def test_the_arguments_describe_the_product(data, rows, columns, depth, stack):
+    """For strides of any memory: each element of each call is read and written where the strides say."""
+    sizes = {"a": (rows, depth), "b": (depth, columns)}
+    arrays = {}
+    for name, (down, across) in sizes.items():
+        shared = [data.draw(st.booleans()) for _ in stack]
+        shape = [1 if one else size for one, size in zip(shared, stack, strict=True)]
+        if data.draw(st.booleans()):
+            memory = np.arange(np.prod([*shape, across, down + 1])).reshape(*shape, across, down + 1)
+            whole = np.swapaxes(memory[..., :down], -1, -2)
+        else:
+            memory = np.arange(np.prod([*shape, down, across + 2])).reshape(*shape, down, across + 2)
+            whole = memory[..., :across]
+        arrays[name] = memory, np.broadcast_to(whole, (*stack, down, across))
+    out = np.zeros((*stack, rows, columns), np.int64)
+    strides = {name: tuple(step // 8 for step in view.strides) for name, (_, view) in arrays.items()}
+    c = tuple(step // 8 for step in out.strides)
+    axes = list(zip(c, strides["a"], strides["b"], stack))
+    product = gemm.product_of(axes, (rows, columns, depth), c[-2:], strides["a"][-2:], strides["b"][-2:])
+    m, n, k = product.sizes
+    flat = out.reshape(-1)
+    first, second = ("b", "a") if product.swapped else ("a", "b")
+    for offset_c, *offsets in product.offsets:
+        offset_a, offset_b = offsets[::-1] if product.swapped else offsets
+        for count in range(product.matrices):
+            step_a, step_b, step_c = [count * step for step in product.steps]
+            lda, ldb, ldc = product.pitches
+            memory_a, memory_b = arrays[first][0].ravel(), arrays[second][0].ravel()
+            for i, j in itertools.product(range(m), range(n)):
+                total = 0
+                for at in range(k):
+                    place_a = at + i * lda if product.transposed[0] else i + at * lda
+                    place_b = j + at * ldb if product.transposed[1] else at + j * ldb
+                    total += memory_a[offset_a + step_a + place_a] * memory_b[offset_b + step_b + place_b]
+                flat[offset_c + step_c + i + j * ldc] += total
+    assert (out == arrays["a"][1] @ arrays["b"][1]).all()
