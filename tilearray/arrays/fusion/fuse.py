@@ -146,6 +146,8 @@ class Fused:
         self._wide = intermediates == "compute"
         code = getattr(function, "__code__", None)
         self._has_out = code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        self._direct: TwoGenerations[CallPlan] = TwoGenerations(1024)
+        """The plans of calls with different arrays and numbers alone: found without a look into containers."""
         self._plans: TwoGenerations[_Versions[CallPlan]] = TwoGenerations(1024)
         self._recorded: TwoGenerations[_Versions[_Recorded]] = TwoGenerations(256)
         self.together: TwoGenerations[Any] = TwoGenerations(4)  # plans of several calls: see `together`
@@ -158,16 +160,28 @@ class Fused:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function on arrays of any library."""
-        arguments: list[Any] = []
-        try:
-            found: list[Any] = []
+        state = STATE.get()
+        if not kwargs:
+            known: list[Any] = [state.semantics.key]
+            arrays: list[Array] = []
             for each in args:
                 if each.__class__ is Array:
-                    arguments.append(each)
-                    found.append(each._signature)
+                    known.append(each._signature)
+                    arrays.append(each)
+                elif each.__class__ in _NUMBERS:
+                    known.append(classify(each))
                 else:
-                    found.append(_key(each, arguments))
-            key = (STATE.get().semantics.key, tuple(found))
+                    break
+            else:
+                plan = self._direct.get(tuple(known))
+                if plan is not None and not (plan.gaps and plan.shares_memory(args)):
+                    try:
+                        return plan.program.run(state.stream, args, arrays)
+                    except ChangedNumber:  # the plan of its value is found below
+                        arrays = []
+        arguments: list[Any] = []
+        try:
+            key = (state.semantics.key, tuple([_key(each, arguments) for each in args]))
             if kwargs:
                 key = (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()])
         except _Inline:
@@ -178,7 +192,16 @@ class Fused:
         plan = self._found(key, (), args, kwargs, arguments)
         if plan.gaps and plan.shares_memory(arguments):
             return self._run_shared(key, args, kwargs, arguments)
+        if not kwargs:
+            self._keep_direct(key, plan, args, arguments)
         return self._run(plan, args, kwargs, arguments)
+
+    def _keep_direct(self, key: Any, plan: CallPlan, args: tuple[Any, ...], arguments: list[Any]) -> None:
+        """Keep a plan for calls with different arrays and numbers alone, if it does not depend on a number's value."""
+        versions, arrays = self._plans.get(key), [place for place, each in enumerate(args) if each.__class__ is Array]
+        same = len(args) == len(arguments) and all(one is other for one, other in zip(args, arguments, strict=True))
+        if same and versions is not None and not versions.positions and plan.positions == tuple(arrays):
+            self._direct.put((key[0], *key[1]), plan)
 
     def plan_of(self, *args: Any) -> CallPlan | None:
         """Return the plan of a call with Arrays, numbers and constants; None if it depends on the value of a number.

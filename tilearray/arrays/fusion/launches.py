@@ -11,9 +11,10 @@ import numpy as np
 from tilearray.arrays.fusion.numbers import ChangedNumber
 from tilearray.arrays.fusion.values import Given, Value
 from tilearray.engine.backend import AnyLoop
+from tilearray.engine.devices import CPU
 from tilearray.engine.expression import Expression
 from tilearray.engine.reducing import Reducing, ReductionPart
-from tilearray.engine.signature import ArrayBase
+from tilearray.engine.signature import ArrayBase, Signature, empty_array
 from tilearray.engine.splice import Splicer
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.reduction import ReductionLoop
@@ -120,28 +121,87 @@ class Launch(NamedTuple):
     work: Work
 
 
-def written_out(launches: Sequence[Launch]) -> Callable[[Any, Sequence[Any], list[ArrayBase]], None]:
-    """Return a function of a stream, arguments and arrays in memory that runs launches, written out for its operands.
+class Whole(NamedTuple):
+    """A result that is a whole array in memory, at a place."""
 
-    One launch of three arrays is ``launch0(stream, m[2]._buffer, m[2]._offset, m[0]._buffer, m[0]._offset + 4, ...)``.
+    place: int
+
+    def __call__(self, arguments: Sequence[Any], memory: list[ArrayBase]) -> ArrayBase:
+        return memory[self.place]
+
+
+class Wholes(tuple[Whole, ...]):
+    """A result that is a tuple of whole arrays in memory."""
+
+    def __call__(self, arguments: Sequence[Any], memory: list[ArrayBase]) -> tuple[ArrayBase, ...]:
+        return tuple([memory[each.place] for each in self])
+
+
+Run = Callable[[Any, Sequence[Any], Sequence[ArrayBase]], Any]
+Finish = Callable[[Sequence[Any], list[ArrayBase]], Any]
+
+
+def written_out(
+    launches: Sequence[Launch], outside: Sequence[ArrayBase], given: int, new: Sequence[Signature], finish: Finish
+) -> Run:
+    """Return a function of a stream, arguments and their arrays that runs launches, written out for its operands.
+
+    One launch of two arrays that makes a third one is
+
+        a2 = make(allocate(4000, stream), 0, signature2)
+        launch0(stream, a2._buffer, 0, m[0]._buffer, m[0]._offset, m[1]._buffer, m[1]._offset + 4)
+        return a2
+
     All numbers are taken first: one that does not fit is an error before anything is written.
+
+    Parameters
+    ----------
+    launches : sequence of Launch
+    outside : sequence of Array
+        The arrays in memory that come after those of the arguments.
+    given : int
+        The number of both.
+    new : sequence of Signature
+        Of the arrays that come after these, which a call allocates.
+    finish : callable
+        Makes the results from the arguments and all arrays; a `Whole`, or some, are read without a call.
     """
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"public": ArrayBase._public, "make": ArrayBase._public._make, "finish": finish}
+    arrays = [f"m[{place}]" for place in range(given - len(outside))]
+    for place, array in enumerate(outside, len(arrays)):
+        names[f"outside{place}"] = array
+        arrays.append(f"outside{place}")
     numbers: list[str] = []
     lines: list[str] = []
+    for place, signature in enumerate(new, given):
+        names[f"signature{place}"] = signature
+        arrays.append(f"a{place}")
+        if signature.device is CPU:
+            names["empty_array"] = empty_array
+            lines.append(f"a{place} = empty_array(public, signature{place}, stream)")
+        else:
+            names["allocate"] = signature.device.backend.allocate
+            lines.append(f"a{place} = make(allocate({signature.nbytes}, stream), 0, signature{place})")
     for turn, (launch, operands, _) in enumerate(launches):
         names[f"launch{turn}"] = launch
         parts = ["stream"]
         for position, (place, offset, take) in enumerate(operands):
             if take is None:
-                parts.append(f"m[{place}]._buffer, m[{place}]._offset{f' + {offset}' if offset else ''}")
+                name = arrays[place]
+                parts.append(f"{name}._buffer, {name}._offset{f' + {offset}' if offset else ''}")
             else:
                 name = f"{turn}_{position}"
                 names[f"take{name}"] = take
                 numbers.append(f"n{name} = take{name}(arguments)")
                 parts.append(f"n{name}, 0")
         lines.append(f"launch{turn}({', '.join(parts)})")
-    body = "\n    ".join([*numbers, *lines] or ["pass"])
+    if isinstance(finish, Whole):
+        lines.append(f"return {arrays[finish.place]}")
+    elif isinstance(finish, Wholes):
+        lines.append(f"return {' '.join([f'{arrays[each.place]},' for each in finish])}")
+    else:
+        lines.append(f"return finish(arguments, [{', '.join(arrays)}])")
+    body = "\n    ".join([*numbers, *lines])
     exec(compile(f"def run(stream, arguments, m):\n    {body}\n", "<tilearray fused program>", "exec"), names)
     return names["run"]
 

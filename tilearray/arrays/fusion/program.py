@@ -19,7 +19,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from tilearray.arrays.fusion.launches import (
     Spliced,
     Store,
     Take,
+    Whole,
+    Wholes,
     Work,
     clash,
     source_of_number,
@@ -94,15 +96,14 @@ class Program:
         spliced += [self._spliced(shape, stores) for shape, stores in self._stores.items() if stores]
         self._separate(spliced)
         self.launches = [launch for each in spliced for launch in self._launches(each)]
-        self._launch_all = written_out(self.launches)
+        finish = self.finish if self._copies else self._result
+        self._run = written_out(self.launches, self.outside, self._sources, self._new, finish)
 
     def run(self, stream: Any, arguments: Sequence[Any], arrays: Sequence[ArrayBase]) -> Any:
         """Run over the memory of `arrays`, and return the results. `arguments` also has the numbers of the call."""
         if self.written:
             self.check_targets(arrays)
-        memory = self.memory(stream, arrays)
-        self._launch_all(stream, arguments, memory)
-        return self.finish(arguments, memory)
+        return self._run(stream, arguments, arrays)
 
     def memory(self, stream: Any, arrays: Sequence[ArrayBase]) -> list[ArrayBase]:
         """Return the arrays at all places: those given, those from outside of the function, and new ones."""
@@ -130,6 +131,8 @@ class Program:
         parts = members(results)
         if parts is not None:
             makers = [self._described(trace, part) for part in parts]
+            if type(results) is tuple and makers and all(isinstance(make, Whole) for make in makers):
+                return Wholes(cast("list[Whole]", makers))
             return lambda arguments, memory: rebuilt(results, [make(arguments, memory) for make in makers])
         if isinstance(results, Traced):
             return self._made(trace, results)
@@ -145,14 +148,13 @@ class Program:
         if place >= 0:
             source = trace.sources[place][0]
             if source._offset == x._offset and source._signature is signature:
-                return lambda arguments, memory: memory[place]
+                return Whole(place)
             shift = x._offset - source._offset
             return lambda arguments, memory: _view(memory[place], shift, layout, dtype)
         read = trace.read(x, "return")
         assert isinstance(read, Use)  # an array that the function makes is written by it
         is_whole = signature.nbytes == x._buffer.nbytes and layout.strides == layout.dense().strides
-        place = self._kept_in(read.value, read.walk, layout if is_whole else layout.dense(), dtype)
-        return lambda arguments, memory: memory[place]
+        return Whole(self._kept_in(read.value, read.walk, layout if is_whole else layout.dense(), dtype))
 
     def _kept_in(self, value: Value, walk: Walk, layout: Layout, dtype: np.dtype) -> int:
         """Store a value in a new array, once, and return the place of the array."""
