@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from support.drawing import NUMBERS, accepted, pool
 from support.interpreter.run import Interpreter
-from support.kernels import flat_kernel, needs_triton, operands_of
+from support.kernels import needs_triton, operands_of
 from support.oracles.calls import Operand, disagreements, predict, predict_astype
 from support.oracles.formats import ARITHMETIC, FORMATS, dtype_of, exact, kind_of, limits_of, width_of
 from support.oracles.rules import COMPARISONS, RULES, TRUNCATING
@@ -30,21 +30,12 @@ pytestmark = [needs_triton, pytest.mark.slow]
 # --- operations -----------------------------------------------------------------------------------------------------
 
 
-def computed_here(name: str, dtype: str) -> bool:
-    """Whether there is a kernel: complex functions are not there yet."""
-    try:
-        flat_kernel(name, *operands_of(name, dtype))
-    except NotImplementedError:
-        return False
-    return True
-
-
 OPERATIONS = [
     (name, dtype, semantics)
     for name in RULES
     for dtype in accepted(name)
     for semantics in ("array-api", "triton")
-    if computed_here(name, dtype) and (semantics == "array-api" or (name in TRUNCATING and kind_of(dtype) == "int"))
+    if semantics == "array-api" or (name in TRUNCATING and kind_of(dtype) == "int")
 ]  # fmt: skip
 
 
@@ -117,12 +108,6 @@ def test_finite_numbers_whose_modulus_overflows_may_be_close(dtype: str, interpr
     assert got.tolist() == [True, False, False, False]
     got = interpreter.call("isclose", y, x, np.full_like(x, 1e-5), np.full_like(x, 1e-8))
     assert got.tolist() == [True, False, False, False]
-
-
-def test_every_row_of_the_table_is_tested_but_complex_functions() -> None:
-    left_out = {(name, dtype) for name in RULES for dtype in accepted(name)} - {(name, d) for name, d, _ in OPERATIONS}
-    assert {dtype for _, dtype in left_out} == {"complex64", "complex128"}
-    assert {name for name, _ in left_out}.isdisjoint({"multiply", "divide", "abs", "sign", "conj", "isclose"})
 
 
 MIXED = [

@@ -18,7 +18,6 @@ from support.oracles.formats import ARITHMETIC, dtype_of
 from support.oracles.rules import RULES, TRUNCATING
 from support.processes import in_fresh_python
 
-from tilearray import ops
 from tilearray.arrays.ranges import spacing, stepping
 from tilearray.engine.expression import Expression
 from tilearray.errors import TileArrayError
@@ -27,13 +26,6 @@ from tilearray.functions.indexing.scatter import scattering
 from tilearray_cuda.kernels import compile as compiling
 
 pytestmark = [needs_triton, pytest.mark.slow]
-NOT_ON_CUDA = {
-    row.name
-    for row in ops.PUBLIC.values()
-    if "complex" in row.kinds and "complex" not in row.triton and "any" not in row.triton
-}
-"""Complex functions that the README lists as missing."""
-
 ARCHITECTURES = [80, 90, 100]
 ALL = bool(os.environ.get("TILEARRAY_COMPILE_ALL"))
 
@@ -243,17 +235,13 @@ def everything() -> list[tuple[str, str, str]]:
 
 
 def possible(name: str, dtype: str, semantics: str) -> Kernel | None:
-    """The kernel, unless the library refuses the call, or says that it is not there yet."""
+    """The kernel, unless the library refuses the call."""
     try:
         if name == "astype":
             source, _, target = dtype.partition(" to ")
             return flat_kernel(name, source, out=target)
         return flat_kernel(name, *operands_of(name, dtype), semantics=semantics)
     except TileArrayError:
-        return None
-    except NotImplementedError:
-        if not (dtype.startswith("complex") and name in NOT_ON_CUDA):
-            raise
         return None
 
 

@@ -8,6 +8,7 @@ import math
 import os
 import random
 import re
+from dataclasses import replace
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -183,6 +184,7 @@ def test_device_functions_are_read_whole() -> None:
     for name in DEVICE_FILES:
         text = (files("tilearray_cuda.kernels.library") / name).read_text()
         functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+        assert found.keys().isdisjoint(node.name for node in functions), "kernels know a function by its name alone"
         found |= {node.name: ast.get_source_segment(text, node) for node in functions}
     assert _device_functions() == found
 
@@ -340,10 +342,16 @@ def test_a_block_is_no_longer_than_a_row_that_is_not_narrow() -> None:
 # --- what is not there ----------------------------------------------------------------------------------------------
 
 
-def test_complex_functions_say_what_to_do() -> None:
+def test_a_call_without_an_expression_says_what_to_do() -> None:
+    """Every row of the table has a kernel for each dtype that it accepts; a row of a user may have none."""
+    body = body_for("exp", ["complex64"])
+    bare = replace(body, nodes=tuple((*node[:4], None) if node[0] == "call" else node for node in body.nodes))
     message = r"exp: not on cuda for complex64 yet; compute on the host, x\.to_device\('cpu'\)"
     with pytest.raises(NotImplementedError, match=message):
-        flat_kernel("exp", "complex64")
+        kernel_for(bare, (100,), [(1,), (1,)])
+    for name in RULES:
+        for dtype in accepted(name):
+            flat_kernel(name, *operands_of(name, dtype))
 
 
 @pytest.mark.parametrize("dtype", STORAGE)

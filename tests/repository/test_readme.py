@@ -138,12 +138,6 @@ def test_every_function_that_is_listed_exists():
     assert [name for name in listed if not any(hasattr(place, name) for place in (ta, ta.Array, ta.add))] == ["None"]
 
 
-def test_the_complex_functions_that_cuda_lacks_are_listed():
-    (sentence,) = re.findall("On a GPU (`pow`.*?) raise `NotImplementedError`", ALL, re.DOTALL)
-    rows = [row for row in ta.ops.PUBLIC.values() if "complex" in row.kinds]
-    assert re.findall(r"`(\w+)`", sentence) == [row.name for row in rows if not {"complex", "any"} & set(row.triton)]
-
-
 def test_functions_that_are_said_to_be_missing_are_missing():
     names = set(re.findall(r"`(\w+)(?:\([^`]*\))?`", section("Not there yet"))) - {"tilearray", "cpu"}
     assert names >= {"custom_vjp"}

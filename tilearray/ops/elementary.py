@@ -17,36 +17,36 @@ INT_TO_FLOAT, TRUE_DIVISION = Promotion.INT_TO_FLOAT, Promotion.TRUE_DIVISION
 
 # exponentials, logarithms, roots
 exp = Op("exp", "Exponential.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
-         triton={"float": "libdevice.exp({x})"},
+         triton={"float": "libdevice.exp({x})", "complex": "complex_exp({x})"},
          options=Fast({"full": "libdevice.exp({x})", "approx": "exp_approx({x})"},
                       {"full": "2 ulp", "approx": "2 + floor(abs(1.173 * x)) ulp"}),
          derivative=("g * conj(out)",),
          example=("ta.exp(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 exp2 = Op("exp2", "2 to the power of x.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
-          triton={"float": "libdevice.exp2({x})"},
+          triton={"float": "libdevice.exp2({x})", "complex": "complex_exp2({x})"},
           options=Flushing(flush_to_zero=True),
           derivative=("g * conj(out) * ln2",),
           example=("ta.exp2(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 expm1 = Op("expm1", "exp(x) - 1, accurate near 0.", 1, ANY, INT_TO_FLOAT,
            exact=False, domain=(-10.0, 10.0),
-           triton={"float": "libdevice.expm1({x})"},
+           triton={"float": "libdevice.expm1({x})", "complex": "complex_expm1({x})"},
            derivative=("g * (conj(out) + 1)",),
            example=("ta.expm1(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 log = Op("log", "Natural logarithm.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
-         triton={"float": "libdevice.log({x})"},
+         triton={"float": "libdevice.log({x})", "complex": "complex_log({x})"},
          derivative=("g / conj(x)",),
          example=("ta.log(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 log2 = Op("log2", "Logarithm to base 2.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
-          triton={"float": "libdevice.log2({x})"},
+          triton={"float": "libdevice.log2({x})", "complex": "complex_log2({x})"},
           derivative=("g / (conj(x) * ln2)",),
           example=("ta.log2(ta.asarray([8.0]))", "Array([3.], dtype=float32, device='cpu')"))
 log10 = Op("log10", "Logarithm to base 10.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(1e-6, 1e6),
-           triton={"float": "libdevice.log10({x})"},
+           triton={"float": "libdevice.log10({x})", "complex": "complex_log10({x})"},
            derivative=("g / (conj(x) * ln10)",),
            example=("ta.log10(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 log1p = Op("log1p", "log(1 + x), accurate near 0.", 1, ANY, INT_TO_FLOAT,
            exact=False, domain=(-0.9, 100.0),
-           triton={"float": "libdevice.log1p({x})"},
+           triton={"float": "libdevice.log1p({x})", "complex": "complex_log1p({x})"},
            derivative=("g / (conj(x) + 1)",),
            example=("ta.log1p(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 logaddexp = Op("logaddexp", "log(exp(x1) + exp(x2)), without overflow.", 2, REAL, INT_TO_FLOAT,
@@ -55,7 +55,7 @@ logaddexp = Op("logaddexp", "log(exp(x1) + exp(x2)), without overflow.", 2, REAL
                derivative=("g / (1 + exp(y - x))", "g / (1 + exp(x - y))"),
                example=("ta.logaddexp(ta.asarray([-1000.0]), -2000.0)", "Array([-1000.], dtype=float32, device='cpu')"))
 sqrt = Op("sqrt", "Square root, correctly rounded for real dtypes.", 1, ANY, INT_TO_FLOAT,
-          triton={"float32": "tl.math.sqrt_rn({x})", "float": "tl.math.sqrt({x})"},
+          triton={"float32": "tl.math.sqrt_rn({x})", "float": "tl.math.sqrt({x})", "complex": "complex_sqrt({x})"},
           options=DirectedOrApprox(directed("libdevice.sqrt_{mode}({x})") | {"approx": "sqrt_approx({x})"},
                                    {"approx": "a relative error of 2**-23"}, flush_to_zero=True),
           derivative=("g / (2 * conj(out))",),
@@ -76,30 +76,30 @@ hypot = Op("hypot", "sqrt(x1**2 + x2**2), without overflow.", 2, REAL, INT_TO_FL
 
 # trigonometry
 sin = Op("sin", "Sine of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
-         triton={"float": "libdevice.sin({x})"},
+         triton={"float": "libdevice.sin({x})", "complex": "complex_sin({x})"},
          derivative=("g * conj(cos(x))",),
          example=("ta.sin(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 cos = Op("cos", "Cosine of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
-         triton={"float": "libdevice.cos({x})"},
+         triton={"float": "libdevice.cos({x})", "complex": "complex_cos({x})"},
          derivative=("-g * conj(sin(x))",),
          example=("ta.cos(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 tan = Op("tan", "Tangent of an angle in radians.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-100.0, 100.0),
-         triton={"float": "libdevice.tan({x})"},
+         triton={"float": "libdevice.tan({x})", "complex": "complex_tan({x})"},
          derivative=("g * conj(1 + out * out)",),
          example=("ta.tan(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 asin = Op("asin", "Arc sine, in [-pi/2, pi/2] for real numbers.", 1, ANY, INT_TO_FLOAT,
           ufunc="arcsin", exact=False, domain=(-1.0, 1.0),
-          triton={"float": "libdevice.asin({x})"},
+          triton={"float": "libdevice.asin({x})", "complex": "complex_asin({x})"},
           derivative=("g / conj(sqrt(1 - x * x))",),
           example=("ta.asin(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 acos = Op("acos", "Arc cosine, in [0, pi] for real numbers.", 1, ANY, INT_TO_FLOAT,
           ufunc="arccos", exact=False, domain=(-1.0, 1.0),
-          triton={"float": "libdevice.acos({x})"},
+          triton={"float": "libdevice.acos({x})", "complex": "complex_acos({x})"},
           derivative=("-g / conj(sqrt(1 - x * x))",),
           example=("ta.acos(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 atan = Op("atan", "Arc tangent, in [-pi/2, pi/2] for real numbers.", 1, ANY, INT_TO_FLOAT,
           ufunc="arctan", exact=False, domain=(-100.0, 100.0),
-          triton={"float": "libdevice.atan({x})"},
+          triton={"float": "libdevice.atan({x})", "complex": "complex_atan({x})"},
           derivative=("g / conj(x * x + 1)",),
           example=("ta.atan(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 atan2 = Op("atan2", "The angle of the point (x2, x1), in [-pi, pi].", 2, REAL, INT_TO_FLOAT,
@@ -108,31 +108,31 @@ atan2 = Op("atan2", "The angle of the point (x2, x1), in [-pi, pi].", 2, REAL, I
            derivative=("g * (y / (x * x + y * y))", "-g * (x / (x * x + y * y))"),
            example=("ta.atan2(ta.asarray([0.0]), 1.0)", "Array([0.], dtype=float32, device='cpu')"))
 sinh = Op("sinh", "Hyperbolic sine.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
-          triton={"float": "libdevice.sinh({x})"},
+          triton={"float": "libdevice.sinh({x})", "complex": "complex_sinh({x})"},
           derivative=("g * conj(cosh(x))",),
           example=("ta.sinh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 cosh = Op("cosh", "Hyperbolic cosine.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
-          triton={"float": "libdevice.cosh({x})"},
+          triton={"float": "libdevice.cosh({x})", "complex": "complex_cosh({x})"},
           derivative=("g * conj(sinh(x))",),
           example=("ta.cosh(ta.asarray([0]))", "Array([1.], dtype=float32, device='cpu')"))
 tanh = Op("tanh", "Hyperbolic tangent.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-10.0, 10.0),
-          triton={"float": "libdevice.tanh({x})"},
+          triton={"float": "libdevice.tanh({x})", "complex": "complex_tanh({x})"},
           options=Fast({"full": "libdevice.tanh({x})", "approx": "tanh_approx({x})"},
                        {"full": "2 ulp", "approx": "a relative error of 2**-10.987"}),
           derivative=("g * conj(1 - out * out)",),
           example=("ta.tanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 asinh = Op("asinh", "Inverse hyperbolic sine.", 1, ANY, INT_TO_FLOAT, ufunc="arcsinh", exact=False, domain=(-1e6, 1e6),
-           triton={"float": "libdevice.asinh({x})"},
+           triton={"float": "libdevice.asinh({x})", "complex": "complex_asinh({x})"},
            derivative=("g / conj(sqrt(x * x + 1))",),
            example=("ta.asinh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 acosh = Op("acosh", "Inverse hyperbolic cosine.", 1, ANY, INT_TO_FLOAT,
            ufunc="arccosh", exact=False, domain=(1.0, 1e6),
-           triton={"float": "libdevice.acosh({x})"},
+           triton={"float": "libdevice.acosh({x})", "complex": "complex_acosh({x})"},
            derivative=("g / conj(sqrt(x - 1) * sqrt(x + 1))",),
            example=("ta.acosh(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
 atanh = Op("atanh", "Inverse hyperbolic tangent.", 1, ANY, INT_TO_FLOAT,
            ufunc="arctanh", exact=False, domain=(-1.0, 1.0),
-           triton={"float": "libdevice.atanh({x})"},
+           triton={"float": "libdevice.atanh({x})", "complex": "complex_atanh({x})"},
            derivative=("g / conj(1 - x * x)",),
            example=("ta.atanh(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
 sinc = Op("sinc", "sin(pi x) / (pi x); 1 at 0.", 1, REAL, TRUE_DIVISION, exact=False, domain=(-100.0, 100.0),

@@ -39,6 +39,7 @@ DEVICE_FILES = (
     "bits.py",
     "rounding.py",
     "complex.py",
+    "complex_functions.py",
     "packed.py",
     "philox.py",
     "reductions.py",

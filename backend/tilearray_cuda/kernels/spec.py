@@ -17,6 +17,8 @@ Strides = tuple[int | str, ...]
 
 HEAVY = 3
 """Functions of libdevice that take as long as memory does."""
+LONG = ("complex_pow(",)
+"""Functions of the library that take longer each."""
 
 
 class LoopClass(NamedTuple):
@@ -143,9 +145,10 @@ class KernelSpec(NamedTuple):
 
     @property
     def is_heavy(self) -> bool:
-        """Whether an element takes longer to compute than to move: it calls several functions of libdevice."""
+        """Whether an element takes longer to compute than to move: it calls several functions, or a long one."""
         templates = [str(node[4]) for node in self.nodes if node[0] == "call"]
-        return sum("libdevice." in template for template in templates) >= HEAVY
+        is_long = any(name in template for template in templates for name in LONG)
+        return is_long or sum("libdevice." in template for template in templates) >= HEAVY
 
     def by_words(self) -> KernelSpec:
         """Return the spec without what is known of addresses, so that the threads of a warp take elements in turn."""

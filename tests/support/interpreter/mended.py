@@ -42,6 +42,7 @@ def _sine_of_pi(x: np.ndarray) -> np.ndarray:
 _FUNCTIONS: dict[str, Any] = {
     **{name: of_the_host(name) for name in ("hypot", "pow", "erf", "erfc", "erfinv", "lgamma", "fma")},
     "div_rn": np.divide,
+    "mul_rn": np.multiply,
     "rcp_rn": np.reciprocal,
     "ldexp": np.ldexp,
     "rsqrt": lambda x: 1 / np.sqrt(x),

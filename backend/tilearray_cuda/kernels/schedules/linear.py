@@ -29,7 +29,7 @@ def by_words(sizes: Sizes) -> Sizes:
 
 def heavy(sizes: Sizes) -> Sizes:
     """Return the tiles of kernels that compute for long: each thread has fewer elements, in fewer registers."""
-    return {**sizes, 4: Tile(1, 1024, 8)}
+    return {**sizes, 4: Tile(1, 1024, 8), 16: Tile(1, 256, 4)}
 
 
 class Linear(Schedule):
