@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class HostDevice:
     """The host's backend. NumPy reports index errors itself, and has no approximations."""
 
-    lists = index_errors = None
+    lists = index_errors = factors = None
     indexing = indexing
     sorting = sorting
-    linear_algebra = products
+    linear_algebra, products = products, None
     matrices = matrices
     fourier = fourier
     on_host = scans_whole = True

@@ -27,7 +27,8 @@ class Gpu:
     """A GPU of sm_90 that finds kernels as any does, but has no memory and launches nothing."""
 
     index, arch = 0, 90
-    call_writer = lists = index_errors = indexing = sorting = linear_algebra = products = matrices = fourier = None
+    call_writer = lists = index_errors = indexing = sorting = None
+    linear_algebra = products = matrices = factors = fourier = None
     on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
 
     def own_stream(self, stream: int) -> int:

@@ -239,6 +239,67 @@ class Matrices(Protocol):
         ...
 
 
+class Factors(Protocol):
+    """Factors of matrices on a device, in memory that is given by addresses.
+
+    Matrices lie in column-major order, one after the other without gaps, and are overwritten. `dtype` is "float32",
+    "float64", "complex64" or "complex128", `count` the number of matrices, none of them empty. For each matrix an int32
+    at `info` is 0 if the factors exist.
+    """
+
+    def potrf(self, stream: Stream, dtype: str, lower: bool, n: int, count: int, a: int, info: int, /) -> None:
+        """Overwrite one triangle of Hermitian matrices with their Cholesky factors."""
+        ...
+
+    def getrf(self, stream: Stream, dtype: str, n: int, count: int, a: int, pivots: int, info: int, /) -> None:
+        """Overwrite matrices with their LU factors; write int64 pivots, counted from 1."""
+        ...
+
+    def getrs(
+        self, stream: Stream, dtype: str, n: int, columns: int, count: int, a: int, pivots: int, b: int, info: int, /
+    ) -> None:
+        """Overwrite right sides with solutions, from what `getrf` gave."""
+        ...
+
+    def geqrf(self, stream: Stream, dtype: str, m: int, n: int, count: int, a: int, tau: int, info: int, /) -> None:
+        """Overwrite matrices of m rows and n columns with R, and reflections below it; write factors of these."""
+        ...
+
+    def orgqr(
+        self, stream: Stream, dtype: str, m: int, n: int, k: int, count: int, a: int, step: int, tau: int, info: int, /
+    ) -> None:
+        """Overwrite k reflections with the first n columns of Q; `step` is the elements from one matrix to the next."""
+        ...
+
+    def syevd(
+        self, stream: Stream, dtype: str, vectors: bool, lower: bool, n: int, count: int, a: int, w: int, info: int, /
+    ) -> None:
+        """Write ascending eigenvalues of Hermitian matrices; overwrite these with eigenvectors if asked."""
+        ...
+
+    def gesvd(
+        self,
+        stream: Stream,
+        dtype: str,
+        full: bool,
+        m: int,
+        n: int,
+        count: int,
+        a: int,
+        s: int,
+        u: int,
+        vt: int,
+        info: int,
+        /,
+    ) -> None:
+        """Write descending singular values of matrices with m >= n; and both factors, unless `u` and `vt` are 0."""
+        ...
+
+    def geev(self, stream: Stream, dtype: str, n: int, count: int, a: int, w: int, vectors: int, info: int, /) -> None:
+        """Write eigenvalues of complex matrices, and right eigenvectors, unless their address is 0."""
+        ...
+
+
 class Fourier(Protocol):
     """Discrete Fourier transforms along axes, which are different and not negative.
 
@@ -300,6 +361,8 @@ class Backend(Protocol):
     def products(self) -> Products | None: ...
     @property
     def matrices(self) -> Matrices | None: ...
+    @property
+    def factors(self) -> Factors | None: ...
     @property
     def fourier(self) -> Fourier | None: ...
     @property

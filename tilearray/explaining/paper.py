@@ -106,6 +106,7 @@ _WHAT = {
     "sorting": "sorts or searches",
     "linear_algebra": "multiplies matrices",
     "matrices": "decomposes matrices",
+    "factors": "decomposes matrices",
     "fourier": "computes a Fourier transform",
     "to_numpy": "reads the values of an array",
     "from_device": "copies between devices",
@@ -125,7 +126,8 @@ class _PaperBackend:
         self._device = device
         self.index_errors = None if on_host else _Reports()
         if not on_host:
-            self.indexing = self.sorting = self.linear_algebra = self.products = self.matrices = self.fourier = None
+            self.indexing = self.sorting = None
+            self.linear_algebra = self.products = self.matrices = self.factors = self.fourier = None
         choose: Any = None if on_host else importlib.import_module("tilearray_cuda.kernels.schedules.choose")
         real: Any = CPU.backend if on_host else choose
         self.loop_class, self.facts_of_matrix = real.loop_class, real.facts_of_matrix

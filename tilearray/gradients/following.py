@@ -204,6 +204,7 @@ _WHAT = {
     "sorting": "sorts or searches; write ta.take_along_axis(x, indices, axis) with the indices as an argument",
     "linear_algebra": "multiplies matrices by the host's library",
     "matrices": "decomposes matrices; write it outside of the function",
+    "factors": "decomposes matrices; write it outside of the function",
     "fourier": "computes a Fourier transform; write it outside of the function",
     "to_numpy": "reads the values of an array; write functions of ta",
     "from_device": "copies between devices; write it outside of the function",
@@ -260,7 +261,7 @@ class Calls:
 class _FollowingBackend:
     """Memory of followed arrays is that of the arrays below."""
 
-    call_writer = index_errors = indexing = linear_algebra = None
+    call_writer = index_errors = indexing = linear_algebra = products = None
     holds_rows = True
 
     def __init__(self, real: Device) -> None:

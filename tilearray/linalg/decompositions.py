@@ -7,8 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, overload
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError, shown
-from tilearray.functions.arguments import as_array, result
-from tilearray.functions.conversion import to_numpy
+from tilearray.functions.arguments import as_array
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
 from tilearray.ops.options import checked_flag
 
@@ -48,7 +47,7 @@ def cholesky(x: A | HostData, /, *, upper: bool = False) -> A:
     Parameters
     ----------
     x : Array
-        Of shape (..., M, M), on the host. Only one triangle is read, the lower one unless `upper` is true.
+        Of shape (..., M, M). Only one triangle is read, the lower one unless `upper` is true.
     upper : bool
         Whether to return the upper triangular factor U, with ``x = conj(U).mT @ U``.
 
@@ -63,8 +62,8 @@ def cholesky(x: A | HostData, /, *, upper: bool = False) -> A:
         If a matrix is not positive definite.
     ShapeError
         If the matrices are not square.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -77,7 +76,7 @@ def cholesky(x: A | HostData, /, *, upper: bool = False) -> A:
     part = matrices(name, x)
     check_square(name, x)
     upper = checked_flag(name, "upper", upper)
-    return result(computed(name, part.cholesky, to_numpy(x), upper, float_dtype(name, x)), x)
+    return computed(name, part, "cholesky", x, upper, float_dtype(name, x))
 
 
 @overload
@@ -90,7 +89,7 @@ def qr(x: A | HostData, /, mode: str = "reduced") -> QRResult[A] | A:
     Parameters
     ----------
     x : Array
-        Of shape (..., M, N), on the host.
+        Of shape (..., M, N).
     mode : {"reduced", "complete", "r"}
         "reduced": Q has min(M, N) columns. "complete": Q has M columns. "r": the result is R of "reduced" alone.
 
@@ -98,8 +97,8 @@ def qr(x: A | HostData, /, mode: str = "reduced") -> QRResult[A] | A:
     ------
     ShapeError
         If `x` has fewer than two axes, or the mode does not exist.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -115,8 +114,8 @@ def qr(x: A | HostData, /, mode: str = "reduced") -> QRResult[A] | A:
     if mode not in ("reduced", "complete", "r"):
         raise ShapeError(f"{name}: expected mode as 'reduced', 'complete' or 'r', got {shown(mode)}; write one of them")
     dtype = float_dtype(name, x)
-    q, r = computed(name, part.qr, to_numpy(x), "reduced" if mode == "r" else mode, dtype)
-    return result(r, x) if mode == "r" else QRResult(result(q, x), result(r, x))
+    q, r = computed(name, part, "qr", x, "reduced" if mode == "r" else mode, dtype)
+    return r if mode == "r" else QRResult(q, r)
 
 
 @overload
@@ -137,7 +136,7 @@ def svd(
     Parameters
     ----------
     x : Array
-        Of shape (..., M, N), on the host.
+        Of shape (..., M, N).
     full_matrices : bool
         Whether U and Vh are square. If not, they have min(M, N) columns and rows.
     compute_uv : bool
@@ -160,8 +159,8 @@ def svd(
         If the iteration does not converge, as for NaN.
     ShapeError
         If `x` has fewer than two axes, or `hermitian` matrices are not square.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -176,10 +175,10 @@ def svd(
     _check_hermitian(name, x, hermitian)
     dtype = float_dtype(name, x)
     if not checked_flag(name, "compute_uv", compute_uv):
-        return result(computed(name, part.svdvals, to_numpy(x), hermitian, dtype), x)
+        return computed(name, part, "svdvals", x, hermitian, dtype)
     full_matrices = checked_flag(name, "full_matrices", full_matrices)
-    found = computed(name, part.svd, to_numpy(x), full_matrices, hermitian, dtype)
-    return SVDResult(*[result(one, x) for one in found])
+    found = computed(name, part, "svd", x, full_matrices, hermitian, dtype)
+    return SVDResult(*found)
 
 
 def svdvals(x: A | HostData, /) -> A:
@@ -195,7 +194,7 @@ def svdvals(x: A | HostData, /) -> A:
     x = as_array(name, x)
     part = matrices(name, x)
     check_matrices(name, x)
-    return result(computed(name, part.svdvals, to_numpy(x), False, float_dtype(name, x)), x)
+    return computed(name, part, "svdvals", x, False, float_dtype(name, x))
 
 
 def _check_hermitian(function: str, x: Any, hermitian: bool) -> None:
@@ -212,7 +211,7 @@ def eig(x: A | HostData, /) -> EigResult[A]:
     Parameters
     ----------
     x : Array
-        Of shape (..., M, M), on the host. Write `eigh` for Hermitian matrices.
+        Of shape (..., M, M). Write `eigh` for Hermitian matrices.
 
     Returns
     -------
@@ -228,8 +227,8 @@ def eig(x: A | HostData, /) -> EigResult[A]:
         If an element is not finite, or the iteration does not converge.
     ShapeError
         If the matrices are not square.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -241,8 +240,8 @@ def eig(x: A | HostData, /) -> EigResult[A]:
     x = as_array(name, x)
     part = matrices(name, x)
     check_square(name, x, instead="ta.linalg.svd(x)")
-    values, vectors = computed(name, part.eig, to_numpy(x), float_dtype(name, x))
-    return EigResult(result(values, x), result(vectors, x))
+    values, vectors = computed(name, part, "eig", x, float_dtype(name, x))
+    return EigResult(values, vectors)
 
 
 def eigvals(x: A | HostData, /) -> A:
@@ -258,7 +257,7 @@ def eigvals(x: A | HostData, /) -> A:
     x = as_array(name, x)
     part = matrices(name, x)
     check_square(name, x, instead="ta.linalg.svdvals(x)")
-    return result(computed(name, part.eigvals, to_numpy(x), float_dtype(name, x)), x)
+    return computed(name, part, "eigvals", x, float_dtype(name, x))
 
 
 def eigh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> EighResult[A]:  # noqa: N803 (NumPy's name)
@@ -267,7 +266,7 @@ def eigh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> EighResult[A]:  #
     Parameters
     ----------
     x : Array
-        Of shape (..., M, M), on the host. Only one triangle is read.
+        Of shape (..., M, M). Only one triangle is read.
     UPLO : {"L", "U"}
         The lower triangle or the upper one.
 
@@ -284,8 +283,8 @@ def eigh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> EighResult[A]:  #
         If the iteration does not converge, as for NaN.
     ShapeError
         If the matrices are not square, or `UPLO` is another word.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -297,8 +296,8 @@ def eigh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> EighResult[A]:  #
     x = as_array(name, x)
     part = matrices(name, x)
     check_square(name, x, instead="ta.linalg.svd(x)")
-    values, vectors = computed(name, part.eigh, to_numpy(x), _is_lower(name, UPLO), float_dtype(name, x))
-    return EighResult(result(values, x), result(vectors, x))
+    values, vectors = computed(name, part, "eigh", x, _is_lower(name, UPLO), float_dtype(name, x))
+    return EighResult(values, vectors)
 
 
 def eigvalsh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> A:  # noqa: N803 (NumPy's name)
@@ -314,7 +313,7 @@ def eigvalsh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> A:  # noqa: N
     x = as_array(name, x)
     part = matrices(name, x)
     check_square(name, x, instead="ta.linalg.svdvals(x)")
-    return result(computed(name, part.eigvalsh, to_numpy(x), _is_lower(name, UPLO), float_dtype(name, x)), x)
+    return computed(name, part, "eigvalsh", x, _is_lower(name, UPLO), float_dtype(name, x))
 
 
 def _is_lower(function: str, triangle: Any) -> bool:

@@ -8,8 +8,8 @@ from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import HostData
 from tilearray.errors import OperandError
-from tilearray.functions.arguments import as_array, result
-from tilearray.functions.conversion import astype, to_numpy
+from tilearray.functions.arguments import as_array
+from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import reshape
 from tilearray.linalg.operands import check_square, computed, float_dtype, matrices, tolerances
 from tilearray.ops.options import checked_flag
@@ -28,7 +28,7 @@ def det(x: A | HostData, /) -> A:
     Parameters
     ----------
     x : Array
-        Of shape (..., M, M), on the host.
+        Of shape (..., M, M).
 
     Returns
     -------
@@ -39,8 +39,8 @@ def det(x: A | HostData, /) -> A:
     ------
     ShapeError
         If the matrices are not square.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def det(x: A | HostData, /) -> A:
     x = as_array(name, x)
     part = matrices(name, x)
     check_square(name, x)
-    return result(computed(name, part.det, to_numpy(x), float_dtype(name, x)), x)
+    return computed(name, part, "det", x, float_dtype(name, x))
 
 
 def slogdet(x: A | HostData, /) -> SlogdetResult[A]:
@@ -78,8 +78,8 @@ def slogdet(x: A | HostData, /) -> SlogdetResult[A]:
     x = as_array(name, x)
     part = matrices(name, x)
     check_square(name, x)
-    sign, logabsdet = computed(name, part.slogdet, to_numpy(x), float_dtype(name, x))
-    return SlogdetResult(result(sign, x), result(logabsdet, x))
+    sign, logabsdet = computed(name, part, "slogdet", x, float_dtype(name, x))
+    return SlogdetResult(sign, logabsdet)
 
 
 def matrix_rank(x: A | HostData, /, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> A:
@@ -88,7 +88,7 @@ def matrix_rank(x: A | HostData, /, tol: Any = None, hermitian: bool = False, *,
     Parameters
     ----------
     x : Array
-        Of shape (..., M, N), on the host. A vector is one row.
+        Of shape (..., M, N). A vector is one row.
     tol : float or Array, optional
         Singular values up to this count as 0; an Array has one for each matrix.
     hermitian : bool
@@ -108,8 +108,8 @@ def matrix_rank(x: A | HostData, /, tol: Any = None, hermitian: bool = False, *,
         If the iteration does not converge, as for NaN.
     OperandError
         If `tol` and `rtol` are both given, or are not real.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -126,5 +126,5 @@ def matrix_rank(x: A | HostData, /, tol: Any = None, hermitian: bool = False, *,
     if checked_flag(name, "hermitian", hermitian):
         check_square(name, x, instead="hermitian=False")
     bounds = tolerances(name, "tol", tol, x), tolerances(name, "rtol", rtol, x)
-    found = computed(name, part.matrix_rank, to_numpy(x), *bounds, bool(hermitian), float_dtype(name, x))
-    return astype(result(found, x), STATE.get().semantics.defaults["int"], copy=False)
+    found = computed(name, part, "matrix_rank", x, *bounds, bool(hermitian), float_dtype(name, x))
+    return astype(found, STATE.get().semantics.defaults["int"], copy=False)

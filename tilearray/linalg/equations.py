@@ -6,15 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Generic, NamedTuple
 
-import numpy as np
-
+from tilearray.arrays.fills import full
 from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import HostData
 from tilearray.errors import OperandError, ShapeError
-from tilearray.functions.arguments import all_arrays, as_array, result
-from tilearray.functions.conversion import to_numpy
-from tilearray.functions.manipulation import moveaxis
+from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.functions.manipulation import expand_dims, moveaxis, reshape, squeeze
 from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices, tolerances
 from tilearray.ops.options import checked_flag
@@ -35,7 +33,7 @@ def inv(x: A | HostData, /) -> A:
     Parameters
     ----------
     x : Array
-        Of shape (..., M, M), on the host. ``ta.linalg.solve(x, y)`` is faster and more accurate than ``inv(x) @ y``.
+        Of shape (..., M, M). ``ta.linalg.solve(x, y)`` is faster and more accurate than ``inv(x) @ y``.
 
     Raises
     ------
@@ -43,8 +41,8 @@ def inv(x: A | HostData, /) -> A:
         If a matrix is singular.
     ShapeError
         If the matrices are not square.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -56,7 +54,7 @@ def inv(x: A | HostData, /) -> A:
     x = as_array(name, x)
     part = matrices(name, x)
     check_square(name, x, instead="ta.linalg.pinv(x)")
-    return result(computed(name, part.inv, to_numpy(x), float_dtype(name, x)), x)
+    return computed(name, part, "inv", x, float_dtype(name, x))
 
 
 def solve(x1: A | HostData, x2: A | HostData, /) -> A:
@@ -65,7 +63,7 @@ def solve(x1: A | HostData, x2: A | HostData, /) -> A:
     Parameters
     ----------
     x1 : Array
-        Of shape (..., M, M), on the host.
+        Of shape (..., M, M).
     x2 : Array
         Of shape (M,), one vector for all matrices, or (..., M, K). The axes before the matrices broadcast.
 
@@ -84,8 +82,8 @@ def solve(x1: A | HostData, x2: A | HostData, /) -> A:
         If the other axes do not broadcast.
     PromotionError
         If the dtypes have no common dtype.
-    DeviceError
-        If an array is on a GPU.
+    ImportError
+        If an array is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -104,10 +102,9 @@ def solve(x1: A | HostData, x2: A | HostData, /) -> A:
             f"got {x2.shape}; write x2[..., None] for a stack of vectors"
         )
     broadcast_shapes(x1.shape[:-2], x2.shape[:-2], function=name)
-    right = to_numpy(x2)
-    columns = right[:, None] if x2.ndim == 1 else right
-    found = computed(name, part.solve, to_numpy(x1), columns, float_dtype(name, x1, x2))
-    return result(found[..., 0] if x2.ndim == 1 else found, x1)
+    columns = expand_dims(x2, axis=1) if x2.ndim == 1 else x2
+    found = computed(name, part, "solve", x1, columns, float_dtype(name, x1, x2))
+    return squeeze(found, axis=-1) if x2.ndim == 1 else found
 
 
 def lstsq(a: A | HostData, b: A | HostData, rcond: float | None = None) -> LstsqResult[A]:
@@ -116,7 +113,7 @@ def lstsq(a: A | HostData, b: A | HostData, rcond: float | None = None) -> Lstsq
     Parameters
     ----------
     a : Array
-        Of shape (M, N), on the host.
+        Of shape (M, N).
     b : Array
         Of shape (M,) or (M, K).
     rcond : float, optional
@@ -139,8 +136,8 @@ def lstsq(a: A | HostData, b: A | HostData, rcond: float | None = None) -> Lstsq
         If the iteration does not converge, as for NaN.
     ShapeError
         If `a` is not a matrix, or `b` does not fit.
-    DeviceError
-        If an array is on a GPU.
+    ImportError
+        If an array is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -162,9 +159,9 @@ def lstsq(a: A | HostData, b: A | HostData, rcond: float | None = None) -> Lstsq
         )
     limit = tolerances(name, "rcond", rcond, a)
     limit = None if limit is None else limit.item()
-    x, residuals, rank, s = computed(name, part.lstsq, to_numpy(a), to_numpy(b), limit, float_dtype(name, a, b))
-    counted = np.asarray(rank, STATE.get().semantics.defaults["int"])
-    return LstsqResult(*[result(one, a) for one in (x, residuals, counted, s)])
+    x, residuals, rank, s = computed(name, part, "lstsq", a, b, limit, float_dtype(name, a, b))
+    counted: Any = full((), rank, dtype=STATE.get().semantics.defaults["int"], device=a.device)
+    return LstsqResult(x, residuals, counted, s)
 
 
 def pinv(x: A | HostData, /, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> A:
@@ -173,7 +170,7 @@ def pinv(x: A | HostData, /, rcond: Any = None, hermitian: bool = False, *, rtol
     Parameters
     ----------
     x : Array
-        Of shape (..., M, N), on the host.
+        Of shape (..., M, N).
     rcond, rtol : float or Array, optional
         Singular values up to this times the largest one count as 0; an Array has one for each matrix. Both names mean
         the same. The default is ``max(M, N) * eps``, with eps of the dtype that computes: that of float32 for narrower
@@ -194,8 +191,8 @@ def pinv(x: A | HostData, /, rcond: Any = None, hermitian: bool = False, *, rtol
         If `x` has fewer than two axes.
     OperandError
         If `rcond` and `rtol` are both given, or are not real.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -213,7 +210,7 @@ def pinv(x: A | HostData, /, rcond: Any = None, hermitian: bool = False, *, rtol
         raise OperandError(f"{name}: expected rcond or rtol, got both; write rtol=1e-6 alone")
     limit = tolerances(name, "rtol", rtol if rcond is None else rcond, x)
     hermitian = checked_flag(name, "hermitian", hermitian)
-    return result(computed(name, part.pinv, to_numpy(x), limit, hermitian, float_dtype(name, x)), x)
+    return computed(name, part, "pinv", x, limit, hermitian, float_dtype(name, x))
 
 
 def tensorinv(a: A | HostData, /, ind: int = 2) -> A:
@@ -222,7 +219,7 @@ def tensorinv(a: A | HostData, /, ind: int = 2) -> A:
     Parameters
     ----------
     a : Array
-        On the host. The product of the first `ind` sizes is that of the others.
+        The product of the first `ind` sizes is that of the others.
     ind : int
         How many axes the map has as its results.
 
@@ -232,8 +229,8 @@ def tensorinv(a: A | HostData, /, ind: int = 2) -> A:
         If the map is singular.
     ShapeError
         If the products of the sizes differ, or `ind` is not a positive int.
-    DeviceError
-        If `a` is on a GPU.
+    ImportError
+        If `a` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -251,8 +248,8 @@ def tensorinv(a: A | HostData, /, ind: int = 2) -> A:
             f"{name}: expected equal products of the first ind sizes and of the others, got ind={count} for shape "
             f"{a.shape}; write another ind"
         )
-    matrix = to_numpy(a).reshape(math.prod(first), math.prod(last))
-    return result(computed(name, part.inv, matrix, float_dtype(name, a)).reshape(*last, *first), a)
+    matrix = reshape(a, (math.prod(first), math.prod(last)))
+    return reshape(computed(name, part, "inv", matrix, float_dtype(name, a)), (*last, *first))
 
 
 def tensorsolve(a: A | HostData, b: A | HostData, /, axes: Sequence[int] | None = None) -> A:
@@ -261,7 +258,7 @@ def tensorsolve(a: A | HostData, b: A | HostData, /, axes: Sequence[int] | None 
     Parameters
     ----------
     a : Array
-        Of shape ``b.shape + x.shape``, on the host.
+        Of shape ``b.shape + x.shape``.
     b : Array
     axes : tuple of int, optional
         The axes of `a` to move to its end first.
@@ -272,8 +269,8 @@ def tensorsolve(a: A | HostData, b: A | HostData, /, axes: Sequence[int] | None 
         If the equations are singular.
     ShapeError
         If the shapes do not fit.
-    DeviceError
-        If an array is on a GPU.
+    ImportError
+        If an array is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -293,5 +290,5 @@ def tensorsolve(a: A | HostData, b: A | HostData, /, axes: Sequence[int] | None 
             f"{name}: expected a of shape b.shape + x.shape, with as many elements in x as in b, got shapes {a.shape} "
             f"and {b.shape}; write axes=(...) to move axes of a to its end"
         )
-    matrix, right = to_numpy(a).reshape(b.size, b.size), to_numpy(b).reshape(b.size, 1)
-    return result(computed(name, part.solve, matrix, right, float_dtype(name, a, b)).reshape(shape), a)
+    matrix, right = reshape(a, (b.size, b.size)), reshape(b, (b.size, 1))
+    return reshape(computed(name, part, "solve", matrix, right, float_dtype(name, a, b)), shape)

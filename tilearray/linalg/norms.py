@@ -15,8 +15,8 @@ from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError, shown
-from tilearray.functions.arguments import as_array, result
-from tilearray.functions.conversion import astype, to_numpy
+from tilearray.functions.arguments import as_array
+from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import expand_dims, moveaxis
 from tilearray.functions.reduce import reduce
 from tilearray.functions.reductions import count_nonzero, max, min, reduced_axes, sum
@@ -96,7 +96,7 @@ def matrix_norm(x: A, /, *, keepdims: bool = False, ord: Order | None = "fro") -
     Parameters
     ----------
     x : Array
-        Of shape (..., M, N), on the host unless `ord` is "fro".
+        Of shape (..., M, N).
     keepdims : bool
         Whether the result keeps the last two axes, with size 1.
     ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
@@ -115,8 +115,8 @@ def matrix_norm(x: A, /, *, keepdims: bool = False, ord: Order | None = "fro") -
         If singular values are needed and their iteration does not converge, as for NaN.
     ShapeError
         If `x` has fewer than two axes, `ord` does not exist, or a smallest value is asked of no elements.
-    DeviceError
-        If `x` is on a GPU, and `ord` is not "fro".
+    ImportError
+        If `x` is on a GPU, singular values are needed, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def _matrix_norm(name: str, x: A | HostData, ord: Any, keepdims: Any) -> A:
         )
     if not isinstance(ord, str) and ord < 0:
         _check_elements(name, x, (-2, -1))
-    return result(computed(name, part.matrix_norm, to_numpy(x), ord, keepdims, dtype), x)
+    return computed(name, part, "matrix_norm", x, ord, keepdims, dtype)
 
 
 def _known(ord: Any) -> bool:
@@ -162,7 +162,7 @@ def norm(x: A | HostData, ord: Order | None = None, axis: Axes | None = None, ke
     Parameters
     ----------
     x : Array
-        On the host for norms of matrices other than "fro".
+        Vectors or matrices.
     ord : int, float or str, optional
         As for `vector_norm` along one axis, and as for `matrix_norm` along two. None is the Euclidean norm.
     axis : int or tuple of two int, optional
@@ -179,8 +179,8 @@ def norm(x: A | HostData, ord: Order | None = None, axis: Axes | None = None, ke
     ------
     ShapeError
         If `x` has no such axes, there are more than two, or `ord` does not exist for them.
-    DeviceError
-        If `x` is on a GPU, and the norm of matrices is not "fro".
+    ImportError
+        If `x` is on a GPU, singular values are needed, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def cond(x: A | HostData, p: Order | None = None) -> A:
     Parameters
     ----------
     x : Array
-        Of shape (..., M, N), on the host; square unless `p` is None, 2 or -2.
+        Of shape (..., M, N); square unless `p` is None, 2 or -2.
     p : {None, "fro", "nuc", 1, -1, 2, -2, inf, -inf}
         The norm, as for `matrix_norm`; None is 2.
 
@@ -224,8 +224,8 @@ def cond(x: A | HostData, p: Order | None = None) -> A:
     ------
     ShapeError
         If `x` has fewer than two axes or no elements, is not square, or `p` does not exist.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -243,4 +243,4 @@ def cond(x: A | HostData, p: Order | None = None) -> A:
         check_square(name, x, instead="p=2")
     if 0 in x.shape[-2:]:
         raise ShapeError(f"{name}: expected matrices of at least one element, got shape {x.shape}; write x.size > 0")
-    return result(computed(name, part.cond, to_numpy(x), p, dtype), x)
+    return computed(name, part, "cond", x, p, dtype)

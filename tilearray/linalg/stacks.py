@@ -10,8 +10,7 @@ from tilearray.engine.array_type import A
 from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError
 from tilearray.functions import manipulation, tensor_products
-from tilearray.functions.arguments import all_arrays, as_array, common_dtype, result
-from tilearray.functions.conversion import to_numpy
+from tilearray.functions.arguments import all_arrays, as_array, common_dtype
 from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import sum
 from tilearray.geometry.shapes import as_int
@@ -119,7 +118,7 @@ def matrix_power(x: A | HostData, n: int, /) -> A:
     Parameters
     ----------
     x : Array
-        Of shape (..., M, M), on the host. Integers wrap, and become floats for negative n.
+        Of shape (..., M, M). Integers wrap, and become floats for negative n.
     n : int
 
     Raises
@@ -128,8 +127,8 @@ def matrix_power(x: A | HostData, n: int, /) -> A:
         If n is negative and a matrix is singular.
     ShapeError
         If the matrices are not square, or n is not an integer.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, n is negative, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -143,7 +142,7 @@ def matrix_power(x: A | HostData, n: int, /) -> A:
     check_square(name, x)
     times = as_int(n, name, "n")
     dtype = float_dtype(name, x) if times < 0 else common_dtype(name, [x.dtype], ANY)
-    return result(computed(name, part.matrix_power, to_numpy(x), times, dtype), x)
+    return computed(name, part, "matrix_power", x, times, dtype)
 
 
 def multi_dot(arrays: Sequence[A | HostData], *, out: A | None = None) -> A:
@@ -152,7 +151,7 @@ def multi_dot(arrays: Sequence[A | HostData], *, out: A | None = None) -> A:
     Parameters
     ----------
     arrays : sequence of Array
-        At least two matrices on the host, whose sizes fit. The first and the last may be vectors: a row and a column.
+        At least two matrices, whose sizes fit. The first and the last may be vectors: a row and a column.
     out : Array, optional
         The array to write to.
 
@@ -163,7 +162,7 @@ def multi_dot(arrays: Sequence[A | HostData], *, out: A | None = None) -> A:
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
-        If an array is on a GPU.
+        If the arrays are on different devices.
 
     Examples
     --------
@@ -185,5 +184,5 @@ def multi_dot(arrays: Sequence[A | HostData], *, out: A | None = None) -> A:
             f"got shapes {', '.join(map(str, shapes))}; write ta.matmul for stacks of matrices"
         )
     dtype = common_dtype(name, [x.dtype for x in given], ANY)
-    found = result(computed(name, part.multi_dot, [to_numpy(x) for x in given], dtype), given[0])
+    found = computed(name, part, "multi_dot", given, dtype)
     return finished(name, found, out)

@@ -187,6 +187,7 @@ _WHAT = {
     "sorting": "sorting, searching or a set",
     "linear_algebra": "a product of matrices",
     "matrices": "linear algebra",
+    "factors": "linear algebra",
     "fourier": "a Fourier transform",
     "to_numpy": "reading the values of an array",
     "from_device": "a copy between devices",

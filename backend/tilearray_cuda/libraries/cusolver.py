@@ -1,0 +1,193 @@
+"""Factors of matrices through cuSOLVER: Cholesky, LU, QR, eigenvalues and singular values.
+
+Matrices lie in column-major order, one after the other without gaps, and are overwritten. A stack is a loop over its
+matrices with one workspace of our pool. Each matrix has an int32 that says whether it has the factors; the caller reads
+it. Calls run on a stream and do not wait for it, except where the library does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tilearray_cuda.libraries.bindings import bindings
+from tilearray_cuda.libraries.cublas import NUMBERS
+from tilearray_cuda.libraries.handles import Handles
+
+_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+_REAL = {"complex64": "float32", "complex128": "float64"}
+_ITEMSIZE = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
+_NOTHING, _ALL, _SHORT = ord("N"), ord("A"), ord("S")
+"""Which singular vectors `gesvd` computes: none, all, or as many as there are singular values."""
+_INFO = 4
+"""The bytes of the int32 of a matrix."""
+
+
+class _Loaded(NamedTuple):
+    """The library: its bindings, handles, and the parameters of the functions for all dtypes."""
+
+    library: Any
+    handles: Any
+    parameters: int
+
+
+class Factors:
+    """The factors of matrices on a device. Addresses are integers; `dtype` is a name, such as "float32"."""
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+
+    @functools.cached_property
+    def _loaded(self) -> _Loaded:
+        library = bindings("cusolverDn")
+        handles = Handles(self._device, library.create, library.set_stream)
+        return _Loaded(library, handles, library.create_params())
+
+    def potrf(self, stream: int, dtype: str, lower: bool, n: int, count: int, a: int, info: int) -> None:
+        """Overwrite one triangle of Hermitian matrices with their Cholesky factors; info > 0: there is none."""
+        code, step = NUMBERS[dtype].code, n * n * _ITEMSIZE[dtype]
+
+        def arguments(i: int) -> tuple[int, ...]:
+            return (0 if lower else 1, n, code, a + i * step, n, code)
+
+        self._general("xpotrf", stream, count, arguments, info)
+
+    def getrf(self, stream: int, dtype: str, n: int, count: int, a: int, pivots: int, info: int) -> None:
+        """Overwrite matrices with their LU factors, and write int64 pivots from 1; info > 0: it is singular."""
+        code, step = NUMBERS[dtype].code, n * n * _ITEMSIZE[dtype]
+
+        def arguments(i: int) -> tuple[int, ...]:
+            return (n, n, code, a + i * step, n, pivots + i * n * 8, code)
+
+        self._general("xgetrf", stream, count, arguments, info, lambda given: (*given[:5], given[6]))
+
+    def getrs(
+        self, stream: int, dtype: str, n: int, columns: int, count: int, a: int, pivots: int, b: int, info: int
+    ) -> None:
+        """Overwrite right sides with the solutions, from the factors and pivots of `getrf`."""
+        library, handles, parameters = self._loaded
+        code, size = NUMBERS[dtype].code, _ITEMSIZE[dtype]
+
+        def calls(handle: int) -> None:
+            for i in range(count):
+                matrix, right = a + i * n * n * size, b + i * n * columns * size
+                library.xgetrs(
+                    handle, parameters, 0, n, columns, code, matrix, n, pivots + i * n * 8, code, right, n,
+                    info + i * _INFO,
+                )  # fmt: skip
+
+        handles.run(stream, calls)
+
+    def geqrf(self, stream: int, dtype: str, m: int, n: int, count: int, a: int, tau: int, info: int) -> None:
+        """Overwrite matrices of m rows and n columns with R, and reflections below it."""
+        code, size = NUMBERS[dtype].code, _ITEMSIZE[dtype]
+
+        def arguments(i: int) -> tuple[int, ...]:
+            return (m, n, code, a + i * m * n * size, m, code, tau + i * min(m, n) * size, code)
+
+        self._general("xgeqrf", stream, count, arguments, info)
+
+    def orgqr(
+        self, stream: int, dtype: str, m: int, n: int, k: int, count: int, a: int, step: int, tau: int, info: int
+    ) -> None:
+        """Overwrite k reflections with the first n columns of Q; `step` is the elements from one matrix to the next."""
+        library, handles, _ = self._loaded
+        letter, size = _LETTERS[dtype], _ITEMSIZE[dtype]
+        name = f"{letter}{'ungqr' if letter in 'cz' else 'orgqr'}"
+        function, sized = getattr(library, name), getattr(library, f"{name}_buffer_size")
+
+        def calls(handle: int) -> None:
+            length = sized(handle, m, n, k, a, m, tau)
+            work = self._device.allocate(length * size, stream)
+            for i in range(count):
+                function(
+                    handle, m, n, k, a + i * step * size, m, tau + i * k * size, work.pointer, length, info + i * _INFO
+                )
+
+        handles.run(stream, calls)
+
+    def syevd(
+        self, stream: int, dtype: str, vectors: bool, lower: bool, n: int, count: int, a: int, w: int, info: int
+    ) -> None:
+        """Write ascending real eigenvalues of Hermitian matrices, and overwrite the matrices with eigenvectors."""
+        real = _REAL.get(dtype, dtype)
+        code, values = NUMBERS[dtype].code, NUMBERS[real].code
+        step, step_of_values = n * n * _ITEMSIZE[dtype], n * _ITEMSIZE[real]
+
+        def arguments(i: int) -> tuple[int, ...]:
+            return (int(vectors), 0 if lower else 1, n, code, a + i * step, n, values, w + i * step_of_values, code)
+
+        self._general("xsyevd", stream, count, arguments, info)
+
+    def gesvd(
+        self,
+        stream: int,
+        dtype: str,
+        full: bool,
+        m: int,
+        n: int,
+        count: int,
+        a: int,
+        s: int,
+        u: int,
+        vt: int,
+        info: int,
+    ) -> None:
+        """Write descending singular values, and singular vectors if `u` is not 0, of matrices with m >= n."""
+        real = _REAL.get(dtype, dtype)
+        code, values = NUMBERS[dtype].code, NUMBERS[real].code
+        size, job = _ITEMSIZE[dtype], (_ALL if full else _SHORT) if u else _NOTHING
+        width = m if full else n
+
+        def arguments(i: int) -> tuple[int, ...]:
+            vectors = (u + i * m * width * size, vt + i * n * n * size) if u else (0, 0)
+            return (
+                job, job, m, n, code, a + i * m * n * size, m, values, s + i * n * _ITEMSIZE[real], code, vectors[0], m,
+                code, vectors[1], n, code,
+            )  # fmt: skip
+
+        self._general("xgesvd", stream, count, arguments, info)
+
+    def geev(self, stream: int, dtype: str, n: int, count: int, a: int, w: int, vectors: int, info: int) -> None:
+        """Write the eigenvalues of complex matrices, and their right eigenvectors if the address is not 0."""
+        code, size = NUMBERS[dtype].code, _ITEMSIZE[dtype]
+
+        def arguments(i: int) -> tuple[int, ...]:
+            right = vectors + i * n * n * size if vectors else 0
+            return (
+                0, int(bool(vectors)), n, code, a + i * n * n * size, n, code, w + i * n * size, code, 0, n, code,
+                right, n, code,
+            )  # fmt: skip
+
+        self._general("xgeev", stream, count, arguments, info)
+
+    def _general(
+        self,
+        name: str,
+        stream: int,
+        count: int,
+        arguments: Callable[[int], tuple[int, ...]],
+        info: int,
+        sized: Callable[[tuple[int, ...]], tuple[int, ...]] = lambda given: given,
+    ) -> None:
+        """Call a function for all dtypes for each matrix.
+
+        `arguments` gives those of matrix i, and `sized` those of them that also decide on the size of the workspace.
+        The workspace on the host may go when the calls return.
+        """
+        library, handles, parameters = self._loaded
+        function, size_of = getattr(library, name), getattr(library, f"{name}_buffer_size")
+
+        def calls(handle: int) -> None:
+            on_device, on_host = size_of(handle, parameters, *sized(arguments(0)))
+            memory = self._device.allocate(on_device, stream)
+            host = (ctypes.c_ubyte * max(1, on_host))()
+            address = ctypes.addressof(host)
+            for i in range(count):
+                function(
+                    handle, parameters, *arguments(i), memory.pointer, on_device, address, on_host, info + i * _INFO
+                )
+
+        handles.run(stream, calls)

@@ -1,0 +1,161 @@
+"""cuSOLVER by LAPACK on memory of the process: each function checks its arguments as the library does."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack  # a test dependency, as SciPy's BLAS on the host
+
+from support.fake_cublas import _DTYPES, _view
+from tilearray_cuda.libraries import cusolver
+
+_REAL = {0: 0, 1: 1, 4: 0, 5: 1}
+_WORK = 96
+"""The bytes of workspace that every function asks for."""
+
+
+def _matrix(address: int, code: int, rows: int, columns: int, pitch: int) -> np.ndarray:
+    assert pitch >= max(1, rows), "the leading dimension is less than the rows"
+    return _view(address, _DTYPES[code], (rows, columns), (1, pitch))
+
+
+def _say(info: int, value: int) -> None:
+    ctypes.c_int32.from_address(info).value = value
+
+
+def _letter(code: int) -> str:
+    return {0: "s", 1: "d", 4: "c", 5: "z"}[code]
+
+
+class FakeSolver:
+    """The functions that `tilearray_cuda.libraries.cusolver` calls.
+
+    Attributes
+    ----------
+    calls : list of str
+        The functions that were called, without those for sizes.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def create_params(self) -> int:
+        return 77
+
+    def __getattr__(self, name: str) -> Any:
+        base = name.removesuffix("_buffer_size")
+        if base[1:] in ("orgqr", "ungqr"):
+            return self._length if base != name else lambda *given: self._orgqr(base, *given)
+        function = getattr(self, f"_{base}", None) if not name.startswith("_") else None
+        if function is None:
+            raise AttributeError(name)
+        if base != name:
+            return lambda handle, params, *given: (_WORK, _WORK)
+
+        def called(handle: int, params: int, *given: int) -> None:
+            assert params == 77
+            *given, work, on_device, host, on_host, info = given  # type: ignore[assignment]
+            assert (on_device, on_host) == (_WORK, _WORK)
+            ctypes.memset(work, 1, _WORK)
+            ctypes.memset(host, 1, _WORK)
+            self.calls.append(base)
+            _say(info, int(function(*given)))
+
+        return called
+
+    def _length(self, handle: int, m: int, n: int, k: int, a: int, lda: int, tau: int) -> int:
+        return n
+
+    def _xpotrf(self, uplo: int, n: int, code: int, a: int, lda: int, compute: int) -> int:
+        assert compute == code
+        assert uplo in (0, 1)
+        x = _matrix(a, code, n, n, lda)
+        factor, info = getattr(lapack, f"{_letter(code)}potrf")(x, lower=uplo == 0, clean=False)
+        x[...] = factor
+        return info
+
+    def _xgetrf(self, m: int, n: int, code: int, a: int, lda: int, pivots: int, compute: int) -> int:
+        assert compute == code
+        x = _matrix(a, code, m, n, lda)
+        factors, places, info = getattr(lapack, f"{_letter(code)}getrf")(x)
+        x[...] = factors
+        _view(pivots, "q", (min(m, n),), (1,))[...] = places + 1
+        return info
+
+    def xgetrs(self, handle, params, trans, n, columns, code, a, lda, pivots, code_b, b, ldb, info):
+        assert (params, trans, code_b) == (77, 0, code)
+        self.calls.append("xgetrs")
+        places = _view(pivots, "q", (n,), (1,)) - 1
+        right = _matrix(b, code, n, columns, ldb)
+        found, said = getattr(lapack, f"{_letter(code)}getrs")(_matrix(a, code, n, n, lda), places, right)
+        right[...] = found
+        _say(info, said)
+
+    def _xgeqrf(self, m: int, n: int, code: int, a: int, lda: int, code_tau: int, tau: int, compute: int) -> int:
+        assert code == code_tau == compute
+        x = _matrix(a, code, m, n, lda)
+        factors, scales, _, info = getattr(lapack, f"{_letter(code)}geqrf")(x)
+        x[...] = factors
+        _view(tau, _DTYPES[code], (min(m, n),), (1,))[...] = scales
+        return info
+
+    def _orgqr(self, name: str, handle, m, n, k, a, lda, tau, work, length, info):
+        assert m >= n >= k
+        assert length == n
+        self.calls.append(name)
+        code = {"s": 0, "d": 1, "c": 4, "z": 5}[name[0]]
+        x = _matrix(a, code, m, n, lda)
+        found, _, said = getattr(lapack, name)(x, _view(tau, _DTYPES[code], (k,), (1,)))
+        x[...] = found
+        _say(info, said)
+
+    def _xsyevd(self, vectors, uplo, n, code, a, lda, code_w, w, compute):
+        assert (code_w, compute) == (_REAL[code], code)
+        x = _matrix(a, code, n, n, lda)
+        values, right = np.linalg.eigh(x, "L" if uplo == 0 else "U")
+        x[...] = right if vectors else 7
+        _view(w, _DTYPES[code_w], (n,), (1,))[...] = values
+        return 0
+
+    def _xgesvd(self, jobu, jobvt, m, n, code, a, lda, code_s, s, code_u, u, ldu, code_vt, vt, ldvt, compute):
+        assert (code_s, code_u, code_vt, compute) == (_REAL[code], code, code, code)
+        assert m >= n, "the library takes no wide matrices"
+        assert jobu == jobvt
+        x = _matrix(a, code, m, n, lda)
+        left, values, right = np.linalg.svd(x, full_matrices=chr(jobu) == "A")
+        x[...] = 7
+        _view(s, _DTYPES[code_s], (n,), (1,))[...] = values
+        if chr(jobu) == "N":
+            assert u == vt == 0
+        else:
+            _matrix(u, code, m, left.shape[1], ldu)[...] = left
+            _matrix(vt, code, n, n, ldvt)[...] = right
+        return 0
+
+    def _xgeev(self, left, right, n, code, a, lda, code_w, w, code_l, vl, ldl, code_r, vr, ldr, compute):
+        assert code == code_w == code_l == code_r == compute
+        assert code in (4, 5)
+        assert (left, vl) == (0, 0)
+        values, vectors = np.linalg.eig(_matrix(a, code, n, n, lda))
+        _view(w, _DTYPES[code], (n,), (1,))[...] = values
+        if right:
+            _matrix(vr, code, n, n, ldr)[...] = vectors
+        return 0
+
+
+class FakeFactors(cusolver.Factors):
+    """The factors of a device in host memory."""
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(device)
+        self.library = FakeSolver()
+
+    @property
+    def _loaded(self) -> Any:
+        return cusolver._Loaded(self.library, self, 77)
+
+    def run(self, stream: int, function: Any, *arguments: Any) -> Any:
+        """What `Handles.run` does."""
+        return function(0, *arguments)

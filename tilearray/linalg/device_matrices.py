@@ -1,0 +1,443 @@
+"""The functions of `Matrices` on a device that has factors of matrices: Arrays in, Arrays out.
+
+A library computes the factors; all else are operations on arrays. Matrices are copied to the column-major order that
+the library reads. Results are often views of its results, transposed. Narrow floats are computed as float32, and each
+result is rounded once. A call waits once for the device if the factors may not exist; singular values and eigenvalues
+wait once more, because the library gives no error for inf and NaN.
+
+A function raises ``numpy.linalg.LinAlgError`` in NumPy's words, as the host does; `operands.computed` translates them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.arrays.asarray import asarray
+from tilearray.arrays.fills import full, zeros
+from tilearray.arrays.triangular import eye, tril, triu
+from tilearray.engine.backend import Factors
+from tilearray.engine.context import STATE, semantics
+from tilearray.engine.signature import new_array, signature_of
+from tilearray.functions.conversion import astype, to_numpy
+from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, reshape, squeeze
+from tilearray.functions.reductions import all, any, count_nonzero, max, min, prod, sum
+from tilearray.functions.searching import where
+from tilearray.geometry.layout import Layout
+from tilearray.ops.arithmetic import abs
+from tilearray.ops.elementary import log
+from tilearray.ops.execute import execute
+from tilearray.ops.moves import assign
+from tilearray.ops.number_parts import conj, isfinite, isnan, sign
+from tilearray.ops.promotion_methods import REAL_PART, opmath
+
+_COMPLEX: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
+_INT32, _INT64 = dtypes.int32, dtypes.int64
+
+_SINGULAR = "Singular matrix"
+_NOT_POSITIVE = "Matrix is not positive definite"
+_NO_SVD = "SVD did not converge"
+_NO_EIGENVALUES = "Eigenvalues did not converge"
+_NOT_FINITE = "Array must not contain infs or NaNs"
+
+
+class DeviceMatrices:
+    """Decompositions, inverses, determinants and norms, from the factors that a device computes.
+
+    The methods are those of `tilearray.engine.backend.Matrices`, with Arrays instead of ndarrays.
+    """
+
+    def __init__(self, factors: Factors) -> None:
+        self._factors = factors
+
+    def run(self, method: str, *arguments: Any) -> Any:
+        """Return the result of a method. The dtypes are decided, so the semantics in force have no influence."""
+        with semantics("array-api"):
+            return getattr(self, method)(*arguments)
+
+    # ------------------------------------------------------------------ decompositions
+
+    def cholesky(self, x: Any, upper: bool, dtype: np.dtype) -> Any:
+        """Return the triangular factor of positive-definite matrices."""
+        a = _columns(x, opmath(dtype))
+        if a.size:
+            self._checked("potrf", a, _NOT_POSITIVE, not upper, x.shape[-1])
+        return _rounded((triu if upper else tril)(a.mT), dtype)
+
+    def qr(self, x: Any, mode: str, dtype: np.dtype) -> tuple[Any, Any]:
+        """Return the orthogonal and the triangular factor."""
+        wide, (*stack, m, n) = opmath(dtype), x.shape
+        k = m if n > m else n
+        width = m if mode == "complete" else k
+        if not x.size:
+            q = broadcast_to(eye(m, width, dtype=dtype, device=x.device), (*stack, m, width))
+            return astype(q, dtype), zeros((*stack, width, n), dtype, device=x.device)
+        a = _columns(x, wide)
+        tau = _new(x, (*stack, k), wide)
+        self._run("geqrf", a, m, n, _count(stack), a._address, tau._address)
+        r = triu(a.mT[..., :width, :])
+        if width > n:
+            columns = _new(x, (*stack, width, m), wide)
+            columns[..., :n, :] = a
+            columns[..., n:, :] = 0
+            a = columns
+        self._run("orgqr", a, m, width, k, _count(stack), a._address, a.shape[-2] * m, tau._address)
+        return _rounded(a[..., :width, :].mT, dtype), _rounded(r, dtype)
+
+    def svd(self, x: Any, full_matrices: bool, hermitian: bool, dtype: np.dtype) -> tuple[Any, Any, Any]:
+        """Return the left singular vectors, the singular values and the adjoint of the right singular vectors."""
+        x = _hermitian(x) if hermitian else x
+        u, s, vh = self._svd(x, full_matrices, opmath(dtype))
+        return _rounded(u, dtype), _rounded(s, _real(dtype)), _rounded(vh, dtype)
+
+    def svdvals(self, x: Any, hermitian: bool, dtype: np.dtype) -> Any:
+        """Return the singular values in descending order."""
+        return _rounded(self._values(x, hermitian, opmath(dtype)), _real(dtype))
+
+    def eig(self, x: Any, dtype: np.dtype) -> tuple[Any, Any]:
+        """Return the eigenvalues and eigenvectors, always complex."""
+        return self._eig(x, dtype, True)
+
+    def eigvals(self, x: Any, dtype: np.dtype) -> Any:
+        """Return the eigenvalues, always complex."""
+        return self._eig(x, dtype, False)[0]
+
+    def eigh(self, x: Any, lower: bool, dtype: np.dtype) -> tuple[Any, Any]:
+        """Return the real eigenvalues, ascending, and the eigenvectors of the matrices that one triangle describes."""
+        values, vectors = self._eigh(x, lower, opmath(dtype), True)
+        return _rounded(values, _real(dtype)), _rounded(vectors, dtype)
+
+    def eigvalsh(self, x: Any, lower: bool, dtype: np.dtype) -> Any:
+        """Return the real eigenvalues, ascending, of the matrices that one triangle describes."""
+        return _rounded(self._eigh(x, lower, opmath(dtype), False)[0], _real(dtype))
+
+    # ------------------------------------------------------------------ equations
+
+    def inv(self, x: Any, dtype: np.dtype) -> Any:
+        """Return the inverses."""
+        wide, n = opmath(dtype), x.shape[-1]
+        found, info = self._solved(x, broadcast_to(eye(n, dtype=wide, device=x.device), x.shape), wide)
+        _check(info, _SINGULAR)
+        return _rounded(found, dtype)
+
+    def solve(self, x1: Any, x2: Any, dtype: np.dtype) -> Any:
+        """Return the solutions of ``x1 @ x = x2`` for stacks of matrices `x2`."""
+        found, info = self._solved(x1, x2, opmath(dtype))
+        _check(info, _SINGULAR)
+        return _rounded(found, dtype)
+
+    def lstsq(self, a: Any, b: Any, rcond: float | None, dtype: np.dtype) -> tuple[Any, Any, Any, Any]:
+        """Return the least-squares solution of one system, its residuals, the rank and the singular values."""
+        wide, (m, n) = opmath(dtype), a.shape
+        right = astype(b if b.ndim == 2 else expand_dims(b, axis=1), wide, copy=False)
+        matrix = astype(a, wide, copy=False)
+        u, s, vh = self._svd(matrix, False, wide)
+        share = _default_rtol(a.shape, wide) if rcond is None else rcond
+        counts = s > max(s, axis=-1, keepdims=True, initial=0) * share
+        x = _adjoint(vh) @ (expand_dims(_inverse(s, counts), axis=-1) * (_adjoint(u) @ right))
+        rank = int(count_nonzero(counts).item())
+        residuals = zeros(0, _real(wide), device=a.device)
+        if m > n == rank:
+            residuals = sum(abs(right - matrix @ x) ** 2, axis=0)
+        found = x if b.ndim == 2 else squeeze(x, axis=1)
+        return _rounded(found, dtype), _rounded(residuals, _real(dtype)), rank, _rounded(s, _real(dtype))
+
+    def pinv(self, x: Any, rtol: np.ndarray | None, hermitian: bool, dtype: np.dtype) -> Any:
+        """Return the pseudo-inverses. Singular values up to `rtol` times the largest one count as 0."""
+        wide = opmath(dtype)
+        u, s, vh = self._svd(_hermitian(x) if hermitian else x, False, wide)
+        share = _shares(rtol, x, wide)
+        inverses = _inverse(s, s > max(s, axis=-1, keepdims=True, initial=0) * share)
+        return _rounded((_adjoint(vh) * expand_dims(inverses, axis=-2)) @ _adjoint(u), dtype)
+
+    def matrix_power(self, x: Any, n: int, dtype: np.dtype) -> Any:
+        """Return the n-th powers; the inverses take part for negative n."""
+        wide = opmath(dtype)
+        power = self.inv(x, wide) if n < 0 else astype(x, wide, copy=False)
+        found: Any = None
+        times = -n if n < 0 else n
+        while times:
+            if times % 2:
+                found = power if found is None else found @ power
+            times //= 2
+            power = power @ power if times else power
+        if found is None:
+            found = broadcast_to(eye(x.shape[-1], dtype=wide, device=x.device), x.shape)
+        return astype(found, dtype)
+
+    def multi_dot(self, arrays: Sequence[Any], dtype: np.dtype) -> Any:
+        """Return the product of matrices in the cheapest order; the first and the last may be vectors."""
+        wide = opmath(dtype)
+        given = [astype(x, wide, copy=False) for x in arrays]
+        first, last = given[0], given[-1]
+        rows, columns = first.shape[0] if first.ndim > 1 else 1, last.shape[1] if last.ndim > 1 else 1
+        splits = cheapest_splits([rows, *[x.shape[0] for x in given[1:]], columns])
+        return astype(_product(given, splits, 0, len(given) - 1), dtype, copy=False)
+
+    # ------------------------------------------------------------------ numbers of a matrix
+
+    def det(self, x: Any, dtype: np.dtype) -> Any:
+        """Return the determinants."""
+        wide = opmath(dtype)
+        elements, parity = self._triangle(x, wide)
+        return _rounded(prod(elements, axis=-1, dtype=wide) * parity, dtype)
+
+    def slogdet(self, x: Any, dtype: np.dtype) -> tuple[Any, Any]:
+        """Return the signs and the logarithms of the absolute values of the determinants."""
+        wide = opmath(dtype)
+        elements, parity = self._triangle(x, wide)
+        signs = prod(sign(elements), axis=-1, dtype=wide) * parity
+        return _rounded(signs, dtype), _rounded(sum(log(abs(elements)), axis=-1, dtype=_real(wide)), _real(dtype))
+
+    def matrix_rank(
+        self, x: Any, tol: np.ndarray | None, rtol: np.ndarray | None, hermitian: bool, dtype: np.dtype
+    ) -> Any:
+        """Return how many singular values are above `tol`, or above `rtol` times the largest one."""
+        wide = opmath(dtype)
+        values = self._values(x, hermitian, wide)
+        if tol is None:
+            limit = max(values, axis=-1, keepdims=True, initial=0) * _shares(rtol, x, wide)
+        else:
+            limit = asarray(tol[..., None].astype(_real(wide)), device=x.device)
+        return count_nonzero(values > limit, axis=-1)
+
+    def cond(self, x: Any, ord: Any, dtype: np.dtype) -> Any:
+        """Return the condition numbers in a norm; infinity for singular matrices."""
+        wide = opmath(dtype)
+        if ord in (None, 2, -2):
+            values = self._values(x, False, wide)
+            first, last = values[..., 0], values[..., -1]
+            found = last / first if ord == -2 else first / last
+        else:
+            n = x.shape[-1]
+            inverse, info = self._solved(x, broadcast_to(eye(n, dtype=wide, device=x.device), x.shape), wide)
+            found = self.matrix_norm(x, ord, False, wide) * self.matrix_norm(inverse, ord, False, wide)
+            found = where(reshape(info, x.shape[:-2]) != 0, math.inf, found)
+        found = where(isnan(found) & ~any(isnan(x), axis=(-2, -1)), math.inf, found)
+        return _rounded(found, _real(dtype))
+
+    def matrix_norm(self, x: Any, ord: Any, keepdims: bool, dtype: np.dtype) -> Any:
+        """Return the norms of matrices: "nuc", or 1, 2 and infinity of either sign; of others the Euclidean one."""
+        real = _real(dtype)
+        if ord in ("nuc", 2, -2):
+            found = _spectral(self._values(x, False, opmath(dtype)), ord)
+        elif ord in (1, -1, math.inf, -math.inf):
+            lines = sum(abs(_wide(x, opmath(dtype))), axis=-2 if ord in (1, -1) else -1, dtype=dtypes.float64)
+            found = max(lines, axis=-1, initial=0) if ord > 0 else min(lines, axis=-1)
+        else:
+            found = sum(abs(_wide(x, opmath(dtype))) ** 2, axis=(-2, -1), dtype=dtypes.float64) ** 0.5
+        return _rounded(expand_dims(found, axis=(-2, -1)) if keepdims else found, real)
+
+    # ------------------------------------------------------------------ factors
+
+    def _run(self, function: str, like: Any, *arguments: Any) -> Any:
+        """Call a function of the library for the matrices of an array; return its int32 for each of them."""
+        info = zeros(_count(like.shape[:-2]), _INT32, device=like.device)
+        method = getattr(self._factors, function)
+        method(STATE.get().stream, like.dtype.name, *arguments, info._address)
+        return info
+
+    def _checked(self, function: str, a: Any, message: str, *arguments: Any) -> None:
+        """Call a function whose arguments end with the number of matrices and their address, and read the errors."""
+        info = self._run(function, a, *arguments, _count(a.shape[:-2]), a._address)
+        _check(info, message)
+
+    def _solved(self, x1: Any, x2: Any, wide: np.dtype) -> tuple[Any, Any]:
+        """Return the solutions for stacks of matrices, and which matrices are singular."""
+        n, columns = x1.shape[-1], x2.shape[-1]
+        stack = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+        a = _columns(broadcast_to(x1, (*stack, n, n)), wide)
+        b = _columns(broadcast_to(x2, (*stack, n, columns)), wide)
+        info = zeros(_count(stack), _INT32, device=x1.device)
+        if a.size and b.size:
+            pivots = _new(x1, (*stack, n), _INT64)
+            info = self._run("getrf", a, n, _count(stack), a._address, pivots._address)
+            arguments = n, columns, _count(stack), a._address, pivots._address, b._address
+            self._run("getrs", a, *arguments)
+        return b.mT, info
+
+    def _triangle(self, x: Any, wide: np.dtype) -> tuple[Any, Any]:
+        """Return the diagonals of the triangular factors, and the signs of the permutations."""
+        n, stack = x.shape[-1], x.shape[:-2]
+        a = _columns(x, wide)
+        if not a.size:
+            return _new(x, (*stack, n), wide), full(stack, 1, dtype=wide, device=x.device)
+        pivots = _new(x, (*stack, n), _INT64)
+        self._run("getrf", a, n, _count(stack), a._address, pivots._address)
+        moved = count_nonzero(pivots != asarray(np.arange(1, n + 1), device=x.device), axis=-1)
+        return diagonal(a, 0, -2, -1), astype(1 - 2 * (moved % 2), wide)
+
+    def _eigh(self, x: Any, lower: bool, wide: np.dtype, vectors: bool) -> tuple[Any, Any]:
+        _check_finite((tril if lower else triu)(x), _NO_EIGENVALUES)
+        a = _columns(x, wide)
+        values = _new(x, x.shape[:-1], _real(wide))
+        if a.size:
+            arguments = vectors, lower, x.shape[-1], _count(x.shape[:-2]), a._address, values._address
+            info = self._run("syevd", a, *arguments)
+            _check(info, _NO_EIGENVALUES)
+        return values, a.mT
+
+    def _values(self, x: Any, hermitian: bool, wide: np.dtype) -> Any:
+        """Return the singular values."""
+        return self._svd(_hermitian(x) if hermitian else x, None, wide)[1]
+
+    def _svd(self, x: Any, full_matrices: bool | None, wide: np.dtype) -> tuple[Any, Any, Any]:
+        """Return the singular value decomposition; only values if `full_matrices` is None.
+
+        The library takes no wide matrices, so the adjoint of one is decomposed: ``x^H = V S U^H``.
+        """
+        *stack, m, n = x.shape
+        most, least = (m, n) if m > n else (n, m)
+        _check_finite(x, _NO_SVD)
+        s = _new(x, (*stack, least), _real(wide))
+        width = most if full_matrices else least
+        u, vt = _new(x, (*stack, width, most), wide), _new(x, (*stack, least, least), wide)
+        if not x.size:
+            u[...] = eye(width, most, dtype=wide, device=x.device)
+        else:
+            a = _columns(x if m >= n else _adjoint(x), wide)
+            addresses = (0, 0) if full_matrices is None else (u._address, vt._address)
+            sizes = bool(full_matrices), most, least, _count(stack)
+            info = self._run("gesvd", a, *sizes, a._address, s._address, *addresses)
+            _check(info, _NO_SVD)
+        if m >= n:
+            return u.mT, s, vt.mT
+        return _conjugate(vt), s, _conjugate(u)
+
+    def _eig(self, x: Any, dtype: np.dtype, vectors: bool) -> tuple[Any, Any]:
+        _check_finite(x, _NOT_FINITE)
+        wide = opmath(dtype)
+        wide = _COMPLEX.get(wide, wide)
+        a, n = _columns(x, wide), x.shape[-1]
+        values, right = _new(x, x.shape[:-1], wide), _new(x, x.shape, wide)
+        if a.size:
+            arguments = n, _count(x.shape[:-2]), a._address, values._address, right._address if vectors else 0
+            info = self._run("geev", a, *arguments)
+            _check(info, _NO_EIGENVALUES)
+        return values, right.mT
+
+
+# --- matrices in memory -----------------------------------------------------------------------------------------------
+
+
+def _new(x: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return new_array(x.__class__, signature_of(Layout.of(shape), dtype, x.device))
+
+
+def _columns(x: Any, dtype: np.dtype) -> Any:
+    """Return a copy of matrices in column-major order, as an array of the transposed matrices in C order."""
+    *stack, m, n = x.shape
+    return execute(assign, (x.mT,), _new(x, (*stack, n, m), dtype)) if x.size else _new(x, (*stack, n, m), dtype)
+
+
+def _count(stack: Sequence[int]) -> int:
+    return math.prod(stack)
+
+
+def _real(dtype: np.dtype) -> np.dtype:
+    return REAL_PART.get(dtype, dtype)
+
+
+def _wide(x: Any, dtype: np.dtype) -> Any:
+    return astype(x, dtype, copy=False)
+
+
+_rounded = _wide
+
+
+def _is_complex(x: Any) -> bool:
+    return dtypes.info(x.dtype).kind == "complex"
+
+
+def _conjugate(x: Any) -> Any:
+    return conj(x) if _is_complex(x) else x
+
+
+def _adjoint(x: Any) -> Any:
+    return _conjugate(x).mT
+
+
+def _hermitian(x: Any) -> Any:
+    """Return the Hermitian matrices of which the lower triangles are given; diagonals are real."""
+    lower = tril(x, -1)
+    found = lower + _adjoint(lower)
+    elements = diagonal(x, 0, -2, -1)
+    diagonal(found, 0, -2, -1)[...] = elements.real if _is_complex(x) else elements
+    return found
+
+
+# --- values of matrices -----------------------------------------------------------------------------------------------
+
+
+def _check(info: Any, message: str) -> None:
+    """Raise LinAlgError if a library says that factors do not exist. This waits for the device."""
+    if to_numpy(info).any():
+        raise np.linalg.LinAlgError(message)
+
+
+def _check_finite(x: Any, message: str) -> None:
+    if x.size and not all(isfinite(x)).item():
+        raise np.linalg.LinAlgError(message)
+
+
+def _default_rtol(shape: Sequence[int], dtype: np.dtype) -> float:
+    """Return the share of the largest singular value up to which others count as 0."""
+    m, n = shape[-2:]
+    return (m if m > n else n) * float(np.finfo(dtype).eps)
+
+
+def _shares(rtol: np.ndarray | None, x: Any, dtype: np.dtype) -> Any:
+    """Return a number, or an array of one for each matrix, of which the last axis has size 1."""
+    if rtol is None:
+        return _default_rtol(x.shape, dtype)
+    return asarray(rtol[..., None].astype(_real(dtype)), device=x.device)
+
+
+def _inverse(values: Any, chosen: Any) -> Any:
+    """Return the inverses of the chosen singular values, and 0 for the others."""
+    return where(chosen, 1.0 / where(chosen, values, 1.0), 0.0)
+
+
+def _spectral(values: Any, ord: Any) -> Any:
+    if ord == "nuc":
+        return sum(values, axis=-1, dtype=dtypes.float64)
+    return max(values, axis=-1, initial=0) if ord == 2 else min(values, axis=-1)
+
+
+# --- products of several matrices -------------------------------------------------------------------------------------
+
+
+def cheapest_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Return where to split each part of a product of matrices, so that it takes the fewest multiplications.
+
+    Matrix i has ``sizes[i]`` rows and ``sizes[i + 1]`` columns. The part from matrix `first` to `last` is the product
+    of the parts up to ``splits[first, last]`` and after it.
+
+    Examples
+    --------
+    >>> cheapest_splits([10, 100, 5, 50])[0, 2]
+    1
+    """
+    count = len(sizes) - 1
+    costs = {(i, i): 0 for i in range(count)}
+    splits: dict[tuple[int, int], int] = {}
+    for length in range(1, count):
+        for first in range(count - length):
+            last = first + length
+            choices = [
+                (costs[first, at] + costs[at + 1, last] + sizes[first] * sizes[at + 1] * sizes[last + 1], at)
+                for at in range(first, last)
+            ]
+            costs[first, last], splits[first, last] = sorted(choices)[0]
+    return splits
+
+
+def _product(arrays: Sequence[Any], splits: dict[tuple[int, int], int], first: int, last: int) -> Any:
+    if first == last:
+        return arrays[first]
+    at = splits[first, last]
+    return _product(arrays, splits, first, at) @ _product(arrays, splits, at + 1, last)
