@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from support import properties
 from support.drawing import Case, cases, moves
 from support.oracles import calls
 from support.oracles.calls import CUDA_PROMISES, CUDA_ULPS
@@ -15,25 +12,13 @@ from support.oracles.rules import RULES
 from support.properties import COUNTS, EXAMPLES, LEAST, check_astype, check_call, check_setitem, many
 
 import tilearray as ta
-from tilearray_cuda.kernels.casts import UnsupportedCastError
-
-NOT_YET = (UnsupportedCastError,)
-"""Conversions of the floats that are for storage only."""
 
 
 @pytest.fixture(autouse=True)
 def bounds_of_libdevice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the bounds of the GPU instead of NumPy's; skip operations that the GPU does not have yet."""
+    """Use the bounds of the GPU instead of NumPy's."""
     bounds = {(name, dtype): CUDA_PROMISES for name in RULES for dtype in ("float32", "float64")} | CUDA_ULPS
     monkeypatch.setattr(calls, "ULPS", bounds)
-    monkeypatch.setattr(properties, "NOT_YET", NOT_YET)
-
-
-def supported(check: Callable[[], bool]) -> bool:
-    try:
-        return check()
-    except NOT_YET:
-        return False
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
@@ -41,7 +26,7 @@ def supported(check: Callable[[], bool]) -> bool:
 def test_operation(name: str, semantics: str) -> None:
     def check(case: Case) -> bool:
         with ta.semantics(semantics):
-            return supported(lambda: check_call(name, semantics, case, "cuda"))
+            return check_call(name, semantics, case, "cuda")
 
     many(cases(name), check, f"{name} {semantics}", COUNTS[semantics], min(LEAST[semantics], 0.3))
 
@@ -52,7 +37,7 @@ def test_casts_and_assignments(form: str, dtype: str) -> None:
     check = check_astype if form == "astype" else check_setitem
     many(
         moves(form, dtype),
-        lambda case: supported(lambda: check(case, "cuda")),
+        lambda case: check(case, "cuda"),
         f"{form} {dtype}",
         EXAMPLES,
     )

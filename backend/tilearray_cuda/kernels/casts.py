@@ -21,6 +21,8 @@ NARROW: dict[str, Bits] = {
     "bfloat16": Bits(7, 127, 0x7F7F, 0x7F80, 0x7FC0, 0x7F80),
     **BITS,
 }
+COMPUTED = ("float8_e4m3fn", "float8_e5m2")
+"""The formats of 8 bits that have arithmetic; the others are cast alone."""
 LARGEST = {"float32": 2.0**128 - 2.0**104, "float64": 2.0**1023 * (2 - 2.0**-52)}
 
 
@@ -84,8 +86,7 @@ def cast_text(value: Value, source: str, target: str, mode: str = "rn", saturate
 
 def _truth(value: Value, source: str) -> str:
     if STORAGE[source].kind == "bits":
-        _format(source)
-        return f"({value[0]} & 0x7F) != 0"
+        return f"({value[0]} & 0x7F) != 0" if source in COMPUTED else f"{_decode(value[0], source)} != 0"
     if source == "bfloat16":  # Triton's interpreter compares the bits of bfloat16
         value = cast_text(value, source, "float32")
     return " | ".join(f"({part} != 0)" for part in value)
@@ -169,9 +170,11 @@ def _double_to_float(value: str, how: Rounding) -> str:
 def _to_narrow(value: str, target: str, how: Rounding) -> str:
     """Return a float narrower than float32, from a float32 that is exact or rounded to odd."""
     encodes, register = STORAGE[target].kind == "bits", STORAGE[target].register
-    mantissa, bias, largest, beyond, nan, _ = _format(target)
+    mantissa, bias, largest, beyond, nan, *_ = NARROW[target]
     if how.saturate:
         value = _clamped(value, target)
+    if target == "float8_e8m0fnu":
+        return f'float32_to_scale({value}, "{how.mode}")'
     if how.mode == "rn":
         return _encode(value, target) if encodes else f"{value}.to({register})"
     if target == "float16" and how.mode in DIRECTED:
@@ -179,7 +182,7 @@ def _to_narrow(value: str, target: str, how: Rounding) -> str:
     width = 8 * STORAGE[target].itemsize
     codes = f"{largest:#x}, {beyond:#x}, {nan:#x}"
     bits = f'float32_to_bits({value}, "{how.mode}", {width}, {mantissa}, {bias}, {codes}).to(tl.uint{width})'
-    return bits if encodes else f"{bits}.to({register}, bitcast=True)"
+    return _coded(bits, value, target) if encodes else f"{bits}.to({register}, bitcast=True)"
 
 
 def _clamped(value: str, target: str) -> str:
@@ -204,17 +207,22 @@ def _to_float32(value: str, source: str) -> str:
     return f"{value}.to(tl.float32)"
 
 
-def _format(name: str) -> tuple[int, ...]:
-    if name not in NARROW:
-        raise UnsupportedCastError(f"{name} is moved but not converted on cuda; convert it on the host")
-    return NARROW[name]
-
-
 def _decode(value: str, name: str) -> str:
-    mantissa, bias, largest, _, _, infinity = _format(name)
-    return f"bits8_to_float32({value}, {mantissa}, {bias}, {largest:#x}, {infinity:#x})"
+    mantissa, bias, largest, _, _, infinity, signless = NARROW[name]
+    if name == "float8_e8m0fnu":
+        return f"scale_to_float32({value})"
+    code = f"bits8_of_bits4({value})" if name == "float4_e2m1fn" else value
+    decoded = f"bits8_to_float32({code}, {mantissa}, {bias}, {largest:#x}, {infinity:#x})"
+    return f"nan_of_negative_zero({decoded})" if signless else decoded
 
 
 def _encode(value: str, name: str) -> str:
-    mantissa, bias, largest, beyond, nan, _ = _format(name)
-    return f"float32_to_bits8({value}, {mantissa}, {bias}, {largest:#x}, {beyond:#x}, {nan:#x})"
+    mantissa, bias, largest, beyond, nan, *_ = NARROW[name]
+    return _coded(f"float32_to_bits8({value}, {mantissa}, {bias}, {largest:#x}, {beyond:#x}, {nan:#x})", value, name)
+
+
+def _coded(bits: str, value: str, name: str) -> str:
+    """Return the code of a format for the bits of one with a sign in bit 7 and two zeros."""
+    if name == "float4_e2m1fn":
+        return f"bits4_of_bits8({bits})"
+    return f"bits8_of_one_zero({bits}, {value})" if NARROW[name].signless else bits

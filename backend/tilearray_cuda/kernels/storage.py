@@ -57,7 +57,10 @@ ITEMSIZE = {name: storage.itemsize for name, storage in STORAGE.items()}
 
 
 class Bits(NamedTuple):
-    """An 8-bit float that kernels convert: its format, and the codes of its limits."""
+    """A float of at most 8 bits: its format, and the codes of its limits.
+
+    `signless` says that the code of -0 is that of NaN, so that there is one zero.
+    """
 
     mantissa: int
     bias: int
@@ -65,9 +68,17 @@ class Bits(NamedTuple):
     beyond: int
     nan: int
     infinity: int  # 0xFF if there is none: no magnitude equals it
+    signless: bool = False
 
 
 BITS: dict[str, Bits] = {
     "float8_e4m3fn": Bits(3, 7, 0x7E, 0x7F, 0x7F, 0xFF),
     "float8_e5m2": Bits(2, 15, 0x7B, 0x7C, 0x7E, 0x7C),
+    "float8_e3m4": Bits(4, 3, 0x6F, 0x70, 0x78, 0x70),
+    "float8_e4m3": Bits(3, 7, 0x77, 0x78, 0x7C, 0x78),
+    "float8_e4m3b11fnuz": Bits(3, 11, 0x7F, 0x80, 0x80, 0xFF, signless=True),
+    "float8_e4m3fnuz": Bits(3, 8, 0x7F, 0x80, 0x80, 0xFF, signless=True),
+    "float8_e5m2fnuz": Bits(2, 16, 0x7F, 0x80, 0x80, 0xFF, signless=True),
+    "float8_e8m0fnu": Bits(0, 127, 0xFE, 0xFF, 0xFF, 0xFF),  # has functions of its own: no sign, no zero
+    "float4_e2m1fn": Bits(1, 1, 0x7, 0x7, 0x0, 0xFF),  # its sign is bit 3, and NaN becomes zero
 }

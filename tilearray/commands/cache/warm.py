@@ -261,7 +261,6 @@ def select(
     """
     generate = importlib.import_module("tilearray_cuda.kernels.source").generate
     make_spec = importlib.import_module("tilearray_cuda.kernels.spec").make_spec
-    no_cast = importlib.import_module("tilearray_cuda.kernels.casts").UnsupportedCastError
     jobs: dict[Job, None] = {}
     unsupported: dict[str, str] = {}
     for row in rows:
@@ -278,7 +277,7 @@ def select(
         for spec, arch in itertools.product(specs, architectures):
             try:
                 found.append((generate(spec, arch), arch))
-            except (no_cast, NotImplementedError) as error:
+            except NotImplementedError as error:
                 reasons.append(str(error))
         jobs.update(dict.fromkeys(found))
         if reasons and not found:

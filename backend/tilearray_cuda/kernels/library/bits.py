@@ -121,3 +121,49 @@ def bits8_to_float32(code, mantissa: tl.constexpr, bias: tl.constexpr, largest: 
     value = tl.where(magnitude > largest, 0x7FC00000, value)
     value = tl.where(magnitude == infinity, 0x7F800000, value)
     return (sign | value).to(tl.float32, bitcast=True)
+
+
+# --- formats that are for storage only --------------------------------------------------------------------------------
+
+
+def bits8_of_one_zero(code, x):
+    """The code of a format in which -0 would be NaN: a number that becomes zero has no sign."""
+    return tl.where((code == 0x80) & (tl.abs(x) < 1.0), 0, code).to(tl.uint8)
+
+
+def nan_of_negative_zero(x):
+    """x, or NaN where it is -0."""
+    return tl.where(x.to(tl.uint32, bitcast=True) == 0x80000000, float("nan"), x)
+
+
+def bits4_of_bits8(code):
+    """The sign in bit 3."""
+    return ((code >> 4) & 8) | (code & 7)
+
+
+def bits8_of_bits4(code):
+    """The sign in bit 7; the upper four bits do not count."""
+    return ((code & 8) << 4) | (code & 7)
+
+
+def float32_to_scale(x, mode: tl.constexpr):
+    """float32 -> the exponent of a power of two and 127; NaN, 255, for what is not positive or beyond.
+
+    To nearest, a tie goes up, and so does one away from zero. What is smaller than the smallest power becomes it.
+    """
+    bits = x.to(tl.int32, bitcast=True)
+    if mode == "rz" or mode == "rm":
+        more, least = 0, 0x800000
+    elif mode == "rp":
+        more, least = 0x7FFFFF, 0x400001
+    else:
+        more, least = 0x400000, 0x600000
+    code = tl.where(bits < 0x800000, (bits >= least).to(tl.int32), (tl.where(bits > 0x7F800000, 0, bits) + more) >> 23)
+    return tl.where((bits <= 0) | (bits > 0x7F800000), 0xFF, code).to(tl.uint8)
+
+
+def scale_to_float32(code):
+    """The exponent of a power of two and 127 -> float32; 255 is NaN."""
+    wide = code.to(tl.uint32)
+    bits = tl.where(wide == 0, 0x400000, wide << 23)
+    return tl.where(wide == 0xFF, 0x7FC00000, bits).to(tl.uint32).to(tl.float32, bitcast=True)
