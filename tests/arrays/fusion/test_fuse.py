@@ -646,3 +646,23 @@ def test_arguments_that_are_no_arrays():
         ta.fuse(3)
     with pytest.raises(OperandError, match="fuse: expected intermediates 'each' or 'compute', got 'none'"):
         ta.fuse(intermediates="none")
+
+
+def test_operands_of_any_strides_that_share_a_part_of_the_targets_memory():
+    """They are copied, and a copy has other strides than the operand."""
+    fused = ta.fuse(lambda x, y: x - 0.25 * y)
+    plain = np.arange(64.0)
+    for target in (slice(0, 8), slice(8, 0, -1), slice(3, 11), slice(0, 24, 3)):
+        for read in (slice(7, None, -1), slice(0, 16, 2), slice(22, 6, -2), slice(2, 10), slice(8, 0, -1)):
+            ours = ta.asarray(plain.copy())
+            expected = plain.copy()
+            expected[target] = plain[target] - 0.25 * plain[read]
+            fused(ours[target], ours[read], out=ours[target])
+            assert ours.tolist() == expected.tolist()
+    matrix, row = ta.asarray(plain.copy()).reshape((8, 8)), ta.asarray(plain.copy())
+    expected = plain.reshape(8, 8) - 0.25 * plain.reshape(8, 8).T
+    assert fused(matrix, matrix.T, out=matrix).tolist() == expected.tolist()
+    assert (
+        fused(row.reshape((8, 8)), row[7::-1], out=row.reshape((8, 8))).tolist()
+        == (plain.reshape(8, 8) - 0.25 * plain[7::-1]).tolist()
+    )

@@ -263,19 +263,24 @@ class Fused:
             return self._plan_of_numbers(same, args, kwargs, arguments).run(arguments)
 
     def _run_shared(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]) -> Any:
-        """Run on arguments that share memory."""
-        plan, arguments, same = self._shared(key, args, kwargs, arguments)
-        return self._run(plan, args, kwargs, arguments, same)
+        """Run on arguments that share memory. Copies may have other strides, so they go to a new call."""
+        plan, copied, same = self._shared(key, args, kwargs, arguments)
+        if copied is None:
+            return self._run(plan, args, kwargs, arguments, same)
+        waiting = iter(copied)
+        args, kwargs = mapped((args, kwargs), lambda leaf: next(waiting) if _is_array_or_number(leaf) else leaf)
+        return self(*args, **kwargs)
 
     def _shared(
         self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]
-    ) -> tuple[CallPlan, list[Any], Ints]:
-        """Plan a call whose arguments share memory: identical views are one array of the trace, others are copied."""
+    ) -> tuple[CallPlan, list[Any] | None, Ints]:
+        """Plan a call whose arguments share memory: identical views are one array of the trace, others are copied.
+
+        It returns the arguments with the copies, or None if there are none.
+        """
         same = _identical(arguments)
         plan = self._found((key, same), same, args, kwargs, arguments)
-        if plan.shares_memory(arguments):
-            arguments = _without_overlap(plan, arguments)
-        return plan, arguments, same
+        return plan, _without_overlap(plan, arguments) if plan.shares_memory(arguments) else None, same
 
     # ------------------------------------------------------------------ plans
 
