@@ -333,6 +333,11 @@ OF_WORDS: dict[str, Callable[..., Any]] = {
 """The functions of random words and of bits, which are not in the op table."""
 
 
+def add(name: str, function: Callable[..., Any]) -> None:
+    """Add a function of a user, ``function(*arrays, out=out)``; its name is that of no other function."""
+    FUNCTIONS[name] = function
+
+
 def function_named(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
     """Return the function of a name that gives a dtype."""
     if name in OF_WORDS:

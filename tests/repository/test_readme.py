@@ -6,6 +6,7 @@ The examples (lines after `>>>`) of these pages are doctests, which pytest colle
 from __future__ import annotations
 
 import importlib.util
+import linecache
 import os
 import re
 import subprocess
@@ -57,8 +58,10 @@ def run(program: str) -> dict[str, object]:
     """The names that a program leaves."""
     for module in re.findall(r"^(?:import|from) (\w+)", program, re.MULTILINE):
         pytest.importorskip(module)
-    names: dict[str, object] = {}
-    exec(program, names)
+    names: dict[str, object] = {"__name__": "program"}
+    file = f"<program {hash(program):x}>"
+    linecache.cache[file] = (len(program), None, program.splitlines(True), file)  # Triton reads the text of functions
+    exec(compile(program, file, "exec"), names)
     return names
 
 

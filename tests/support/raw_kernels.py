@@ -18,7 +18,7 @@ from tilearray.ops import PUBLIC
 from tilearray.ops.variants import variant
 from tilearray_cuda.kernels.casts import MODES, UnsupportedCastError, cast_text
 from tilearray_cuda.kernels.schedules.schedule import Tile
-from tilearray_cuda.kernels.source import Argument, Source, _helpers
+from tilearray_cuda.kernels.source import Argument, Source, helpers_of
 from tilearray_cuda.kernels.storage import STORAGE
 
 NAMES = "xyz"
@@ -43,7 +43,7 @@ def raw_source(expression: str, inputs: Sequence[str], out: str, block: int = 10
     ]
     arguments = (*(Argument(name, pointer, 16) for name, pointer in pointers), Argument("n0", "i32", 1))
     return Source(
-        "raw", "\n".join([*_helpers(text), text]), arguments, (("BLOCK", block),), Tile(1, block, 4), expression
+        "raw", "\n".join([*helpers_of(text), text]), arguments, (("BLOCK", block),), Tile(1, block, 4), expression
     )
 
 

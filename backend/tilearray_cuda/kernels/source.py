@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.fold import folded
 from tilearray_cuda.kernels.held import held
+from tilearray_cuda.kernels.jit_functions import TEXTS
 from tilearray_cuda.kernels.partition import partitioned
 from tilearray_cuda.kernels.product import product
 from tilearray_cuda.kernels.reduction import definitions, reduced
@@ -86,7 +87,7 @@ def written(schedule: Schedule, name: str, arguments: tuple[Argument, ...], setu
     sizes = ", ".join(f"{name} = {size}" for name, size in constants)
     heading = [*_heading(schedule), f"# {sizes}, {schedule.tile.warps} warps"]
     defined = definitions(schedule) if isinstance(schedule, Reduce) else []
-    text = "\n".join([*heading, "", *_helpers("\n".join([*defined, *kernel[2:]])), *defined, *kernel, ""])
+    text = "\n".join([*heading, "", *helpers_of("\n".join([*defined, *kernel[2:]])), *defined, *kernel, ""])
     return Source(name, text, arguments, constants, schedule.tile, _label(schedule, name))
 
 
@@ -206,11 +207,11 @@ def _device_functions() -> dict[str, str]:
     return {found[1]: found[0].rstrip() for text in texts for found in function.finditer(text)}
 
 
-def _helpers(body: str) -> list[str]:
+def helpers_of(body: str) -> list[str]:
     """Return the device functions that a kernel calls, directly or not, in the order of their files."""
     if _called(body) <= {"range"}:  # most kernels call none, and the files need not be read
         return []
-    functions = _device_functions()
+    functions = {**_device_functions(), **TEXTS}
     needed: set[str] = set()
     open_texts = [body]
     while open_texts:

@@ -529,13 +529,6 @@ def test_dtypes_that_do_not_exist_and_objects_that_are_no_functions():
         ta.pointwise(3)
 
 
-def test_a_triton_function_is_refused():
-    triton = pytest.importorskip("triton")
-    message = "pointwise: expected a Python function, got a @triton.jit function; write its operations with ta.exp"
-    with pytest.raises(FusionError, match=re.escape(message)):
-        ta.pointwise(triton.jit(two))
-
-
 NUMBERED = ta.pointwise(is_tensor=[True, False], dtypes=[None, int])(lambda x, k: x * k)
 OUTSIDE = ta.ones(3)
 

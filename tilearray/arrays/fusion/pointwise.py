@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
@@ -24,12 +24,15 @@ from tilearray.arrays.fusion.schema import NumberType, Schema, schema_of
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE, semantics
 from tilearray.engine.signature import ArrayBase, overlap
-from tilearray.errors import FusionError, OperandError, ShapeError, WriteError, type_name
+from tilearray.errors import OperandError, ShapeError, WriteError, type_name
 from tilearray.geometry.shapes import broadcast_shapes
 from tilearray.ops.execute import check_target
 from tilearray.ops.numbers import rounded_number
 from tilearray.ops.signatures import show
 from tilearray.promotion.scalars import StandIn, as_number, classify
+
+if TYPE_CHECKING:
+    from tilearray.arrays.fusion.jitted import Jitted
 
 _NUMBERS = (bool, int, float, complex)
 _OURS = frozenset((Array, *_NUMBERS))
@@ -49,11 +52,13 @@ class Pointwise:
         The function of arrays.
     """
 
-    def __init__(self, function: Callable[..., Any], schema: Schema, contract: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], schema: Schema, contract: bool = False, jitted: Jitted | None = None
+    ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.schema = schema
-        inner = functools.partial(results_of, function, schema)
+        inner = functools.partial(results_of, jitted or function, schema)
         functools.update_wrapper(inner, function)
         self.fused = Fused(inner, contract=contract)
         self._declares = any(array is not None for array in schema.is_array)
@@ -307,7 +312,8 @@ def pointwise(
     ----------
     function : callable
         A Python function of scalars: arithmetic, comparisons, the functions of the table of operations, and
-        ``ta.where(condition, a, b)``. It returns one result, or a tuple of them.
+        ``ta.where(condition, a, b)``. It returns one result, or a tuple of them. Or a function with ``@triton.jit``,
+        which takes blocks, and needs `promotion`; on the host Triton's interpreter runs it, slowly.
     is_tensor : list of bool, optional
         For each parameter whether it is an array. The others are Python numbers, which are never compiled in. By
         default a parameter takes both, and one operand of a call must be an array.
@@ -354,10 +360,12 @@ def pointwise(
 
 def _decorated(function: Any, *, contract: bool, **options: Any) -> Pointwise:
     if type(function).__module__.partition(".")[0] == "triton":
-        raise FusionError(
-            "pointwise: expected a Python function, got a @triton.jit function; write its operations with ta.exp, "
-            "ta.where and other functions of ta"
-        )
+        from tilearray.arrays.fusion.jitted import Jitted  # here: few programs need it
+
+        jitted = Jitted(function)
+        found = Pointwise(jitted.python, schema_of(jitted.python, **options), contract, jitted)
+        jitted.check(found.schema)
+        return found
     if not callable(function):
         raise OperandError(
             f"pointwise: expected a function, got {type_name(function)}; write @ta.pointwise before a function"

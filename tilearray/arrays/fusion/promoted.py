@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from tilearray.geometry.shapes import broadcast_shapes
 from tilearray.ops.promotion_methods import NEVER_WIDER, computed_as, opmath, returned_as
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.semantics import Semantics
+
+if TYPE_CHECKING:
+    from tilearray.arrays.fusion.jitted import Jitted
 
 Casts = tuple[tuple[np.dtype, ...], ...]
 
@@ -56,7 +59,7 @@ class _Typing(NamedTuple):
     result: np.dtype | None
 
 
-def results_of(function: Callable[..., Any], schema: Schema, /, *given: Any) -> Any:
+def results_of(function: Callable[..., Any] | Jitted, schema: Schema, /, *given: Any) -> Any:
     """Return the results of a function for traced operands. If there are targets, the last argument is a `Stored`."""
     count = len(schema.names)
     operands, targets = given[:count], given[count:] or (stored(*(None,) * schema.outputs),)
@@ -66,7 +69,8 @@ def results_of(function: Callable[..., Any], schema: Schema, /, *given: Any) -> 
     for output, target in enumerate(targets[0].dtypes):
         typing = _typing(schema, semantics, operands, output)
         if typing.casts not in runs:
-            runs[typing.casts] = _run(function, schema, typing.casts, operands)
+            run = _run if callable(function) else _run_jitted
+            runs[typing.casts] = run(cast(Any, function), schema, typing.casts, operands)
         result = _of_all(schema.name, runs[typing.casts][output], typing.result, operands)
         if typing.result is not None:
             result = _cast(result, (typing.result,))
@@ -100,6 +104,13 @@ def _run(function: Callable[..., Any], schema: Schema, casts: Casts, operands: S
             f"{schema.name}: expected {schema.outputs} results, got {len(results)}; write num_outputs={len(results)}"
         )
     return results
+
+
+def _run_jitted(function: Jitted, schema: Schema, casts: Casts, operands: Sequence[Any]) -> list[Any]:
+    """Run a function that is written for Triton on operands with these casts."""
+    casted = [_cast(operand, steps) for operand, steps in zip(operands, casts, strict=True)]
+    positions = [place for place, steps in enumerate(casts) if steps]
+    return function.results(schema, casts[positions[0]][-1], casted, positions)
 
 
 def _cast(operand: Any, steps: Sequence[np.dtype]) -> Any:

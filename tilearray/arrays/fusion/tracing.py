@@ -23,7 +23,7 @@ from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.arrays.fusion.values import Constant, Given, Load, Use, Value, all_of, view_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, common_device
-from tilearray.engine.operation import Operation, Reduced, expression_of
+from tilearray.engine.operation import FixedOperation, Operation, Reduced, expression_of
 from tilearray.engine.plan import Key, types_of
 from tilearray.engine.signature import ArrayBase, Signature, overlap, signature_of
 from tilearray.engine.splice import is_elementwise
@@ -324,7 +324,8 @@ class Trace:
         """Return a number as the operand of an operation. Raise an error if it does not fit."""
         if isinstance(number, TracedNumber):
             operation.number(position, number.number, dtype)
-            key = (id(number), operation, position, dtype)
+            checked_by = operation.name if isinstance(operation, FixedOperation) else operation
+            key = (id(number), checked_by, position, dtype)
             return self._numbers.setdefault(key, Given(number, operation, position, dtype))
         return Constant(operation.number(position, number, dtype), dtype)
 
