@@ -16,6 +16,7 @@ import numpy as np
 from tilearray_cuda.errors import NoDeviceError
 from tilearray_cuda.kernels.schedules import choose
 from tilearray_cuda.libraries.cublas import Products
+from tilearray_cuda.libraries.cufft import Transforms
 from tilearray_cuda.libraries.cusolver import Factors
 from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
 from tilearray_cuda.runtime.gpu import Gpu
@@ -55,6 +56,7 @@ class CudaDevice(Gpu):
         self.join = self.memory.join
         self.products = Products(self)
         self.factors = Factors(self)
+        self.transforms = Transforms(self)
 
     def __repr__(self) -> str:
         return f"<cuda:{self.index} {self.name}>"

@@ -14,7 +14,7 @@ class Elsewhere:
 
     on_host = False
     scans_whole = True
-    indexing = sorting = linear_algebra = products = matrices = factors = fourier = None
+    indexing = sorting = linear_algebra = products = matrices = factors = fourier = transforms = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(CPU.backend, name)

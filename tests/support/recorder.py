@@ -28,7 +28,7 @@ class Gpu:
 
     index, arch = 0, 90
     call_writer = lists = index_errors = indexing = sorting = None
-    linear_algebra = products = matrices = factors = fourier = None
+    linear_algebra = products = matrices = factors = fourier = transforms = None
     on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
 
     def own_stream(self, stream: int) -> int:

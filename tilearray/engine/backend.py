@@ -342,6 +342,41 @@ class Lists(Protocol):
         ...
 
 
+class Transforms(Protocol):
+    """Fourier transforms along one to three axes, in memory that is given by addresses.
+
+    `kind` is "c2c", or "r2c" and "c2r" if the result or the operand has the first half of the last axis. `sizes` are
+    those of the transform, `source` and `target` the strides of the operand and of the result along its axes. `others`
+    has for each other axis its size, and the strides of the operand and of the result.
+    """
+
+    def readable(
+        self, kind: str, sizes: Ints, source: Ints, target: Ints, others: tuple[tuple[int, int, int], ...], /
+    ) -> bool:
+        """Whether elements are transformed as they lie; if not, a copy with the transformed axes last is."""
+        ...
+
+    def run(
+        self,
+        stream: Stream,
+        kind: str,
+        dtype: str,
+        inverse: bool,
+        sizes: Ints,
+        source: Ints,
+        target: Ints,
+        others: tuple[tuple[int, int, int], ...],
+        read: int,
+        written: int,
+        /,
+    ) -> None:
+        """Transform from one address to another one or, if "c2c", to the same; nothing is divided by the sizes.
+
+        `dtype` is "complex64" or "complex128". "c2r" overwrites its operand.
+        """
+        ...
+
+
 class Backend(Protocol):
     """The operations of a device."""
 
@@ -365,6 +400,8 @@ class Backend(Protocol):
     def factors(self) -> Factors | None: ...
     @property
     def fourier(self) -> Fourier | None: ...
+    @property
+    def transforms(self) -> Transforms | None: ...
     @property
     def on_host(self) -> bool:
         """Whether the memory is the process's own, so that NumPy reaches it without a copy."""

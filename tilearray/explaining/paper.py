@@ -108,6 +108,7 @@ _WHAT = {
     "matrices": "decomposes matrices",
     "factors": "decomposes matrices",
     "fourier": "computes a Fourier transform",
+    "transforms": "computes a Fourier transform",
     "to_numpy": "reads the values of an array",
     "from_device": "copies between devices",
     "indexing": "indexes with arrays through NumPy",
@@ -127,7 +128,8 @@ class _PaperBackend:
         self.index_errors = None if on_host else _Reports()
         if not on_host:
             self.indexing = self.sorting = None
-            self.linear_algebra = self.products = self.matrices = self.factors = self.fourier = None
+            self.linear_algebra = self.products = self.matrices = self.factors = None
+            self.fourier = self.transforms = None
         choose: Any = None if on_host else importlib.import_module("tilearray_cuda.kernels.schedules.choose")
         real: Any = CPU.backend if on_host else choose
         self.loop_class, self.facts_of_matrix = real.loop_class, real.facts_of_matrix

@@ -15,10 +15,10 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
-from tilearray.engine.signature import ArrayBase, HostData
+from tilearray.engine.signature import ArrayBase, HostData, check_array
 from tilearray.errors import DTypeError, ShapeError, shown
-from tilearray.functions.arguments import as_array, check_kind, fourier_of, result
-from tilearray.functions.conversion import astype, to_numpy
+from tilearray.functions.arguments import OnHost, Runs, as_array, check_kind, fourier_of
+from tilearray.functions.conversion import astype
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axes, normalize_axis
 from tilearray.ops.promotion_methods import Promotion, computed_as, opmath
 from tilearray.ops.row import ANY
@@ -37,7 +37,7 @@ def fft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | N
     Parameters
     ----------
     x : Array
-        Of any kind, on the host. Real numbers are read as complex ones; `rfft` is faster for them.
+        Of any kind. Real numbers are read as complex ones; `rfft` is faster for them.
     n : int, optional
         The size of the transform. The axis is cut or padded with zeros at its end first.
     axis : int
@@ -55,8 +55,8 @@ def fft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | N
         If `x` has no such axis, the size is less than 1, or `norm` is another word.
     DTypeError
         If the dtype is for storage only.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def fftn(x: A | HostData, /, s: Sizes = None, axes: Axes = None, norm: Norm | No
     Parameters
     ----------
     x : Array
-        Of any kind, on the host.
+        Of any kind.
     s : tuple of int, optional
         The size of the transform along each axis; -1 is that of `x`. Each axis is cut or padded with zeros first.
     axes : tuple of int, optional
@@ -104,8 +104,8 @@ def fftn(x: A | HostData, /, s: Sizes = None, axes: Axes = None, norm: Norm | No
         If `x` has no such axes, an axis occurs twice, a size is less than 1, or `norm` is another word.
     DTypeError
         If the dtype is for storage only.
-    DeviceError
-        If `x` is on a GPU.
+    ImportError
+        If `x` is on a GPU, and tilearray[linalg] is not installed.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def _along_one(function: str, transform: Callable[..., A], x: A | HostData, n: A
 
 def _one_axis(function: str, x: ArrayBase, n: Any, axis: Any) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
     """The arguments `s` and `axes` of a transform along one axis."""
-    fourier_of(function, x)
+    _part(function, x)
     axes = (normalize_axis(axis, x.ndim, function),)
     if n is None:
         return None, axes
@@ -314,24 +314,24 @@ def _inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
 
 def _complex(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool) -> A:
     x = as_array(function, x)
-    part, scale = fourier_of(function, x), _scale(function, norm)
+    part, scale = _part(function, x), _scale(function, norm)
     sizes, places = _extents(function, x, s, axes)
     dtype = _precision(function, x)
     dtype = _COMPLEX.get(dtype, dtype)
     if not places:
         return astype(x, dtype)
-    return result(part.transform(to_numpy(x), sizes, places, inverse, scale, dtype), x)
+    return part.run("transform", x, sizes, places, inverse, scale, dtype)
 
 
 def _from_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool = False) -> A:
     x = as_array(function, x)
-    part, scale = fourier_of(function, x), _scale(function, norm)
+    part, scale = _part(function, x), _scale(function, norm)
     sizes, places = _extents(function, x, s, axes)
     dtype = _precision(function, x)
     if dtype in _COMPLEX.values():
         raise DTypeError(f"{function}: expected a real array, got {dtype.name}; write ta.fft.fft, or x.real first")
     _check_some(function, x, places)
-    return result(part.from_real(to_numpy(x), sizes, places, inverse, scale, dtype), x)
+    return part.run("from_real", x, sizes, places, inverse, scale, dtype)
 
 
 def _from_real_inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
@@ -340,15 +340,26 @@ def _from_real_inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: 
 
 def _to_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool = True) -> A:
     x = as_array(function, x)
-    part, scale = fourier_of(function, x), _scale(function, norm)
+    part, scale = _part(function, x), _scale(function, norm)
     sizes, places = _extents(function, x, s, axes, halved=True)
     dtype = _precision(function, x)
     _check_some(function, x, places)
-    return result(part.to_real(to_numpy(x), sizes, places, inverse, scale, _COMPLEX.get(dtype, dtype)), x)
+    return part.run("to_real", x, sizes, places, inverse, scale, _COMPLEX.get(dtype, dtype))
 
 
 def _to_real_forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
     return _to_real(function, x, s, axes, norm, False)
+
+
+def _part(function: str, x: ArrayBase) -> Runs:
+    """What computes on the device of `x`."""
+    check_array(function, x)
+    transforms = x.device.backend.transforms
+    if transforms is None:
+        return OnHost(fourier_of(function, x))
+    from tilearray.fft.device_fourier import DeviceFourier  # the host does not need it
+
+    return DeviceFourier(transforms)
 
 
 def _scale(function: str, norm: Any) -> str:

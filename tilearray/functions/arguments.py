@@ -13,8 +13,8 @@ the error says how to write the move.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from tilearray.engine.context import STATE, semantics
 from tilearray.engine.devices import Device, default_device
 from tilearray.engine.signature import ArrayBase, HostData, check_array, from_host, from_result
 from tilearray.errors import DeviceError, DTypeError, OperandError, type_name
-from tilearray.functions.conversion import to_device
+from tilearray.functions.conversion import to_device, to_numpy
 from tilearray.functions.python_data import ndarray_of
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.hooks import HOOKS
@@ -193,6 +193,47 @@ def result(host: np.ndarray, like: A) -> A:
     Array([1, 2], dtype=int64, device='cpu')
     """
     return from_result(np.asarray(host), like.__class__)
+
+
+class OnHost:
+    """The functions of a part of the host's backend, for Arrays on the host."""
+
+    def __init__(self, part: Matrices | Fourier) -> None:
+        self._part = part
+
+    def run(self, method: str, *arguments: Any) -> Any:
+        """Return the result of a method as Arrays of the class of the first Array, in C order."""
+        like = next(_arrays(arguments))
+        found: Any = getattr(self._part, method)(*[_on_host(one) for one in arguments])
+        if found.__class__ in (list, tuple):
+            return tuple([_array(one, like) for one in found])
+        return _array(found, like)
+
+
+def _arrays(arguments: Any) -> Iterator[Any]:
+    """Yield the Arrays among arguments, and those of lists."""
+    for one in arguments:
+        if isinstance(one, ArrayBase):
+            yield one
+        elif isinstance(one, list):
+            yield from _arrays(one)
+
+
+def _on_host(argument: Any) -> Any:
+    if isinstance(argument, list):
+        return [to_numpy(x) for x in _arrays(argument)]
+    return to_numpy(argument) if isinstance(argument, ArrayBase) else argument
+
+
+def _array(found: Any, like: Any) -> Any:
+    """Return an ndarray or a NumPy scalar as an Array, and a Python number as it is."""
+    return result(found, like) if hasattr(found, "dtype") else found
+
+
+class Runs(Protocol):
+    """What runs the functions of a part such as `tilearray.engine.backend.Matrices` on a device, for Arrays."""
+
+    def run(self, method: str, *arguments: Any) -> Any: ...
 
 
 # --- dtypes ----------------------------------------------------------------------------------------------------------

@@ -206,6 +206,7 @@ _WHAT = {
     "matrices": "decomposes matrices; write it outside of the function",
     "factors": "decomposes matrices; write it outside of the function",
     "fourier": "computes a Fourier transform; write it outside of the function",
+    "transforms": "computes a Fourier transform; write it outside of the function",
     "to_numpy": "reads the values of an array; write functions of ta",
     "from_device": "copies between devices; write it outside of the function",
 }

@@ -6,66 +6,23 @@ library's error, which says what to write instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Real
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.backend import Matrices
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, check_array
 from tilearray.errors import LinAlgError, OperandError, ShapeError, type_name
-from tilearray.functions.arguments import common_dtype, matrices_of, result
+from tilearray.functions.arguments import OnHost, Runs, common_dtype, matrices_of
 from tilearray.functions.conversion import to_numpy
 from tilearray.ops.promotion_methods import Promotion, computed_as
 from tilearray.ops.row import ANY
 
 
-class OnHost:
-    """The functions of `Matrices` for Arrays on the host."""
-
-    def __init__(self, part: Matrices) -> None:
-        self._part = part
-
-    def run(self, method: str, *arguments: Any) -> Any:
-        """Return the result of a method as Arrays of the class of the first Array, in C order."""
-        like = next(_arrays(arguments))
-        found: Any = getattr(self._part, method)(*[_on_host(one) for one in arguments])
-        if found.__class__ in (list, tuple):
-            return tuple([_array(one, like) for one in found])
-        return _array(found, like)
-
-
-def _arrays(arguments: Any) -> Iterator[Any]:
-    """Yield the Arrays among arguments, and those of lists."""
-    for one in arguments:
-        if isinstance(one, ArrayBase):
-            yield one
-        elif isinstance(one, list):
-            yield from _arrays(one)
-
-
-def _on_host(argument: Any) -> Any:
-    if isinstance(argument, list):
-        return [to_numpy(x) for x in _arrays(argument)]
-    return to_numpy(argument) if isinstance(argument, ArrayBase) else argument
-
-
-def _array(found: Any, like: Any) -> Any:
-    """Return an ndarray or a NumPy scalar as an Array, and a Python number as it is."""
-    return result(found, like) if hasattr(found, "dtype") else found
-
-
-class Part(Protocol):
-    """What runs the functions of `tilearray.engine.backend.Matrices` on a device, for Arrays."""
-
-    def run(self, method: str, *arguments: Any) -> Any: ...
-
-
-def matrices(function: str, *operands: ArrayBase) -> Part:
+def matrices(function: str, *operands: ArrayBase) -> Runs:
     """Return what computes on the device of the operands.
 
     Raises
@@ -76,7 +33,7 @@ def matrices(function: str, *operands: ArrayBase) -> Part:
     check_array(function, operands[0])
     factors = operands[0].device.backend.factors
     if factors is None:
-        part: Part = OnHost(matrices_of(function, operands[0]))
+        part: Runs = OnHost(matrices_of(function, operands[0]))
     else:
         from tilearray.linalg.device_matrices import DeviceMatrices  # the host does not need it
 
@@ -126,7 +83,7 @@ _REASONS: Final = (
 """A part of NumPy's message, and ours."""
 
 
-def computed(function: str, part: Part, method: str, *arguments: Any) -> Any:
+def computed(function: str, part: Runs, method: str, *arguments: Any) -> Any:
     """Return the result of a method of `Matrices` as Arrays. The first argument is an Array, or a list of them.
 
     Raises

@@ -131,7 +131,7 @@ class Emulated:
 
     index = 0
     arch = 90
-    call_writer = indexing = sorting = linear_algebra = products = matrices = factors = fourier = None
+    call_writer = indexing = sorting = linear_algebra = products = matrices = factors = fourier = transforms = None
     on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
 
     def own_stream(self, stream: int) -> int:

@@ -189,6 +189,7 @@ _WHAT = {
     "matrices": "linear algebra",
     "factors": "linear algebra",
     "fourier": "a Fourier transform",
+    "transforms": "a Fourier transform",
     "to_numpy": "reading the values of an array",
     "from_device": "a copy between devices",
 }

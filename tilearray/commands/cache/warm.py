@@ -128,7 +128,7 @@ class _Planner:
     """A backend that does not compile: the kernel of a plan is the request for it."""
 
     call_writer = lists = index_errors = indexing = reductions = sorting = None
-    linear_algebra = products = matrices = factors = fourier = None
+    linear_algebra = products = matrices = factors = fourier = transforms = None
     on_host, approximates = False, True
 
     def loop_class(self, loop: Loop, /) -> Any:

@@ -1,0 +1,147 @@
+"""Fourier transforms through cuFFT: complex, from real and to real numbers, along one to three axes.
+
+A plan of the library depends on sizes and strides. Plans are kept for each device, and the one that was used longest
+ago is destroyed if there are more than `PLANS_KEPT`. Their workspaces are memory of our pool, given for each call.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tilearray_cuda.errors import CudaError
+from tilearray_cuda.libraries import strides
+from tilearray_cuda.libraries.bindings import bindings, failure
+from tilearray_cuda.libraries.cublas import NUMBERS
+from tilearray_cuda.runtime.driver import AnyCapture, Current, after_fork, api, call, check_capture, is_capturing
+
+PLANS_KEPT = 64
+_ITEMSIZE = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
+_REAL = {"complex64": "float32", "complex128": "float64"}
+_FORWARD, _INVERSE = -1, 1
+
+
+class _Plan(NamedTuple):
+    """A plan of the library, and the bytes of its workspace."""
+
+    number: int
+    nbytes: int
+
+
+class Transforms:
+    """The Fourier transforms of a device."""
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self._plans: OrderedDict[Any, _Plan] = OrderedDict()
+        self._lock = threading.Lock()  # a plan has one stream and one workspace at a time
+        after_fork.append(self._forget)
+
+    @functools.cached_property
+    def _library(self) -> Any:
+        return bindings("cufft")
+
+    def readable(self, kind: str, sizes: Any, source: Any, target: Any, others: Any) -> bool:
+        """Return whether the library transforms an operand as it lies; see `strides.placed`."""
+        return strides.placed(kind, sizes, source, target, others) is not None
+
+    def run(
+        self,
+        stream: int,
+        kind: str,
+        dtype: str,
+        inverse: bool,
+        sizes: Any,
+        source: Any,
+        target: Any,
+        others: Any,
+        read: int,
+        written: int,
+    ) -> None:
+        """Transform the elements at an address, and write the result at another one, or at the same.
+
+        Parameters
+        ----------
+        stream : int
+        kind : str
+            "c2c", "r2c" or "c2r".
+        dtype : str
+            "complex64" or "complex128".
+        inverse : bool
+            The direction of "c2c"; nothing is divided by the sizes.
+        sizes, source, target, others
+            As for `readable`.
+        read, written : int
+            The addresses.
+        """
+        layout = strides.placed(kind, sizes, source, target, others)
+        assert layout is not None
+        real = _REAL[dtype]
+        names = real if kind == "r2c" else dtype, real if kind == "c2r" else dtype
+        self._in_context(stream, functools.partial(self._run, layout, names, dtype, inverse, stream, read, written))
+
+    def _in_context(self, stream: int, function: Callable[[bool], None]) -> None:
+        """Call ``function(captured)`` in the device's context; `captured` says whether it becomes part of a graph."""
+        check_capture(stream)
+        with Current(self._device.context):
+            if is_capturing(stream):
+                with AnyCapture():
+                    function(True)
+            else:
+                function(False)
+
+    def _run(
+        self,
+        layout: strides.Placed,
+        names: tuple[str, str],
+        dtype: str,
+        inverse: bool,
+        stream: int,
+        read: int,
+        written: int,
+        captured: bool,
+    ) -> None:
+        first, second = (_ITEMSIZE[name] for name in names)
+        direction = _INVERSE if inverse else _FORWARD
+        with self._lock:
+            try:
+                plan = self._plan((layout[:4], names, dtype), captured)
+                self._library.set_stream(plan.number, stream)
+                work = self._device.allocate(max(plan.nbytes, 1), stream)
+                self._library.set_work_area(plan.number, work.pointer)
+                for offset, offset_too in layout.offsets:
+                    self._library.xt_exec(plan.number, read + offset * first, written + offset_too * second, direction)
+            except CudaError:
+                raise
+            except Exception as error:
+                raise failure("cufft", error) from error
+
+    def _plan(self, key: Any, captured: bool) -> _Plan:
+        """Return the plan of a layout and dtypes, made if there is none. The caller holds the lock."""
+        found = self._plans.get(key)
+        if found is not None:
+            self._plans.move_to_end(key)
+            return found
+        if len(self._plans) >= PLANS_KEPT and not captured:
+            call(api.cuCtxSynchronize)  # no work uses the plan any more
+            self._library.destroy(self._plans.popitem(last=False)[1].number)
+        (sizes, source, target, batch), (read, written), computed = key
+        found = self._plans[key] = self._made(sizes, source, target, batch, read, written, computed)
+        return found
+
+    def _made(self, sizes: Any, source: Any, target: Any, batch: int, read: str, written: str, computed: str) -> _Plan:
+        number = self._library.create()
+        self._library.set_auto_allocation(number, 0)
+        nbytes = self._library.xt_make_plan_many(
+            number, len(sizes), sizes, source.sizes, source.step, source.distance, NUMBERS[read].code,
+            target.sizes, target.step, target.distance, NUMBERS[written].code, batch, NUMBERS[computed].code,
+        )  # fmt: skip
+        return _Plan(number, nbytes)
+
+    def _forget(self) -> None:
+        """Forget all plans in a forked child."""
+        self._lock = threading.Lock()
+        self._plans = OrderedDict()

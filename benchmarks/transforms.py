@@ -1,0 +1,177 @@
+"""``python -m benchmarks.transforms``: Fourier transforms and decompositions on a GPU, beside torch and CuPy.
+
+A row is a function of one array; its figure is milliseconds. Every result of a transform is compared with torch's
+before it is timed, decompositions by the product of their factors. The host times are those of small transforms.
+
+Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import itertools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import report, timing
+from benchmarks.selection import ROOT, Library, libraries
+
+SIZES = {"full": 1, "small": 256}
+"""What the first size of each array is divided by."""
+
+
+class Row(NamedTuple):
+    """A function of an array ``x`` of a library ``lib``; its result must be near that of `checked`, of torch."""
+
+    text: str
+    shape: tuple[int, ...]
+    dtype: str
+    checked: str = ""
+
+    @property
+    def name(self) -> str:
+        """The row's name in a table."""
+        return f"{self.text.replace('lib.', '')}, {' x '.join(map(str, self.shape))} {self.dtype}"
+
+
+ROWS = (
+    *[Row("lib.fft.fft(x)", (2**24,), dtype) for dtype in ("complex64", "complex128")],
+    Row("lib.fft.ifft(x)", (2**24,), "complex64"),
+    Row("lib.fft.rfft(x)", (2**24,), "float32"),
+    Row("lib.fft.irfft(x)", (2**23 + 1,), "complex64"),
+    Row("lib.fft.fft2(x)", (4096, 4096), "complex64"),
+    Row("lib.fft.rfft2(x)", (4096, 4096), "float32"),
+    Row("lib.fft.fft2(x.T)", (4096, 4096), "complex64"),
+    Row("lib.fft.fft(x)", (16384, 1024), "complex64"),
+    Row("lib.fft.rfft(x)", (16384, 1000), "float32"),
+    Row("lib.fft.fft(x, None, 0)", (4096, 4096), "complex64"),
+    Row("lib.fft.fft(x, None, 1)", (256, 256, 256), "complex64"),
+    Row("lib.fft.fftn(x)", (256, 256, 256), "complex64"),
+    Row("lib.fft.fft(x)", (2**24 - 3,), "complex64"),
+    *[Row(f"lib.linalg.{text}", (4096, 4096), "float32") for text in ("inv(x)", "slogdet(x)[1]")],
+    Row("lib.linalg.solve(x, x)", (4096, 4096), "float64"),
+    Row("lib.linalg.cholesky(x @ x.T)", (4096, 4096), "float32"),
+    Row("lib.linalg.qr(x)[0] @ lib.linalg.qr(x)[1]", (2048, 2048), "float32", "x"),
+    Row("lib.linalg.eigh(x + x.T)[0]", (2048, 2048), "float32"),
+    Row("lib.linalg.inv(x)", (512, 64, 64), "float32"),
+)
+CALLS = (("lib.fft.fft(x)", (1024,)), ("lib.fft.rfft2(x)", (32, 32)), ("lib.linalg.inv(x)", (32, 32)))
+NEAR = 1e-2
+"""The largest difference of results, relative to the largest value."""
+
+
+def made(torch: Any, row: Row, size: str) -> Any:
+    """Return the operand of a row as a torch tensor; matrices are of moderate condition."""
+    torch.manual_seed(7)
+    first, *rest = row.shape
+    shape = (max(first // SIZES[size], 1), *rest)
+    if "linalg" in row.text:
+        side = max(row.shape[-1] // SIZES[size], 4)
+        shape = (*row.shape[:-2], side, side)
+        x = torch.randn(shape, device="cuda", dtype=torch.float64) + 4 * side**0.5 * torch.eye(side, device="cuda")
+        return (x / side**0.5).to(getattr(torch, row.dtype))
+    return torch.randn(shape, device="cuda", dtype=getattr(torch, row.dtype))
+
+
+def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: str) -> dict[str, Any]:
+    """Check and time a row with every library."""
+    x = made(torch, row, size)
+    exact = eval(row.checked or row.text, {"lib": torch, "x": x})
+    scale = exact.abs().max()
+    results: dict[str, Any] = {}
+    for library in found:
+        try:
+            names = {"lib": library.module, "x": library.adopt(x)}
+            result = eval(row.text, names)
+            given = result if library.name == "torch" else torch.from_dlpack(result)
+            if given.shape != exact.shape or not bool(((given - exact).abs().max() <= NEAR * scale).item()):
+                results[library.name] = {"status": "mismatch"}
+                continue
+            del given, result
+            spent = timing.kernel_timing(clock, lambda names=names: eval(row.text, names), timing.EFFORTS[size])
+        except Exception as error:  # any error of a library; the run continues, and the report contains the error
+            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            continue
+        results[library.name] = {"status": "ok", **spent.as_dict()}
+    return {"name": row.name, "results": results}
+
+
+def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
+    """Return the host times of small calls. Those that wait for the GPU include the wait."""
+    rows: list[dict[str, Any]] = []
+    for text, shape in CALLS:
+        results: dict[str, float] = {}
+        x = torch.eye(shape[-1], device="cuda")[: shape[0]] if len(shape) > 1 else torch.ones(shape, device="cuda")
+        for library in found:
+            names = {"lib": library.module, "x": library.adopt(x)}
+            spent = timing.host_timing(clock, text, itertools.repeat(names), timing.EFFORTS[size])
+            results[library.name] = spent.seconds * 1e6
+        rows.append({"name": f"{text.replace('lib.', '')}, {shape} float32", "microseconds": results})
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    top = argparse.ArgumentParser(prog="python -m benchmarks.transforms", description="Transforms beside the peers.")
+    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
+    top.add_argument("--size", choices=tuple(SIZES), default="full")
+    top.add_argument("--libraries", default="tilearray,torch,cupy")
+    top.add_argument("--only", default="", metavar="TEXT", help="rows whose names contain the text")
+    chosen = top.parse_args(arguments)
+    try:
+        clock = timing.GpuClock()
+        torch: Any = importlib.import_module("torch")
+    except (timing.DriverError, ImportError) as error:
+        print(f"benchmarks.transforms: {error}", file=sys.stderr)
+        return 2
+    torch.backends.cuda.matmul.allow_tf32 = False
+    found = libraries(torch, chosen.libraries.split(","))
+    rows: list[dict[str, Any]] = []
+    for row in [row for row in ROWS if chosen.only in row.name]:
+        rows.append(measured(torch, clock, row, found, chosen.size))
+        print(rows[-1]["name"], *[_figure(name, each) for name, each in rows[-1]["results"].items()], flush=True)
+    calls = host_times(torch, clock, found, chosen.size)
+    for each in calls:
+        print(each["name"], {name: round(value, 2) for name, value in each["microseconds"].items()}, flush=True)
+    result = {
+        **report.environment("cuda", clock, "benchmarks.transforms"),
+        "size": chosen.size,
+        "rows": rows,
+        "calls": calls,
+    }
+    for path in report.write(result, chosen.out, markdown(result), "-transforms"):
+        print(f"wrote {path}")
+    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
+    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+
+
+def _figure(name: str, result: dict[str, Any]) -> str:
+    if result["status"] != "ok":
+        return f"{name} {result['status']} {result.get('why', '')}"
+    return f"{name} {result['seconds'] * 1e3:.4f} ms"
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """Return the report as Markdown."""
+    names = ["tilearray", "torch", "cupy"]
+    table: list[list[str]] = []
+    for row in found["rows"]:
+        times = {name: each["seconds"] * 1e3 for name, each in row["results"].items() if each["status"] == "ok"}
+        figures = [f"{times[name]:.4f}" if name in times else "" for name in names]
+        ours = times.pop("tilearray", None)
+        table.append([row["name"], *figures, f"{min(times.values()) / ours:.2f}" if ours and times else ""])
+    calls = [[each["name"], *[f"{each['microseconds'].get(name, 0):.2f}" for name in names]] for each in found["calls"]]
+    return (
+        "\n".join(report.provenance(found, "Transforms and decompositions: "))
+        + "\n"
+        + report.table(["ms", *names, "of best peer"], table, right=tuple(range(1, 5)))
+        + "\n"
+        + report.table(["host microseconds", *names], calls, right=(1, 2, 3))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""`ta.fft` on the GPU through cuFFT, against NumPy."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+from support.oracles.transforms import check_transforms
+
+import tilearray as ta
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("nvmath") is None, reason="nvmath-python is not installed")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_all_transforms(seed):
+    """More layouts than plans are kept."""
+    check_transforms("cuda", 100 + seed, 100)
+
+
+@pytest.mark.parametrize("size", [1000, 1009, 4096, 65537, 2**20])
+def test_long_transforms(size):
+    """Also of primes."""
+    rng = np.random.default_rng(size)
+    values = rng.normal(size=size) + 1j * rng.normal(size=size)
+    for name, eps in (("complex64", 2e-6), ("complex128", 2e-15)):
+        x = ta.astype(ta.asarray(values, device="cuda"), name)
+        exact = ta.to_numpy(ta.astype(x, "complex128"))
+        wanted = np.fft.fft(exact)
+        bound = eps * np.linalg.norm(wanted)
+        assert np.abs(ta.to_numpy(ta.fft.fft(x)) - wanted).max() < bound
+        assert np.abs(ta.to_numpy(ta.fft.ifft(ta.fft.fft(x))) - exact).max() < 20 * eps
+        real = ta.fft.rfft(x.real)
+        assert np.abs(ta.to_numpy(real) - np.fft.rfft(exact.real)).max() < bound
+        assert np.abs(ta.to_numpy(ta.fft.irfft(real, n=size)) - exact.real).max() < 20 * eps
+
+
+def test_batches_and_several_axes():
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(5, 64, 96)) + 1j * rng.normal(size=(5, 64, 96))
+    x = ta.asarray(values, device="cuda")
+    for axes in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (2, 0), (0, 1, 2)):
+        wanted = np.fft.fftn(values, axes=axes)
+        assert np.abs(ta.to_numpy(ta.fft.fftn(x, axes=axes)) - wanted).max() < 1e-11, axes
+        wanted = np.fft.irfftn(values, axes=axes)
+        assert np.abs(ta.to_numpy(ta.fft.irfftn(x, axes=axes)) - wanted).max() < 1e-11, axes
+        wanted = np.fft.rfftn(values.real, axes=axes)
+        assert np.abs(ta.to_numpy(ta.fft.rfftn(x.real, axes=axes)) - wanted).max() < 1e-11, axes
+
+
+def test_misaligned_real_operands():
+    x = ta.asarray(np.arange(65.0, dtype="float32"), device="cuda")
+    for start in range(4):
+        wanted = np.fft.rfft(np.arange(start, 65.0))
+        assert np.abs(ta.to_numpy(ta.fft.rfft(x[start:])) - wanted).max() < 1e-2
+
+
+def test_streams_and_graphs():
+    x = ta.ones((8, 256), dtype="complex64", device="cuda")
+    for stream in [ta.cuda.Stream() for _ in range(3)]:
+        with ta.cuda.stream(stream):
+            assert ta.all(ta.fft.fft(x)[:, 0] == 256)
+    with ta.cuda.graph() as g:
+        y = ta.fft.ifft(ta.fft.fft(x))
+    for value in (2.0, 3.0):
+        x[...] = value
+        g.replay()
+        assert ta.all(ta.abs(y - value) < 1e-5)
+
+
+def test_nan_stays_in_its_row():
+    x = np.ones((3, 8))
+    x[1, 2] = np.nan
+    found = np.isnan(ta.to_numpy(ta.fft.fft(ta.asarray(x, device="cuda"))))
+    assert found.tolist() == [[False] * 8, [True] * 8, [False] * 8]
