@@ -22,9 +22,10 @@ _BITS = {
 """How kernels read a float as an integer: its type, the bits below the sign, and the largest code that is not NaN."""
 
 
-def _on_bits(function: str, operands: str) -> dict[str, str]:
-    """Return for each dtype the call of a device function that works on the bits of a float."""
-    return {name: f"{function}({operands}, {bits})" for name, bits in _BITS.items()}
+def _on_bits(function: str, operands: str, of_bytes: str = "") -> dict[str, str]:
+    """Return for each dtype the call of a device function on the bits of a float; 8-bit floats may have their own."""
+    chosen = {name: of_bytes if of_bytes and name.startswith("float8") else function for name in _BITS}
+    return {name: f"{chosen[name]}({operands}, {bits})" for name, bits in _BITS.items()}
 
 
 # fmt: off
@@ -87,7 +88,7 @@ heaviside = Op("heaviside", "0 for x1 < 0, 1 for x1 > 0, x2 for x1 == 0.", 2, RE
 # significand and exponent
 nextafter = Op("nextafter", "The next value after x1 toward x2, in the common dtype.", 2, REAL,
                INT_TO_FLOAT, narrow=True,
-               triton=_on_bits("next_after", "{x}, {y}"),
+               triton=_on_bits("next_after", "{x}, {y}", of_bytes="next_code"),
                derivative=(),
                example=("ta.nextafter(ta.asarray([1.0]), 2.0)", "Array([1.0000001], dtype=float32, device='cpu')"))
 ldexp = Op("ldexp", "x1 * 2**x2, in the dtype of x1; x2 is an integer.", 2, REAL, INT_TO_FLOAT, exponents=1,

@@ -24,7 +24,25 @@ def copy_sign(x, y, integer: tl.constexpr, below: tl.constexpr, greatest: tl.con
 
 
 def next_after(x, y, integer: tl.constexpr, below: tl.constexpr, greatest: tl.constexpr):
-    """The float next to x toward y. As integers of sign and magnitude, floats are in order, and neighbours 1 apart."""
+    """The float next to x toward y, whose code is one more or one less. Hardware compares the values."""
+    from_bits, to_bits = x.to(integer, bitcast=True), y.to(integer, bitcast=True)
+    start, end = in_float32(x), in_float32(y)
+    step = tl.where((end > start) == (from_bits >= 0), 1, -1)
+    moved = tl.where(start == 0, (to_bits & (-below - 1)) | 1, from_bits + step)
+    found = tl.where((start < end) | (start > end), moved, tl.where(start != start, from_bits, to_bits))
+    return found.to(integer).to(x.dtype, bitcast=True)
+
+
+def in_float32(x):
+    """A narrow float as float32, which hardware compares; wider ones as they are."""
+    wide = x
+    if x.dtype.primitive_bitwidth < 32:
+        wide = x.to(tl.float32)
+    return wide
+
+
+def next_code(x, y, integer: tl.constexpr, below: tl.constexpr, greatest: tl.constexpr):
+    """The code next to x toward y. As integers of sign and magnitude, floats are in order, and neighbours 1 apart."""
     from_bits, to_bits = x.to(integer, bitcast=True), y.to(integer, bitcast=True)
     from_size, to_size = from_bits & below, to_bits & below
     start = tl.where(from_bits < 0, 0 - from_size, from_size)

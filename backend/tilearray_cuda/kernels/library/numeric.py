@@ -77,13 +77,15 @@ def power_uint(x, y):
     base = x + y * 0  # a block, even where one operand is a number
     result = base * 0 + 1
     exponent = y
-    if not y.type.is_block():
-        while exponent != 0:
+    if y.type.is_block():
+        for _ in range(64):
             result = tl.where((exponent & 1) != 0, result * base, result).to(x.dtype)
             base = (base * base).to(x.dtype)
             exponent = exponent >> 1
+    elif y == 2:
+        result = base * base
     else:
-        for _ in range(64):
+        while exponent != 0:
             result = tl.where((exponent & 1) != 0, result * base, result).to(x.dtype)
             base = (base * base).to(x.dtype)
             exponent = exponent >> 1
@@ -118,17 +120,43 @@ def order_signed_unsigned(x, y):
 # --- floats ---------------------------------------------------------------------------------------------------------
 
 
+def floored(x, y):
+    """The quotient, the largest integer below it, what that leaves, and whether some of them need more digits.
+
+    A quotient may be rounded up to an integer; the sign of what is left says so. Below the limit the integer is exact,
+    and so is what it leaves, up to one addition.
+    """
+    quotient = libdevice.div_rn(x, y)
+    whole = libdevice.floor(quotient)
+    rest = libdevice.fma(whole * -1.0, y, x)
+    above = tl.where(y < 0, rest > 0, rest < 0)
+    usual = tl.abs(quotient) < (4194304.0 if x.dtype == tl.float32 else 2251799813685248.0)
+    usual = usual & (tl.abs(y) < float("inf"))
+    unusual = tl.where(usual, 0, 1)
+    if unusual.type.is_block():
+        unusual = tl.max(unusual)
+    return quotient, tl.where(above, whole - 1.0, whole), tl.where(above, rest + y, rest), unusual
+
+
 def remainder_float(x, y):
     """Python's float ``%``: with the divisor's sign, and its zero where nothing is left."""
-    rest = libdevice.fmod(x, y)
-    other_sign = (rest != 0) & ((y < 0) != (rest < 0))
-    rest = tl.where(other_sign, rest + y, rest)
+    _quotient, _whole, rest, unusual = floored(x, y)
+    if unusual != 0:
+        rest = libdevice.fmod(x, y)
+        rest = tl.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
     return tl.where(rest == 0, libdevice.copysign(rest * 0, y), rest)
 
 
 def floor_divide_float(x, y):
     """Python's float ``//``; the IEEE quotient where `y` is zero or an operand is infinite."""
-    quotient = libdevice.div_rn(x, y)
+    quotient, whole, _rest, unusual = floored(x, y)
+    if unusual != 0:
+        whole = floor_of_quotient(x, y, quotient)
+    return whole
+
+
+def floor_of_quotient(x, y, quotient):
+    """Python's float ``//`` of numbers of any size: it floors the quotient of what is left without the remainder."""
     rest = libdevice.fmod(x, y)
     whole = x - rest
     other_sign = (rest != 0) & ((y < 0) != (rest < 0))
