@@ -96,9 +96,10 @@ class Bound:
         if is_capturing(stream) or torch_captures():
             return False
         device = self._device
-        for position, buffer in enumerate(buffers):
-            if buffer.stream != stream:
-                device.join(buffer, stream, position % self._width < self._outputs)
+        if {buffer.stream for buffer in buffers} != {stream}:
+            for position, buffer in enumerate(buffers):
+                if buffer.stream != stream:
+                    device.join(buffer, stream, position % self._width < self._outputs)
         facts = self._facts
         if facts is None:
             facts = self._facts = self._uploaded(self._tables.memory, stream)

@@ -16,13 +16,16 @@ class Watch:
     ----------
     plan : ``plan(plan, keys)`` sees a plan and the keys of its operands, and may replace its `call`
     launch : ``launch(expression, loop, kernel, device, launch)`` returns the launch that runs
+    lists : ``lists(expression, loops, kernel, device, launch)`` does so for a launch over a list; `kernel` is that of a
+        single member
     """
 
-    __slots__ = ("launch", "plan")
+    __slots__ = ("launch", "lists", "plan")
 
     def __init__(self) -> None:
         self.plan: Callable[..., None] | None = None
         self.launch: Callable[..., Callable[..., Any]] | None = None
+        self.lists: Callable[..., Callable[..., Any]] | None = None
 
 
 WATCH = Watch()

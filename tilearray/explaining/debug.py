@@ -44,7 +44,8 @@ def start(level: str) -> None:
     if level not in ("0", "1", "2", "3", "4"):
         raise OperandError(f"{VARIABLE}: expected a level from 0 to 4, got {shown(level)}; write {VARIABLE}=1")
     debug = Debug(int(level))
-    WATCH.plan, WATCH.launch = (debug.plan, debug.launch) if debug.level else (None, None)
+    watching = (debug.plan, debug.launch, debug.lists) if debug.level else (None, None, None)
+    WATCH.plan, WATCH.launch, WATCH.lists = watching
 
 
 class Debug:
@@ -79,10 +80,18 @@ class Debug:
         if device.recorder is not None:  # nothing runs
             return launch
         data = _data(expression, loop, kernel, device)
-        outputs, inputs = ", ".join(expression.output_dtypes), [dtype for _, dtype in expression.inputs]
-        title = f"fused({', '.join(inputs)}) -> {outputs} over {' x '.join(map(str, loop.shape))} on {device}"
+        title = f"{_fused(expression)} over {' x '.join(map(str, loop.shape))} on {device}"
         self._planned(title, [data])
         return self._printing(title, [data], device, launch)
+
+    def lists(
+        self, expression: Expression, loops: Sequence[AnyLoop], kernel: Any, device: Device, launch: Callable[..., bool]
+    ) -> Callable[..., bool]:
+        """Print a new launch over a list, with the kernel of one member, and return it so that it prints its runs."""
+        data = [_data(expression, loop, kernel, device) for loop in (loops if self.level >= 4 else loops[:1])]
+        title = f"{_fused(expression)} over a list of {len(loops)} on {device}"
+        self._planned(title, data[:1])
+        return self._printing(title, data, device, launch)
 
     def _planned(self, title: str, launches: Sequence[Launch]) -> None:
         if self.level < 2:
@@ -117,6 +126,11 @@ class Debug:
             return result
 
         return timed
+
+
+def _fused(expression: Expression) -> str:
+    """Return the dtypes of a launch of a fused function."""
+    return f"fused({', '.join([dtype for _, dtype in expression.inputs])}) -> {', '.join(expression.output_dtypes)}"
 
 
 def _data(expression: Expression, loop: AnyLoop, kernel: Any, device: Device) -> Launch:

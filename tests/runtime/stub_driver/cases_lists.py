@@ -11,6 +11,7 @@ import pytest
 import tilearray as ta
 from tilearray import cuda
 from tilearray.engine import caches
+from tilearray.explaining import debug
 from tilearray_cuda import kernel, lists
 from tilearray_cuda.kernels.cubin import Cubin
 from tilearray_cuda.runtime.staging import host_bytes
@@ -122,6 +123,17 @@ def test_a_capture_has_a_launch_for_each_array(stub, fused):
     with graph:
         ta.foreach(fused, p, g, 0.5)
     assert names(stub) == ["cuLaunchKernel"] * len(g_only)
+
+
+def test_a_launch_over_a_list_prints_that_it_runs(stub, capsys):
+    p, g = vectors()
+    debug.start("1")
+    try:
+        ta.foreach(ta.fuse(step), p, g, 0.5)
+    finally:
+        debug.start("0")
+    printed = capsys.readouterr().err.splitlines()
+    assert printed[-1] == "tilearray runs fused(float32, float32, float32) -> float32 over a list of 5 on cuda:0"
 
 
 def test_no_launch_if_a_target_is_read_only_or_a_number_does_not_fit(stub, fused):

@@ -60,3 +60,12 @@ def leaves(value: Any) -> Iterator[Any]:
     else:
         for part in parts:
             yield from leaves(part)
+
+
+def member_of(given: Any, place: int) -> Any:
+    """Return the argument of a call from a list of arguments, or from an argument of all calls.
+
+    >>> member_of([2, 3], 1), member_of(2, 1)
+    (3, 2)
+    """
+    return cast("list[Any]", given)[place] if isinstance(given, list | tuple) else given

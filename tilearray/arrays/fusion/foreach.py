@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from tilearray.arrays.frameworks import array_agnostic, is_foreign
-from tilearray.arrays.fusion.containers import leaves
+from tilearray.arrays.fusion.containers import leaves, member_of
 from tilearray.arrays.fusion.fuse import Fused
 from tilearray.engine.caches import TwoGenerations
 from tilearray.errors import OperandError, type_name
@@ -53,21 +53,29 @@ def foreach(function: Callable[..., Any], /, *lists: Any) -> list[Any]:
     >>> parameters
     [Array([0.5, 0.5], dtype=float32, device='cpu'), Array([[1., 1., 1.]], dtype=float32, device='cpu')]
     """
+    from tilearray.arrays.fusion.together import run_together  # here: few programs need it
+
     fused = _fused(function)
     count = _count(lists)
-    if any(is_foreign(leaf) for leaf in leaves(lists)):
-        return array_agnostic(_on_arrays)(fused, count, lists)
-    return _on_arrays(fused, count, lists)
-
-
-def _on_arrays(fused: Fused, count: int, lists: Sequence[Any]) -> list[Any]:
-    """Plan all calls, then run them."""
-    from tilearray.arrays.fusion.together import member, run_together  # here: few programs need it
-
     found = run_together(fused, count, lists)
     if found is not None:
         return found
-    runs = [fused.planned(*[member(each, place) for each in lists]) for place in range(count)]
+    if any(is_foreign(leaf) for leaf in leaves(lists)):
+        return array_agnostic(_on_arrays)(fused, count, lists)
+    return _one_by_one(fused, count, lists)
+
+
+def _on_arrays(fused: Fused, count: int, lists: Sequence[Any]) -> list[Any]:
+    """Run the calls, together if they may."""
+    from tilearray.arrays.fusion.together import run_together
+
+    found = run_together(fused, count, lists)
+    return _one_by_one(fused, count, lists) if found is None else found
+
+
+def _one_by_one(fused: Fused, count: int, lists: Sequence[Any]) -> list[Any]:
+    """Plan all calls, then run them."""
+    runs = [fused.planned(*[member_of(each, place) for each in lists]) for place in range(count)]
     return [run() for run in runs]
 
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from tilearray.arrays.array import Array
+from tilearray.arrays.fusion.containers import member_of
 from tilearray.arrays.fusion.launches import Launch
 from tilearray.arrays.fusion.numbers import ChangedNumber
 from tilearray.engine.backend import LaunchList
 from tilearray.engine.context import RECORDINGS, STATE
 from tilearray.engine.devices import Device
-from tilearray.engine.plan import list_launch_of
+from tilearray.engine.plan import kernel_of, list_launch_of
 from tilearray.engine.signature import ArrayBase
 from tilearray.engine.watch import WATCH
 from tilearray.geometry.loop import Loop
@@ -38,7 +39,7 @@ _ALONE = cast("Together", object())
 
 def run_together(fused: Fused, count: int, lists: Sequence[Any]) -> list[Any] | None:
     """Run the calls of a list, and return their results; None if they must run one after the other."""
-    if not count or RECORDINGS or WATCH.launch is not None:
+    if not count or RECORDINGS:
         return None
     state, given = STATE.get(), _given(count, lists)
     if given is None or given.device.backend.lists is None:
@@ -83,7 +84,7 @@ def _given(count: int, lists: Sequence[Any]) -> _Given | None:
             key: tuple[Any, ...] = tuple([x._signature for x in members])
             device = device or key[0].device
         elif kinds <= _NUMBERS:
-            key = tuple([classify(x) for x in members])
+            key = tuple([classify(x) for x in (members if is_list else members[:1])])
             vary = vary or is_list
         elif not is_list and kinds <= _CONSTANTS:
             keys.append((type(each), each))
@@ -99,16 +100,11 @@ def _planned(fused: Fused, count: int, lists: Sequence[Any], given: _Given) -> T
     """Plan all calls. Errors of a call come here, before anything runs."""
     plans: list[CallPlan] = []
     for place in range(count):
-        plan = fused.plan_of(*[member(each, place) for each in lists])
+        plan = fused.plan_of(*[member_of(each, place) for each in lists])
         if plan is None:
             return _ALONE
         plans.append(plan)
     return Together(plans, given.device, given.vary)
-
-
-def member(given: Any, place: int) -> Any:
-    """Return the argument of a call."""
-    return cast("Sequence[Any]", given)[place] if isinstance(given, list | tuple) else given
 
 
 class Together:
@@ -197,6 +193,9 @@ class _Group:
         if self._launch is None:
             expression, loop_class, aligned = self._kind
             self._launch = list_launch_of(expression, loop_class, aligned, self._loops, self._device)
+            if WATCH.lists is not None:
+                kernel = kernel_of(expression, self._loops[0], aligned, self._device)
+                self._launch = WATCH.lists(expression, self._loops, kernel, self._device, self._launch)
         return found[:1]
 
     def launch(self, stream: Any, memory: Sequence[Sequence[ArrayBase]], numbers: list[list[Any]]) -> None:
