@@ -94,7 +94,7 @@ def test_the_layouts_are_what_they_are_called() -> None:
         call = planned("add", strided("float32", shape, x, 1), strided("float32", shape, y, 2), out=target)
         assert call.kernel.schedule.case == case, name
         found.add((case, call.kernel.spec.rank))
-    others = ("reduce", "scan", "selection", "product", "fold")
+    others = ("reduce", "scan", "selection", "product", "fold", "sort", "partition")
     elementwise = {case.value for case in LayoutCase if not case.value.startswith(others)}
     assert {case for case, _ in found} == elementwise - {"empty", "broadcast"} | {"lookup"}
     assert {(case, rank) for case, rank in found if rank > 2} == {

@@ -76,23 +76,3 @@ def test_the_compiler_takes_folds(dtype):
             source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True,) * 4), 90))
             assert source.name == f"{name}_fold"
             assert cubin_of(source, 90).code
-
-
-@pytest.mark.parametrize("shape", [(300_000,), (3_000_000_000,)])
-def test_the_compiler_takes_partitions(shape):
-    """Words are read in vectors, and digits are counted in shared memory; nothing is spilled."""
-    from tilearray.functions.indexing.fold import _counting, _ranking
-    from tilearray.geometry.selection import make_selection
-    from tilearray_cuda.kernels.compile import compile_source, cubin_of
-    from tilearray_cuda.kernels.machine_code import read_machine_code
-    from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
-    from tilearray_cuda.kernels.source import source_of
-    from tilearray_cuda.kernels.spec import make_spec
-
-    for operation, name, others in ((_counting(), "digits_selection", 0), (_ranking(), "partition_selection", 2)):
-        loop = make_selection(shape, [(0,)], [(1,), *[(0,)] * others])
-        spec = make_spec(operation.graph, loop_class(loop), (True,) * (2 + others))
-        source = source_of(schedule_of(spec, 90))
-        assert source.name == name
-        assert "ld.global.v" in compile_source(source, 90).ptx
-        assert read_machine_code(cubin_of(source, 90).code).spills == 0

@@ -29,6 +29,7 @@ from support.random_sources import all_sources as draw_sources
 from support.raw_kernels import rounding_sources
 from support.reduction_sources import all_sources
 from support.scan_sources import all_sources as scan_sources
+from support.sort_sources import sort_sources
 
 from tilearray import ops
 from tilearray.errors import TileArrayError
@@ -152,7 +153,7 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
         kernels.append(kernel_for(searching(dtype_of("float32"), side).graph, (1000,), [(1,), (0,), (1,)]))
     used: set[str] = set()
     written = [kernel.source for kernel in kernels if kernel is not None]
-    for source in [*written, *rounding_sources(), *all_sources(), *scan_sources(), *draw_sources()]:
+    for source in [*written, *rounding_sources(), *all_sources(), *scan_sources(), *draw_sources(), *sort_sources()]:
         assert undefined_names(source.text) == set()
         defined = re.findall(r"^def (\w+)", source.text, re.MULTILINE)
         assert defined[-1] == source.name

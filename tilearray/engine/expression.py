@@ -31,9 +31,13 @@ The nodes are:
 ``("count", node)``                                how many elements of a segment have a true `node`, an int32
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`: added to the first elements of the output
-``("digits", node)``                               the same for integers below 16, of which each has one count a segment
-``("rank", node, counts, ends)``                   how many elements come before it in the order of `node`, an integer
-                                                   below 16, from arrays of the counts of segments and their sums
+``("digits", node)``                               how often each integer below 32 is `node` in each block of rows
+``("rank", node, input)``                          how many elements of its row come before it in the order of `node`,
+                                                   an integer below 32, from an array of the running sums of counts
+``("sort", node, digit, bits)``                    the element of a row at this place in the order of keys of so many
+                                                   bits, of which `digit` gives the five from a shift on
+``("argsort", node, digit, bits)``                 its index before the sort, an int64
+``("shift",)``                                     the lowest bit of the digit that a sort takes, an int32
 ``("coordinate", axis)``                           the index of the element along an axis of a selection, an int64
 ``("fold", node, result, place)``                  `result` of all elements of a run of equal places, each computed with
                                                    the one before it as `node`, which is first what is in memory

@@ -343,6 +343,26 @@ class SegmentRecipe(Recipe):
         return Plan(self.operation, self.expression, loop, out, stage.kernel, call)
 
 
+class RowsRecipe(Recipe):
+    """The common part of all calls that sort or partition the rows of one dense array of two axes, the first."""
+
+    __slots__ = ()
+
+    def plan(self, keys: Sequence[Key], layouts: list[Layout], out: Signature | None) -> Plan:
+        """Plan a call that writes to a target: dense rows, or the counts of blocks."""
+        from tilearray.geometry.sorting import make_partition, make_rows  # here: few programs need it
+
+        assert out is not None
+        rows, extent = layouts[0].shape
+        whole = str(self.expression.nodes[-1][0]).endswith("sort")
+        dense = (0 if rows == 1 else extent, 1)
+        operands = [dense] * 2 + [(0, 0)] * (len(layouts) - 1)
+        loop = (make_rows if whole else make_partition)(rows, extent, operands)
+        stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
+        call = call_of(self.rule, loop, stage.kernel, keys, out, new=False)
+        return Plan(self.operation, self.expression, loop, out, stage.kernel, call)
+
+
 def library_of(arrays: Sequence[Signature], dtype: np.dtype) -> Products | None:
     """Return the library of a device that multiplies arrays as they lie; None if a kernel does, or there is none."""
     products = arrays[0].device.backend.products
@@ -419,7 +439,11 @@ def _recipe(
     return made(operation, expression, device, result, careful)
 
 
-_WRITTEN = {"fold": FoldRecipe, **dict.fromkeys(("bins", "digits", "rank"), SegmentRecipe)}
+_WRITTEN = {
+    "fold": FoldRecipe,
+    "bins": SegmentRecipe,
+    **dict.fromkeys(("digits", "rank", "sort", "argsort"), RowsRecipe),
+}
 """Recipes of expressions that only write to targets, by their last node."""
 
 

@@ -78,6 +78,8 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
     """Return the nodes that a node reads."""
     if node[0] in ("cast", "part", "slot", "count", "bins", "digits", "rank"):
         return (node[1],)
+    if node[0] in ("sort", "argsort"):
+        return cast(Sequence[int], node[1:])
     if node[0] in ("search", "fold"):
         return (node[3],) if node[0] == "search" else node[1:]
     return node[2] if node[0] in ("call", "reduce", "scan", "total") else (node[2],) if node[0] == "gather" else ()
@@ -88,6 +90,8 @@ _WORDS = {
     "bins": "how often each integer is {}",
     "digits": "how often each digit is {}",
     "rank": "place by digit {}",
+    "sort": "{} in order",
+    "argsort": "order of {}",
     "fold": "{}, one after the other",
 }
 _VALUES = {"search": 2, "fold": 1}
@@ -106,7 +110,7 @@ def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> st
     kind, *rest = graph.nodes[position]
     if kind == "input":
         return f"x{rest[0]}"
-    if kind in ("index", "position"):
+    if kind in ("index", "position", "shift"):
         return kind
     if kind == "constant":
         return str(rest[0])

@@ -162,6 +162,12 @@ def sorting_of(function: str, x: ArrayBase) -> Sorting:
     return _available(function, x, x.device.backend.sorting)
 
 
+def by_expressions(x: ArrayBase) -> bool:
+    """Whether the device of `x` has no sorting of its own, and sorts by expressions."""
+    backend = x.device.backend
+    return backend.sorting is None and backend.computes_places
+
+
 def matrices_of(function: str, x: ArrayBase) -> Matrices:
     """Return the backend's decompositions and norms, if `x` is an Array on a device that has them."""
     check_array(function, x)

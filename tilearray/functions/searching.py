@@ -1,8 +1,8 @@
 """Searching and sorting: where elements are, and their order.
 
 The order is NumPy's: ascending, with NaN after all numbers. Descending is the same order reversed, so NaN comes first.
-Sorting is stable. ``stable=False`` lets `argsort` put equal elements into any order, which takes less time; the result
-of `sort` is the same.
+Sorting is stable. ``stable=False`` lets `argsort` put equal elements into any order, which takes less time on the
+host; the result of `sort` is the same.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tilearray.functions.arguments import (
     as_array,
     as_array_beside,
     as_arrays,
+    by_expressions,
     check_kind,
     common_dtype,
     result,
@@ -288,7 +289,7 @@ def sort(
     Parameters
     ----------
     x : Array
-        Of a real dtype or bool, on the host.
+        Of a real dtype or bool.
     axis : int or None
         The axis to sort along; None sorts all elements, as one axis.
     kind : str, optional
@@ -304,8 +305,11 @@ def sort(
         If `x` has no such axis.
     DTypeError
         If `x` is complex.
-    DeviceError
-        If `x` is on a GPU.
+
+    Notes
+    -----
+    Elements that are equal, zeros of both signs and NaNs of different bits among them, keep their order. A GPU sorts
+    rows of up to 4096 elements in one launch, and longer ones in some launches for five bits (`docs/gpu.md`).
 
     Examples
     --------
@@ -317,6 +321,10 @@ def sort(
     x = as_array("sort", x)
     del kind, stable
     x, place = _sorted_axis("sort", x, axis)
+    if by_expressions(x):
+        from tilearray.functions.ordering import sorted_along  # here: few programs need it
+
+        return sorted_along(x, place, descending)
     return result(sorting_of("sort", x).sort(to_numpy(x), place, descending), x)
 
 
@@ -342,6 +350,10 @@ def argsort(
     x = as_array("argsort", x)
     del kind
     x, place = _sorted_axis("argsort", x, axis)
+    if by_expressions(x):
+        from tilearray.functions.ordering import order_along  # here: few programs need it
+
+        return order_along(x, place, descending)
     return result(sorting_of("argsort", x).argsort(to_numpy(x), place, descending, stable), x)
 
 

@@ -77,6 +77,10 @@ class LayoutCase(StrEnum):
     """The product of two matrices, or of stacks of them."""
     FOLD = "fold"
     """Runs of equal places along the first axis, of which each is walked from its first element on."""
+    SORT = "sort"
+    """Rows that are sorted, each by one program."""
+    PARTITION = "partition"
+    """Rows in blocks, of which digits are counted, or elements are stored in the order of a digit."""
     SELECTION = "selection"
     """All elements in C order, of which those are kept for which a condition holds."""
 

@@ -25,13 +25,16 @@ from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
 from tilearray_cuda.kernels.schedules.fold import Fold
 from tilearray_cuda.kernels.schedules.held import Held
+from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.reread import Reread
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.select import Select
+from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.selection import selected
+from tilearray_cuda.kernels.sort import sorted_rows
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
 
@@ -47,6 +50,7 @@ DEVICE_FILES = (
     "shuffles.py",
     "atomics.py",
     "searching.py",
+    "radix.py",
 )
 
 
@@ -102,8 +106,8 @@ def name_of(schedule: Schedule) -> str:
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
     if spec.has_node("fold"):
         moved = calls[:4]
-    for name, node in (("bins", "bins"), ("digits", "digits"), ("partition", "rank")):
-        moved = [name] if spec.has_node(node) else moved
+    for node in ("bins", "digits", "rank", "sort", "argsort"):
+        moved = [node] if spec.has_node(node) else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 
 
@@ -158,7 +162,9 @@ def _body(schedule: Schedule) -> list[str]:
         return held(schedule)
     if isinstance(schedule, Reread):
         return reread(schedule)
-    if isinstance(schedule, Select) and schedule.spec.has_node("digits", "rank"):
+    if isinstance(schedule, Sort):
+        return sorted_rows(schedule)
+    if isinstance(schedule, Partition):
         return partitioned(schedule)
     if isinstance(schedule, Select):
         return selected(schedule)

@@ -48,6 +48,7 @@ _FUNCTIONS: dict[str, Any] = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "ilogb": lambda x: np.frexp(x)[1] - np.int32(1),
     "sinpi": _sine_of_pi,
+    "popc": lambda x: np.bitwise_count(x.view(f"u{x.itemsize}")).astype(np.int32),
 }
 """Functions of libdevice that NumPy does not have under C's name, or computes otherwise.
 

@@ -26,9 +26,11 @@ from support.oracles.formats import Number, dtype_of
 from tilearray.engine.expression import Expression
 from tilearray.geometry.layout import Layout, result_layout
 from tilearray_cuda.kernels.schedules.linear import Linear
+from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.select import Select
+from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_host.casts import scalar
@@ -347,8 +349,10 @@ def programs_of(kernel: Kernel) -> int:
     schedule, shape, tile = kernel.schedule, kernel.loop.shape, dict(kernel.source.constants)
     if isinstance(schedule, Linear):
         return -(-(math.prod(shape) + schedule.lead) // tile["BLOCK"])
-    if isinstance(schedule, Select):
+    if isinstance(schedule, Select | Partition):
         return kernel.loop.segments.total
+    if isinstance(schedule, Sort):
+        return -(-shape[0] // tile["ROWS"])
     if isinstance(schedule, Product):
         return -(-shape[-3] // tile["ROWS"]) * -(-shape[-2] // tile["COLUMNS"]) * math.prod(shape[:-3])
     assert isinstance(schedule, Tiled)

@@ -1,14 +1,10 @@
 """An op applied at indices in their order: a stable sort of the indices, and a fold of the runs of equal ones.
 
-The sort takes four bits of the places at a time, from the lowest: segments count their digits, a scan adds the counts,
-and each element goes behind those of smaller digits, and those of its own that come before it. That is five launches
-for four bits, which read and write 24 bytes an index. The fold then walks each run of equal places with one thread,
-which takes time in proportion to the longest run.
+The fold walks each run of equal places with one thread, which takes time in proportion to the longest run.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -18,17 +14,15 @@ from tilearray import dtypes
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
-from tilearray.engine.expression import Expression, ExpressionBuilder
+from tilearray.engine.expression import Expression
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import ArrayBase, empty_array, signature_of
+from tilearray.engine.signature import ArrayBase
 from tilearray.engine.splice import Splicer
-from tilearray.errors import IndexingError
 from tilearray.functions.indexing.gather import gather_selected, placed_at
 from tilearray.functions.indexing.keys import Selection, select
 from tilearray.functions.manipulation import broadcast_to, moveaxis, reshape
-from tilearray.functions.scans import scan
+from tilearray.functions.ordering import order_of_rows
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.selection import make_selection
 from tilearray.geometry.strides import dense_strides
 from tilearray.ops.op import Op
 from tilearray.promotion.scalars import classify
@@ -110,14 +104,6 @@ def _graph(step: Expression, dtype: np.dtype, value: Any) -> Expression:
     return splicer.build([splicer.node("fold", held, result, place)], [dtype], (place,))
 
 
-# --- the sort ---------------------------------------------------------------------------------------------------------
-
-DIGIT = 4
-"""The bits of a digit."""
-_MOST_BITS = 63
-"""The bits of a place and of a position, which are sorted as one integer."""
-
-
 def _stable_order(selection: Selection, count: int) -> Any:
     """The indices that sort the places of a selection, equal ones in their order; None if there is only one index."""
     if count == 1:
@@ -126,66 +112,5 @@ def _stable_order(selection: Selection, count: int) -> Any:
     strides = [0] * len(selection.view.shape)
     for axis, stride in zip(selection.axes, dense_strides(sizes), strict=True):
         strides[axis] = stride
-    low, high = (count - 1).bit_length(), (prod(sizes) - 1).bit_length()
-    if low + high > _MOST_BITS:
-        raise IndexingError(
-            f"at: expected indices and places of up to {_MOST_BITS} bits in all, got {low} and {high} bits; "
-            "apply the op to parts of the indices"
-        )
-    places = reshape(placed_at(selection._replace(inside=True), tuple(strides)), -1)
-    words = run_fixed(_joining(), [places, low], None)
-    for shift in range(low, low + high, DIGIT):
-        words = _partitioned(words, shift)
-    return run_fixed(_masking(), [words, 2**low - 1], None)
-
-
-def _partitioned(words: Any, shift: int) -> Any:
-    """The words in the order of one of their digits; those of equal digits keep their order."""
-    stream, segments = STATE.get().stream, make_selection(words.shape, [], [(1,)]).segments.total
-    counts = empty_array(words.__class__, signature_of(Layout.of((16 * segments,)), _INT64, words.device), stream)
-    run_fixed(_counting(), [words, shift], counts)
-    ends = scan("at", "add", counts, 0, _INT64)
-    out = empty_array(words.__class__, words._signature, stream)
-    memory = Layout(words.shape, (0,))
-    run_fixed(_ranking(), [words, shift, counts._view(memory), ends._view(memory)], out)
-    return out
-
-
-@cache
-def _joining() -> FixedOperation:
-    """Return the operation that joins places and the positions of elements."""
-    builder = ExpressionBuilder()
-    parts = builder.array(_INT64), builder.number(_INT64), builder.node("index")
-    word = builder.call("join", parts, _INT64, "({x} << {y}) | {z}")
-    return FixedOperation("at", builder.build([word], [_INT64]))
-
-
-@cache
-def _masking() -> FixedOperation:
-    """Return the operation that takes the positions of joined words."""
-    builder = ExpressionBuilder()
-    parts = builder.array(_INT64), builder.number(_INT64)
-    return FixedOperation("at", builder.build([builder.call("mask", parts, _INT64, "{x} & {y}")], [_INT64]))
-
-
-def _digit(builder: ExpressionBuilder, words: int) -> int:
-    """Add the digit of words at a shift."""
-    return builder.call("digit", (words, builder.number(_INT64)), _INT64, "({x} >> {y}) & 15")
-
-
-@cache
-def _counting() -> FixedOperation:
-    """Return the operation that counts the digits of words in segments."""
-    builder = ExpressionBuilder()
-    digits = builder.node("digits", _digit(builder, builder.array(_INT64)))
-    return FixedOperation("at", builder.build([digits], [_INT64]))
-
-
-@cache
-def _ranking() -> FixedOperation:
-    """Return the operation that stores words in the order of their digits."""
-    builder = ExpressionBuilder()
-    words = builder.array(_INT64)
-    digit = _digit(builder, words)
-    place = builder.node("rank", digit, builder.memory(_INT64), builder.memory(_INT64))
-    return FixedOperation("at", builder.build([words], [_INT64], (place,)))
+    places = placed_at(selection._replace(inside=True), tuple(strides))
+    return reshape(order_of_rows(reshape(places, (1, count)), bits=(prod(sizes) - 1).bit_length()), -1)

@@ -15,6 +15,7 @@ from tilearray_cuda.kernels.schedules.fold import Fold
 from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.held_lanes import HeldLanes
 from tilearray_cuda.kernels.schedules.lookup import Lookup
+from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.reread import Reread
@@ -24,6 +25,7 @@ from tilearray_cuda.kernels.schedules.schedule import Schedule
 from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
 from tilearray_cuda.kernels.schedules.skewed_rows import SkewedRows
+from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.tile import Tiles
 from tilearray_cuda.kernels.spec import KernelSpec
 
@@ -42,6 +44,8 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Select,
     Product,
     Fold,
+    Sort,
+    Partition,
 )
 """The first one that fits runs a loop."""
 

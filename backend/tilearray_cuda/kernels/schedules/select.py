@@ -51,14 +51,12 @@ class Select(Schedule):
         """Every spec: smaller blocks for larger results."""
         stored = sum(operand.itemsize for operand in spec.operands[: spec.outputs])
         block = COUNTED if cls.counts(spec) else max(LEAST, min(MOST, BLOCK_BYTES // stored))
-        if spec.has_node("rank"):  # the counts of four digits for each element: more elements fill the registers
-            block = LEAST
         return cls(spec, Tile(1, 1 << (block.bit_length() - 1), 4))
 
     @staticmethod
     def counts(spec: KernelSpec) -> bool:
         """Whether the kernel counts, and stores no elements."""
-        return spec.has_node("count", "bins", "digits")
+        return spec.has_node("count", "bins")
 
     # ------------------------------------------------------------------ the kernel
 

@@ -1,0 +1,79 @@
+"""Sorts on the GPU, against NumPy's stable ones."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from support.oracles.sorting import REAL, check, check_lengths, check_sorts, drawn, order, view_of
+
+import tilearray as ta
+
+CASES = int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
+
+
+@pytest.mark.parametrize(("seed", "elements", "share"), [(1, 60, 2), (2, 5000, 3), (3, 300_000, 12)])
+def test_sorts_are_numpys(seed, elements, share):
+    check_sorts("cuda:0", seed, CASES // share, elements)
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 31, 32, 33), (127, 1024, 1025, 2049), (4095, 4096, 4097), (6144, 9000)])
+def test_lengths(sizes):
+    check_lengths("cuda:0", sizes)
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_long_rows(dtype):
+    for seed, shape in enumerate(((2_000_003,), (3, 700_001), (70, 20_000), (20_011, 61), (700_001, 2))):
+        rng = np.random.default_rng(seed)
+        host = drawn(rng, dtype, shape)
+        x = view_of(rng, host, "cuda:0")
+        check(host, x, int(seed % len(shape)), bool(seed % 2), f"{dtype} {shape}")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "int32", "float32", "float64"])
+def test_many_elements(dtype):
+    """Random values, all equal ones, and sorted ones: of more blocks than programs run at once."""
+    rng = np.random.default_rng(5)
+    host = drawn(rng, dtype, (2**25,))
+    x = ta.asarray(host, device="cuda:0")
+    want = order(host, 0, False)
+    np.testing.assert_array_equal(ta.to_numpy(ta.argsort(x)), want)
+    found = ta.sort(x)
+    np.testing.assert_array_equal(ta.to_numpy(found).view(f"u{host.itemsize}"), host[want].view(f"u{host.itemsize}"))
+    np.testing.assert_array_equal(ta.to_numpy(ta.argsort(found)), np.arange(2**25))
+    same = ta.full((2**25,), 3, dtype=dtype, device="cuda:0")
+    np.testing.assert_array_equal(ta.to_numpy(ta.argsort(same, descending=True)), np.arange(2**25))
+
+
+def test_beyond_2_to_31_elements():
+    n = 2**31 + 4099
+    x = (ta.arange(n, dtype="int64", device="cuda:0") * 7919 % 251).astype("uint8")
+    found = ta.sort(x)
+    counts = [ta.sum(x == value).item() for value in (0, 100, 250)]
+    assert [ta.sum(found == value).item() for value in (0, 100, 250)] == counts
+    assert bool(ta.all(found[1:] >= found[:-1]))
+    del found
+    last = ta.argsort(x)[-5:].tolist()
+    places = ta.nonzero(x == 250)[0][-5:].tolist()
+    assert last == places
+
+
+def test_other_streams():
+    with ta.cuda.stream(ta.cuda.Stream("cuda:0")):
+        x = ta.arange(1_000_000, dtype="int32", device="cuda:0") * 7919 % 1_000_000
+        found = ta.sort(x)
+    assert found[:3].tolist() == [0, 1, 2]
+    assert bool(ta.all(found == ta.arange(1_000_000, dtype="int32", device="cuda:0")))
+
+
+def test_a_sort_is_captured():
+    """A graph sorts new values in the same memory."""
+    x = ta.asarray(np.arange(10_000)[::-1].astype(np.float32), device="cuda:0")
+    ta.sort(x)
+    with ta.cuda.graph() as graph:
+        found = ta.sort(x)
+    x[...] = ta.asarray(np.arange(10_000, 20_000)[::-1].astype(np.float32), device="cuda:0")
+    graph.replay()
+    assert found[:3].tolist() == [10_000, 10_001, 10_002]

@@ -1,0 +1,61 @@
+"""Sorts on an emulated GPU, against NumPy; and their kernels, which the compiler takes."""
+
+from __future__ import annotations
+
+import pytest
+from support.kernels import needs_triton
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("check_sorts", (1, 60, 60)),
+        ("check_sorts", (2, 12, 3000)),
+        ("check_lengths", ((1, 2, 32, 33),)),
+        ("check_lengths", ((4096,), ("int8",))),
+        ("check_lengths", ((4097,), ("bool", "uint8", "float16", "float32", "int64"))),
+    ],
+)
+def test_on_the_device(process, name, arguments):
+    process.pool.submit(_on_the_device, name, *arguments).result()
+
+
+def _on_the_device(name: str, *arguments: int) -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles import sorting
+
+    getattr(sorting, name)(emulated_device(), *arguments)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float8_e5m2", "bfloat16", "int64"])
+def test_the_compiler_takes_sorts(dtype):
+    """Rows of one program stay in registers, whatever their number and size; the threads wait for each other."""
+    from support.sort_sources import rows_sources
+
+    from tilearray_cuda.kernels.compile import compile_source
+    from tilearray_cuda.kernels.machine_code import read_machine_code
+
+    for rows, extent in ((5000, 30), (1, 4096)) if dtype == "int64" else ((100, 1000),):
+        sources = list(rows_sources(dtype, rows, extent))
+        assert [source.name for source in sources] == ["sort_sort", "argsort_sort"]
+        for source in sources:
+            made = compile_source(source, 90)
+            assert "bar.sync" in made.ptx
+            assert read_machine_code(made.cubin).spills == 0
+
+
+@pytest.mark.parametrize(("dtype", "extent"), [("bool", 300_000), ("float32", 3_000_000_000), ("uint64", 300_000)])
+def test_the_compiler_takes_partitions(dtype, extent):
+    """Elements are read in vectors; nothing is spilled."""
+    from support.sort_sources import partition_sources
+
+    from tilearray_cuda.kernels.compile import compile_source
+    from tilearray_cuda.kernels.machine_code import read_machine_code
+
+    for number, source in enumerate(partition_sources(dtype, extent)):
+        assert source.name == ("digits_partition", "rank_partition")[number > 0]
+        made = compile_source(source, 90)
+        assert "ld.global.v" in made.ptx or dtype == "bool"
+        assert read_machine_code(made.cubin).spills == 0

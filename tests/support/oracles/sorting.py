@@ -1,0 +1,91 @@
+"""Sorts of drawn arrays on a device, against NumPy's stable sorts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tilearray as ta
+from support.oracles.formats import dtype_of
+from support.oracles.indexing import bits
+
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
+REAL = ("bool", *INTEGERS, *FLOATS)
+SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0)
+
+
+def drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Values of all bits, or few different ones, and of floats also zeros, infinities and NaNs of both signs."""
+    if dtype == "bool":
+        return rng.random(shape) < rng.random()
+    if dtype in INTEGERS:
+        info = np.iinfo(dtype)
+        low, high = (max(info.min, -3), 4) if rng.random() < 0.3 else (info.min, info.max)
+        return rng.integers(low, high, shape, dtype=dtype, endpoint=True)
+    wide = np.float64 if dtype == "float64" else np.float32
+    found = rng.standard_normal(shape).astype(wide) * wide(2.0) ** rng.integers(-9, 9, shape).astype(wide)
+    if rng.random() < 0.3:
+        found = np.rint(found)
+    special = rng.random(shape) < rng.choice((0, 0.1, 0.6))
+    with np.errstate(all="ignore"):
+        return np.where(special, rng.choice(SPECIAL, shape).astype(wide), found).astype(dtype_of(dtype))
+
+
+def comparable(host: np.ndarray) -> np.ndarray:
+    """The same values in a dtype that NumPy orders."""
+    return host if host.dtype.isbuiltin == 1 else host.astype(np.float32)
+
+
+def order(host: np.ndarray, axis: int, descending: bool) -> np.ndarray:
+    """The stable order of values along an axis: of those turned round, from the end, if they descend."""
+    if not descending:
+        return np.argsort(comparable(host), axis, kind="stable")
+    turned = np.argsort(comparable(np.flip(host, axis)), axis, kind="stable")
+    return host.shape[axis] - 1 - np.flip(turned, axis)
+
+
+def view_of(rng: np.random.Generator, host: np.ndarray, device: Any) -> Any:
+    """Values on a device, with permuted axes, gaps or reversed."""
+    axes = tuple(int(axis) for axis in rng.permutation(host.ndim))
+    step = int(rng.choice((1, 1, 2, -1)))
+    back = tuple(np.argsort(axes).tolist())
+    wide = np.zeros([size * abs(step) for size in host.transpose(axes).shape], host.dtype)
+    wide[(slice(None, None, step),) * host.ndim] = host.transpose(axes)
+    return ta.permute_dims(ta.asarray(wide, device=device)[(slice(None, None, step),) * host.ndim], back)
+
+
+def check(host: np.ndarray, x: Any, axis: int | None, descending: bool, told: str = "") -> None:
+    """Compare a sort along an axis, and its order, with NumPy's; bit by bit, whatever the bits of a NaN are."""
+    flat, place = (host.reshape(-1), 0) if axis is None else (host, axis)
+    want = order(flat, place, descending)
+    found = ta.argsort(x, axis=axis, descending=descending)
+    assert (found.dtype, found.shape, str(found.device)) == (ta.int64, flat.shape, str(x.device)), told
+    np.testing.assert_array_equal(ta.to_numpy(found), want, told)
+    found = ta.sort(x, axis=axis, descending=descending)
+    assert (found.dtype, found.shape, found._signature.layout.contiguous) == (x.dtype, flat.shape, True), told
+    assert bits(ta.to_numpy(found)) == bits(np.take_along_axis(flat, want, place)), told
+
+
+def check_sorts(device: Any, seed: int, cases: int, elements: int) -> None:
+    """Sort drawn views of all dtypes along drawn axes."""
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        dtype, axes = str(rng.choice(REAL)), int(rng.integers(1, 4))
+        shape = tuple(int(rng.integers(0, max(2, round(elements ** (1 / axes)) + 1))) for _ in range(axes))
+        host = drawn(rng, dtype, shape)
+        axis = None if rng.random() < 0.1 else int(rng.integers(-axes, axes))
+        descending = bool(rng.random() < 0.4)
+        check(host, view_of(rng, host, device), axis, descending, f"#{number} {dtype} {shape} {axis} {descending}")
+
+
+def check_lengths(device: Any, sizes: tuple[int, ...], dtypes: tuple[str, ...] = REAL) -> None:
+    """Sort rows of sizes at which programs, blocks and words change, of all dtypes."""
+    for number, size in enumerate(sizes):
+        for dtype in dtypes:
+            rng = np.random.default_rng((size, REAL.index(dtype)))
+            shape = ((size,), (2, size), (size, 1))[number % 3]
+            host = drawn(rng, dtype, shape)
+            axis = 0 if shape[-1] == 1 else -1
+            check(host, ta.asarray(host, device=device), axis, bool(number % 2), f"{dtype} {shape}")
