@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from support.oracles.sorting import REAL, check, check_lengths, check_sorts, drawn, order, view_of
+from support.oracles.sorting import REAL, check, check_lengths, check_sets, check_sorts, drawn, order, view_of
 
 import tilearray as ta
 
@@ -45,6 +45,29 @@ def test_many_elements(dtype):
     np.testing.assert_array_equal(ta.to_numpy(ta.argsort(found)), np.arange(2**25))
     same = ta.full((2**25,), 3, dtype=dtype, device="cuda:0")
     np.testing.assert_array_equal(ta.to_numpy(ta.argsort(same, descending=True)), np.arange(2**25))
+
+
+@pytest.mark.parametrize(("seed", "elements", "share"), [(11, 40, 3), (12, 5000, 4), (13, 300_000, 16)])
+def test_sets_are_those_of_the_host(seed, elements, share):
+    check_sets("cuda:0", seed, CASES // share, elements)
+
+
+def test_many_distinct_elements():
+    rng = np.random.default_rng(6)
+    host = rng.integers(0, 2**22, 2**24, dtype=np.int32)
+    found = ta.unique_all(ta.asarray(host, device="cuda:0"))
+    wanted = np.unique(host, return_index=True, return_inverse=True, return_counts=True)
+    for mine, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(ta.to_numpy(mine), theirs)
+
+
+def test_choices_without_replacement_are_those_of_the_host():
+    weights = np.arange(100_000) / np.arange(100_000).sum()
+    chosen = [
+        ta.random.default_rng(3, device=device).choice(100_000, 50_000, replace=False, p=weights).tolist()
+        for device in ("cuda:0", "cpu")
+    ]
+    assert chosen[0] == chosen[1]
 
 
 def test_beyond_2_to_31_elements():

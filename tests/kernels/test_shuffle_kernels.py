@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from support.kernels import compiled, kernel_for, needs_triton
 
@@ -20,8 +21,8 @@ def test_a_few_orders_on_the_emulated_gpu(process):
     process.pool.submit(_compare, 3, 2, 100).result()
 
 
-def test_choices_that_sort_say_so_on_a_gpu(process):
-    process.pool.submit(_refuses).result()
+def test_choices_that_sort_are_those_of_the_host(process):
+    process.pool.submit(_chooses).result()
 
 
 def _compare(seed: int, count: int, elements: int) -> None:
@@ -34,15 +35,20 @@ def _compare(seed: int, count: int, elements: int) -> None:
     assert device.backend.launches > before + 10 * count
 
 
-def _refuses() -> None:
+def _chooses() -> None:
     from support.interpreter.emulated_gpu import emulated_device
 
     import tilearray as ta
 
-    rng = ta.random.default_rng(1, device=emulated_device())
-    message = r"choice: expected a device that sorts, got cuda:0.*write replace=True"
-    with pytest.raises(ta.DeviceError, match=message):
-        rng.choice(3, 2, replace=False, p=[0.5, 0.25, 0.25])
+    device = emulated_device()
+    for count, wanted in ((10, 9), (200, 50)):
+        weights = np.arange(count) / np.arange(count).sum()
+        chosen = [
+            ta.random.default_rng(3, device=where).choice(count, wanted, replace=False, p=weights).tolist()
+            for where in (device, "cpu")
+        ]
+        assert chosen[0] == chosen[1]
+        assert len({*chosen[0]}) == wanted
 
 
 @pytest.mark.parametrize("arch", [80, 90, 100])

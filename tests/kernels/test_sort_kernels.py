@@ -16,6 +16,8 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_lengths", ((1, 2, 32, 33),)),
         ("check_lengths", ((4096,), ("int8",))),
         ("check_lengths", ((4097,), ("bool", "uint8", "float16", "float32", "int64"))),
+        ("check_sets", (5, 30, 40)),
+        ("check_sets", (6, 3, 5000)),
     ],
 )
 def test_on_the_device(process, name, arguments):

@@ -12,9 +12,18 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
-from tilearray.engine.backend import Unique
+from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, HostData
-from tilearray.functions.arguments import all_arrays, as_array, as_arrays, check_kind, common_dtype, result, sorting_of
+from tilearray.functions.arguments import (
+    all_arrays,
+    as_array,
+    as_arrays,
+    by_expressions,
+    check_kind,
+    common_dtype,
+    result,
+    sorting_of,
+)
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.reductions import any
 from tilearray.ops.arithmetic import bitwise_invert, equal
@@ -52,7 +61,7 @@ def unique_all(x: A | HostData, /) -> UniqueAll[A]:
     Parameters
     ----------
     x : Array
-        Of any shape, read in C order; on the host.
+        Of any shape, read in C order.
 
     Returns
     -------
@@ -65,10 +74,9 @@ def unique_all(x: A | HostData, /) -> UniqueAll[A]:
     counts : Array
         How often each occurs, int64.
 
-    Raises
-    ------
-    DeviceError
-        If `x` is on a GPU.
+    Notes
+    -----
+    On a GPU the call waits once for the number of distinct elements.
 
     Examples
     --------
@@ -78,11 +86,7 @@ def unique_all(x: A | HostData, /) -> UniqueAll[A]:
     ([3, 5], [1, 0], [1, 0, 1], [1, 2])
     """
     x = as_array("unique_all", x)
-    found = _unique("unique_all", x, indices=True, inverse=True, counts=True)
-    assert found.indices is not None
-    assert found.inverse is not None
-    assert found.counts is not None
-    return UniqueAll(*[result(part, x) for part in (found.values, found.indices, found.inverse, found.counts)])
+    return UniqueAll(*_unique("unique_all", x, indices=True, inverse=True, counts=True))
 
 
 def unique_counts(x: A | HostData, /) -> UniqueCounts[A]:
@@ -95,9 +99,7 @@ def unique_counts(x: A | HostData, /) -> UniqueCounts[A]:
     [1, 2]
     """
     x = as_array("unique_counts", x)
-    found = _unique("unique_counts", x, counts=True)
-    assert found.counts is not None
-    return UniqueCounts(result(found.values, x), result(found.counts, x))
+    return UniqueCounts(*_unique("unique_counts", x, counts=True))
 
 
 def unique_inverse(x: A | HostData, /) -> UniqueInverse[A]:
@@ -110,9 +112,7 @@ def unique_inverse(x: A | HostData, /) -> UniqueInverse[A]:
     [[1, 0], [1, 1]]
     """
     x = as_array("unique_inverse", x)
-    found = _unique("unique_inverse", x, inverse=True)
-    assert found.inverse is not None
-    return UniqueInverse(result(found.values, x), result(found.inverse, x))
+    return UniqueInverse(*_unique("unique_inverse", x, inverse=True))
 
 
 def unique_values(x: A | HostData, /) -> A:
@@ -125,13 +125,20 @@ def unique_values(x: A | HostData, /) -> A:
     Array([3, 5], dtype=int64, device='cpu')
     """
     x = as_array("unique_values", x)
-    return result(_unique("unique_values", x).values, x)
+    (values,) = _unique("unique_values", x)
+    return values
 
 
-def _unique(function: str, x: ArrayBase, indices: bool = False, inverse: bool = False, counts: bool = False) -> Unique:
-    sorting = sorting_of(function, x)
+def _unique(function: str, x: A, indices: bool = False, inverse: bool = False, counts: bool = False) -> list[A]:
+    """Return the distinct elements, and all that is asked for about them."""
     check_kind(function, x.dtype, ANY)
-    return sorting.unique(to_numpy(x), indices, inverse, counts)
+    if by_expressions(x):
+        from tilearray.functions.distinct import distinct  # here: few programs need it
+
+        return [part for part in distinct(x, indices, inverse, counts) if part is not None]
+    found = sorting_of(function, x).unique(to_numpy(x), indices, inverse, counts)
+    parts = (found.values, found.indices, found.inverse, found.counts)
+    return [result(part, x) for part in parts if part is not None]
 
 
 @overload
@@ -144,8 +151,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     Parameters
     ----------
     x1, x2 : Array or number
-        On the host. Integers of any dtypes are compared exactly, all else in the common
-        dtype. NaN is never found.
+        Integers of any dtypes are compared exactly, all else in the common dtype. NaN is never found.
     invert : bool
         Whether to return the opposite.
 
@@ -161,7 +167,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     PromotionError
         If the dtypes have no common dtype.
     DeviceError
-        If an array is on a GPU.
+        If the arrays are on several devices.
 
     Examples
     --------
@@ -174,14 +180,17 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     if classify(x1) is not None and classify(x2) is not None:
         x1 = as_array("isin", x1)
     if classify(x2) is not None:
-        sorting_of("isin", x1)
         found: Any = equal(x1, x2)
     elif classify(x1) is not None:
-        sorting_of("isin", x2)
         found = any(equal(x2, x1))
     else:
         x1, x2 = all_arrays("isin", (x1, x2))
-        sorting_of("isin", x2)
+        common_device("isin", [x1._signature, x2._signature])
+        if by_expressions(x1):
+            from tilearray.functions.distinct import members  # here: few programs need it
+
+            found = members(x1, x2, _compared_in(x1, x2))
+            return bitwise_invert(found) if invert else found
         sorting = sorting_of("isin", x1)
         return result(sorting.isin(to_numpy(x1), to_numpy(x2), _compared_in(x1, x2), invert), x1)
     return bitwise_invert(found) if invert else found

@@ -180,8 +180,6 @@ class Orders(Continuous, Discrete):
         ------
         ParameterError
             If there are too few elements, or `p` does not have a probability for each element and the sum 1.
-        DeviceError
-            With `p` and without replacement, if the device has no sort, as a GPU.
 
         Examples
         --------
@@ -223,7 +221,6 @@ class Orders(Continuous, Discrete):
             unit = self.random(shape, dtype=dtypes.float64, device=device)
             sorts = device.backend.sorting is not None
             return searchsorted(sums, unit, side="right") if sorts else reached(sums, unit)
-        _check_sorts("choice", device)
         if int(sum(weights > 0)) < wanted:
             raise ParameterError(f"choice: expected {wanted} probabilities above 0, got fewer; write replace=True")
         waits = self.standard_exponential(count, dtypes.float64, device=device) / weights
@@ -239,15 +236,6 @@ class Orders(Continuous, Discrete):
         shape = (*x.shape[:-1], 1)
         keys = self._fill(Target("permuted", shape, dtypes.uint64, x.device, None), 2, draws.raw)
         return take_along_axis(x, orders_of_rows(keys, x.shape))
-
-
-def _check_sorts(function: str, device: Device) -> None:
-    """Raise DeviceError if a device has no sort."""
-    if device.backend.sorting is None:
-        raise DeviceError(
-            f"{function}: expected a device that sorts, got {device}, which does not yet; write replace=True, or draw "
-            f"on the host, with device='cpu' or x.to_device('cpu'), and write .to_device({str(device)!r})"
-        )
 
 
 def _probabilities(p: Any, count: int, device: Device) -> Array:

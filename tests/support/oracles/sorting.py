@@ -1,4 +1,4 @@
-"""Sorts of drawn arrays on a device, against NumPy's stable sorts."""
+"""Sorts and sets of drawn arrays on a device, against NumPy's stable sorts, and the host."""
 
 from __future__ import annotations
 
@@ -89,3 +89,48 @@ def check_lengths(device: Any, sizes: tuple[int, ...], dtypes: tuple[str, ...] =
             host = drawn(rng, dtype, shape)
             axis = 0 if shape[-1] == 1 else -1
             check(host, ta.asarray(host, device=device), axis, bool(number % 2), f"{dtype} {shape}")
+
+
+# --- sets -------------------------------------------------------------------------------------------------------------
+
+UNIQUE = ("unique_values", "unique_counts", "unique_inverse", "unique_all")
+
+
+def any_drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Values of any dtype that sets take; many are equal."""
+    if dtype.startswith("complex"):
+        real, imaginary = (drawn(rng, "float16", shape).astype(dtype).real for _ in range(2))
+        found = np.empty(shape, dtype)
+        found.real, found.imag = real, imaginary
+        return np.where(rng.random(shape) < 0.5, found, np.roll(found, 1))
+    return np.where(rng.random(shape) < 0.5, drawn(rng, dtype, shape), np.roll(drawn(rng, dtype, shape), 1))
+
+
+def check_sets(device: Any, seed: int, cases: int, elements: int) -> None:
+    """Distinct elements, and members, of drawn views of all dtypes."""
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        dtype, axes = str(rng.choice((*REAL, "complex64", "complex128"))), int(rng.integers(1, 3))
+        shape = tuple(int(rng.integers(0, max(2, round(elements ** (1 / axes)) + 1))) for _ in range(axes))
+        host = any_drawn(rng, dtype, shape)
+        mine, theirs, told = view_of(rng, host, device), ta.asarray(host, device="cpu"), f"#{number} {dtype} {shape}"
+        name = str(rng.choice(UNIQUE))
+        _alike(getattr(ta, name)(mine), getattr(ta, name)(theirs), f"{told} {name}")
+        others = any_drawn(rng, dtype, (int(rng.integers(0, 9)),))
+        others = np.concatenate([host.reshape(-1)[::3], others]) if rng.random() < 0.8 else others
+        if dtype in INTEGERS:
+            others = others.astype(rng.choice(INTEGERS))
+        invert = bool(rng.random() < 0.3)
+        found = [ta.isin(x, ta.asarray(others, device=x.device), invert=invert) for x in (mine, theirs)]
+        _alike(found[0], found[1], f"{told} isin {others.dtype}")
+
+
+def _alike(found: Any, wanted: Any, told: str) -> None:
+    """Compare the parts of results bit by bit, but for those of NaNs."""
+    pairs = zip(found, wanted, strict=True) if isinstance(found, tuple) else [(found, wanted)]
+    for mine, theirs in pairs:
+        here, there = comparable(ta.to_numpy(mine)), comparable(ta.to_numpy(theirs))
+        assert (mine.dtype, here.shape) == (theirs.dtype, there.shape), told
+        np.testing.assert_array_equal(here, there, told)
+        if here.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(here[here == 0]), np.signbit(there[there == 0]), told)

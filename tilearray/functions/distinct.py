@@ -1,0 +1,173 @@
+"""Distinct elements and membership on a device that sorts by expressions.
+
+Sorted elements are compared with the ones before them. The number of those that differ is the size of the results, so a
+call waits for the device once. Complex numbers are in NumPy's order: those without NaN first, by real parts and then by
+imaginary ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.execute import run_fixed
+from tilearray.functions.binary_search import search
+from tilearray.functions.conversion import astype
+from tilearray.functions.indexing.gather import gather_selected
+from tilearray.functions.indexing.keys import Selection
+from tilearray.functions.indexing.masks import compressed, places_of
+from tilearray.functions.indexing.scatter import scattering
+from tilearray.functions.indexing.views import get
+from tilearray.functions.joining import concat
+from tilearray.functions.manipulation import new_like, reshape
+from tilearray.functions.ordering import dense, order_along, sorted_along
+from tilearray.functions.scans import scan
+from tilearray.geometry.layout import Layout
+from tilearray.ops.arithmetic import (
+    bitwise_and,
+    bitwise_invert,
+    equal,
+    greater_equal,
+    less_equal,
+    minimum,
+    not_equal,
+    subtract,
+)
+from tilearray.ops.execute import fill
+from tilearray.ops.number_parts import isnan
+
+_BOOL, _INT64, _UINT64 = dtypes.bool_, dtypes.int64, dtypes.uint64
+_LARGEST = 2**63 - 1
+
+
+class Distinct(NamedTuple):
+    """The distinct elements, and all that was asked for about them, as in `tilearray.engine.backend.Unique`."""
+
+    values: Any
+    indices: Any
+    inverse: Any
+    counts: Any
+
+
+def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: bool = False) -> Distinct:
+    """Return the distinct elements of an array, read in C order.
+
+    Parameters
+    ----------
+    x : Array
+    indices, inverse, counts : bool
+        Whether to return where each comes first, which of them each element is, and how often each comes.
+    equal_nan : bool
+        Whether all NaNs count as one.
+    """
+    flat = reshape(dense(x), (x.size,))
+    is_complex = dtypes.info(x.dtype).kind == "complex"
+    order = order_by(complex_keys(flat)) if is_complex else None
+    if order is None and (indices or inverse):
+        order = order_along(flat, 0, False)
+    ordered = sorted_along(flat, 0, False) if order is None else taken(flat, order)
+    is_first = _is_first(ordered, equal_nan)
+    if not (indices or counts):
+        return Distinct(compressed(ordered, is_first), None, _inverse(order, is_first, x) if inverse else None, None)
+    (starts,) = places_of(is_first)
+    return Distinct(
+        taken(ordered, starts),
+        taken(order, starts) if indices else None,
+        _inverse(order, is_first, x) if inverse else None,
+        _distances(starts, x.size) if counts else None,
+    )
+
+
+def _is_first(ordered: Any, equal_nan: bool) -> Any:
+    """Whether each element of a sorted array differs from the one before it."""
+    found = new_like(ordered, ordered.shape, _BOOL)
+    if ordered.size:
+        fill(get(found, slice(1)), True, "unique")
+        later, earlier, rest = get(ordered, slice(1, None)), get(ordered, slice(-1)), get(found, slice(1, None))
+        not_equal(later, earlier, out=rest)
+        if equal_nan and dtypes.info(ordered.dtype).kind in ("float", "complex"):
+            bitwise_and(rest, bitwise_invert(isnan(earlier)), out=rest)
+    return found
+
+
+def _inverse(order: Any, is_first: Any, x: Any) -> Any:
+    """The number of each element among the distinct ones, in the places of the elements."""
+    numbers = scan("unique", "add", is_first, 0, _INT64)
+    subtract(numbers, 1, out=numbers)
+    found = new_like(x, (x.size,), _INT64)
+    if x.size:
+        run_fixed(scattering(_INT64, False), [numbers, order], found._view(Layout((x.size,), (0,))))
+    return reshape(found, x.shape)
+
+
+def _distances(starts: Any, end: int) -> Any:
+    """The lengths of runs that start at these places."""
+    found = new_like(starts, starts.shape)
+    if starts.size:
+        subtract(get(starts, slice(1, None)), get(starts, slice(-1)), out=get(found, slice(-1)))
+        subtract(end, get(starts, slice(-1, None)), out=get(found, slice(-1, None)))
+    return found
+
+
+def taken(x: Any, places: Any) -> Any:
+    """Return the elements of an array of one axis at places that lie within it."""
+    return gather_selected(Selection(x, (0,), (places,), places.shape, 0, True)) if places.size else new_like(x, (0,))
+
+
+def order_by(keys: Sequence[Any]) -> Any:
+    """Return the stable order of elements by keys of one axis, of which the last one counts most."""
+    order: Any = None
+    for key in keys:
+        found = order_along(key if order is None else taken(key, order), 0, False)
+        order = found if order is None else taken(order, found)
+    return order
+
+
+def complex_keys(x: Any) -> list[Any]:
+    """Return the keys by which complex numbers are sorted, for `order_by`."""
+    return [x.imag, x.real, isnan(x.imag), isnan(x.real)]
+
+
+# --- membership -------------------------------------------------------------------------------------------------------
+
+
+def members(x: Any, others: Any, dtype: np.dtype | None) -> Any:
+    """Return for each element whether it is among others, compared in a dtype, or as integers if it is None."""
+    if not (x.size and others.size):
+        return fill(new_like(x, x.shape, _BOOL), False, "isin")
+    if dtype is None:
+        return _among_integers(x, others)
+    if dtypes.info(dtype).kind == "complex":
+        return _among_complex(astype(x, dtype, copy=False), astype(others, dtype, copy=False))
+    return _among(astype(x, dtype, copy=False), astype(others, dtype, copy=False))
+
+
+def _among(x: Any, others: Any) -> Any:
+    """Whether elements are among others of the same dtype."""
+    ordered = sorted_along(reshape(dense(others), (others.size,)), 0, False)
+    flat = reshape(dense(x), (x.size,))
+    places = search(ordered, flat, x.dtype, "left")
+    minimum(places, others.size - 1, out=places)
+    return reshape(equal(taken(ordered, places), flat), x.shape)
+
+
+def _among_integers(x: Any, others: Any) -> Any:
+    """Whether integers are among others, compared as numbers."""
+    mine, theirs = x.dtype == _UINT64, others.dtype == _UINT64
+    if mine and theirs:
+        return _among(x, others)
+    found = _among(astype(x, _INT64, copy=False), astype(others, _INT64, copy=False))
+    if mine:  # large numbers became negative ones
+        return bitwise_and(found, less_equal(x, _LARGEST))
+    return bitwise_and(found, greater_equal(x, 0)) if theirs else found
+
+
+def _among_complex(x: Any, others: Any) -> Any:
+    """Whether complex numbers are among others: both are numbered by the distinct ones of all."""
+    both = concat([reshape(dense(x), (x.size,)), reshape(dense(others), (others.size,))])
+    numbers = distinct(both, False, True, False).inverse
+    found = _among(get(numbers, slice(x.size)), get(numbers, slice(x.size, None)))
+    return reshape(found, x.shape)
