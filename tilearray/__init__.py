@@ -207,6 +207,7 @@ from tilearray.ops.elementary import (
     tanh,
 )
 from tilearray.ops.explain_promotion import PromotionExplanation, explain_promotion
+from tilearray.ops.hooks import HOOKS as _HOOKS
 from tilearray.ops.number_parts import (
     angle,
     ceil,
@@ -571,6 +572,11 @@ if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelle
         _show([value])
         globals()[name] = value
         return value
+
+
+_HOOKS.operator = lambda library, function: _import_module(f"tilearray.gradients.{library}_operator").operator_of(
+    function
+)
 
 
 def __dir__() -> list[str]:

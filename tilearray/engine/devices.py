@@ -78,7 +78,7 @@ class Device:
     Device('cpu')
     """
 
-    __slots__ = ("backend", "calls", "depth", "index", "name", "recorder", "traits", "type", "wants_alignment")
+    __slots__ = ("backend", "depth", "functions", "index", "name", "recorder", "traits", "type", "wants_alignment")
 
     backend: Backend
     """The backend of this device. The first use imports its package."""
@@ -91,7 +91,9 @@ class Device:
         self.traits: dict[Any, Any] = {}  # of its arrays: see `tilearray.engine.signature.Traits`
         self.recorder: Callable[..., Any] | None = None  # runs operations instead of a plan: see `engine.execute.run`
         self.depth = 0  # of operands on several devices that record, the deepest one records
-        self.calls: Any = None  # runs whole functions that do more than operations: see `tilearray.gradients.following`
+        self.functions: Any = (
+            None  # runs whole functions that do more than operations: see `tilearray.gradients.following`
+        )
 
     if not TYPE_CHECKING:
 
@@ -254,10 +256,10 @@ def common_device(function: str, operands: Sequence[Placed]) -> Device:
     first = operands[0].device
     for operand in operands:
         if operand.device is not first:
-            if first.calls is None and operand.device.calls is None:
+            if first.functions is None and operand.device.functions is None:
                 raise _different(function, first, operand.device)
             deep, other = (first, operand.device) if first.depth > operand.device.depth else (operand.device, first)
-            if not deep.calls.follows(other):
+            if not deep.functions.follows(other):
                 raise _different(function, first, operand.device)
             first = deep
     return first

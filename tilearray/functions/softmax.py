@@ -143,7 +143,7 @@ def _in_one_launch(function: str, x: A, axes: tuple[int, ...], keepdims: bool, w
     """Return the function of floats if one launch does it, else None."""
     device = x.device
     held = device.backend.holds_rows and is_held(x._signature.layout, axes, x.dtype.itemsize)
-    if not held and device.calls is None:
+    if not held and device.functions is None:
         return None
     return run_rows(_formulas().row_function_of(function, x.dtype, axes, keepdims), x, words)
 

@@ -299,7 +299,7 @@ class FollowingDevice(Device):
         self.real = real
         self.level = level
         self.recorder = record
-        self.calls = Calls(self)
+        self.functions = Calls(self)
         self.backend = cast(Any, _FollowingBackend(real))
 
     def __eq__(self, other: object) -> bool:

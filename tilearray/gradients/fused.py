@@ -124,6 +124,4 @@ def _shape_of(value: Any) -> str:
     return repr(mapped(value, lambda leaf: 0))
 
 
-def install() -> None:
-    """Let followed arrays run fused functions by `follow`."""
-    Calls.follow_fused = staticmethod(follow)
+Calls.follow_fused = staticmethod(follow)

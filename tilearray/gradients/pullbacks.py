@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilearray.engine.operation import Operation
+from tilearray.engine.operation import FixedOperation, Operation
 from tilearray.errors import GradientError
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.views import get
@@ -84,8 +84,7 @@ def pullback_of(
     row = operation.row if isinstance(operation, Storing) else operation
     if isinstance(row, Row):
         return _of_row(row, operands, out, active)
-    kind = "scan" if operation.scanned is not None else "product" if _multiplies(operation) else operation.name
-    rule = _RULES.get(kind)
+    rule = _RULES.get(_kind(operation))
     if rule is None:
         raise GradientError(
             f"vjp: {operation.name} has no derivative; write it outside of the function, or of its values only"
@@ -96,8 +95,19 @@ def pullback_of(
     return (lambda cotangents, wanted: pull(call, cotangents[0])), list(reads), reads_result
 
 
-def _multiplies(operation: Operation) -> bool:
-    return operation.reduced is not None and operation.reduced.multiplies
+def _kind(operation: Operation) -> str:
+    """The name of a reduction, or what else an operation does."""
+    if operation.scanned is not None:
+        return "scan"
+    if operation.reduced is not None:
+        return "product" if operation.reduced.multiplies else operation.name
+    return "repeat" if isinstance(operation, FixedOperation) and _only_casts(operation) else ""
+
+
+def _only_casts(operation: FixedOperation) -> bool:
+    """Whether an operation stores its first operand, and takes the others for their shape."""
+    first, *casts = operation.graph.nodes
+    return first == ("input", 0) and all(node[:2] == ("cast", place) for place, node in enumerate(casts))
 
 
 class _Shape:
@@ -303,6 +313,7 @@ _RULES: dict[str, tuple[Callable[[Call, Any], list[Any]], tuple[int, ...], bool]
     "softmax": (_softmax, (), True),
     "log_softmax": (_log_softmax, (), True),
     "logsumexp": (_logsumexp, (0,), True),
+    "repeat": (lambda call, g: [g, *[0] * (len(call.operands) - 1)], (), False),
     "scan": (_scan, (0,), False),
     "product": (_matmul, (0, 1), False),
 }

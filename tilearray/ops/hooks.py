@@ -20,9 +20,10 @@ class Hooks:
         the operands and the target
     call : runs a row with options, given the row, the operands, the target and the options
     reduce, accumulate, outer, at : the methods of a row, given the row and their arguments
+    operator : makes an operator of another library, given its name and a fused or pointwise function
     """
 
-    __slots__ = ("accumulate", "as_arrays", "at", "call", "outer", "reduce")
+    __slots__ = ("accumulate", "as_arrays", "at", "call", "operator", "outer", "reduce")
 
     as_arrays: Callable[[str, Sequence[Any], Any], list[Any]]
     call: Callable[[Any, Sequence[Any], Any, dict[str, Any]], Any]
@@ -30,6 +31,7 @@ class Hooks:
     accumulate: Callable[..., Any]
     outer: Callable[..., Any]
     at: Callable[..., None]
+    operator: Callable[[str, Any], Any]
 
 
 HOOKS = Hooks()

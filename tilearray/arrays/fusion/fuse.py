@@ -25,6 +25,7 @@ from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, Signature
 from tilearray.errors import FusionError, OperandError, shown, type_name
 from tilearray.ops.execute import copy_of, execute, fill
+from tilearray.ops.hooks import HOOKS
 from tilearray.ops.moves import assign
 from tilearray.ops.signatures import show
 from tilearray.promotion.scalars import classify
@@ -228,6 +229,23 @@ class Fused:
             return functools.partial(self, *args)
         return functools.partial(self._run, plan, args, {}, arguments)
 
+    def traced_results(self, *args: Any) -> Any:
+        """Return the results of a call as arrays without memory: of their shapes, strides and dtypes."""
+        arguments: list[Any] = []
+        for each in args:
+            _key(each, arguments)
+        return self._traced((), args, {}, arguments, set()).results
+
+    @functools.cached_property
+    def torch(self) -> Any:
+        """The function as an operator of torch, with autograd: see docs/gradients.md."""
+        return HOOKS.operator("torch", self)
+
+    @functools.cached_property
+    def jax(self) -> Any:
+        """The function as a function of JAX, with a derivative: see docs/gradients.md."""
+        return HOOKS.operator("jax", self)
+
     # ------------------------------------------------------------------ arguments
 
     def inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -385,7 +403,7 @@ def _key(value: Any, arguments: list[Any]) -> Any:
     if kind is Traced or kind is TracedNumber:
         raise _Inline
     if isinstance(value, ArrayBase):  # a recorded result, whose memory does not exist yet
-        if value._signature.device.calls is not None:
+        if value._signature.device.functions is not None:
             raise _Inline
         arguments.append(value)
         return value._signature
@@ -402,7 +420,7 @@ def _key(value: Any, arguments: list[Any]) -> Any:
 def _calls_of(values: Any) -> Any:
     """Return what runs a fused function on a device that records more than operations; None if no array is on one."""
     devices = [leaf._signature.device for leaf in leaves(values) if isinstance(leaf, ArrayBase)]
-    return max(devices, key=lambda device: device.depth).calls if devices else None
+    return max(devices, key=lambda device: device.depth).functions if devices else None
 
 
 def _general(key: Any) -> Any:

@@ -27,6 +27,7 @@ from tilearray.engine.signature import ArrayBase, overlap
 from tilearray.errors import OperandError, ShapeError, WriteError, type_name
 from tilearray.geometry.shapes import broadcast_shapes
 from tilearray.ops.execute import check_target
+from tilearray.ops.hooks import HOOKS
 from tilearray.ops.numbers import rounded_number
 from tilearray.ops.signatures import show
 from tilearray.promotion.scalars import StandIn, as_number, classify
@@ -85,6 +86,16 @@ class Pointwise:
         check_targets(self.schema.name, operands, given)
         dtypes = stored(*[None if target is None else target._signature.dtype for target in targets])
         return self.fused(*operands, dtypes, out=tuple(targets) if len(targets) > 1 else targets[0])
+
+    @functools.cached_property
+    def torch(self) -> Any:
+        """The function as an operator of torch, with autograd and vmap: see docs/gradients.md."""
+        return HOOKS.operator("torch", self)
+
+    @functools.cached_property
+    def jax(self) -> Any:
+        """The function as a function of JAX, with a derivative: see docs/gradients.md."""
+        return HOOKS.operator("jax", self)
 
     def instantiate(self, rank: int) -> Instance:
         """Return the function for arrays of one rank, under the semantics in force now.

@@ -79,8 +79,8 @@ def set_index_check(mode: Literal["raise", "deferred", "clip"], /) -> None:
 def gather(x: Any, key: Any) -> Any:
     """Return a new array of the elements that a key with arrays selects."""
     device: Device = x._signature.device
-    if device.calls is not None:
-        return device.calls.gather(x, key)
+    if device.functions is not None:
+        return device.functions.gather(x, key)
     indexing = device.backend.indexing
     if indexing is not None:
         return _get(indexing, x, numpy_key(key, device))
@@ -109,8 +109,8 @@ def _is_whole_mask(x: Any, key: Any) -> bool:
 def gather_selected(selection: Any) -> Any:
     """Return a new array of the elements of a selection that also has a `key`, the same selection for NumPy."""
     device: Device = selection.view.device
-    if device.calls is not None:
-        return device.calls.gather_selected(selection)
+    if device.functions is not None:
+        return device.functions.gather_selected(selection)
     indexing = device.backend.indexing
     return _gather(selection) if indexing is None else _get(indexing, selection.view, selection.key)
 

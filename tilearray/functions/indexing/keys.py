@@ -84,8 +84,8 @@ def as_index(part: Any, device: Device) -> Any:
     FusionError
         If the device records operations of a fused function.
     """
-    if device.calls is not None:
-        device = device.calls.place
+    if device.functions is not None:
+        device = device.functions.place
     if isinstance(part, ArrayBase):
         signature = part._signature
         if signature.device is device and (signature.traits.indexes or signature.dtype.kind in "iub"):
