@@ -365,7 +365,7 @@ class RowsRecipe(Recipe):
 
 def library_of(arrays: Sequence[Signature], dtype: np.dtype) -> Products | None:
     """Return the library of a device that multiplies arrays as they lie; None if a kernel does, or there is none."""
-    products = arrays[0].device.backend.products
+    products = common_device("matmul", arrays).backend.products
     if products is None or any(array.dtype != dtype for array in arrays) or not products.takes(dtype):
         return None
     return products if all(products.readable(each.layout.shape, each.layout.strides) for each in arrays) else None

@@ -16,6 +16,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.backend import Products
+from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run
 from tilearray.engine.plan import library_of
 from tilearray.engine.signature import new_array, signature_of
@@ -69,7 +70,7 @@ def whole(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:
 
 def _by_library(function: str, x1: A, x2: A, dtype: np.dtype) -> A | None:
     """Return the product through a library of the device, after copies of operands if they are worth it."""
-    products = x1.device.backend.products
+    products = common_device(function, [x1._signature, x2._signature]).backend.products
     if products is None or not products.takes(dtype):
         return None
     stacks = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])

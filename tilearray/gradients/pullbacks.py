@@ -15,7 +15,7 @@ from tilearray.errors import GradientError
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
-from tilearray.functions.manipulation import broadcast_to, expand_dims, flip, permute_dims, reshape
+from tilearray.functions.manipulation import broadcast_to, expand_dims, flip, permute_dims, reshape, squeeze
 from tilearray.functions.products import matmul, matrix_transpose
 from tilearray.functions.reductions import mean, sum
 from tilearray.functions.scans import cumulative_prod, cumulative_sum
@@ -288,11 +288,20 @@ def _recurrence(g: Any, x: Any, axis: int) -> Any:
 
 
 def _matmul(call: Call, g: Any) -> list[Any]:
+    """A 1-d operand is one row or one column, and so is its part of the cotangent."""
     first, second = call.operands
-    return [
-        matmul(g, _conj(matrix_transpose(second))) if call.active[0] else 0,
-        matmul(_conj(matrix_transpose(first)), g) if call.active[1] else 0,
-    ]
+    rows, columns = first.ndim > 1, second.ndim > 1
+    left, right = first if rows else expand_dims(first, axis=0), second if columns else expand_dims(second, axis=1)
+    g = g if columns else expand_dims(g, axis=-1)
+    g = g if rows else expand_dims(g, axis=-2)
+    found: list[Any] = [0, 0]
+    if call.active[0]:
+        one = matmul(g, _conj(matrix_transpose(right)))
+        found[0] = one if rows else squeeze(one, axis=-2)
+    if call.active[1]:
+        one = matmul(_conj(matrix_transpose(left)), g)
+        found[1] = one if columns else squeeze(one, axis=-1)
+    return found
 
 
 _RULES: dict[str, tuple[Callable[[Call, Any], list[Any]], tuple[int, ...], bool]] = {
