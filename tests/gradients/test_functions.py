@@ -239,6 +239,13 @@ def test_memory_is_not_shared_with_arguments():
     assert same.tolist() == x.tolist()
 
 
+def test_gradients_can_be_written():
+    x = ta.ones((2, 3))
+    found = ta.grad(ta.sum)(x)
+    found += x
+    assert found.tolist() == [[2.0] * 3] * 2
+
+
 def test_a_call_that_is_not_differentiated_keeps_nothing():
     import weakref
 

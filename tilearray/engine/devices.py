@@ -78,7 +78,10 @@ class Device:
     Device('cpu')
     """
 
-    __slots__ = ("backend", "depth", "functions", "index", "name", "recorder", "traits", "type", "wants_alignment")
+    __slots__ = (
+        *("backend", "depth", "followers", "functions", "index", "name", "recorder", "traits", "type"),
+        "wants_alignment",
+    )
 
     backend: Backend
     """The backend of this device. The first use imports its package."""
@@ -91,9 +94,8 @@ class Device:
         self.traits: dict[Any, Any] = {}  # of its arrays: see `tilearray.engine.signature.Traits`
         self.recorder: Callable[..., Any] | None = None  # runs operations instead of a plan: see `engine.execute.run`
         self.depth = 0  # of operands on several devices that record, the deepest one records
-        self.functions: Any = (
-            None  # runs whole functions that do more than operations: see `tilearray.gradients.following`
-        )
+        self.functions: Any = None  # runs whole functions that are more than operations: see `gradients.following`
+        self.followers: dict[int, Device] = {}  # by level: the devices of arrays that follow those of this one
 
     if not TYPE_CHECKING:
 

@@ -330,15 +330,10 @@ class FollowingDevice(Device):
             yield below
 
 
-_FOLLOWING: dict[tuple[Device, int], FollowingDevice] = {}
-
-
 def following(real: Device, level: int) -> FollowingDevice:
     """Return the device of a level over another device."""
-    key = (real, level)
-    if len(_FOLLOWING) > 256:  # devices of `explain` come and go
-        _FOLLOWING.clear()
-    return _FOLLOWING.get(key) or _FOLLOWING.setdefault(key, FollowingDevice(real, level))
+    found = real.followers.get(level) or real.followers.setdefault(level, FollowingDevice(real, level))
+    return cast(FollowingDevice, found)
 
 
 def is_followed(x: object, device: Device | None = None) -> bool:

@@ -66,9 +66,9 @@ def zeros_of(view: View, beside: Sequence[Any]) -> Any:
 
 
 def _given(found: Any, real: Any) -> Any:
-    """The cotangent of an argument: zeros if no result depends on it."""
+    """The gradient of an argument: zeros if no result depends on it, and never several elements in one place."""
     if found is not None:
-        return found
+        return copy_of(found) if found._signature.layout.overlaps_itself else found
     signature = real._signature
     made = new_array(real.__class__, signature_of(Layout.of(signature.layout.shape), signature.dtype, signature.device))
     return fill(made, 0, "vjp")

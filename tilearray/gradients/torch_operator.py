@@ -166,10 +166,12 @@ class Operation:
     def _run(self, *operands: Any) -> Any:
         plain = [each.detach() if tensor else each for each, tensor in zip(operands, self._is_tensor)]
         results = list(leaves(self._function(*plain)))
-        given = {each.untyped_storage().data_ptr() for each, tensor in zip(plain, self._is_tensor) if tensor}
-        owned = [
-            each.clone() if each.untyped_storage().data_ptr() in given and each.numel() else each for each in results
-        ]
+        taken = {each.untyped_storage().data_ptr() for each, tensor in zip(plain, self._is_tensor) if tensor}
+        owned: list[Any] = []
+        for each in results:  # an operator returns neither an operand nor one memory twice
+            address = each.untyped_storage().data_ptr()
+            owned.append(each.clone() if address in taken and each.numel() else each)
+            taken.add(address)
         if isinstance(self._function, Gradient) and not self._function.fuses:
             owned = [each.contiguous() for each in owned]
         return owned[0] if self._count == 1 else tuple(owned)
