@@ -239,6 +239,15 @@ def test_memory_is_not_shared_with_arguments():
     assert same.tolist() == x.tolist()
 
 
+def test_cotangents_are_arrays_lists_or_numbers():
+    x = ta.asarray([1.0, 2.0])
+    _, pull = ta.vjp(lambda x: x * x, x)
+    for g in (ta.asarray([1.0, 1.0]), np.ones(2), [1.0, 1.0], 1.0, 1, ta.ones(2, dtype="float64")):
+        assert pull(g)[0].tolist() == [2.0, 4.0]
+    second = ta.grad(lambda x: ta.sum(ta.vjp(lambda y: y**3, x)[1](1.0)[0]))(x)
+    assert second.tolist() == [6.0, 12.0]
+
+
 def test_gradients_can_be_written():
     x = ta.ones((2, 3))
     found = ta.grad(ta.sum)(x)

@@ -245,11 +245,11 @@ class Calls:
     def _gathered(self, x: Any, read: Callable[[Any], Any]) -> Any:
         real, shape = lowered(x), x._signature.layout.shape
         size = x._signature.layout.size
-        device = real._signature.device
+        place = self.place
 
         def pull(cotangents: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
             del wanted
-            places = read(reshape(arange(size, dtype=dtypes.int64, device=device), shape))
+            places = read(reshape(arange(size, dtype=dtypes.int64, device=place), shape))
             return [reshape(spread(cotangents[0], places, size), shape)]
 
         return recorded(self._device, read(real), (x,), pull)

@@ -26,6 +26,7 @@ from tilearray.gradients.runs import Run, followed_run
 from tilearray.gradients.views import View
 from tilearray.ops.execute import fill
 from tilearray.ops.signatures import show
+from tilearray.promotion.scalars import classify
 
 # --- vjp -------------------------------------------------------------------------------------------------------------
 
@@ -44,8 +45,9 @@ def vjp(function: Callable[..., Any], /, *args: Any) -> tuple[Any, Callable[[Any
     Returns
     -------
     tuple of (result, pull)
-        ``pull(cotangents)`` takes arrays of the structure and shapes of the result, or numbers, and returns one
-        gradient for each argument: None for integers, bools and all that is not an array. It may be called again.
+        ``pull(cotangents)`` takes arrays of the structure and shapes of the result, or a number for all elements of
+        one, and returns one gradient for each argument: None for integers, bools and all that is not an array. It may
+        be called again.
 
     Raises
     ------
@@ -103,7 +105,10 @@ def _fit(function: str, g: Any, view: View | None, real: Any) -> Any:
         return None
     shape, dtype = view.layout.shape, view.dtype
     if not isinstance(g, ArrayBase):
-        g = asarray(g, dtype=None if is_foreign(g) else dtype, device=None if is_foreign(g) else real.device)
+        if classify(g) is None:
+            g = asarray(g) if is_foreign(g) else asarray(g, dtype=dtype, device=real.device)
+        else:  # the same for all elements
+            g = fill(new_array(real.__class__, signature_of(Layout.of(shape), dtype, real.device)), g, function)
     if g.shape != shape:
         raise ShapeError(
             f"{function}: expected a cotangent of shape {shape}, got {g.shape}; write ta.broadcast_to(g, {shape})"

@@ -23,13 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.arrays.fills import full
-from tilearray.engine.signature import ArrayBase
+from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.functions.conversion import astype
 from tilearray.functions.searching import where
+from tilearray.geometry.layout import Layout
 from tilearray.ops import OPS
 from tilearray.ops.arithmetic import divide, equal, less, logical_and, multiply, subtract
 from tilearray.ops.elementary import log, tan
+from tilearray.ops.execute import fill
 from tilearray.ops.number_parts import conj, floor, real
 from tilearray.ops.row import Row
 
@@ -106,7 +107,9 @@ def value_of(term: Term, g: Any, values: Sequence[Any], exponents: int = 0) -> A
 
 def _as_number_like(value: Any, g: Any, called: bool) -> Any:
     if not isinstance(value, ArrayBase):
-        return full((), value, dtype=g.dtype, device=g.device) if called else value
+        if not called:
+            return value
+        return fill(new_array(g.__class__, signature_of(Layout.of(()), g.dtype, g.device)), value, "vjp")
     kind = dtypes.info(value.dtype).kind
     return astype(value, g.dtype) if kind in ("int", "uint") else value
 
