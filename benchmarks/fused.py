@@ -1,10 +1,11 @@
 """``python -m benchmarks.fused``: whole expressions as one kernel, beside compilers of other libraries.
 
 On the host the peer is NumPy; on a GPU they are torch, torch.compile, cupy.fuse and jax.jit, if they are installed.
-There "tilearray contract" has ``contract=True``: its products and sums may be fma, as those of compilers are. A row is
-a program over arrays of one size. Its figure is milliseconds, and the rate of the bytes that an ideal kernel moves:
-each operand and each result once. Before a program is timed, its results on small arrays are compared with NumPy's in
-float64. The host times are those of calls on 1000 elements. ``--out DIR`` writes a record.
+There "tilearray contract" does what compilers do: products and sums may be fma, and intermediates keep the dtype in
+which they are computed. A row is a program over arrays of one size. Its figure is milliseconds, and the rate of the
+bytes that an ideal kernel moves: each operand and each result once. Before a program is timed, its results on small
+arrays are compared with NumPy's in float64. The host times are those of calls on 1000 elements. ``--out DIR`` writes a
+record.
 
 Exit status: 0 for success; 1 if a result of tilearray was wrong; 2 if the device does not exist.
 """
@@ -180,7 +181,7 @@ def libraries(device: str) -> list[Library]:
     ]
     if device == "cpu":
         return [*found, Library("numpy", np, _as_it_is, _as_it_is)]
-    found.append(Library("tilearray contract", ta, ours, ta.fuse(contract=True)))
+    found.append(Library("tilearray contract", ta, ours, ta.fuse(contract=True, intermediates="compute")))
     if importlib.util.find_spec("torch"):
         torch: Any = importlib.import_module("torch")
 

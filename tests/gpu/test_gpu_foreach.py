@@ -193,7 +193,7 @@ def test_a_graph_has_a_launch_for_each_array(launches):
 def test_torch_parameters():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
-    p, g = ([torch.randn(*shape, device="cuda") for shape in SHAPES] for _ in range(2))
+    p, g = ([torch.randn(shape, device="cuda") for shape in SHAPES] for _ in range(2))
     expected = [a - 0.25 * b for a, b in zip(p, g, strict=True)]
     ta.foreach(lambda p, g, rate: p.__isub__(rate * g), p, g, 0.25)
     assert all(torch.equal(a, b) for a, b in zip(p, expected, strict=True))

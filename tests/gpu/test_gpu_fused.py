@@ -117,7 +117,7 @@ def test_a_product_is_summed_in_one_launch(launches):
 
 
 HELD = [(3000, 1000), (3000, 4096), (100, 4000), (5000, 7)]
-READ_AGAIN = [(3000, 5000), (300, 16384), (140, 40_000)]
+READ_AGAIN = [(3000, 5000), (300, 16384), (140, 40_000), (2500, 16000)]
 
 
 @pytest.mark.parametrize("shape", [*HELD, *READ_AGAIN])

@@ -6,6 +6,7 @@ merges neighbours. The elements of one result are then combined in this order:
 
 1. **Lanes.** The fastest reduced axis is cut into chunks of `lanes` elements, a power of two. Lane ``j`` combines
    element ``j`` of all chunks, one after the other: chunks in their order, for each index of the other reduced axes.
+   There are more lanes for few results, and for so many that each is one program, if its row has more than 32 chunks.
 2. **Halves.** Each lane of the lower half is combined with its lane of the upper half, until one value is left.
    If a function goes over a row several times, and a GPU holds the row meanwhile, it has no segments and as many lanes
    as an eighth of it (`held_lanes`). Then neighbours are combined in place of halves: lane 1 with 0, lane 3 with 2;
@@ -54,7 +55,8 @@ LEAST_CHUNKS = 8
 HELD_CHUNKS = 8
 """The chunks of a row that is held as a whole."""
 MOST_HELD_CHUNKS = 32
-"""The most chunks of a row that is held for several reductions, in their own order: each one is text of the kernel."""
+"""The most chunks of a row that is held for several reductions, in their own order: each one is text of the kernel.
+Long rows have as many lanes as that takes, if there are enough rows for a program each."""
 MOST_SEGMENTS = 16
 """The most segments of a row that is read again: a program reduces them all."""
 HELD = 2**14
@@ -182,6 +184,8 @@ def make_reduction(
     else:
         alone = LANES[itemsize] // (FEW_OF_SEVERAL if values > 1 and not ordered else 1)
         most = max(FEWEST[itemsize], alone >> (last_kept[-1] - 1).bit_length())
+        if last_kept[-1] >= ROW_PROGRAMS[itemsize]:
+            most = max(most, min(alone, (1 << (last_reduced[-1] - 1).bit_length()) // MOST_HELD_CHUNKS))
     lanes = min(most, 1 << (last_reduced[-1] - 1).bit_length())
     is_held = held and not is_columns and not slow_reduced and last_reduced[-1] <= HELD
     if is_held:

@@ -16,9 +16,9 @@ from tilearray_cuda.kernels.schedules.reduce import Reduce, itemsize_of
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec
 
-PROGRAMS = 528
-"""The most programs: four for each multiprocessor of an H200, whose cache takes as many rows of 64 KiB."""
-WORDS = 16
+PROGRAMS = 1056
+"""The most programs: eight for each multiprocessor of an H200."""
+WORDS = 8
 """The words that a thread reads before it waits for them."""
 MOST_WARPS = 8
 WIDE = 2
