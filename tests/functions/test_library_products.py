@@ -19,11 +19,12 @@ from tilearray.engine.caches import PLANS
 from tilearray.engine.devices import Device
 from tilearray.functions import device_products
 from tilearray.functions.products import _CHECKED
-from tilearray_cuda.libraries import gemm
 
 pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
 
 from support.fake_cublas import FakeGpu
+
+from tilearray_cuda.libraries import cublas, gemm
 
 TAKEN = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
@@ -75,6 +76,12 @@ def test_stacks_that_share_a_matrix_are_one_matrix(gpu):
     assert (a @ b).tolist() == (x @ y).tolist()
     assert (b.T @ ta.permute_dims(a, (0, 2, 1))).tolist() == (y.T @ x.transpose(0, 2, 1)).tolist()
     assert gpu.backend.products.library.calls[0] == "gemm_ex"
+
+
+def test_large_matrices_take_the_functions_for_64_bits(gpu, monkeypatch):
+    monkeypatch.setattr(cublas, "MOST", 100)
+    oracle.check_products(gpu, 9, 100, 40)
+    assert {"gemm_ex_64", "gemm_strided_batched_ex_64"} <= set(gpu.backend.products.library.calls)
 
 
 def test_sums_of_products_are_reductions(gpu):

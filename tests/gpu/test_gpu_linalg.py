@@ -51,6 +51,29 @@ def test_larger_matrices():
         assert np.abs(ta.to_numpy(lower @ ta.conj(lower).mT - x @ ta.conj(x).mT)).max() < 10 * n + 100 * n * eps
 
 
+def test_stacks():
+    """Many small matrices in one call, and some larger ones in a loop."""
+    rng = np.random.default_rng(6)
+    for count, n in ((1000, 8), (50, 100), (3, 300)):
+        values = rng.normal(size=(count, n, n)) + 3 * n**0.5 * np.eye(n)
+        x: Any = ta.asarray(values, device="cuda")
+        for name in ("float64", "float32"):
+            y, eps = ta.astype(x, name), 1e-10 if name == "float64" else 1e-3
+            assert np.abs(ta.to_numpy(ta.linalg.solve(y, y)) - np.eye(n)).max() < eps
+            np.testing.assert_allclose(
+                ta.to_numpy(ta.linalg.slogdet(y).logabsdet), np.linalg.slogdet(values)[1], rtol=eps, atol=n * eps
+            )
+            whole = y @ y.mT
+            factor = ta.linalg.cholesky(whole)
+            assert np.abs(ta.to_numpy(factor @ factor.mT - whole)).max() < 40 * n * eps
+            w, v = ta.linalg.eigh(whole)
+            assert np.abs(ta.to_numpy(whole @ v - v * w[:, None, :])).max() < 200 * n * eps
+    singular = ta.asarray(np.stack([np.eye(4)] * 9 + [np.zeros((4, 4))]), device="cuda")
+    with pytest.raises(ta.linalg.LinAlgError, match="invertible"):
+        ta.linalg.inv(singular)
+    assert ta.linalg.det(singular).tolist() == [1] * 9 + [0]
+
+
 def test_streams():
     rng = np.random.default_rng(3)
     x: Any = ta.asarray(rng.normal(size=(5, 40, 40)) + 9 * np.eye(40), device="cuda")

@@ -17,6 +17,9 @@ pytest.importorskip("scipy", reason="SciPy is not installed")
 from support.fake_cublas import FakeGpu
 from support.fake_cusolver import FakeFactors
 
+from tilearray_cuda.errors import MissingLibraryError
+from tilearray_cuda.libraries import bindings, cublas, cufft, cusolver
+
 
 @pytest.fixture
 def gpu(elsewhere, monkeypatch):
@@ -28,11 +31,31 @@ def gpu(elsewhere, monkeypatch):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_all_functions(gpu, name):
+@pytest.mark.parametrize("small", [10, 256])
+def test_all_functions(gpu, monkeypatch, name, small):
+    """Stacks of larger matrices are loops."""
+    monkeypatch.setattr(cusolver, "SMALL", small)
     check_functions(gpu, name, 1, 6)
     calls = set(gpu.backend.factors.library.calls)
     assert {"xpotrf", "xgetrf", "xgetrs", "xgeqrf", "xsyevd", "xgesvd", "xgeev"} < calls
+    assert {"getrf_batched", "getrs_batched"} < calls
     assert len(CHECKS) == 10
+
+
+def test_stacks_of_small_matrices_are_one_call(gpu):
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=(3, 2, 4, 4)) + 5 * np.eye(4)
+    x = ta.asarray(values, device=gpu)
+    calls = gpu.backend.factors.library.calls
+    np.testing.assert_allclose(ta.to_numpy(ta.linalg.inv(x)), np.linalg.inv(values))
+    np.testing.assert_allclose(ta.to_numpy(ta.linalg.det(x)), np.linalg.det(values))
+    assert calls == ["getrf_batched", "getrs_batched", "getrf_batched"]
+    calls.clear()
+    whole = x @ x.mT
+    exact = ta.to_numpy(whole)
+    np.testing.assert_allclose(ta.to_numpy(ta.linalg.cholesky(whole)), np.linalg.cholesky(exact))
+    np.testing.assert_allclose(ta.to_numpy(ta.linalg.eigvalsh(whole)), np.linalg.eigvalsh(exact))
+    assert calls == ["potrf_batched", "xsyev_batched"]
 
 
 def test_errors_and_empty_matrices(gpu):
@@ -52,6 +75,41 @@ def test_every_semantics_computes(gpu, semantics):
         for call in (ta.linalg.pinv, ta.linalg.cond, ta.linalg.det, ta.linalg.qr, ta.linalg.eigh, ta.linalg.inv):
             found = call(x)
             assert all(one.dtype.name == "float32" for one in (found if isinstance(found, tuple) else (found,)))
+
+
+@pytest.mark.parametrize(
+    ("call", "library"),
+    [
+        (lambda x: ta.linalg.cholesky(x), "linalg.cholesky: cuSOLVER"),
+        (lambda x: ta.linalg.inv(x), "linalg.inv: cuSOLVER"),
+        (lambda x: ta.fft.rfft2(x), "fft.rfft2: cuFFT"),
+    ],
+)
+def test_without_the_extra_an_error_names_it(gpu, monkeypatch, call, library):
+    def missing(name):
+        raise ModuleNotFoundError("No module named 'nvmath'")
+
+    monkeypatch.setattr(bindings.importlib, "import_module", missing)
+    bindings.bindings.cache_clear()
+    gpu.backend.context = 0
+    gpu.backend.factors = cusolver.Factors(gpu.backend)
+    gpu.backend.transforms = cufft.Transforms(gpu.backend)
+    message = f"^{library} cannot be loaded: No module named 'nvmath'; write pip install 'tilearray.linalg.', or "
+    for error in (ImportError, MissingLibraryError):
+        with pytest.raises(error, match=message):
+            call(ta.ones((2, 2), device=gpu))
+    assert not cublas.Products(gpu.backend).takes(np.dtype("float32"))
+
+
+def test_recordings_end_before_a_library_reads(gpu):
+    x = ta.asarray(np.diag([1.0, 3.0]), device=gpu)
+    with ta.lazy():
+        found = ta.linalg.inv(x + 1.0) * 2.0
+        again = x * 2.0
+        again[0, 0] = 6.0
+        values = ta.linalg.eigvalsh(again)
+    np.testing.assert_allclose(found.tolist(), 2 * np.linalg.inv([[2.0, 1.0], [1.0, 4.0]]))
+    assert values.tolist() == [6, 6]
 
 
 def test_without_factors_an_error_says_what_to_write(elsewhere):

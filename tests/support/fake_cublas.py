@@ -93,9 +93,13 @@ class FakeCublas:
         out[...] = matrix @ _view(x, _DTYPES[code], (columns,), (incx,))
 
     def __getattr__(self, name: str) -> Any:
-        if name[1:] != "gemv":
+        plain = name.removesuffix("_64")
+        if plain[1:] == "gemv":
+            return lambda handle, *arguments: self._gemv(plain[0], *arguments)
+        if plain == name:
             raise AttributeError(name)
-        return lambda handle, *arguments: self._gemv(name[0], *arguments)
+        self.calls.append(name)
+        return getattr(self, plain)
 
 
 class FakeProducts(cublas.Products):

@@ -46,6 +46,12 @@ class FakeSolver:
 
     def __getattr__(self, name: str) -> Any:
         base = name.removesuffix("_buffer_size")
+        if base.endswith("_batched"):
+            code = {"s": 0, "d": 1, "c": 4, "z": 5}.get(base[0], -1)
+            if base == "xsyev_batched":
+                return (lambda *given: (_WORK, _WORK)) if base != name else self._syev_batched
+            one = getattr(self, f"_{base[1:]}")
+            return lambda handle, *given: one(code, *given)
         if base[1:] in ("orgqr", "ungqr"):
             return self._length if base != name else lambda *given: self._orgqr(base, *given)
         function = getattr(self, f"_{base}", None) if not name.startswith("_") else None
@@ -67,6 +73,42 @@ class FakeSolver:
 
     def _length(self, handle: int, m: int, n: int, k: int, a: int, lda: int, tau: int) -> int:
         return n
+
+    def _potrf_batched(self, code: int, uplo: int, n: int, addresses: int, lda: int, info: int, count: int) -> None:
+        self.calls.append("potrf_batched")
+        for i, a in enumerate(_view(addresses, "q", (count,), (1,))):
+            _say(info + 4 * i, self._xpotrf(uplo, n, code, int(a), lda, code))
+
+    def _getrf_batched(self, code: int, n: int, addresses: int, lda: int, pivots: int, info: int, count: int) -> None:
+        self.calls.append("getrf_batched")
+        for i, a in enumerate(_view(addresses, "q", (count,), (1,))):
+            x = _matrix(int(a), code, n, n, lda)
+            factors, places, said = getattr(lapack, f"{_letter(code)}getrf")(x)
+            x[...] = factors
+            _view(pivots + 4 * i * n, "i", (n,), (1,))[...] = places + 1
+            _say(info + 4 * i, said)
+
+    def _getrs_batched(self, code, trans, n, columns, addresses, lda, pivots, rights, ldb, said, count):
+        self.calls.append("getrs_batched")
+        assert trans == 0
+        pairs = zip(_view(addresses, "q", (count,), (1,)), _view(rights, "q", (count,), (1,)), strict=True)
+        for i, (a, b) in enumerate(pairs):
+            places = _view(pivots + 4 * i * n, "i", (n,), (1,)) - 1
+            right = _matrix(int(b), code, n, columns, ldb)
+            found, _ = getattr(lapack, f"{_letter(code)}getrs")(_matrix(int(a), code, n, n, lda), places, right)
+            right[...] = found
+        _say(said, 0)
+
+    def _syev_batched(self, handle: int, params: int, *given: int) -> None:
+        vectors, uplo, n, code, a, lda, code_w, w, compute, work, on_device, host, on_host, info, count = given
+        assert (params, on_device, on_host) == (77, _WORK, _WORK)
+        ctypes.memset(work, 1, _WORK)
+        ctypes.memset(host, 1, _WORK)
+        self.calls.append("xsyev_batched")
+        size, real = np.dtype(_DTYPES[code]).itemsize, np.dtype(_DTYPES[code_w]).itemsize
+        for i in range(count):
+            found = self._xsyevd(vectors, uplo, n, code, a + i * n * n * size, lda, code_w, w + i * n * real, compute)
+            _say(info + 4 * i, found)
 
     def _xpotrf(self, uplo: int, n: int, code: int, a: int, lda: int, compute: int) -> int:
         assert compute == code
@@ -151,6 +193,10 @@ class FakeFactors(cusolver.Factors):
     def __init__(self, device: Any) -> None:
         super().__init__(device)
         self.library = FakeSolver()
+
+    @property
+    def _blas(self) -> Any:
+        return self.library, self
 
     @property
     def _loaded(self) -> Any:

@@ -251,8 +251,12 @@ class Factors(Protocol):
         """Overwrite one triangle of Hermitian matrices with their Cholesky factors."""
         ...
 
+    def pivots(self, n: int, count: int, /) -> str:
+        """Return the name of the dtype of the pivots of that many matrices."""
+        ...
+
     def getrf(self, stream: Stream, dtype: str, n: int, count: int, a: int, pivots: int, info: int, /) -> None:
-        """Overwrite matrices with their LU factors; write int64 pivots, counted from 1."""
+        """Overwrite matrices with their LU factors; write n pivots for each, counted from 1."""
         ...
 
     def getrs(
@@ -343,7 +347,7 @@ class Lists(Protocol):
 
 
 class Transforms(Protocol):
-    """Fourier transforms along one to three axes, in memory that is given by addresses.
+    """Fourier transforms along one to three axes.
 
     `kind` is "c2c", or "r2c" and "c2r" if the result or the operand has the first half of the last axis. `sizes` are
     those of the transform, `source` and `target` the strides of the operand and of the result along its axes. `others`
@@ -366,11 +370,13 @@ class Transforms(Protocol):
         source: Ints,
         target: Ints,
         others: tuple[tuple[int, int, int], ...],
-        read: int,
-        written: int,
+        read: tuple[Any, int],
+        written: tuple[Any, int],
         /,
     ) -> None:
-        """Transform from one address to another one or, if "c2c", to the same; nothing is divided by the sizes.
+        """Transform one memory to another or, if "c2c", to the same; nothing is divided by the sizes.
+
+        Memory is a buffer, and the bytes from its start to the first element.
 
         `dtype` is "complex64" or "complex128". "c2r" overwrites its operand.
         """

@@ -335,6 +335,21 @@ class semantics(Block):  # noqa: N801 - called like a function
         return self._semantics
 
 
+class unrecorded(Block):  # noqa: N801 - called like a function
+    """Run operations at once within a ``with`` block, also in a `lazy` block, whose recording ends first.
+
+    So memory may be given to a library whose calls no recording sees.
+    """
+
+    __slots__ = ()
+    _field = "recording"
+
+    def _value(self) -> None:
+        recording = STATE.get().recording
+        if recording is not None:
+            recording.end()
+
+
 def get_semantics() -> Semantics:
     """Return the active semantics.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.backend import Transforms
-from tilearray.engine.context import STATE, semantics
+from tilearray.engine.context import STATE, semantics, unrecorded
 from tilearray.engine.signature import new_array, signature_of
 from tilearray.functions.manipulation import permute_dims
 from tilearray.geometry.layout import Layout
@@ -44,7 +44,7 @@ class DeviceFourier:
 
     def run(self, method: str, *arguments: Any) -> Any:
         """Return the result of a method. The dtypes are decided, so the semantics in force have no influence."""
-        with semantics("array-api"):
+        with unrecorded(), semantics("array-api"):
             return getattr(self, method)(*arguments)
 
     def transform(self, x: Any, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype) -> Any:
@@ -100,8 +100,8 @@ class DeviceFourier:
             found = x if kind == "c2c" else _like(x, tuple(shape), dtype)
         complex_dtype = x.dtype if kind == "c2r" else dtype
         self._transforms.run(
-            STATE.get().stream, kind, complex_dtype.name, inverse, *_places(kind, x, found, axes), x._address,
-            found._address,
+            STATE.get().stream, kind, complex_dtype.name, inverse, *_places(kind, x, found, axes),
+            (x._buffer, x._offset), (found._buffer, found._offset),
         )  # fmt: skip
         return found
 

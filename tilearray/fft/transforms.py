@@ -17,7 +17,7 @@ from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase, HostData, check_array
 from tilearray.errors import DTypeError, ShapeError, shown
-from tilearray.functions.arguments import OnHost, Runs, as_array, check_kind, fourier_of
+from tilearray.functions.arguments import OnHost, Runs, as_array, check_kind, fourier_of, ran
 from tilearray.functions.conversion import astype
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axes, normalize_axis
 from tilearray.ops.promotion_methods import Promotion, computed_as, opmath
@@ -320,7 +320,7 @@ def _complex(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inver
     dtype = _COMPLEX.get(dtype, dtype)
     if not places:
         return astype(x, dtype)
-    return part.run("transform", x, sizes, places, inverse, scale, dtype)
+    return ran(function, part, "transform", x, sizes, places, inverse, scale, dtype)
 
 
 def _from_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool = False) -> A:
@@ -331,7 +331,7 @@ def _from_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inv
     if dtype in _COMPLEX.values():
         raise DTypeError(f"{function}: expected a real array, got {dtype.name}; write ta.fft.fft, or x.real first")
     _check_some(function, x, places)
-    return part.run("from_real", x, sizes, places, inverse, scale, dtype)
+    return ran(function, part, "from_real", x, sizes, places, inverse, scale, dtype)
 
 
 def _from_real_inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
@@ -344,7 +344,7 @@ def _to_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inver
     sizes, places = _extents(function, x, s, axes, halved=True)
     dtype = _precision(function, x)
     _check_some(function, x, places)
-    return part.run("to_real", x, sizes, places, inverse, scale, _COMPLEX.get(dtype, dtype))
+    return ran(function, part, "to_real", x, sizes, places, inverse, scale, _COMPLEX.get(dtype, dtype))
 
 
 def _to_real_forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:

@@ -242,6 +242,14 @@ class Runs(Protocol):
     def run(self, method: str, *arguments: Any) -> Any: ...
 
 
+def ran(function: str, part: Runs, method: str, *arguments: Any) -> Any:
+    """Return the result of a method of a part; an ImportError of the device names the function."""
+    try:
+        return part.run(method, *arguments)
+    except ImportError as error:
+        raise error.__class__(f"{function}: {error}") from error
+
+
 # --- dtypes ----------------------------------------------------------------------------------------------------------
 
 _INSTEAD = {"bool": "x.astype('int8')", "complex": "x.real, x.imag or ta.abs(x)"}

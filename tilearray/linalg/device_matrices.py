@@ -21,7 +21,7 @@ from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import full, zeros
 from tilearray.arrays.triangular import eye, tril, triu
 from tilearray.engine.backend import Factors
-from tilearray.engine.context import STATE, semantics
+from tilearray.engine.context import STATE, semantics, unrecorded
 from tilearray.engine.signature import new_array, signature_of
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, reshape, squeeze
@@ -36,7 +36,7 @@ from tilearray.ops.number_parts import conj, isfinite, isnan, sign
 from tilearray.ops.promotion_methods import REAL_PART, opmath
 
 _COMPLEX: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
-_INT32, _INT64 = dtypes.int32, dtypes.int64
+_INT32: Final = dtypes.int32
 
 _SINGULAR = "Singular matrix"
 _NOT_POSITIVE = "Matrix is not positive definite"
@@ -56,7 +56,7 @@ class DeviceMatrices:
 
     def run(self, method: str, *arguments: Any) -> Any:
         """Return the result of a method. The dtypes are decided, so the semantics in force have no influence."""
-        with semantics("array-api"):
+        with unrecorded(), semantics("array-api"):
             return getattr(self, method)(*arguments)
 
     # ------------------------------------------------------------------ decompositions
@@ -254,11 +254,16 @@ class DeviceMatrices:
         b = _columns(broadcast_to(x2, (*stack, n, columns)), wide)
         info = zeros(_count(stack), _INT32, device=x1.device)
         if a.size and b.size:
-            pivots = _new(x1, (*stack, n), _INT64)
+            pivots = self._pivots(a)
             info = self._run("getrf", a, n, _count(stack), a._address, pivots._address)
             arguments = n, columns, _count(stack), a._address, pivots._address, b._address
             self._run("getrs", a, *arguments)
         return b.mT, info
+
+    def _pivots(self, a: Any) -> Any:
+        """Return new memory for the pivots of matrices."""
+        name = self._factors.pivots(a.shape[-1], _count(a.shape[:-2]))
+        return _new(a, a.shape[:-1], dtypes.as_dtype(name))
 
     def _triangle(self, x: Any, wide: np.dtype) -> tuple[Any, Any]:
         """Return the diagonals of the triangular factors, and the signs of the permutations."""
@@ -266,9 +271,9 @@ class DeviceMatrices:
         a = _columns(x, wide)
         if not a.size:
             return _new(x, (*stack, n), wide), full(stack, 1, dtype=wide, device=x.device)
-        pivots = _new(x, (*stack, n), _INT64)
+        pivots = self._pivots(a)
         self._run("getrf", a, n, _count(stack), a._address, pivots._address)
-        moved = count_nonzero(pivots != asarray(np.arange(1, n + 1), device=x.device), axis=-1)
+        moved = count_nonzero(pivots != asarray(np.arange(1, n + 1, dtype=pivots.dtype), device=x.device), axis=-1)
         return diagonal(a, 0, -2, -1), astype(1 - 2 * (moved % 2), wide)
 
     def _eigh(self, x: Any, lower: bool, wide: np.dtype, vectors: bool) -> tuple[Any, Any]:

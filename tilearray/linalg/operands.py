@@ -16,7 +16,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, check_array
 from tilearray.errors import LinAlgError, OperandError, ShapeError, type_name
-from tilearray.functions.arguments import OnHost, Runs, common_dtype, matrices_of
+from tilearray.functions.arguments import OnHost, Runs, common_dtype, matrices_of, ran
 from tilearray.functions.conversion import to_numpy
 from tilearray.ops.promotion_methods import Promotion, computed_as
 from tilearray.ops.row import ANY
@@ -90,9 +90,11 @@ def computed(function: str, part: Runs, method: str, *arguments: Any) -> Any:
     ------
     LinAlgError
         If the matrices do not have it.
+    ImportError
+        If a library of the device is not installed.
     """
     try:
-        return part.run(method, *arguments)
+        return ran(function, part, method, *arguments)
     except np.linalg.LinAlgError as error:
         text = str(error)
     reason = next((ours for part, ours in _REASONS if part in text), f"{text}; write ta.isfinite(x) to look at x")

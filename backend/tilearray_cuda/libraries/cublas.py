@@ -23,8 +23,8 @@ _NO_REDUCED_SUMS = 16
 """``CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION``; TF32 is off unless it is asked for."""
 _DEFAULT = -1
 """``CUBLAS_GEMM_DEFAULT``: the library chooses the algorithm."""
-_MOST = 2**31 - 1
-"""The largest size and leading dimension of the functions without ``_64``."""
+MOST = 2**31 - 1
+"""The largest size, leading dimension and matrix for which we call the functions without ``_64``."""
 _SINGLE, _DOUBLE = 68, 70
 """``CUBLAS_COMPUTE_32F``, ``CUBLAS_COMPUTE_64F``"""
 
@@ -158,7 +158,8 @@ def _bound(library: Any, numbers: Numbers, itemsize: int, product: gemm.Product)
     (op_a, op_b), (rows, columns, depth), (lda, ldb, ldc) = map(tuple, product[:3])
     code, compute, letter = numbers
     one, zero = ONE[compute], ZERO
-    suffix = "_64" if max(*product.sizes, *product.pitches, product.matrices) > _MOST else ""
+    spans = [pitch * size for pitch in product.pitches for size in product.sizes]
+    suffix = "_64" if max(product.matrices, *spans) > MOST else ""
     if product.is_vector and letter:
         name = f"{letter}gemv{suffix}"
         gemv, step = getattr(library, name), product.vector_step
@@ -189,7 +190,9 @@ def _bound(library: Any, numbers: Numbers, itemsize: int, product: gemm.Product)
                 c, code, ldc, step_c, count, compute, _DEFAULT,
             )  # fmt: skip
 
-    return name, _of_operands(one_call, product, itemsize)
+    found = _of_operands(one_call, product, itemsize)
+    found.__name__ = f"cuBLAS {name}"  # for errors
+    return name, found
 
 
 def _of_operands(one_call: Callable[..., None], product: gemm.Product, itemsize: int) -> Callable[..., None]:

@@ -58,10 +58,10 @@ class Transforms:
         source: Any,
         target: Any,
         others: Any,
-        read: int,
-        written: int,
+        read: tuple[Any, int],
+        written: tuple[Any, int],
     ) -> None:
-        """Transform the elements at an address, and write the result at another one, or at the same.
+        """Transform elements, and write the result elsewhere or to the same memory.
 
         Parameters
         ----------
@@ -74,14 +74,21 @@ class Transforms:
             The direction of "c2c"; nothing is divided by the sizes.
         sizes, source, target, others
             As for `readable`.
-        read, written : int
-            The addresses.
+        read, written : tuple of (Buffer, int)
+            The buffer, and the bytes before the first element.
         """
         layout = strides.placed(kind, sizes, source, target, others)
         assert layout is not None
         real = _REAL[dtype]
         names = real if kind == "r2c" else dtype, real if kind == "c2r" else dtype
-        self._in_context(stream, functools.partial(self._run, layout, names, dtype, inverse, stream, read, written))
+        places: list[int] = []
+        for buffer, offset in (read, written):
+            if buffer.stream != stream:
+                self._device.join(buffer, stream, buffer is written[0])
+            places.append(buffer.pointer + offset)
+        self._in_context(
+            stream, functools.partial(self._run, self._library, layout, names, dtype, inverse, stream, *places)
+        )
 
     def _in_context(self, stream: int, function: Callable[[bool], None]) -> None:
         """Call ``function(captured)`` in the device's context; `captured` says whether it becomes part of a graph."""
@@ -95,6 +102,7 @@ class Transforms:
 
     def _run(
         self,
+        library: Any,
         layout: strides.Placed,
         names: tuple[str, str],
         dtype: str,
@@ -109,15 +117,15 @@ class Transforms:
         with self._lock:
             try:
                 plan = self._plan((layout[:4], names, dtype), captured)
-                self._library.set_stream(plan.number, stream)
+                library.set_stream(plan.number, stream)
                 work = self._device.allocate(max(plan.nbytes, 1), stream)
-                self._library.set_work_area(plan.number, work.pointer)
+                library.set_work_area(plan.number, work.pointer)
                 for offset, offset_too in layout.offsets:
-                    self._library.xt_exec(plan.number, read + offset * first, written + offset_too * second, direction)
+                    library.xt_exec(plan.number, read + offset * first, written + offset_too * second, direction)
             except CudaError:
                 raise
             except Exception as error:
-                raise failure("cufft", error) from error
+                raise failure("cuFFT", error) from error
 
     def _plan(self, key: Any, captured: bool) -> _Plan:
         """Return the plan of a layout and dtypes, made if there is none. The caller holds the lock."""

@@ -1,6 +1,7 @@
 """Factors of matrices through cuSOLVER: Cholesky, LU, QR, eigenvalues and singular values.
 
-Matrices lie in column-major order, one after the other without gaps, and are overwritten. A stack is a loop over its
+Matrices lie in column-major order, one after the other without gaps, and are overwritten. Stacks of small matrices are
+one call for Cholesky and LU factors, which cuBLAS computes then, and for eigenvalues. All else is a loop over the
 matrices with one workspace of our pool. Each matrix has an int32 that says whether it has the factors; the caller reads
 it. Calls run on a stream and do not wait for it, except where the library does.
 """
@@ -11,6 +12,8 @@ import ctypes
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tilearray_cuda.libraries.bindings import bindings
 from tilearray_cuda.libraries.cublas import NUMBERS
@@ -23,6 +26,8 @@ _NOTHING, _ALL, _SHORT = ord("N"), ord("A"), ord("S")
 """Which singular vectors `gesvd` computes: none, all, or as many as there are singular values."""
 _INFO = 4
 """The bytes of the int32 of a matrix."""
+SMALL = 256
+"""The largest matrices of which a stack is one call."""
 
 
 class _Loaded(NamedTuple):
@@ -31,6 +36,11 @@ class _Loaded(NamedTuple):
     library: Any
     handles: Any
     parameters: int
+
+
+def _is_one_call(n: int, count: int) -> bool:
+    """Whether a stack is one call. Its pivots are int32 then."""
+    return count > 1 and n <= SMALL
 
 
 class Factors:
@@ -45,8 +55,24 @@ class Factors:
         handles = Handles(self._device, library.create, library.set_stream)
         return _Loaded(library, handles, library.create_params())
 
+    @functools.cached_property
+    def _blas(self) -> tuple[Any, Any]:
+        """The bindings of cuBLAS, and handles without a workspace of ours."""
+        library = bindings("cublas")
+        return library, Handles(self._device, library.create, library.set_stream)
+
+    def pivots(self, n: int, count: int) -> str:
+        """Return the name of the dtype of the pivots of that many matrices."""
+        return "int32" if _is_one_call(n, count) else "int64"
+
     def potrf(self, stream: int, dtype: str, lower: bool, n: int, count: int, a: int, info: int) -> None:
         """Overwrite one triangle of Hermitian matrices with their Cholesky factors; info > 0: there is none."""
+        if _is_one_call(n, count):
+            library, handles, _ = self._loaded
+            function = getattr(library, f"{_LETTERS[dtype]}potrf_batched")
+            addresses = self._addresses(stream, a, n * n * _ITEMSIZE[dtype], count)
+            handles.run(stream, function, 0 if lower else 1, n, addresses.pointer, n, info, count)
+            return
         code, step = NUMBERS[dtype].code, n * n * _ITEMSIZE[dtype]
 
         def arguments(i: int) -> tuple[int, ...]:
@@ -55,7 +81,13 @@ class Factors:
         self._general("xpotrf", stream, count, arguments, info)
 
     def getrf(self, stream: int, dtype: str, n: int, count: int, a: int, pivots: int, info: int) -> None:
-        """Overwrite matrices with their LU factors, and write int64 pivots from 1; info > 0: it is singular."""
+        """Overwrite matrices with their LU factors, and write pivots from 1; info > 0: the matrix is singular."""
+        if _is_one_call(n, count):
+            library, handles = self._blas
+            function = getattr(library, f"{_LETTERS[dtype]}getrf_batched")
+            addresses = self._addresses(stream, a, n * n * _ITEMSIZE[dtype], count)
+            handles.run(stream, function, n, addresses.pointer, n, pivots, info, count)
+            return
         code, step = NUMBERS[dtype].code, n * n * _ITEMSIZE[dtype]
 
         def arguments(i: int) -> tuple[int, ...]:
@@ -67,8 +99,20 @@ class Factors:
         self, stream: int, dtype: str, n: int, columns: int, count: int, a: int, pivots: int, b: int, info: int
     ) -> None:
         """Overwrite right sides with the solutions, from the factors and pivots of `getrf`."""
+        size = _ITEMSIZE[dtype]
+        if _is_one_call(n, count):
+            library, handles = self._blas
+            function = getattr(library, f"{_LETTERS[dtype]}getrs_batched")
+            matrices = self._addresses(stream, a, n * n * size, count)
+            rights = self._addresses(stream, b, n * columns * size, count)
+            said = ctypes.c_int()
+            handles.run(
+                stream, function, 0, n, columns, matrices.pointer, n, pivots, rights.pointer, n,
+                ctypes.addressof(said), count,
+            )  # fmt: skip
+            return
         library, handles, parameters = self._loaded
-        code, size = NUMBERS[dtype].code, _ITEMSIZE[dtype]
+        code = NUMBERS[dtype].code
 
         def calls(handle: int) -> None:
             for i in range(count):
@@ -115,6 +159,9 @@ class Factors:
         real = _REAL.get(dtype, dtype)
         code, values = NUMBERS[dtype].code, NUMBERS[real].code
         step, step_of_values = n * n * _ITEMSIZE[dtype], n * _ITEMSIZE[real]
+        if _is_one_call(n, count):
+            self._syev_batched(stream, (int(vectors), 0 if lower else 1, n, code, a, n, values, w, code), count, info)
+            return
 
         def arguments(i: int) -> tuple[int, ...]:
             return (int(vectors), 0 if lower else 1, n, code, a + i * step, n, values, w + i * step_of_values, code)
@@ -162,6 +209,24 @@ class Factors:
             )  # fmt: skip
 
         self._general("xgeev", stream, count, arguments, info)
+
+    def _syev_batched(self, stream: int, arguments: tuple[int, ...], count: int, info: int) -> None:
+        library, handles, parameters = self._loaded
+
+        def one_call(handle: int) -> None:
+            sizes = library.xsyev_batched_buffer_size(handle, parameters, *arguments, count)
+            memory = self._device.allocate(sizes[0], stream)
+            host = (ctypes.c_ubyte * max(1, sizes[1]))()
+            library.xsyev_batched(
+                handle, parameters, *arguments, memory.pointer, sizes[0], ctypes.addressof(host), sizes[1], info, count
+            )
+
+        handles.run(stream, one_call)
+
+    def _addresses(self, stream: int, first: int, step: int, count: int) -> Any:
+        """Return device memory with the addresses of matrices."""
+        buffer, _ = self._device.from_numpy(first + step * np.arange(count), copy=True, stream=stream)
+        return buffer
 
     def _general(
         self,

@@ -70,6 +70,8 @@ def stored(shape: tuple[int, int], strides: tuple[int, int]) -> tuple[bool, int]
 
     >>> stored((3, 4), (10, 1)), stored((3, 4), (1, 3)), stored((3, 4), (8, 2)), stored((3, 1), (8, 2))
     ((True, 10), (False, 3), None, (True, 8))
+    >>> stored((3, 4), (1, 2)), stored((3, 4), (2, 1))  # rows and columns that overlap
+    (None, None)
     """
     (rows, columns), (down, across) = shape, strides
     if (rows == 1 or down == 1) and (columns == 1 or across >= rows):

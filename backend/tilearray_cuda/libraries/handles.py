@@ -11,10 +11,13 @@ handle of any stream, because a new one may not be made in a capture.
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import modules
 from typing import Any
 
+from tilearray_cuda.errors import CudaError
 from tilearray_cuda.libraries.bindings import failure
 from tilearray_cuda.runtime.driver import (
+    TORCH,
     AnyCapture,
     Current,
     after_fork,
@@ -88,7 +91,8 @@ class Handles:
             If the library reports an error.
         """
         if not stream:
-            check_capture(stream)
+            if "torch" in modules and TORCH.may_capture(self._device.index):
+                check_capture(stream)
         elif is_capturing(stream):
             return self._run_captured(stream, function, arguments)
         if int(api.cuCtxGetCurrent()[1]) != self._context:
@@ -106,6 +110,8 @@ class Handles:
             idle = self._idle.setdefault(stream, [])
         try:
             return function(handle.number, *arguments)
+        except CudaError:
+            raise
         except Exception as error:
             raise failure(_name_of(function), error) from error
         finally:
@@ -119,6 +125,8 @@ class Handles:
             self._give(handle, stream)
             try:
                 return function(handle.number, *arguments)
+            except CudaError:
+                raise
             except Exception as error:
                 raise failure(_name_of(function), error) from error
             finally:
@@ -130,8 +138,11 @@ class Handles:
         check_fork("the handle of a library")
         if not self._spare and len(self._idle) > STREAMS_KEPT:
             self._spare += self._idle.pop(next(iter(self._idle)))
-        handle = self._spare.pop() if self._spare else Handle(self._create())
-        self._set_stream(handle.number, stream)
+        try:
+            handle = self._spare.pop() if self._spare else Handle(self._create())
+            self._set_stream(handle.number, stream)
+        except Exception as error:
+            raise failure("the handle of a library", error) from error
         return handle
 
     def _give(self, handle: Handle, stream: int) -> None:

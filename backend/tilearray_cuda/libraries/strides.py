@@ -66,6 +66,8 @@ def box(sizes: Ints, strides: Ints) -> tuple[Ints, int] | None:
 
     >>> box((4, 5), (10, 2)), box((4, 5), (10, 3)), box((4, 5), (1, 4)), box((1, 5), (0, 7))
     (((4, 5), 2), None, None, ((1, 5), 7))
+    >>> box((4, 5), (3, 1)), box((4, 5), (5, 0)), box((4,), (-1,))  # overlapping, broadcast, reversed
+    (None, None, None)
     """
     found: list[int] = []
     step, below = 0, 0
