@@ -239,6 +239,18 @@ def square_with_scale(x, rest, y):
     return total, lost, large.to(tl.float64) - small.to(tl.float64)
 
 
+def square_for_log(a, x, y):
+    """abs(z)**2, what it lacks relative to it, and the scale; squares of float32 are exact in float64, and in range."""
+    if a.dtype == tl.float32:
+        square, lost = sum_in_two(x * x, y * y)
+        rest = tl.where(tl.abs(square - 1.0) < 0.5, lost * (2.0 - square), 0.0)
+        turns = zero_like(x)
+    else:
+        square, lost, turns = square_with_scale(x, zero_like(x), y)
+        rest = relative_rest(square, lost)
+    return square, rest, turns
+
+
 def relative_rest(square, lost):
     """What a square lacks, divided by it: what its logarithm lacks."""
     usual = (square > 0) & is_finite(square)
@@ -248,8 +260,8 @@ def relative_rest(square, lost):
 def complex_log(a, b):
     """log(abs(x)) + i angle(x). Half the logarithm of the square, which is known to twice the digits."""
     x, y = in_float64(a, b)
-    square, lost, turns = square_with_scale(x, zero_like(x), y)
-    real = 0.5 * (libdevice.log(square) + relative_rest(square, lost)) + turns * 415.88830833596717
+    square, rest, turns = square_for_log(a, x, y)
+    real = 0.5 * (libdevice.log(square) + rest) + turns * 415.88830833596717
     real = tl.where(either_infinite(x, y), float("inf"), real)
     return real.to(a.dtype), libdevice.atan2(y, x).to(a.dtype)
 
@@ -257,8 +269,8 @@ def complex_log(a, b):
 def complex_log2(a, b):
     """log(x) / log(2)."""
     x, y = in_float64(a, b)
-    square, lost, turns = square_with_scale(x, zero_like(x), y)
-    real = 0.5 * (libdevice.log2(square) + relative_rest(square, lost) * 1.4426950408889634) + turns * 600.0
+    square, rest, turns = square_for_log(a, x, y)
+    real = 0.5 * (libdevice.log2(square) + rest * 1.4426950408889634) + turns * 600.0
     real = tl.where(either_infinite(x, y), float("inf"), real)
     return real.to(a.dtype), (libdevice.atan2(y, x) * 1.4426950408889634).to(a.dtype)
 
@@ -266,10 +278,8 @@ def complex_log2(a, b):
 def complex_log10(a, b):
     """log(x) / log(10)."""
     x, y = in_float64(a, b)
-    square, lost, turns = square_with_scale(x, zero_like(x), y)
-    real = (
-        0.5 * (libdevice.log10(square) + relative_rest(square, lost) * 0.4342944819032518) + turns * 180.61799739838872
-    )
+    square, rest, turns = square_for_log(a, x, y)
+    real = 0.5 * (libdevice.log10(square) + rest * 0.4342944819032518) + turns * 180.61799739838872
     real = tl.where(either_infinite(x, y), float("inf"), real)
     return real.to(a.dtype), (libdevice.atan2(y, x) * 0.4342944819032518).to(a.dtype)
 
