@@ -17,6 +17,8 @@ def test_on_the_device(process, name):
 
 def _cases():
     from support.interpreter.emulated_gpu import emulated_device
+
+    (ta.ones(3, device=emulated_device()) + 1).tolist()  # the first launch puts other functions into libdevice
     from support.jit_functions import check
 
     check(emulated_device())

@@ -168,29 +168,26 @@ class _Names(ast.NodeTransformer):
 
 def _path(value: Any) -> str | None:
     """Return how a generated kernel names a module, a function or a dtype of Triton; None for all else."""
-    if isinstance(value, ModuleType):
-        module = value.__name__
-    else:
-        of = getattr(value, "fn", value)
-        module = getattr(of, "__module__", None) or ""
-    if module.partition(".")[0] != "triton":
-        return None
     import triton
     import triton.language as tl
     from triton.language.extra import libdevice
 
-    known = {"triton": triton, "tl": tl, "tl.math": tl.math, "libdevice": libdevice}
     if isinstance(value, ModuleType):
-        is_libdevice = module.rpartition(".")[2] == "libdevice"
-        return next((name for name, each in known.items() if each is value), "libdevice" if is_libdevice else module)
-    for name, each in (*list(known.items())[1:], ("triton", triton)):
-        for attribute, found in vars(each).items():
+        name = value.__name__
+        known = {triton: "triton", tl: "tl", tl.math: "tl.math", libdevice: "libdevice"}.get(value)
+        is_libdevice = name.startswith("triton.") and name.endswith(".libdevice")
+        return known or ("libdevice" if is_libdevice else name if name.partition(".")[0] == "triton" else None)
+    if not callable(value) and not isinstance(value, tl.dtype):
+        return None
+    for place, module in (("tl", tl), ("tl.math", tl.math), ("libdevice", libdevice), ("triton", triton)):
+        for name, found in vars(module).items():
             if found is value:
-                return f"{name}.{attribute}"
-    name = getattr(getattr(value, "fn", value), "__name__", "")
-    if module.rpartition(".")[2] == "libdevice":
-        return f"libdevice.{name}"
-    return f"{module}.{name}" if name else None
+                return f"{place}.{name}"
+    function = getattr(value, "fn", value)
+    module, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
+    if module.partition(".")[0] != "triton" or not name:
+        return None
+    return f"libdevice.{name}" if module.endswith(".libdevice") else f"{module}.{name}"
 
 
 def _is_constant(value: Any) -> bool:
