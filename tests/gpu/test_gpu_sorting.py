@@ -6,7 +6,17 @@ import os
 
 import numpy as np
 import pytest
-from support.oracles.sorting import REAL, check, check_lengths, check_sets, check_sorts, drawn, order, view_of
+from support.oracles.sorting import (
+    REAL,
+    check,
+    check_lengths,
+    check_names,
+    check_sets,
+    check_sorts,
+    drawn,
+    order,
+    view_of,
+)
 
 import tilearray as ta
 
@@ -50,6 +60,11 @@ def test_many_elements(dtype):
 @pytest.mark.parametrize(("seed", "elements", "share"), [(11, 40, 3), (12, 5000, 4), (13, 300_000, 16)])
 def test_sets_are_those_of_the_host(seed, elements, share):
     check_sets("cuda:0", seed, CASES // share, elements)
+
+
+@pytest.mark.parametrize(("seed", "elements", "share"), [(21, 40, 8), (22, 20_000, 16)])
+def test_names_are_those_of_the_host(seed, elements, share):
+    check_names("cuda:0", seed, CASES // share, elements)
 
 
 def test_many_distinct_elements():

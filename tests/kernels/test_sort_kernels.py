@@ -18,6 +18,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_lengths", ((4097,), ("bool", "uint8", "float16", "float32", "int64"))),
         ("check_sets", (5, 30, 40)),
         ("check_sets", (6, 3, 5000)),
+        ("check_names", (7, 8, 40)),
     ],
 )
 def test_on_the_device(process, name, arguments):

@@ -1,4 +1,7 @@
-"""Distinct elements, sets and orders by NumPy's names. NumPy computes what `unique_all` and `sort` do not."""
+"""Distinct elements, sets and orders by NumPy's names. On the host NumPy computes what `unique_all` and `sort` do not.
+
+On a GPU arrays of one dtype are sorted there.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,16 @@ from typing import Any, overload
 import numpy as np
 
 from tilearray.arrays.array import Array
-from tilearray.functions.arguments import as_array
-from tilearray.functions.joining import stack
-from tilearray.functions.manipulation import reshape
+from tilearray.functions.arguments import as_array, by_expressions
+from tilearray.functions.distinct import distinct
+from tilearray.functions.indexing.take import take_along_axis
+from tilearray.functions.joining import concat, stack
+from tilearray.functions.manipulation import new_like, reshape, unstack
 from tilearray.functions.searching import argsort, nonzero, sort
+from tilearray.functions.sets import isin
 from tilearray.numpy_names.through_numpy import by_numpy, exact
+from tilearray.ops.arithmetic import bitwise_and, bitwise_invert, not_equal
+from tilearray.ops.execute import fill
 
 
 @overload
@@ -36,7 +44,7 @@ def unique(
     *,
     equal_nan: bool = True,
 ) -> Any:
-    """Return the sorted distinct elements, on the host; with an axis the distinct slices along it.
+    """Return the sorted distinct elements; on the host with an axis the distinct slices along it.
 
     Parameters
     ----------
@@ -60,11 +68,15 @@ def unique(
     >>> [part.tolist() for part in ta.unique([5, 3, 5], return_counts=True)]
     [[3, 5], [1, 2]]
     """
+    if axis is None and _are_there(ar):
+        found = distinct(as_array("unique", ar), return_index, return_inverse, return_counts, equal_nan=equal_nan)
+        parts = tuple([part for part in found if part is not None])
+        return parts if len(parts) > 1 else found.values
     return by_numpy("unique", (ar,), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
 
 
 def union1d(ar1: Any, ar2: Any) -> Array:
-    """Return the sorted distinct elements of two arrays, on the host.
+    """Return the sorted distinct elements of two arrays.
 
     Examples
     --------
@@ -72,11 +84,13 @@ def union1d(ar1: Any, ar2: Any) -> Array:
     >>> ta.union1d([3, 1], [1, 2])
     Array([1, 2, 3], dtype=int64, device='cpu')
     """
+    if _are_there(ar1, ar2):
+        return unique(concat([reshape(ar1, -1), reshape(ar2, -1)]))
     return by_numpy("union1d", (ar1, ar2))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """Return the sorted distinct elements that two arrays have in common, on the host; with their places if asked.
+    """Return the sorted distinct elements that two arrays have in common; on the host with their places if asked.
 
     Examples
     --------
@@ -84,11 +98,14 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     >>> ta.intersect1d([3, 1], [1, 2])
     Array([1], dtype=int64, device='cpu')
     """
+    if _are_there(ar1, ar2) and not return_indices:
+        both, differ = _neighbours(ar1, ar2, assume_unique)
+        return both[:-1][bitwise_invert(differ)]
     return by_numpy("intersect1d", (ar1, ar2), assume_unique, return_indices)
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
-    """Return the sorted distinct elements of the first array that are not in the second, on the host.
+    """Return the sorted distinct elements of the first array that are not in the second.
 
     Examples
     --------
@@ -96,11 +113,14 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     >>> ta.setdiff1d([3, 1], [1, 2])
     Array([3], dtype=int64, device='cpu')
     """
+    if _are_there(ar1, ar2):
+        first = reshape(ar1, -1) if assume_unique else unique(ar1)
+        return first[isin(first, ar2 if assume_unique else unique(ar2), invert=True)]
     return by_numpy("setdiff1d", (ar1, ar2), assume_unique)
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
-    """Return the sorted distinct elements that are in one of two arrays only, on the host.
+    """Return the sorted distinct elements that are in one of two arrays only.
 
     Examples
     --------
@@ -108,6 +128,11 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     >>> ta.setxor1d([3, 1], [1, 2])
     Array([2, 3], dtype=int64, device='cpu')
     """
+    if _are_there(ar1, ar2):
+        both, differ = _neighbours(ar1, ar2, assume_unique)
+        end = fill(new_like(differ, (1,)), True, "setxor1d")
+        ends = concat([end, differ, end]) if both.size else concat([differ, end])
+        return both[bitwise_and(ends[1:], ends[:-1])]
     return by_numpy("setxor1d", (ar1, ar2), assume_unique)
 
 
@@ -123,11 +148,24 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     return by_numpy("ediff1d", (ary,), exact(to_end), exact(to_begin))
 
 
+def _are_there(first: Any, *others: Any) -> bool:
+    """Whether all are arrays of one dtype on a device that sorts by expressions."""
+    if not (isinstance(first, Array) and by_expressions(first)):
+        return False
+    return all(isinstance(x, Array) and x.device is first.device and x.dtype == first.dtype for x in others)
+
+
+def _neighbours(x: Any, y: Any, are_unique: bool) -> tuple[Any, Any]:
+    """The distinct elements of both arrays, sorted, and whether neighbours differ."""
+    both = sort(concat([reshape(each, -1) if are_unique else unique(each) for each in (x, y)]))
+    return both, not_equal(both[1:], both[:-1])
+
+
 # --- orders and places ---------------------------------------------------------------------------------------------
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
-    """Return the indices that sort by several keys, the last one first, on the host.
+    """Return the indices that sort by several keys, the last one first.
 
     Examples
     --------
@@ -135,8 +173,19 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     >>> ta.lexsort([[1, 2, 0], [5, 4, 5]])
     Array([1, 2, 0], dtype=int64, device='cpu')
     """
+    several: Sequence[Any] = unstack(keys) if isinstance(keys, Array) else keys
+    if several and _are_there(several[0]) and all(isinstance(each, Array) for each in several):
+        return _order_there(several, axis)
     arrays = keys if isinstance(keys, Array) else stack([as_array("lexsort", key) for key in keys])
     return by_numpy("lexsort", (arrays,), axis)
+
+
+def _order_there(keys: Sequence[Array], axis: int) -> Array:
+    """The order of rows by several keys on a device that sorts by expressions."""
+    order = argsort(keys[0], axis)
+    for key in keys[1:]:
+        order = take_along_axis(order, argsort(take_along_axis(key, order, axis), axis), axis)
+    return order
 
 
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Array:

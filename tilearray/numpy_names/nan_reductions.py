@@ -18,6 +18,7 @@ from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import all, any, max, mean, min, prod, std, sum, var
 from tilearray.functions.scans import cumulative_prod, cumulative_sum
 from tilearray.functions.searching import argmax, argmin
+from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact
 from tilearray.ops.arithmetic import bitwise_invert, choose, logical_and
 from tilearray.ops.number_parts import isnan
@@ -295,7 +296,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out
 
 
 def nanmedian(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool = False) -> Array:
-    """Return the median of the elements that are not NaN, on the host. See `median`.
+    """Return the median of the elements that are not NaN. See `median`.
 
     Examples
     --------
@@ -303,13 +304,15 @@ def nanmedian(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: b
     >>> ta.nanmedian([1.0, ta.nan, 2.0])
     Array(1.5, dtype=float32, device='cpu')
     """
+    if runs_there(a):
+        return median_there("nanmedian", a, axis, out, keepdims, skips_nan=True)
     return by_numpy("nanmedian", (a,), axis=axis, keepdims=keepdims, out=out)
 
 
 def nanquantile(
     a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
 ) -> Array:
-    """Return quantiles of the elements that are not NaN, on the host. See `quantile`.
+    """Return quantiles of the elements that are not NaN. See `quantile`.
 
     Examples
     --------
@@ -317,13 +320,15 @@ def nanquantile(
     >>> ta.nanquantile([1.0, ta.nan, 2.0], 0.5)
     Array(1.5, dtype=float32, device='cpu')
     """
+    if runs_there(a, method):
+        return quantile_there("nanquantile", a, exact(q), axis, out, keepdims, skips_nan=True)
     return by_numpy("nanquantile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)
 
 
 def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
 ) -> Array:
-    """Return percentiles of the elements that are not NaN, on the host. See `percentile`.
+    """Return percentiles of the elements that are not NaN. See `percentile`.
 
     Examples
     --------
@@ -331,4 +336,6 @@ def nanpercentile(
     >>> ta.nanpercentile([1.0, ta.nan, 2.0], 50)
     Array(1.5, dtype=float32, device='cpu')
     """
+    if runs_there(a, method):
+        return quantile_there("nanpercentile", a, hundredths(exact(q)), axis, out, keepdims, skips_nan=True)
     return by_numpy("nanpercentile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)

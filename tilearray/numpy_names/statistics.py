@@ -19,6 +19,7 @@ from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import any, max, mean, min, sum
 from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
+from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import divide, equal, multiply, subtract
 
@@ -129,7 +130,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 
 def median(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool = False) -> Array:
-    """Return the median: the middle element in sorted order, or the mean of the two in the middle. On the host.
+    """Return the median: the middle element in sorted order, or the mean of the two in the middle.
 
     Examples
     --------
@@ -137,13 +138,15 @@ def median(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool
     >>> ta.median([3, 1, 2, 10])
     Array(2.5, dtype=float32, device='cpu')
     """
+    if runs_there(a):
+        return median_there("median", a, axis, out, keepdims)
     return by_numpy("median", (a,), axis=axis, keepdims=keepdims, out=out)
 
 
 def quantile(
     a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
 ) -> Array:
-    """Return quantiles, on the host.
+    """Return quantiles; on a GPU with ``method="linear"`` only.
 
     Parameters
     ----------
@@ -163,13 +166,15 @@ def quantile(
     >>> ta.quantile([0.0, 1.0, 2.0], [0.25, 0.5])
     Array([0.5, 1. ], dtype=float32, device='cpu')
     """
+    if runs_there(a, method):
+        return quantile_there("quantile", a, exact(q), axis, out, keepdims)
     return by_numpy("quantile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)
 
 
 def percentile(
     a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
 ) -> Array:
-    """Return percentiles, on the host: `quantile` with `q` from 0 to 100.
+    """Return percentiles: `quantile` with `q` from 0 to 100.
 
     Examples
     --------
@@ -177,6 +182,8 @@ def percentile(
     >>> ta.percentile([0.0, 1.0, 2.0], 75)
     Array(1.5, dtype=float32, device='cpu')
     """
+    if runs_there(a, method):
+        return quantile_there("percentile", a, hundredths(exact(q)), axis, out, keepdims)
     return by_numpy("percentile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)
 
 

@@ -125,12 +125,58 @@ def check_sets(device: Any, seed: int, cases: int, elements: int) -> None:
         _alike(found[0], found[1], f"{told} isin {others.dtype}")
 
 
-def _alike(found: Any, wanted: Any, told: str) -> None:
-    """Compare the parts of results bit by bit, but for those of NaNs."""
+def _alike(found: Any, wanted: Any, told: str, signs: bool = True) -> None:
+    """Compare the parts of results bit by bit, but for those of NaNs, and for signs of zeros if they do not count."""
     pairs = zip(found, wanted, strict=True) if isinstance(found, tuple) else [(found, wanted)]
     for mine, theirs in pairs:
         here, there = comparable(ta.to_numpy(mine)), comparable(ta.to_numpy(theirs))
         assert (mine.dtype, here.shape) == (theirs.dtype, there.shape), told
         np.testing.assert_array_equal(here, there, told)
-        if here.dtype.kind == "f":
+        if here.dtype.kind == "f" and signs:
             np.testing.assert_array_equal(np.signbit(here[here == 0]), np.signbit(there[there == 0]), told)
+
+
+# --- NumPy's names ----------------------------------------------------------------------------------------------------
+
+SETS = ("union1d", "intersect1d", "setdiff1d", "setxor1d")
+QUANTILES = ("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile")
+
+
+def check_names(device: Any, seed: int, cases: int, elements: int) -> None:
+    """NumPy's sets, orders by several keys, and quantiles."""
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        dtype = str(rng.choice((*REAL, "float32", "float64")))
+        shape = tuple(int(rng.integers(1, max(2, round(elements**0.5) + 1))) for _ in range(2))
+        hosts = [any_drawn(rng, dtype, shape) for _ in range(2)]
+        places = [[ta.asarray(host, device=where) for host in hosts] for where in (device, "cpu")]
+        name, told = str(rng.choice(SETS)), f"#{number} {dtype} {shape}"
+        _alike(*[getattr(ta, name)(*given) for given in places], f"{told} {name}", False)
+        flags = (rng.random(3) < 0.5).tolist()
+        equal_nan = bool(rng.random() < 0.5) or not flags[0]  # without places, NumPy's sort is not stable
+        _alike(*[ta.unique(given[0], *flags, equal_nan=equal_nan) for given in places], f"{told} unique {flags}", False)
+        axis = int(rng.integers(0, 2))
+        _alike(*[ta.lexsort(given, axis=axis) for given in places], f"{told} lexsort")
+        _check_quantile(rng, places, told)
+
+
+def _check_quantile(rng: np.random.Generator, places: Any, told: str) -> None:
+    """Compare a quantile with the host's, which NumPy computes in other steps."""
+    name, axis = str(rng.choice(QUANTILES)), [None, 0, 1, (0, 1)][int(rng.integers(0, 4))]
+    keepdims = bool(rng.random() < 0.5)
+    scale = 100 if name.endswith("percentile") else 1
+    q = (
+        []
+        if name.endswith("median")
+        else [[0.25 * scale, 0.3 * scale, [0.0, 0.9 * scale, scale]][int(rng.integers(0, 3))]]
+    )
+    integers = places[0][0].dtype.kind in "iu"  # NumPy subtracts integers in their dtype, which may overflow
+    given = [x[0] >> 2 if integers else x[0] for x in places]
+    if given[0].dtype == ta.bool:  # of which NumPy has no quantiles between elements
+        given = [x.astype("float32") for x in given]
+    mine, theirs = [getattr(ta, name)(x, *q, axis=axis, keepdims=keepdims) for x in given]
+    told = f"{told} {name} {q} {axis} {keepdims}"
+    assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape), told
+    here, there = (ta.to_numpy(x).astype(np.float64) for x in (mine, theirs))
+    unit = {1: 0.13, 2: 0.008, 4: 2e-6, 8: 1e-14}[mine.dtype.itemsize]
+    np.testing.assert_allclose(here, there, unit, unit * (1 if mine.dtype.itemsize < 8 else 1e-2), err_msg=told)

@@ -1,0 +1,245 @@
+"""``python -m benchmarks.sorting``: sorts and sets on a GPU, beside torch and CuPy.
+
+A row is a call on an array of random values. Its figures are milliseconds, and the elements of a second. Before it is
+timed, the result of each library is compared with torch's: values of sorts and sets, and for indices the elements that
+they name, with the order of equal ones. The host times are those of arrays of 1000 elements.
+
+torch sorts values and indices at once; its figures for a sort include the indices.
+
+Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import itertools
+import sys
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
+    sys.path.append(str(ROOT / "backend"))
+
+from benchmarks import report, timing  # noqa: E402
+
+MANY = 100_000_000
+SMALL = 5000
+NAMES = ("tilearray", "torch", "cupy")
+
+
+class Row(NamedTuple):
+    """A call on an array ``x`` of a shape and dtype, written for each library ``lib``; None if it has no such call.
+
+    Values are drawn from all of the dtype's, or below `count`.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    tilearray: str
+    torch: str
+    cupy: str | None
+    count: int = 0
+
+
+def _sorts(dtype: str, shape: tuple[int, ...], about: str, axis: int = -1, count: int = 0) -> list[Row]:
+    """Return the rows of a sort and of its order."""
+    stable = f"lib.argsort(x, stable=True, dim={axis})"
+    values = f"lib.sort(x, dim={axis}, stable=True).values"
+    return [
+        Row(f"sort {about}", dtype, shape, f"lib.sort(x, axis={axis})", values, f"lib.sort(x, axis={axis})", count),
+        Row(
+            f"argsort {about}",
+            dtype,
+            shape,
+            f"lib.argsort(x, axis={axis})",
+            stable,
+            f"lib.argsort(x, axis={axis}, kind='stable')",
+            count,
+        ),
+    ]
+
+
+ROWS = (
+    *[row for dtype in ("float32", "int32", "int64", "uint8") for row in _sorts(dtype, (MANY,), f"{dtype} 1e8")],
+    *_sorts("int64", (MANY,), "int64 1e8, values below 1000", count=1000),
+    *_sorts("float32", (16384, 16384), "float32 16384 x 16384"),
+    *_sorts("float32", (100_000, 1000), "float32 100000 x 1000"),
+    *_sorts("float32", (1000, 100_000), "float32 1000 x 100000, axis 0", axis=0),
+    *_sorts("float32", (1_000_000,), "float32 1e6"),
+    Row("unique int32 1e8", "int32", (MANY,), "lib.unique_values(x)", "lib.unique(x)", "lib.unique(x)"),
+    Row(
+        "unique int32 1e8, values below 1000",
+        "int32",
+        (MANY,),
+        "lib.unique_values(x)",
+        "lib.unique(x)",
+        "lib.unique(x)",
+        1000,
+    ),
+    Row(
+        "isin int32 1e8 of 1e6",
+        "int32",
+        (MANY,),
+        "lib.isin(x, x[:1_000_000])",
+        "lib.isin(x, x[:1_000_000])",
+        "lib.isin(x, x[:1_000_000])",
+    ),
+)
+
+
+def data(torch: Any, row: Row, size: str) -> Any:
+    """Return the values of a row, as a tensor: fewer of them if `size` is small."""
+    most = MANY if size == "full" else SMALL if len(row.shape) == 1 else 70
+    shape = tuple([min(extent, most) for extent in row.shape])
+    torch.manual_seed(7)
+    if row.dtype == "float32":
+        return torch.randn(shape, device="cuda")
+    dtype = getattr(torch, row.dtype)
+    info = torch.iinfo(dtype)
+    low, high = (0, row.count) if row.count else (info.min, info.max)
+    return torch.randint(low, high, shape, dtype=dtype, device="cuda")
+
+
+class Library(NamedTuple):
+    """A library."""
+
+    name: str
+    module: Any
+
+    def given(self, x: Any) -> dict[str, Any]:
+        """Return the names of a call on a tensor."""
+        return {"lib": self.module, "x": x if self.name == "torch" else self.module.from_dlpack(x)}
+
+
+def libraries(torch: Any, wanted: Sequence[str]) -> list[Library]:
+    """Return the libraries that are installed and wanted."""
+    import tilearray as ta
+
+    found = [Library("torch", torch), Library("tilearray", ta)]
+    if importlib.util.find_spec("cupy"):
+        found.append(Library("cupy", importlib.import_module("cupy")))
+    return [library for library in found if library.name in wanted]
+
+
+def same(torch: Any, mine: Any, theirs: Any) -> bool:
+    """Whether a result is torch's."""
+    found = mine if isinstance(mine, torch.Tensor) else torch.from_dlpack(mine)
+    return found.shape == theirs.shape and bool((found == theirs).all())
+
+
+def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: str) -> dict[str, Any]:
+    """Check and time a row with every library."""
+    x = data(torch, row, size)
+    wanted = eval(row.torch, {"lib": torch, "x": x})
+    results: dict[str, Any] = {}
+    for library in found:
+        text = getattr(row, library.name)
+        if text is None:
+            results[library.name] = {"status": "absent", "why": "no such call"}
+            continue
+        given = library.given(x)
+        try:
+            if not same(torch, eval(text, given), wanted):
+                results[library.name] = {"status": "mismatch"}
+                continue
+            code = compile(text, row.name, "eval")
+            spent = timing.kernel_timing(clock, lambda code=code, given=given: eval(code, given), timing.EFFORTS[size])
+        except Exception as error:  # any error of a library; the run continues, and the report contains the error
+            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            continue
+        rate = prod(x.shape) / spent.seconds / 1e9
+        results[library.name] = {"status": "ok", **spent.as_dict(), "elements_per_ns": rate}
+    return {"name": row.name, "results": results}
+
+
+def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
+    """Return the host times of calls on 1000 elements."""
+    rows: list[dict[str, Any]] = []
+    for row in ROWS[:2]:
+        results: dict[str, float] = {}
+        for library in found:
+            given = library.given(torch.randn(1000, device="cuda"))
+            spent = timing.host_timing(clock, getattr(row, library.name), itertools.repeat(given), timing.EFFORTS[size])
+            results[library.name] = spent.seconds * 1e6
+        rows.append({"name": row.name.split(" 1e8")[0], "microseconds": results})
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    top = argparse.ArgumentParser(prog="python -m benchmarks.sorting", description="Sorts and sets beside the peers.")
+    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
+    top.add_argument("--size", choices=("full", "small"), default="full")
+    top.add_argument("--libraries", default="tilearray,torch,cupy")
+    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
+    chosen = top.parse_args(arguments)
+    try:
+        clock = timing.GpuClock()
+        torch: Any = importlib.import_module("torch")
+    except (timing.DriverError, ImportError) as error:
+        print(f"benchmarks.sorting: {error}", file=sys.stderr)
+        return 2
+    found = libraries(torch, chosen.libraries.split(","))
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        if chosen.only in row.name:
+            rows.append(measured(torch, clock, row, found, chosen.size))
+            print(line(rows[-1]), flush=True)
+            torch.cuda.empty_cache()
+    calls = host_times(torch, clock, found, chosen.size)
+    for call in calls:
+        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
+    result = {
+        **report.environment("cuda", clock, "benchmarks.sorting"),
+        "size": chosen.size,
+        "rows": rows,
+        "calls": calls,
+    }
+    for path in report.write(result, chosen.out, markdown(result), "-sorting"):
+        print(f"wrote {path}")
+    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
+    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return a row as a line of text."""
+    figures = [
+        f"{name} {result['seconds'] * 1e3:.3f} ms"
+        if result["status"] == "ok"
+        else f"{name} {result['status']} {result.get('why', '')}"
+        for name, result in row["results"].items()
+    ]
+    return f"{row['name']}: {', '.join(figures)}"
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """Return the report as Markdown."""
+    table: list[list[str]] = []
+    for row in found["rows"]:
+        results = row["results"]
+        spent = {name: result["seconds"] * 1e3 for name, result in results.items() if result["status"] == "ok"}
+        figures = [f"{spent[name]:.3f}" if name in spent else results.get(name, {}).get("status", "") for name in NAMES]
+        ours = spent.pop("tilearray", None)
+        rate = f"{results['tilearray']['elements_per_ns']:.1f}" if ours else ""
+        table.append([row["name"], *figures, rate, f"{min(spent.values()) / ours:.2f}" if ours and spent else ""])
+    calls = [
+        [call["name"], *[f"{call['microseconds'][name]:.2f}" if name in call["microseconds"] else "" for name in NAMES]]
+        for call in found["calls"]
+    ]
+    return (
+        "\n".join(report.provenance(found, "Sorts: "))
+        + "\n"
+        + report.table(["milliseconds", *NAMES, "elements/ns", "of best peer"], table, right=tuple(range(1, 6)))
+        + "\n"
+        + report.table(["host microseconds", *NAMES], calls, right=(1, 2, 3))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""Medians and quantiles on a device that sorts by expressions: the elements beside a place in sorted rows.
+
+Places and weights are NumPy's. A place follows from the number of elements on the host, or where NaNs do not count,
+from the number of others in each row. Elements are interpolated in float64 if `q` is a sequence or elements are
+integers, else in their own dtype, float32 at least. Then they are rounded to the dtype of the result.
+"""
+
+from __future__ import annotations
+
+from math import floor, prod
+from typing import Any
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.arrays.array import Array
+from tilearray.arrays.fills import arange
+from tilearray.errors import ShapeError
+from tilearray.functions.arguments import by_expressions, check_kind
+from tilearray.functions.conversion import astype
+from tilearray.functions.distinct import taken
+from tilearray.functions.joining import stack
+from tilearray.functions.manipulation import moveaxis, reshape
+from tilearray.functions.ordering import sorted_along
+from tilearray.functions.reduction_options import finished
+from tilearray.functions.reductions import sum
+from tilearray.geometry.shapes import normalize_axes, reduced_shape
+from tilearray.numpy_names.through_numpy import float_of
+from tilearray.ops.arithmetic import choose, logical_not, maximum, minimum
+from tilearray.ops.number_parts import floor as floors
+from tilearray.ops.number_parts import isnan
+from tilearray.ops.row import REAL
+
+
+def runs_there(a: Any, method: str = "linear") -> bool:
+    """Whether the quantiles of an array are computed on its device, and not by NumPy.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> runs_there(ta.asarray([1, 2]))
+    False
+    """
+    return isinstance(a, Array) and by_expressions(a) and bool(a.size) and method == "linear"
+
+
+def hundredths(q: Any) -> Any:
+    """Return percentiles as parts of one.
+
+    >>> hundredths(25), hundredths([50, 75])
+    (0.25, array([0.5 , 0.75]))
+    """
+    return q / 100 if isinstance(q, (int, float)) else np.asarray(q, np.float64) / 100
+
+
+class _Rows:
+    """The sorted rows of a reduction.
+
+    Attributes
+    ----------
+    elements : Array
+        All rows in one axis, each sorted; NaN is last.
+    count, extent : int
+        The number of rows, and their size.
+    dtype, result : numpy.dtype
+        In which elements are interpolated, and the dtype of the result.
+    shape : tuple of int
+        The shape of the result.
+    numbers : Array or None
+        How many elements of each row are not NaN, if only these count.
+    """
+
+    def __init__(self, function: str, a: Array, axis: Any, keepdims: bool, weak: bool, skips_nan: bool) -> None:
+        check_kind(function, a.dtype, REAL)
+        info = dtypes.info(a.dtype)
+        axes = tuple(range(a.ndim)) if axis is None else normalize_axes(axis, a.ndim, function)
+        self.shape = reduced_shape(a.shape, axes, keepdims)
+        self.extent = prod([a.shape[place] for place in axes])
+        self.count = a.size // self.extent
+        moved = reshape(moveaxis(a, axes, tuple(range(-len(axes), 0))), (self.count, self.extent))
+        rows = sorted_along(moved, 1, False)
+        self.elements = reshape(rows, -1)
+        self.is_float = info.kind == "float"
+        self.dtype = (a.dtype if info.bits > 16 else dtypes.float32) if self.is_float and weak else dtypes.float64
+        self.result = float_of(function, [a.dtype])
+        skips = skips_nan and self.is_float
+        self.numbers = sum(logical_not(isnan(rows)), axis=1, dtype=dtypes.int64) if skips else None
+
+    def at(self, place: Any) -> Array:
+        """Return the elements at a place of each row, or at places; in the dtype of computation."""
+        if isinstance(place, int):
+            found = self.elements[place :: self.extent]
+        else:
+            inside = minimum(maximum(place, 0), self.extent - 1)
+            first = arange(0, self.count * self.extent, self.extent, dtype=dtypes.int64, device=inside.device)
+            found = taken(self.elements, first + inside)
+        return astype(found, self.dtype, copy=False)
+
+    def finished(self, found: Array) -> Array:
+        """Return results of all rows in their shape and dtype; NaN of rows in which it counts."""
+        if self.is_float and self.numbers is None:
+            last = self.at(self.extent - 1)
+            found = choose(isnan(last), last, found)
+        return astype(reshape(found, self.shape), self.result, copy=False)
+
+
+def median_there(function: str, a: Array, axis: Any, out: Any, keepdims: bool, *, skips_nan: bool = False) -> Array:
+    """Return the median of an array for which `runs_there`."""
+    rows = _Rows(function, a, axis, keepdims, True, skips_nan)
+    size: Any = rows.extent if rows.numbers is None else rows.numbers
+    low, high = rows.at((size - 1) // 2), rows.at(size // 2)
+    middle = (low + high) / 2
+    if rows.numbers is not None:
+        middle = choose(rows.numbers % 2 == 0, middle, low)
+    elif size % 2:
+        middle = low
+    return finished(function, rows.finished(middle), out)
+
+
+def quantile_there(
+    function: str, a: Array, q: Any, axis: Any, out: Any, keepdims: bool, *, skips_nan: bool = False
+) -> Array:
+    """Return quantiles of an array for which `runs_there`; `q` is a number, or Python data of one or no axis."""
+    parts = np.asarray(q, np.float64)
+    if not ((parts >= 0) & (parts <= 1)).all():
+        limit = 100 if function.endswith("percentile") else 1
+        raise ShapeError(f"{function}: expected q from 0 to {limit}; write a part of the elements")
+    rows = _Rows(function, a, axis, keepdims, isinstance(q, (int, float)), skips_nan)
+    found = [rows.finished(_interpolated(rows, part)) for part in parts.ravel().tolist()]
+    if parts.ndim:
+        return finished(function, reshape(stack(found), (*parts.shape, *rows.shape)), out)
+    return finished(function, found[0], out)
+
+
+def _interpolated(rows: _Rows, part: float) -> Array:
+    """Return what lies at a part of each row, between the elements beside the place."""
+    if rows.numbers is None:
+        place = (rows.extent - 1) * part
+        before = floor(place)
+        low, high = rows.at(before), rows.at(min(before + 1, rows.extent - 1))
+        weight = place - before
+        return low + (high - low) * weight if weight < 0.5 else high - (high - low) * (1 - weight)
+    places = astype(rows.numbers - 1, dtypes.float64) * part
+    whole = floors(places)
+    before = astype(whole, dtypes.int64)
+    low, high = rows.at(before), rows.at(minimum(before + 1, rows.numbers - 1))
+    weights = astype(places - whole, rows.dtype, copy=False)
+    return choose(weights < 0.5, low + (high - low) * weights, high - (high - low) * (1 - weights))
