@@ -86,11 +86,20 @@ class _Process:
                 process.stdin.flush()
                 error, found = pickle.load(process.stdout)
             except (OSError, EOFError):
-                self._process = None
+                self._end(process)
                 raise JitFunctionError("the process with Triton's interpreter ended; its last lines say why") from None
+            except BaseException:  # an interrupt may leave a part of an answer
+                self._end(process)
+                raise
         if error:
             raise JitFunctionError(f"Triton's interpreter, which runs a Triton function on the host, says: {error}")
         return np.frombuffer(found, dtype)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """End the process; the next call starts another one."""
+        self._process = None
+        process.kill()
+        process.communicate()
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

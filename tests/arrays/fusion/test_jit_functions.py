@@ -223,9 +223,22 @@ def test_operands_that_no_triton_function_takes():
 @pytest.mark.filterwarnings("ignore:.*interpreter:RuntimeWarning")
 def test_errors_of_the_interpreter_are_errors_of_the_call():
     function = jitted("def f(x):\n    tl.static_assert(False)\n    return x")
-    with pytest.raises(ValueError, match="Triton's interpreter, which runs a Triton function on the host, says: "):
+    with pytest.raises(FusionError, match="Triton's interpreter, which runs a Triton function on the host, says: "):
         function(ta.ones(3))
     assert jitted("def f(x):\n    return x + x")(ta.ones(3)).tolist() == [2.0] * 3
+
+
+@pytest.mark.filterwarnings("ignore:.*interpreter:RuntimeWarning")
+def test_a_process_that_ends_is_an_error_and_the_next_call_starts_another():
+    from tilearray_cuda.kernels import interpreted
+
+    function = jitted("def f(x):\n    return x + 2")
+    assert function(ta.ones(3)).tolist() == [3.0] * 3
+    interpreted._process._process.kill()
+    interpreted._process._process.wait()
+    with pytest.raises(FusionError, match="the process with Triton's interpreter ended"):
+        function(ta.ones(3))
+    assert function(ta.ones(3)).tolist() == [3.0] * 3
 
 
 def test_all_functions_compile_without_spills():

@@ -85,6 +85,18 @@ class Jitted:
         except backend.JitFunctionError as error:
             raise FusionError(f"pointwise: {error}") from None
 
+    def _reporting(self, function: Callable[..., None]) -> Callable[..., None]:
+        """Return a function of the host that raises FusionError if the interpreter fails."""
+        failure: Any = _backend().JitFunctionError
+
+        def call(*operands: Any, out: np.ndarray) -> None:
+            try:
+                function(*operands, out=out)
+            except failure as error:
+                raise FusionError(f"pointwise: {error}") from None
+
+        return call
+
     def name(self) -> str:
         """Return the name of the function in kernels, which has a hash of all that it computes."""
         if self._name is None:  # it may call a function that is defined after it
@@ -130,7 +142,7 @@ class Jitted:
         host = importlib.import_module("tilearray_cuda.kernels.interpreted")
         add = importlib.import_module("tilearray_host.functions").add
         for output in [None] if schema.outputs == 1 else range(schema.outputs):
-            add(_named(self.name(), output), host.on_host(self.name(), output))
+            add(_named(self.name(), output), self._reporting(host.on_host(self.name(), output)))
         if not self._warned:
             self._warned = True
             warnings.warn(
