@@ -33,17 +33,14 @@ class Sort(Schedule):
     branch = Branch("inside")
 
     @staticmethod
-    def facts(loop: Any) -> tuple[int, int]:
-        """The next power of two above the size of a row, and the most rows of a tile."""
-        rows, extent = loop.shape
-        columns = max(RUN, 1 << (extent - 1).bit_length())
-        return columns, min(max(1, ELEMENTS // columns), 1 << (rows - 1).bit_length())
+    def facts(loop: Any) -> int:
+        """The least power of two that holds a row."""
+        return max(RUN, 1 << (loop.shape[1] - 1).bit_length())
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
-        columns, rows = facts
-        return cls(spec, Tile(rows, columns, max(WARPS, columns // (32 * OF_A_THREAD)), 1))
+        return cls(spec, Tile(max(1, ELEMENTS // facts), facts, max(WARPS, facts // (32 * OF_A_THREAD)), 1))
 
     # ------------------------------------------------------------------ the kernel
 
