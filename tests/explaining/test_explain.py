@@ -198,7 +198,7 @@ def test_searches_counts_and_folds_are_written_as_text():
         (lambda: ta.explain(lambda x, i: ta.maximum.at(x, i, x), x, index, arch=90), ["float32 maximum = x0"]),
         (
             lambda: ta.explain(lambda x, i: ta.multiply.at(x, i, 2), x, index, arch=90),
-            ["int64 = how often each digit is digit(x0, x1)", "float32 = multiply(v1, x2), one after the other"],
+            ["int64 = order of x0", "float32 = multiply(v1, x2), one after the other"],
         ),
     ):
         text = str(call())

@@ -46,8 +46,9 @@ def test_next_values(dtype):
     for target in (other, host, ta.zeros_like(host), -host):
         got = ta.to_numpy(ta.nextafter(host.to_device("cuda"), target.to_device("cuda")))
         wanted = ta.to_numpy(ta.nextafter(host, target))
-        nan = np.isnan(wanted.astype(np.float64))
-        assert np.isnan(got[nan].astype(np.float64)).all()
+        with np.errstate(invalid="ignore"):  # some NaN are signalling
+            nan = np.isnan(wanted.astype(np.float64))
+            assert np.isnan(got[nan].astype(np.float64)).all()
         np.testing.assert_array_equal(got[~nan].view(np.uint8), wanted[~nan].view(np.uint8))
 
 

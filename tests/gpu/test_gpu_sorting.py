@@ -102,7 +102,7 @@ def test_beyond_2_to_31_elements():
 
 def test_other_streams():
     with ta.cuda.stream(ta.cuda.Stream("cuda:0")):
-        x = ta.arange(1_000_000, dtype="int32", device="cuda:0") * 7919 % 1_000_000
+        x = (ta.arange(1_000_000, dtype="int64", device="cuda:0") * 7919 % 1_000_000).astype("int32")
         found = ta.sort(x)
     assert found[:3].tolist() == [0, 1, 2]
     assert bool(ta.all(found == ta.arange(1_000_000, dtype="int32", device="cuda:0")))

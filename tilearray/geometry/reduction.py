@@ -7,6 +7,7 @@ merges neighbours. The elements of one result are then combined in this order:
 1. **Lanes.** The fastest reduced axis is cut into chunks of `lanes` elements, a power of two. Lane ``j`` combines
    element ``j`` of all chunks, one after the other: chunks in their order, for each index of the other reduced axes.
    There are more lanes for few results, and for so many that each is one program, if its row has more than 32 chunks.
+   (Not where positions are counted.)
 2. **Halves.** Each lane of the lower half is combined with its lane of the upper half, until one value is left.
    If a function goes over a row several times, and a GPU holds the row meanwhile, it has no segments and as many lanes
    as an eighth of it (`held_lanes`). Then neighbours are combined in place of halves: lane 1 with 0, lane 3 with 2;
@@ -184,7 +185,7 @@ def make_reduction(
     else:
         alone = LANES[itemsize] // (FEW_OF_SEVERAL if values > 1 and not ordered else 1)
         most = max(FEWEST[itemsize], alone >> (last_kept[-1] - 1).bit_length())
-        if last_kept[-1] >= ROW_PROGRAMS[itemsize]:
+        if last_kept[-1] >= ROW_PROGRAMS[itemsize] and not ordered:
             most = max(most, min(alone, (1 << (last_reduced[-1] - 1).bit_length()) // MOST_HELD_CHUNKS))
     lanes = min(most, 1 << (last_reduced[-1] - 1).bit_length())
     is_held = held and not is_columns and not slow_reduced and last_reduced[-1] <= HELD

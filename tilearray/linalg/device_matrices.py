@@ -206,7 +206,7 @@ class DeviceMatrices:
         return count_nonzero(values > limit, axis=-1)
 
     def cond(self, x: Any, ord: Any, dtype: np.dtype) -> Any:
-        """Return the condition numbers in a norm; infinity for singular matrices."""
+        """Return the condition numbers in a norm; infinity for singular matrices, NaN for those with NaN."""
         wide = opmath(dtype)
         if ord in (None, 2, -2):
             values = self._values(x, False, wide)
@@ -217,7 +217,8 @@ class DeviceMatrices:
             inverse, info = self._solved(x, broadcast_to(eye(n, dtype=wide, device=x.device), x.shape), wide)
             found = self.matrix_norm(x, ord, False, wide) * self.matrix_norm(inverse, ord, False, wide)
             found = where(reshape(info, x.shape[:-2]) != 0, math.inf, found)
-        found = where(isnan(found) & ~any(isnan(x), axis=(-2, -1)), math.inf, found)
+        found = where(isnan(found), math.inf, found)
+        found = where(any(isnan(x), axis=(-2, -1)), math.nan, found)
         return _rounded(found, _real(dtype))
 
     def matrix_norm(self, x: Any, ord: Any, keepdims: bool, dtype: np.dtype) -> Any:

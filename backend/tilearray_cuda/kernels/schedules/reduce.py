@@ -66,7 +66,8 @@ class Reduce(Tiled):
             return cls(spec, Tile(1, lanes, max(2, min(4, lanes // (4 * elements)))))
         if spec.arrays[-1].dtype == "bool":  # compared byte by byte
             return cls(spec, Tile(min(rows, 2), lanes, 4))
-        return cls(spec, Tile(1, lanes, max(1, min(4, lanes // (8 * elements)))))
+        fewest = 1 if all(operand.aligned for operand in spec.arrays) else min(4, lanes // elements)
+        return cls(spec, Tile(1, lanes, max(1, fewest, min(4, lanes // (8 * elements)))))
 
     # ------------------------------------------------------------------ the kernel
 
