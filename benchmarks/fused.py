@@ -302,6 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = argparse.ArgumentParser(prog="python -m benchmarks.fused", description="Fused programs beside the peers.")
     top.add_argument("--device", default="cpu")
     top.add_argument("--size", choices=tuple(SIDES), default=None)
+    top.add_argument("--libraries", default="", metavar="NAMES", help="some of the libraries, with commas between")
     top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
     top.add_argument("--out", type=Path, default=None, metavar="DIR", help="write a record")
     chosen = top.parse_args(arguments)
@@ -312,7 +313,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     size = chosen.size or ("host" if chosen.device == "cpu" else "full")
     kind = chosen.device.partition(":")[0]
-    clock, found = timing.open_clock(kind), libraries(chosen.device)
+    names = chosen.libraries.split(",") if chosen.libraries else []
+    clock = timing.open_clock(kind)
+    found = [each for each in libraries(chosen.device) if not names or each.name in ("tilearray fused", *names)]
     target, source = (ta.ones((SIDES[size], SIDES[size]), dtype="float32", device=chosen.device) for _ in range(2))
     spent = timing.kernel_timing(clock, lambda: ta.positive(source, out=target), timing.EFFORTS[size])
     copied = 2 * source.nbytes / spent.seconds / 1e9

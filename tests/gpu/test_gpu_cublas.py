@@ -17,6 +17,7 @@ from tilearray.functions.products import _CHECKED
 
 pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
 
+from tilearray_cuda.libraries import cublas
 from tilearray_cuda.libraries.cublas import LibraryProduct, Products
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("nvmath") is None, reason="nvmath-python is not installed")
@@ -25,7 +26,7 @@ DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts of all products that are planned."""
+    """The texts of all products that are planned: those of small matrices as well."""
     found: list[str] = []
     planned = Products.kernel
 
@@ -35,6 +36,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return product
 
     monkeypatch.setattr(Products, "kernel", kernel)
+    monkeypatch.setattr(cublas, "SMALL", {})
     PLANS.clear()
     _CHECKED.clear()
     return found
@@ -73,6 +75,15 @@ def near(found: ta.Array, left: np.ndarray, right: np.ndarray, dtype: str) -> No
     given = ta.to_numpy(ta.astype(found, "complex128" if dtype.startswith("complex") else "float64"))
     assert given.shape == wanted.shape
     assert (np.abs(given - wanted) <= 4 * depth * eps * sizes + last * np.abs(wanted) + 1e-30).all()
+
+
+def test_small_products_are_kernels(calls, monkeypatch):
+    monkeypatch.setattr(cublas, "SMALL", {"float32": 64**3})
+    x, y = ta.ones((64, 64), device="cuda"), ta.ones((64, 65), device="cuda")
+    assert (x @ x)[5, 5].item() == (x @ x[0])[5].item() == 64
+    assert len(calls) == 1  # the vector
+    assert (x @ y)[5, 5].item() == 64
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -171,6 +171,10 @@ class Products(Protocol):
         """Whether the library reads stacks of matrices, or a vector, without a copy."""
         ...
 
+    def is_small(self, dtype: np.dtype, work: int, /) -> bool:
+        """Whether a kernel takes less time for the product of two matrices with so many multiplications."""
+        ...
+
     def kernel(self, dtype: np.dtype, loop: Loop, /) -> Kernel:
         """Return what multiplies arrays of a dtype over the loop of a product; all operands are `readable`."""
         ...

@@ -368,7 +368,14 @@ def library_of(arrays: Sequence[Signature], dtype: np.dtype) -> Products | None:
     products = common_device("matmul", arrays).backend.products
     if products is None or any(array.dtype != dtype for array in arrays) or not products.takes(dtype):
         return None
-    return products if all(products.readable(each.layout.shape, each.layout.strides) for each in arrays) else None
+    layouts = [array.layout for array in arrays]
+    if not all(products.readable(layout.shape, layout.strides) for layout in layouts):
+        return None
+    if len(layouts) == 2 and all(layout.ndim == 2 for layout in layouts):
+        (rows, depth), columns = layouts[0].shape, layouts[1].shape[1]
+        if rows > 1 and columns > 1 and products.is_small(dtype, rows * depth * columns):
+            return None
+    return products
 
 
 def _arrays(keys: Sequence[Key]) -> list[Signature]:

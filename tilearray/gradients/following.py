@@ -270,6 +270,10 @@ class _EveryProduct:
         del shape, strides
         return True
 
+    def is_small(self, dtype: np.dtype, work: int) -> bool:
+        del dtype, work
+        return False
+
 
 class _FollowingBackend:
     """Memory of followed arrays is that of the arrays below."""

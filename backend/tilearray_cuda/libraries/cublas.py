@@ -64,6 +64,12 @@ ZERO = ctypes.addressof(_ZEROS)
 """The addresses of 1 in the dtype of sums, real or complex, and of 0."""
 
 
+SMALL = {"float16": 2**28, "bfloat16": 2**28, "float32": 2**27, "float64": 2**18}
+"""The most multiplications of small products. On an H200, 16 rows by 4096x4096 bfloat16 took a kernel of ours 17.4 us
+and cuBLAS 23.6 us; 512x512 float32 took 18.8 and 24.7 us. A call for 64x64 float32 took 9.0 us of the host, and 13.7 us
+with cuBLAS."""
+
+
 class Products:
     """The matrix products of a device, where nvmath-python and cuBLAS are installed."""
 
@@ -90,6 +96,10 @@ class Products:
             return handle
 
         return Handles(self._device, create, found.set_stream, found.set_workspace, WORKSPACE)
+
+    def is_small(self, dtype: Any, work: int) -> bool:
+        """Return whether a kernel of ours takes less time for two matrices with so many multiplications."""
+        return work <= SMALL.get(dtype.name, 0)
 
     def kernel(self, dtype: Any, loop: Any) -> LibraryProduct:
         """Return what computes a loop of a product of arrays of one dtype that are `readable`."""
