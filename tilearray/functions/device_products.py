@@ -58,13 +58,16 @@ def matmul(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
 
 
 def whole(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:
-    """Return the product as an operation if a library of the device takes both operands as they lie.
+    """Return the product as an operation if a library or a kernel of the device takes both operands as they lie.
 
     Products of rows with columns are sums along both, without a library.
     """
     rows, columns = prod(x1.shape[-2:-1]), prod(x2.shape[-1:]) if x2.ndim > 1 else 1
     if rows == columns == 1 or not x1.size or not x2.size:
         return None
+    is_small = x1.ndim == x2.ndim == 2 and min(rows, columns) > 1 and rows * prod(x2.shape) < LARGE
+    if is_small and x1.dtype == x2.dtype == dtype and dtypes.info(dtype).kind != "complex":
+        return product_of(function, dtype)
     return product_of(function, dtype) if library_of([x1._signature, x2._signature], dtype) else None
 
 
