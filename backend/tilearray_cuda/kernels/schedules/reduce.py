@@ -19,6 +19,8 @@ COLUMN_TILES = {1: 1024, 2: 2048, 4: 2048, 8: 1024, 16: 512}
 """Elements of a tile across the fastest axis, by itemsize; measured on an H200."""
 CROSSED_TILE = 4096
 """Elements of a tile along the fastest axis, if another operand is dense across it: both are read in lines."""
+CROSSED_BYTES = 64
+"""The least bytes of such a tile along the axis that is dense in the other operand: two sectors."""
 MOST_ROWS = 1024
 SHORT = 2**23
 
@@ -59,7 +61,8 @@ class Reduce(Tiled):
             return cls(spec, Tile(max(1, min(rows, COLUMN_TILES[itemsize] // lanes)), lanes, 2))
         elements = WARP_BYTES // itemsize
         if any(operand.last_two[0] == 1 and operand.last_two[1] not in (0, 1) for operand in spec.arrays[1:]):
-            return cls(spec, Tile(max(1, min(rows, CROSSED_TILE // lanes)), lanes, 8))
+            tall = max(CROSSED_TILE // lanes, CROSSED_BYTES // itemsize * (itemsize > 1))
+            return cls(spec, Tile(max(1, min(rows, tall)), lanes, 8 if tall * lanes <= CROSSED_TILE else 16))
         if lanes < elements:  # short rows
             return cls(spec, Tile(max(1, min(rows, 4 * elements // lanes)), lanes, 2))
         if spec.has_node("position"):  # two values for each lane
