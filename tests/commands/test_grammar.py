@@ -286,6 +286,7 @@ CLOSED = {  # public functions that an expression does not call
     *("einsum", "explain_promotion", "to_cupy", "to_jax", "to_torch", "set_index_check", "fuse"),
     *("foreach", "lazy"),
     *("evaluate", "explain", "pointwise"),
+    *("grad", "jvp", "value_and_grad", "vjp"),
 }
 
 

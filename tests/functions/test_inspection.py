@@ -119,7 +119,7 @@ HOST_ONLY = {
     "unique_counts": lambda x: ta.unique_counts(x),
     "unique_inverse": lambda x: ta.unique_inverse(x),
     "unique_values": lambda x: ta.unique_values(x),
-    "isin": lambda x: ta.isin(1, x),
+    "isin": lambda x: ta.isin(x, x),
 }
 
 

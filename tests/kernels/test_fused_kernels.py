@@ -259,9 +259,9 @@ def _random_rows() -> None:
     from support.reduced_trees import check_rows
 
     device = emulated_device()
-    found = Counter(check_rows(seed, device) for seed in range(60))
-    assert found["one launch"] > 15, found
-    assert found["several launches"] > 5, found
+    found = Counter(check_rows(seed, device) for seed in range(25))
+    assert found["one launch"] > 5, found
+    assert found["several launches"] > 1, found
 
 
 def _results() -> None:
