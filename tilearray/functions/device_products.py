@@ -58,16 +58,22 @@ def matmul(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
 
 
 def whole(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:
-    """Return the product as an operation if a library or a kernel of the device takes both operands as they lie.
+    """Return the product as an operation if a library or a kernel of the device takes both operands as they lie."""
+    if x1.ndim == x2.ndim == 2 and x1.dtype == x2.dtype == dtype and dtypes.info(dtype).kind != "complex":
+        (rows, depth), columns = x1.shape, x2.shape[1]
+        if rows > 1 and columns > 1 and 0 < rows * depth * columns < LARGE:
+            return product_of(function, dtype)
+    return _of_library(function, x1, x2, dtype)
+
+
+def _of_library(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:
+    """Return the product as an operation if a library of the device takes both operands as they lie.
 
     Products of rows with columns are sums along both, without a library.
     """
     rows, columns = prod(x1.shape[-2:-1]), prod(x2.shape[-1:]) if x2.ndim > 1 else 1
     if rows == columns == 1 or not x1.size or not x2.size:
         return None
-    is_small = x1.ndim == x2.ndim == 2 and min(rows, columns) > 1 and rows * prod(x2.shape) < LARGE
-    if is_small and x1.dtype == x2.dtype == dtype and dtypes.info(dtype).kind != "complex":
-        return product_of(function, dtype)
     return product_of(function, dtype) if library_of([x1._signature, x2._signature], dtype) else None
 
 
@@ -80,7 +86,7 @@ def _by_library(function: str, x1: A, x2: A, dtype: np.dtype) -> A | None:
     work = prod(stacks) * prod(x1.shape[-2:]) * prod(x2.shape[-1:] if x2.ndim > 1 else ())
     if work >= LARGE or dtypes.info(dtype).kind == "complex":
         x1, x2 = _given_to(products, x1, dtype), _given_to(products, x2, dtype)
-    operation = whole(function, x1, x2, dtype)
+    operation = _of_library(function, x1, x2, dtype)
     if operation is None:
         return None
     return cast("A", run(operation, [x1._signature, x2._signature], (x1, x2), None, refuse))
