@@ -28,17 +28,10 @@ if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
 from benchmarks import report, timing  # noqa: E402
+from benchmarks.fused import cell, gated, gelu  # noqa: E402
 
 SIDES = {"full": 8192, "host": 1024, "small": 32}
 """Rows and columns of a matrix."""
-
-
-def gelu(m: Any, x: Any) -> Any:
-    return 0.5 * x * (1 + m.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
-
-
-def gated(m: Any, x: Any, gate: Any) -> Any:
-    return x / (1 + m.exp(-x)) * gate
 
 
 def bias_relu_residual(m: Any, x: Any, residual: Any, bias: Any) -> Any:
@@ -220,13 +213,6 @@ def _agrees(found: Sequence[Any], wanted: Sequence[np.ndarray], itemsize: int) -
         if not np.allclose(mine, y, rtol=near, atol=near * max(1, np.abs(y).max())):
             return False
     return True
-
-
-def cell(result: dict[str, Any]) -> str:
-    """Return a result as text."""
-    if result["status"] != "ok":
-        return f"{result['status']} {result.get('why', '')}".strip()
-    return f"{result['seconds'] * 1e3:.3f} ms, {result['gb_per_s']:.0f} GB/s"
 
 
 def markdown(found: dict[str, Any]) -> str:

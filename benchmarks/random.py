@@ -10,7 +10,6 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import itertools
@@ -23,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import report, timing  # noqa: E402
+from benchmarks import tables, timing  # noqa: E402
 
 SIZES = {"full": 2**28, "small": 2**12}
 PART = 1000
@@ -192,7 +191,7 @@ def itemsize(row: Row) -> int:
     return int(row.dtype.lstrip("abcdefghijklmnopqrstuvwxyz")) // 8
 
 
-def host_times(clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
+def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
     """Return the host times of draws of 1000 numbers."""
     rows: list[dict[str, Any]] = []
     for row in ROWS:
@@ -207,75 +206,22 @@ def host_times(clock: Any, found: Sequence[Library], size: str) -> list[dict[str
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with the given arguments (default: those of the process) and return its exit status."""
-    top = argparse.ArgumentParser(prog="python -m benchmarks.random", description="Random numbers beside the peers.")
-    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
-    top.add_argument("--size", choices=("full", "small"), default="full")
-    top.add_argument("--libraries", default="tilearray,torch,cupy")
-    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
-    chosen = top.parse_args(arguments)
-    try:
-        clock = timing.GpuClock()
-        torch: Any = importlib.import_module("torch")
-    except (timing.DriverError, ImportError) as error:
-        print(f"benchmarks.random: {error}", file=sys.stderr)
-        return 2
-    found = libraries(torch, chosen.libraries.split(","))
-    rows: list[dict[str, Any]] = []
-    for row in ROWS:
-        if chosen.only in row.name:
-            rows.append(measured(torch, clock, row, found, chosen.size))
-            print(line(rows[-1]), flush=True)
-            torch.cuda.empty_cache()
-    calls = host_times(clock, found, chosen.size)
-    for call in calls:
-        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
-    result = {
-        **report.environment("cuda", clock, "benchmarks.random"),
-        "size": chosen.size,
-        "rows": rows,
-        "calls": calls,
-    }
-    for path in report.write(result, chosen.out, markdown(result), "-random"):
-        print(f"wrote {path}")
-    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
-    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
-
-
-def line(row: dict[str, Any]) -> str:
-    """Return a row as a line of text."""
-    figures = [
-        f"{name} {result['seconds'] * 1e3:.3f} ms"
-        if result["status"] == "ok"
-        else f"{name} {result['status']} {result.get('why', '')}"
-        for name, result in row["results"].items()
-    ]
-    return f"{row['name']}: {', '.join(figures)}"
+line = tables.line_of_milliseconds
 
 
 def markdown(found: dict[str, Any]) -> str:
     """Return the report as Markdown."""
-    names = ["tilearray", "torch", "cupy"]
-    table: list[list[str]] = []
-    for row in found["rows"]:
-        results = row["results"]
-        spent = {name: result["seconds"] * 1e3 for name, result in results.items() if result["status"] == "ok"}
-        figures = [f"{spent[name]:.3f}" if name in spent else results.get(name, {}).get("status", "") for name in names]
-        ours = spent.pop("tilearray", None)
-        rate = f"{results['tilearray']['gb_per_s']:.0f}" if ours else ""
-        table.append([row["name"], *figures, rate, f"{min(spent.values()) / ours:.2f}" if ours and spent else ""])
-    calls = [
-        [call["name"], *[f"{call['microseconds'][name]:.2f}" if name in call["microseconds"] else "" for name in names]]
-        for call in found["calls"]
-    ]
-    return (
-        "\n".join(report.provenance(found, "Random numbers: "))
-        + "\n"
-        + report.table(["milliseconds", *names, "GB/s", "of best peer"], table, right=tuple(range(1, 6)))
-        + "\n"
-        + report.table(["host microseconds", *names], calls, right=(1, 2, 3))
-    )
+    return tables.markdown_of_milliseconds(found, "Random numbers: ", "gb_per_s", "GB/s", 0)
+
+
+BENCHMARK = tables.Benchmark(
+    "random", "Random numbers", tuple(SIZES), ROWS, libraries, measured, host_times, line, markdown
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    return tables.run(BENCHMARK, arguments)
 
 
 if __name__ == "__main__":

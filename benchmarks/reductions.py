@@ -9,7 +9,6 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import itertools
@@ -24,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import report, timing  # noqa: E402
+from benchmarks import report, tables, timing  # noqa: E402
 
 SHAPES = {
     "full": {"a": (16384, 16384), "odd": (16383, 16385), "p": (64, 128, 64, 512)},
@@ -216,57 +215,7 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with the given arguments (default: those of the process) and return its exit status."""
-    top = argparse.ArgumentParser(prog="python -m benchmarks.reductions", description="Reductions beside the peers.")
-    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
-    top.add_argument("--size", choices=("full", "small"), default="full")
-    top.add_argument("--libraries", default="tilearray,torch,torch.compile,cupy")
-    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
-    chosen = top.parse_args(arguments)
-    try:
-        clock = timing.GpuClock()
-        torch: Any = importlib.import_module("torch")
-    except (timing.DriverError, ImportError) as error:
-        print(f"benchmarks.reductions: {error}", file=sys.stderr)
-        return 2
-    found = libraries(torch, chosen.libraries.split(","))
-    source, target = (torch.rand(SHAPES[chosen.size]["a"], device="cuda") for _ in range(2))
-    copier = clock.copier(target, source)
-
-    def copy() -> float:
-        return 2 * source.nbytes / timing.kernel_timing(clock, copier, timing.EFFORTS[chosen.size]).seconds / 1e9
-
-    rows: list[dict[str, Any]] = []
-    for row in ROWS:
-        if chosen.only in row.name:
-            rows.append(measured(torch, clock, row, found, chosen.size, copy))
-            print(line(rows[-1], found), flush=True)
-            torch.cuda.empty_cache()
-    calls = host_times(torch, clock, found, chosen.size)
-    for call in calls:
-        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
-    result = {
-        **report.environment("cuda", clock, "benchmarks.reductions"),
-        "size": chosen.size,
-        "rows": rows,
-        "calls": calls,
-    }
-    for path in report.write(result, chosen.out, markdown(result), "-reductions"):
-        print(f"wrote {path}")
-    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
-    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
-
-
-def line(row: dict[str, Any], found: Sequence[Library]) -> str:
-    """Return a row as a line of text."""
-    figures = [
-        f"{library.name} {result['gb_per_s']:.0f} ({result['of_copy']:.3f})"
-        if (result := row["results"][library.name])["status"] == "ok"
-        else f"{library.name} {result['status']} {result.get('why', '')}"
-        for library in found
-    ]
-    return f"{row['name']}: {', '.join(figures)}"
+line = tables.line_of_rates
 
 
 def markdown(found: dict[str, Any]) -> str:
@@ -286,17 +235,33 @@ def markdown(found: dict[str, Any]) -> str:
         is_ok = ours.get("status") == "ok"
         best = f"{ours['gb_per_s'] / max(peers):.2f}" if is_ok and peers else ""
         table.append([row["name"], *figures, f"{ours['of_copy']:.3f}" if is_ok else "", best])
-    calls = [
-        [call["name"], *[f"{call['microseconds'][name]:.2f}" if name in call["microseconds"] else "" for name in names]]
-        for call in found["calls"]
-    ]
     return (
         "\n".join(report.provenance(found, "Reductions: "))
         + "\n"
         + report.table(["GB/s", *names, "of copy", "of best peer"], table, right=tuple(range(1, 7)))
         + "\n"
-        + report.table(["host microseconds", *names], calls, right=(1, 2, 3, 4))
+        + tables.host_table(found, names)
     )
+
+
+BENCHMARK = tables.Benchmark(
+    "reductions",
+    "Reductions",
+    ("full", "small"),
+    ROWS,
+    libraries,
+    measured,
+    host_times,
+    line,
+    markdown,
+    copied=lambda size: SHAPES[size]["a"],
+    names=("tilearray", "torch", "torch.compile", "cupy"),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    return tables.run(BENCHMARK, arguments)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,15 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import itertools
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import report, timing
-from benchmarks.selection import ROOT, Library, agrees, libraries, line, markdown
+from benchmarks import tables, timing
+from benchmarks.selection import Library, agrees, libraries, line, markdown
 
 SIZES = {"full": 2**25, "small": 2**12}
 
@@ -191,46 +190,23 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     return rows
 
 
+BENCHMARK = tables.Benchmark(
+    "scatter",
+    "Scatter",
+    ("full", "small"),
+    ROWS,
+    libraries,
+    measured,
+    host_times,
+    line,
+    partial(markdown, title="Scatter: "),
+    copied=lambda size: 8 * SIZES[size],
+)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with the given arguments (default: those of the process) and return its exit status."""
-    top = argparse.ArgumentParser(prog="python -m benchmarks.scatter", description="Scatter beside the peers.")
-    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
-    top.add_argument("--size", choices=("full", "small"), default="full")
-    top.add_argument("--libraries", default="tilearray,torch,cupy")
-    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
-    chosen = top.parse_args(arguments)
-    try:
-        clock = timing.GpuClock()
-        torch: Any = importlib.import_module("torch")
-    except (timing.DriverError, ImportError) as error:
-        print(f"benchmarks.scatter: {error}", file=sys.stderr)
-        return 2
-    found = libraries(torch, chosen.libraries.split(","))
-    source, target = (torch.rand(8 * SIZES[chosen.size], device="cuda") for _ in range(2))
-    copier = clock.copier(target, source)
-
-    def copy() -> float:
-        return 2 * source.nbytes / timing.kernel_timing(clock, copier, timing.EFFORTS[chosen.size]).seconds / 1e9
-
-    rows: list[dict[str, Any]] = []
-    for row in ROWS:
-        if chosen.only in row.name:
-            rows.append(measured(torch, clock, row, found, chosen.size, copy))
-            print(line(rows[-1]), flush=True)
-            torch.cuda.empty_cache()
-    calls = host_times(torch, clock, found, chosen.size)
-    for call in calls:
-        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
-    result = {
-        **report.environment("cuda", clock, "benchmarks.scatter"),
-        "size": chosen.size,
-        "rows": rows,
-        "calls": calls,
-    }
-    for path in report.write(result, chosen.out, markdown(result, "Scatter: "), "-scatter"):
-        print(f"wrote {path}")
-    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
-    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+    return tables.run(BENCHMARK, arguments)
 
 
 if __name__ == "__main__":

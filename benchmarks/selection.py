@@ -10,7 +10,6 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import itertools
@@ -23,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import report, timing  # noqa: E402
+from benchmarks import report, tables, timing  # noqa: E402
 
 SIZES = {"full": 16384, "small": 128}
 
@@ -175,58 +174,7 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with the given arguments (default: those of the process) and return its exit status."""
-    top = argparse.ArgumentParser(prog="python -m benchmarks.selection", description="Selection beside the peers.")
-    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
-    top.add_argument("--size", choices=("full", "small"), default="full")
-    top.add_argument("--libraries", default="tilearray,torch,cupy")
-    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
-    chosen = top.parse_args(arguments)
-    try:
-        clock = timing.GpuClock()
-        torch: Any = importlib.import_module("torch")
-    except (timing.DriverError, ImportError) as error:
-        print(f"benchmarks.selection: {error}", file=sys.stderr)
-        return 2
-    found = libraries(torch, chosen.libraries.split(","))
-    extent = SIZES[chosen.size]
-    source, target = (torch.rand((extent, extent), device="cuda") for _ in range(2))
-    copier = clock.copier(target, source)
-
-    def copy() -> float:
-        return 2 * source.nbytes / timing.kernel_timing(clock, copier, timing.EFFORTS[chosen.size]).seconds / 1e9
-
-    rows: list[dict[str, Any]] = []
-    for row in ROWS:
-        if chosen.only in row.name:
-            rows.append(measured(torch, clock, row, found, chosen.size, copy))
-            print(line(rows[-1]), flush=True)
-            torch.cuda.empty_cache()
-    calls = host_times(torch, clock, found, chosen.size)
-    for call in calls:
-        print(call["name"], {name: round(value, 2) for name, value in call["microseconds"].items()}, flush=True)
-    result = {
-        **report.environment("cuda", clock, "benchmarks.selection"),
-        "size": chosen.size,
-        "rows": rows,
-        "calls": calls,
-    }
-    for path in report.write(result, chosen.out, markdown(result), "-selection"):
-        print(f"wrote {path}")
-    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
-    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
-
-
-def line(row: dict[str, Any]) -> str:
-    """Return a row as a line of text."""
-    figures = [
-        f"{name} {result['gb_per_s']:.0f} ({result['of_copy']:.3f})"
-        if result["status"] == "ok"
-        else f"{name} {result['status']} {result.get('why', '')}"
-        for name, result in row["results"].items()
-    ]
-    return f"{row['name']}: {', '.join(figures)}"
+line = tables.line_of_rates
 
 
 def markdown(found: dict[str, Any], title: str = "Selection: ") -> str:
@@ -240,17 +188,32 @@ def markdown(found: dict[str, Any], title: str = "Selection: ") -> str:
         ours = rates.pop("tilearray", None)
         of_copy = f"{results['tilearray']['of_copy']:.3f}" if ours else ""
         table.append([row["name"], *figures, of_copy, f"{ours / max(rates.values()):.2f}" if ours and rates else ""])
-    calls = [
-        [call["name"], *[f"{call['microseconds'][name]:.2f}" if name in call["microseconds"] else "" for name in names]]
-        for call in found["calls"]
-    ]
     return (
         "\n".join(report.provenance(found, title))
         + "\n"
         + report.table(["GB/s", *names, "of copy", "of best peer"], table, right=tuple(range(1, 6)))
         + "\n"
-        + report.table(["host microseconds", *names], calls, right=(1, 2, 3))
+        + tables.host_table(found)
     )
+
+
+BENCHMARK = tables.Benchmark(
+    "selection",
+    "Selection",
+    tuple(SIZES),
+    ROWS,
+    libraries,
+    measured,
+    host_times,
+    line,
+    markdown,
+    copied=lambda size: (SIZES[size], SIZES[size]),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    return tables.run(BENCHMARK, arguments)
 
 
 if __name__ == "__main__":

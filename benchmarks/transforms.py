@@ -8,16 +8,13 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import itertools
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import report, timing
-from benchmarks.selection import ROOT, Library, libraries
+from benchmarks import report, tables, timing
+from benchmarks.selection import Library, libraries
 
 SIZES = {"full": 1, "small": 256}
 """What the first size of each array is divided by."""
@@ -113,39 +110,9 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with the given arguments (default: those of the process) and return its exit status."""
-    top = argparse.ArgumentParser(prog="python -m benchmarks.transforms", description="Transforms beside the peers.")
-    top.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR")
-    top.add_argument("--size", choices=tuple(SIZES), default="full")
-    top.add_argument("--libraries", default="tilearray,torch,cupy")
-    top.add_argument("--only", default="", metavar="TEXT", help="rows whose names contain the text")
-    chosen = top.parse_args(arguments)
-    try:
-        clock = timing.GpuClock()
-        torch: Any = importlib.import_module("torch")
-    except (timing.DriverError, ImportError) as error:
-        print(f"benchmarks.transforms: {error}", file=sys.stderr)
-        return 2
-    torch.backends.cuda.matmul.allow_tf32 = False
-    found = libraries(torch, chosen.libraries.split(","))
-    rows: list[dict[str, Any]] = []
-    for row in [row for row in ROWS if chosen.only in row.name]:
-        rows.append(measured(torch, clock, row, found, chosen.size))
-        print(rows[-1]["name"], *[_figure(name, each) for name, each in rows[-1]["results"].items()], flush=True)
-    calls = host_times(torch, clock, found, chosen.size)
-    for each in calls:
-        print(each["name"], {name: round(value, 2) for name, value in each["microseconds"].items()}, flush=True)
-    result = {
-        **report.environment("cuda", clock, "benchmarks.transforms"),
-        "size": chosen.size,
-        "rows": rows,
-        "calls": calls,
-    }
-    for path in report.write(result, chosen.out, markdown(result), "-transforms"):
-        print(f"wrote {path}")
-    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
-    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+def line(row: dict[str, Any]) -> str:
+    """Return a row as a line of text."""
+    return " ".join([row["name"], *[_figure(name, each) for name, each in row["results"].items()]])
 
 
 def _figure(name: str, result: dict[str, Any]) -> str:
@@ -171,6 +138,16 @@ def markdown(found: dict[str, Any]) -> str:
         + "\n"
         + report.table(["host microseconds", *names], calls, right=(1, 2, 3))
     )
+
+
+BENCHMARK = tables.Benchmark(
+    "transforms", "Transforms", tuple(SIZES), ROWS, libraries, measured, host_times, line, markdown
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    return tables.run(BENCHMARK, arguments)
 
 
 if __name__ == "__main__":

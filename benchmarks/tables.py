@@ -1,0 +1,135 @@
+"""The commands whose rows are timed on a GPU beside torch and CuPy: options, the loop over rows, the record.
+
+Each such benchmark gives its rows, and the functions that measure and print one. TF32 is off everywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import report, timing
+
+RESULTS = Path(__file__).resolve().parent / "results"
+NAMES = ("tilearray", "torch", "cupy")
+
+
+class Benchmark(NamedTuple):
+    """A table of rows, and one of host times.
+
+    Attributes
+    ----------
+    name, subject : the module's name, and what it compares
+    sizes : the names of sizes
+    rows : with a name each
+    libraries : ``libraries(torch, names)``
+    measured : ``measured(torch, clock, row, found, size)``, and ``copy`` where rates are compared with a copy
+    host_times : ``host_times(torch, clock, found, size)``
+    line : a measured row as text
+    markdown : the report of a result
+    copied : the shape of the float32 array that a size copies, or None
+    names : the libraries that are timed if the command names none
+    """
+
+    name: str
+    subject: str
+    sizes: Sequence[str]
+    rows: Sequence[Any]
+    libraries: Callable[[Any, Sequence[str]], Sequence[Any]]
+    measured: Callable[..., dict[str, Any]]
+    host_times: Callable[[Any, Any, Any, str], list[dict[str, Any]]]
+    line: Callable[[dict[str, Any]], str]
+    markdown: Callable[[dict[str, Any]], str]
+    copied: Callable[[str], Any] | None = None
+    names: Sequence[str] = NAMES
+
+
+def run(benchmark: Benchmark, arguments: Sequence[str] | None) -> int:
+    """Run a command with the given arguments (default: those of the process) and return its exit status."""
+    name = f"benchmarks.{benchmark.name}"
+    top = argparse.ArgumentParser(prog=f"python -m {name}", description=f"{benchmark.subject} beside the peers.")
+    top.add_argument("--out", type=Path, default=RESULTS, metavar="DIR")
+    top.add_argument("--size", choices=tuple(benchmark.sizes), default="full")
+    top.add_argument("--libraries", default=",".join(benchmark.names))
+    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
+    chosen = top.parse_args(arguments)
+    try:
+        clock = timing.GpuClock()
+        torch: Any = importlib.import_module("torch")
+    except (timing.DriverError, ImportError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    torch.backends.cuda.matmul.allow_tf32 = False
+    found = benchmark.libraries(torch, chosen.libraries.split(","))
+    copy = () if benchmark.copied is None else (copy_rate(torch, clock, benchmark.copied(chosen.size), chosen.size),)
+    rows: list[dict[str, Any]] = []
+    for row in benchmark.rows:
+        if chosen.only in row.name:
+            rows.append(benchmark.measured(torch, clock, row, found, chosen.size, *copy))
+            print(benchmark.line(rows[-1]), flush=True)
+            torch.cuda.empty_cache()
+    calls = benchmark.host_times(torch, clock, found, chosen.size)
+    for call in calls:
+        print(call["name"], {each: round(value, 2) for each, value in call["microseconds"].items()}, flush=True)
+    result = {**report.environment("cuda", clock, name), "size": chosen.size, "rows": rows, "calls": calls}
+    for path in report.write(result, chosen.out, benchmark.markdown(result), f"-{benchmark.name}"):
+        print(f"wrote {path}")
+    ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]
+    return 1 if any(status in ("mismatch", "error") for status in ours) else 0
+
+
+def copy_rate(torch: Any, clock: Any, shape: Any, size: str) -> Callable[[], float]:
+    """Return the function that measures the GB/s of a device-to-device copy of float32."""
+    source, target = (torch.rand(shape, device="cuda") for _ in range(2))
+    copier = clock.copier(target, source)
+    return lambda: 2 * source.nbytes / timing.kernel_timing(clock, copier, timing.EFFORTS[size]).seconds / 1e9
+
+
+def line_of_milliseconds(row: dict[str, Any]) -> str:
+    """Return a row as a line of text."""
+    figures = [
+        f"{name} {result['seconds'] * 1e3:.3f} ms"
+        if result["status"] == "ok"
+        else f"{name} {result['status']} {result.get('why', '')}"
+        for name, result in row["results"].items()
+    ]
+    return f"{row['name']}: {', '.join(figures)}"
+
+
+def line_of_rates(row: dict[str, Any]) -> str:
+    """Return a row as a line of text: GB/s, and the fraction of a copy."""
+    figures = [
+        f"{name} {result['gb_per_s']:.0f} ({result['of_copy']:.3f})"
+        if result["status"] == "ok"
+        else f"{name} {result['status']} {result.get('why', '')}"
+        for name, result in row["results"].items()
+    ]
+    return f"{row['name']}: {', '.join(figures)}"
+
+
+def host_table(found: dict[str, Any], names: Sequence[str] = NAMES) -> str:
+    """Return the table of host times."""
+    calls = [
+        [call["name"], *[f"{call['microseconds'][name]:.2f}" if name in call["microseconds"] else "" for name in names]]
+        for call in found["calls"]
+    ]
+    return report.table(["host microseconds", *names], calls, right=tuple(range(1, len(names) + 1)))
+
+
+def markdown_of_milliseconds(found: dict[str, Any], title: str, rate: str, unit: str, digits: int) -> str:
+    """Return the report of times, and of our rate, which results have under the name `rate`, with some digits."""
+    table: list[list[str]] = []
+    for row in found["rows"]:
+        results = row["results"]
+        spent = {name: result["seconds"] * 1e3 for name, result in results.items() if result["status"] == "ok"}
+        figures = [f"{spent[name]:.3f}" if name in spent else results.get(name, {}).get("status", "") for name in NAMES]
+        ours = spent.pop("tilearray", None)
+        own = f"{results['tilearray'][rate]:.{digits}f}" if ours else ""
+        table.append([row["name"], *figures, own, f"{min(spent.values()) / ours:.2f}" if ours and spent else ""])
+    head = "\n".join(report.provenance(found, title))
+    times = report.table(["milliseconds", *NAMES, unit, "of best peer"], table, right=tuple(range(1, 6)))
+    return f"{head}\n{times}\n{host_table(found)}"

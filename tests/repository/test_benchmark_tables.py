@@ -1,0 +1,105 @@
+"""The command that the tables on a GPU share, over stand-ins of the GPU and of torch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchmarks import (
+    products,
+    random,
+    reductions,
+    report,
+    scatter,
+    selection,
+    sorting,
+    tables,
+    timing,
+    transforms,
+)
+
+ALL = (products, random, reductions, scatter, selection, sorting, transforms)
+ENVIRONMENT = {
+    "date": "2026-01-01T00:00:00+00:00", "commit": "abc", "command": ["x"],
+    "device": {"name": "G", "driver": "1"}, "versions": {"python": "3"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A torch that counts its calls, on a machine with a clock."""
+    emptied: list[int] = []
+    matmul = SimpleNamespace(allow_tf32=True)
+    fake = SimpleNamespace(
+        cuda=SimpleNamespace(empty_cache=lambda: emptied.append(1)),
+        backends=SimpleNamespace(cuda=SimpleNamespace(matmul=matmul)),
+        rand=lambda shape, device: SimpleNamespace(nbytes=4 * shape),
+        emptied=emptied,
+    )
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    monkeypatch.setattr(timing, "GpuClock", lambda: SimpleNamespace(copier=lambda target, source: None))
+    monkeypatch.setattr(timing, "kernel_timing", lambda *_: SimpleNamespace(seconds=1e-6))
+    monkeypatch.setattr(report, "environment", lambda *_: dict(ENVIRONMENT))
+    return fake
+
+
+def made(status: str, copied: Any = None, seen: list[Any] | None = None) -> tables.Benchmark:
+    """A benchmark of two rows."""
+
+    def measured(torch: Any, clock: Any, row: Any, found: Any, size: str, *copy: Any) -> dict[str, Any]:
+        if seen is not None:
+            seen.append((row.name, list(found), size, [each() for each in copy]))
+        return {"name": row.name, "results": {"tilearray": {"status": status, "seconds": 2e-3, "rate": 3.0}}}
+
+    def host_times(torch: Any, clock: Any, found: Any, size: str) -> list[dict[str, Any]]:
+        return [{"name": "call", "microseconds": {"tilearray": 1.234}}]
+
+    rows = [SimpleNamespace(name="first"), SimpleNamespace(name="second")]
+    return tables.Benchmark(
+        "tables", "Tables", ("full", "small"), rows, lambda torch, names: names, measured, host_times,
+        tables.line_of_milliseconds, lambda found: tables.markdown_of_milliseconds(found, "T: ", "rate", "r/s", 1),
+        copied=copied,
+    )  # fmt: skip
+
+
+def test_a_command_measures_and_records_the_rows_that_are_named(torch, tmp_path, capsys):
+    seen: list[Any] = []
+    benchmark = made("ok", lambda size: 1000, seen)
+    given = ["--out", str(tmp_path), "--only", "sec", "--size", "small", "--libraries", "tilearray,cupy"]
+    assert tables.run(benchmark, given) == 0
+    assert seen == [("second", ["tilearray", "cupy"], "small", [pytest.approx(8.0)])]  # 2 * 4000 bytes in 1 us
+    assert torch.emptied == [1]
+    assert torch.backends.cuda.matmul.allow_tf32 is False
+    printed = capsys.readouterr().out
+    assert printed.startswith("second: tilearray 2.000 ms\ncall {'tilearray': 1.23}\nwrote ")
+    (record,) = tmp_path.glob("*-tables.json")
+    assert [row["name"] for row in json.loads(record.read_text())["rows"]] == ["second"]
+    text = record.with_suffix(".md").read_text()
+    assert [cell.strip() for cell in text.split("| second")[1].split("\n")[0].split("|")] == [
+        "", "2.000", "", "", "3.0", "", "",
+    ]  # fmt: skip
+    assert "| call" in text
+    assert "1.23" in text
+
+
+@pytest.mark.parametrize("status", ["mismatch", "error"])
+def test_a_wrong_result_is_status_1(torch, tmp_path, status):
+    assert tables.run(made(status), ["--out", str(tmp_path)]) == 1
+
+
+def test_a_machine_without_a_gpu_is_status_2(monkeypatch, capsys, tmp_path):
+    def absent() -> None:
+        raise timing.DriverError("no GPU")
+
+    monkeypatch.setattr(timing, "GpuClock", absent)
+    for module in ALL:
+        name = module.__name__
+        assert module.main(["--out", str(tmp_path)]) == 2
+        assert capsys.readouterr().err == f"{name}: no GPU\n"
+        assert module.BENCHMARK.name == name.rpartition(".")[2]
+        assert "full" in module.BENCHMARK.sizes
+    assert not list(tmp_path.iterdir())
