@@ -150,16 +150,19 @@ def _checked(function: str, x: Any, name: str, beside: ArrayBase | None = None) 
 # --- parts of a backend ----------------------------------------------------------------------------------------------
 
 
-def sorting_of(function: str, x: ArrayBase) -> Sorting:
-    """Return the backend's sorting, if the device of `x` has it.
+def sorting_of(function: str, x: ArrayBase) -> Sorting | None:
+    """Return the backend's sorting, or None if the device of `x` sorts by expressions.
 
     Raises
     ------
     DeviceError
-        If not; the message says how to write the move.
+        If it does neither; the message says how to write the move.
     """
     check_array(function, x)
-    return _available(function, x, x.device.backend.sorting)
+    sorting = x.device.backend.sorting
+    if sorting is not None:
+        return sorting
+    return None if by_expressions(x) else _available(function, x, sorting)
 
 
 def by_expressions(x: ArrayBase) -> bool:

@@ -18,7 +18,6 @@ from tilearray.functions.arguments import (
     as_array,
     as_array_beside,
     as_arrays,
-    by_expressions,
     check_kind,
     common_dtype,
     result,
@@ -230,9 +229,7 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
     Array([1, 3], dtype=int64, device='cpu')
     """
     x1, x2 = as_arrays("searchsorted", (x1, x2))
-    runs_there = x1.device.backend.computes_places
-    if not runs_there:
-        sorting_of("searchsorted", x1)
+    sorting = sorting_of("searchsorted", x1)
     if x1.ndim != 1:
         raise ShapeError(f"searchsorted: expected a 1-d array, got shape {x1.shape}; write ta.reshape(x1, -1)")
     if side not in ("left", "right"):
@@ -243,14 +240,14 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
         check_array("searchsorted", x2)
         common_device("searchsorted", [x1._signature, x2._signature])
     dtype = common_dtype("searchsorted", [x1.dtype, class_of(x2) if is_number else x2.dtype], REAL)
-    if runs_there:
+    if sorting is None:
         from tilearray.functions.binary_search import search  # here: few programs need it
 
         values = scalar_array(host_number(x2, dtype, "searchsorted"), x1.device, "searchsorted") if is_number else x2
         return search(x1 if order is None else gather(x1, order), values, dtype, side)
     wanted = host_number(x2, dtype, "searchsorted") if is_number else to_numpy(x2)
     given = None if order is None else to_numpy(order)
-    return result(sorting_of("searchsorted", x1).searchsorted(to_numpy(x1), wanted, dtype, side, given), x1)
+    return result(sorting.searchsorted(to_numpy(x1), wanted, dtype, side, given), x1)
 
 
 def _order(sorter: Any, x: ArrayBase) -> Any:
@@ -321,11 +318,12 @@ def sort(
     x = as_array("sort", x)
     del kind, stable
     x, place = _sorted_axis("sort", x, axis)
-    if by_expressions(x):
+    sorting = sorting_of("sort", x)
+    if sorting is None:
         from tilearray.functions.ordering import sorted_along  # here: few programs need it
 
         return sorted_along(x, place, descending)
-    return result(sorting_of("sort", x).sort(to_numpy(x), place, descending), x)
+    return result(sorting.sort(to_numpy(x), place, descending), x)
 
 
 def argsort(
@@ -350,11 +348,12 @@ def argsort(
     x = as_array("argsort", x)
     del kind
     x, place = _sorted_axis("argsort", x, axis)
-    if by_expressions(x):
+    sorting = sorting_of("argsort", x)
+    if sorting is None:
         from tilearray.functions.ordering import order_along  # here: few programs need it
 
         return order_along(x, place, descending)
-    return result(sorting_of("argsort", x).argsort(to_numpy(x), place, descending, stable), x)
+    return result(sorting.argsort(to_numpy(x), place, descending, stable), x)
 
 
 def _sorted_axis(function: str, x: A, axis: Any) -> tuple[A, int]:

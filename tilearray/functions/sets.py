@@ -18,7 +18,6 @@ from tilearray.functions.arguments import (
     all_arrays,
     as_array,
     as_arrays,
-    by_expressions,
     check_kind,
     common_dtype,
     result,
@@ -132,11 +131,12 @@ def unique_values(x: A | HostData, /) -> A:
 def _unique(function: str, x: A, indices: bool = False, inverse: bool = False, counts: bool = False) -> list[A]:
     """Return the distinct elements, and all that is asked for about them."""
     check_kind(function, x.dtype, ANY)
-    if by_expressions(x):
+    sorting = sorting_of(function, x)
+    if sorting is None:
         from tilearray.functions.distinct import distinct  # here: few programs need it
 
         return [part for part in distinct(x, indices, inverse, counts) if part is not None]
-    found = sorting_of(function, x).unique(to_numpy(x), indices, inverse, counts)
+    found = sorting.unique(to_numpy(x), indices, inverse, counts)
     parts = (found.values, found.indices, found.inverse, found.counts)
     return [result(part, x) for part in parts if part is not None]
 
@@ -186,12 +186,12 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     else:
         x1, x2 = all_arrays("isin", (x1, x2))
         common_device("isin", [x1._signature, x2._signature])
-        if by_expressions(x1):
+        sorting = sorting_of("isin", x1)
+        if sorting is None:
             from tilearray.functions.distinct import members  # here: few programs need it
 
             found = members(x1, x2, _compared_in(x1, x2))
             return bitwise_invert(found) if invert else found
-        sorting = sorting_of("isin", x1)
         return result(sorting.isin(to_numpy(x1), to_numpy(x2), _compared_in(x1, x2), invert), x1)
     return bitwise_invert(found) if invert else found
 
