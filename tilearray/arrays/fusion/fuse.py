@@ -178,8 +178,8 @@ class Fused:
                 if plan is not None and not (plan.gaps and plan.shares_memory(args)):
                     try:
                         return plan.program.run(state.stream, args, arrays)
-                    except ChangedNumber:  # the plan of its value is found below
-                        arrays = []
+                    except ChangedNumber:
+                        pass  # the plan of its value is found below
         arguments: list[Any] = []
         try:
             key = (state.semantics.key, tuple([_key(each, arguments) for each in args]))
