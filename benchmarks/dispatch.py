@@ -96,10 +96,11 @@ def pieces(names: dict[str, Any]) -> dict[str, Any]:
     arguments = call.__code__.co_varnames[: call.__code__.co_argcount]
     held.update(zip(arguments[-len(call.__defaults__) :], call.__defaults__, strict=True))
     slab, start, configuration, addresses = held["arguments"].frame()
-    free = held["lists"][held["size"]]
+    free = held["lists"][held["size0"]]
     held["pack"](slab, start, free[-1], a._buffer.pointer, b._buffer.pointer, held["fixed"], 0)
     return {
-        **{name: held[name] for name in ("frames", "pack", "function", "fixed", "signature")},
+        **{name: held[name] for name in ("frames", "pack", "function", "fixed")},
+        "signature": held["signature0"],
         "slab": slab,
         "start": start,
         "configuration": configuration,

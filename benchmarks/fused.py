@@ -300,7 +300,7 @@ def markdown(found: dict[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with the given arguments (default: those of the process) and return its exit status."""
     top = argparse.ArgumentParser(prog="python -m benchmarks.fused", description="Fused programs beside the peers.")
-    top.add_argument("--device", default="cpu")
+    top.add_argument("--device", default="cpu", help="cpu, or a GPU as cuda or cuda:0")
     top.add_argument("--size", choices=tuple(SIDES), default=None)
     top.add_argument("--libraries", default="", metavar="NAMES", help="some of the libraries, with commas between")
     top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
@@ -308,6 +308,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = top.parse_args(arguments)
     import tilearray as ta
 
+    if chosen.device == "cuda":
+        chosen.device = "cuda:0"
     if chosen.device not in map(str, ta.devices()):
         print(f"benchmarks.fused: there is no device {chosen.device}", file=sys.stderr)
         return 2

@@ -226,13 +226,15 @@ def markdown(found: dict[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with the given arguments (default: those of the process) and return its exit status."""
     top = argparse.ArgumentParser(prog="python -m benchmarks.gradients", description="Gradients beside the peers.")
-    top.add_argument("--device", default="cpu")
+    top.add_argument("--device", default="cpu", help="cpu, or a GPU as cuda or cuda:0")
     top.add_argument("--size", choices=tuple(SIDES), default=None)
     top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
     top.add_argument("--out", type=Path, default=None, metavar="DIR", help="write a record")
     chosen = top.parse_args(arguments)
     import tilearray as ta
 
+    if chosen.device == "cuda":
+        chosen.device = "cuda:0"
     if chosen.device not in map(str, ta.devices()):
         print(f"benchmarks.gradients: there is no device {chosen.device}", file=sys.stderr)
         return 2

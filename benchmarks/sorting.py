@@ -80,6 +80,17 @@ ROWS = (
         "lib.unique(x)",
         1000,
     ),
+    *[
+        Row(
+            f"top_k of {k}, {dtype} 1e8",
+            dtype,
+            (MANY,),
+            f"lib.top_k(x, min({k}, len(x))).values",
+            f"lib.topk(x, min({k}, len(x))).values",
+            f"lib.ascontiguousarray(lib.sort(x)[::-1][:{k}])",
+        )
+        for k, dtype in ((100, "float32"), (1_000_000, "float32"), (100, "int32"))
+    ],
     Row(
         "isin int32 1e8 of 1e6",
         "int32",

@@ -58,7 +58,7 @@ CASES = {
     "scan rows": Case(scanned(1), "float32", 4, {"walk.UNROLL": (1, 2, 4), "warps": (1,)}),
     "scan rows of bfloat16": Case(scanned(1), "bfloat16", 2, {"walk.UNROLL": (1, 2, 4)}),
     "scan rows of int64": Case(scanned(1), "int64", 8, {"walk.UNROLL": (1, 2, 4), "rows": (2, 4), "warps": (2, 4)}),
-    "scan columns": Case(scanned(0), "float32", 4, {"walk.COLUMN_UNROLL": (32, 48, 64), "rows": (32,), "warps": (1,)}),
+    "scan columns": Case(scanned(0), "float32", 4, {"walk.STAGES": (3, 4, 6), "walk.STAGE_UNROLL": (8, 16, 32)}),
     "scan all": Case(
         scanned(0, True),
         "float32",

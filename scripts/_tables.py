@@ -215,7 +215,7 @@ def casts_table() -> str:
     from tilearray.ops.options import CAST_MODES, cast_choice
 
     kinds = {"bool": "bool", "int": "integer", "float": "float", "complex": "complex"}
-    ways = [*((mode, False) for mode in (*CAST_MODES, "rzi")), (None, True)]
+    ways = [*((mode, False) for mode in (*CAST_MODES, "rs", "rzi")), (None, True)]
 
     def cell(before: str, after: str, way: tuple[str | None, bool]) -> str:
         pairs = product(*([d for d in ALL if info(d).kind.removeprefix("u") == kind] for kind in (before, after)))
@@ -264,26 +264,31 @@ def called(value: Any) -> str:
 
 def names_table() -> str:
     """NumPy's other functions by subject, and where they run."""
-    import inspect
-
     import tilearray as ta
     from tilearray.numpy_names import names
 
-    def on_host(name: str) -> bool:
-        value = getattr(ta, name)
-        asks_numpy = ("by_numpy(", "_of_integers(", "memory_of(", "np.ravel_multi_index(", "np.vectorize(")
-        written = inspect.isfunction(value) or (inspect.isclass(value) and value.__module__.startswith("tilearray."))
-        return name != "pad" and written and any(call in inspect.getsource(value) for call in asks_numpy)
-
     def cells(module: str, line: str) -> list[str]:
-        words = line.split()
-        by_numpy = [name for name in words if on_host(name)]
-        parts = [name for name in words if name not in by_numpy]
-        subject = module.replace("_", " ")
-        return [subject, *(" ".join(f"`{name}`" for name in given) or "-" for given in (parts, by_numpy))]
+        places: list[list[str]] = [[], [], []]
+        for name in line.split():
+            places[place_of(name, getattr(ta, name))].append(f"`{name}`")
+        return [module.replace("_", " "), *(" ".join(given) or "-" for given in places)]
 
     rows = [cells(module, line) for module, line in names.LATER.items() if module != "aliases"]
-    return markdown(["", "made of other functions", "computed by NumPy, on the host only"], rows)
+    heads = ["", "made of other functions", "by NumPy, on the host only", "by NumPy; on a GPU by other functions"]
+    return markdown(heads, rows)
+
+
+def place_of(name: str, value: Any) -> int:
+    """Where a function runs: 0 where its parts do, 1 in NumPy on the host, 2 on a GPU where its parts do."""
+    import inspect
+
+    if not (inspect.isfunction(value) or (inspect.isclass(value) and value.__module__.startswith("tilearray."))):
+        return 0
+    source = inspect.getsource(value)
+    asks_numpy = ("by_numpy(", "_of_integers(", "memory_of(", "np.ravel_multi_index(", "np.vectorize(")
+    if not any(call in source for call in asks_numpy):
+        return 0
+    return 2 if any(call in source for call in ("there(", "by_expressions(", "computes_places", "_BY_INDEX")) else 1
 
 
 def missing_table() -> str:
@@ -311,18 +316,21 @@ def clients_table() -> str:
 
     def cells(one: dict[str, Any]) -> list[str]:
         version = one["versions"].get(one["package"], "a checkout")
-        return [one["client"], version, one["semantics"], *map(str, one["counts"].values()), str(one.get("arrays", ""))]
+        counts = map(str, one["counts"].values())
+        return [one["client"], version, one["device"], one["semantics"], *counts, str(one.get("arrays", ""))]
 
-    header = ["client", "version", "semantics", "passed", "failed", "skipped", "Arrays"]
+    header = ["client", "version", "device", "semantics", "passed", "failed", "skipped", "Arrays"]
     return markdown(header, map(cells, records()))
 
 
 def client_causes_table() -> str:
     """The causes of the failures of each client."""
     rows = [
-        [one["client"], str(row["count"]), row["cause"], row["whose"]] for one in records() for row in one["causes"]
+        [one["client"], one["device"], str(row["count"]), row["cause"], row["whose"]]
+        for one in records()
+        for row in one["causes"]
     ]
-    return markdown(["client", "failed", "cause", "whose"], rows)
+    return markdown(["client", "device", "failed", "cause", "whose"], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -85,7 +85,7 @@ from tilearray.functions.diagonals import diag, trace
 from tilearray.functions.indexing.gather import set_index_check
 from tilearray.functions.indexing.take import take, take_along_axis
 from tilearray.functions.inspection import array_namespace_info as __array_namespace_info__
-from tilearray.functions.joining import concat, repeat, roll, stack, tile
+from tilearray.functions.joining import concat, roll, stack
 from tilearray.functions.manipulation import (
     as_strided,
     broadcast_arrays,
@@ -117,6 +117,7 @@ from tilearray.functions.products import (
     vecmat,
 )
 from tilearray.functions.reductions import all, any, count_nonzero, max, mean, min, prod, std, sum, var
+from tilearray.functions.repeating import repeat, tile
 from tilearray.functions.scans import cumulative_prod, cumulative_sum, diff
 from tilearray.functions.searching import argmax, argmin, argsort, nonzero, searchsorted, sort, where
 from tilearray.functions.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
@@ -241,7 +242,11 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
     from tilearray.arrays.fusion.pointwise import pointwise
     from tilearray.engine.signature import Operand
     from tilearray.explaining.explain import explain
+    from tilearray.functions.largest import top_k
     from tilearray.gradients.functions import grad, jvp, value_and_grad, vjp
+    from tilearray.low_precision.packing import pack_float4, unpack_float4
+    from tilearray.low_precision.quantize import dequantize, quantize
+    from tilearray.low_precision.safetensors import load_safetensors, safetensors_metadata, save_safetensors
     from tilearray.numpy_names import lib as lib
     from tilearray.numpy_names.aliases import (
         absolute,
@@ -329,20 +334,17 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         real_if_close,
         shares_memory,
     )
+    from tilearray.numpy_names.covariances import corrcoef, cov
     from tilearray.numpy_names.distinct import (
         argpartition,
-        argwhere,
         ediff1d,
-        flatnonzero,
         intersect1d,
         lexsort,
         partition,
-        ravel_multi_index,
         setdiff1d,
         setxor1d,
         union1d,
         unique,
-        unravel_index,
     )
     from tilearray.numpy_names.grids import (
         c_,
@@ -420,6 +422,8 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         signedinteger,
         unsignedinteger,
     )
+    from tilearray.numpy_names.places import argwhere, flatnonzero, ravel_multi_index, unravel_index
+    from tilearray.numpy_names.signals import convolve, correlate, gradient, interp, unwrap
     from tilearray.numpy_names.stacking import (
         append,
         array_split,
@@ -439,12 +443,6 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
     )
     from tilearray.numpy_names.statistics import (
         average,
-        convolve,
-        corrcoef,
-        correlate,
-        cov,
-        gradient,
-        interp,
         median,
         percentile,
         poly,
@@ -454,7 +452,6 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         quantile,
         roots,
         trapezoid,
-        unwrap,
     )
     from tilearray.numpy_names.views import (
         fliplr,
@@ -499,8 +496,8 @@ __all__ = [
     "byte", "c_", "can_cast", "cbrt", "cdouble", "ceil", "choose", "clip", "column_stack", "complex64", "complex128",
     "complexfloating", "compress", "concat", "concatenate", "conj", "conjugate", "convolve", "copy", "copysign",
     "copyto", "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum", "default_device", "deg2rad", "degrees", "delete", "devices", "diag",
-    "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot",
+    "cumulative_prod", "cumulative_sum", "default_device", "deg2rad", "degrees", "delete", "dequantize", "devices",
+    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot",
     "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "empty", "empty_like", "equal", "erf", "erfc",
     "erfinv", "errstate", "euler_gamma", "evaluate", "exp", "exp2", "expand", "expand_dims", "explain",
     "explain_promotion", "expm1", "extract", "eye", "fabs", "fft", "fill_diagonal", "finfo", "fix", "flatnonzero",
@@ -514,26 +511,27 @@ __all__ = [
     "insert", "int8", "int16", "int32", "int64", "int_", "intc", "integer", "interp", "intersect1d", "intp", "invert",
     "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf",
     "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_", "jvp", "kaiser", "kron", "lazy", "lcm",
-    "ldexp", "left_shift", "less", "less_equal", "lexsort", "lgamma", "lib", "linalg", "linspace", "log", "log1p",
-    "log2", "log10", "log_softmax", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logspace", "logsumexp", "longlong", "matmul", "matrix_transpose", "matvec", "max", "maximum",
-    "may_share_memory", "mean", "median", "meshgrid", "mgrid", "min", "minimum", "mod", "modf", "moveaxis", "multiply",
-    "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian",
-    "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndarray", "ndenumerate",
-    "ndim", "ndindex", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "number", "ogrid", "ones",
-    "ones_like", "outer", "pad", "partition", "percentile", "permute_dims", "pi", "piecewise", "place", "pointwise",
-    "poly", "polyfit", "polyval", "positive", "pow", "power", "printoptions", "prod", "promote_types", "ptp", "put",
-    "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians", "random", "ravel", "ravel_multi_index",
-    "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape", "resize", "result_type", "right_shift",
-    "rint", "roll", "rollaxis", "roots", "rot90", "round", "rsqrt", "s_", "searchsorted", "select", "semantics",
-    "set_default_device", "set_index_check", "set_printoptions", "set_semantics", "set_transfer_guard", "setdiff1d",
-    "seterr", "setxor1d", "shape", "shares_memory", "short", "sign", "signbit", "signedinteger", "sin", "sinc",
-    "single", "sinh", "size", "sliding_window_view", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack",
-    "std", "subtract", "sum", "sum_to_shape", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot",
-    "tile", "to_cupy", "to_device", "to_jax", "to_numpy", "to_torch", "trace", "transpose", "trapezoid", "tri", "tril",
-    "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide",
-    "trunc", "ubyte", "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ulonglong", "unbroadcast_axes",
-    "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unravel_index",
+    "ldexp", "left_shift", "less", "less_equal", "lexsort", "lgamma", "lib", "linalg", "linspace", "load_safetensors",
+    "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logspace", "logsumexp", "longlong", "matmul", "matrix_transpose", "matvec", "max",
+    "maximum", "may_share_memory", "mean", "median", "meshgrid", "mgrid", "min", "minimum", "mod", "modf", "moveaxis",
+    "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
+    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndarray",
+    "ndenumerate", "ndim", "ndindex", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "number", "ogrid",
+    "ones", "ones_like", "outer", "pack_float4", "pad", "partition", "percentile", "permute_dims", "pi", "piecewise",
+    "place", "pointwise", "poly", "polyfit", "polyval", "positive", "pow", "power", "printoptions", "prod",
+    "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "quantize", "r_", "rad2deg", "radians",
+    "random", "ravel", "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape",
+    "resize", "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "rsqrt", "s_",
+    "safetensors_metadata", "save_safetensors", "searchsorted", "select", "semantics", "set_default_device",
+    "set_index_check", "set_printoptions", "set_semantics", "set_transfer_guard", "setdiff1d", "seterr", "setxor1d",
+    "shape", "shares_memory", "short", "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size",
+    "sliding_window_view", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum",
+    "sum_to_shape", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "to_cupy", "to_device",
+    "to_jax", "to_numpy", "to_torch", "top_k", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices",
+    "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc", "ubyte",
+    "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ulonglong", "unbroadcast_axes", "union1d",
+    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unpack_float4", "unravel_index",
     "unsignedinteger", "unstack", "unwrap", "ushort", "value_and_grad", "vander", "var", "vdot", "vecdot", "vecmat",
     "vectorize", "view", "vjp", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]
@@ -542,6 +540,7 @@ __all__ = [
 _NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg", "random": "random"}
 """Namespaces that are imported when they are first used."""
 _LATE = {
+    "dequantize": "low_precision.quantize",
     "evaluate": "commands.eval.evaluate",
     "explain": "explaining.explain",
     "foreach": "arrays.fusion.foreach",
@@ -549,7 +548,14 @@ _LATE = {
     "grad": "gradients.functions",
     "jvp": "gradients.functions",
     "lazy": "arrays.fusion.lazy",
+    "load_safetensors": "low_precision.safetensors",
+    "pack_float4": "low_precision.packing",
     "pointwise": "arrays.fusion.pointwise",
+    "quantize": "low_precision.quantize",
+    "safetensors_metadata": "low_precision.safetensors",
+    "save_safetensors": "low_precision.safetensors",
+    "top_k": "functions.largest",
+    "unpack_float4": "low_precision.packing",
     "value_and_grad": "gradients.functions",
     "vjp": "gradients.functions",
 }
@@ -562,8 +568,10 @@ if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelle
         if name in _NAMESPACES:
             return _import_module(f"tilearray.{_NAMESPACES[name]}")
         if name in _LATE:
-            globals()[name] = getattr(_import_module(f"tilearray.{_LATE[name]}"), name)
-            return globals()[name]
+            value = getattr(_import_module(f"tilearray.{_LATE[name]}"), name)
+            _show([value])
+            globals()[name] = value
+            return value
         names = _import_module("tilearray.numpy_names.names")
         module = names.MODULE_OF.get(name)
         if module is None:

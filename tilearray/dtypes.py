@@ -217,7 +217,11 @@ _REFUSED: Final = tuple(
         ("bits?[0-9]*", "has bits but no values", "'uint8' and view the data as that"),
         ("u?int[1-7]($|x|_)", "is smaller than a byte, so a single value has no address", "'int8' or 'uint8'"),
         ("float6", "has no byte-wise layout that libraries agree on", "'float8_e4m3fn'"),
-        ("float4_e2m1fn_x2", "packs two values into a byte", "'float4_e2m1fn', which holds one value in a byte"),
+        (
+            "float4_e2m1fn_x2",
+            "packs two values into a byte",
+            "x.view(torch.uint8), and ta.unpack_float4 of that for one value in a byte, or 'float4_e2m1fn' as a dtype",
+        ),
         ("c?longdouble|float(80|96|128)|complex(192|256)", "has no arithmetic on GPUs", "'float64' or 'complex128'"),
         ("void|record", "is structured or raw memory", "one array for each field, each with its own dtype"),
         ("object", "holds Python objects", "a numeric dtype"),

@@ -85,6 +85,11 @@ class CudaDevice(Gpu):
         """Bind a kernel to a loop and a call: the result takes a stream and the operands; see `call_source`."""
         return compiled.bind_call(loop, rule, signature, gaps)
 
+    def bind_fused(self, compiled: Any, loop: Any, made: Any, constants: Any, public: Any, /) -> Any:
+        """Bind a kernel to a loop: as `bind`, but the launch makes some outputs, and has the constants."""
+        bind = getattr(compiled, "bind_fused", None)  # calls of libraries have none
+        return None if bind is None else bind(loop, made, constants, public)
+
     def bind_new(self, compiled: Any, rule: Any, /) -> Any:
         """Return the function that makes a call from a loop, which starts at its operands, and a new signature."""
         return compiled.written_out(rule)

@@ -7,7 +7,7 @@ loop computes the grid and the constant arguments; a launch adds addresses and n
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilearray_cuda.kernels.compile import cubin_of
@@ -83,6 +83,13 @@ class Kernel:
         """Fix the loop: the result is called with a stream and ``buffer, byte offset`` or ``number, 0`` an operand."""
         return call_source.bind_operands(
             self.arguments, self.fixed(loop), self.shifts(loop), self.converters, self.schedule.spec.outputs
+        )
+
+    def bind_fused(self, loop: Any, made: Sequence[Any], constants: Mapping[int, Any], public: Any) -> Launch:
+        """As `bind`; the launch makes the outputs that have a signature in `made`, and `constants` are no arguments."""
+        outputs, shifts = self.schedule.spec.outputs, self.shifts(loop)
+        return call_source.bind_operands(
+            self.arguments, self.fixed(loop), shifts, self.converters, outputs, made, constants, public
         )
 
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: tuple[Any, ...]) -> Launch:

@@ -17,6 +17,7 @@ any float to an integer          toward zero; out of range saturates, NaN is 0. 
   8 bits to narrow floats
 bfloat16 and float16 to 8-bit    a table of the 65,536 results, from `TABLED` elements on
   floats
+float32 to 8-bit floats          the table of bfloat16, after rounding to odd; fewer elements by ml_dtypes
 float64 to bfloat16              NumPy's float32, then ml_dtypes; again, as below, where float32 lies on a tie
 float64 to an ml_dtypes float    float32 rounded to odd, then ml_dtypes
 32- or 64-bit integer to         float64 (rounded to odd, if it must round), then as above; the other narrow floats
@@ -203,6 +204,11 @@ def is_narrow_float(dtype: np.dtype[Any]) -> bool:
     return _kind(dtype) == "f" and dtype.itemsize < 4
 
 
+def is_small_float(dtype: np.dtype[Any]) -> bool:
+    """Return whether a dtype is a float of 8 bits or fewer."""
+    return _kind(dtype) == "f" and dtype.itemsize == 1
+
+
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype in which values are added up: float64 or complex128; bool and integers in their own.
 
@@ -233,12 +239,12 @@ def _refuse(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 
 def _through_odd(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Cast any dtype to a narrow float."""
-    return _native(_odd_float32(x), dtype, out)
+    return _CASTERS[_FLOAT32, dtype](odd_float32(x), dtype, out)
 
 
 def _to_scale(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Cast any dtype to float8_e8m0fnu. Below the midpoint of the two smallest values, the nearest has code 0."""
-    near = _odd_float32(x)
+    near = odd_float32(x)
     result = _native(near, dtype, out)
     np.copyto(result.view(np.uint8), 0, where=(near > 0) & (near < 1.5 * 2.0**-127))
     return result
@@ -250,12 +256,12 @@ def _odd_float64(x: Array) -> Array:
     return np.where((x >= -(2**53)) & (x <= 2**53), x, odd).astype(_FLOAT64)
 
 
-def _odd_float32(x: Array) -> Array:
+def odd_float32(x: Array) -> Array:
     """Return float32 rounded to odd: the nearest value, moved back toward zero if beyond, last bit set if inexact."""
     if x.dtype == _FLOAT32 or x.dtype.itemsize <= 2:
         return x.astype(_FLOAT32, copy=False)
     wide = _odd_float64(x) if x.dtype.kind in "iu" and x.dtype.itemsize == 8 else x.astype(_FLOAT64, copy=False)
-    near = wide.astype(_FLOAT32)
+    near = np.asarray(wide, _FLOAT32)  # an array also of a scalar
     back, bits = near.astype(_FLOAT64), near.view(np.uint32)
     np.subtract(bits, np.abs(back) > np.abs(wide), out=bits)
     np.bitwise_or(bits, back != wide, out=bits)
@@ -345,7 +351,7 @@ def _to_bfloat16(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     near = x.astype(_FLOAT32)
     ties = (near.view(np.uint32) & 0xFFFF) == 0x8000
     if ties.any() and (inexact := ties & (near != x)).any():
-        near[inexact] = _odd_float32(x[inexact])
+        near[inexact] = odd_float32(x[inexact])
     return _native(near, dtype, out)
 
 
@@ -353,7 +359,7 @@ TABLED = 4096
 """The elements from which a cast of 16-bit floats uses a table: to fill it takes the time of 65,536 elements."""
 
 
-class _Table:
+class Table:
     """A cast by a table, which `method` fills at first use."""
 
     def __init__(self, source: np.dtype[Any], target: np.dtype[Any], method: Caster) -> None:
@@ -372,12 +378,43 @@ class _Table:
             every = np.arange(2 ** (8 * self._source.itemsize)).astype(self._codes).view(self._source)
             with np.errstate(all="ignore"):
                 table = self._table = self._method(every, self._target, None)
-        codes = x.view(self._codes)
+        codes = self._codes_of(x)
         if out is None:
             out = np.empty_like(x, self._target)
         elif out.shape != x.shape:
             codes = np.broadcast_to(codes, out.shape)
         return table.take(codes, out=out, mode="clip")  # no code is outside; "raise" would buffer the result
+
+    def _codes_of(self, x: Array) -> Array:
+        return x.view(self._codes)
+
+
+class TableOfOdd(Table):
+    """A cast of float32 to 8 bits or fewer, by a table of bfloat16.
+
+    A float32 is rounded to odd first, to the bits of bfloat16: their last bit is set if any lower one is. They have at
+    least two bits more than the target, so the table's rounding is the only one that counts, in every mode.
+
+    Examples
+    --------
+    >>> small = dtype_named("float8_e4m3fn")
+    >>> convert = TableOfOdd(small, *(caster(dtype_named(name), small) for name in ("bfloat16", "float32")))
+    >>> convert(np.float32([1.0625, 1.0626] * 4096), small, None).tolist()[:2]
+    [1.0, 1.125]
+    """
+
+    def __init__(self, target: np.dtype[Any], method: Caster, few: Caster) -> None:
+        super().__init__(_BFLOAT16, target, method)
+        self._few = few
+
+    def __call__(self, x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+        return self._few(x, dtype, out) if x.size < self._least else super().__call__(x, dtype, out)
+
+    def _codes_of(self, x: Array) -> Array:
+        words = x.view(np.uint32)
+        codes = np.right_shift(words, 16).astype(np.uint16)
+        np.bitwise_or(codes, np.bitwise_and(words, 0xFFFF) != 0, out=codes)
+        return codes
 
 
 # --- the method of each pair ------------------------------------------------------------------------------------
@@ -392,7 +429,7 @@ def _is_ml(dtype: np.dtype[Any]) -> bool:
     return dtype.type.__module__.startswith("ml_dtypes")
 
 
-def _tabled(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+def is_tabled(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
     """Whether a pair is cast by a table."""
     narrow = _is_ml(target) and target.itemsize == 1
     if source.itemsize == 1:
@@ -464,7 +501,11 @@ class _Casters(dict[tuple[np.dtype[Any], np.dtype[Any]], Caster]):
 
     def __missing__(self, pair: tuple[np.dtype[Any], np.dtype[Any]]) -> Caster:
         method = _choose(*pair)
-        return self.setdefault(pair, _Table(*pair, method) if _tabled(*pair) else method)
+        if is_tabled(*pair):
+            method = Table(*pair, method)
+        elif pair[0] == _FLOAT32 and is_small_float(pair[1]):
+            method = TableOfOdd(pair[1], _choose(_BFLOAT16, pair[1]), method)
+        return self.setdefault(pair, method)
 
 
 class _SilentCasters(_Casters):

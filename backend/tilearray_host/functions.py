@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray_host import exact_fma, parts, philox, rounding, shuffles, special, transcendental
+from tilearray_host import exact_fma, packed, parts, philox, rounding, shuffles, special, stochastic, transcendental
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -324,6 +324,13 @@ OF_WORDS: dict[str, Callable[..., Any]] = {
     "philox_32": philox.philox_32,
     "philox_64": philox.philox_64,
     "shuffled_index": shuffles.shuffled_index,
+    **stochastic.rounders(),
+    "quotient_by": rounding.quotient_by,
+    "pack_float4": packed.pack_float4,
+    "unpack_float4_0": packed.unpack_first,
+    "unpack_float4_1": packed.unpack_second,
+    "half_of_word_0": packed.first_half,
+    "half_of_word_1": packed.second_half,
     **{
         f"philox_{words}_{name}": philox.of_pair(words, which)
         for words in (32, 64, 128)

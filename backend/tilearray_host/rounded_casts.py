@@ -6,7 +6,10 @@ and multiplication are exact. A value beyond the largest becomes the largest val
 infinity, which the target's format handles as in any cast. float8_e8m0fnu has only powers of two: a value below its
 smallest becomes the smallest in every mode.
 
-The modes are ``"rn"``, ``"rz"``, ``"rm"``, ``"rp"`` and ``"ra"`` (to nearest, with ties away from zero).
+The modes are ``"rn"``, ``"rz"``, ``"rm"``, ``"rp"`` and ``"ra"`` (to nearest, with ties away from zero). Floats become
+integers in ``"rni"``, ``"rmi"``, ``"rpi"`` and ``"rai"``: an integral float first, which is then clamped.
+
+A cast to 8 bits or fewer takes the results from a table: see `tilearray_host.casts`.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tilearray_host.casts import Array, Caster, caster
+from tilearray_host.casts import Array, Caster, Table, TableOfOdd, caster, is_small_float, is_tabled, odd_float32
 
+_FLOAT32, _BFLOAT16 = np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)
 _FLOAT64, _FLOAT8_E8M0 = np.dtype(np.float64), np.dtype(ml_dtypes.float8_e8m0fnu)
 
 
@@ -45,9 +49,34 @@ def rounded_caster(source: np.dtype[Any], target: np.dtype[Any], mode: str, satu
     array([ 1.   , -1.001], dtype=float16)
     """
     if target.kind in "iu":
+        if mode.endswith("i") and mode != "rzi":
+            return _rounded_to_integers(source, target, mode.removesuffix("i"))
         return _clamped(source, target) if saturate and source.kind in "iu" else caster(source, target)
     if target == _FLOAT64 and not saturate:
         return caster(source, target)
+    if is_small_float(target):
+        return _by_table(source, target, mode, saturate)
+    return _by_steps(source, target, mode, saturate)
+
+
+def _by_table(source: np.dtype[Any], target: np.dtype[Any], mode: str, saturate: bool) -> Caster:
+    """Return a cast to a float of 8 bits or fewer."""
+    if is_tabled(source, target) or source == target:
+        return Table(source, target, _by_steps(source, target, mode, saturate))
+    if source not in (_FLOAT32, _FLOAT64):
+        return _by_steps(source, target, mode, saturate)
+    of_odd = TableOfOdd(target, *(_by_steps(each, target, mode, saturate) for each in (_BFLOAT16, _FLOAT32)))
+    if source == _FLOAT32:
+        return of_odd
+
+    def convert(x: Array, target: np.dtype[Any], out: Array | None) -> Array:
+        return of_odd(odd_float32(x), target, out)
+
+    return convert
+
+
+def _by_steps(source: np.dtype[Any], target: np.dtype[Any], mode: str, saturate: bool) -> Caster:
+    """Return a cast to a float that counts the target's steps."""
     widen, store = caster(source, _FLOAT64), caster(_FLOAT64, target)
 
     def convert(x: Array, target: np.dtype[Any], out: Array | None) -> Array:
@@ -76,6 +105,17 @@ def round_to(x: Array, target: np.dtype[Any], mode: str, saturate: bool) -> Arra
     outward = {"rz": False, "rm": near < 0, "rp": near > 0}.get(mode, True)
     beyond = np.where(outward, np.inf, largest)
     return np.where((np.abs(near) > largest) & np.isfinite(x), np.copysign(beyond, near), near)
+
+
+def _rounded_to_integers(source: np.dtype[Any], target: np.dtype[Any], mode: str) -> Caster:
+    """Return a cast from a float to integers in a mode of floats."""
+    wide = source if source.itemsize >= 4 else _FLOAT32
+    widen, truncate = caster(source, wide), caster(wide, target)
+
+    def convert(x: Array, target: np.dtype[Any], out: Array | None) -> Array:
+        return truncate(np.asarray(INTEGERS[mode](widen(x, wide, None))), target, out)
+
+    return convert
 
 
 def _clamped(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:

@@ -92,6 +92,12 @@ def _remainder_of_quotient(x: Array, y: Array, nearest: Array) -> Array:
     return ((scaled - product) - error) * sign
 
 
+def quotient_by(x: Array, y: Array, reciprocal: Array, *, out: Array) -> None:
+    """Write ``x / y``; only GPUs need the reciprocal."""
+    del reciprocal
+    np.divide(x, y, out=out)
+
+
 def sqrt(x: Array, mode: str) -> Array:
     nearest = np.asarray(np.sqrt(x))
     if x.dtype.itemsize == 4:

@@ -34,7 +34,7 @@ def sort(x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray:
     """
     source = np.flip(x, axis) if descending else x
     ordered = _copied(source)
-    ordered.sort(axis, kind=None if ordered.dtype.kind in "biuf" else "stable")
+    ordered.sort(axis, kind=None if ordered.dtype.kind == "f" else _kind_for(ordered))
     if ordered.dtype.kind == "f" and ordered.size and _shows_order(ordered, axis):
         ordered = _copied(source)
         ordered.sort(axis, kind="stable")
@@ -156,12 +156,19 @@ def _sorts(dtype: DType) -> bool:
     return dtype.isbuiltin == 1
 
 
-def _kind_for(x: np.ndarray) -> Literal["stable"] | None:
-    """The algorithm whose result is that of a stable sort: NumPy's fastest (None), if equal elements have equal bits.
+_RADIX = 2
+"""The most bytes of integers whose stable sort is a radix sort."""
 
+
+def _kind_for(x: np.ndarray) -> Literal["stable"] | None:
+    """The algorithm whose result is that of a stable sort: NumPy's default (None), if equal elements have equal bits.
+
+    Its stable sort of integers of few bytes is a radix sort: faster by a factor of 10 than its default without AVX-512.
     Zeros of both signs are equal, and so are NaNs of different bits. Complex numbers have several of each.
     """
-    if x.dtype.kind in "biu" or not x.size:
+    if x.dtype.kind in "biu":
+        return "stable" if x.dtype.itemsize <= _RADIX else None
+    if not x.size:
         return None
     if x.dtype.kind != "f":
         return "stable"

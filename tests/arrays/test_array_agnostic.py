@@ -253,3 +253,33 @@ def test_the_function_keeps_its_name():
 
 def test_no_arrays_at_all():
     assert ta.array_agnostic(lambda x: x + 1)(2) == 3
+
+
+@pytest.mark.parametrize(("library", "bound"), [("numpy", 56), ("torch", 64)])
+def test_a_fused_function_of_another_librarys_arrays_enters_few_functions(library, bound):
+    """The adoption of two arrays, and the export of one: nothing is searched for arrays, and no module is imported."""
+    x = pytest.importorskip(library).ones(10)
+    fused = ta.fuse(lambda x, y: x * y + 1)
+    for _ in range(2):
+        fused(x, x)
+    entered = []
+    sys.setprofile(lambda frame, event, _: entered.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        found = fused(x, x)
+    finally:
+        sys.setprofile(None)
+    assert type(found) is type(x)
+    assert len(entered) <= bound, entered
+
+
+def test_containers_and_plain_arguments_are_adopted_alike():
+    def both(*values):
+        return [ta.sum(leaf) * 1 for value in values for leaf in (value if isinstance(value, list) else [value])]
+
+    x, y = np.ones(3), np.arange(3.0)
+    plain = ta.array_agnostic(both)(x, y)
+    held = ta.array_agnostic(both)([x, y])
+    assert [type(each) for each in plain] == [type(each) for each in held] == [np.ndarray] * 2
+    assert [float(each) for each in plain] == [float(each) for each in held] == [3, 3]
+    with pytest.raises(ta.OperandError, match="arrays of one library, got arrays of numpy and torch"):
+        ta.array_agnostic(both)(x, pytest.importorskip("torch").ones(3))

@@ -287,6 +287,8 @@ CLOSED = {  # public functions that an expression does not call
     *("foreach", "lazy"),
     *("evaluate", "explain", "pointwise"),
     *("grad", "jvp", "value_and_grad", "vjp"),
+    *("quantize", "dequantize", "pack_float4", "unpack_float4"),
+    *("load_safetensors", "save_safetensors", "safetensors_metadata", "top_k"),
 }
 
 

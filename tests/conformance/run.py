@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs data-apis/array-api-tests, the array API standard's own test suite, against tilearray on the host.
+"""Runs data-apis/array-api-tests, the array API standard's own test suite, against tilearray on one device.
 
 The suite is on no package index; it is a checkout beside the project, or wherever ``--suite`` or the environment
 variable ARRAY_API_TESTS says. Further arguments go to pytest, and replace the whole suite where they name tests::
@@ -7,6 +7,7 @@ variable ARRAY_API_TESTS says. Further arguments go to pytest, and replace the w
     scripts/conformance
     scripts/conformance -k searchsorted --max-examples 500
     scripts/conformance array_api_tests/test_set_functions.py
+    scripts/conformance --device cuda -n 14
 
 What is skipped stands in skips.txt, each with its reason; `conformance_skips.py` reads it.
 """
@@ -28,10 +29,11 @@ EXAMPLES = 20
 
 def main(arguments: list[str]) -> int:
     """Run the suite, and return pytest's exit status."""
-    parser = argparse.ArgumentParser(description="Run data-apis/array-api-tests against tilearray on the host.")
+    parser = argparse.ArgumentParser(description="Run data-apis/array-api-tests against tilearray.")
     parser.add_argument(
         "--suite", type=Path, default=os.environ.get("ARRAY_API_TESTS", ROOT.parent / "array-api-tests")
     )
+    parser.add_argument("--device", default="cpu", help="the device of new arrays; the host by default")
     parser.add_argument("--look", action="store_true", help="only say whether the checkout is there")
     options, rest = parser.parse_known_args(arguments)
     suite = Path(options.suite).resolve()
@@ -40,7 +42,7 @@ def main(arguments: list[str]) -> int:
         return 2
     if options.look:
         return 0
-    return subprocess.run(command(rest), cwd=suite, env=environment()).returncode
+    return subprocess.run(command(rest), cwd=suite, env=environment(options.device)).returncode
 
 
 def missing(suite: Path) -> str | None:
@@ -71,14 +73,14 @@ def command(rest: list[str]) -> list[str]:
     ]
 
 
-def environment() -> dict[str, str]:
-    """The tree as it is, installed or not, on the host."""
+def environment(device: str) -> dict[str, str]:
+    """The tree as it is, installed or not, on a device."""
     paths = [str(ROOT), str(ROOT / "backend"), str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
         "ARRAY_API_TESTS_MODULE": "tilearray",
         "ARRAY_API_TESTS_VERSION": VERSION,
-        "TILEARRAY_DEVICE": "cpu",
+        "TILEARRAY_DEVICE": device,
         "TILEARRAY_SEMANTICS": "array-api",
         "PYTHONPATH": os.pathsep.join(paths),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(Path(tempfile.gettempdir()) / "tilearray-conformance"),

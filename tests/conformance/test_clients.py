@@ -57,7 +57,7 @@ def test_a_record_counts_by_part_and_keeps_each_failure_with_its_cause(monkeypat
         "scipy/stats/tests/test_b.py::one": {"outcome": "failed", "message": "could not be broadcast"},
         "scipy/stats/tests/test_b.py::two": {"outcome": "skipped"},
     }
-    found = record.of("scipy", scipy_suite, "numpy", outcomes)
+    found = record.of("scipy", scipy_suite, "numpy", "cpu", outcomes)
     assert found["counts"] == {"passed": 1, "failed": 2, "skipped": 1}
     assert found["parts"]["stats"] == {"passed": 0, "failed": 1, "skipped": 1}
     assert {(one["cause"], one["whose"], one["count"]) for one in found["causes"]} == {

@@ -84,7 +84,8 @@ def ours(name: str, dtype: str, mode: Any, flush: bool) -> bool:
 
 
 def test_the_modes_are_theirs() -> None:
-    assert {mode.name.lower() for mode in RoundingMode} == set(MODES)
+    """But for "rs", which needs a seed."""
+    assert {mode.name.lower() for mode in RoundingMode} == set(MODES) - {"rs"}
 
 
 LISTED = {
@@ -173,7 +174,7 @@ def test_casts_of_floats(target: str) -> None:
 
 
 def test_a_float_that_becomes_an_integer() -> None:
-    """cuTile refuses any mode outside of casts from float to float; here its name of the only one, RZI, is taken."""
+    """cuTile refuses any mode outside of casts from float to float; here its names are taken."""
     for source, target in product(("float16", "float32", "int32", "bool"), INTEGERS):
-        taken = [mode.name for mode in RoundingMode if cast_by_us(source, target, mode)]
-        assert taken == (["RZI"] if "float" in source else [])
+        taken = {mode.name for mode in RoundingMode if cast_by_us(source, target, mode)}
+        assert taken == ({"RN", "RZ", "RM", "RP", "RA", "RZI"} if "float" in source else set())

@@ -25,7 +25,7 @@ def loop_of(*reductions):
 
 def test_the_order_is_that_of_the_reductions():
     loop = loop_of(reduction("sum", 5000, 1000), reduction("max", 5000, 1000), reduction("mean", 5000, 1000))
-    assert (loop.lanes, loop.segments.total, loop.held, loop.neighbours) == (128, 1, True, False)
+    assert (loop.lanes, loop.segments.total, loop.held, loop.family) == (128, 1, True, True)
     assert loop.strides == ((1000, 1), (1000, 1))
     few = loop_of(reduction("sum", 100, 4096))
     assert (few.lanes, few.segments.total) == (128, 4)  # each segment is reduced alone

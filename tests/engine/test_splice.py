@@ -8,13 +8,13 @@ import pytest
 import tilearray as ta
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.splice import Splicer, is_elementwise
-from tilearray.ops import arithmetic, reduction, scan
+from tilearray.ops import arithmetic, moves, reduction, scan
 
 HALF, SINGLE = np.dtype("float16"), np.dtype("float32")
 
 
-def expression_of(row, *dtypes):
-    return row.expression(ta.get_semantics(), dtypes, None)
+def expression_of(row, *dtypes, out=None):
+    return row.expression(ta.get_semantics(), dtypes, out)
 
 
 def test_an_intermediate_is_rounded_as_if_it_were_stored():
@@ -36,6 +36,24 @@ def test_an_intermediate_is_rounded_as_if_it_were_stored():
     ]
     assert found.nodes[5:7] == (("cast", 4, "float16"), ("cast", 5, "float32"))
     assert splicer.keys == [("array", "x"), ("array", "y")]
+
+
+def test_an_intermediate_that_needs_no_rounding_has_none():
+    """The size of a float16 is one, also as float32; that of a sum of float32 is not."""
+    size, total = expression_of(arithmetic.abs, HALF), expression_of(arithmetic.add, HALF, HALF)
+    splicer = Splicer()
+    x = splicer.array("x", HALF)
+    found = splicer.build([splicer.splice(total, [splicer.splice(size, [x]), x])], [HALF])
+    (absolute,) = [place for place, node in enumerate(found.nodes) if node[:2] == ("call", "abs")]
+    (added,) = [node for node in found.nodes if node[:2] == ("call", "add")]
+    assert added[2] == (absolute, 1)
+    other = Splicer()
+    y = other.array("y", SINGLE)
+    narrow = other.splice(
+        expression_of(moves.convert, SINGLE, out=HALF), [other.splice(expression_of(arithmetic.abs, SINGLE), [y])]
+    )
+    found = other.build([other.splice(size, [narrow])], [HALF])
+    assert [node[0] for node in found.nodes] == ["input", "call", "cast", "cast", "call", "cast"]
 
 
 def test_a_wide_intermediate_is_not_rounded():

@@ -72,6 +72,50 @@ def test_recordings_end_before_a_library_reads(gpu):
     assert copied.tolist() == [8, 0, 0, 0]
 
 
+def test_a_call_in_the_same_words_is_planned_once(gpu, monkeypatch):
+    """Arrays of one signature share a plan; other words, dtypes and semantics have their own."""
+    planned, asked = cufft.Transforms.planned, []
+
+    def counted(self, *given):
+        asked.append(given)
+        return planned(self, *given)
+
+    monkeypatch.setattr(cufft.Transforms, "planned", counted)
+    rng = np.random.default_rng(1)
+    for name, dtype, words, passes in (
+        ("fft", "complex64", {}, 1),
+        ("ifft", "complex64", {"norm": "ortho"}, 1),
+        ("fft", "float32", {"axis": 0}, 1),
+        ("rfft", "float64", {}, 1),
+        ("rfft2", "float32", {}, 1),
+        ("fftn", "int16", {"axes": (1, 0)}, 1),
+        ("ifftn", "bfloat16", {"s": (6, 8), "axes": (0, 1)}, 1),
+    ):
+        asked.clear()
+        for _ in range(3):
+            x = ta.astype(ta.asarray(rng.normal(size=(6, 8)), device=gpu), dtype)
+            found = getattr(ta.fft, name)(x, **words)
+            exact = ta.to_numpy(ta.astype(x, "float64" if name.startswith("r") else "complex128"))
+            wanted = getattr(np.fft, name)(exact, **words)
+            np.testing.assert_allclose(ta.to_numpy(found), wanted, rtol=1e-4, atol=1e-4)
+        assert len(asked) == passes, (name, dtype, words)
+
+
+def test_plans_depend_on_semantics_and_on_addresses(gpu):
+    x = ta.asarray(np.arange(9, dtype="float32"), device=gpu)
+    assert [ta.fft.rfft(part).shape for part in (x[:8], x[1:], x[:8])] == [(5,)] * 3
+    np.testing.assert_allclose(ta.to_numpy(ta.fft.rfft(x[1:])), np.fft.rfft(np.arange(1, 9)), rtol=1e-5)
+    whole = ta.asarray([1, 2, 3, 4], device=gpu)
+    dtypes = {}
+    for name in ("array-api", "numpy", "array-api"):
+        with ta.semantics(name):
+            dtypes[name] = ta.fft.fft(whole).dtype.name
+    assert dtypes == {"array-api": "complex64", "numpy": "complex128"}
+    assert ta.fft.fft(whole, 1).shape == (1,)
+    with pytest.raises(ta.errors.TileArrayError):
+        ta.fft.fft(whole, True)
+
+
 def test_plans_are_kept(gpu):
     x = ta.asarray(np.ones((4, 8), "complex64"), device=gpu)
     for _ in range(3):

@@ -162,15 +162,6 @@ def test_reductions_run_where_the_array_is(name, elsewhere, monkeypatch):
     assert (found.device, found.shape, copied) == (elsewhere, (2,), [])
 
 
-def test_counts_of_repeat_are_read_on_the_host(elsewhere):
-    x = ta.full((3,), 2, device=elsewhere)
-    message = (
-        r"repeat: expected the counts on the host, got an array on cuda:7654321; write .*repeats.to_device\('cpu'\)"
-    )
-    with pytest.raises(DeviceError, match=message):
-        ta.repeat(x, x)
-
-
 def test_views_and_differences_are_made_where_the_array_is(elsewhere):
     x = ta.full((2, 3), 2, device=elsewhere)
     made = (*ta.unstack(x), ta.matrix_transpose(x), ta.diff(x), ta.diag(x[0]), ta.diag(x))

@@ -108,6 +108,19 @@ def test_small_products_of_other_layouts_are_kernels(gpu, monkeypatch):
     assert products.library.calls == []
 
 
+def test_the_plan_of_any_readable_product_is_kept(gpu, monkeypatch):
+    """Also that of a kernel which is preferred to the library, for matrices of any size."""
+    monkeypatch.setattr(device_products, "LARGE", 2**12)
+    products = gpu.backend.products
+    monkeypatch.setattr(products, "is_small", lambda dtype, work: work <= cublas.SMALL[dtype.name] // 2**14)
+    for rows, dtype, small in ((16, "float32", True), (64, "float32", False), (16, "float64", False)):
+        x = ta.zeros((rows, 16), dtype=dtype, device=gpu)
+        y = ta.zeros((16, 16), dtype=dtype, device=gpu)
+        assert products.is_small(x.dtype, rows * 16 * 16) == small
+        assert device_products.whole("matmul", x, y, x.dtype) is not None
+    assert device_products.whole("matmul", x, y[::-1], x.dtype) is None  # of which a copy is made first
+
+
 AXES = st.lists(st.integers(1, 4), min_size=2, max_size=4)
 
 

@@ -13,6 +13,7 @@ import pytest
 import tilearray as ta
 from tilearray.engine.caches import PLANS
 from tilearray.geometry import reduction
+from tilearray.geometry.loop import LayoutCase
 from tilearray.geometry.reduction import ReductionLoop, make_reduction, make_reduction_like
 from tilearray.geometry.strides import dense_strides
 from tilearray_host import lanes
@@ -53,10 +54,15 @@ def visited(loop: ReductionLoop, result: tuple[int, ...]) -> Iterator[list[list[
         yield found
 
 
-def halved(values: list[float]) -> float:
+def joined(loop: ReductionLoop, values: list[float]) -> float:
+    """The sum of lanes: of neighbours along rows, of halves along columns."""
     while len(values) > 1:
         half = len(values) // 2
-        values = [low + high for low, high in zip(values[:half], values[half:], strict=True)]
+        if loop.case is LayoutCase.REDUCE_ROWS:
+            pairs = zip(values[::2], values[1::2], strict=True)
+        else:
+            pairs = zip(values[:half], values[half:], strict=True)
+        values = [x + y for x, y in pairs]
     return values[0]
 
 
@@ -144,13 +150,13 @@ def check_sum(x: np.ndarray, axes: tuple[int, ...]) -> None:
     expected = np.empty(math.prod(kept))
     for result in results(loop):
         segments = [
-            halved([summed([float(flat[start + offset]) for offset in lane]) for lane in every])
+            joined(loop, [summed([float(flat[start + offset]) for offset in lane]) for lane in every])
             for every in visited(loop, result)
         ]
         if len(segments) > 1:
             again = make_reduction((len(segments),), (0,), [()], [(1,)], 8, whole=True)
             ((*every,),) = visited(again, (0,))
-            segments = [halved([summed([segments[offset] for offset in lane]) for lane in every])]
+            segments = [joined(again, [summed([segments[offset] for offset in lane]) for lane in every])]
         place = sum(i * s for i, s in zip(result, (*loop.strides[0][: loop.kept], loop.strides[0][-2]), strict=True))
         expected[place + loop.shifts[0]] = segments[0]
     found = np.ravel(ta.to_numpy(ta.sum(ta.asarray(x, device="cpu"), axis=axes)))
@@ -172,7 +178,7 @@ def test_a_loop_like_another_one_visits_other_inputs_in_the_same_order():
         if loop is None:
             continue
         found += 1
-        assert (loop.lanes, loop.segments, loop.neighbours) == (model.lanes, model.segments, model.neighbours)
+        assert (loop.lanes, loop.segments, loop.case) == (model.lanes, model.segments, model.case)
         both = make_reduction(x.shape, axes, [dense_strides(kept)], [strides, others], 8)
         ours = loop._replace(strides=(loop.strides[0], both.strides[1]), shifts=(loop.shifts[0], both.shifts[1]))
         if model.shape == loop.shape:  # kept axes are merged alike: each result has the same elements in its lanes

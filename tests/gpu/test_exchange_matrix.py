@@ -235,6 +235,14 @@ def test_from_jax(jax, name, shape):
             x[...] = 1
 
 
+def test_functions_of_jaxs_host_arrays_run_on_the_host(jax):
+    x = jax.device_put(np.ones(3, np.float32), jax.devices("cpu")[0])
+    for function in (ta.fuse(lambda x: x + 1), ta.array_agnostic(lambda x: x + 1)):
+        found = function(x)
+        assert {device.platform for device in found.devices()} == {"cpu"}
+        assert found.tolist() == [2, 2, 2]
+
+
 # --- NumPy and numba ------------------------------------------------------------------------------------------------
 
 

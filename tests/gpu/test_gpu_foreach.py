@@ -22,23 +22,27 @@ def launches(monkeypatch):
     from tilearray_cuda.lists import Bound
 
     found = []
-    bind, launch_list = Kernel.bind, Bound.__call__
+    launch_list = Bound.__call__
 
-    def bound(self, loop):
-        launch = bind(self, loop)
+    def counted(bind):
+        def bound(self, *loop):
+            launch = bind(self, *loop)
 
-        def run(stream, *operands):
-            found.append("one")
-            launch(stream, *operands)
+            def run(stream, *operands):
+                found.append("one")
+                return launch(stream, *operands)
 
-        return run
+            return run
+
+        return bound
 
     def listed(self, *arguments):
         launched = launch_list(self, *arguments)
         found.extend(["list"] * launched)
         return launched
 
-    monkeypatch.setattr(Kernel, "bind", bound)
+    for name in ("bind", "bind_fused"):
+        monkeypatch.setattr(Kernel, name, counted(getattr(Kernel, name)))
     monkeypatch.setattr(Bound, "__call__", listed)
     return found
 

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from support.reduced_trees import check_reduced
+from support.rows_on_device import check_groups, check_quotients
 from support.trees import bits, check, check_recorded, grow
 
 import tilearray as ta
@@ -21,18 +22,21 @@ def launches(monkeypatch):
     from tilearray_cuda.kernel import Kernel
 
     found = []
-    bind = Kernel.bind
 
-    def counted(self, loop):
-        launch = bind(self, loop)
+    def counted(bind):
+        def bound(self, *loop):
+            launch = bind(self, *loop)
 
-        def run(stream, *operands):
-            found.append(stream)
-            launch(stream, *operands)
+            def run(stream, *operands):
+                found.append(stream)
+                return launch(stream, *operands)
 
-        return run
+            return run
 
-    monkeypatch.setattr(Kernel, "bind", counted)
+        return bound
+
+    for name in ("bind", "bind_fused"):
+        monkeypatch.setattr(Kernel, name, counted(getattr(Kernel, name)))
     return found
 
 
@@ -116,12 +120,13 @@ def test_a_product_is_summed_in_one_launch(launches):
     same(found, ta.sum(a * b.T, axis=1))
 
 
-HELD = [(3000, 1000), (3000, 4096), (100, 4000), (5000, 7)]
-READ_AGAIN = [(3000, 5000), (300, 16384), (140, 40_000), (2500, 16000)]
+HELD = [(3000, 1000), (3000, 4096), (100, 4000), (5000, 7), (3000, 5000), (2500, 16000)]
+TOO_LONG = [(300, 16384), (140, 40_000)]
+"""Too long to hold for so few rows: a launch for each reduction."""
 
 
-@pytest.mark.parametrize("shape", [*HELD, *READ_AGAIN])
-def test_norms_and_quantisation_are_one_launch(launches, shape):
+@pytest.mark.parametrize("shape", [*HELD, *TOO_LONG])
+def test_norms_and_quantisation_have_the_bits_of_the_operations(launches, shape):
     def norm(x, scale):
         distance = x - ta.mean(x, axis=-1, keepdims=True)
         return distance / ta.sqrt(ta.mean(distance * distance, axis=-1, keepdims=True) + 1e-5) * scale
@@ -134,9 +139,17 @@ def test_norms_and_quantisation_are_one_launch(launches, shape):
     for function in (norm, quantised, lambda x, scale: ta.softmax(x * scale, axis=-1)):
         launches.clear()
         found = ta.fuse(function)(x, scale)
-        assert len(launches) == 1
+        assert (len(launches) == 1) == (shape in HELD)
         expected = function(x, scale)
         for one, other in zip(
             *[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True
         ):
             same(one, other)
+
+
+def test_divisions_by_a_number_of_each_row_have_the_bits_of_the_host():
+    check_quotients("cuda:0")
+
+
+def test_groups_of_lanes_have_the_bits_of_the_host():
+    check_groups("cuda:0")

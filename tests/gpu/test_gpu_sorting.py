@@ -13,6 +13,7 @@ from support.oracles.sorting import (
     check_names,
     check_sets,
     check_sorts,
+    check_tops,
     drawn,
     order,
     view_of,
@@ -32,7 +33,9 @@ def test_sorts_are_numpys(seed, elements):
 
 @pytest.mark.parametrize("dtype", REAL)
 def test_lengths(dtype):
-    check_lengths("cuda:0", (1, 2, 31, 32, 33, 127, 1024, 1025, 2049, 4095, 4096, 4097, 6144, 9000), (dtype,))
+    check_lengths(
+        "cuda:0", (1, 2, 31, 32, 33, 127, 1024, 1025, 2047, 2049, 4096, 4097, 8191, 8192, 8193, 20000), (dtype,)
+    )
 
 
 @pytest.mark.parametrize("dtype", REAL)
@@ -67,6 +70,22 @@ def test_sets_are_those_of_the_host(seed, elements, share):
 @pytest.mark.parametrize(("seed", "elements", "share"), [(21, 40, 8), (22, 20_000, 16)])
 def test_names_are_those_of_the_host(seed, elements, share):
     check_names("cuda:0", seed, CASES // share, elements)
+
+
+@pytest.mark.parametrize(("seed", "elements", "share"), [(31, 60, 4), (32, 9000, 8), (33, 300_000, 20)])
+def test_first_elements_are_numpys(seed, elements, share):
+    check_tops("cuda:0", seed, CASES // share, elements)
+
+
+@pytest.mark.parametrize("k", [1, 100, 100_000, 2**22])
+def test_first_elements_of_many(k):
+    """Of random values, of few different ones, and of values of which the highest digits are equal."""
+    rng = np.random.default_rng(k)
+    for host in (rng.standard_normal(2**24, np.float32), rng.integers(0, 5, 2**24), rng.integers(0, 2**20, 2**24)):
+        found = ta.top_k(ta.asarray(host, device="cuda:0"), k)
+        want = order(host, 0, True)[:k]
+        np.testing.assert_array_equal(ta.to_numpy(found.indices), want)
+        np.testing.assert_array_equal(ta.to_numpy(found.values), host[want])
 
 
 def test_many_distinct_elements():

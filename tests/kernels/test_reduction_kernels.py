@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from support.kernels import needs_triton
+from support.rows_on_device import crossed
+
+import tilearray as ta
 
 pytestmark = [needs_triton, pytest.mark.slow]
 
@@ -122,3 +126,17 @@ def _compare_zeros(device: Any) -> None:
                     for initial in (None, 0.0, -0.0):
                         expected = function(x, axis=axis, initial=initial)
                         compare(expected, function(there, axis=axis, initial=initial), f"{dtype} {shape} {axis}")
+
+
+def test_groups_of_lanes_have_the_bits_of_the_host(process):
+    x, y = ta.empty((5, 1100), dtype="float32", device="cpu"), ta.empty((1100, 5), dtype="float32", device="cpu")
+    launches = ta.explain(ta.fuse(partial(crossed, ta.sum)), x, y, arch=90).launches
+    assert "GROUPS = 2, 16 warps" in launches[0].kernel.source
+    process.pool.submit(_compare_groups).result()
+
+
+def _compare_groups() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.rows_on_device import check_groups
+
+    check_groups(emulated_device())

@@ -6,11 +6,15 @@ mode calls the right one, on the right operands and with the right casts; the te
 
 from __future__ import annotations
 
+from itertools import product
+
+import numpy as np
 import pytest
 from support.interpreter.run import Interpreter
 from support.kernels import Kernel, compiled, kernel_for, needs_triton
+from support.oracles import rounding as exact
 from support.oracles.formats import dtype_of
-from support.rounding_cases import COMPUTED, DIRECTED, MODES, NARROW, OPS, WIDE, arithmetic, cast, selection
+from support.rounding_cases import COMPUTED, DIRECTED, MODES, NARROW, OPS, WIDE, arithmetic, cast, selection, shown
 
 import tilearray as ta
 from tilearray.engine.operation import expression_of
@@ -88,7 +92,14 @@ def _casts() -> list[str]:
 def _integers() -> list[str]:
     device = _device()
     pairs = [("int64", "int8"), ("int32", "uint32"), ("uint64", "int16"), ("uint8", "int8"), ("float32", "int16")]
-    return [row for pair in pairs for row in cast(*pair, None, True, 500, device)]
+    wrong = [row for pair in pairs for row in cast(*pair, None, True, 500, device)]
+    x = np.concatenate([np.arange(-600, 600) / 4, [np.inf, -np.inf, np.nan, 1e30, 0.49999997, 8388609.0]])
+    for source, target in product(COMPUTED, ("int8", "uint16", "int32", "uint64")):
+        given = ta.asarray(exact.cast(x, source), device="cpu")
+        for mode in (*MODES, "ra"):
+            found = given.to_device(device).astype(target, rounding=mode)
+            wrong += shown(ta.to_numpy(found), exact.cast(ta.to_numpy(given), target, f"{mode}i"), x)
+    return wrong
 
 
 def _targets() -> list[str]:

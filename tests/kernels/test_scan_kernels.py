@@ -50,8 +50,10 @@ def _compare_hard() -> None:
                 assert device.backend.launches == before + 3  # one is for the initial value
                 told = f"{function.__name__} {dtype} {x.shape} {x.strides}"
                 compare(function(x, axis=axis, include_initial=True), found, told)
-    columns = ta.asarray(rng.normal(size=(4100, 2)), dtype="float32")
-    compare(ta.cumulative_sum(columns, axis=0), ta.cumulative_sum(columns.to_device(device), axis=0), "columns")
+    for shape, dtype in (((4100, 2), "float32"), ((100, 130), "float32"), ((49, 40), "complex128")):
+        columns = ta.asarray(rng.normal(size=shape)).astype(dtype)
+        for function in (ta.cumulative_sum, ta.cumulative_prod):
+            compare(function(columns, axis=0), function(columns.to_device(device), axis=0), f"columns {shape}")
     for dtype in ("float16", "float32", "float64"):
         zeros = ta.asarray(rng.choice([0.0, -0.0, -0.0], (5, 300))).astype(dtype)
         for function in (ta.maximum, ta.minimum):

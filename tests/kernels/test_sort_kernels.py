@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from support.kernels import needs_triton
 
@@ -16,9 +17,13 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_lengths", ((1, 2, 32, 33),)),
         ("check_lengths", ((4096,), ("int8",))),
         ("check_lengths", ((4097,), ("bool", "uint8", "float16", "float32", "int64"))),
+        ("check_lengths", ((20_001,), ("bfloat16", "uint32"))),
         ("check_sets", (5, 30, 40)),
         ("check_sets", (6, 3, 5000)),
         ("check_names", (7, 8, 40)),
+        ("check_tops", (8, 40, 60)),
+        ("check_tops", (9, 10, 9000)),
+        ("check_tops", (10, 6, 80_000)),
     ],
 )
 def test_on_the_device(process, name, arguments):
@@ -51,7 +56,7 @@ def test_the_compiler_takes_sorts(dtype):
 
 @pytest.mark.parametrize(("dtype", "extent"), [("bool", 300_000), ("float32", 3_000_000_000), ("uint64", 300_000)])
 def test_the_compiler_takes_partitions(dtype, extent):
-    """Elements are read in vectors; nothing is spilled."""
+    """Neighbours are read by neighbouring threads, without an exchange of layouts; nothing is spilled."""
     from support.sort_sources import partition_sources
 
     from tilearray_cuda.kernels.compile import compile_source
@@ -60,5 +65,7 @@ def test_the_compiler_takes_partitions(dtype, extent):
     for number, source in enumerate(partition_sources(dtype, extent)):
         assert source.name == ("digits_partition", "rank_partition")[number > 0]
         made = compile_source(source, 90)
-        assert "ld.global.v" in made.ptx or dtype == "bool"
+        assert "ld.global.v" not in made.ptx
+        exchanged = 8 if number > 1 else np.dtype(dtype).itemsize
+        assert made.shared == (number > 0) * exchanged * 4096
         assert read_machine_code(made.cubin).spills == 0

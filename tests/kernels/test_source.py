@@ -26,17 +26,19 @@ from support.oracles.formats import ARITHMETIC, STORAGE, dtype_of, width_of
 from support.oracles.rules import RULES, TRUNCATING
 from support.processes import in_fresh_python
 from support.random_sources import all_sources as draw_sources
-from support.raw_kernels import rounding_sources
+from support.raw_kernels import low_precision_sources, rounding_sources
 from support.reduction_sources import all_sources
 from support.scan_sources import all_sources as scan_sources
 from support.sort_sources import sort_sources
 
+import tilearray as ta
 from tilearray import ops
 from tilearray.errors import TileArrayError
 from tilearray.functions.binary_search import searching
 from tilearray.functions.indexing.gather import gathering
 from tilearray.functions.indexing.scatter import scattering
 from tilearray.geometry.loop import make_loop
+from tilearray.numpy_names.numbers import _dividing
 from tilearray_cuda.kernels.casts import UnsupportedCastError
 from tilearray_cuda.kernels.schedules.choose import loop_class
 from tilearray_cuda.kernels.schedules.extents import NARROW
@@ -151,15 +153,28 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
         kernels.append(kernel_for(combined, (1000,), [(0,), (1,), (1,)]))
     for side in ("left", "right"):
         kernels.append(kernel_for(searching(dtype_of("float32"), side).graph, (1000,), [(1,), (0,), (1,)]))
+    for function in ("gcd", "lcm"):
+        kernels.append(kernel_for(_dividing(function, dtype_of("int32")).graph, (1000,), [(1,), (1,), (1,)]))
     used: set[str] = set()
     written = [kernel.source for kernel in kernels if kernel is not None]
-    for source in [*written, *rounding_sources(), *all_sources(), *scan_sources(), *draw_sources(), *sort_sources()]:
+    written += [*rounding_sources(), *low_precision_sources()]
+    for source in [*written, *all_sources(), *scan_sources(), *draw_sources(), *sort_sources()]:
         assert undefined_names(source.text) == set()
         defined = re.findall(r"^def (\w+)", source.text, re.MULTILINE)
         assert defined[-1] == source.name
         assert len(set(defined)) == len(defined)
         used |= set(defined)
+    for dtype in ("float32", "bfloat16", "float16"):
+        used |= set(re.findall(r"^def (\w+)", _source_of_norm(dtype), re.MULTILINE))
     assert _device_functions().keys() - used == set()
+
+
+def _source_of_norm(dtype: str) -> str:
+    """The source of a fused function that divides rows by numbers."""
+    x = ta.empty((8192, 4096), dtype=dtype, device="cpu")
+    (launch,) = ta.explain(ta.fuse(lambda x: x / ta.max(x, axis=1)[:, None]), x, arch=90).launches
+    assert undefined_names(launch.kernel.source) == set()
+    return launch.kernel.source
 
 
 def test_each_tile_is_taken_once_in_turn() -> None:
@@ -195,7 +210,7 @@ def test_device_functions_are_read_whole() -> None:
 def test_only_the_functions_that_are_called_are_copied() -> None:
     assert re.findall(r"def (\w+)", flat_kernel("add", "int32", "int32").source.text) == ["add_flat"]
     text = flat_kernel("astype", "int64", out="float8_e5m2").source.text
-    assert re.findall(r"def (\w+)", text) == ["odd_float32", "odd_float64_int", "float32_to_bits8", "copy_flat"]
+    assert re.findall(r"def (\w+)", text) == ["odd_float32", "odd_float64_int", "float32_to_e5m2", "copy_flat"]
 
 
 @pytest.mark.parametrize("numbers", [("float32", 1.5), ("complex64", 2), ("bool", True), ("float8_e4m3fn", 0.5)])

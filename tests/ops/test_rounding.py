@@ -32,6 +32,7 @@ from support.rounding_cases import (
     cast,
     casts,
     selection,
+    shown,
 )
 
 import tilearray as ta
@@ -40,6 +41,7 @@ from tilearray.commands.eval.grammar import read
 from tilearray.ops.moves import convert
 from tilearray.ops.options import Choice
 from tilearray.ops.variants import derived, variant
+from tilearray_host.casts import TABLED
 
 # --- arithmetic -----------------------------------------------------------------------------------------------------
 
@@ -164,6 +166,13 @@ def test_casts_in_every_mode(source: str, target: str) -> None:
         assert cast(source, target, mode, False, CAST_COUNT) == []
 
 
+@pytest.mark.parametrize("target", [name for name in (*FORMATS, exact.SCALE) if dtype_of(name).itemsize == 1])
+@pytest.mark.parametrize("source", WIDE)
+def test_large_arrays_that_are_cast_by_tables(source: str, target: str) -> None:
+    for mode, saturate in ((None, False), ("rn", True), ("rz", False), ("rp", False), ("ra", True)):
+        assert cast(source, target, mode, saturate, TABLED + 1) == []
+
+
 @pytest.mark.parametrize(("source", "target"), casts())
 def test_casts_of_floats_that_saturate(source: str, target: str) -> None:
     for mode in (None, *CAST_MODES):
@@ -185,6 +194,16 @@ def test_a_float_becomes_an_integer_toward_zero_in_every_mode(target: str) -> No
     for options in ({"rounding": "rzi"}, {"saturate": True}, {"rounding": "RZI", "saturate": True}):
         x = hard.sources("float32", target, 1000)
         assert exact.differences(ta.to_numpy(ta.asarray(x).astype(target, **options)), exact.cast(x, target)).size == 0
+
+
+@pytest.mark.parametrize("target", INTEGERS)
+def test_a_float_becomes_an_integer_in_a_mode_of_floats(target: str) -> None:
+    halves = np.arange(-1100, 1100) / 4
+    for source in COMPUTED:
+        x = np.concatenate([exact.cast(halves, source), hard.sources(source, target, 600)])
+        for mode in CAST_MODES:
+            got = ta.to_numpy(ta.asarray(x).astype(target, rounding=mode))
+            assert shown(got, exact.cast(x, target, f"{mode}i"), x) == [], (source, mode)
 
 
 def test_a_cast_to_the_same_dtype() -> None:

@@ -85,17 +85,27 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "a cast of integers": (
         lambda: INTEGER.astype("float32", rounding="rz"),
         ta.errors.DTypeError,
-        "astype: rounding='rz' applies only to casts from float to float, got int64 to float32; leave it out$",
+        "astype: rounding='rz' applies only to casts from float to float or integer, got int64 to float32; leave it",
     ),
-    "a cast to integers": (
-        lambda: FLOAT.astype("int32", rounding="rp"),
-        ta.errors.DTypeError,
-        "astype: rounding='rp' applies .* float32 to int32; leave it out, and write ta.floor, ta.ceil or ta.round",
+    "random without a seed": (
+        lambda: FLOAT.astype("int32", rounding="rs"),
+        ta.errors.OperandError,
+        "astype: rounding='rs' needs a seed, got None; write seed=0 or another int$",
+    ),
+    "a seed without need": (
+        lambda: FLOAT.astype("int32", rounding="rp", seed=1),
+        ta.errors.OperandError,
+        "astype: seed= applies only to rounding='rs'; leave it out, or write rounding='rs'$",
+    ),
+    "a negative seed": (
+        lambda: FLOAT.astype("int32", rounding="rs", seed=-1),
+        ta.errors.ParameterError,
+        "astype: expected seed >= 0, got -1; write an int >= 0$",
     ),
     "a cast to complex": (
         lambda: FLOAT.astype("complex64", rounding="rz"),
         ta.errors.DTypeError,
-        "astype: rounding='rz' applies only to casts from float to float, got float32 to complex64; leave it out$",
+        "astype: rounding='rz' applies only to casts from float to float or integer, got float32 to complex64; leave",
     ),
     "rzi": (
         lambda: FLOAT.astype("float16", rounding="rzi"),
@@ -105,7 +115,7 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "no mode of casts": (
         lambda: FLOAT.astype("float16", rounding="approx"),
         ta.errors.OperandError,
-        "astype: expected a rounding mode, one of 'rn', 'rz', 'rm', 'rp', 'ra', 'rzi', got 'approx'",
+        "astype: expected a rounding mode, one of 'rn', 'rz', 'rm', 'rp', 'ra', 'rs', 'rzi', got 'approx'",
     ),
     "saturating integers to a float": (
         lambda: INTEGER.astype("float16", saturate=True),

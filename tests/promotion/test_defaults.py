@@ -190,6 +190,14 @@ def test_what_cannot_be_a_default(spec: str, given: dict, message: str) -> None:
     assert ta.get_semantics() is ARRAY_API
 
 
+def test_a_complex_dtype_that_does_not_follow_the_float_is_part_of_the_name() -> None:
+    """Else semantics with and without it would share a name, and so be one object."""
+    apart, together = as_semantics("triton", float="float64", complex="complex64"), as_semantics("triton,float=float64")
+    assert (apart.name, together.name) == ("triton,float=float64,complex=complex64", "triton,float=float64")
+    assert (apart.defaults["complex"], together.defaults["complex"]) == (ta.complex64, ta.complex128)
+    assert as_semantics(apart.name) is apart
+
+
 def test_the_text_says_the_defaults() -> None:
     assert repr(ARRAY_API) == "<Semantics 'array-api', defaults int64, float32, complex64>"
     assert repr(NUMPY) == "<Semantics 'numpy', defaults int64, float64, complex128>"

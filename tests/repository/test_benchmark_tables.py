@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import (
+    low_precision,
     products,
     random,
     reductions,
@@ -22,7 +23,7 @@ from benchmarks import (
     transforms,
 )
 
-ALL = (products, random, reductions, scatter, selection, sorting, transforms)
+ALL = (low_precision, products, random, reductions, scatter, selection, sorting, transforms)
 ENVIRONMENT = {
     "date": "2026-01-01T00:00:00+00:00", "commit": "abc", "command": ["x"],
     "device": {"name": "G", "driver": "1"}, "versions": {"python": "3"},

@@ -26,7 +26,7 @@ ORDER = {
         "functions",
         "arrays",
         "numpy_names",
-        "linalg fft random",
+        "linalg fft random low_precision",
         "gradients",
         "explaining",
         "__init__",

@@ -16,7 +16,7 @@ from support.oracles.formats import ARITHMETIC
 from tilearray.errors import OperandError
 from tilearray.ops import PUBLIC
 from tilearray.ops.variants import variant
-from tilearray_cuda.kernels.casts import MODES, UnsupportedCastError, cast_text
+from tilearray_cuda.kernels.casts import INTEGRAL, MODES, UnsupportedCastError, cast_text
 from tilearray_cuda.kernels.schedules.schedule import Tile
 from tilearray_cuda.kernels.source import Argument, Source, helpers_of
 from tilearray_cuda.kernels.storage import STORAGE
@@ -50,6 +50,16 @@ def raw_source(expression: str, inputs: Sequence[str], out: str, block: int = 10
 def cast_source(source: str, target: str, mode: str = "rn", saturate: bool = False, block: int = 1024) -> Source:
     """The kernel of a cast."""
     return raw_source(cast_text(("x",), source, target, mode, saturate)[0], [source], target, block)
+
+
+def low_precision_sources() -> list[Source]:
+    """Kernels of casts to integers in a mode, of float8 on sm_80, of stochastic rounding, and of scaled quotients."""
+    casts = [("float8_e5m2", "rn"), ("float4_e2m1fn", "rz"), *(("int8", mode) for mode in INTEGRAL)]
+    found = [cast_source("float32", target, mode) for target, mode in casts]
+    for bits in (32, 64):
+        dtype = f"float{bits}"
+        found.append(raw_source(f"round_at_random_{bits}(x, y, 4, -9)", [dtype, "uint32"], dtype))
+    return [*found, raw_source("quotient_by(x, y, z)", ["float32"] * 3, "float32")]
 
 
 def rounding_sources() -> list[Source]:

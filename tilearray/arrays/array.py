@@ -40,6 +40,9 @@ from tilearray.ops.op import Op
 from tilearray.ops.options import CastMode, NamedMode
 from tilearray.ops.signatures import show
 
+if TYPE_CHECKING:
+    from tilearray.ops.seeds import Seed
+
 
 def _binary(op: Op) -> tuple[BinaryMethod, BinaryMethod, BinaryMethod]:
     """The method of an operator, its reflected form, and its in-place form."""
@@ -147,7 +150,8 @@ class Array(NumPyMethods, MissingMethods):
         *,
         device: DeviceLike | None = None,
         rounding: CastMode | NamedMode | None = None,
-        saturate: bool = False,
+        saturate: bool | None = None,
+        seed: Seed = None,
     ) -> Array:
         """Return the values in another dtype, each rounded once; floats saturate in integers, and NaN becomes 0.
 
@@ -155,7 +159,8 @@ class Array(NumPyMethods, MissingMethods):
         """
         if casting != "unsafe":
             check_casting(self.dtype, dtypes.as_dtype(dtype, "astype"), casting)
-        found = conversion.astype(self, dtype, copy=copy, device=device, rounding=rounding, saturate=saturate)
+        options: Any = {"rounding": rounding, "saturate": saturate, "seed": seed}
+        found = conversion.astype(self, dtype, copy=copy, device=device, **options)
         return found if order == "K" else in_order("astype", found, order)
 
     def to_device(self, device: DeviceLike, /, *, stream: Any = None) -> Array:

@@ -14,11 +14,14 @@ from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from typing import Any, NamedTuple, cast
 
+from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
+from tilearray.engine.devices import CPU, default_device
 from tilearray.engine.signature import ArrayBase, check_array
 from tilearray.errors import DeviceError, DTypeError, LayoutError, OperandError
 from tilearray.functions.conversion import is_dense, to_numpy
+from tilearray.interchange.capsules import HOST_KINDS
 from tilearray.ops.execute import copy_of
 
 
@@ -50,10 +53,10 @@ def to_torch(x: Array, /, *, copy: bool | None = None) -> Any:
     """
     torch = _framework("torch", "to_torch")
     check_array("to_torch", x)
-    if not hasattr(torch, x.dtype.name):
+    if not hasattr(torch, dtypes.info(x.dtype).name):
         raise DTypeError(f"to_torch: torch has no dtype {x.dtype.name} with one value a byte; write x.view('uint8')")
     why = "read-only memory needs" if x._buffer.readonly else ""
-    if any(stride < 0 for stride in x.strides):
+    if min(x._signature.layout.strides, default=0) < 0:
         why = "negative strides need"
     return torch.from_dlpack(_shared_or_copied(x, why, copy, "to_torch"))
 
@@ -138,6 +141,8 @@ _PACKAGES = {"cupy": "cupy-cuda13x"}
 def _framework(module: str, function: str) -> Any:
     """Import a framework; its name is the first part of the module's."""
     name = module.partition(".")[0]
+    if sys.modules.get(module) is not None:
+        return sys.modules[name]
     try:
         importlib.import_module(module)
     except ImportError as error:
@@ -172,6 +177,19 @@ class _Library(NamedTuple):
             found = getattr(found, part, None)
         return found is not None and isinstance(value, found)
 
+    def on_host(self, value: Any) -> bool:
+        """Whether an array lies in memory of the host, where a function of it runs as well."""
+        if self.name == "torch":
+            return value.device.type == "cpu"
+        if self.name == "jax":
+            place = getattr(value, "__dlpack_device__", None)  # which an array that JAX traces lacks
+            return place is not None and place()[0] in HOST_KINDS
+        return self.name == "numpy"
+
+    def adopted(self, value: Any) -> Array:
+        """Return an array as an Array, on its own device."""
+        return asarray(value, device="cpu" if default_device() is not CPU and self.on_host(value) else None)
+
 
 def _to_numba(x: Any) -> Any:
     return sys.modules["numba.cuda"].as_cuda_array(x)
@@ -198,6 +216,8 @@ def array_agnostic(function: Callable[..., Any], /) -> Callable[..., Any]:
     with arrays is replaced by a new one of its type, so that its owner does not see changes that the function makes.
     All other values pass unchanged: containers without arrays or of other types, and values that a generator is sent.
 
+    Arrays on the host stay there, also where a GPU is the default device.
+
     Parameters
     ----------
     function : callable
@@ -223,21 +243,7 @@ def array_agnostic(function: Callable[..., Any], /) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        met: dict[str, _Library] = {}
-
-        def inwards(value: Any) -> Any:
-            library = cast(_Library, _library_of(value))
-            met[library.name] = library
-            return asarray(value, device="cpu" if library.name == "numpy" else None)
-
-        arguments, options = _changed(_library_of, inwards, (args, kwargs))
-        if len(met) > 1:
-            raise OperandError(
-                f"{function.__name__}: expected arrays of one library, got arrays of {' and '.join(sorted(met))}; "
-                f"write ta.asarray(x) for those of one of them"
-            )
-        result: Any = cast(Any, function)(*arguments, **options)
-        return _outwards(next(iter(met.values())).back, result) if met else result
+        return called(function, args, kwargs)
 
     if not inspect.iscoroutinefunction(function):
         return call
@@ -249,16 +255,55 @@ def array_agnostic(function: Callable[..., Any], /) -> Callable[..., Any]:
     return awaited
 
 
+def called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function of Arrays with arrays of one other library, and return its results as arrays of that one."""
+    libraries = [_library_of(value) for value in args]
+    met = {library.name: library for library in libraries if library}
+
+    def inwards(value: Any) -> Any:
+        library = cast(_Library, _library_of(value))
+        met[library.name] = library
+        return library.adopted(value)
+
+    arguments, options = args, kwargs
+    others = [value.__class__ for library, value in zip(libraries, args) if not library]
+    if not kwargs and _ALONE.issuperset(others):
+        arguments = tuple([library.adopted(value) if library else value for library, value in zip(libraries, args)])
+    else:  # there may be containers
+        arguments, options = _changed(_library_of, inwards, (args, kwargs))
+    if len(met) > 1:
+        raise OperandError(
+            f"{function.__name__}: expected arrays of one library, got arrays of {' and '.join(sorted(met))}; "
+            f"write ta.asarray(x) for those of one of them"
+        )
+    result: Any = function(*arguments, **options)
+    if not met:
+        return result
+    back = next(iter(met.values())).back
+    return back(result) if isinstance(result, ArrayBase) else _outwards(back, result)
+
+
 _NO_ARRAYS = frozenset((type(None), bool, int, float, complex, str, bytes))
+_ALONE = _NO_ARRAYS | {Array}
+"""The classes of values that hold no array of another library."""
 _DICTS = frozenset((dict, OrderedDict, defaultdict))
 _CONTAINERS = _DICTS | {tuple, list}
 
 
 def _library_of(value: object) -> _Library | None:
     """The library whose array a value is."""
-    if type(value) in _NO_ARRAYS or type(value) in _CONTAINERS:
-        return None
-    return next((known for known in _LIBRARIES if known.holds(value)), None)
+    kind = value.__class__
+    found = _OF_CLASS.get(kind)
+    if found is not None or kind in _NO_ARRAYS or kind in _CONTAINERS:
+        return found
+    found = next((known for known in _LIBRARIES if known.holds(value)), None)
+    if found is not None and kind.__module__.partition(".")[0] == found.name:
+        _OF_CLASS[kind] = found
+    return found
+
+
+_OF_CLASS: dict[type, _Library] = {}
+"""The library of each of its own classes that was met: `numpy.ndarray`, `torch.nn.Parameter`."""
 
 
 def _outwards(back: Callable[[Any], Any], result: Any) -> Any:

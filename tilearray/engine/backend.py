@@ -7,7 +7,7 @@ asks for the part, and says which function is missing on which device. It never 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,6 +67,16 @@ class CallWriter(Protocol):
         self, kernel: Kernel, loop: AnyLoop, rule: CallRule, signature: Any, gaps: tuple[Gap | None, ...], /
     ) -> Call:
         """Return the call of a kernel over a loop; `signature` is that of a new result, or None beside a target."""
+        ...
+
+    def bind_fused(
+        self, kernel: Kernel, loop: AnyLoop, made: Sequence[Any], constants: Mapping[int, Any], public: Any, /
+    ) -> Call | None:
+        """Return a launch as `Backend.bind` does, which makes arrays itself; None if that saves nothing.
+
+        The outputs that have a signature in `made` are new arrays of the class `public`. The launch returns them, one
+        array or a tuple. Neither they nor the numbers in `constants`, by position, are among its arguments.
+        """
         ...
 
     def bind_new(self, kernel: Kernel, rule: CallRule, /) -> Callable[[Loop, Any], Call]:
@@ -358,31 +368,28 @@ class Transforms(Protocol):
     has for each other axis its size, and the strides of the operand and of the result.
     """
 
-    def readable(
-        self, kind: str, sizes: Ints, source: Ints, target: Ints, others: tuple[tuple[int, int, int], ...], /
-    ) -> bool:
-        """Whether elements are transformed as they lie; if not, a copy with the transformed axes last is."""
-        ...
-
-    def run(
+    def planned(
         self,
-        stream: Stream,
         kind: str,
         dtype: str,
-        inverse: bool,
         sizes: Ints,
         source: Ints,
         target: Ints,
         others: tuple[tuple[int, int, int], ...],
-        read: tuple[Any, int],
-        written: tuple[Any, int],
         /,
+    ) -> Any:
+        """Return what `run` takes, or None if elements as they lie cannot be transformed.
+
+        A copy with the transformed axes last can. `dtype` is "complex64" or "complex128".
+        """
+        ...
+
+    def run(
+        self, stream: Stream, planned: Any, inverse: bool, read: tuple[Any, int], written: tuple[Any, int], /
     ) -> None:
         """Transform one memory to another or, if "c2c", to the same; nothing is divided by the sizes.
 
-        Memory is a buffer, and the bytes from its start to the first element.
-
-        `dtype` is "complex64" or "complex128". "c2r" overwrites its operand.
+        Memory is a buffer, and the bytes from its start to the first element. "c2r" overwrites its operand.
         """
         ...
 

@@ -31,13 +31,12 @@ The nodes are:
 ``("count", node)``                                how many elements of a segment have a true `node`, an int32
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`: added to the first elements of the output
-``("digits", node)``                               how often each integer below 32 is `node` in each block of rows
+``("digits", node)``                               how often each integer below 256 is `node` in each block of rows
 ``("rank", node, input)``                          how many elements of its row come before it in the order of `node`,
-                                                   an integer below 32, from an array of the running sums of counts
-``("sort", node, digit, bits)``                    the element of a row at this place in the order of keys of so many
-                                                   bits, of which `digit` gives the five from a shift on
-``("argsort", node, digit, bits)``                 its index before the sort, an int64
-``("shift",)``                                     the lowest bit of the digit that a sort takes, an int32
+                                                   an integer below 256, from an array of the running sums of counts
+``("sort", node, key, bits)``                      the element of a row at this place in the order of keys, of which so
+                                                   many bits count
+``("argsort", node, key, bits)``                   its index before the sort, an int64
 ``("coordinate", axis)``                           the index of the element along an axis of a selection, an int64
 ``("fold", node, result, place)``                  `result` of all elements of a run of equal places, each computed with
                                                    the one before it as `node`, which is first what is in memory

@@ -298,8 +298,9 @@ class SelectionRecipe(Recipe):
             call = selecting_call(self.device, (), names)
             return Plan(self.operation, self.expression, flat_loop(0, 1), signature, None, call)
         halves, nowhere = split_selection(self.expression), (0,) * len(shape)
-        loop = make_selection(shape, [nowhere], strides[:1])
-        first = _stage(halves.first, loop, arrays[:1], self.device, halves.first_reads)
+        reads = halves.first_reads
+        loop = make_selection(shape, [nowhere], [strides[place] for place in reads])
+        first = _stage(halves.first, loop, [arrays[place] for place in reads], self.device, reads)
         merges = not any(node[0] == "coordinate" for node in self.expression.nodes)
         loop = make_selection(shape, [nowhere] * (len(names) + 1), strides, merges=merges)
         second = _stage(halves.second, loop, arrays, self.device, halves.second_reads)

@@ -13,7 +13,7 @@ from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Reduced
 from tilearray.engine.stages import has_an_order, reads_after, split, values_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.reduction import ReductionLoop, holds, make_reduction, make_reduction_like, rereads
+from tilearray.geometry.reduction import ReductionLoop, holds, make_reduction, make_reduction_like
 from tilearray.geometry.shapes import reduced_shape
 
 Ints = tuple[int, ...]
@@ -109,7 +109,7 @@ class Reducing(NamedTuple):
         """Return all that the order of a reduction depends on."""
         loop = self._loop(expression, [Layout.of(self.kept).strides], None, False)
         assert loop is not None
-        return loop.lanes, loop.segments, loop.neighbours, loop.shape[loop.kept : -2], loop.shape[-1], self.strides
+        return loop.lanes, loop.segments, loop.case, loop.shape[loop.kept : -2], loop.shape[-1], self.strides
 
     def rows(self, expression: Expression, outputs: Sequence[Ints], inputs: Sequence[Ints]) -> ReductionLoop | None:
         """Return the loop over held rows that combines them in the order of this reduction."""
@@ -120,7 +120,7 @@ class Reducing(NamedTuple):
         )
         if loop is None or model.shape[model.kept : -2] or model.shape[-1] != loop.shape[-1]:
             return None
-        return loop._replace(lanes=model.lanes, segments=model.segments, neighbours=model.neighbours, held=True)
+        return loop._replace(lanes=model.lanes, segments=model.segments, held=True, family=True)
 
     def _loop(
         self, expression: Expression, outputs: Sequence[Ints], inputs: Sequence[Ints] | None, whole: bool
@@ -161,9 +161,7 @@ def held_loop(
     if len(found) > 1:
         return None
     (loop,) = found
-    if holds(loop):
-        return loop
-    return loop._replace(again=True) if rereads(loop) else None
+    return loop if holds(loop) else None
 
 
 def joined_parts(

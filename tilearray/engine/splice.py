@@ -120,11 +120,41 @@ class Splicer:
         return places[expression.outputs[0]]
 
     def _cast(self, argument: int, *rest: Any) -> int:
+        exact = self._exact(argument)
+        if exact != argument and rest == ("float32",):
+            return exact
+        argument = exact
         if self._wide and len(rest) == 1:
             wide = self._before_rounding(argument, rest[0])
             if wide is not None:
                 return wide
         return self._node(("cast", argument, *rest))
+
+    def _exact(self, argument: int) -> int:
+        """Return the float32 that a node holds as a narrow float, if that rounds nothing; else the node."""
+        match self._nodes[argument]:
+            case ("cast", int() as wide, str() as dtype) if dtype in _HALVES and self._is_exact(wide, dtype):
+                return wide
+            case _:
+                return argument
+
+    def _is_exact(self, number: int, dtype: str) -> bool:
+        """Whether a node computes float32 from operands of a narrow dtype, of which this dtype holds the results."""
+        node = cast(Any, self._nodes[number])
+        if node[0] != "call" or node[1] not in _EXACT or node[3] != "float32":
+            return False
+        casts = [cast(Any, self._nodes[each]) for each in node[2]]
+        return all(each[0] == "cast" and self._dtype(each[1]) == dtype for each in casts)
+
+    def _dtype(self, number: int) -> str:
+        """Return the dtype of an input or a cast; "" for other nodes."""
+        match self._nodes[number]:
+            case ("input", position):
+                return next(dtype.name for place, _, dtype in self._inputs.values() if place == position)
+            case ("cast", _, str() as dtype, *_):
+                return dtype
+            case _:
+                return ""
 
     def _before_rounding(self, argument: int, target: str) -> int | None:
         """Return the float32 that a node rounds to a narrow float, if `target` is float32 again."""
@@ -157,4 +187,7 @@ class Splicer:
         return SPLICED.get(made.content) or SPLICED.put(made.content, made)
 
 
+_HALVES = frozenset(("bfloat16", "float16"))
+_EXACT = frozenset(("abs", "negative", "round", "floor", "ceil", "trunc", "maximum", "minimum"))
+"""The operations whose results have no more bits than their operands."""
 _NARROW = frozenset(row.name for row in dtypes.ALL if dtypes.info(row).kind == "float" and dtypes.info(row).bits < 32)

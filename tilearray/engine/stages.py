@@ -245,8 +245,13 @@ class _Copy:
                 node = (parts[0], self.copy(argument), *rest)
             case ("reduce" | "call", name, arguments, *rest):
                 node = (parts[0], name, tuple([self.copy(argument) for argument in arguments]), *rest)
-            case ("position",) | ("coordinate", _):
+            case ("position",) | ("index",) | ("coordinate", _):
                 pass
+            case ("gather", given, place):
+                number = int(given)
+                self._inputs.append(self._source.inputs[number])
+                self.reads.append(number)
+                node = ("gather", len(self._inputs) - 1, self.copy(int(place)))
             case _:
                 raise NotImplementedError(f"{parts[0]} before or after a reduction")
         return self.place(position, node)

@@ -110,7 +110,7 @@ def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> st
     kind, *rest = graph.nodes[position]
     if kind == "input":
         return f"x{rest[0]}"
-    if kind in ("index", "position", "shift"):
+    if kind in ("index", "position"):
         return kind
     if kind == "constant":
         return str(rest[0])

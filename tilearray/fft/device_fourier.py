@@ -4,11 +4,15 @@ A library transforms elements as they lie, if it can read them, else a copy of t
 last. Axes that are cut or padded, and dtypes that differ, also need a copy. The result lies as the operand of the
 library, so it is dense but not always in C order. More than three axes are several transforms, and so are those to real
 numbers: all other axes first, in place. Divisions by the sizes are one more operation, in place.
+
+A transform of which the operand is at most converted to another dtype is planned once for each signature of an array:
+see `Passes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from math import prod, sqrt
 from typing import Any, Final
 
@@ -17,8 +21,10 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.backend import Transforms
 from tilearray.engine.context import STATE, semantics, unrecorded
-from tilearray.engine.signature import new_array, signature_of
-from tilearray.functions.manipulation import permute_dims
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
+from tilearray.engine.signature import Signature, new_array, signature_of
 from tilearray.geometry.layout import Layout
 from tilearray.ops.arithmetic import multiply
 from tilearray.ops.execute import execute
@@ -31,6 +37,67 @@ Ints = tuple[int, ...]
 TOGETHER: Final = 3
 """The axes of one transform."""
 _COMPLEX: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
+
+
+class Passes:
+    """A transform of arrays of one signature whose operand the library reads as it lies, or converted to a dtype.
+
+    Parameters
+    ----------
+    transforms : Transforms
+    converted : Signature or None
+        That of the converted operand.
+    target : Signature
+        That of the result.
+    passes : sequence of (Any, bool)
+        What `Transforms.run` takes, and the direction. The second pass and later ones are in place.
+    scale : float or None
+        By what the result is multiplied.
+    unit : int
+        What the address of the operand must be a multiple of.
+    """
+
+    def __init__(
+        self,
+        transforms: Transforms,
+        converted: Signature | None,
+        target: Signature,
+        passes: Sequence[tuple[Any, bool]],
+        scale: float | None,
+        unit: int,
+    ) -> None:
+        self._transforms, self._converted, self._target = transforms, converted, target
+        self._passes, self._scale, self._unit = passes, scale, unit
+
+    def __call__(self, x: Any) -> Any:
+        """Return the transform of an array; None if its address is not such a multiple."""
+        if x._address % self._unit:
+            return None
+        if self._converted is not None:
+            x = run_fixed(_conversion(x.dtype, self._converted.dtype), [x], new_array(x.__class__, self._converted))
+        found = self._transformed(x)
+        if self._scale is None:
+            return found
+        with semantics("array-api"):
+            return multiply(found, self._scale, out=found)
+
+    def _transformed(self, x: Any) -> Any:
+        stream, run = STATE.get().stream, self._transforms.run
+        found = new_array(x.__class__, self._target)
+        place = found._buffer, found._offset
+        read = x._buffer, x._offset
+        for planned, inverse in self._passes:
+            run(stream, planned, inverse, read, place)
+            read = place
+        return found
+
+
+@cache
+def _conversion(source: np.dtype, target: np.dtype) -> FixedOperation:
+    """Return the operation that converts elements, whatever the semantics in force."""
+    builder = ExpressionBuilder()
+    found = builder.cast(builder.array(source), source, target)
+    return FixedOperation("fft", builder.build([found], [target]))
 
 
 class DeviceFourier:
@@ -46,6 +113,48 @@ class DeviceFourier:
         """Return the result of a method. The dtypes are decided, so the semantics in force have no influence."""
         with unrecorded(), semantics("array-api"):
             return getattr(self, method)(*arguments)
+
+    def once(self, method: str, x: Any, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype) -> Any:
+        """Return the `Passes` of a method for arrays of the signature of `x`, or None if there are none."""
+        layout = x._signature.layout
+        if method == "to_real" or not x.size or any(x.shape[axis] != size for axis, size in zip(axes, sizes)):
+            return None
+        converted = None if x.dtype == dtype else signature_of(layout.dense(), dtype, x.device)
+        source = layout if converted is None else converted.layout
+        if method == "from_real":
+            return None if inverse else self._once_from_real(converted, x, source, sizes, axes, norm, dtype)
+        target = source.dense()
+        passes = self._in_groups(source, target, axes, inverse, dtype)
+        return passes and Passes(
+            self._transforms, converted, signature_of(target, dtype, x.device), passes, _scale(sizes, inverse, norm), 1
+        )
+
+    def _once_from_real(
+        self, converted: Signature | None, x: Any, source: Layout, sizes: Ints, axes: Ints, norm: str, dtype: np.dtype
+    ) -> Any:
+        """Return the `Passes` of a forward transform of real numbers."""
+        wide = _COMPLEX[dtype]
+        last = axes[-TOGETHER:]
+        shape = list(x.shape)
+        shape[axes[-1]] = shape[axes[-1]] // 2 + 1
+        target = _ordered(source, tuple(shape))
+        first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, target, last))
+        rest = self._in_groups(target, target, axes[: -len(last)], False, wide)
+        if first is None or rest is None:
+            return None
+        result, scale = signature_of(target, wide, x.device), _scale(sizes, False, norm)
+        return Passes(self._transforms, converted, result, [(first, False), *rest], scale, wide.itemsize)
+
+    def _in_groups(self, source: Layout, target: Layout, axes: Ints, inverse: bool, dtype: np.dtype) -> Any:
+        """Return the passes of a complex transform, the last axes first; None if one of them is not possible."""
+        found: list[tuple[Any, bool]] = []
+        for group in _groups(target, axes):
+            planned = self._transforms.planned("c2c", dtype.name, *_places("c2c", source, target, group))
+            if planned is None:
+                return None
+            found.append((planned, inverse))
+            source = target
+        return found
 
     def transform(self, x: Any, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype) -> Any:
         """Return a complex transform of complex numbers."""
@@ -78,9 +187,7 @@ class DeviceFourier:
 
     def _complex(self, x: Any, axes: Ints, inverse: bool, in_place: bool) -> Any:
         """Transform complex numbers along axes, the last ones first; `in_place` if their memory may be overwritten."""
-        while axes:
-            group, axes = axes[-TOGETHER:], axes[:-TOGETHER]
-            group = tuple(sorted(group, key=lambda axis: -x._signature.layout.strides[axis]))
+        for group in _groups(x._signature.layout, axes):
             x = self._pass("c2c", x, group, inverse, None, x.dtype, in_place)
             in_place = True
         return x
@@ -95,31 +202,42 @@ class DeviceFourier:
         if not x.size:
             return _new(x, tuple(shape), dtype)
         found = x if in_place and kind == "c2c" else _like(x, tuple(shape), dtype)
-        if not self._readable(kind, x, found, axes):
+        planned = self._planned(kind, x, found, axes)
+        if planned is None:
             x = _with_last(x, axes)
             found = x if kind == "c2c" else _like(x, tuple(shape), dtype)
-        complex_dtype = x.dtype if kind == "c2r" else dtype
+            planned = self._planned(kind, x, found, axes)
         self._transforms.run(
-            STATE.get().stream, kind, complex_dtype.name, inverse, *_places(kind, x, found, axes),
-            (x._buffer, x._offset), (found._buffer, found._offset),
-        )  # fmt: skip
+            STATE.get().stream, planned, inverse, (x._buffer, x._offset), (found._buffer, found._offset)
+        )
         return found
 
-    def _readable(self, kind: str, x: Any, found: Any, axes: Ints) -> bool:
-        aligned = x._address % found.itemsize == 0 if kind == "r2c" else True
-        return aligned and self._transforms.readable(kind, *_places(kind, x, found, axes))
+    def _planned(self, kind: str, x: Any, found: Any, axes: Ints) -> Any:
+        if kind == "r2c" and x._address % found.itemsize:
+            return None
+        dtype = x.dtype if kind == "c2r" else found.dtype
+        layouts = x._signature.layout, found._signature.layout
+        return self._transforms.planned(kind, dtype.name, *_places(kind, *layouts, axes))
 
 
-def _places(kind: str, x: Any, found: Any, axes: Ints) -> tuple[Ints, Ints, Ints, tuple[tuple[int, int, int], ...]]:
+def _groups(layout: Layout, axes: Ints) -> Iterator[Ints]:
+    """Yield the axes that are transformed together, the last ones first."""
+    while axes:
+        group, axes = axes[-TOGETHER:], axes[:-TOGETHER]
+        yield tuple(sorted(group, key=lambda axis: -layout.strides[axis]))
+
+
+def _places(
+    kind: str, source: Layout, target: Layout, axes: Ints
+) -> tuple[Ints, Ints, Ints, tuple[tuple[int, int, int], ...]]:
     """Return the sizes of a transform, the strides of its operand and result along its axes, and all other axes."""
-    source, target = x._signature.layout.strides, found._signature.layout.strides
-    whole = found.shape if kind == "c2r" else x.shape
-    others = [axis for axis in range(x.ndim) if axis not in axes]
+    whole = target.shape if kind == "c2r" else source.shape
+    others = [axis for axis in range(len(whole)) if axis not in axes]
     return (
         tuple([whole[axis] for axis in axes]),
-        tuple([source[axis] for axis in axes]),
-        tuple([target[axis] for axis in axes]),
-        tuple([(x.shape[axis], source[axis], target[axis]) for axis in others]),
+        tuple([source.strides[axis] for axis in axes]),
+        tuple([target.strides[axis] for axis in axes]),
+        tuple([(source.shape[axis], source.strides[axis], target.strides[axis]) for axis in others]),
     )
 
 
@@ -129,21 +247,24 @@ def _new(x: Any, shape: Ints, dtype: np.dtype) -> Any:
 
 def _like(x: Any, shape: Ints, dtype: np.dtype) -> Any:
     """Return a new dense array whose axes lie in the order of those of `x`."""
-    strides = x._signature.layout.strides
-    order = sorted(range(x.ndim), key=lambda axis: -abs(strides[axis]))
-    return _dense(x, shape, dtype, tuple(order))
+    return new_array(x.__class__, signature_of(_ordered(x._signature.layout, shape), dtype, x.device))
 
 
 def _with_last(x: Any, axes: Ints) -> Any:
     """Return a dense copy of an array in which some axes lie last."""
     order = (*[axis for axis in range(x.ndim) if axis not in axes], *axes)
-    return execute(assign, (x,), _dense(x, x.shape, x.dtype, order))
+    return execute(assign, (x,), new_array(x.__class__, signature_of(_dense(x.shape, order), x.dtype, x.device)))
 
 
-def _dense(x: Any, shape: Ints, dtype: np.dtype, order: Ints) -> Any:
-    """Return a new array whose memory has the axes in an order."""
-    memory = _new(x, tuple([shape[axis] for axis in order]), dtype)
-    return permute_dims(memory, tuple([order.index(axis) for axis in range(len(order))]))
+def _ordered(like: Layout, shape: Ints) -> Layout:
+    """Return the dense layout of a shape whose axes lie in the order of those of another layout."""
+    return _dense(shape, sorted(range(len(shape)), key=lambda axis: -abs(like.strides[axis])))
+
+
+def _dense(shape: Ints, order: Sequence[int]) -> Layout:
+    """Return the dense layout of a shape whose axes lie in an order."""
+    places = [order.index(axis) for axis in range(len(order))]
+    return Layout.of(tuple([shape[axis] for axis in order])).permute(places)
 
 
 def _at(ndim: int, axis: int, key: slice) -> tuple[slice, ...]:
@@ -170,11 +291,13 @@ def _fitted(x: Any, sizes: Sequence[int], axes: Ints, dtype: np.dtype) -> Any:
 
 def _scaled(x: Any, sizes: Ints, inverse: bool, norm: str) -> Any:
     """Divide a transform by its sizes, or by their square root, in place."""
+    scale = _scale(sizes, inverse, norm)
+    return x if scale is None or not x.size else multiply(x, scale, out=x)
+
+
+def _scale(sizes: Ints, inverse: bool, norm: str) -> float | None:
+    """Return by what a transform is multiplied; None if it stays as it is."""
     count = prod(sizes)
     if norm == "ortho":
-        scale = 1 / sqrt(count)
-    elif (norm == "backward") == inverse:
-        scale = 1 / count
-    else:
-        return x
-    return multiply(x, scale, out=x) if x.size else x
+        return 1 / sqrt(count)
+    return 1 / count if (norm == "backward") == inverse else None

@@ -14,10 +14,11 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase, HostData, check_array
 from tilearray.errors import DTypeError, ShapeError, shown
-from tilearray.functions.arguments import OnHost, Runs, as_array, check_kind, fourier_of, ran
+from tilearray.functions.arguments import OnHost, Runs, as_array, check_kind, fourier_of, naming, ran
 from tilearray.functions.conversion import astype
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axes, normalize_axis
 from tilearray.ops.promotion_methods import Promotion, computed_as, opmath
@@ -26,6 +27,9 @@ from tilearray.ops.row import ANY
 Sizes = Sequence[int] | None
 Axes = Sequence[int] | None
 Norm = Literal["backward", "ortho", "forward"]
+
+Words = tuple[Any, ...]
+"""A call: the function, the operand, sizes, axes, and the norm."""
 
 _NORMS: Final = get_args(Norm)
 _COMPLEX: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
@@ -287,10 +291,49 @@ def ihfft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm |
 # --- shared parts ----------------------------------------------------------------------------------------------------
 
 
+_KNOWN: TwoGenerations[Callable[[Any], Any]] = TwoGenerations(1024)
+"""The transforms of calls in the same words, on a device that plans them."""
+
+
+def _again(words: Words) -> Any:
+    """Return the result of a call, if one in the same words for an array of the same signature is planned; or None."""
+    key = _key(words)
+    known = None if key is None else _KNOWN.get(key)
+    return None if known is None or STATE.get().recording is not None else known(words[1])
+
+
+def _key(words: Words) -> tuple[Any, ...] | None:
+    """Return what a plan is kept under; None for words that are equal to others, and are not read as these."""
+    function, x, sizes, axes, norm = words
+    for word in (sizes, axes):
+        if word is not None and {each.__class__ for each in (word if word.__class__ is tuple else (word,))} != {int}:
+            return None
+    if not isinstance(x, ArrayBase) or x.device.backend.transforms is None or norm.__class__ is not str:
+        return None
+    return function, x._signature, sizes, axes, norm, STATE.get().semantics.key
+
+
+def _computed(words: Words, part: Runs, method: str, x: Any, *rest: Any) -> Any:
+    """Return the result of a method of a part, and keep its plan if it has one."""
+    key = _key(words)
+    if key is not None and STATE.get().recording is None:
+        plan = ran(words[0], part, "once", method, x, *rest)
+        if plan is not None:
+            found = naming(words[0], plan, x)
+            if found is not None:
+                _KNOWN.put(key, plan)
+                return found
+    return ran(words[0], part, method, x, *rest)
+
+
 def _along_one(function: str, transform: Callable[..., A], x: A | HostData, n: Any, axis: Any, norm: Any) -> A:
     """A transform along several axes, along one."""
+    words = (function, x, n, axis, norm)
+    known = _again(words)
+    if known is not None:
+        return known
     x = as_array(function, x)
-    return transform(function, x, *_one_axis(function, x, n, axis), norm)
+    return transform(function, x, *_one_axis(function, x, n, axis), norm, words=words)
 
 
 def _one_axis(function: str, x: ArrayBase, n: Any, axis: Any) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
@@ -304,15 +347,19 @@ def _one_axis(function: str, x: ArrayBase, n: Any, axis: Any) -> tuple[tuple[int
     return (size,), axes
 
 
-def _forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
-    return _complex(function, x, s, axes, norm, False)
+def _forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None) -> A:
+    return _complex(function, x, s, axes, norm, False, words)
 
 
-def _inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
-    return _complex(function, x, s, axes, norm, True)
+def _inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None) -> A:
+    return _complex(function, x, s, axes, norm, True, words)
 
 
-def _complex(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool) -> A:
+def _complex(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool, words: Words | None) -> A:
+    words = words or (function, x, s, axes, norm)
+    known = _again(words)
+    if known is not None:
+        return known
     x = as_array(function, x)
     part, scale = _part(function, x), _scale(function, norm)
     sizes, places = _extents(function, x, s, axes)
@@ -320,10 +367,22 @@ def _complex(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inver
     dtype = _COMPLEX.get(dtype, dtype)
     if not places:
         return astype(x, dtype)
-    return ran(function, part, "transform", x, sizes, places, inverse, scale, dtype)
+    return _computed(words, part, "transform", x, sizes, places, inverse, scale, dtype)
 
 
-def _from_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool = False) -> A:
+def _from_real(
+    function: str,
+    x: A | HostData,
+    s: Any,
+    axes: Any,
+    norm: Any,
+    inverse: bool = False,
+    words: Words | None = None,
+) -> A:
+    words = words or (function, x, s, axes, norm)
+    known = _again(words)
+    if known is not None:
+        return known
     x = as_array(function, x)
     part, scale = _part(function, x), _scale(function, norm)
     sizes, places = _extents(function, x, s, axes)
@@ -331,14 +390,23 @@ def _from_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inv
     if dtype in _COMPLEX.values():
         raise DTypeError(f"{function}: expected a real array, got {dtype.name}; write ta.fft.fft, or x.real first")
     _check_some(function, x, places)
-    return ran(function, part, "from_real", x, sizes, places, inverse, scale, dtype)
+    return _computed(words, part, "from_real", x, sizes, places, inverse, scale, dtype)
 
 
-def _from_real_inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
-    return _from_real(function, x, s, axes, norm, True)
+def _from_real_inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None) -> A:
+    return _from_real(function, x, s, axes, norm, True, words)
 
 
-def _to_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool = True) -> A:
+def _to_real(
+    function: str,
+    x: A | HostData,
+    s: Any,
+    axes: Any,
+    norm: Any,
+    inverse: bool = True,
+    words: Words | None = None,
+) -> A:
+    del words
     x = as_array(function, x)
     part, scale = _part(function, x), _scale(function, norm)
     sizes, places = _extents(function, x, s, axes, halved=True)
@@ -347,8 +415,8 @@ def _to_real(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inver
     return ran(function, part, "to_real", x, sizes, places, inverse, scale, _COMPLEX.get(dtype, dtype))
 
 
-def _to_real_forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any) -> A:
-    return _to_real(function, x, s, axes, norm, False)
+def _to_real_forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None) -> A:
+    return _to_real(function, x, s, axes, norm, False, words)
 
 
 def _part(function: str, x: ArrayBase) -> Runs:

@@ -13,7 +13,7 @@ the error says how to write the move.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -247,8 +247,13 @@ class Runs(Protocol):
 
 def ran(function: str, part: Runs, method: str, *arguments: Any) -> Any:
     """Return the result of a method of a part; an ImportError of the device names the function."""
+    return naming(function, part.run, method, *arguments)
+
+
+def naming(function: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a call on a device, whose ImportError names the function."""
     try:
-        return part.run(method, *arguments)
+        return call(*arguments)
     except ImportError as error:
         raise error.__class__(f"{function}: {error}") from error
 

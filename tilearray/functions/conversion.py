@@ -7,7 +7,7 @@ for an array on another device, unless `set_transfer_guard` allows it. `to_numpy
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -31,8 +31,11 @@ from tilearray.interchange import dlpack, foreign_memory
 from tilearray.interchange.capsules import stand_in
 from tilearray.ops.execute import copy_of, fill, stored_as
 from tilearray.ops.moves import convert
-from tilearray.ops.options import CastMode, NamedMode, cast_choice
+from tilearray.ops.options import USUAL, CastMode, NamedMode, cast_choice
 from tilearray.ops.variants import derived
+
+if TYPE_CHECKING:
+    from tilearray.ops.seeds import Seed
 
 _guard = "error"
 
@@ -78,7 +81,8 @@ def astype(
     copy: bool = True,
     device: DeviceLike | None = None,
     rounding: CastMode | NamedMode | None = None,
-    saturate: bool = False,
+    saturate: bool | None = None,
+    seed: Seed = None,
 ) -> A:
     """Return the values of `x` in another dtype.
 
@@ -94,18 +98,23 @@ def astype(
     device : Device or str, optional
         The device of the result.
     rounding : str, optional
-        How a float becomes another float: "rn" to nearest even, "rz" toward zero, "rm" toward -infinity, "rp" toward
-        +infinity, "ra" to nearest with ties away from zero. A float becomes an integer by "rzi".
-    saturate : bool
+        How a float becomes another float or an integer: "rn" to nearest even, "rz" toward zero, "rm" toward -infinity,
+        "rp" toward +infinity, "ra" to nearest with ties away from zero, "rs" at random to one of the two neighbours,
+        so that the mean is the value. "rzi", toward zero, is the default for integers.
+    saturate : bool, optional
         Whether integers that an integer dtype does not hold are clamped instead of wrapped, and floats that a float
         does not hold, infinities among them, become its largest value, also where `x` has the dtype; NaN stays NaN.
+        None leaves it to the semantics: `torch` and `triton` saturate in float8 dtypes, the others never.
+    seed : int, sequence of int or numpy.random.SeedSequence, optional
+        For "rs", which needs it: element i in C order is rounded by word i of the stream of this seed, so the result is
+        the same on every device and for every layout of `x`. It is in C order.
 
     Raises
     ------
     DTypeError
         From complex to a real dtype: write ``x.real``. If these dtypes are not cast by that mode, or do not saturate.
     OperandError
-        If the rounding mode does not exist.
+        If the rounding mode does not exist, or only one of "rs" and a seed is given.
 
     Examples
     --------
@@ -116,15 +125,22 @@ def astype(
     Array([ 1.001, -1.   ], dtype=float16, device='cpu')
     >>> ta.astype(ta.asarray([300, -300]), "int8", saturate=True)
     Array([ 127, -128], dtype=int8, device='cpu')
+    >>> ta.astype(ta.full(8, 1.25), "int8", rounding="rs", seed=7).tolist()  # about a quarter is rounded up
+    [2, 1, 1, 1, 2, 1, 1, 2]
     """
     if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         check_array("astype", x)
     target, source = dtypes.as_dtype(dtype, "astype"), x._signature.dtype
-    row = convert
-    if rounding is not None or saturate is not False:
-        row = derived(convert, cast_choice(source, target, rounding, saturate))
+    choice = USUAL
+    if rounding is not None or saturate is not None:
+        choice = cast_choice(source, target, rounding, saturate)
     if device is not None:
         x = to_device(x, device)
+    if choice.rounding == "rs" or seed is not None:
+        from tilearray.ops.stochastic import rounded_at_random  # here: few programs need it
+
+        return rounded_at_random(x, target, choice, seed)
+    row = derived(convert, choice)
     if target == source and row is convert:
         return copy_of(x) if copy else x
     return stored_as(row, x, target)

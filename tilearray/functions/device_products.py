@@ -61,9 +61,18 @@ def whole(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:
     """Return the product as an operation if a library or a kernel of the device takes both operands as they lie."""
     if x1.ndim == x2.ndim == 2 and x1.dtype == x2.dtype == dtype and dtypes.info(dtype).kind != "complex":
         (rows, depth), columns = x1.shape, x2.shape[1]
-        if rows > 1 and columns > 1 and 0 < rows * depth * columns < LARGE:
+        work = rows * depth * columns if rows > 1 and columns > 1 else 0
+        if work and (work < LARGE or _are_read(function, x1, x2, dtype)):
             return product_of(function, dtype)
     return _of_library(function, x1, x2, dtype)
+
+
+def _are_read(function: str, x1: A, x2: A, dtype: np.dtype) -> bool:
+    """Return whether a library of the device reads both operands as they lie; the plan decides whether it does."""
+    products = common_device(function, [x1._signature, x2._signature]).backend.products
+    if products is None or not products.takes(dtype):
+        return False
+    return all(products.readable(x.shape, x._signature.layout.strides) for x in (x1, x2))
 
 
 def _of_library(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:

@@ -18,12 +18,13 @@ from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import Selection
-from tilearray.functions.indexing.masks import compressed, places_of
+from tilearray.functions.indexing.masks import compressed, places_of, without_repeats
 from tilearray.functions.indexing.scatter import scattering
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import new_like, reshape
 from tilearray.functions.ordering import dense, order_along, sorted_along
+from tilearray.functions.reductions import any
 from tilearray.functions.scans import scan
 from tilearray.geometry.layout import Layout
 from tilearray.ops.arithmetic import (
@@ -41,6 +42,8 @@ from tilearray.ops.number_parts import isnan
 
 _BOOL, _INT64, _UINT64 = dtypes.bool_, dtypes.int64, dtypes.uint64
 _LARGEST = 2**63 - 1
+_COMPARED = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+"""The dtypes of which a kernel compares elements as they are in memory."""
 
 
 class Distinct(NamedTuple):
@@ -69,6 +72,8 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
     if order is None and (indices or inverse):
         order = order_along(flat, 0, False)
     ordered = sorted_along(flat, 0, False) if order is None else taken(flat, order)
+    if x.size and order is None and dtypes.info(x.dtype).name in _COMPARED and not counts:
+        return Distinct(without_repeats(ordered, equal_nan), None, None, None)
     is_first = _is_first(ordered, equal_nan)
     if not (indices or counts):
         return Distinct(compressed(ordered, is_first), None, _inverse(order, is_first, x) if inverse else None, None)
@@ -79,6 +84,38 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
         _inverse(order, is_first, x) if inverse else None,
         _distances(starts, x.size) if counts else None,
     )
+
+
+def distinct_rows(rows: Any, indices: bool, inverse: bool, counts: bool) -> Distinct:
+    """Return the distinct rows of an array of two axes in the order of their elements, the first of which counts most.
+
+    Parameters are those of `distinct`. A row with NaN differs from all others.
+    """
+    extent, columns = rows.shape
+    keys: list[Any] = []
+    for column in reversed(range(columns)):
+        key = get(rows, (slice(None), column))
+        keys += complex_keys(key) if dtypes.info(rows.dtype).kind == "complex" else [key]
+    order = order_by(keys or [new_like(rows, (extent,), _BOOL)])
+    ordered = gather_selected(Selection(rows, (0,), (order,), order.shape, 0, True)) if rows.size else rows
+    is_first = new_like(rows, (extent,), _BOOL)
+    if extent:
+        fill(get(is_first, slice(1)), True, "unique")
+        any(not_equal(get(ordered, slice(1, None)), get(ordered, slice(-1))), 1, get(is_first, slice(1, None)))
+    (starts,) = places_of(is_first)
+    return Distinct(
+        gather_selected(Selection(ordered, (0,), (starts,), starts.shape, 0, True)),
+        taken(order, starts) if indices else None,
+        _inverse(order, is_first, order) if inverse else None,
+        _distances(starts, extent) if counts else None,
+    )
+
+
+def sorted_all(x: Any) -> Any:
+    """Return all elements, sorted, in one axis."""
+    flat = reshape(dense(x), (x.size,))
+    is_complex = dtypes.info(x.dtype).kind == "complex"
+    return taken(flat, order_by(complex_keys(flat))) if is_complex else sorted_along(flat, 0, False)
 
 
 def _is_first(ordered: Any, equal_nan: bool) -> Any:

@@ -1,14 +1,7 @@
-"""Joining and repeating: new arrays in C order, filled piece by piece through views.
+"""Joining and rolling: new arrays in C order, filled piece by piece through views.
 
 Every function allocates its result and assigns to views of it: `concat` to one slice for each array, `roll` to the two
-parts of each rolled axis that change places, `repeat` and `tile` to all copies at once, by broadcasting along axes that
-the result gains by a reshape. No elements are computed, so these functions run on every device.
-
-``tile(x, (3, 2))`` of a row of 4, for example, reshapes the result of shape (3, 8) into axes of copies and axes of
-elements, and assigns the row to all of it in one launch::
-
-    result (3, 8) -> (3, 1, 2, 4)    copies and sizes of each axis in turn
-    x      (4,)   -> (1, 1, 1, 4)
+parts of each rolled axis that change places. No elements are computed, so these functions run on every device.
 """
 
 from __future__ import annotations
@@ -27,16 +20,13 @@ from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, common_device
-from tilearray.engine.signature import ArrayBase, HostData, Signature, dense_signature, empty_array, over
-from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, type_name
+from tilearray.engine.signature import HostData, Signature, empty_array, over
+from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import all_arrays, as_array
-from tilearray.functions.conversion import to_numpy
-from tilearray.functions.indexing.keys import host_index
-from tilearray.functions.indexing.take import take
-from tilearray.functions.indexing.views import get, reshaped
+from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, new_like, reshape
 from tilearray.functions.reduction_options import finished
-from tilearray.geometry.shapes import as_int, as_ints, normalize_axis, without_axis
+from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
 from tilearray.ops.execute import store
 from tilearray.ops.moves import convert
 from tilearray.promotion.storing import can_cast_same_kind
@@ -267,144 +257,6 @@ def _flattened(parts: Sequence[A], dtype: Any) -> A:
 
 def _all(axes: int) -> tuple[slice, ...]:
     return (slice(None),) * axes
-
-
-# --- repeating -----------------------------------------------------------------------------------------------------
-
-
-def repeat(x: A | HostData, /, repeats: Any, axis: int | None = None) -> A:
-    """Return an array with every element repeated, the copies next to each other.
-
-    Parameters
-    ----------
-    x : Array
-    repeats : int, or Array, ndarray or list of integers
-        The number of copies: one count for all elements, or one for each; those are read on the host.
-    axis : int or None
-        The axis that grows; None repeats the elements in C order, as one axis.
-
-    Raises
-    ------
-    ShapeError
-        If `repeats` is negative or not an integer, there are not as many counts as elements, or `x` has no such axis.
-    DTypeError
-        If the counts do not have an integer dtype.
-    DeviceError
-        If the counts are an Array on a GPU.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.repeat(ta.asarray([[1, 2], [3, 4]]), 2, axis=1)
-    Array([[1, 1, 2, 2],
-           [3, 3, 4, 4]], dtype=int64, device='cpu')
-    >>> ta.repeat(ta.asarray([1, 2]), [3, 1]).tolist()
-    [1, 1, 1, 2]
-    """
-    x = as_array("repeat", x)
-    shape = x.shape
-    if isinstance(repeats, (ArrayBase, np.ndarray, list, tuple)):
-        return _each_repeated(x, repeats, axis)
-    count = _count(repeats)
-    place = None if axis is None else normalize_axis(axis, len(shape), "repeat")
-    indexing = x._signature.device.backend.indexing
-    if indexing is not None:
-        sizes = (x.size * count,) if place is None else _scaled(shape, place, count)
-        signature = dense_signature(sizes, x.dtype, CPU, "repeat")
-        return over(indexing.repeat(CPU.backend.elements(x), count, place).ravel(), signature, x.__class__)
-    last = len(shape) - 1 if place is None else place
-    before, after = shape[: last + 1], shape[last + 1 :]
-    repeated = _of_copies(x, (*before, count, *after), _reshaped(x, (*before, 1, *after)))
-    return _reshaped(repeated, (x.size * count,) if axis is None else _scaled(shape, last, count))
-
-
-def _reshaped(x: A, shape: tuple[int, ...]) -> A:
-    """The view of another shape that an axis joins or splits."""
-    view = reshaped(x, shape)
-    assert view is not None
-    return view
-
-
-def _each_repeated(x: A, repeats: Any, axis: Any) -> A:
-    """With a count for each element: `take` with each index as often as its count."""
-    counts = _counts(repeats)
-    flat, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "repeat"))
-    size = flat.shape[place]
-    if counts.size and counts.dtype.kind not in "iu":
-        raise DTypeError(f"repeat: expected integers as counts, got {counts.dtype}; write repeats.astype('int64')")
-    if counts.shape not in ((size,), (1,), ()):
-        raise ShapeError(
-            f"repeat: expected one count or {size}, got counts of shape {counts.shape}; write one for each element"
-        )
-    if counts.size and counts.min() < 0:
-        raise ShapeError(f"repeat: expected counts >= 0, got {counts.min()}; write 0 for no copies")
-    return take(flat, np.repeat(np.arange(size), counts.astype(np.int64)), axis=place)
-
-
-def _counts(repeats: Any) -> np.ndarray:
-    """A count for each element, on the host."""
-    if not isinstance(repeats, ArrayBase):
-        return host_index(repeats, "repeat")
-    if not repeats.device.backend.on_host:
-        raise DeviceError(
-            f"repeat: expected the counts on the host, got an array on {repeats.device}; "
-            f"write ta.repeat(x, repeats.to_device('cpu'))"
-        )
-    return to_numpy(repeats)
-
-
-def _count(repeats: Any) -> int:
-    count = as_int(repeats, "repeat", "repeats")
-    if count < 0:
-        raise ShapeError(f"repeat: expected repeats >= 0, got {count}; write 0 for no copies")
-    return count
-
-
-def _scaled(shape: tuple[int, ...], axis: int, count: int) -> tuple[int, ...]:
-    return (*shape[:axis], shape[axis] * count, *shape[axis + 1 :])
-
-
-def tile(x: A | HostData, repetitions: int | tuple[int, ...], /) -> A:
-    """Return copies of an array laid side by side like tiles.
-
-    Parameters
-    ----------
-    x : Array
-    repetitions : int or tuple of int
-        The number of copies along each axis. If there are fewer numbers than axes, or fewer axes than numbers, 1 is put
-        in front.
-
-    Raises
-    ------
-    ShapeError
-        If a number of repetitions is negative or not an integer.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.tile(ta.asarray([1, 2]), (2, 3))
-    Array([[1, 2, 1, 2, 1, 2],
-           [1, 2, 1, 2, 1, 2]], dtype=int64, device='cpu')
-    """
-    x = as_array("tile", x)
-    shape = x.shape
-    counts = as_ints(repetitions, "tile", "repetitions", "repetitions")
-    if any(count < 0 for count in counts):
-        raise ShapeError(f"tile: expected repetitions >= 0, got {counts}; write 0 for no copies")
-    ndim = max(len(shape), len(counts))
-    counts = (1,) * (ndim - len(counts)) + counts
-    sizes = (1,) * (ndim - len(shape)) + shape
-    pairs = [pair for size, count in zip(sizes, counts) for pair in ((count, 1), (size, size)) if pair[0] != 1]
-    spread = reshape(x, tuple([source for _, source in pairs]), copy=False)
-    tiled = _of_copies(x, tuple([target for target, _ in pairs]), spread)
-    return reshape(tiled, tuple([count * size for count, size in zip(counts, sizes)]))
-
-
-def _of_copies(x: A, shape: tuple[int, ...], source: A) -> A:
-    """A new array like `x` of a shape, with `source` broadcast into it."""
-    result = new_like(x, shape)
-    store(result, source)
-    return result
 
 
 # --- rolling -------------------------------------------------------------------------------------------------------

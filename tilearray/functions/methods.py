@@ -20,8 +20,8 @@ from tilearray.functions.flags import Flags
 from tilearray.functions.flat import Flat
 from tilearray.functions.indexing import assign
 from tilearray.functions.indexing.take import take
-from tilearray.functions.joining import repeat
 from tilearray.functions.orders import Order
+from tilearray.functions.repeating import repeat
 from tilearray.geometry.shapes import Axes, Axis, ShapeLike, normalize_axis
 from tilearray.interchange import array_interface
 from tilearray.ops import composed, number_parts

@@ -32,6 +32,9 @@ _INT32, _INT64, _UINT32, _UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dt
 _HALF = 32
 """The bits of a position, and those of a key that lie beside it in a word."""
 
+Placing = Callable[[np.dtype, np.dtype], FixedOperation]
+"""Returns an operation for rows of a dtype, and places of a dtype."""
+
 
 def sorted_along(x: A, axis: int, descending: bool) -> A:
     """Return a sorted copy in C order."""
@@ -73,7 +76,7 @@ def sorted_rows(x: A, descending: bool = False) -> A:
     if x.shape[1] <= WHOLE:
         return run_fixed(_sorting(x.dtype), [x, flip, bits], new_like(x, x.shape))
     for shift in range(0, bits, DIGIT):
-        x = _partitioned(_moving(x.dtype), x, shift, flip)
+        x = _partitioned(_moving, x, shift, flip)
     return x
 
 
@@ -92,8 +95,8 @@ def order_of_rows(x: Any, descending: bool = False, bits: int | None = None) -> 
             "sort parts of the axis"
         )
     if bits <= DIGIT:
-        return _partitioned(_numbering(x.dtype), x, 0, flip, _INT64)
-    words = _partitioned(_joining(x.dtype), x, 0, flip, _UINT64)
+        return _partitioned(_numbering, x, 0, flip, _INT64)
+    words = _partitioned(_joining, x, 0, flip, _UINT64)
     order = _positions_in(words, DIGIT, min(bits, _HALF))
     if bits <= _HALF:
         return order
@@ -106,19 +109,29 @@ def _positions_in(words: Any, start: int, bits: int) -> Any:
     """Return the positions of words in the order of the bits of their keys from a start on."""
     for shift in range(start, bits, DIGIT):
         is_last = shift + DIGIT >= bits
-        operation, dtype = (_unjoining(), _INT64) if is_last else (_moving(_UINT64), _UINT64)
+        operation, dtype = (_unjoining, _INT64) if is_last else (_moving, _UINT64)
         words = _partitioned(operation, words, _HALF + shift, 0, dtype)
     return words
 
 
-def _partitioned(operation: FixedOperation, x: Any, shift: int, flip: int, dtype: np.dtype | None = None) -> Any:
+def _partitioned(operation: Placing, x: Any, shift: int, flip: int, dtype: np.dtype | None = None) -> Any:
     """Return what an operation stores of the elements of rows in the order of one of their digits."""
     rows, extent = x.shape
-    counts = new_like(x, (rows, DIGITS * blocks_of(extent)), _INT64)
+    places = end_dtype(extent)
+    counts = new_like(x, (rows, DIGITS * blocks_of(extent)), _INT32)
     run_fixed(_counting(x.dtype), [x, shift, flip], counts)
-    ends = scan("sort", "add", counts, 1, _INT64)
+    ends = scan("sort", "add", counts, 1, places)
     memory = ends._view(Layout(x.shape, (0, 0)))
-    return run_fixed(operation, [x, shift, flip, memory], new_like(x, x.shape, dtype))
+    return run_fixed(operation(x.dtype, places), [x, shift, flip, memory], new_like(x, x.shape, dtype))
+
+
+def end_dtype(extent: int) -> np.dtype:
+    """Return the dtype of places in rows of so many elements.
+
+    >>> end_dtype(2**31 - 1).name, end_dtype(2**31).name
+    ('int32', 'int64')
+    """
+    return _INT32 if extent < 1 << 31 else _INT64
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
@@ -159,78 +172,78 @@ def _key(builder: ExpressionBuilder, element: int, dtype: np.dtype, flip: int) -
     return builder.call("turn", (key, flip), wide, "{x} ^ {y}")
 
 
-class _Keyed(ExpressionBuilder):
+class Keyed(ExpressionBuilder):
     """A builder with an element of rows, its key, and the number that turns the order round."""
 
     def __init__(self, dtype: np.dtype, takes_shift: bool) -> None:
         super().__init__()
         self.element = self.array(dtype)
-        wide = _key_dtype(dtype)
-        self.shift = self.number(wide) if takes_shift else self.node("shift")
+        wide = self.key_dtype = _key_dtype(dtype)
+        self.shift = self.number(wide) if takes_shift else -1
         self.key = _key(self, self.element, dtype, self.number(wide))
 
     def digit(self) -> int:
         """Add the digit at the shift."""
         return self.call("digit", (self.key, self.shift), _INT32, f"(({{x}} >> {{y}}) & {DIGITS - 1}).to(tl.int32)")
 
-    def placed(self, output: int, dtype: np.dtype) -> FixedOperation:
-        """Return the operation that stores a node in the order of the digit."""
-        place = self.node("rank", self.digit(), self.memory(_INT64))
+    def placed(self, output: int, dtype: np.dtype, places: np.dtype) -> FixedOperation:
+        """Return the operation that stores a node in the order of the digit, with places of a dtype."""
+        place = self.node("rank", self.digit(), self.memory(places))
         return FixedOperation("sort", self.build([output], [dtype], (place,)))
 
 
 @cache
 def _sorting(dtype: np.dtype) -> FixedOperation:
     """Return the operation that sorts rows within programs: rows, the number that turns round, the bits of keys."""
-    builder = _Keyed(dtype, False)
-    found = builder.node("sort", builder.element, builder.digit(), builder.number(_INT32))
+    builder = Keyed(dtype, False)
+    found = builder.node("sort", builder.element, builder.key, builder.number(_INT32))
     return FixedOperation("sort", builder.build([found], [dtype]))
 
 
 @cache
 def _ordering(dtype: np.dtype) -> FixedOperation:
     """Return the operation that finds the order of rows within programs."""
-    builder = _Keyed(dtype, False)
-    found = builder.node("argsort", builder.element, builder.digit(), builder.number(_INT32))
+    builder = Keyed(dtype, False)
+    found = builder.node("argsort", builder.element, builder.key, builder.number(_INT32))
     return FixedOperation("argsort", builder.build([found], [_INT64]))
 
 
 @cache
 def _counting(dtype: np.dtype) -> FixedOperation:
     """Return the operation that counts the digits of blocks: rows, a shift, the number that turns round."""
-    builder = _Keyed(dtype, True)
-    return FixedOperation("sort", builder.build([builder.node("digits", builder.digit())], [_INT64]))
+    builder = Keyed(dtype, True)
+    return FixedOperation("sort", builder.build([builder.node("digits", builder.digit())], [_INT32]))
 
 
 @cache
-def _moving(dtype: np.dtype) -> FixedOperation:
+def _moving(dtype: np.dtype, places: np.dtype) -> FixedOperation:
     """Return the operation that stores elements in the order of a digit."""
-    builder = _Keyed(dtype, True)
-    return builder.placed(builder.element, dtype)
+    builder = Keyed(dtype, True)
+    return builder.placed(builder.element, dtype, places)
 
 
 @cache
-def _joining(dtype: np.dtype) -> FixedOperation:
+def _joining(dtype: np.dtype, places: np.dtype) -> FixedOperation:
     """Return the operation that stores words of the lower half of keys and positions in the order of a digit."""
-    builder = _Keyed(dtype, True)
+    builder = Keyed(dtype, True)
     position = builder.cast(builder.node("coordinate", 1), _INT64, _UINT32)
     word = builder.call("join", (builder.key, position), _UINT64, f"({{x}}.to(tl.uint64) << {_HALF}) | {{y}}")
-    return builder.placed(word, _UINT64)
+    return builder.placed(word, _UINT64, places)
 
 
 @cache
-def _numbering(dtype: np.dtype) -> FixedOperation:
+def _numbering(dtype: np.dtype, places: np.dtype) -> FixedOperation:
     """Return the operation that stores positions in the order of a digit."""
-    builder = _Keyed(dtype, True)
-    return builder.placed(builder.node("coordinate", 1), _INT64)
+    builder = Keyed(dtype, True)
+    return builder.placed(builder.node("coordinate", 1), _INT64, places)
 
 
 @cache
-def _unjoining() -> FixedOperation:
+def _unjoining(dtype: np.dtype, places: np.dtype) -> FixedOperation:
     """Return the operation that stores the positions of words in the order of a digit."""
-    builder = _Keyed(_UINT64, True)
+    builder = Keyed(dtype, True)
     position = builder.call("position", (builder.element,), _INT64, "{x}.to(tl.uint32).to(tl.int64)")
-    return builder.placed(position, _INT64)
+    return builder.placed(position, _INT64, places)
 
 
 @cache

@@ -306,7 +306,7 @@ def sort(
     Notes
     -----
     Elements that are equal, zeros of both signs and NaNs of different bits among them, keep their order. A GPU sorts
-    rows of up to 4096 elements in one launch, and longer ones in some launches for five bits (`docs/gpu.md`).
+    rows of up to 4096 elements in one launch, and longer ones in some launches for eight bits (`docs/gpu.md`).
 
     Examples
     --------

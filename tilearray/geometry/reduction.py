@@ -8,10 +8,11 @@ merges neighbours. The elements of one result are then combined in this order:
    element ``j`` of all chunks, one after the other: chunks in their order, for each index of the other reduced axes.
    There are more lanes for few results, and for so many that each is one program, if its row has more than 32 chunks.
    (Not where positions are counted.)
-2. **Halves.** Each lane of the lower half is combined with its lane of the upper half, until one value is left.
-   If a function goes over a row several times, and a GPU holds the row meanwhile, it has no segments and as many lanes
-   as an eighth of it (`held_lanes`). Then neighbours are combined in place of halves: lane 1 with 0, lane 3 with 2;
-   then each pair with the next one; and so on.
+2. **Neighbours.** If the fastest axis is reduced, neighbours among the lanes are combined until one value is left: lane
+   1 with 0, lane 3 with 2; then each pair with the next one; and so on. If it is kept, each lane of the lower half is
+   combined with its lane of the upper half, and so on.
+   If an operation such as a softmax goes over a row several times, and a GPU holds the row meanwhile, it has one
+   segment and as many lanes as an eighth of it (`held_lanes`).
 3. **Segments.** A long reduction is cut into segments, so that a GPU has enough programs. Each is reduced alone, and a
    second loop reduces the results of the segments by the same rules.
 
@@ -58,8 +59,6 @@ HELD_CHUNKS = 8
 MOST_HELD_CHUNKS = 32
 """The most chunks of a row that is held for several reductions, in their own order: each one is text of the kernel.
 Long rows have as many lanes as that takes, if there are enough rows for a program each."""
-MOST_SEGMENTS = 16
-"""The most segments of a row that is read again: a program reduces them all."""
 HELD = 2**14
 """The most elements of such a row, rounded up to a power of two."""
 
@@ -102,12 +101,10 @@ class ReductionLoop(NamedTuple):
         The number of slower kept axes.
     lanes : int
     segments : Segments
-    neighbours : bool
-        Whether neighbours among the lanes are combined, and not halves.
     held : bool
         Whether a program goes over its elements more than once, and so holds them.
-    again : bool
-        Whether it reads them again instead, since they are too many.
+    family : bool
+        Whether it holds them for several reductions, in the order that each of them has alone.
     """
 
     shape: Ints
@@ -118,14 +115,18 @@ class ReductionLoop(NamedTuple):
     kept: int
     lanes: int
     segments: Segments
-    neighbours: bool = False
     held: bool = False
-    again: bool = False
+    family: bool = False
 
     @property
     def outer(self) -> int:
         """The number of slower reduced axes."""
         return len(self.shape) - 2 - self.kept
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether neighbours among the lanes are combined, and not halves."""
+        return self.case is LayoutCase.REDUCE_ROWS
 
     @property
     def elements(self) -> int:
@@ -180,14 +181,9 @@ def make_reduction(
     *slow_kept, last_kept = kept or [(*[0] * count, 1)]
     *slow_reduced, last_reduced = reduced or [(*[0] * count, 1)]
     is_columns = 0 < abs(last_kept[first]) < abs(last_reduced[first])
-    if is_columns:
-        most = COLUMN_LANES[itemsize]
-    else:
-        alone = LANES[itemsize] // (FEW_OF_SEVERAL if values > 1 and not ordered else 1)
-        most = max(FEWEST[itemsize], alone >> (last_kept[-1] - 1).bit_length())
-        if last_kept[-1] >= ROW_PROGRAMS[itemsize] and not ordered:
-            most = max(most, min(alone, (1 << (last_reduced[-1] - 1).bit_length()) // MOST_HELD_CHUNKS))
-    lanes = min(most, 1 << (last_reduced[-1] - 1).bit_length())
+    rounded = 1 << (last_reduced[-1] - 1).bit_length()
+    most = COLUMN_LANES[itemsize] if is_columns else row_lanes(last_kept[-1], rounded, itemsize, values, ordered)
+    lanes = min(most, rounded)
     is_held = held and not is_columns and not slow_reduced and last_reduced[-1] <= HELD
     if is_held:
         lanes = held_lanes(last_reduced[-1], itemsize)
@@ -200,7 +196,7 @@ def make_reduction(
         wanted = -(-ROW_PROGRAMS[itemsize] // (results * last_kept[-1]))
     segments = _segments(slow_reduced, last_reduced[-1], lanes, 1 if whole or is_held else wanted)
     bits = index_bits_of(extents, strides)
-    return ReductionLoop(extents, tuple(strides), tuple(shifts), case, bits, len(slow_kept), lanes, segments, is_held)
+    return ReductionLoop(extents, tuple(strides), tuple(shifts), case, bits, len(slow_kept), lanes, segments)
 
 
 def make_reduction_like(
@@ -238,8 +234,16 @@ def make_reduction_like(
         shifts=(*loop.shifts[:first], *loop.shifts[last:]),
         lanes=model.lanes,
         segments=model.segments,
-        neighbours=model.neighbours,
     )
+
+
+def row_lanes(results: int, extent: int, itemsize: int, values: int, ordered: bool) -> int:
+    """Return the most lanes of `results` rows of an extent, rounded up to a power of two."""
+    alone = LANES[itemsize] // (FEW_OF_SEVERAL if values > 1 and not ordered else 1)
+    most = max(FEWEST[itemsize], alone >> (results - 1).bit_length())
+    if results >= ROW_PROGRAMS[itemsize] and not ordered:
+        most = max(most, min(alone, extent // MOST_HELD_CHUNKS))
+    return most
 
 
 def held_lanes(extent: int, itemsize: int) -> int:
@@ -257,11 +261,6 @@ def holds(loop: ReductionLoop) -> bool:
     chunks = -(-loop.shape[-1] // loop.lanes)
     is_rows = loop.case is LayoutCase.REDUCE_ROWS and not loop.outer
     return is_rows and loop.shape[-1] <= HELD and chunks <= MOST_HELD_CHUNKS
-
-
-def rereads(loop: ReductionLoop) -> bool:
-    """Return whether a program can go over the rows of a loop by reading them again."""
-    return loop.case is LayoutCase.REDUCE_ROWS and not loop.outer and loop.segments.total <= MOST_SEGMENTS
 
 
 def is_held(layout: Layout, axes: Sequence[int], itemsize: int) -> bool:

@@ -7,7 +7,7 @@ before it. So elements of equal keys keep their order.
 
 >>> make_rows(1000, 300, [(300, 1), (300, 1)])[:4]
 ((1000, 300), ((300, 1), (300, 1)), (0, 0), <LayoutCase.SORT: 'sort'>)
->>> make_partition(2, 5000, [(5000, 1), (5000, 1)]).segments
+>>> make_partition(2, 10000, [(10000, 1), (10000, 1)]).segments
 Segments(outer=2, inner=3, indices=1, chunks=1)
 """
 
@@ -23,9 +23,9 @@ Ints = tuple[int, ...]
 
 WHOLE = 4096
 """The most elements of a row that a program sorts."""
-BLOCK = 2048
+BLOCK = 4096
 """The elements of a block of a longer row."""
-DIGIT = 5
+DIGIT = 8
 """The bits of a digit."""
 DIGITS = 1 << DIGIT
 
@@ -47,7 +47,7 @@ def make_partition(rows: int, extent: int, operands: Sequence[Ints]) -> ScanLoop
 def blocks_of(extent: int) -> int:
     """Return the number of blocks of a row.
 
-    >>> blocks_of(2048), blocks_of(2049)
+    >>> blocks_of(4096), blocks_of(4097)
     (1, 2)
     """
     return -(-extent // BLOCK)

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from tilearray import dtypes
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.frameworks import array_agnostic, is_foreign
+from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped, members, names
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import GradientError, OperandError, ShapeError, shown, type_name
@@ -178,7 +178,7 @@ def _differentiated(name: str, function: Callable[..., Any], argnums: Any) -> Ca
 
     def run(*args: Any, **kwargs: Any) -> Any:
         if any(is_foreign(leaf) for leaf in leaves((args, kwargs))):
-            return array_agnostic(run)(*args, **kwargs)
+            return called(run, args, kwargs)
         places = [_place(name, place, len(args)) for place in wanted]
         given = list(args)
         for place in places:

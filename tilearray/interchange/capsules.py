@@ -302,7 +302,7 @@ def _dtype_of(given: DataType, flags: int) -> np.dtype:
     if code == info(float4_e2m1fn).dlpack[0]:
         raise DTypeError(
             f"from_dlpack: expected float4_e2m1fn with one value per byte, got {name}, packed; export the bytes as "
-            f"uint8"
+            f"uint8, in torch by x.view(torch.uint8), and write ta.unpack_float4 of them"
         )
     raise DTypeError(f"from_dlpack: expected a supported dtype, got {name}; convert the array in its own library first")
 

@@ -10,21 +10,31 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import zeros_like
+from tilearray.arrays.fills import full, zeros_like
+from tilearray.engine.devices import common_device
 from tilearray.errors import DTypeError, OperandError, ShapeError, shown
-from tilearray.functions.arguments import all_arrays, as_array, as_array_beside
+from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions
 from tilearray.functions.indexing.assign import set_selected
 from tilearray.functions.indexing.take import AlongAxis, integers_of, take, take_along_axis
 from tilearray.functions.joining import stack
-from tilearray.functions.manipulation import as_strided, broadcast_arrays, broadcast_to, expand_dims, new_like, reshape
+from tilearray.functions.manipulation import (
+    as_strided,
+    broadcast_arrays,
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    new_like,
+    reshape,
+)
 from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import any
 from tilearray.functions.searching import nonzero
 from tilearray.geometry.shapes import as_int, normalize_axis
+from tilearray.numpy_names.on_device import number_beside
 from tilearray.numpy_names.stacking import resize
 from tilearray.numpy_names.through_numpy import by_numpy, exact
+from tilearray.ops.arithmetic import bitwise_invert, remainder
 from tilearray.ops.arithmetic import choose as choose_elements
-from tilearray.ops.arithmetic import remainder
 from tilearray.ops.composed import clip
 from tilearray.ops.execute import check_target, execute
 from tilearray.ops.moves import assign
@@ -198,7 +208,7 @@ def fill_diagonal(a: Array, val: Any, wrap: bool = False) -> None:
 
 
 def _fill(diagonal: Array, val: Any) -> None:
-    value = exact(val) if isinstance(val, (list, tuple, np.ndarray)) else val
+    value = exact("fill_diagonal", val) if isinstance(val, (list, tuple, np.ndarray)) else val
     if np.ndim(value) if not isinstance(value, Array) else value.ndim:
         value = resize(as_array_beside("fill_diagonal", value, diagonal), diagonal.shape)
     diagonal[...] = value
@@ -372,7 +382,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
     ----------
     arr : Array
     obj : int, slice, bool Array or sequence of int
-        Which ones go; read on the host.
+        Which ones go: on the host, or an Array of one axis on the device of `arr`, which waits for their number.
     axis : int, optional
 
     Examples
@@ -383,15 +393,37 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
     """
     x = as_array("delete", arr)
     x, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "delete"))
+    if isinstance(obj, Array) and by_expressions(obj):
+        return take(x, _kept(obj, x, place), place)
     try:
-        kept: Any = np.delete(cast(Any, np.arange(x.shape[place])), exact(obj))
+        kept: Any = np.delete(cast(Any, np.arange(x.shape[place])), exact("delete", obj))
     except IndexError as error:
         raise ShapeError(f"delete: {error}; write an index of the axis") from None
     return take(x, kept, place)
 
 
+def _kept(places: Array, x: Array, axis: int) -> Array:
+    """The places along an axis that are not deleted, on a device."""
+    common_device("delete", [x._signature, places._signature])
+    if dtypes.info(places.dtype).kind == "bool" and places.shape == (x.shape[axis],):
+        return nonzero(bitwise_invert(places))[0]
+    stays: Array = full(x.shape[axis], True, device=x.device)
+    stays[integers_of(places, x, "delete")] = False
+    return nonzero(stays)[0]
+
+
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """Return an array with values inserted before some places of an axis, on the host; NumPy's rules of shapes.
+    """Return an array with values inserted before some places of an axis; NumPy's rules of shapes.
+
+    Parameters
+    ----------
+    arr : Array
+    obj : int, slice, bool Array or sequence of int
+        The places; read on the host.
+    values : number or Array
+        Cast to the dtype of `arr`. For one place they may be several slices, for more they broadcast to a slice each.
+    axis : int, optional
+        None inserts among all elements, as one axis.
 
     Examples
     --------
@@ -400,8 +432,35 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     Array([1, 9, 2, 3], dtype=int64, device='cpu')
     """
     x = as_array("insert", arr)
-    given = as_array_beside("insert", values, x).astype(x.dtype)
-    return by_numpy("insert", (x,), exact(obj), exact(given), axis)
+    if not by_expressions(x):
+        given: Array = as_array_beside("insert", values, x).astype(x.dtype)
+        return by_numpy("insert", (x,), exact("insert", obj), exact("insert", given), axis)
+    given = number_beside(values, x) if classify(values) is not None else as_array_beside("insert", values, x)
+    common_device("insert", [x._signature, given._signature])
+    x, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "insert"))
+    shape = (1,) * (x.ndim - given.ndim) + given.shape
+    return _inserted(x, obj, reshape(given.astype(x.dtype), shape), place)
+
+
+def _inserted(x: Array, obj: Any, values: Array, axis: int) -> Array:
+    """An array with values of as many axes inserted along one."""
+    front, extent = (slice(None),) * axis, x.shape[axis]
+    given: Any = range(extent)[obj] if isinstance(obj, slice) else exact("insert", obj)
+    places = np.asarray(given, None if np.size(given) else np.int64)
+    count = places.size
+    if count == 1:
+        values = values if places.ndim else moveaxis(values, 0, axis)
+        count = values.shape[axis]
+    try:
+        origins = np.insert(np.arange(extent), places, np.full(count, -1))
+    except (IndexError, ValueError) as error:
+        raise ShapeError(f"insert: {error}; write places along the axis") from None
+    found = new_like(x, (*x.shape[:axis], extent + count, *x.shape[axis + 1 :]))
+    (new,), (old,) = np.nonzero(origins < 0), np.nonzero(origins >= 0)
+    found[(*front, old)] = x
+    order = np.argsort(np.argsort(np.where(places < 0, places + extent, places).reshape(-1), kind="stable"))
+    found[(*front, new if places.size == 1 else new[order])] = values
+    return found
 
 
 _BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
@@ -455,7 +514,7 @@ def _pairs(function: str, given: Any, ndim: int) -> list[tuple[int, int]]:
         pairs = [chosen.get(axis, 0) for axis in range(ndim)]
         given = [(pair, pair) if isinstance(pair, int) else pair for pair in pairs]
     try:
-        widths = np.broadcast_to(np.asarray(exact(given)), (ndim, 2))
+        widths = np.broadcast_to(np.asarray(exact(function, given)), (ndim, 2))
     except ValueError:
         raise ShapeError(
             f"{function}: expected an int, a pair, or a pair for each of {ndim} axes as pad_width, got {shown(given)}; "
@@ -472,7 +531,7 @@ def _framed(x: Array, widths: list[tuple[int, int]], values: Any, others: dict[s
     if others:
         raise OperandError(f"pad: expected no {', '.join(others)} for this mode, got it; leave it out")
     shape = tuple([before + size + after for size, (before, after) in zip(x.shape, widths)])
-    constants = np.broadcast_to(np.asarray(exact(values)), (x.ndim, 2))
+    constants = np.broadcast_to(np.asarray(exact("pad", values)), (x.ndim, 2))
     found = new_like(x, shape)
     for axis, (size, (before, _)) in enumerate(zip(x.shape, widths)):
         front = (slice(None),) * axis

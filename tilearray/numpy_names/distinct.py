@@ -1,26 +1,43 @@
-"""Distinct elements, sets and orders by NumPy's names. On the host NumPy computes what `unique_all` and `sort` do not.
+"""Distinct elements, sets, orders and places by NumPy's names. On the host NumPy computes what others do not.
 
-On a GPU arrays of one dtype are sorted there.
+On a GPU arrays are sorted there. Calls wait for the number of distinct elements, which is the size of the result.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
 
+from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.functions.arguments import as_array, by_expressions
-from tilearray.functions.distinct import distinct
-from tilearray.functions.indexing.take import take_along_axis
+from tilearray.engine.context import semantics
+from tilearray.engine.devices import common_device
+from tilearray.errors import DTypeError
+from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions
+from tilearray.functions.conversion import astype
+from tilearray.functions.distinct import Distinct, complex_keys, distinct, distinct_rows, order_by, sorted_all
+from tilearray.functions.indexing.take import take, take_along_axis
 from tilearray.functions.joining import concat, stack
-from tilearray.functions.manipulation import new_like, reshape, unstack
-from tilearray.functions.searching import argsort, nonzero, sort
+from tilearray.functions.manipulation import moveaxis, new_like, reshape, unstack
+from tilearray.functions.reduction_options import typed
+from tilearray.functions.searching import argsort, sort
 from tilearray.functions.sets import isin
+from tilearray.geometry.shapes import normalize_axis
+from tilearray.numpy_names.on_device import There, there
 from tilearray.numpy_names.through_numpy import by_numpy, exact
-from tilearray.ops.arithmetic import bitwise_and, bitwise_invert, not_equal
+from tilearray.ops.arithmetic import (
+    bitwise_and,
+    bitwise_invert,
+    equal,
+    not_equal,
+    subtract,
+)
 from tilearray.ops.execute import fill
+from tilearray.promotion.scalars import classify
+from tilearray.promotion.storing import can_cast_same_kind
 
 
 @overload
@@ -44,7 +61,7 @@ def unique(
     *,
     equal_nan: bool = True,
 ) -> Any:
-    """Return the sorted distinct elements; on the host with an axis the distinct slices along it.
+    """Return the sorted distinct elements; with an axis the distinct slices along it.
 
     Parameters
     ----------
@@ -53,8 +70,9 @@ def unique(
         Whether to return as well the first place of each, the place of each element of `ar` among them, and how often
         each occurs.
     axis : int, optional
+        On a GPU slices are sorted once for each of their elements.
     equal_nan : bool
-        Whether all NaN count as one; for `unique_values` each is distinct.
+        Whether all NaN count as one; for `unique_values` each is distinct. Slices with NaN are all distinct.
 
     Returns
     -------
@@ -68,11 +86,23 @@ def unique(
     >>> [part.tolist() for part in ta.unique([5, 3, 5], return_counts=True)]
     [[3, 5], [1, 2]]
     """
-    if axis is None and _are_there(ar):
-        found = distinct(as_array("unique", ar), return_index, return_inverse, return_counts, equal_nan=equal_nan)
-        parts = tuple([part for part in found if part is not None])
-        return parts if len(parts) > 1 else found.values
-    return by_numpy("unique", (ar,), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    x = as_array("unique", ar)
+    if not by_expressions(x):
+        return by_numpy("unique", (ar,), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    dtypes.check_arithmetic("unique", x.dtype)
+    asked = (return_index, return_inverse, return_counts)
+    found = distinct(x, *asked, equal_nan=equal_nan) if axis is None else _slices(x, axis, asked)
+    parts = tuple([part for part in found if part is not None])
+    return parts if len(parts) > 1 else found.values
+
+
+def _slices(x: Any, axis: Any, asked: tuple[bool, bool, bool]) -> Distinct:
+    """The distinct slices along an axis."""
+    first = moveaxis(x, normalize_axis(axis, x.ndim, "unique"), 0)
+    size = first.shape[0]
+    found = distinct_rows(reshape(first, (size, math.prod(first.shape[1:]))), *asked)
+    slices = reshape(found.values, (found.values.shape[0], *first.shape[1:]))
+    return found._replace(values=moveaxis(slices, 0, axis))
 
 
 def union1d(ar1: Any, ar2: Any) -> Array:
@@ -84,13 +114,14 @@ def union1d(ar1: Any, ar2: Any) -> Array:
     >>> ta.union1d([3, 1], [1, 2])
     Array([1, 2, 3], dtype=int64, device='cpu')
     """
-    if _are_there(ar1, ar2):
-        return unique(concat([reshape(ar1, -1), reshape(ar2, -1)]))
-    return by_numpy("union1d", (ar1, ar2))
+    given = _both_there("union1d", ar1, ar2)
+    if given is None:
+        return by_numpy("union1d", (ar1, ar2))
+    return given.finished(unique(concat([reshape(x, -1) for x in given.arrays])))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """Return the sorted distinct elements that two arrays have in common; on the host with their places if asked.
+    """Return the sorted distinct elements that two arrays have in common, and their first places if asked.
 
     Examples
     --------
@@ -98,10 +129,29 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     >>> ta.intersect1d([3, 1], [1, 2])
     Array([1], dtype=int64, device='cpu')
     """
-    if _are_there(ar1, ar2) and not return_indices:
-        both, differ = _neighbours(ar1, ar2, assume_unique)
-        return both[:-1][bitwise_invert(differ)]
-    return by_numpy("intersect1d", (ar1, ar2), assume_unique, return_indices)
+    given = _both_there("intersect1d", ar1, ar2)
+    if given is None:
+        return by_numpy("intersect1d", (ar1, ar2), assume_unique, return_indices)
+    if return_indices:
+        found, *places = _shared(given.arrays, assume_unique)
+        return (given.finished(found), *places)
+    both, differ = _neighbours(given.arrays, assume_unique)
+    return given.finished(both[:-1][bitwise_invert(differ)])
+
+
+def _shared(arrays: list[Array], are_unique: bool) -> tuple[Any, Any, Any]:
+    """The elements of both arrays, sorted, and their first places in each."""
+    flat = [reshape(each, -1) for each in arrays]
+    firsts = [None, None] if are_unique else [distinct(each, True, False, False, equal_nan=True) for each in flat]
+    parts = [each if first is None else first.values for each, first in zip(flat, firsts)]
+    both = concat(parts)
+    is_complex = dtypes.info(both.dtype).kind == "complex"
+    order = order_by(complex_keys(both)) if is_complex else argsort(both)
+    ordered = take(both, order)
+    alike = equal(ordered[1:], ordered[:-1])
+    places = [order[:-1][alike], subtract(order[1:][alike], parts[0].size)]
+    found = [place if first is None else take(first.indices, place) for place, first in zip(places, firsts)]
+    return ordered[:-1][alike], found[0], found[1]
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
@@ -113,10 +163,13 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     >>> ta.setdiff1d([3, 1], [1, 2])
     Array([3], dtype=int64, device='cpu')
     """
-    if _are_there(ar1, ar2):
-        first = reshape(ar1, -1) if assume_unique else unique(ar1)
-        return first[isin(first, ar2 if assume_unique else unique(ar2), invert=True)]
-    return by_numpy("setdiff1d", (ar1, ar2), assume_unique)
+    given = there("setdiff1d", (ar1, ar2))
+    if given is None:
+        return by_numpy("setdiff1d", (ar1, ar2), assume_unique)
+    first, second = (reshape(x, -1) if assume_unique else unique(x) for x in given.arrays)
+    with semantics("numpy"):
+        stays = isin(first, second, invert=True)
+    return given.finished(first[stays])
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
@@ -128,16 +181,23 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     >>> ta.setxor1d([3, 1], [1, 2])
     Array([2, 3], dtype=int64, device='cpu')
     """
-    if _are_there(ar1, ar2):
-        both, differ = _neighbours(ar1, ar2, assume_unique)
-        end = fill(new_like(differ, (1,)), True, "setxor1d")
-        ends = concat([end, differ, end]) if both.size else concat([differ, end])
-        return both[bitwise_and(ends[1:], ends[:-1])]
-    return by_numpy("setxor1d", (ar1, ar2), assume_unique)
+    given = _both_there("setxor1d", ar1, ar2)
+    if given is None:
+        return by_numpy("setxor1d", (ar1, ar2), assume_unique)
+    both, differ = _neighbours(given.arrays, assume_unique)
+    end = fill(new_like(differ, (1,)), True, "setxor1d")
+    ends = concat([end, differ, end]) if both.size else concat([differ, end])
+    return given.finished(both[bitwise_and(ends[1:], ends[:-1])])
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
-    """Return the differences of neighbours of all elements, with others joined to the ends, on the host.
+    """Return the differences of neighbours of all elements, with others joined to the ends.
+
+    Parameters
+    ----------
+    ary : Array
+    to_end, to_begin : number or Array, optional
+        Of a dtype that the dtype of `ary` can store.
 
     Examples
     --------
@@ -145,19 +205,39 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     >>> ta.ediff1d([1, 4, 9], to_end=0)
     Array([3, 5, 0], dtype=int64, device='cpu')
     """
-    return by_numpy("ediff1d", (ary,), exact(to_end), exact(to_begin))
+    x = as_array("ediff1d", ary)
+    if not by_expressions(x):
+        return by_numpy("ediff1d", (ary,), exact("ediff1d", to_end), exact("ediff1d", to_begin))
+    flat = reshape(x, -1)
+    parts = [_end(flat, to_begin, "to_begin"), subtract(flat[1:], flat[:-1]), _end(flat, to_end, "to_end")]
+    return concat([part for part in parts if part is not None])
 
 
-def _are_there(first: Any, *others: Any) -> bool:
-    """Whether all are arrays of one dtype on a device that sorts by expressions."""
-    if not (isinstance(first, Array) and by_expressions(first)):
-        return False
-    return all(isinstance(x, Array) and x.device is first.device and x.dtype == first.dtype for x in others)
+def _end(x: Array, given: Any, name: str) -> Array | None:
+    """Elements to join to an array, in its dtype."""
+    if given is None:
+        return None
+    found: Array = typed(x, given, "ediff1d") if classify(given) is not None else as_array_beside("ediff1d", given, x)
+    if not can_cast_same_kind(found.dtype, x.dtype):
+        raise DTypeError(
+            f"ediff1d: expected {name} of a dtype that {x.dtype.name} can store, got {found.dtype.name}; "
+            f"write {name}.astype({x.dtype.name!r})"
+        )
+    return astype(reshape(found, -1), x.dtype, copy=False)
 
 
-def _neighbours(x: Any, y: Any, are_unique: bool) -> tuple[Any, Any]:
+def _both_there(function: str, first: Any, second: Any) -> There | None:
+    """Two arrays on a device that runs expressions, in NumPy's common dtype; None if they are on the host."""
+    given = there(function, (first, second))
+    if given is None:
+        return None
+    common = np.result_type(*[x.dtype for x in given.arrays])
+    return given._replace(arrays=[astype(x, common, copy=False) for x in given.arrays])
+
+
+def _neighbours(arrays: list[Array], are_unique: bool) -> tuple[Any, Any]:
     """The distinct elements of both arrays, sorted, and whether neighbours differ."""
-    both = sort(concat([reshape(each, -1) if are_unique else unique(each) for each in (x, y)]))
+    both = sorted_all(concat([reshape(each, -1) if are_unique else unique(each) for each in arrays]))
     return both, not_equal(both[1:], both[:-1])
 
 
@@ -173,11 +253,11 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     >>> ta.lexsort([[1, 2, 0], [5, 4, 5]])
     Array([1, 2, 0], dtype=int64, device='cpu')
     """
-    several: Sequence[Any] = unstack(keys) if isinstance(keys, Array) else keys
-    if several and _are_there(several[0]) and all(isinstance(each, Array) for each in several):
+    several: Sequence[Any] = unstack(keys) if isinstance(keys, Array) else all_arrays("lexsort", list(keys))
+    if several and by_expressions(several[0]):
+        common_device("lexsort", [each._signature for each in several])
         return _order_there(several, axis)
-    arrays = keys if isinstance(keys, Array) else stack([as_array("lexsort", key) for key in keys])
-    return by_numpy("lexsort", (arrays,), axis)
+    return by_numpy("lexsort", (keys if isinstance(keys, Array) else stack(several),), axis)
 
 
 def _order_there(keys: Sequence[Array], axis: int) -> Array:
@@ -214,59 +294,3 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     """
     del kth, kind
     return argsort(as_array("argpartition", a), axis)
-
-
-def flatnonzero(a: Any) -> Array:
-    """Return the places of the elements other than 0 among all elements in C order.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.flatnonzero([[0, 7], [8, 0]])
-    Array([1, 2], dtype=int64, device='cpu')
-    """
-    return nonzero(reshape(as_array("flatnonzero", a), -1))[0]
-
-
-def argwhere(a: Any) -> Array:
-    """Return the indices of the elements other than 0: a row for each.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.argwhere([[0, 7], [8, 0]]).tolist()
-    [[0, 1], [1, 0]]
-    """
-    x = as_array("argwhere", a)
-    if not x.ndim:
-        return reshape(nonzero(reshape(x, 1))[0], (-1, 1))[:, :0]
-    return stack(nonzero(x), 1)
-
-
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
-    """Return the indices along each axis of places among all elements, on the host; of a Python int, Python ints.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.unravel_index(5, (2, 3))
-    (1, 2)
-    """
-    if isinstance(indices, int):
-        return tuple([int(one) for one in np.unravel_index(indices, shape, order)])  # type: ignore[arg-type]
-    return by_numpy("unravel_index", (indices,), shape, order)
-
-
-def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise", order: str = "C") -> Any:
-    """Return the places among all elements of indices along each axis, on the host; of Python ints, a Python int.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.ravel_multi_index((1, 2), (2, 3))
-    5
-    """
-    if all(isinstance(one, int) for one in multi_index):
-        return int(np.ravel_multi_index(tuple(multi_index), dims, mode, order))  # type: ignore[arg-type]
-    along = tuple([exact(as_array("ravel_multi_index", one)) for one in multi_index])
-    return as_array("ravel_multi_index", np.ravel_multi_index(along, dims, mode, order))  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ of the elements.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -26,12 +27,13 @@ from tilearray.functions.arguments import as_array, as_array_beside
 from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import astype, single
 from tilearray.functions.indexing.scatter import combine
-from tilearray.functions.manipulation import flip, reshape
+from tilearray.functions.manipulation import flip, reshape, unstack
 from tilearray.functions.reductions import any, max, min, sum
 from tilearray.functions.scans import diff
 from tilearray.functions.ufunc_at import at
+from tilearray.numpy_names.on_device import There, there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
-from tilearray.ops.arithmetic import add, choose, divide, greater, less_equal, subtract
+from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less_equal, subtract
 
 MOST_BINS = 2048
 """Up to so many, each program counts in its own memory first; beyond, each element is an atomic."""
@@ -140,8 +142,8 @@ def histogram(
     """
     array: Array = as_array("histogram", a)
     if not array.device.backend.computes_places:
-        weights = None if weights is None else exact(as_array("histogram", weights))
-        return by_numpy("histogram", (a,), exact(bins), range, density, weights)
+        weights = None if weights is None else exact("histogram", as_array("histogram", weights))
+        return by_numpy("histogram", (a,), exact("histogram", bins), range, density, weights)
     flat = _comparable(reshape(array, -1))
     edges = _edges("histogram", flat, bins, range)
     places = _bins(flat, edges)
@@ -183,7 +185,7 @@ def _edges(function: str, flat: Any, bins: Any, range: Any) -> Any:
             raise ShapeError(f"{function}: expected edges of one axis that do not decrease; write ta.sort on the host")
         return edges
     try:
-        found = np.histogram_bin_edges(_extremes(flat, range, function), exact(bins), range)
+        found = np.histogram_bin_edges(_extremes(flat, range, function), exact(function, bins), range)
     except ValueError as error:
         raise ShapeError(f"{function}: {error}") from error
     return asarray(found, device=flat.device)
@@ -206,7 +208,18 @@ def _bins(flat: Any, edges: Any) -> Any:
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Array, Array, Array]:
-    """Return a histogram of pairs and the edges of its bins along both axes, on the host.
+    """Return a histogram of pairs and the edges of its bins along both axes.
+
+    Parameters
+    ----------
+    x, y : Array
+        Of one axis and of one size.
+    bins : int, sequence of numbers, or a pair of them
+        The number of bins along both axes, their edges, or a number or edges for each axis.
+    range : pair of pairs of numbers, optional
+        On a GPU the host waits for the least and the largest elements if there are neither ranges nor edges.
+    density, weights
+        As for `histogram`.
 
     Examples
     --------
@@ -214,15 +227,32 @@ def histogram2d(
     >>> ta.histogram2d([0, 0, 1], [0, 1, 1], bins=2)[0].tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    edges = [exact(one) for one in bins] if isinstance(bins, (list, tuple)) else exact(bins)  # pyright: ignore[reportUnknownVariableType]
-    weights = None if weights is None else exact(as_array("histogram2d", weights))
-    return by_numpy("histogram2d", (x, y), edges, range, density, weights)
+    given = there("histogram2d", (x, y))
+    if given is None:
+        return _joint_by_numpy("histogram2d", (x, y), bins, range, density, weights)
+    columns = given.arrays
+    if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
+        raise ShapeError(
+            f"histogram2d: expected two arrays of one axis and one size, got shapes {columns[0].shape} and "
+            f"{columns[1].shape}; write ta.reshape(x, -1)"
+        )
+    each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    counts, edges = _joint_counts("histogram2d", given, columns, each, range, density, weights)
+    return counts, edges[0], edges[1]
 
 
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Array, list[Array]]:
-    """Return a histogram of points, each a row of `sample`, and the edges of its bins along each axis. On the host.
+    """Return a histogram of points, each a row of `sample`, and the edges of its bins along each axis.
+
+    Parameters
+    ----------
+    sample : Array
+        Of shape (points, axes).
+    bins : int, or sequence with a number of bins or edges for each axis
+    range, density, weights
+        As for `histogram2d`.
 
     Examples
     --------
@@ -231,10 +261,64 @@ def histogramdd(
     [[1.0, 1.0], [0.0, 1.0]]
     """
     points = as_array("histogramdd", sample)
-    edges = [exact(one) for one in bins] if isinstance(bins, (list, tuple)) else exact(bins)  # pyright: ignore[reportUnknownVariableType]
-    weights = None if weights is None else exact(as_array("histogramdd", weights))
-    counts, found = by_numpy("histogramdd", (points,), edges, range, density, weights)
-    return counts, list(found)
+    given = there("histogramdd", (points,))
+    if given is None:
+        counts, found = _joint_by_numpy("histogramdd", (points,), bins, range, density, weights)
+        return counts, list(found)
+    if points.ndim != 2:
+        raise ShapeError(f"histogramdd: expected a row for each point, got shape {points.shape}; write ta.reshape")
+    columns = list(unstack(given.arrays[0], 1))
+    each = bins if isinstance(bins, (list, tuple)) else [bins] * len(columns)  # pyright: ignore[reportUnknownVariableType]
+    return _joint_counts("histogramdd", given, columns, each, range, density, weights)
+
+
+def _joint_by_numpy(function: str, arrays: Any, bins: Any, *options: Any) -> Any:
+    """What NumPy's function returns on the host; `bins` are numbers or edges, and the last option the weights."""
+    several: Any = [exact(function, one) for one in bins] if isinstance(bins, (list, tuple)) else exact(function, bins)  # pyright: ignore[reportUnknownVariableType]
+    weights = None if options[-1] is None else exact(function, as_array(function, options[-1]))
+    return by_numpy(function, arrays, several, *options[:-1], weights)
+
+
+def _joint_counts(
+    function: str, given: There, columns: list[Any], bins: Any, range: Any, density: bool | None, weights: Any
+) -> tuple[Array, list[Array]]:
+    """How many points lie in each bin of a grid, and the edges along its axes."""
+    ranges = [None] * len(columns) if range is None else range
+    if not len(columns) == len(bins) == len(ranges):
+        raise ShapeError(
+            f"{function}: expected bins and ranges for {len(columns)} axes, got {len(bins)} and {len(ranges)}; "
+            f"write one for each axis"
+        )
+    common = np.result_type(*[column.dtype for column in columns])
+    flat = [_comparable(astype(column, common, copy=False)) for column in columns]
+    edges = [_edges(function, column, one, span) for column, one, span in zip(flat, bins, ranges)]
+    sizes = tuple([one.size - 1 for one in edges])
+    place: Any = 0
+    is_inside: Any = True
+    for column, limits, size in zip(flat, edges, sizes):
+        number = _bins(column, limits)
+        place = add(place * size, subtract(number, 1))
+        is_inside = bitwise_and(greater(number, 0), is_inside)
+    place = choose(is_inside, add(place, 1), 0)
+    cells = math.prod(sizes)
+    if weights is None:
+        found = _counted(place, cells + 1)
+    else:
+        scale = as_array_beside(function, weights, place, "weights")
+        common_device(function, [place._signature, scale._signature])
+        if scale.shape != place.shape:
+            raise ShapeError(f"{function}: expected weights of shape {place.shape}, got {scale.shape}; reshape them")
+        found = _weighted(place, cells + 1, scale)
+    counts = reshape(astype(found[1:], dtypes.float64), sizes)
+    if density:
+        total = sum(counts)
+        for axis, limits in enumerate(edges):
+            widths = astype(diff(limits), dtypes.float64)
+            shape = [1] * len(sizes)
+            shape[axis] = -1
+            counts = divide(counts, reshape(widths, tuple(shape)))
+        counts = divide(counts, total)
+    return given.finished(counts), [given.finished(one) for one in edges]
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
@@ -250,8 +334,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if array.device.backend.computes_places:
         found = _edges("histogram_bin_edges", _comparable(reshape(array, -1)), bins, range)
         return astype(found, float_of("histogram_bin_edges", [array.dtype]))
-    weights = None if weights is None else exact(as_array("histogram_bin_edges", weights))
-    return by_numpy("histogram_bin_edges", (a,), exact(bins), range, weights)
+    weights = None if weights is None else exact("histogram_bin_edges", as_array("histogram_bin_edges", weights))
+    return by_numpy("histogram_bin_edges", (a,), exact("histogram_bin_edges", bins), range, weights)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Array:

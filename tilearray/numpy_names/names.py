@@ -30,9 +30,11 @@ LATER: Final = {
         allclose array_equal array_equiv in1d iscomplex iscomplexobj isneginf isposinf isreal isrealobj isscalar
         issubdtype may_share_memory real_if_close shares_memory
     """,
+    "covariances": """
+        corrcoef cov
+    """,
     "distinct": """
-        argpartition argwhere ediff1d flatnonzero intersect1d lexsort partition ravel_multi_index setdiff1d
-        setxor1d union1d unique unravel_index
+        argpartition ediff1d intersect1d lexsort partition setdiff1d setxor1d union1d unique
     """,
     "grids": """
         c_ diag_indices diag_indices_from diagflat indices ix_ mgrid ogrid r_ tri tril_indices tril_indices_from
@@ -52,13 +54,18 @@ LATER: Final = {
         complexfloating dtype errstate euler_gamma floating generic geterr index_exp inexact integer iterable
         number s_ seterr signedinteger unsignedinteger
     """,
+    "places": """
+        argwhere flatnonzero ravel_multi_index unravel_index
+    """,
+    "signals": """
+        convolve correlate gradient interp unwrap
+    """,
     "stacking": """
         append array_split atleast_1d atleast_2d atleast_3d block column_stack dsplit dstack hsplit hstack
         resize split vsplit vstack
     """,
     "statistics": """
-        average convolve corrcoef correlate cov gradient interp median percentile poly polyfit polyval ptp
-        quantile roots trapezoid unwrap
+        average median percentile poly polyfit polyval ptp quantile roots trapezoid
     """,
     "views": """
         fliplr flipud ndim ravel rollaxis rot90 shape size swapaxes trim_zeros

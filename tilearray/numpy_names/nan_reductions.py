@@ -304,8 +304,9 @@ def nanmedian(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: b
     >>> ta.nanmedian([1.0, ta.nan, 2.0])
     Array(1.5, dtype=float32, device='cpu')
     """
-    if runs_there(a):
-        return median_there("nanmedian", a, axis, out, keepdims, skips_nan=True)
+    x = as_array("nanmedian", a)
+    if runs_there(x):
+        return median_there("nanmedian", x, axis, out, keepdims, skips_nan=True)
     return by_numpy("nanmedian", (a,), axis=axis, keepdims=keepdims, out=out)
 
 
@@ -320,9 +321,10 @@ def nanquantile(
     >>> ta.nanquantile([1.0, ta.nan, 2.0], 0.5)
     Array(1.5, dtype=float32, device='cpu')
     """
-    if runs_there(a, method):
-        return quantile_there("nanquantile", a, exact(q), axis, out, keepdims, skips_nan=True)
-    return by_numpy("nanquantile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)
+    x = as_array("nanquantile", a)
+    if runs_there(x, method, skips_nan=True):
+        return quantile_there("nanquantile", x, exact("nanquantile", q), axis, out, keepdims, skips_nan=True)
+    return by_numpy("nanquantile", (a,), exact("nanquantile", q), axis=axis, method=method, keepdims=keepdims, out=out)
 
 
 def nanpercentile(
@@ -336,6 +338,7 @@ def nanpercentile(
     >>> ta.nanpercentile([1.0, ta.nan, 2.0], 50)
     Array(1.5, dtype=float32, device='cpu')
     """
-    if runs_there(a, method):
-        return quantile_there("nanpercentile", a, hundredths(exact(q)), axis, out, keepdims, skips_nan=True)
-    return by_numpy("nanpercentile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)
+    x, parts = as_array("nanpercentile", a), exact("nanpercentile", q)
+    if runs_there(x, method, skips_nan=True):
+        return quantile_there("nanpercentile", x, hundredths(parts), axis, out, keepdims, skips_nan=True)
+    return by_numpy("nanpercentile", (a,), parts, axis=axis, method=method, keepdims=keepdims, out=out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,15 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import dtype_or_default
 from tilearray.engine.context import STATE
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
+from tilearray.errors import DTypeError
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import astype
+from tilearray.functions.manipulation import broadcast_arrays, new_like
 from tilearray.functions.reduction_options import finished
+from tilearray.numpy_names.on_device import there
 from tilearray.numpy_names.through_numpy import by_numpy
 from tilearray.ops.arithmetic import abs, choose, divide, maximum, minimum, multiply, subtract
 from tilearray.ops.composed import round
@@ -107,7 +114,7 @@ def modf(x: Any, /) -> tuple[Array, Array]:
 
 
 def gcd(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
-    """Return the greatest common divisors of integers, on the host.
+    """Return the greatest common divisors of integers, in their common dtype; they are not negative.
 
     Examples
     --------
@@ -115,11 +122,14 @@ def gcd(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
     >>> ta.gcd([12, 18], 8)
     Array([4, 2], dtype=int64, device='cpu')
     """
-    return _of_integers("gcd", x1, x2, out)
+    given = there("gcd", (x1, x2))
+    if given is None:
+        return _of_integers("gcd", x1, x2, out)
+    return finished("gcd", _common("gcd", given.arrays), out)
 
 
 def lcm(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
-    """Return the least common multiples of integers, on the host.
+    """Return the least common multiples of integers, in their common dtype; they are not negative, and wrap.
 
     Examples
     --------
@@ -127,14 +137,43 @@ def lcm(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
     >>> ta.lcm([4, 6], 6)
     Array([12,  6], dtype=int64, device='cpu')
     """
-    return _of_integers("lcm", x1, x2, out)
+    given = there("lcm", (x1, x2))
+    if given is None:
+        return _of_integers("lcm", x1, x2, out)
+    return finished("lcm", _common("lcm", given.arrays), out)
 
 
 def _of_integers(function: str, x1: Any, x2: Any, out: Array | None) -> Array:
+    """What NumPy's function returns on the host, of operands in their common dtype."""
     semantics = STATE.get().semantics
     first, second = all_arrays(function, [x1, x2])
     common = semantics.result_type([first.dtype, second.dtype], function)
     return finished(function, by_numpy(function, (astype(first, common), astype(second, common))), out)
+
+
+def _common(function: str, arrays: list[Array]) -> Array:
+    """Divisors or multiples of integers on a device, in one launch."""
+    common = STATE.get().semantics.result_type([x.dtype for x in arrays], function)
+    if dtypes.info(common).kind not in ("int", "uint"):
+        raise DTypeError(f"{function}: expected integers, got {common.name}; write x.astype('int64')")
+    first, second = broadcast_arrays(*[astype(x, common, copy=False) for x in arrays])
+    found = new_like(first, first.shape)
+    return run_fixed(_dividing(function, common), [first, second], found) if found.size else found
+
+
+@cache
+def _dividing(function: str, dtype: np.dtype) -> FixedOperation:
+    """Return the operation that finds divisors or multiples of integers of one dtype, by their absolute values."""
+    builder = ExpressionBuilder()
+    wide = dtypes.uint64 if dtypes.info(dtype).bits == 64 else dtypes.uint32
+    unsigned = "tl.uint64" if wide == dtypes.uint64 else "tl.uint32"
+    text = f"tl.where({{x}} < 0, -{{x}}.to(tl.int64), {{x}}.to(tl.int64)).to({unsigned})"
+    if dtypes.info(dtype).kind == "uint":
+        text = f"{{x}}.to({unsigned})"
+    sizes = [builder.call("size", (builder.array(dtype),), wide, text) for _ in range(2)]
+    name = {"gcd": "common_divisor", "lcm": "common_multiple"}[function]
+    result = builder.call("result", tuple(sizes), wide, f"{name}({{x}}, {{y}}).to(tl.{dtype.name})")
+    return FixedOperation(function, builder.build([result], [dtype]))
 
 
 # --- windows -------------------------------------------------------------------------------------------------------

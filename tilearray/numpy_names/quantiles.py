@@ -7,8 +7,9 @@ integers, else in their own dtype, float32 at least. Then they are rounded to th
 
 from __future__ import annotations
 
-from math import floor, prod
-from typing import Any
+from collections.abc import Callable
+from math import ceil, floor, prod
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,17 +32,68 @@ from tilearray.ops.number_parts import floor as floors
 from tilearray.ops.number_parts import isnan
 from tilearray.ops.row import REAL
 
+Place = Callable[[int, float], tuple[int, float | None]]
 
-def runs_there(a: Any, method: str = "linear") -> bool:
+
+def _at(virtual: float, size: int) -> tuple[int, float | None]:
+    """The element before a place between 0 and the last one, and the weight of the next element."""
+    inside = min(max(virtual, 0.0), size - 1.0)
+    return floor(inside), inside - floor(inside)
+
+
+def _between(alpha: float, beta: float) -> Place:
+    """The place of Hyndman and Fan for two parameters (Sample Quantiles in Statistical Packages, 1996)."""
+    return lambda size, part: _at(size * part + (alpha + part * (1 - alpha - beta)) - 1, size)
+
+
+def _closest(size: int, part: float) -> tuple[int, float | None]:
+    place = size * part - 1.5
+    is_tie = place == floor(place) and floor(place) % 2 == 1
+    return max(floor(place) + (not is_tie), 0), None
+
+
+def _averaged(size: int, part: float) -> tuple[int, float | None]:
+    before, weight = _at(size * part - 1, size)
+    return before, 0.0 if size * part < 1 else 1.0 if weight else 0.5
+
+
+def _middle(size: int, part: float) -> tuple[int, float | None]:
+    before, weight = _at((size - 1) * part, size)
+    return before, 0.5 if weight else 0.0
+
+
+METHODS: Final[dict[str, Place]] = {
+    "linear": lambda size, part: _at((size - 1) * part, size),
+    "interpolated_inverted_cdf": _between(0, 1),
+    "hazen": _between(0.5, 0.5),
+    "weibull": _between(0, 0),
+    "median_unbiased": _between(1 / 3, 1 / 3),
+    "normal_unbiased": _between(3 / 8, 3 / 8),
+    "midpoint": _middle,
+    "averaged_inverted_cdf": _averaged,
+    "lower": lambda size, part: (floor((size - 1) * part), None),
+    "higher": lambda size, part: (ceil((size - 1) * part), None),
+    "nearest": lambda size, part: (round((size - 1) * part), None),
+    "inverted_cdf": lambda size, part: (max(ceil(size * part - 1), 0), None),
+    "closest_observation": _closest,
+}
+"""For each of NumPy's methods the element before the place of a quantile, and the weight of the next element.
+
+Methods that take one element have no weight.
+"""
+
+
+def runs_there(a: Array, method: str = "linear", *, skips_nan: bool = False) -> bool:
     """Whether the quantiles of an array are computed on its device, and not by NumPy.
 
     Examples
     --------
     >>> import tilearray as ta
-    >>> runs_there(ta.asarray([1, 2]))
+    >>> runs_there(ta.asarray([1, 2], device="cpu"))
     False
     """
-    return isinstance(a, Array) and by_expressions(a) and bool(a.size) and method == "linear"
+    known = method == "linear" if skips_nan else method in METHODS
+    return by_expressions(a) and bool(a.size) and known
 
 
 def hundredths(q: Any) -> Any:
@@ -86,10 +138,14 @@ class _Rows:
         skips = skips_nan and self.is_float
         self.numbers = sum(logical_not(isnan(rows)), axis=1, dtype=dtypes.int64) if skips else None
 
+    def elements_at(self, place: int) -> Array:
+        """Return the elements at a place of each row."""
+        return self.elements[place :: self.extent]
+
     def at(self, place: Any) -> Array:
         """Return the elements at a place of each row, or at places; in the dtype of computation."""
         if isinstance(place, int):
-            found = self.elements[place :: self.extent]
+            found = self.elements_at(place)
         else:
             inside = minimum(maximum(place, 0), self.extent - 1)
             first = arange(0, self.count * self.extent, self.extent, dtype=dtypes.int64, device=inside.device)
@@ -100,8 +156,9 @@ class _Rows:
         """Return results of all rows in their shape and dtype; NaN of rows in which it counts."""
         if self.is_float and self.numbers is None:
             last = self.at(self.extent - 1)
-            found = choose(isnan(last), last, found)
-        return astype(reshape(found, self.shape), self.result, copy=False)
+            found = choose(isnan(last), last, astype(found, last.dtype, copy=False))
+        target = self.result if self.is_float or dtypes.info(found.dtype).kind == "float" else found.dtype
+        return astype(reshape(found, self.shape), target, copy=False)
 
 
 def median_there(function: str, a: Array, axis: Any, out: Any, keepdims: bool, *, skips_nan: bool = False) -> Array:
@@ -118,7 +175,15 @@ def median_there(function: str, a: Array, axis: Any, out: Any, keepdims: bool, *
 
 
 def quantile_there(
-    function: str, a: Array, q: Any, axis: Any, out: Any, keepdims: bool, *, skips_nan: bool = False
+    function: str,
+    a: Array,
+    q: Any,
+    axis: Any,
+    out: Any,
+    keepdims: bool,
+    *,
+    skips_nan: bool = False,
+    method: str = "linear",
 ) -> Array:
     """Return quantiles of an array for which `runs_there`; `q` is a number, or Python data of one or no axis."""
     parts = np.asarray(q, np.float64)
@@ -126,19 +191,19 @@ def quantile_there(
         limit = 100 if function.endswith("percentile") else 1
         raise ShapeError(f"{function}: expected q from 0 to {limit}; write a part of the elements")
     rows = _Rows(function, a, axis, keepdims, isinstance(q, (int, float)), skips_nan)
-    found = [rows.finished(_interpolated(rows, part)) for part in parts.ravel().tolist()]
+    found = [rows.finished(_interpolated(rows, part, method)) for part in parts.ravel().tolist()]
     if parts.ndim:
         return finished(function, reshape(stack(found), (*parts.shape, *rows.shape)), out)
     return finished(function, found[0], out)
 
 
-def _interpolated(rows: _Rows, part: float) -> Array:
+def _interpolated(rows: _Rows, part: float, method: str) -> Array:
     """Return what lies at a part of each row, between the elements beside the place."""
     if rows.numbers is None:
-        place = (rows.extent - 1) * part
-        before = floor(place)
+        before, weight = METHODS[method](rows.extent, part)
+        if weight is None:
+            return rows.elements_at(before)
         low, high = rows.at(before), rows.at(min(before + 1, rows.extent - 1))
-        weight = place - before
         return low + (high - low) * weight if weight < 0.5 else high - (high - low) * (1 - weight)
     places = astype(rows.numbers - 1, dtypes.float64) * part
     whole = floors(places)

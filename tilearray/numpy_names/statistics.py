@@ -1,16 +1,13 @@
-"""Means with weights, quantiles, correlations: what NumPy's users compute of a sample."""
+"""Means with weights, quantiles, polynomials: what NumPy's users compute of a sample."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
-
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full
-from tilearray.dtypes import DTypeLike
 from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import astype
@@ -138,15 +135,16 @@ def median(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool
     >>> ta.median([3, 1, 2, 10])
     Array(2.5, dtype=float32, device='cpu')
     """
-    if runs_there(a):
-        return median_there("median", a, axis, out, keepdims)
+    x = as_array("median", a)
+    if runs_there(x):
+        return median_there("median", x, axis, out, keepdims)
     return by_numpy("median", (a,), axis=axis, keepdims=keepdims, out=out)
 
 
 def quantile(
     a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
 ) -> Array:
-    """Return quantiles; on a GPU with ``method="linear"`` only.
+    """Return quantiles.
 
     Parameters
     ----------
@@ -166,9 +164,10 @@ def quantile(
     >>> ta.quantile([0.0, 1.0, 2.0], [0.25, 0.5])
     Array([0.5, 1. ], dtype=float32, device='cpu')
     """
-    if runs_there(a, method):
-        return quantile_there("quantile", a, exact(q), axis, out, keepdims)
-    return by_numpy("quantile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)
+    x = as_array("quantile", a)
+    if runs_there(x, method):
+        return quantile_there("quantile", x, exact("quantile", q), axis, out, keepdims, method=method)
+    return by_numpy("quantile", (a,), exact("quantile", q), axis=axis, method=method, keepdims=keepdims, out=out)
 
 
 def percentile(
@@ -182,110 +181,14 @@ def percentile(
     >>> ta.percentile([0.0, 1.0, 2.0], 75)
     Array(1.5, dtype=float32, device='cpu')
     """
-    if runs_there(a, method):
-        return quantile_there("percentile", a, hundredths(exact(q)), axis, out, keepdims)
-    return by_numpy("percentile", (a,), exact(q), axis=axis, method=method, keepdims=keepdims, out=out)
+    x = as_array("percentile", a)
+    if runs_there(x, method):
+        parts = hundredths(exact("percentile", q))
+        return quantile_there("percentile", x, parts, axis, out, keepdims, method=method)
+    return by_numpy("percentile", (a,), exact("percentile", q), axis=axis, method=method, keepdims=keepdims, out=out)
 
 
-# --- correlations and signals --------------------------------------------------------------------------------------
-
-
-def cov(
-    m: Any,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    *,
-    dtype: DTypeLike | None = None,
-) -> Array:
-    """Return the covariance matrix of variables, each a row of `m`. On the host, computed in float64.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
-    """
-    found = by_numpy("cov", (m, y), rowvar, bias, ddof, exact(fweights), exact(aweights))
-    return found if dtype is None else astype(found, dtype)
-
-
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: DTypeLike | None = None) -> Array:
-    """Return the matrix of Pearson's correlation coefficients of variables. On the host, computed in float64.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
-    """
-    found = by_numpy("corrcoef", (x, y), rowvar)
-    return found if dtype is None else astype(found, dtype)
-
-
-def convolve(a: Any, v: Any, mode: str = "full") -> Array:
-    """Return the discrete convolution of two 1-d arrays, on the host.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.convolve([1, 2, 3], [0, 1])
-    Array([0, 1, 2, 3], dtype=int64, device='cpu')
-    """
-    return by_numpy("convolve", (a, v), mode)
-
-
-def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
-    """Return the cross-correlation of two 1-d arrays, on the host.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.correlate([1, 2, 3], [0, 1])
-    Array([2, 3], dtype=int64, device='cpu')
-    """
-    return by_numpy("correlate", (a, v), mode)
-
-
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Return central differences along axes, one-sided at the ends, on the host: an array, or one for each axis.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.gradient([1.0, 2.0, 4.0, 7.0])
-    Array([1. , 1.5, 2.5, 3. ], dtype=float32, device='cpu')
-    """
-    x = as_array("gradient", f)
-    spacings = [exact(one) if np.ndim(one) == 0 else exact(as_array("gradient", one)) for one in varargs]
-    return by_numpy("gradient", (x,), *spacings, axis=axis, edge_order=edge_order)
-
-
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
-    """Return a piecewise linear function of `x`, which is `fp` at the increasing places `xp`. On the host.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.interp([0.5, 1.5], [0, 1, 2], [10.0, 20.0, 40.0])
-    Array([15., 30.], dtype=float32, device='cpu')
-    """
-    return by_numpy("interp", (x, xp, fp), left, right, period)
-
-
-def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 6.283185307179586) -> Array:
-    """Return angles with multiples of a period added, so that neighbours differ by at most half of it. On the host.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.unwrap([0, 3, 2, 5], period=4)
-    Array([ 0, -1, -2, -3], dtype=int64, device='cpu')
-    """
-    return by_numpy("unwrap", (p,), discont, axis, period=period)
+# --- polynomials ---------------------------------------------------------------------------------------------------
 
 
 def polyval(p: Any, x: Any) -> Array:

@@ -148,9 +148,7 @@ def wrapped(computed: Any, target: np.dtype) -> Any:
     (Array(2., dtype=float32, device='cpu'), Array([0, 1], dtype=int64, device='cpu'))
     """
     if isinstance(computed, (_NDARRAY, np.generic)):
-        array = from_host(np.asarray(computed), Array)
-        kind = array.dtype.kind
-        return astype(array, _like(kind, target), copy=False) if kind in "fc" else array
+        return rounded(from_host(np.asarray(computed), Array), target)
     if isinstance(computed, tuple):
         given = cast("tuple[Any, ...]", computed)
         parts = [wrapped(part, target) for part in given]
@@ -160,19 +158,29 @@ def wrapped(computed: Any, target: np.dtype) -> Any:
     return computed
 
 
-def _like(kind: str, target: np.dtype) -> np.dtype:
-    """The dtype of floats or complex numbers beside `target`."""
+def rounded(x: Array, target: np.dtype) -> Array:
+    """Return an Array of floats in a dtype, and of complex numbers in its complex dtype; others as they are.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> rounded(ta.asarray([1j], dtype="complex128"), dtypes.float16).dtype
+    dtype('complex64')
+    """
+    kind = x.dtype.kind
+    if kind not in "fc":
+        return x
     real = REAL_PART.get(target, target)
-    return real if kind == "f" else _COMPLEX_OF.get(real, dtypes.complex64)
+    return astype(x, real if kind == "f" else _COMPLEX_OF.get(real, dtypes.complex64), copy=False)
 
 
-def exact(x: Any) -> Any:
+def exact(function: str, x: Any) -> Any:
     """Return a number or Python data as it is, and the memory of an Array: for arguments whose dtype does not count.
 
     Examples
     --------
     >>> import tilearray as ta
-    >>> exact(0.1), exact(ta.asarray([1, 2]))
+    >>> exact("quantile", 0.1), exact("quantile", ta.asarray([1, 2]))
     (0.1, array([1, 2]))
     """
-    return on_host("quantile", x) if isinstance(x, Array) else x
+    return on_host(function, x) if isinstance(x, Array) else x

@@ -26,12 +26,15 @@ MODES: Final[dict[str, str]] = {
     "rm": "toward -infinity",
     "rp": "toward +infinity",
     "ra": "to nearest, ties away from zero",
+    "rs": "at random to one of the two neighbours, the nearer one more often",
     "rzi": "to an integer, toward zero",
     "full": "the GPU's approximate instruction for the full range",
     "approx": "the GPU's fastest instruction",
 }
 CAST_MODES: Final = ("rn", "rz", "rm", "rp", "ra")
-"""The modes of casts from float to float. The only mode from float to integer is "rzi"."""
+"""The modes of casts from floats that depend on the value alone; "rs" also depends on a seed."""
+TO_INTEGER: Final[dict[str, str]] = {"rn": "rni", "rm": "rmi", "rp": "rpi", "ra": "rai"}
+"""The backends' names of the modes of casts from float to integer. "rz" and "rzi" are the cast without a mode."""
 GPU_ONLY: Final = ("full", "approx")
 _CUDA_NAMES: Final = {"rz": "rz", "rm": "rd", "rp": "ru"}
 
@@ -42,10 +45,10 @@ DirectedMode = Literal["rn", "rz", "rm", "rp"]
 FastMode = Literal["full", "approx"]
 """The rounding modes that are instructions of GPUs."""
 
-CastMode = Literal["rn", "rz", "rm", "rp", "ra", "rzi"]
+CastMode = Literal["rn", "rz", "rm", "rp", "ra", "rs", "rzi"]
 """The rounding modes of casts."""
 
-RoundingMode = Literal["rn", "rz", "rm", "rp", "ra", "rzi", "full", "approx"]
+RoundingMode = Literal["rn", "rz", "rm", "rp", "ra", "rs", "rzi", "full", "approx"]
 """All rounding modes."""
 
 
@@ -113,12 +116,12 @@ class Extreme(Options):
 
 @dataclass(frozen=True)
 class Choice:
-    """The options of a variant."""
+    """The options of a variant. A `saturate` of None leaves the choice to the semantics."""
 
     rounding: str | None = None
     flush_to_zero: bool = False
     propagate_nan: bool = True
-    saturate: bool = False
+    saturate: bool | None = None
 
     @property
     def suffix(self) -> str:
@@ -127,13 +130,17 @@ class Choice:
         words = (mode, "" if self.propagate_nan else "number", "ftz" if self.flush_to_zero else "")
         return "".join(f"_{word}" for word in words if word)
 
-    @property
-    def cast(self) -> tuple[str, bool] | tuple[()]:
-        """The last fields of a cast node: mode and saturation, or () for the default cast."""
-        mode = self.rounding if self.rounding in CAST_MODES else "rn"
-        return () if mode == "rn" and not self.saturate else (mode, self.saturate)
+    def cast(self, saturates: bool) -> tuple[str, bool] | tuple[()]:
+        """Return the last fields of a cast node: mode and saturation, or () for the default cast.
+
+        `saturates` is the choice of the semantics.
+        """
+        mode = self.rounding if self.rounding in _NODE_MODES else None
+        saturate = saturates if self.saturate is None else self.saturate
+        return () if mode in (None, "rn") and not saturate else (mode or "rn", saturate)
 
 
+_NODE_MODES: Final = frozenset({*CAST_MODES, *TO_INTEGER.values()})
 USUAL: Final = Choice()
 
 
@@ -223,8 +230,8 @@ def check_device(function: str, options: Options, choice: Choice | None, device:
         )
 
 
-def cast_choice(source: np.dtype, target: np.dtype, rounding: Any, saturate: bool) -> Choice:
-    """Return how `astype` casts with these options.
+def cast_choice(source: np.dtype, target: np.dtype, rounding: Any, saturate: bool | None) -> Choice:
+    """Return how `astype` casts with these options. Its `rounding` is "rs" for stochastic rounding.
 
     Raises
     ------
@@ -233,21 +240,16 @@ def cast_choice(source: np.dtype, target: np.dtype, rounding: Any, saturate: boo
     DTypeError
         If the cast does not have the option.
     """
-    mode = mode_named(rounding, "astype", (*CAST_MODES, "rzi"))
+    mode = mode_named(rounding, "astype", (*CAST_MODES, "rs", "rzi"))
     before, after = dtypes.info(source).kind, dtypes.info(target).kind
-    if mode == "rzi" and (before, after) not in (("float", "int"), ("float", "uint")):
+    to_integer = before == "float" and after in ("int", "uint")
+    if mode is not None and not to_integer and ((before, after) != ("float", "float") or mode == "rzi"):
+        wanted = "from float to integer" if mode == "rzi" else "from float to float or integer"
         raise DTypeError(
-            f"astype: rounding='rzi' applies only to casts from float to integer, got {source.name} to {target.name}; "
+            f"astype: rounding={mode!r} applies only to casts {wanted}, got {source.name} to {target.name}; "
             f"leave it out"
         )
-    if mode in CAST_MODES and (before, after) != ("float", "float"):
-        rounds = before == "float" and after in ("int", "uint")
-        instead = ", and write ta.floor, ta.ceil or ta.round first" if rounds else ""
-        raise DTypeError(
-            f"astype: rounding={mode!r} applies only to casts from float to float, got {source.name} to {target.name}; "
-            f"leave it out{instead}"
-        )
-    clamps = checked_flag("astype", "saturate", saturate)
+    clamps = None if saturate is None else checked_flag("astype", "saturate", saturate)
     if clamps and not _may_saturate(before, after):
         instead = ", or write ta.clip first" if before != "complex" and after == "float" else ""
         raise DTypeError(
@@ -255,9 +257,11 @@ def cast_choice(source: np.dtype, target: np.dtype, rounding: Any, saturate: boo
             f"{source.name} to {target.name}; leave it out{instead}"
         )
     if source == target:
-        return Choice(saturate=clamps and after == "float")
-    saturates = clamps and before != "bool" and not (before == "float" and after != "float")
-    return Choice(None if mode in ("rn", "rzi") else mode, saturate=saturates)
+        return Choice(saturate=True) if clamps and after == "float" else USUAL
+    if to_integer:
+        return Choice(mode if mode == "rs" else TO_INTEGER.get(mode or ""))
+    saturates = clamps if before == "float" else (clamps and before != "bool") or None
+    return Choice(None if mode == "rn" else mode, saturate=saturates)
 
 
 def _may_saturate(before: str, after: str) -> bool:

@@ -20,7 +20,7 @@ from tilearray.engine.expression import Expression, ExpressionBuilder
 from tilearray.engine.operation import OperandType, TypedScalar
 from tilearray.errors import DTypeError
 from tilearray.ops.numpy_loops import loop_dtype
-from tilearray.ops.options import NONE, Choice, Options, check_device, check_dtype, parameters
+from tilearray.ops.options import NONE, USUAL, Choice, Options, check_device, check_dtype, parameters
 from tilearray.ops.promotion_methods import (
     NEVER_WIDER,
     Promotion,
@@ -230,11 +230,11 @@ class Row:
         last = arguments[0]
         if not self.moves:
             last = builder.call(typing.function, tuple(arguments), typing.returns, self._triton(typing))
-        how = () if self.choice is None else self.choice.cast
-        clamps = self.choice is not None and self.choice.saturate  # infinities, even if the dtype stays the same
+        choice = self.choice or USUAL
+        clamps = bool(choice.saturate)  # infinities, even if the dtype stays the same
         for before, after, needed in ((typing.returns, typing.result, False), (typing.result, stored, clamps)):
             if needed or before != after:
-                last = builder.node("cast", last, after.name, *how)
+                last = builder.node("cast", last, after.name, *choice.cast(self.moves and after in semantics.saturates))
         return builder.build([last], [stored])
 
     # ------------------------------------------------------------------ parts of typing and expression

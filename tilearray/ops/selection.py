@@ -49,6 +49,26 @@ class Selection(AsGiven):
         return _expression(tuple([_dtype(given) for given in types]), self.axes)
 
 
+@dataclass(frozen=True, eq=False)
+class FirstOfRuns(Selection):
+    """The elements of an array of one axis that differ from the one before them: the array, and its memory.
+
+    Attributes
+    ----------
+    equal_nan : bool
+        Whether a NaN after a NaN is left out.
+    """
+
+    equal_nan: bool = False
+
+    def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
+        """Return the expression, which reads the element before each one."""
+        del semantics, out
+        return _first_of_runs(_dtype(types[0]), self.equal_nan)
+
+
+first_of_runs = {equal_nan: FirstOfRuns("unique", None, equal_nan=equal_nan) for equal_nan in (False, True)}
+
 elements = Selection("indexing", None)
 """The elements where a condition is true: the condition, and the array."""
 
@@ -81,3 +101,13 @@ def _expression(given: tuple[np.dtype, ...], axes: int | None) -> Expression:
         outputs = [builder.node("coordinate", axis) for axis in range(axes)]
         names = [dtypes.int64] * axes
     return builder.build(outputs, names, (slot,) * len(outputs))
+
+
+@functools.lru_cache(64)
+def _first_of_runs(dtype: np.dtype, equal_nan: bool) -> Expression:
+    builder = ExpressionBuilder()
+    element, memory, index = builder.array(dtype), builder.memory(dtype), builder.node("index")
+    before = builder.node("gather", memory, builder.call("before", (index,), dtypes.int64, "tl.maximum({x} - 1, 0)"))
+    differs = "({x} == 0) | (({y} != {z}) & ({z} == {z}))" if equal_nan else "({x} == 0) | ({y} != {z})"
+    slot = builder.node("slot", builder.call("differs", (index, element, before), dtypes.bool_, differs))
+    return builder.build([element], [dtype], (slot,))

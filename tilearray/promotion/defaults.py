@@ -56,6 +56,8 @@ def split(text: str, function: str) -> tuple[str, dict[str, str]]:
 def chosen(base: Rules, given: Mapping[str, Any], function: str) -> dict[str, np.dtype]:
     """Return the defaults that differ from those of `base`, in the order of `ALLOWED`. None means "not given".
 
+    A complex dtype that does not follow a new float is among them, also if it is that of `base`.
+
     Raises
     ------
     SemanticsError
@@ -70,7 +72,10 @@ def chosen(base: Rules, given: Mapping[str, Any], function: str) -> dict[str, np
     checked = {kind: allowed_default(kind, dtype, function) for kind, dtype in given.items() if dtype is not None}
     if "float" in checked:
         checked.setdefault("complex", _COMPLEX_OF[checked["float"]])
-    found = {kind: checked[kind] for kind in ALLOWED if kind in checked and checked[kind] != base.defaults[kind]}
+    new = [kind for kind in checked if checked[kind] != base.defaults[kind]]
+    if "float" in new and checked["complex"] != _COMPLEX_OF[checked["float"]]:
+        new.append("complex")
+    found = {kind: checked[kind] for kind in ALLOWED if kind in new}
     if found and base.rule == "numpy":
         kind, dtype = next(iter(found.items()))
         raise SemanticsError(

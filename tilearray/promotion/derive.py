@@ -79,6 +79,13 @@ def _arithmetic(base: Rules, value: Any) -> frozenset[np.dtype]:
     return found
 
 
+def _saturates(base: Rules, value: Any) -> frozenset[np.dtype]:
+    found = frozenset(_dtypes("saturates", value))
+    if any(dt.info(dtype).kind != "float" for dtype in found):
+        raise _refused("saturates", value, "a list of floating-point dtypes, such as ['float8_e4m3fn']")
+    return found
+
+
 def _wide_numbers(base: Rules, value: Any) -> frozenset[str]:
     if not isinstance(value, _LISTS) or not all(isinstance(name, str) for name in cast("Iterable[Any]", value)):
         raise _refused("wide_numbers", value, "a list of names of operations")
@@ -107,6 +114,7 @@ _CHECKS: Final[Mapping[str, Callable[[Rules, Any], Any]]] = {
     "true_division": _true_division,
     "arithmetic": _arithmetic,
     "wide_numbers": _wide_numbers,
+    "saturates": _saturates,
     "defaults": _defaults,
 }
 """The attributes that are not one of several strings, with the function that checks each."""

@@ -72,6 +72,9 @@ class Semantics:
         Whether ``& | ^`` require operands of one dtype.
     wide_numbers : frozenset of str
         The operations that convert a Python number to the compute dtype instead of the result dtype.
+    saturates : frozenset of dtype
+        The floats in which a value beyond the largest one, or an infinity, is stored as the largest one, where the
+        caller of a cast does not say ``saturate=``.
     zero_dim : bool
         Whether the rule distinguishes 0-d arrays from arrays with dimensions. It follows from `rule`.
     key : object
@@ -93,6 +96,7 @@ class Semantics:
     arithmetic: frozenset[np.dtype] = frozenset(dt.ARITHMETIC)
     same_bits: bool = False
     wide_numbers: frozenset[str] = frozenset()
+    saturates: frozenset[np.dtype] = frozenset()
     zero_dim: bool = field(init=False, repr=False)
     key: object = field(init=False, repr=False, default_factory=object)
     plans: dict[Any, Any] | None = field(init=False, repr=False, default=None)

@@ -100,6 +100,7 @@ TRITON: Final = Semantics(
     defaults=_SHORT,
     ladder=_LADDER,
     integer_division="trunc",
+    saturates=frozenset(_FP8),
 )
 
 # --- cutile ---------------------------------------------------------------------------------------------------------
@@ -178,6 +179,7 @@ TORCH: Final = Semantics(
     huge=False,
     arithmetic=frozenset(dt.ARITHMETIC) - {*_FP8},
     wide_numbers=frozenset({"add", "subtract", "multiply", "divide", "floor_divide"}),
+    saturates=frozenset({dt.float8_e4m3fn}),
 )
 
 # --- numpy ----------------------------------------------------------------------------------------------------------

@@ -9,42 +9,18 @@ depends on the seed and on its logical index alone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, SupportsIndex, TypeAlias
+from collections.abc import Mapping
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from tilearray.errors import OperandError, ParameterError, shown
 from tilearray.geometry.shapes import as_int
-
-Seed: TypeAlias = "int | Sequence[int] | np.random.SeedSequence | None"
+from tilearray.ops.seeds import Seed, key_of, seed_sequence
 
 NAME = "Philox4x32"
 WORDS = 2**66
 """The words of one stream, four for each of 2**64 blocks; another one begins after a jump."""
-
-
-def seed_sequence(seed: Any, function: str) -> np.random.SeedSequence:
-    """Return NumPy's `SeedSequence` of a seed.
-
-    Raises
-    ------
-    OperandError
-        If the seed is not an int, a sequence of ints, a SeedSequence or None.
-    ParameterError
-        If it is negative.
-    """
-    if isinstance(seed, np.random.SeedSequence):
-        return seed
-    try:
-        return np.random.SeedSequence(seed)
-    except (TypeError, OverflowError):
-        raise OperandError(
-            f"{function}: expected seed as an int, a sequence of ints, a SeedSequence or None, got {shown(seed)}; "
-            "write an int >= 0"
-        ) from None
-    except ValueError:
-        raise ParameterError(f"{function}: expected seed >= 0, got {shown(seed)}; write an int >= 0") from None
 
 
 class Philox4x32:
@@ -71,7 +47,7 @@ class Philox4x32:
 
     def __init__(self, seed: Seed = None) -> None:
         self.seed_seq = seed_sequence(seed, NAME)
-        self.key = int(self.seed_seq.generate_state(1, np.uint64)[0])
+        self.key = key_of(self.seed_seq)
         self.position = self.jumps = 0
         self._lock = threading.Lock()
 

@@ -16,6 +16,11 @@ Value = tuple[str, ...]
 DIRECTED = {"rz": "rz", "rm": "rd", "rp": "ru"}
 """Directed roundings, and libdevice's names of them."""
 MODES = ("rn", *DIRECTED, "ra")
+INTEGRAL = {
+    "rzi": "{}", "rni": "libdevice.rint({})", "rmi": "libdevice.floor({})", "rpi": "libdevice.ceil({})",
+    "rai": "round_away({})",
+}  # fmt: skip
+"""Roundings to integers, and the functions that round to an integral float; the cast itself truncates."""
 NARROW: dict[str, Bits] = {
     "float16": Bits(10, 15, 0x7BFF, 0x7C00, 0x7E00, 0x7C00),
     "bfloat16": Bits(7, 127, 0x7F7F, 0x7F80, 0x7FC0, 0x7F80),
@@ -23,6 +28,8 @@ NARROW: dict[str, Bits] = {
 }
 COMPUTED = ("float8_e4m3fn", "float8_e5m2")
 """The formats of 8 bits that have arithmetic; the others are cast alone."""
+FIRST_WITH_FLOAT8 = 89
+"""The first architecture with instructions that cast float32 to the formats of `COMPUTED`, saturating."""
 LARGEST = {"float32": 2.0**128 - 2.0**104, "float64": 2.0**1023 * (2 - 2.0**-52)}
 
 
@@ -35,9 +42,12 @@ class Rounding(NamedTuple):
 
     mode: str = "rn"
     saturate: bool = False
+    arch: int = 80
 
 
-def cast_text(value: Value, source: str, target: str, mode: str = "rn", saturate: bool = False) -> Value:
+def cast_text(
+    value: Value, source: str, target: str, mode: str = "rn", saturate: bool = False, arch: int = 80
+) -> Value:
     """Return expressions of `target` for a value of `source`.
 
     Parameters
@@ -46,11 +56,13 @@ def cast_text(value: Value, source: str, target: str, mode: str = "rn", saturate
         The expressions of the value.
     source, target : str
         The names of dtypes.
-    mode : {"rn", "rz", "rm", "rp", "ra", "rzi"}
+    mode : {"rn", "rz", "rm", "rp", "ra", "rzi", "rni", "rmi", "rpi", "rai"}
         The rounding of a float target: to nearest even, toward zero, down, up, to nearest with ties away from zero.
-        An integer target is always rounded toward zero; "rn", "rz" and "rzi" all mean this.
+        A float becomes an integer in the modes that end in "i"; "rn" and "rz" mean "rzi".
     saturate : bool
         Whether a value beyond the range of `target` becomes its largest finite float, or its nearest integer.
+    arch : int
+        The architecture, such as 90: some have instructions for casts to float8.
 
     Raises
     ------
@@ -68,7 +80,7 @@ def cast_text(value: Value, source: str, target: str, mode: str = "rn", saturate
     """
     if source == target and not saturate:
         return value
-    how = Rounding(mode, saturate)
+    how = Rounding(mode, saturate, arch)
     before, after = STORAGE[source].kind, STORAGE[target].kind
     if after == "bool":
         return (_truth(value, source),)
@@ -115,12 +127,11 @@ def _to_integer(value: str, source: str, target: str, how: Rounding) -> str:
     if kind != "float":
         clamps = how.saturate and kind != "bool"
         return f"{_clamped_integer(value, source, target) if clamps else value}.to({storage.register})"
-    if how.mode not in ("rn", "rz", "rzi"):
-        raise UnsupportedCastError(
-            f"{source} becomes {target} toward zero, not in mode {how.mode!r}; round to an integral float first"
-        )
+    if how.mode not in ("rn", "rz", *INTEGRAL):
+        raise UnsupportedCastError(f"{source} becomes {target} in modes {', '.join(INTEGRAL)}, not in {how.mode!r}")
     if source in ("float16", "bfloat16"):
         value = f"{value}.to(tl.float32)"
+    value = INTEGRAL.get(how.mode, "{}").format(value)
     if storage.kind == "uint":
         return f"float_to_uint({value}, {high}, {float(high + 1)!r}, {storage.register})"
     return f"float_to_int({value}, {low}, {high}, {float(low)!r}, {float(high + 1)!r}, {storage.register})"
@@ -171,6 +182,10 @@ def _to_narrow(value: str, target: str, how: Rounding) -> str:
     """Return a float narrower than float32, from a float32 that is exact or rounded to odd."""
     encodes, register = STORAGE[target].kind == "bits", STORAGE[target].register
     mantissa, bias, largest, beyond, nan, *_ = NARROW[target]
+    if how.mode == "rn" and target in COMPUTED and how.arch >= FIRST_WITH_FLOAT8:
+        return f"float32_to_{target.removeprefix('float8_')}({value}, {how.saturate})"
+    if how.mode == "rn" and target == "float4_e2m1fn":
+        return f"float32_to_e2m1fn({value})"
     if how.saturate:
         value = _clamped(value, target)
     if target == "float8_e8m0fnu":

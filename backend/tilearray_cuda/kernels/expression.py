@@ -84,7 +84,8 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
     inputs = schedule.spec.operands[schedule.spec.outputs :]
     match node:
         case ("cast", argument, dtype, *how):
-            return cast_text(*values[argument], dtype, *how), dtype
+            mode, saturate = how or ("rn", False)
+            return cast_text(*values[argument], dtype, mode, saturate, schedule.arch), dtype
         case ("call", called, arguments, dtype, template):
             given, operand_dtypes = zip(*[values[argument] for argument in arguments])
             return (call_text(called, template, list(given), list(operand_dtypes)),), dtype

@@ -8,12 +8,15 @@ from __future__ import annotations
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.cells import cells_of, split, whole
 from tilearray_cuda.kernels.expression import Values, computed, stored
+from tilearray_cuda.kernels.quotients import with_quotients
 from tilearray_cuda.kernels.reduction import (
     Node,
     combined,
     halved,
     halves,
     identities,
+    joined,
+    kept_apart,
     needed,
     part_value,
     reductions,
@@ -21,16 +24,17 @@ from tilearray_cuda.kernels.reduction import (
 )
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.held import WARP, Held
-from tilearray_cuda.kernels.schedules.held_lanes import HeldLanes
+from tilearray_cuda.kernels.schedules.held_lanes import IN_ANY_ORDER, HeldLanes
 from tilearray_cuda.kernels.schedules.schedule import Schedule
 
 
 def held(schedule: Held) -> list[str]:
     """Return the lines of a kernel after its setup."""
+    once = of_rows(schedule) if isinstance(schedule, HeldLanes) else set[int]()
+    schedule = schedule.with_spec(with_quotients(schedule.spec, once))
     nodes, found = schedule.spec.nodes, reductions(schedule)
     branches = _chunks(schedule)
     alone = branches[0]._replace(mask=_rows_mask(branches[0]), tag="")
-    once = of_rows(schedule) if isinstance(schedule, HeldLanes) else set[int]()
     rows: Values = {}  # values that a whole row has
     chunks: list[Values] = [{} for _ in branches]
     lines: list[str] = []
@@ -98,26 +102,24 @@ def _over_chunks(schedule: Held, node: Node, branches: list[Branch], chunks: lis
         return [*_lanes(node, branches, chunks), *_reduced(schedule, node)]
     starts = range(0, len(branches), schedule.segment)
     lines: list[str] = []
-    names = [name for value in node.names() for name in value]
     for segment, start in enumerate(starts):
         some = slice(start, start + schedule.segment)
         lines += _lanes(node, branches[some], chunks[some])
-        lines += _halves(schedule, node)
-        lines += [f"{name}_in_{segment} = {name}" for name in names] if len(starts) > 1 else []
-    for half in halves(1 << (len(starts) - 1).bit_length()):
-        for low in range(min(half, len(starts) - half)):
-            pair = [[f"{name}_in_{segment}" for name in names] for segment in (low, low + half)]
-            lines.append(_combine(node, *pair))
-    return [*lines, *[f"{name} = {name}_in_0" for name in names if len(starts) > 1]]
+        lines += _neighbours(schedule, node)
+        lines += kept_apart(node, segment) if len(starts) > 1 else []
+    return [*lines, *joined(node, len(starts))] if len(starts) > 1 else lines
 
 
-def _halves(schedule: HeldLanes, node: Node) -> list[str]:
+def _neighbours(schedule: HeldLanes, node: Node) -> list[str]:
     """Return the lines that combine all lanes, to a scalar if there is one row.
 
     Triton would carry the layout of one element over to all elements of the row, each of which a thread then has alone:
     a softmax of 4096 bfloat16 took 288 s to compile, and 45,000 accesses of spilled registers.
     """
-    lines = [halved(node, half, neighbours=False) for half in halves(schedule.tile.columns)]
+    if node.how in IN_ANY_ORDER and not schedule.has_scalars:
+        ((name,),) = node.names()
+        return [f"{name} = tl.expand_dims(tl.reduce({name}, 1, combine{node.number}), 1)"]
+    lines = [halved(node, half, neighbours=True) for half in halves(schedule.tile.columns)]
     if schedule.has_scalars:
         names = [name for value in node.names() for name in value]
         pairs = ", ".join(f"tl.reshape({name}, (2,))" for name in names)

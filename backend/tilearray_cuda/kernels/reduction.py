@@ -71,20 +71,66 @@ def reduced(schedule: Reduce) -> list[str]:
     nodes = schedule.spec.nodes
     found = reductions(schedule)
     before = needed(nodes, [value for node in found for value in node.values])
-    lines = [line for node in found for line in identities(node)]
+    lines = _groups(found) if schedule.groups > 1 else []
     arms = schedule.arms()
     for arm in arms:
-        walk = _walk(schedule, arm.branch, found, before)
+        walk = [line for node in found for line in identities(node)] + _walk(schedule, arm.branch, found, before)
+        walk = _each_group(schedule, found, walk) if schedule.groups > 1 else walk
         if len(arms) > 1:
             lines.append(f"if {arm.condition}:" if arm.condition else "else:")
         lines += indented(walk) if len(arms) > 1 else walk
-    for half in halves(schedule.tile.columns):
-        lines += [halved(node, half, schedule.neighbours) for node in found]
+    if schedule.groups > 1:
+        lines += [f"{name} = {name}_groups" for name, _ in _registers(found)]
+    lines += _lanes_combined(schedule, found, schedule.groups if schedule.groups > 1 else schedule.tile.columns)
     values = {number: part_value(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
     after = [n for n in needed(nodes, list(schedule.spec.stores)) if nodes[n][0] not in ("reduce", "part")]
     branch = arms[-1].branch._replace(tag="_of_results") if set(after) & set(before) else arms[-1].branch
     post, known = computed(schedule, branch, after, values)
     return [*lines, *post, *stored(schedule, branch, known)]
+
+
+def _lanes_combined(schedule: Reduce, found: list[Node], lanes: int) -> list[str]:
+    """Return the lines that combine lanes to one value."""
+    neighbours = schedule.spec.case == "reduce_rows"
+    return [halved(node, half, neighbours) for half in halves(lanes) for node in found]
+
+
+def _groups(found: list[Node]) -> list[str]:
+    """Return the lines that make room for what the groups of lanes give."""
+    return [f"{name}_groups = tl.full((ROWS, GROUPS), 0, {register})" for name, register in _registers(found)]
+
+
+def _each_group(schedule: Reduce, found: list[Node], walk: list[str]) -> list[str]:
+    """Return the loop over groups of lanes. Addresses that it has in common would fill the registers."""
+    at = "tl.arange(0, GROUPS)[None, :] == group"
+    kept = [f"{name}_groups = tl.where({at}, {name}, {name}_groups)" for name, _ in _registers(found)]
+    lines = [*walk, *_lanes_combined(schedule, found, schedule.tile.columns), *kept]
+    return ["for group in tl.range(0, GROUPS, disable_licm=True):", *indented(lines)]
+
+
+def _registers(found: list[Node]) -> list[tuple[str, str]]:
+    """Return the names of all accumulators, and their types."""
+    values = [pair for node in found for pair in zip(node.names(), node.registers, strict=True)]
+    return [(name, register) for value, register in values for name in value]
+
+
+def kept_apart(node: Node, place: int) -> list[str]:
+    """Return the lines that keep what a group of lanes, or a segment, gave."""
+    return [f"{name}_in_{place} = {name}" for value in node.names() for name in value]
+
+
+def joined(node: Node, count: int) -> list[str]:
+    """Return the lines that combine what groups of lanes, or segments, gave: neighbours first."""
+    lines: list[str] = []
+    for step in halves(1 << (count - 1).bit_length())[::-1]:
+        for low in range(0, count - step, 2 * step):
+            x, y = (
+                [tuple([f"{name}_in_{place}" for name in value]) for value in node.names()]
+                for place in (low, low + step)
+            )
+            names = ", ".join([name for value in x for name in value])
+            lines.append(f"{names} = {combined(node, x, y)}")
+    return [*lines, *[f"{name} = {name}_in_0" for value in node.names() for name in value]]
 
 
 def definitions(schedule: Reduce) -> list[str]:
@@ -147,6 +193,8 @@ def needed(nodes: Any, wanted: list[int]) -> list[int]:
                     open_nodes.append(argument)
                 case ("call", _, arguments, *_):
                     open_nodes += arguments
+                case ("gather", _, place):
+                    open_nodes.append(place)
                 case _:
                     pass
     return sorted(found)
@@ -172,12 +220,17 @@ def _identity(how: str, dtype: str, register: str, position: int, part: int) -> 
         return _full(1 - part, register)
     if how in ("or", "and"):
         return _full(int(how == "and"), register)
-    low = how in ("maximum", "argmax")
-    if is_float:
-        return _full('float("-inf")' if low else 'float("inf")', register)
+    return _full(extreme(dtype, low=how in ("maximum", "argmax")), register)
+
+
+def extreme(dtype: str, *, low: bool) -> str:
+    """Return the lowest or the highest number of a real dtype."""
+    storage = STORAGE[dtype]
+    if storage.kind == "float":
+        return 'float("-inf")' if low else 'float("inf")'
     bits, signed = 8 * storage.itemsize, storage.kind == "int"
     lowest, highest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-    return _full(lowest if low else highest, register)
+    return str(lowest if low else highest)
 
 
 def _full(value: object, register: str) -> str:
@@ -191,7 +244,8 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
     position = "place" if counts else "index"
 
     def chunk(branch: Branch) -> list[str]:
-        lines = ["column = chunk * COLUMNS + tl.arange(0, COLUMNS)[None, :]"]
+        first = " + group * COLUMNS" if schedule.groups > 1 else ""
+        lines = [f"column = chunk * {schedule.chunk}{first} + tl.arange(0, COLUMNS)[None, :]"]
         if branch.mask in ("in_columns", "tile"):
             lines.append(f"in_columns = column < n{column}")
         if counts:
@@ -251,13 +305,13 @@ def halves(lanes: int) -> list[int]:
     return [] if lanes == 1 else [lanes // 2, *halves(lanes // 2)]
 
 
-def halved(node: Node, half: int, neighbours: bool, rows: str = "ROWS") -> str:
+def halved(node: Node, half: int, neighbours: bool) -> str:
     """Return the line that combines the upper half of the lanes with the lower one, or each second lane with the first.
 
-    A half has `half` lanes; `rows` is how many groups of lanes there are, by name.
+    A half has `half` lanes.
     """
     flat = [name for value in node.names() for name in value]
-    shape, axis = (f"({rows}, {half}, 2)", 2) if neighbours else (f"({rows}, 2, {half})", 1)
+    shape, axis = (f"(ROWS, {half}, 2)", 2) if neighbours else (f"(ROWS, 2, {half})", 1)
     given = ", ".join(f"tl.reshape({name}, {shape})" for name in flat)
     return f"{', '.join(flat)} = tl.reduce({f'({given})' if len(flat) > 1 else given}, {axis}, combine{node.number})"
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.cells import cells_of, split, whole
 from tilearray_cuda.kernels.expression import Values, computed, indented, stored
-from tilearray_cuda.kernels.reduction import WIDER, Node, as_register, combined, needed, part_value
+from tilearray_cuda.kernels.reduction import WIDER, Node, as_register, combined, extreme, needed, part_value
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.storage import STORAGE
@@ -72,10 +72,22 @@ def _tagged(node: Node, tag: str) -> Value:
     return tuple([f"{name}{tag}" for name in node.names()[0]])
 
 
+def _neutral(node: Node) -> str | None:
+    """Return the number that changes no bit of a value that it is combined with; None for complex products."""
+    storage = STORAGE[node.dtypes[0]]
+    is_float = storage.kind in ("float", "complex")
+    if node.how in ("maximum", "minimum"):
+        return extreme(node.dtypes[0], low=node.how == "maximum")
+    if node.how == "multiply" and storage.kind == "complex":
+        return None
+    numbers = {"add": "-0.0" if is_float else "0", "multiply": "1.0" if is_float else "1", "or": "0", "and": "1"}
+    return numbers[node.how]
+
+
 def _full(node: Node, tag: str, columns: str) -> list[str]:
     """Return the lines of values that are known later; of a chain that has not begun."""
     (register,) = node.registers
-    return [f"{name} = tl.full((ROWS, {columns}), 0, {register})" for name in _tagged(node, tag)]
+    return [f"{name} = tl.full((ROWS, {columns}), {_neutral(node) or 0}, {register})" for name in _tagged(node, tag)]
 
 
 def _lanes(schedule: Scan) -> list[str]:
@@ -137,13 +149,32 @@ def _totals(schedule: Scan, node: Node, branch: Branch, count: int) -> list[str]
 
 
 def _many(schedule: Scan, node: Node, branch: Branch) -> list[str]:
-    """Return a loop over several chunks at once, which reads the next ones before it scans what it has read.
-
-    The last ones are read twice, in place of chunks beyond them.
-    """
+    """Return a loop over several chunks at once, which reads the next ones before it scans what it has read."""
     chunks = [
         Chunk(branch._replace(column=f"column{ahead}", tag=f"_of_{ahead}"), ahead) for ahead in range(schedule.unroll)
     ]
+    return _in_stages(schedule, node, chunks) if schedule.stages else _in_registers(schedule, node, chunks)
+
+
+def _in_stages(schedule: Scan, node: Node, chunks: list[Chunk]) -> list[str]:
+    """Return the loop whose next steps the compiler reads by asynchronous copies."""
+    body: list[str] = []
+    values: list[Values] = []
+    for chunk in chunks:
+        text, found = _read(schedule, chunk, _inputs(schedule, node), "chunk")
+        body += text
+        values.append(found)
+    for chunk, known in zip(chunks, values, strict=True):
+        body += _chunk(schedule, node, chunk, known)
+    steps = f"first_chunk, at_once, {schedule.unroll}, num_stages={schedule.stages}"
+    return [f"for chunk in tl.range({steps}):", *indented(body)]
+
+
+def _in_registers(schedule: Scan, node: Node, chunks: list[Chunk]) -> list[str]:
+    """Return the loop that keeps the next chunks in registers.
+
+    The last ones are read twice, in place of chunks beyond them.
+    """
     inputs = _inputs(schedule, node)
     reads, following, moves = [], [], []
     for chunk in chunks:
@@ -232,18 +263,28 @@ def _scan(schedule: Scan, node: Node, names: Value, ahead: int) -> list[str]:
     while half < schedule.threads:
         low = tuple([f"{name}_low" for name in names])
         lines += [f"{new} = tl.gather({name}, below{half}, 1)" for new, name in zip(low, last, strict=True)]
-        for cell in cells:
-            lines += _joined(node, low, cell, cell, f"upper{half} == 0", cell)
+        lines += _joined_cells(node, low, cells, f"upper{half} == 0")
         half *= 2
-    first = "" if ahead else "chunk == first_chunk"
-    for cell in cells:
-        lines += _joined(node, _tagged(node, "_last"), cell, cell, first, cell)
+    lines += _joined_cells(
+        node, _tagged(node, "_last"), cells, "" if _neutral(node) or ahead else "chunk == first_chunk"
+    )
     for kept, name in zip(_tagged(node, "_last"), last, strict=True):
         lines.append(f"{kept} = {name if schedule.threads == 1 else f'tl.gather({name}, end, 1)'}")
     if _state(schedule, node) is not None and not schedule.stores_segments:
-        for cell in cells:
-            lines += _joined(node, _tagged(node, "_before"), cell, cell, "segment == 0", cell)
+        lines += _joined_cells(node, _tagged(node, "_before"), cells, "" if _neutral(node) else "segment == 0")
     return [*lines, *[line for name in names for line in whole(name, schedule.run)]]
+
+
+def _joined_cells(node: Node, earlier: Value, cells: list[Value], first: str) -> list[str]:
+    """Return the lines that combine a value with each cell, except where the condition `first` holds.
+
+    There the value becomes one that changes nothing, if there is one: then no cell needs the condition.
+    """
+    nothing, lines = _neutral(node), list[str]()
+    if first and nothing is not None:
+        lines += [f"{name} = tl.where({first}, {nothing}, {name})" for name in earlier]
+        first = ""
+    return [*lines, *[line for cell in cells for line in _joined(node, earlier, cell, cell, first, cell)]]
 
 
 def _joined(

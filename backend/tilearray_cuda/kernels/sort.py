@@ -1,50 +1,45 @@
-"""The text of a sort within a program: rows are partitioned by each digit of their keys, from the lowest.
+"""The text of a sort within a program: rows are ordered by each digit of their keys, from the lowest.
 
-Elements, or their positions, are exchanged between threads through the memory of the result.
+Several rows are ordered together, and at last by their number. Elements are read again in their order, so that
+meanwhile only keys and places are in registers.
 """
 
 from __future__ import annotations
 
-from tilearray_cuda.kernels.expression import Values, computed, indented
-from tilearray_cuda.kernels.reduction import needed
-from tilearray_cuda.kernels.schedules.partition import DIGIT, DIGITS
+from tilearray_cuda.kernels.block_order import BITS, DIGITS
+from tilearray_cuda.kernels.expression import Values, computed, indented, stored
 from tilearray_cuda.kernels.schedules.sort import Sort
+from tilearray_cuda.kernels.storage import STORAGE
 
 
 def sorted_rows(schedule: Sort) -> list[str]:
     """Return the lines of a kernel after its setup."""
     nodes = schedule.spec.nodes
-    kind, element, digit, bits = next(node for node in nodes if node[0] in ("sort", "argsort"))
-    orders = kind == "argsort"
-    branch = schedule.branch._replace(column="place") if orders else schedule.branch
-    numbers = [other for other in needed(nodes, [digit, bits]) if nodes[other][0] == "input" and other != element]
-    lines, values = computed(schedule, schedule.branch, numbers)
-    reads, found = computed(schedule, branch, [element])
-    shift = next(number for number, node in enumerate(nodes) if node[0] == "shift")
-    known: Values = {**values, **found, shift: (("shift",), "int32")}
-    text, known = computed(schedule, branch, [other for other in needed(nodes, [digit]) if other not in known], known)
-    moved = "place" if orders else found[element][0][0]
-    begin = ["place = tl.broadcast_to(column, (ROWS, COLUMNS))"] if orders else reads
-    steps = [
-        *(reads if orders else []),
-        *text,
-        f"digit = tl.where(inside, {known[digit][0][0]}.to(tl.int32), {DIGITS - 1})",
-        "slot = slots_in_rows(tl.broadcast_to(digit, (ROWS, COLUMNS)), ROWS, RUNS)",
-        *_exchanged(schedule, moved),
+    number, (kind, element, key, bits) = next(
+        (number, node) for number, node in enumerate(nodes) if node[0] in ("sort", "argsort")
+    )
+    lines, values = computed(schedule, schedule.branch, [node for node in range(len(nodes)) if node != number])
+    (wanted,), _ = values[bits]
+    (word,), wide = values[key]
+    has_several = schedule.tile.rows > 1
+    steps = [f"digit = ((key >> (shift % {8 * STORAGE[wide].itemsize})) & {DIGITS - 1}).to(tl.int32)"]
+    if has_several:
+        steps.append("digit = tl.where(shift < bits, digit, order // COLUMNS)")
+    steps += [
+        "source, slot = order_of_digits(digit, index, index * 0)",
+        "key = tl.gather(key, source, 0)",
+        "order = tl.gather(order, source, 0)",
     ]
-    return [*lines, *begin, f"for shift in range(0, {values[bits][0][0]}, {DIGIT}):", *indented(steps)]
-
-
-def _exchanged(schedule: Sort, moved: str) -> list[str]:
-    """Return the lines that store values in their slots, and load what other threads have stored."""
-    out, branch = schedule.spec.operands[0], schedule.branch
-    is_bool = out.dtype == "bool"
-    value = f"{moved}.to(tl.int8)" if is_bool else f"{moved}.to(out0.dtype.element_ty)"
-    back = schedule.load(out, branch)
-    back = f"{back} != 0" if is_bool else f"{back}.to({moved}.dtype)"
-    return [
-        schedule.store(out, value, branch._replace(column="slot")),
-        "tl.debug_barrier()",
-        f"{moved} = {back}",
-        "tl.debug_barrier()",
+    lines += [
+        f"key = tl.where(inside, {word}, ~({word} * 0))",
+        "order = within",
+        f"bits = ({wanted} + {BITS - 1}) // {BITS} * {BITS}",
+        f"for shift in range(0, bits{f' + {BITS}' * has_several}, {BITS}):",
+        *indented(steps),
     ]
+    lines.append("place = order % COLUMNS")
+    if kind == "argsort":
+        known: Values = {**values, number: (("place.to(tl.int64)",), "int64")}
+        return [*lines, *stored(schedule, schedule.branch, known)]
+    again, found = computed(schedule, schedule.branch._replace(column="place"), [element])
+    return [*lines, *again, *stored(schedule, schedule.branch, {**values, number: found[element]})]

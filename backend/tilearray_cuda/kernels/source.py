@@ -19,7 +19,6 @@ from tilearray_cuda.kernels.jit_functions import TEXTS
 from tilearray_cuda.kernels.partition import partitioned
 from tilearray_cuda.kernels.product import product
 from tilearray_cuda.kernels.reduction import definitions, reduced
-from tilearray_cuda.kernels.reread import reread
 from tilearray_cuda.kernels.scan import scanned
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
@@ -28,7 +27,6 @@ from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
-from tilearray_cuda.kernels.schedules.reread import Reread
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.select import Select
@@ -90,7 +88,7 @@ def written(schedule: Schedule, name: str, arguments: tuple[Argument, ...], setu
     kernel = ["@triton.jit", f"def {name}({', '.join(parameters)}):", *indented([*setup, *_body(schedule)])]
     sizes = ", ".join(f"{name} = {size}" for name, size in constants)
     heading = [*_heading(schedule), f"# {sizes}, {schedule.tile.warps} warps"]
-    defined = definitions(schedule) if isinstance(schedule, Reduce) else []
+    defined = definitions(schedule) if isinstance(schedule, Reduce) else schedule.functions()
     text = "\n".join([*heading, "", *helpers_of("\n".join([*defined, *kernel[2:]])), *defined, *kernel, ""])
     return Source(name, text, arguments, constants, schedule.tile, _label(schedule, name))
 
@@ -160,8 +158,6 @@ def _body(schedule: Schedule) -> list[str]:
         return folded(schedule)
     if isinstance(schedule, Held):
         return held(schedule)
-    if isinstance(schedule, Reread):
-        return reread(schedule)
     if isinstance(schedule, Sort):
         return sorted_rows(schedule)
     if isinstance(schedule, Partition):

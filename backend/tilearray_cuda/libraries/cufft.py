@@ -31,6 +31,14 @@ class _Plan(NamedTuple):
     nbytes: int
 
 
+class Pass(NamedTuple):
+    """A transform of the library: where elements lie, the dtypes of operand and result, and that of the computation."""
+
+    layout: strides.Placed
+    names: tuple[str, str]
+    dtype: str
+
+
 class Transforms:
     """The Fourier transforms of a device."""
 
@@ -44,51 +52,39 @@ class Transforms:
     def _library(self) -> Any:
         return bindings("cufft")
 
-    def readable(self, kind: str, sizes: Any, source: Any, target: Any, others: Any) -> bool:
-        """Return whether the library transforms an operand as it lies; see `strides.placed`."""
-        return strides.placed(kind, sizes, source, target, others) is not None
+    def planned(self, kind: str, dtype: str, sizes: Any, source: Any, target: Any, others: Any) -> Pass | None:
+        """Return how the library transforms an operand as it lies; None if it cannot. See `strides.placed`.
 
-    def run(
-        self,
-        stream: int,
-        kind: str,
-        dtype: str,
-        inverse: bool,
-        sizes: Any,
-        source: Any,
-        target: Any,
-        others: Any,
-        read: tuple[Any, int],
-        written: tuple[Any, int],
-    ) -> None:
+        Parameters
+        ----------
+        kind : str
+            "c2c", "r2c" or "c2r".
+        dtype : str
+            "complex64" or "complex128".
+        """
+        layout = strides.placed(kind, sizes, source, target, others)
+        real = _REAL[dtype]
+        names = real if kind == "r2c" else dtype, real if kind == "c2r" else dtype
+        return None if layout is None else Pass(layout, names, dtype)
+
+    def run(self, stream: int, planned: Pass, inverse: bool, read: tuple[Any, int], written: tuple[Any, int]) -> None:
         """Transform elements, and write the result elsewhere or to the same memory.
 
         Parameters
         ----------
         stream : int
-        kind : str
-            "c2c", "r2c" or "c2r".
-        dtype : str
-            "complex64" or "complex128".
+        planned : Pass
         inverse : bool
             The direction of "c2c"; nothing is divided by the sizes.
-        sizes, source, target, others
-            As for `readable`.
         read, written : tuple of (Buffer, int)
             The buffer, and the bytes before the first element.
         """
-        layout = strides.placed(kind, sizes, source, target, others)
-        assert layout is not None
-        real = _REAL[dtype]
-        names = real if kind == "r2c" else dtype, real if kind == "c2r" else dtype
         places: list[int] = []
         for buffer, offset in (read, written):
             if buffer.stream != stream:
                 self._device.join(buffer, stream, buffer is written[0])
             places.append(buffer.pointer + offset)
-        self._in_context(
-            stream, functools.partial(self._run, self._library, layout, names, dtype, inverse, stream, *places)
-        )
+        self._in_context(stream, functools.partial(self._run, self._library, planned, inverse, stream, *places))
 
     def _in_context(self, stream: int, function: Callable[[bool], None]) -> None:
         """Call ``function(captured)`` in the device's context; `captured` says whether it becomes part of a graph."""
@@ -103,20 +99,19 @@ class Transforms:
     def _run(
         self,
         library: Any,
-        layout: strides.Placed,
-        names: tuple[str, str],
-        dtype: str,
+        planned: Pass,
         inverse: bool,
         stream: int,
         read: int,
         written: int,
         captured: bool,
     ) -> None:
-        first, second = (_ITEMSIZE[name] for name in names)
+        layout, (source, target), dtype = planned
+        first, second = _ITEMSIZE[source], _ITEMSIZE[target]
         direction = _INVERSE if inverse else _FORWARD
         with self._lock:
             try:
-                plan = self._plan((layout[:4], names, dtype), captured)
+                plan = self._plan((layout[:4], planned.names, dtype), captured)
                 library.set_stream(plan.number, stream)
                 work = self._device.allocate(max(plan.nbytes, 1), stream)
                 library.set_work_area(plan.number, work.pointer)

@@ -7,7 +7,8 @@ every combination of their kinds. There are three forms:
 ========  ============================================  ========================================================
 form      called with                                   does
 ========  ============================================  ========================================================
-launch    ``stream, buffer, offset, number, 0, ...``    launches; the caller has checked that it may
+launch    ``stream, buffer, offset, number, 0, ...``    launches, and returns the outputs that it makes; the caller has
+                                                        checked that it may
 new       ``stream, x, number, ...``                    allocates, launches, and returns the new array
 into      ``stream, out, x, number, ...``               launches and returns `out`; calls `rule.whole` if `out` may
                                                         not be written or shares memory with an operand
@@ -23,7 +24,8 @@ from __future__ import annotations
 import functools
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tilearray_cuda.runtime.driver import TORCH, check_capture
@@ -67,25 +69,24 @@ def bind(arguments, converters, rule, fixed_by, unshifted):
 
 _ALLOCATE = """\
 if stream:
-    free, p0 = take(signature.nbytes, stream)
+    free, p{i} = take(signature{i}.nbytes, stream)
 else:
     try:
-        free = lists[size]
-        p0 = free.pop()
+        free = lists[size{i}]
+        p{i} = free.pop()
     except LookupError:
-        free, p0 = take(signature.nbytes, stream)
-b0 = Buffer()
-b0.pointer = p0
-b0.nbytes = signature.nbytes
-b0.stream = stream
-b0.free = free"""
+        free, p{i} = take(signature{i}.nbytes, stream)
+b{i} = Buffer()
+b{i}.pointer = p{i}
+b{i}.nbytes = signature{i}.nbytes
+b{i}.stream = stream
+b{i}.free = free"""
 
 _RESULT = """\
-result = new({like}.__class__)
-result._buffer = b0
-result._offset = 0
-result._signature = signature
-return result"""
+result{i} = new({kind})
+result{i}._buffer = b{i}
+result{i}._offset = 0
+result{i}._signature = signature{i}"""
 
 _OUT_OF_RANGE = """\
 except struct_error:
@@ -100,8 +101,14 @@ def bind_operands(
     shifts: Sequence[int | None],
     converters: Sequence[Converter | None],
     outputs: int = 1,
-) -> Callable[..., None]:
+    made: Sequence[Any] = (),
+    constants: Mapping[int, Any] = MappingProxyType({}),
+    public: Any = None,
+) -> Callable[..., Any]:
     """Return ``launch(stream, buffer, byte offset, ...)``, with ``number, 0`` where an operand is a number.
+
+    It makes outputs that have a signature, and returns them: one array, or a tuple. Neither they nor constants are
+    among its arguments.
 
     Parameters
     ----------
@@ -115,9 +122,20 @@ def bind_operands(
         The functions that turn numbers into packed values; None for a buffer.
     outputs : int
         The number of operands that are written; they come first.
+    made : sequence of Signature or None
+        For each output the signature of the array to make, or None if the output is given.
+    constants : mapping
+        Numbers that are the same in all launches, by the position of the operand.
+    public : type
+        The class of the arrays that are made.
     """
-    kinds = tuple(["number" if shift is None else "shifted" if shift else "array" for shift in shifts])
-    return written_out("launch", kinds, outputs)(arguments, converters, None, lambda _: fixed, shifts)(None)
+    kinds = ["number" if shift is None else "shifted" if shift else "array" for shift in shifts]
+    kinds = ["made" if place < len(made) and made[place] else kind for place, kind in enumerate(kinds)]
+    given: list[Any] = list(converters)
+    for place, number in constants.items():
+        values = given[place](number)
+        kinds[place], given[place] = ("constant", values[0]) if len(values) == 1 else ("constants", values)
+    return written_out("launch", tuple(kinds), outputs)(arguments, given, public, lambda _: fixed, shifts)(None, made)
 
 
 @functools.cache
@@ -131,7 +149,9 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
     kinds : tuple of str
         The kind of each operand, the output first: "array", "shifted" (an array whose loop does not begin at its first
         element), "integer" or "float" (a number that is packed as it is if it has that class), or "number". With a
-        target, "array same" is an array that has the target's elements if both begin at one place.
+        target, "array same" is an array that has the target's elements if both begin at one place. The form "launch"
+        also has "made", an output that the launch makes, and "constant" or "constants", a number whose packed values
+        stand in the place of its converter.
     outputs : int
         The number of operands that are written; they come first.
 
@@ -153,19 +173,24 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
     takes: list[str] = []
     kept: list[str] = []
     parameters = ["stream"]
+    made = [i for i, kind in enumerate(kinds) if kind == "made"] if form == "launch" else [0] * (form == "new")
     if form == "launch":
-        parameters += [f"x{i}, offset{i}" for i in range(len(kinds))]
+        parameters += [f"x{i}, offset{i}" for i, kind in enumerate(kinds) if not kind.startswith(("made", "constant"))]
     else:
         parameters += [f"x{i}" for i in range(form == "new", len(kinds))]
         takes = [f"take{i}(x{i})" for i, kind in enumerate(kinds) if kind == "integer"]
         kernel += [_unpacked("take", "rule.numbers", len(kinds))] if takes else []
         before += [f"b{i} = x{i}._buffer" for i in (read if form == "new" else arrays)]
-    if form == "new":
+    if made:
         kernel.append("take, lists = device.memory.take, device.memory.legacy")
-        loop.append("size = block_size(signature.nbytes)")
-        kept += ["signature", "size"]
-        before += _ALLOCATE.splitlines()
-        after += _RESULT.format(like=f"x{read[0]}").splitlines()
+        kind = "rule" if form == "launch" else f"x{read[0]}.__class__"
+        for i in made:
+            loop += [f"signature{i} = {f'signature[{i}]' if form == 'launch' else 'signature'}"]
+            loop += [f"size{i} = block_size(signature{i}.nbytes)"]
+            kept += [f"signature{i}", f"size{i}"]
+            before += _ALLOCATE.format(i=i).splitlines()
+            after += _RESULT.format(i=i, kind=kind).splitlines()
+        after.append(f"return {', '.join([f'result{i}' for i in made])}")
     elif form == "into":
         kernel.append("whole = rule.whole")
         loop += [f"near{i}, far{i}, _ = gaps[{i}]" for i in read]
@@ -257,9 +282,11 @@ def _packed(form: str, i: int, kind: str) -> str:
         return f"x{i} if {exact} else convert{i}(x{i})[0]"
     if kind == "number":
         return f"*convert{i}(x{i})"
-    if form == "launch":
+    if kind.startswith("constant"):
+        return f"convert{i}" if kind == "constant" else f"*convert{i}"
+    if form == "launch" and kind != "made":
         address = f"x{i}.pointer + offset{i}"
-    elif form == "into" or not i:
+    elif form in ("launch", "into") or not i:
         address = f"p{i}"
     else:
         address = f"b{i}.pointer + x{i}._offset"

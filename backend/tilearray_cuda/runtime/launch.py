@@ -113,10 +113,16 @@ def load_function(device: Gpu, cubin: Cubin) -> Function:
     with Current(device.context), AnyCapture():
         module = call(api.cuModuleLoadData, cubin.code)
         handle = call(api.cuModuleGetFunction, module, cubin.name.encode())
-        if cubin.shared > SHARED_WITHOUT_ASKING:
-            attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            call(api.cuFuncSetAttribute, handle, attribute, cubin.shared)
+        _ask_for_shared_memory(handle, cubin.shared)
     return Function(device, module, handle, cubin)
+
+
+def _ask_for_shared_memory(handle: Any, size: int) -> None:
+    """Let a function have so many bytes of shared memory beside those that its assembly declares."""
+    attribute = api.CUfunction_attribute
+    declared = call(api.cuFuncGetAttribute, attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, handle) if size else 0
+    if size + declared > SHARED_WITHOUT_ASKING:
+        call(api.cuFuncSetAttribute, handle, attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, size)
 
 
 def _count_parameters(handle: Any) -> int | None:

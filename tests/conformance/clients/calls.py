@@ -16,25 +16,25 @@ from typing import Any
 
 import numpy as np
 
+import tilearray as ta
+
 TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6}
 """The relative tolerance by the bytes of the narrower of two floats: a client may sum in another order."""
 
 
 def run(table: ModuleType, semantics: str) -> dict[str, dict[str, Any]]:
     """Return the outcome of each call by ``group::source``."""
-    import tilearray as ta
-
     outcomes: dict[str, dict[str, Any]] = {}
     with ta.semantics(semantics), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for group, sources in table.CALLS.items():
             here = getattr(table, "needed", lambda group: True)(group)
             for source in sources:
-                outcomes[f"{group}::{source}"] = outcome(table, source, ta) if here else {"outcome": "skipped"}
+                outcomes[f"{group}::{source}"] = outcome(table, source) if here else {"outcome": "skipped"}
     return outcomes
 
 
-def outcome(table: ModuleType, source: str, ta: ModuleType) -> dict[str, Any]:
+def outcome(table: ModuleType, source: str) -> dict[str, Any]:
     """Run one call with both libraries."""
     theirs = evaluate(source, table.names(np.array))
     try:
@@ -67,7 +67,7 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value]
     if type(value).__module__.startswith(("xarray", "pandas")) and hasattr(value, "to_dict"):
         return plain(value.to_dict())
-    return np.asarray(value)
+    return ta.to_numpy(value) if isinstance(value, ta.Array) else np.asarray(value)
 
 
 def holds(value: Any, kind: type) -> bool:

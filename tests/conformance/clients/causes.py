@@ -76,6 +76,7 @@ CAUSES: tuple[Cause, ...] = (
         "makes arrays with the class, `np.ndarray(shape)`; write `np.empty(shape)`",
         "tilearray",
     ),
+    Cause("covariance2", "no cov yet", "had no kernels for `ta.cov` on a GPU, and has them since", "tilearray"),
     Cause("da.percentile", "No dispatch for", "dask looks its percentile up by type, for NumPy and CuPy alone", "dask"),
     Cause("pd.Series", "KeyError", "a Series takes ndarrays, lists and its own arrays as a mask", "pandas"),
     Cause(

@@ -15,7 +15,9 @@ from clients import causes
 LONGEST = 200
 
 
-def of(name: str, client: ModuleType, semantics: str, outcomes: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def of(
+    name: str, client: ModuleType, semantics: str, device: str, outcomes: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
     """Count the outcomes, and judge the failures. ``arrays`` counts the passed calls whose result holds an Array."""
     parts: dict[str, Counter[str]] = {}
     kept = [one["kept"] for one in outcomes.values() if "kept" in one]
@@ -33,6 +35,7 @@ def of(name: str, client: ModuleType, semantics: str, outcomes: dict[str, dict[s
         "package": client.PACKAGE,
         "versions": versions(client.PACKAGE),
         "semantics": semantics,
+        "device": device,
         "counts": counts(sum(parts.values(), Counter())),
         **({"arrays": sum(kept)} if kept else {}),
         "parts": {part: counts(count) for part, count in sorted(parts.items())},
@@ -60,7 +63,7 @@ def text(found: dict[str, Any]) -> str:
     for part, count in [*found["parts"].items(), ("sum", found["counts"])]:
         rows.append(f"{part:16} {count['passed']:7} {count['failed']:7} {count['skipped']:7}")
     rows += [f"{one['count']:5}  {one['cause']} ({one['whose']})" for one in found["causes"]]
-    return f"{found['client']}, semantics {found['semantics']}\n" + "\n".join(rows)
+    return f"{found['client']} on {found['device']}, semantics {found['semantics']}\n" + "\n".join(rows)
 
 
 def write(found: dict[str, Any], file: Path) -> None:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs clients with tilearray's namespace on the host, and says what passed, what failed, and why.
+"""Runs clients with tilearray's namespace on one device, and says what passed, what failed, and why.
 
 ::
 
     scripts/clients                      every client that is installed or has a checkout
     scripts/clients scipy -- scipy/optimize -k chandrupatla
     scripts/clients xarray dask --record write the records
+    scripts/clients npbench --device cuda with arrays on a GPU, whose records have names of their own
 
 Nothing is fetched: a client is an installed package, or a checkout beside the project. What is missing is said with
 the command that brings it. What stands after ``--`` goes to pytest, or names kernels of NPBench.
@@ -39,9 +40,10 @@ CLIENTS = SUITES | TABLES | {"npbench": "npbench"}
 
 def main(arguments: list[str]) -> int:
     """Run the chosen clients. Return 2 if a client that is named is missing, else 0: a record is not a verdict."""
-    parser = argparse.ArgumentParser(description="Run client libraries with tilearray's namespace on the host.")
+    parser = argparse.ArgumentParser(description="Run client libraries with tilearray's namespace.")
     parser.add_argument("clients", nargs="*", metavar="CLIENT", help=f"of {', '.join(CLIENTS)}; all by default")
     parser.add_argument("--checkout", type=Path, help="a checkout of the one client that needs one")
+    parser.add_argument("--device", default="cpu", help="the device of new arrays; the host by default")
     parser.add_argument("--semantics", help="instead of the client's own")
     parser.add_argument("--record", action="store_true", help="write the records of the folder records/")
     parser.add_argument("--json", type=Path, help="write the record of one client to this file")
@@ -54,6 +56,7 @@ def main(arguments: list[str]) -> int:
             parser.error(
                 f"expected a client, got {name!r}; write one of {', '.join(CLIENTS)}; pytest's follow after --"
             )
+    os.environ["TILEARRAY_DEVICE"] = options.device  # of this process, and of those that it starts
     found = [run(name, options, rest) for name in options.clients or CLIENTS]
     return max(found) if options.clients else 0
 
@@ -65,12 +68,13 @@ def run(name: str, options: argparse.Namespace, rest: list[str]) -> int:
         print(problem, file=sys.stderr)
         return 2
     semantics = options.semantics or client.SEMANTICS
-    found = record.of(name, client, semantics, outcomes(name, client, checkout, semantics, rest))
+    found = record.of(name, client, semantics, options.device, outcomes(name, client, checkout, semantics, rest))
     print(record.text(found))
     if options.json:
         record.write(found, options.json)
     if options.record:
-        record.write(found, HERE / "records" / f"{name}.json")
+        on = "" if options.device == "cpu" else f"-{options.device}"
+        record.write(found, HERE / "records" / f"{name}{on}.json")
     return 0
 
 

@@ -57,12 +57,11 @@ def installed(package: str) -> Path:
 
 
 def environment(paths: list[Path], semantics: str, file: Path) -> dict[str, str]:
-    """The tree as it is, installed or not, on the host."""
+    """The tree as it is, installed or not, on the device that `run.py` was given."""
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "SCIPY_ARRAY_API": "1",
-        "TILEARRAY_DEVICE": "cpu",
         "TILEARRAY_SEMANTICS": semantics,
         outcomes.FILE: str(file),
     }

@@ -314,3 +314,32 @@ def test_capsules_are_read_as_dlpack_h_lays_them_out():
     at = capsules.capsule_pointer(capsule, b"dltensor")
     assert ctypes.c_uint64.from_address(at).value == x._address
     assert (ctypes.c_int32.from_address(at + 8).value, ctypes.c_int32.from_address(at + 12).value) == (2, 1)
+
+
+FUNCTIONS = [ta.fuse(lambda x: x + 1), ta.pointwise(lambda x: x + 1), ta.array_agnostic(lambda x: x + 1)]
+
+
+@pytest.fixture
+def gpu_is_default():
+    default = ta.default_device()
+    ta.set_default_device("cuda:0")
+    yield
+    ta.set_default_device(default)
+
+
+@pytest.mark.usefixtures("gpu_is_default")
+def test_functions_of_ndarrays_run_on_the_host():
+    """The stub runs no kernels: a result of it would be another."""
+    for function in FUNCTIONS:
+        found = function(np.ones(3))
+        assert type(found) is np.ndarray
+        assert found.tolist() == [2, 2, 2]
+
+
+@pytest.mark.usefixtures("gpu_is_default")
+def test_functions_of_tensors_on_the_host_run_there():
+    torch = pytest.importorskip("torch")
+    x = torch.ones(3, requires_grad=True)
+    assert [function(x.detach()).tolist() for function in FUNCTIONS] == [[2, 2, 2]] * 3
+    ta.fuse(lambda x: x * x * x).torch(x).backward(torch.ones(3))
+    assert x.grad.tolist() == [3, 3, 3]

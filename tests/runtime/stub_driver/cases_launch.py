@@ -127,6 +127,34 @@ def test_numbers_are_converted(device, load, stub):
     assert [struct.unpack("<f", struct.pack("<I", bits))[0] for bits in low[1:3]] == [1, 2]
 
 
+def test_a_launch_makes_its_outputs_and_has_its_constants(device, load, stub):
+    """Each output is a block of its own, which comes back with the array, on every stream."""
+    function = load("other", parameters=8)
+    arguments = launch.Arguments(function, ["P", "P", "P", "f4x", "d", "d"], [])
+    signatures = [types.SimpleNamespace(nbytes=4000), None, types.SimpleNamespace(nbytes=8)]
+    converters = [None, None, None, lambda number: (number,), lambda number: (number.real, number.imag)]
+    shifts = (0, 8, 0, None, None)
+    kind = type("Made", (), {})
+    bound = call_source.bind_operands(
+        arguments, arguments.fix(1, []), shifts, converters, 3, signatures, {3: 2.5, 4: 1 - 2j}, kind
+    )
+    given, side = device.allocate(64, 0), Stream(device)
+    for stream in (0, side.handle):
+        before = device.memory.statistics().live
+        stub.start_log()
+        first, second = bound(stream, given, 16)
+        call = next(entry for entry in stub.log() if entry.name == "cuLaunchKernel")
+        assert type(first) is type(second) is kind
+        assert [each._signature for each in (first, second)] == signatures[::2]
+        assert [each._offset for each in (first, second)] == [0, 0]
+        assert [each._buffer.stream for each in (first, second)] == [stream, stream]
+        assert call.arguments[:3] == (first._buffer.pointer, given.pointer + 24, second._buffer.pointer)
+        assert struct.unpack("<ff", struct.pack("<Q", call.arguments[3])) == (2.5, 0.0)
+        assert device.memory.statistics().live > before
+        del first, second
+        assert device.memory.statistics().live == before
+
+
 def test_a_frame_comes_back_from_a_launch_that_fails(device, load, stub):
     arguments = launch.Arguments(load("other"), ["P", "P", "b7x"], ["q"])
     bound = call_source.bind_operands(arguments, arguments.fix(4, [1]), [None] * 3, converted(1, 2, 3))

@@ -171,3 +171,13 @@ def test_tables_are_freed_with_the_function(device, stub):
     del fused
     gc.collect()
     assert opened.statistics().live == before
+
+
+def test_calls_that_run_one_by_one_return_the_arrays_that_their_launches_make():
+    """Because their numbers differ, or since each has a reduction."""
+    x = [ta.ones((size,), dtype="float32", device="cuda:0") for size in (8, 16, 24)]
+    found = ta.foreach(lambda x, k: (x * k, x + 1), x, [1.0, 2.0, 3.0])
+    assert [[each.shape for each in pair] for pair in found] == [[each.shape] * 2 for each in x]
+    y = [ta.ones((size, size), dtype="float32", device="cuda:0") for size in (8, 16, 24)]
+    found = ta.foreach(lambda y: y - ta.sum(y, axis=0), y)
+    assert [each.shape for each in found] == [each.shape for each in y]

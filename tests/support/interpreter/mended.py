@@ -39,6 +39,17 @@ def _sine_of_pi(x: np.ndarray) -> np.ndarray:
     return np.where(x == whole, np.copysign(sine, x), sine)
 
 
+def _saturated(dtype: str) -> Any:
+    """The conversion of PTX to an integer of 32 bits, which saturates and takes NaN for 0; a word without a sign."""
+    limits = np.iinfo(dtype)
+
+    def apply(x: np.ndarray) -> np.ndarray:
+        whole = np.clip(np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0)), limits.min, limits.max)
+        return whole.astype(dtype).view(np.int32)
+
+    return apply
+
+
 _FUNCTIONS: dict[str, Any] = {
     **{name: of_the_host(name) for name in ("hypot", "pow", "erf", "erfc", "erfinv", "lgamma", "fma")},
     "div_rn": np.divide,
@@ -48,6 +59,8 @@ _FUNCTIONS: dict[str, Any] = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "ilogb": lambda x: np.frexp(x)[1] - np.int32(1),
     "sinpi": _sine_of_pi,
+    "float2int_rz": _saturated("int32"),
+    "float2uint_rz": _saturated("uint32"),
     "popc": lambda x: np.bitwise_count(x.view(f"u{x.itemsize}")).astype(np.int32),
 }
 """Functions of libdevice that NumPy does not have under C's name, or computes otherwise.
@@ -68,6 +81,14 @@ def _functions(libdevice: Any) -> dict[str, Any]:
     return {name: ufunc for name, ufunc in shared.items() if isinstance(ufunc, np.ufunc)} | _FUNCTIONS
 
 
+def _saturated(x: np.ndarray, is_e4m3: bool) -> np.ndarray:
+    """Return the codes of ``cvt.rn.satfinite``."""
+    dtype = np.dtype(ml_dtypes.float8_e4m3fn if is_e4m3 else ml_dtypes.float8_e5m2)
+    largest = np.float32(ml_dtypes.finfo(dtype).max)
+    with np.errstate(all="ignore"):
+        return np.clip(x, -largest, largest).astype(dtype).view(np.uint8)
+
+
 def mend(interpreter: Any, tl: Any) -> None:
     """Put right what the interpreter does not do as the hardware does."""
     from triton.language.extra import libdevice
@@ -79,6 +100,7 @@ def mend(interpreter: Any, tl: Any) -> None:
     for name, function in _functions(libdevice).items():
         setattr(libdevice, name, _on_tensors(function, interpreter, tl))
     rounding.mend(interpreter, tl, libdevice)
+    to_float = interpreter.InterpreterBuilder.create_fp_to_fp
     original, to_tensor = interpreter.InterpreterBuilder.cast_impl, interpreter.interpreter_semantic.to_tensor
 
     def cast_impl(self: Any, src: Any, dst_type: Any) -> Any:
@@ -88,6 +110,13 @@ def mend(interpreter: Any, tl: Any) -> None:
         if pair == (tl.bfloat16, tl.float32):
             return interpreter.TensorHandle(src.data.view(ml_dtypes.bfloat16).astype(np.float32), tl.float32)
         return original(self, src, dst_type)
+
+    def create_fp_to_fp(self: Any, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
+        """Casts to float8 saturate, as the instructions do."""
+        pair = src.dtype.scalar, dst_type.scalar
+        if pair in ((tl.float32, tl.float8e4nv), (tl.float32, tl.float8e5)):
+            return interpreter.TensorHandle(_saturated(src.data, pair[1] == tl.float8e4nv), pair[1])
+        return to_float(self, src, dst_type, rounding_mode)
 
     def create_dot(self: Any, a: Any, b: Any, d: Any, *precision: Any) -> Any:
         """Narrow floats are multiplied and added up in the dtype of the sum."""
@@ -142,6 +171,7 @@ def mend(interpreter: Any, tl: Any) -> None:
     interpreter.InterpretedFunction.__call__ = call_device_function
     interpreter.TensorHandle.set_attr = set_attr
     interpreter.InterpreterBuilder.cast_impl = cast_impl
+    interpreter.InterpreterBuilder.create_fp_to_fp = create_fp_to_fp
     interpreter.InterpreterBuilder.create_dot = create_dot
     interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
     interpreter.interpreter_semantic.to_tensor = of_any

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from support.interpreter.threads_of_ptx import run_in_threads
 from support.oracles import rounding as exact
 
 SUFFIXES = {"rz": "rz", "rm": "rd", "rp": "ru"}
@@ -84,6 +85,11 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
     def inline_asm_elementwise(
         asm: str, constraints: str, args: Any, dtype: Any, is_pure: bool = True, pack: int = 1
     ) -> Any:
+        if ".shared" in asm:
+            results = len(dtype) if isinstance(dtype, tuple) else 1
+            found = run_in_threads(asm, results, pack, [arg.handle.data for arg in args])
+            blocks = [on_tensors(lambda _, each=each: each)(args[0]) for each in found]
+            return tuple(blocks) if isinstance(dtype, tuple) else blocks[0]
         converts = re.fullmatch(r"\{ \.reg \.b16 h; cvt\.(\w+)\.f16\.f32 h, \$1; cvt\.u32\.u16 \$0, h; \}", asm)
         if converts:
             assert (constraints, len(args), dtype) == ("=r,f", 1, tl.uint32)

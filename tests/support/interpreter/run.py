@@ -349,8 +349,10 @@ def programs_of(kernel: Kernel) -> int:
     schedule, shape, tile = kernel.schedule, kernel.loop.shape, dict(kernel.source.constants)
     if isinstance(schedule, Linear):
         return -(-(math.prod(shape) + schedule.lead) // tile["BLOCK"])
-    if isinstance(schedule, Select | Partition):
+    if isinstance(schedule, Select):
         return kernel.loop.segments.total
+    if isinstance(schedule, Partition):
+        return shape[0] * -(-shape[1] // tile["SIZE"])
     if isinstance(schedule, Sort):
         return -(-shape[0] // tile["ROWS"])
     if isinstance(schedule, Product):

@@ -63,6 +63,12 @@ def _whole(count: Fraction, sign: int, mode: str) -> int:
     return math.ceil(count) if (mode, sign) in (("rm", -1), ("rp", 1)) else math.floor(count)
 
 
+def _whole_number(value: float, mode: str) -> int:
+    """A finite float as an integer."""
+    sign = -1 if value < 0 else 1
+    return sign * _whole(abs(Fraction(value)), sign, mode)
+
+
 def _past(name: str, mode: str, sign: float, saturate: bool) -> float:
     """What a value past the largest becomes."""
     fmt = FORMATS[name]
@@ -122,7 +128,10 @@ def fma(x: Array, y: Array, z: Array, mode: str = "rn", flush_to_zero: bool = Fa
 
 
 def cast(x: Array, target: str, mode: str = "rn", saturate: bool = False) -> Array:
-    """Any real dtype to any other. A float becomes an integer toward zero, clamped; integers wrap, or saturate."""
+    """Any real dtype to any other. Integers wrap, or saturate.
+
+    A float becomes an integer, clamped, in the modes "rni", "rmi", "rpi" and "rai", and in all others toward zero.
+    """
     source = x.dtype.name
     if source == target:
         return x
@@ -131,7 +140,7 @@ def cast(x: Array, target: str, mode: str = "rn", saturate: bool = False) -> Arr
     if target == "bool":
         return exact != 0
     if kind_of(target) == "int":
-        return _integers(exact, target, saturate)
+        return _integers(exact, target, saturate, mode[:2] if mode.endswith("i") else "rz")
     if target == SCALE or not WIDE:
         values = [value if isinstance(value, float) else Fraction(value) for value in exact.tolist()]
         return _stored(np.array([rounded(value, target, mode, saturate) for value in values], np.float64), target)
@@ -166,11 +175,11 @@ def differences(got: Array, want: Array) -> Array:
     return np.flatnonzero(other)
 
 
-def _integers(x: Array, target: str, saturate: bool) -> Array:
+def _integers(x: Array, target: str, saturate: bool, mode: str) -> Array:
     low, high = limits_of(target)
     if x.dtype == np.float64:
         values = [0 if value != value else value for value in x.tolist()]
-        found = [min(max(math.trunc(v) if math.isfinite(v) else v, low), high) for v in values]
+        found = [min(max(_whole_number(v, mode) if math.isfinite(v) else v, low), high) for v in values]
     elif saturate:
         found = [min(max(int(value), low), high) for value in x.tolist()]
     else:

@@ -91,6 +91,25 @@ def check_lengths(device: Any, sizes: tuple[int, ...], dtypes: tuple[str, ...] =
             check(host, ta.asarray(host, device=device), axis, bool(number % 2), f"{dtype} {shape}")
 
 
+def check_tops(device: Any, seed: int, cases: int, elements: int) -> None:
+    """The first elements of drawn views of all dtypes, against the beginning of NumPy's stable order."""
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        dtype, axes = str(rng.choice(REAL)), int(rng.integers(1, 3))
+        shape = [int(rng.integers(1, max(2, round(elements ** (1 / axes)) + 1))) for _ in range(axes)]
+        if rng.random() < 0.5:
+            shape[int(rng.integers(0, axes))], axes = elements, 1
+            shape = [elements] if rng.random() < 0.5 else [1, elements, 1]
+        host, axis, largest = drawn(rng, dtype, tuple(shape)), int(np.argmax(shape)), bool(rng.random() < 0.5)
+        k = min(shape[axis], int(2 ** rng.uniform(0, np.log2(elements))))
+        told = f"#{number} {dtype} {shape} {k} of axis {axis}, largest {largest}"
+        want = order(host, axis, largest).take(np.arange(k), axis)
+        found = ta.top_k(view_of(rng, host, device), k, axis, largest=largest)
+        assert (found.indices.dtype, str(found.indices.device)) == (ta.int64, str(device)), told
+        np.testing.assert_array_equal(ta.to_numpy(found.indices), want, told)
+        assert bits(ta.to_numpy(found.values)) == bits(np.take_along_axis(host, want, axis)), told
+
+
 # --- sets -------------------------------------------------------------------------------------------------------------
 
 UNIQUE = ("unique_values", "unique_counts", "unique_inverse", "unique_all")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from tilearray.arrays.frameworks import array_agnostic, is_foreign
+from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.containers import leaves, member_of
 from tilearray.arrays.fusion.fuse import Fused
 from tilearray.engine.caches import TwoGenerations
@@ -61,7 +61,7 @@ def foreach(function: Callable[..., Any], /, *lists: Any) -> list[Any]:
     if found is not None:
         return found
     if any(is_foreign(leaf) for leaf in leaves(lists)):
-        return array_agnostic(_on_arrays)(fused, count, lists)
+        return called(_on_arrays, (fused, count, lists), {})
     return _one_by_one(fused, count, lists)
 
 

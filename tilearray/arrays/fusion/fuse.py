@@ -15,7 +15,7 @@ import numpy as np
 
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.frameworks import array_agnostic, is_foreign
+from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped, members, names, rebuilt
 from tilearray.arrays.fusion.numbers import ChangedNumber, TracedNumber, argument
 from tilearray.arrays.fusion.tracing import Trace, Traced, record, traced, tracing_device, viewed
@@ -177,7 +177,7 @@ class Fused:
                 plan = self._direct.get(tuple(known))
                 if plan is not None and not (plan.gaps and plan.shares_memory(args)):
                     try:
-                        return plan.program.run(state.stream, args, arrays)
+                        return plan.program.direct(state.stream, args, arrays)
                     except ChangedNumber:
                         pass  # the plan of its value is found below
         arguments: list[Any] = []
@@ -189,7 +189,7 @@ class Fused:
             calls = _calls_of((args, kwargs))
             return self.inlined(args, kwargs) if calls is None else calls.fused(self, args, kwargs)
         except _Foreign:
-            return array_agnostic(self._on_scalars)(*args, **kwargs)
+            return called(self._on_scalars, args, kwargs)
         plan = self._found(key, (), args, kwargs, arguments)
         if plan.gaps and plan.shares_memory(arguments):
             return self._run_shared(key, args, kwargs, arguments)
@@ -263,6 +263,8 @@ class Fused:
 
     def _on_scalars(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function with NumPy scalars as 0-d arrays beside the arrays."""
+        if not kwargs and all(each.__class__ is Array or each.__class__ in _NUMBERS for each in args):
+            return self(*args)
         device = next((leaf.device for leaf in leaves((args, kwargs)) if isinstance(leaf, ArrayBase)), None)
 
         def as_array(value: Any) -> Any:

@@ -113,12 +113,33 @@ class Work(NamedTuple):
     numbers: tuple[Any, ...]
 
 
-class Launch(NamedTuple):
-    """A launch: the backend's function, and for each operand its place and offset, or the function of its number."""
+class Fixed(NamedTuple):
+    """Takes a number that is part of the function."""
 
-    launch: Callable[..., None]
+    number: Any
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        return self.number
+
+
+class Launch(NamedTuple):
+    """A launch.
+
+    Attributes
+    ----------
+    launch : callable
+        The backend's function.
+    operands : tuple of (int, int, callable or None)
+        For each operand its place and offset, or the function of its number.
+    work : Work
+    made : tuple of int
+        The places of the arrays that the launch makes. They, and numbers that are `Fixed`, are none of its arguments.
+    """
+
+    launch: Callable[..., Any]
     operands: tuple[tuple[int, int, Take | None], ...]
     work: Work
+    made: Ints | None = None
 
 
 class Whole(NamedTuple):
@@ -152,6 +173,11 @@ def written_out(
         launch0(stream, a2._buffer, 0, m[0]._buffer, m[0]._offset, m[1]._buffer, m[1]._offset + 4)
         return a2
 
+    or, if the launch makes its results,
+
+        a2 = launch0(stream, m[0]._buffer, m[0]._offset, m[1]._buffer, m[1]._offset + 4)
+        return a2
+
     All numbers are taken first: one that does not fit is an error before anything is written.
 
     Parameters
@@ -173,19 +199,24 @@ def written_out(
         arrays.append(f"outside{place}")
     numbers: list[str] = []
     lines: list[str] = []
+    made = {place for launch in launches for place in launch.made or ()}
     for place, signature in enumerate(new, given):
-        names[f"signature{place}"] = signature
         arrays.append(f"a{place}")
+        if place in made:
+            continue
+        names[f"signature{place}"] = signature
         if signature.device is CPU:
             names["empty_array"] = empty_array
             lines.append(f"a{place} = empty_array(public, signature{place}, stream)")
         else:
             names["allocate"] = signature.device.backend.allocate
             lines.append(f"a{place} = make(allocate({signature.nbytes}, stream), 0, signature{place})")
-    for turn, (launch, operands, _) in enumerate(launches):
+    for turn, (launch, operands, _, makes) in enumerate(launches):
         names[f"launch{turn}"] = launch
         parts = ["stream"]
         for position, (place, offset, take) in enumerate(operands):
+            if makes is not None and (isinstance(take, Fixed) or (take is None and place in makes)):
+                continue
             if take is None:
                 name = arrays[place]
                 parts.append(f"{name}._buffer, {name}._offset{f' + {offset}' if offset else ''}")
@@ -194,7 +225,8 @@ def written_out(
                 names[f"take{name}"] = take
                 numbers.append(f"n{name} = take{name}(arguments)")
                 parts.append(f"n{name}, 0")
-        lines.append(f"launch{turn}({', '.join(parts)})")
+        results = f"{', '.join([arrays[place] for place in makes])} = " if makes else ""
+        lines.append(f"{results}launch{turn}({', '.join(parts)})")
     if isinstance(finish, Whole):
         lines.append(f"return {arrays[finish.place]}")
     elif isinstance(finish, Wholes):
@@ -227,8 +259,7 @@ def taker(key: Any) -> Take:
     """Return the function that takes a number for a kernel from the arguments of a call."""
     if isinstance(key, Given):
         return partial(_checked, key, classify(key.number.number))
-    number = key[-1].number
-    return lambda arguments: number
+    return Fixed(key[-1].number)
 
 
 def _checked(given: Given, expected: ScalarClass | None, arguments: Sequence[Any]) -> Any:

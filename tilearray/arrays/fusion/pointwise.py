@@ -16,7 +16,7 @@ import numpy as np
 from tilearray import dtypes as dt
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.frameworks import array_agnostic, is_foreign
+from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.fuse import Fused, check_contract
 from tilearray.arrays.fusion.numbers import ChangedNumber, TracedNumber
 from tilearray.arrays.fusion.promoted import results_of, stored
@@ -131,7 +131,7 @@ class Pointwise:
             if not isinstance(target, ArrayBase) and not is_foreign(target):
                 check_target(f"{self.schema.name}, {label}", target)
         named = functools.update_wrapper(functools.partial(self._on_ours), self.function)
-        return array_agnostic(named)(*operands, **dict(_labelled(targets)))
+        return called(named, tuple(operands), dict(_labelled(targets)))
 
     def _on_ours(self, *operands: Any, **targets: Any) -> Any:
         """Run on Arrays, Python numbers and NumPy scalars: these are 0-d arrays, or numbers if the schema says so."""

@@ -25,8 +25,10 @@ import numpy as np
 
 from tilearray.arrays.fusion.containers import members, rebuilt
 from tilearray.arrays.fusion.launches import (
+    Fixed,
     Launch,
     Leaf,
+    Run,
     Spliced,
     Store,
     Take,
@@ -73,6 +75,8 @@ class Program:
         The sources that it writes.
     outside : list of ArrayBase
         The sources that are not arguments, in the places after these.
+    direct : callable
+        `run`, without a frame of its own if there is nothing to check.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Program:
         self._kept: dict[tuple[Value, Walk, Ints], int] = {}
         self._apart: dict[Value, Leaf] = {}
         self._returned: list[Value] = []
+        self._own = set[int]()
         self._result = self._described(trace, results)
         self.written = self._add_targets(trace)
         spliced = self._all_apart()
@@ -98,6 +103,7 @@ class Program:
         self.launches = [launch for each in spliced for launch in self._launches(each)]
         finish = self.finish if self._copies else self._result
         self._run = written_out(self.launches, self.outside, self._sources, self._new, finish)
+        self.direct: Run = self.run if self.written else self._run
 
     def run(self, stream: Any, arguments: Sequence[Any], arrays: Sequence[ArrayBase]) -> Any:
         """Run over the memory of `arrays`, and return the results. `arguments` also has the numbers of the call."""
@@ -371,11 +377,38 @@ class Program:
         operands: list[tuple[int, int, Take | None]] = [(leaf.place, leaf.offset, None) for leaf in outputs]
         for kind, key in inputs:
             operands.append((key.place, key.offset, None) if kind == "array" else (0, 0, taker(key)))
+        numbers = tuple([source_of_number(key) for kind, key in inputs if kind != "array"])
+        work = Work(expression, loop, aligned, numbers)
+        if WATCH.launch is None:
+            making = self._making(kernel, loop, outputs, operands)
+            if making is not None:
+                return Launch(making[0], tuple(operands), work, making[1])
         launch = self._device.backend.bind(kernel, loop)
         if WATCH.launch is not None:
             launch = WATCH.launch(expression, loop, kernel, self._device, launch)
-        numbers = tuple([source_of_number(key) for kind, key in inputs if kind != "array"])
-        return Launch(launch, tuple(operands), Work(expression, loop, aligned, numbers))
+        return Launch(launch, tuple(operands), work)
+
+    def _making(
+        self, kernel: Any, loop: AnyLoop, outputs: Sequence[Leaf], operands: Sequence[tuple[int, int, Take | None]]
+    ) -> tuple[Callable[..., Any], Ints] | None:
+        """Return a launch that makes the new arrays which it writes first, and their places; None if it cannot."""
+        writer = self._device.backend.call_writer
+        if writer is None:
+            return None
+        new = [
+            leaf.place >= self._sources and leaf.place not in self._own and not leaf.offset and not shift
+            for leaf, shift in zip(outputs, loop.shifts, strict=False)
+        ]
+        signatures = [
+            self._new[leaf.place - self._sources] if own else None for leaf, own in zip(outputs, new, strict=True)
+        ]
+        constants = {place: take.number for place, (*_, take) in enumerate(operands) if isinstance(take, Fixed)}
+        launch = writer.bind_fused(kernel, loop, signatures, constants, ArrayBase._public)
+        if launch is None:
+            return None
+        made = tuple([leaf.place for leaf, own in zip(outputs, new, strict=True) if own])
+        self._own.update(made)
+        return launch, made
 
     def _aligned(self, leaf: Leaf, shift: int) -> bool:
         """Whether the element at the start of the loop is 16-byte aligned."""

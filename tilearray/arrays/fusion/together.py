@@ -17,7 +17,7 @@ import numpy as np
 
 from tilearray.arrays.array import Array
 from tilearray.arrays.fusion.containers import member_of
-from tilearray.arrays.fusion.launches import Launch
+from tilearray.arrays.fusion.launches import Fixed, Launch
 from tilearray.arrays.fusion.numbers import ChangedNumber
 from tilearray.engine.backend import LaunchList
 from tilearray.engine.context import RECORDINGS, STATE
@@ -198,7 +198,7 @@ class _Group:
                 self._launch = WATCH.lists(expression, self._loops, kernel, self._device, self._launch)
         return found[:1]
 
-    def launch(self, stream: Any, memory: Sequence[Sequence[ArrayBase]], numbers: list[list[Any]]) -> None:
+    def launch(self, stream: Any, memory: Sequence[list[ArrayBase]], numbers: list[list[Any]]) -> None:
         """Launch all members at once, or one after the other if their numbers differ, or a graph is captured."""
         if self._launch is not None and len(numbers) == 1:
             buffers: list[Any] = []
@@ -227,16 +227,19 @@ def _same(first: list[Any], second: list[Any]) -> bool:
     return [*map(repr, first)] == [*map(repr, second)]
 
 
-def _run(launch: Launch, stream: Any, memory: Sequence[ArrayBase], numbers: list[Any]) -> None:
-    """Run one launch."""
+def _run(launch: Launch, stream: Any, memory: list[ArrayBase], numbers: list[Any]) -> None:
+    """Run one launch. Arrays that it makes replace those in memory."""
     waiting = iter(numbers)
     parts: list[Any] = []
     for place, offset, take in launch.operands:
-        if take is None:
-            parts += memory[place]._buffer, memory[place]._offset + offset
-        else:
-            parts += next(waiting), 0
-    launch.launch(stream, *parts)
+        number = None if take is None else next(waiting)
+        if launch.made is not None and (isinstance(take, Fixed) or (take is None and place in launch.made)):
+            continue
+        parts += (memory[place]._buffer, memory[place]._offset + offset) if take is None else (number, 0)
+    found = launch.launch(stream, *parts)
+    if launch.made:
+        for place, array in zip(launch.made, found if len(launch.made) > 1 else [found], strict=True):
+            memory[place] = array
 
 
 class _Spans:

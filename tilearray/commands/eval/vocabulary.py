@@ -34,6 +34,7 @@ CHAPTERS = (
         "functions.indexing.take",
         "functions.joining",
         "functions.manipulation",
+        "functions.repeating",
     ),
     *("functions.products", "functions.reductions", "functions.scans", "functions.searching", "functions.sets"),
     *("functions.softmax", "functions.sum_to_shape", "functions.tensor_products", "arrays.triangular"),
@@ -68,8 +69,8 @@ KEYWORDS = frozenset({
     "append", "atol", "axes", "axis", "axis1", "axis2", "axisa", "axisb", "axisc", "copy", "correction", "ddof",
     "decimals", "descending", "dtype", "endpoint", "equal_nan", "fill_value", "flush_to_zero", "include_initial",
     "indexing", "indices", "initial", "invert", "k", "keepdims", "max", "min", "n", "nan", "neginf", "num", "offset",
-    "posinf", "prepend", "propagate_nan", "repeats", "repetitions", "rounding", "rtol", "saturate", "shape", "shift",
-    "side", "sorter", "stable", "start", "step", "stop", "strides", "where", "window_shape",
+    "posinf", "prepend", "propagate_nan", "repeats", "repetitions", "rounding", "rtol", "saturate", "seed", "shape",
+    "shift", "side", "sorter", "stable", "start", "step", "stop", "strides", "where", "window_shape",
 })  # fmt: skip
 """Without ``out``, ``device`` and ``stream``: an expression does not choose where it is computed, and in which order.
 

@@ -76,6 +76,11 @@ def set_index_check(mode: Literal["raise", "deferred", "clip"], /) -> None:
     _mode = mode
 
 
+def checks_indices() -> bool:
+    """Whether a call on a GPU waits for indices that are out of bounds."""
+    return _mode == "raise"
+
+
 def gather(x: Any, key: Any) -> Any:
     """Return a new array of the elements that a key with arrays selects."""
     device: Device = x._signature.device

@@ -26,6 +26,14 @@ def compressed(x: A, condition: ArrayBase) -> A:
     return run(elements, [condition._signature, x._signature], (condition, x), None, _refuse)[0]
 
 
+def without_repeats(x: A, equal_nan: bool) -> A:
+    """Return the elements of a dense array of one axis that differ from the one before them."""
+    from tilearray.ops.selection import first_of_runs
+
+    memory = x._view(Layout(x.shape, (0,)))
+    return run(first_of_runs[equal_nan], [x._signature, memory._signature], (x, memory), None, _refuse)[0]
+
+
 def places_of(condition: A) -> tuple[A, ...]:
     """Return the indices of the true elements of an array with axes, in C order: an int64 array for each axis."""
     from tilearray.ops.selection import positions

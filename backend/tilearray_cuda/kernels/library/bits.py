@@ -61,17 +61,31 @@ def next_code(x, y, integer: tl.constexpr, below: tl.constexpr, greatest: tl.con
 
 def float_to_int(x, low: tl.constexpr, high: tl.constexpr, least: tl.constexpr, end: tl.constexpr, dtype: tl.constexpr):
     """Truncate toward zero, saturate in ``[low, high]``; NaN becomes 0. As floats, `least` is low, `end` high + 1."""
-    inside = (x < end) & (x > least)
-    truncated = tl.where(inside, x, 0.0).to(dtype)
-    outside = tl.where(x >= end, high, tl.where(x <= least, low, 0)).to(dtype)
-    return tl.where(inside, truncated, outside)
+    if x.dtype == tl.float32 and end <= 2147483648.0:
+        result = libdevice.float2int_rz(x)  # it saturates at the bounds of int32, and takes NaN for 0
+        if end < 2147483648.0:
+            result = tl.minimum(tl.maximum(result, low), high)
+        result = result.to(dtype)
+    else:
+        inside = (x < end) & (x > least)
+        truncated = tl.where(inside, x, 0.0).to(dtype)
+        outside = tl.where(x >= end, high, tl.where(x <= least, low, 0)).to(dtype)
+        result = tl.where(inside, truncated, outside)
+    return result
 
 
 def float_to_uint(x, high: tl.constexpr, end: tl.constexpr, dtype: tl.constexpr):
     """Truncate toward zero and saturate in ``[0, high]``. NaN becomes 0."""
-    inside = (x < end) & (x > -1.0)
-    truncated = tl.where(inside, x, 0.0).to(dtype)
-    return tl.where(inside, truncated, tl.where(x >= end, high, 0).to(dtype))
+    if x.dtype == tl.float32 and end <= 4294967296.0:
+        result = libdevice.float2uint_rz(x)  # as `float2int_rz`, at the bounds of uint32
+        if end < 4294967296.0:
+            result = tl.minimum(result.to(tl.uint32, bitcast=True), high)
+        result = result.to(dtype)
+    else:
+        inside = (x < end) & (x > -1.0)
+        truncated = tl.where(inside, x, 0.0).to(dtype)
+        result = tl.where(inside, truncated, tl.where(x >= end, high, 0).to(dtype))
+    return result
 
 
 def odd_float32(x):
@@ -126,6 +140,22 @@ def float32_to_bits8(
     return (sign | code).to(tl.uint8)
 
 
+def float32_to_e4m3fn(x, saturate: tl.constexpr):
+    """float32 -> the bits of float8_e4m3fn, by an instruction that saturates; 464 is a tie, and becomes 448."""
+    code = x.to(tl.float8e4nv).to(tl.uint8, bitcast=True)
+    if not saturate:
+        code = tl.where(tl.abs(x) > 464.0, code | 0x7F, code).to(tl.uint8)
+    return code
+
+
+def float32_to_e5m2(x, saturate: tl.constexpr):
+    """float32 -> the bits of float8_e5m2, by an instruction that saturates; 61440 is a tie, and becomes infinity."""
+    code = x.to(tl.float8e5).to(tl.uint8, bitcast=True)
+    if not saturate:
+        code = tl.where(tl.abs(x) >= 61440.0, (code & 0x80) | 0x7C, code).to(tl.uint8)
+    return code
+
+
 def bits8_to_float32(code, mantissa: tl.constexpr, bias: tl.constexpr, largest: tl.constexpr, infinity: tl.constexpr):
     """The bits of an 8-bit float -> float32, exactly. Codes above `largest` are NaN, except `infinity` (0xFF: none)."""
     wide = code.to(tl.uint32)
@@ -152,6 +182,19 @@ def bits8_of_one_zero(code, x):
 def nan_of_negative_zero(x):
     """x, or NaN where it is -0."""
     return tl.where(x.to(tl.uint32, bitcast=True) == 0x80000000, float("nan"), x)
+
+
+def float32_to_e2m1fn(x):
+    """float32 -> the bits of float4_e2m1fn, which saturates; NaN becomes a zero.
+
+    The steps are 1/2 up to 2, 1 up to 4 and 2 up to 6. So the code is the least of three integers: the value in each of
+    these steps, rounded to nearest even, and the codes below. Floats from 2**23 on are integers, so a sum rounds.
+    """
+    size = tl.abs(x)
+    halves, ones, twos = (size + size) + 8388608.0, size + 8388610.0, size * 0.5 + 8388612.0
+    code = tl.minimum(tl.minimum(halves, ones), twos)
+    code = tl.minimum(tl.maximum(code, 8388608.0), 8388615.0)
+    return ((code.to(tl.uint32, bitcast=True) & 7) | ((x.to(tl.uint32, bitcast=True) >> 28) & 8)).to(tl.uint8)
 
 
 def bits4_of_bits8(code):

@@ -92,6 +92,29 @@ def power_uint(x, y):
     return result.to(x.dtype)
 
 
+def common_divisor(x, y):
+    """Greatest common divisor of unsigned integers, by Euclid's algorithm; that of x and 0 is x."""
+    divisor = x + y * 0  # blocks, even where one operand is a number
+    rest = y + x * 0
+    if rest.type.is_block():
+        while tl.max((rest != 0).to(tl.int32)) > 0:
+            left = divisor % tl.where(rest == 0, 1, rest)
+            divisor = tl.where(rest == 0, divisor, rest)
+            rest = tl.where(rest == 0, 0, left)
+    else:
+        while rest != 0:
+            left = divisor % rest
+            divisor = rest
+            rest = left
+    return divisor
+
+
+def common_multiple(x, y):
+    """Least common multiple of unsigned integers, wrapping; 0 if one of them is 0."""
+    divisor = common_divisor(x, y)
+    return x // tl.where(divisor == 0, 1, divisor) * y
+
+
 def shift_left(x, count, width: tl.constexpr):
     """Bits moved up; a count outside ``[0, width)`` leaves 0."""
     inside = (count >= 0) & (count < width)
@@ -167,6 +190,42 @@ def floor_of_quotient(x, y, quotient):
     zero = libdevice.copysign(ratio * 0, quotient)
     beyond = (y == 0) | is_infinite(x) | is_infinite(y)
     return tl.where(beyond, quotient, tl.where(ratio == 0, zero, floored))
+
+
+def quotient_float32(x, y):
+    """x / y as a product with the reciprocal of y, which is one number for many x.
+
+    float64 is exact enough: the quotient of two float32 is at least 2**-49 of it away from where its rounding changes.
+    Only the quotient of a denormal may lie there, halfway between two. Divided by 2**896, denormals of float32 are
+    those of float64, whose last bit drops the error of the reciprocal.
+    """
+    reciprocal = 1.0 / y.to(tl.float64)
+    return (x.to(tl.float64) * 1.8928834978668395e-270 * reciprocal * 5.282945311356653e269).to(tl.float32)
+
+
+def quotient_bfloat16(x, y):
+    """x / y of bfloat16 in float32, as a product with the reciprocal of y; right if it is rounded to bfloat16.
+
+    The quotient is at least 2**-17 of it away from where that rounding changes. Denormals are as in `quotient_float32`.
+    The factor keeps the reciprocal normal.
+    """
+    size = tl.abs(y)
+    factor = tl.where(
+        size < 1.1754943508222875e-38,
+        4294967296.0,
+        tl.where(size < 18446744073709551616.0, 1.0, 2.3283064365386963e-10),
+    )
+    reciprocal = tl.math.div_rn(1.0, y * factor)
+    return x * factor * reciprocal
+
+
+def quotient_float16(x, y):
+    """x / y of float16 in float32, as a product with the reciprocal of y; right if it is rounded to float16.
+
+    The quotient is more than 2**-23 of it away from where that rounding changes. Divided by 2**112, denormals of
+    float16 are those of float32, as in `quotient_float32`.
+    """
+    return x * 1.925929944387236e-34 * tl.math.div_rn(1.0, y) * 5.192296858534828e33
 
 
 def lesser(x, y):

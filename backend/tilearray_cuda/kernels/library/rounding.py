@@ -102,6 +102,13 @@ def clamp_float(x, largest: tl.constexpr):
     return tl.where(x > largest, largest, tl.where(x < -largest, -largest, x)).to(x.dtype)
 
 
+def round_away(x):
+    """The nearest integral float, ties away from zero."""
+    whole = libdevice.trunc(x)
+    rest = tl.abs(x - whole)
+    return tl.where(rest >= 0.5, whole + tl.where(x < 0, -1.0, 1.0).to(x.dtype), whole)
+
+
 def float64_to_float32_away(x):
     """float64 -> float32, rounded to nearest, ties away from zero: a tie that went toward zero moves on by one step."""
     near = x.to(tl.float32)
@@ -161,3 +168,75 @@ def float32_to_bits(
     code = tl.where(magnitude == 0x7F800000, beyond, code)
     code = tl.where(magnitude > 0x7F800000, nan, code)
     return code | tl.where(negative, 1 << (width - 1), 0)
+
+
+# --- quotients by one divisor -----------------------------------------------------------------------------------------
+
+
+def quotient_by(x, y, reciprocal):
+    """x / y of float32 from the rounded reciprocal of y, for y within [2**-80, 2**126] and infinity.
+
+    It is rounded once if its magnitude is 2**-23 or more. Each remainder is exact then. The first correction leaves
+    less than a unit in the last place, and the second one gives the nearest float (P. Markstein, "Computation of
+    elementary functions on the IBM RISC System/6000 processor", 1990). Where the first remainder is zero or NaN, the
+    product is the quotient: zeros with their signs, infinities, NaN.
+    """
+    product = x * reciprocal
+    negative = 0.0 - y
+    first = libdevice.fma(product, negative, x)
+    near = libdevice.fma(first, reciprocal, product)
+    nearest = libdevice.fma(libdevice.fma(near, negative, x), reciprocal, near)
+    return tl.where(tl.abs(first) > 0.0, nearest, product)
+
+
+# --- stochastic rounding ----------------------------------------------------------------------------------------------
+
+
+def round_at_random_32(x, word, precision: tl.constexpr, lowest: tl.constexpr):
+    """float32 -> a multiple of its last place among `precision` bits, or of ``2**lowest``, chosen by a random word.
+
+    Bits are lost up to that place. The word's upper ones are added to them, and a carry moves on to the next multiple.
+    If all bits are lost, the result is zero or ``2**lowest``.
+    """
+    bits = x.to(tl.uint32, bitcast=True)
+    sign = bits & 0x80000000
+    magnitude = bits ^ sign
+    level = (magnitude >> 23).to(tl.int32)
+    last = tl.where(level == 0, lowest, tl.maximum(level - (126 + precision), lowest))
+    lost = tl.minimum(tl.maximum(last + 150 - tl.maximum(level, 1), 0), 56)
+    kept = tl.minimum(lost, 23)
+    added = (word >> 1) >> (31 - kept).to(tl.uint32)
+    moved = ((magnitude + added) >> kept.to(tl.uint32)) << kept.to(tl.uint32)
+    significand = (magnitude & 0x7FFFFF) | tl.where(level == 0, 0, 0x800000).to(tl.uint32)
+    above = tl.where(lost < 32, 32 - lost, 0).to(tl.uint32)
+    below = tl.where(lost > 32, lost - 32, 0).to(tl.uint32)
+    fraction = (significand << tl.minimum(above, 8)) >> below
+    least: tl.constexpr = (lowest + 127) << 23 if lowest >= -126 else 1 << (lowest + 149)
+    small = tl.where((fraction + word).to(tl.uint32) < fraction, least, 0).to(tl.uint32)
+    near = tl.where(lost > 23, small, moved)
+    if precision == 1:  # a format without zero
+        near = tl.where((near < least) & (magnitude != 0) & (sign == 0), least, near).to(tl.uint32)
+    near = tl.where(magnitude >= 0x7F800000, magnitude, near)
+    return (near | sign).to(tl.float32, bitcast=True)
+
+
+def round_at_random_64(x, word, precision: tl.constexpr, lowest: tl.constexpr):
+    """The same of float64."""
+    bits = x.to(tl.int64, bitcast=True)
+    magnitude = bits & 0x7FFFFFFFFFFFFFFF
+    level = (magnitude >> 52).to(tl.int32)
+    last = tl.where(level == 0, lowest, tl.maximum(level - (1022 + precision), lowest))
+    lost = tl.minimum(tl.maximum(last + 1075 - tl.maximum(level, 1), 0), 85).to(tl.int64)
+    kept = tl.minimum(lost, 52)
+    wide = word.to(tl.int64)
+    added = tl.where(kept > 32, wide << tl.maximum(kept - 32, 0), wide >> tl.maximum(32 - kept, 0))
+    moved = ((magnitude + added) >> kept) << kept
+    significand = (magnitude & 0xFFFFFFFFFFFFF) | tl.where(level == 0, 0, 0x10000000000000).to(tl.int64)
+    fraction = significand >> tl.maximum(lost - 32, 0)
+    least: tl.constexpr = (lowest + 1023) << 52
+    small = tl.where(fraction + wide >= 0x100000000, least, 0).to(tl.int64)
+    near = tl.where(lost > 52, small, moved)
+    if precision == 1:
+        near = tl.where((near < least) & (magnitude != 0) & (bits >= 0), least, near).to(tl.int64)
+    near = tl.where(magnitude >= 0x7FF0000000000000, magnitude, near)
+    return (near | (bits ^ magnitude)).to(tl.float64, bitcast=True)

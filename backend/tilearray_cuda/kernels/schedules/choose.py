@@ -18,7 +18,6 @@ from tilearray_cuda.kernels.schedules.lookup import Lookup
 from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
-from tilearray_cuda.kernels.schedules.reread import Reread
 from tilearray_cuda.kernels.schedules.rows import Rows
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule
@@ -39,7 +38,6 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Reduce,
     Held,
     HeldLanes,
-    Reread,
     Scan,
     Select,
     Product,
@@ -150,5 +148,6 @@ def schedule_of(spec: KernelSpec, arch: int) -> Schedule:
         facts = spec.facts[position] if position < len(spec.facts) else None
         found = None if facts is None else schedule.fits(spec, facts, arch)
         if found is not None:
+            found.arch = arch if found.casts_by_instruction else found.arch
             return found
     raise NotImplementedError(f"no schedule serves {spec.case} loops of {spec.rank} axes; add one to SCHEDULES")

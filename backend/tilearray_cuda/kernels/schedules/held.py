@@ -31,18 +31,19 @@ class Held(Reduce):
     """
 
     cases = ("reduce_rows",)
+    casts_by_instruction = True
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super(Reduce, self).__init__(spec, tile)
         self.kept, _, self.chunks, self.is_whole, _ = spec.facts[1]  # type: ignore[misc]
-        self.outer, self.is_cut, self.is_short = 0, False, False
+        self.lanes, self.outer, self.is_cut, self.is_short = tile.columns, 0, False, False
         self.run = min(tile.columns, max(1, VECTOR // itemsize_of(spec)))
         self.threads = tile.columns // self.run
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
         """The slower kept axes, the lanes, the chunks, whether the last one is full, and the most rows of a tile."""
-        if not loop.held or not loop.neighbours:
+        if not loop.held or loop.family:
             return None
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
         return loop.kept, loop.lanes, -(-loop.shape[-1] // loop.lanes), loop.shape[-1] % loop.lanes == 0, rows

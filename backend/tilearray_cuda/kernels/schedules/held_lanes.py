@@ -1,7 +1,7 @@
 """Held lanes: rows that a program reads once and reduces several times, in the order of ordinary reductions.
 
 A layer norm adds up a row, then the squares of distances, and then goes over the row again. A row stays in registers
-meanwhile, as chunks of lanes. The lanes, their halves and the segments are those of `tilearray.geometry.reduction`.
+meanwhile, as chunks of lanes. The lanes and the segments are those of `tilearray.geometry.reduction`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec
 
 WORDS = 64
-"""The words of a row that a thread holds at most, where there are enough lanes."""
+"""The words of rows that a thread holds at most, where there are enough lanes and not the most warps."""
+MOST_WARPS = {1: 4, 2: 4, 4: 8, 8: 8, 16: 8}
+"""The most warps of a row, by itemsize; measured on an H200."""
+
+
+IN_ANY_ORDER = frozenset({"maximum", "minimum", "or", "and"})
+"""Reductions of one value that give the same in any order, so the compiler may choose it: first within threads."""
 
 
 class HeldLanes(Held):
@@ -30,13 +36,13 @@ class HeldLanes(Held):
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super(Reduce, self).__init__(spec, tile)
         self.kept, _, self.chunks, self.is_whole, _, self.segment = spec.facts[2]  # type: ignore[misc]
-        self.outer, self.is_cut, self.is_short = 0, False, False
+        self.lanes, self.outer, self.is_cut, self.is_short = tile.columns, 0, False, False
         self.has_scalars = tile.rows == 1 < tile.columns and all(o.dtype != "complex128" for o in spec.operands)
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
         """The facts of `Held`, and the chunks of a segment."""
-        if not loop.held or loop.neighbours or loop.again:
+        if not loop.family:
             return None
         rows, chunks = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length()), -(-loop.shape[-1] // loop.lanes)
         return loop.kept, loop.lanes, chunks, loop.shape[-1] % loop.lanes == 0, rows, min(chunks, loop.segments.chunks)
@@ -47,11 +53,14 @@ class HeldLanes(Held):
         _, lanes, chunks, _, rows, _ = facts
         itemsize = itemsize_of(spec)
         if chunks > 1 or lanes * itemsize > WARP_BYTES:
-            words = chunks * lanes * max(1, itemsize // WORD)
-            warps = min(lanes // WARP, words // (WARP * WORDS), 8)
+            words = chunks * lanes * max(1, itemsize // WORD) * _arrays_of_rows(spec)
+            warps = min(lanes // WARP, words // (WARP * WORDS), MOST_WARPS[itemsize])
             return cls(spec, Tile(1, lanes, 1 << max(0, warps.bit_length() - 1)))
-        rows = max(1, min(rows, 4 * WARP_BYTES // (lanes * itemsize)))
-        return cls(spec, Tile(rows, lanes, max(1, rows * lanes * itemsize // WARP_BYTES)))
+        # Rows that only have a largest element take few registers, so each thread holds two vectors.
+        in_any_order = all(node[1] in IN_ANY_ORDER for node in spec.nodes if node[0] == "reduce")
+        warp = 2 * WARP_BYTES if in_any_order else WARP_BYTES
+        rows = max(1, min(rows, 4 * warp // (lanes * itemsize)))
+        return cls(spec, Tile(rows, lanes, max(1, rows * lanes * itemsize // warp)))
 
     def constants(self) -> tuple[tuple[str, int], ...]:
         """Return the size of a tile."""
@@ -65,3 +74,8 @@ class HeldLanes(Held):
     def setup(self) -> list[str]:
         """Return the lines that find a program's rows, and name the elements of each chunk."""
         return [*super(Held, self).setup(), *self.chunk_names()]
+
+
+def _arrays_of_rows(spec: KernelSpec) -> int:
+    """Return how many arrays are read of which each row has elements of its own: a program holds them all."""
+    return max(1, sum(0 not in operand.last_two for operand in spec.arrays[spec.outputs :]))

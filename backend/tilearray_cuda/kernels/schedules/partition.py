@@ -1,23 +1,21 @@
 """Partition: blocks of rows, whose elements are counted by a digit, or stored in its order.
 
-A program has one block of `tilearray.geometry.sorting`, of which each thread takes a vector of neighbours.
+A program stores the elements of one block of `tilearray.geometry.sorting`, or counts those of some blocks. Neighbours
+are read by neighbouring threads, so that elements that are neighbours in the order of digits are stored by neighbouring
+threads as well.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tilearray_cuda.kernels.block_order import count_function, order_function, place_text, warps_of, with_decorator
 from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
-DIGIT = 5
-"""The bits of a digit."""
-DIGITS = 1 << DIGIT
-RUN = 32
-"""The elements of which the digits are compared in one word."""
-OF_A_THREAD = 8
-"""Elements that a thread takes."""
+PARTS = 2
+"""The blocks that a program counts. Their counts of a digit are neighbours in memory."""
 
 
 class Partition(Schedule):
@@ -25,13 +23,13 @@ class Partition(Schedule):
 
     Attributes
     ----------
-    whole, tail : the names of the elements of a whole block, and of one that reaches beyond its row
+    counts : whether digits are counted
+    branch : the names of elements, all with one mask
     """
 
     cases = ("partition",)
     serves_all = True
-    whole = Branch(None, position="column")
-    tail = Branch("inside", position="column")
+    branch = Branch("inside", position="column")
 
     @staticmethod
     def facts(loop: Any) -> int:
@@ -41,28 +39,41 @@ class Partition(Schedule):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
-        return cls(spec, Tile(1, facts, facts // (32 * OF_A_THREAD), 1))
+        size = facts * PARTS if spec.has_node("digits") else facts
+        return cls(spec, Tile(1, size, warps_of(size), 1))
+
+    @property
+    def counts(self) -> bool:
+        return self.spec.has_node("digits")
 
     # ------------------------------------------------------------------ the kernel
 
     def programs(self) -> str:
-        """Return the number of blocks."""
-        return "loop.segments.total"
+        """Return the number of blocks, or of some together."""
+        return f"loop.segments.outer * -(-loop.segments.inner // {PARTS})" if self.counts else "loop.segments.total"
 
     def loop_arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the blocks of a row."""
         return (("blocks", "segments.inner"),)
 
     def constants(self) -> tuple[tuple[str, int], ...]:
-        """Return the size of a block, and the number of its runs."""
-        return ("BLOCK", self.tile.columns), ("RUNS", self.tile.columns // RUN)
+        """Return the elements of a program."""
+        return (("SIZE", self.tile.columns),)
+
+    def functions(self) -> list[str]:
+        """Return the function that counts digits, or finds their order."""
+        size = self.tile.columns
+        return with_decorator([count_function(size, PARTS) if self.counts else order_function(size)])
 
     def setup(self) -> list[str]:
         """Return the lines that name the elements of a program's block."""
         return [
             f"program = {self.program()}",
-            "row, block = program // blocks, program % blocks",
-            "column = block * BLOCK + tl.arange(0, BLOCK)",
+            f"programs_of_row = (blocks + {PARTS - 1}) // {PARTS}" if self.counts else "programs_of_row = blocks",
+            "row, block = program // programs_of_row, program % programs_of_row",
+            "index = tl.arange(0, SIZE)",
+            f"within = {'index' if self.counts else place_text(self.tile.columns)}",
+            "column = tl.max_contiguous(block * SIZE + within, 1)",
             "inside = column < n1",
             "i0, i1 = row, column",
         ]
@@ -83,7 +94,7 @@ class Partition(Schedule):
 
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
         """Return the mask of the elements within the row."""
-        return f", mask={branch.mask}" if branch.mask else ""
+        return f", mask={branch.mask}"
 
 
 def indexed(operand: Operand, row: str, column: str) -> str:

@@ -17,10 +17,12 @@ WARP_BYTES = 512
 """One vector for each thread of a warp: a row of a tile, where rows are as long."""
 COLUMN_TILES = {1: 1024, 2: 2048, 4: 2048, 8: 1024, 16: 512}
 """Elements of a tile across the fastest axis, by itemsize; measured on an H200."""
+CROSSED_LANES = 128
+"""The most lanes of a tile, if another operand is dense across the fastest axis: both are read in lines."""
 CROSSED_TILE = 4096
-"""Elements of a tile along the fastest axis, if another operand is dense across it: both are read in lines."""
-CROSSED_BYTES = 64
-"""The least bytes of such a tile along the axis that is dense in the other operand: two sectors."""
+"""Elements of such a tile if it has all lanes."""
+CROSSED_ROWS = {1: 64, 2: 64, 4: 64, 8: 16, 16: 16}
+"""Results of such a tile if it has a group of the lanes, by itemsize."""
 MOST_ROWS = 1024
 SHORT = 2**23
 
@@ -31,26 +33,27 @@ class Reduce(Tiled):
     Attributes
     ----------
     kept, outer : the number of slower kept axes, and of slower reduced axes
+    lanes : the lanes of a reduction
     is_cut : whether there are several segments
-    neighbours : whether neighbours among the lanes are combined, and not halves
     is_short : whether 32 bits hold the sum of as many bytes as a segment has elements
     """
 
     cases = ("reduce_rows", "reduce_columns")
     serves_all = True
+    casts_by_instruction = False  # a product of float8_e4m3fn with bools was wrong on an H200, with Triton 3.6
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super().__init__(spec, tile)
-        self.kept, _, self.is_cut, _, self.is_short, self.neighbours = spec.facts[0]  # type: ignore[misc]
+        self.kept, self.lanes, self.is_cut, _, self.is_short = spec.facts[0][:5]  # type: ignore[misc]
         self.outer = spec.rank - 2 - self.kept
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
-        """The slower kept axes, the lanes, `is_cut`, the most results of a tile, `is_short`, and `neighbours`."""
+        """The slower kept axes, the lanes, `is_cut`, the most results of a tile, and `is_short`."""
         if loop.held:
             return None
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
-        return loop.kept, loop.lanes, loop.segments.total > 1, rows, loop.elements <= SHORT, loop.neighbours
+        return loop.kept, loop.lanes, loop.segments.total > 1, rows, loop.elements <= SHORT
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
@@ -61,8 +64,9 @@ class Reduce(Tiled):
             return cls(spec, Tile(max(1, min(rows, COLUMN_TILES[itemsize] // lanes)), lanes, 2))
         elements = WARP_BYTES // itemsize
         if any(operand.last_two[0] == 1 and operand.last_two[1] not in (0, 1) for operand in spec.arrays[1:]):
-            tall = max(CROSSED_TILE // lanes, CROSSED_BYTES // itemsize * (itemsize > 1))
-            return cls(spec, Tile(max(1, min(rows, tall)), lanes, 8 if tall * lanes <= CROSSED_TILE else 16))
+            if lanes > CROSSED_LANES:
+                return cls(spec, Tile(min(rows, CROSSED_ROWS[itemsize]), CROSSED_LANES, 16))
+            return cls(spec, Tile(max(1, min(rows, CROSSED_TILE // lanes)), lanes, 8))
         if lanes < elements:  # short rows
             return cls(spec, Tile(max(1, min(rows, 4 * elements // lanes)), lanes, 2))
         if spec.has_node("position"):  # two values for each lane
@@ -73,6 +77,20 @@ class Reduce(Tiled):
         return cls(spec, Tile(1, lanes, max(1, fewest, min(4, lanes // (8 * elements)))))
 
     # ------------------------------------------------------------------ the kernel
+
+    @property
+    def groups(self) -> int:
+        """The groups of lanes that a program takes one after the other."""
+        return self.lanes // self.tile.columns
+
+    @property
+    def chunk(self) -> str:
+        """The name of the elements of a chunk."""
+        return "LANES" if self.groups > 1 else "COLUMNS"
+
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Return the size of a tile, and the lanes if they are several groups."""
+        return (*super().constants(), *[("LANES", self.lanes), ("GROUPS", self.groups)] * (self.groups > 1))
 
     @property
     def stores_segments(self) -> bool:
@@ -113,8 +131,8 @@ class Reduce(Tiled):
     def chunk_range(self) -> list[str]:
         """Return the lines that find the chunks of a segment, and its indices of the slower reduced axes."""
         column, first = self.spec.rank - 1, self.kept
-        chunks = _blocks(column, "COLUMNS")
-        lines = [f"whole_chunks = n{column} // COLUMNS"]
+        chunks = _blocks(column, self.chunk)
+        lines = [f"whole_chunks = n{column} // {self.chunk}"]
         inner = " * ".join(f"n{axis}" for axis in range(first + 1, first + self.outer))
         if not self.is_cut:
             lines += [f"first_chunk = 0 * n{column}", f"last_chunk = {chunks}"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
@@ -61,11 +61,15 @@ class Schedule:
     spec : the kernel's spec, as the schedule names its strides
     tile : the block sizes
     in_list : whether programs are counted within a member of a list of arrays; see `tilearray_cuda.kernels.lists`
+    arch : the architecture, such as 90
+    casts_by_instruction : whether its kernels cast to float8 by instructions of the architecture
     """
 
     cases: ClassVar[tuple[str, ...]]
     serves_all: ClassVar[bool] = False
+    casts_by_instruction: ClassVar[bool] = True
     in_list = False
+    arch = 80
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         self.spec = spec
@@ -93,6 +97,12 @@ class Schedule:
         """Return the same schedule with another tile, which `benchmarks.tune` measures."""
         other = copy.copy(self)
         other.tile = tile
+        return other
+
+    def with_spec(self, spec: KernelSpec) -> Self:
+        """Return the same schedule for a spec that has other nodes in the places of some."""
+        other = copy.copy(self)
+        other.spec = spec
         return other
 
     def for_lists(self) -> Schedule:
@@ -156,6 +166,10 @@ class Schedule:
     def loop_arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the other arguments that a loop gives: their names, and the loop's attributes."""
         return ()
+
+    def functions(self) -> list[str]:
+        """Return the texts of the functions that the kernel has of its own."""
+        return []
 
     def program(self) -> str:
         """Return the number of the program, in the type of indices."""

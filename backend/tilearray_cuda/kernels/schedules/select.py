@@ -118,7 +118,11 @@ class Select(Schedule):
         """Return the slot of an element that is stored, or the index of one that is read."""
         return place or self.index(operand, branch)
 
+    def load(self, operand: Operand, branch: Branch, place: str = "") -> str:
+        """Return the expression of elements, of which each program reads those of its positions."""
+        return f"tl.load({self.address(operand, branch, place)}{self.guard(operand, branch)})"
+
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
-        """Return the mask: of the elements that are stored, or of those that are read."""
+        """Return the mask: of the elements that are stored in a place, or of those that are read."""
         mask = f"chosen{branch.tag}" if place else branch.mask
         return f", mask={mask}" if mask else ""

@@ -1,0 +1,45 @@
+"""NumPy's names on the GPU: against NumPy on the host, and a table of calls."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from support.oracles import numpy_names
+from support.oracles.name_calls import LINES, check_line
+
+CASES = int(os.environ.get("TILEARRAY_EXAMPLES", "40"))
+
+ON_HOST = (
+    *("may_share_memory", "poly(", "polyfit", "roots", "sort(real(roots", "vectorize"),
+    *('histogram(v, "fd")', 'histogram_bin_edges(v, "auto")'),
+    *(
+        'pad(v, 2, "linear_ramp"',
+        'pad(x, 1, "mean")',
+        'pad(x, 1, "maximum")',
+        'pad(v, 2, "reflect", reflect_type="odd")',
+    ),
+    *("polyval([1, 2], i)", "r_[u, [u[0]], u]", "x[ix_", "ix_([]"),  # lists beside arrays on a GPU
+)
+"""Calls that are errors for arrays on a GPU."""
+
+
+@pytest.mark.parametrize("name", numpy_names.DRAWN)
+def test_results_are_those_of_the_host(name):
+    numpy_names.check_drawn("cuda:0", name, 3, CASES)
+
+
+@pytest.mark.parametrize(("seed", "largest"), [(1, 7), (2, 60)])
+def test_repeats(seed, largest):
+    numpy_names.check_repeats("cuda:0", seed, CASES, largest)
+
+
+@pytest.mark.parametrize("name", ["check_deletions", "check_long_products", "check_refusals", "check_python_data"])
+def test_others(name):
+    getattr(numpy_names, name)("cuda:0")
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
+def test_a_name_gives_numpys_result(line):
+    check_line(line, "float32", "cuda:0", ON_HOST)

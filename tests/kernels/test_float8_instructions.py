@@ -1,0 +1,25 @@
+"""Casts to float8: one instruction for two values where the architecture has it, integer arithmetic elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from support.kernels import compiled, kernel_for, needs_triton
+from support.oracles.formats import dtype_of
+
+from tilearray.engine.operation import expression_of
+from tilearray.ops.moves import convert
+from tilearray.ops.options import Choice
+from tilearray.ops.variants import derived
+from tilearray.promotion.systems import ARRAY_API
+
+pytestmark = needs_triton
+
+
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize(("target", "name"), [("float8_e4m3fn", "e4m3"), ("float8_e5m2", "e5m2")])
+def test_casts_to_float8(target: str, name: str, saturate: bool) -> None:
+    row = derived(convert, Choice(saturate=saturate))
+    body = expression_of(row, ARRAY_API, (dtype_of("bfloat16"),), dtype_of(target))
+    for arch in (80, 90):
+        code = compiled(kernel_for(body, (100_000,), [(1,)] * 2, arch=arch), arch)
+        assert (code.count(rf"cvt\.rn\.satfinite\.{name}x2\.f32") > 0) == (arch >= 89)

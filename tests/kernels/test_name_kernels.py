@@ -1,0 +1,108 @@
+"""NumPy's names on an emulated GPU, against NumPy on the host."""
+
+from __future__ import annotations
+
+import pytest
+from support.kernels import needs_triton
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+CASES = {
+    "covariance": 24,
+    "products": 30,
+    "gradient": 12,
+    "interpolation": 16,
+    "angles": 12,
+    "divisors": 30,
+    "quantiles": 30,
+    "sets": 10,
+    "slices": 12,
+    "neighbours": 30,
+    "places": 30,
+    "insertion": 40,
+    "histograms": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("check_repeats", (1, 40)),
+        ("check_repeats", (2, 4, 40)),
+        *[("check_drawn", (name, 1, cases)) for name, cases in CASES.items()],
+        ("check_deletions", ()),
+        ("check_refusals", ()),
+        ("check_python_data", ()),
+    ],
+)
+def test_on_the_device(process, name, arguments):
+    process.pool.submit(_on_the_device, name, *arguments).result()
+
+
+def _on_the_device(name: str, *arguments: int) -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles import numpy_names
+
+    getattr(numpy_names, name)(emulated_device(), *arguments)
+
+
+def test_ends_of_products_apart(process):
+    process.pool.submit(_ends_of_products).result()
+
+
+def _ends_of_products() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.numpy_names import check_long_products
+
+    from tilearray.numpy_names import signals
+
+    before, signals._AT_ONCE = signals._AT_ONCE, 0
+    try:
+        check_long_products(emulated_device(), 40, 7)
+    finally:
+        signals._AT_ONCE = before
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64"])
+@pytest.mark.parametrize("function", ["gcd", "lcm"])
+def test_the_compiler_takes_divisors(function, dtype):
+    """A loop that ends when all elements of a program have their divisor; one operand may be a number."""
+    from support.kernels import kernel_for
+    from support.oracles.formats import dtype_of
+
+    from tilearray.numpy_names.numbers import _dividing
+    from tilearray_cuda.kernels.compile import compile_source
+
+    graph = _dividing(function, dtype_of(dtype)).graph
+    for shape, strides in (
+        ((5000,), [(1,), (1,), (1,)]),
+        ((5000,), [(1,), (0,), (1,)]),
+        ((300, 70), [(70, 1), (1, 0), (1, 300)]),
+        ((), [(), (), ()]),
+    ):
+        assert "rem.u" in compile_source(kernel_for(graph, shape, strides).source, 90).ptx
+
+
+def test_the_compiler_takes_places_of_repeats():
+    from support.kernels import kernel_for
+
+    from tilearray.functions.repeating import _placing
+    from tilearray_cuda.kernels.compile import compile_source
+
+    source = kernel_for(_placing().graph, (5000,), [(1,), (0,)]).source
+    assert "ld.global" in compile_source(source, 90).ptx
+
+
+@pytest.mark.parametrize(("dtype", "target"), [("float32", "float32"), ("int8", "float64"), ("float64", "float16")])
+@pytest.mark.parametrize("extends", [True, False])
+def test_the_compiler_takes_interpolations(dtype, target, extends):
+    """A search and the line between two values, in one kernel."""
+    from support.kernels import kernel_for
+    from support.oracles.formats import dtype_of
+
+    from tilearray.numpy_names.signals import _interpolating
+    from tilearray_cuda.kernels.compile import compile_source
+
+    graph = _interpolating(dtype_of(dtype), dtype_of(target), extends, extends).graph
+    for shape, strides in (((5000,), [(1,), (0,), (0,), (1,)]), ((300, 70), [(70, 1), (0, 0), (0, 0), (1, 300)])):
+        assert "div.rn.f64" in compile_source(kernel_for(graph, shape, strides).source, 90).ptx

@@ -1,0 +1,232 @@
+"""PTX in inline assembly that a block's threads run together: with shared memory, votes and shuffles, on NumPy.
+
+Every instruction runs for all threads before the next one, so barriers have nothing to do. A thread that takes a
+branch, which leads forward, waits at its label. An instruction that is not known is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+WORD = np.uint32
+_SIZES = {"u8": 1, "b8": 1, "u16": 2, "b16": 2, "u32": 4, "b32": 4, "s32": 4}
+
+
+class Block:
+    """The registers and the shared memory of a block, and the threads that run."""
+
+    def __init__(self, threads: int, operands: Sequence[np.ndarray]) -> None:
+        self.thread = np.arange(threads, dtype=WORD)
+        self.registers: dict[str, np.ndarray] = {f"${k}": each.astype(WORD) for k, each in enumerate(operands)}
+        self.registers["%tid.x"] = self.thread
+        self.registers["%lanemask_lt"] = ((WORD(1) << (self.thread % 32)) - 1).astype(WORD)
+        self.places: dict[str, int] = {}
+        self.memory = np.zeros(0, np.uint8)
+        self.waiting: dict[str, np.ndarray] = {}
+        self.active = np.ones(threads, bool)
+
+    def value(self, text: str) -> np.ndarray:
+        """Return a register, an address or a number, for each thread."""
+        if text in self.registers:
+            return self.registers[text]
+        number = self.places[text] if text in self.places else int(text, 0) & 0xFFFFFFFF
+        return np.full(len(self.thread), number, WORD)
+
+    def run(self, asm: str) -> None:
+        """Run the instructions."""
+        text = asm.strip().removeprefix("{").removesuffix("}")
+        for statement in text.split(";"):
+            words = statement.strip()
+            while found := re.match(r"(\w+):\s*", words):
+                self.active = self.active | self.waiting.pop(found[1], np.zeros_like(self.active))
+                words = words[found.end() :]
+            if words:
+                self.step(words)
+        assert self.active.all(), "threads wait at a label that does not come"
+
+    def step(self, words: str) -> None:
+        """Run one instruction, for the threads that are active and whose predicate holds."""
+        if shared := re.fullmatch(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d+)\]", words):
+            start = -(-len(self.memory) // int(shared[1])) * int(shared[1])
+            self.places[shared[2]] = start
+            rest = np.full(start + int(shared[3]) - len(self.memory), 0xA5, np.uint8)
+            self.memory = np.concatenate([self.memory, rest])
+            return
+        if words.startswith(".reg"):
+            return
+        mask = self.active
+        if guard := re.match(r"@(!?)(\w+)\s+", words):
+            held = self.registers[guard[2]].astype(bool)
+            mask = mask & (~held if guard[1] else held)
+            words = words[guard.end() :]
+        name, _, rest = words.partition(" ")
+        operands = [each.strip() for each in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+", rest)]
+        parts = name.split(".")
+        getattr(self, f"do_{parts[0]}")(parts[1:], operands, mask)
+
+    def put(self, name: str, value: np.ndarray, mask: np.ndarray) -> None:
+        """Change a register in some threads."""
+        old = self.registers.get(name, np.zeros(len(self.thread), WORD))
+        self.registers[name] = np.where(mask, value, old).astype(bool if value.dtype == bool else WORD)
+
+    # ------------------------------------------------------------------ memory
+
+    def addresses(self, text: str) -> np.ndarray:
+        """Return where each thread accesses memory."""
+        base, _, more = text[1:-1].partition("+")
+        return (self.value(base) + self.value(more or "0")).astype(np.int64)
+
+    def do_ld(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert parts[0] == "shared"
+        self.put(operands[0], self._read(self.addresses(operands[1]), _SIZES[parts[-1]], mask), mask)
+
+    def _read(self, place: np.ndarray, size: int, mask: np.ndarray) -> np.ndarray:
+        self._check(place, size, mask)
+        found = np.zeros(len(place), WORD)
+        for byte in range(size):
+            found |= self.memory[np.where(mask, place + byte, 0)].astype(WORD) << WORD(8 * byte)
+        return found
+
+    def _check(self, place: np.ndarray, size: int, mask: np.ndarray) -> None:
+        used = place[mask]
+        assert not (used % size).any(), "an address is not aligned"
+        assert not used.size or 0 <= used.min() <= used.max() <= len(self.memory) - size, "outside shared memory"
+
+    def do_st(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert parts[0] == "shared"
+        place, size = self.addresses(operands[0]), _SIZES[parts[-1]]
+        values = operands[1].strip("{}").split(",")
+        self._check(place, size * len(values), mask)
+        for number, name in enumerate(values):
+            value = self.value(name.strip())
+            for byte in range(size):
+                self.memory[place[mask] + number * size + byte] = (value[mask] >> WORD(8 * byte)).astype(np.uint8)
+
+    def do_red(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert parts == ["shared", "add", "u32"]
+        place = self.addresses(operands[0])
+        self._check(place, 4, mask)
+        np.add.at(self.memory.view(WORD), place[mask] // 4, self.value(operands[1])[mask])
+
+    # ------------------------------------------------------------------ control
+
+    def do_bra(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        (label,) = operands
+        self.waiting[label] = self.waiting.get(label, np.zeros_like(mask)) | mask
+        self.active = self.active & ~mask
+
+    def do_trap(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert not mask.any(), "a trap"
+
+    def do_bar(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts[0] == "sync":
+            assert mask.all(), "a barrier that not all threads reach"
+        else:
+            assert (parts == ["warp", "sync"], self._warps_whole(mask)) == (True, True)
+
+    def _warps_whole(self, mask: np.ndarray) -> bool:
+        return bool((mask.reshape(-1, 32).all(1) | ~mask.reshape(-1, 32).any(1)).all())
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def do_setp(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        compare: dict[str, Callable[..., Any]] = {
+            "ne": np.not_equal, "eq": np.equal, "lt": np.less, "ge": np.greater_equal, "gt": np.greater
+        }  # fmt: skip
+        self.put(operands[0], compare[parts[0]](self.value(operands[1]), self.value(operands[2])), mask)
+
+    def _binary(self, operands: list[str], mask: np.ndarray, function: Callable[..., Any]) -> None:
+        self.put(operands[0], function(*[self.value(each) for each in operands[1:]]), mask)
+
+    def do_mov(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self.put(operands[0], self.value(operands[1]), mask)
+
+    def do_add(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, np.add)
+
+    def do_sub(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, np.subtract)
+
+    def do_mul(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, np.multiply)
+
+    def do_mad(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, lambda x, y, z: x * y + z)
+
+    def do_and(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, np.bitwise_and)
+
+    def do_or(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, np.bitwise_or)
+
+    def do_xor(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, np.bitwise_xor)
+
+    def do_lop3(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert operands.pop() == "0x80", "the table of bits that are in all words"
+        self._binary(operands, mask, lambda x, y, z: x & y & z)
+
+    def do_not(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, np.invert)
+
+    def do_shl(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, np.left_shift)
+
+    def do_shr(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert parts == ["u32"]
+        self._binary(operands, mask, np.right_shift)
+
+    def do_popc(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self._binary(operands, mask, np.bitwise_count)
+
+    # ------------------------------------------------------------------ between the threads of a warp
+
+    def do_vote(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert (parts, operands[2], self._warps_whole(mask)) == (["sync", "ballot", "b32"], "-1", True)
+        held = self.registers[operands[1]].astype(WORD).reshape(-1, 32)
+        words = (held << np.arange(32, dtype=WORD)).sum(1, dtype=WORD)
+        self.put(operands[0], np.repeat(words, 32), mask)
+
+    def do_match(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert (parts, operands[2], self._warps_whole(mask)) == (["any", "sync", "b32"], "-1", True)
+        values = self.value(operands[1]).reshape(-1, 32)
+        same = values[:, :, None] == values[:, None, :]
+        words = (same.astype(WORD) << np.arange(32, dtype=WORD)).sum(2, dtype=WORD)
+        self.put(operands[0], words.reshape(-1), mask)
+
+    def do_shfl(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert (parts, operands[-2:], self._warps_whole(mask)) == (["sync", "up", "b32"], ["0", "-1"], True)
+        found, _, inside = operands[0].partition("|")
+        step = int(operands[2])
+        value, lane = self.value(operands[1]), self.thread % 32
+        self.put(found, np.where(lane >= step, np.roll(value, step), value), mask)
+        if inside:
+            self.put(inside, lane >= step, mask)
+
+
+def run_in_threads(asm: str, outputs: int, pack: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the results of assembly for the elements of a block.
+
+    Parameters
+    ----------
+    asm : str
+        Its operands are, for each result, and then for each input, the `pack` elements of a thread.
+    outputs : int
+        The number of results.
+    pack : int
+        The elements of a thread. Thread t has the elements t, t + threads, t + 2 * threads, ...
+    arrays : sequence of numpy.ndarray
+        The inputs.
+    """
+    threads = arrays[0].size // pack
+    given = [np.zeros(threads, WORD)] * (outputs * pack)
+    given += [each.reshape(pack, threads)[k].view(WORD) for each in arrays for k in range(pack)]
+    block = Block(threads, given)
+    with np.errstate(over="ignore"):
+        block.run(asm)
+    found = [np.stack([block.registers[f"${result * pack + k}"] for k in range(pack)]) for result in range(outputs)]
+    return [each.reshape(-1).view(np.int32) for each in found]

@@ -1,0 +1,452 @@
+"""NumPy's names on a device, with drawn arrays, against NumPy."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from support.oracles.formats import dtype_of
+from support.oracles.sorting import drawn, view_of
+from tilearray.numpy_names import signals
+from tilearray.numpy_names.quantiles import METHODS
+
+INTEGERS = ("int8", "uint8", "int16", "uint32", "int64", "uint64")
+
+
+def _shape(rng: np.random.Generator, axes: int, largest: int = 7) -> tuple[int, ...]:
+    """Small sizes, of which few are 0."""
+    return tuple(int(size) for size in rng.integers(0 if rng.random() < 0.1 else 1, largest, axes))
+
+
+@np.errstate(all="ignore")  # of casts of NaN and of large numbers
+def check_repeats(device: Any, seed: int, cases: int, largest: int = 7) -> None:
+    """Repeat by counts on the device: of any integers, of any layout, for each element or for all."""
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        dtype = str(rng.choice(["bool", "uint8", "bfloat16", "float32", "float64", "complex128"]))
+        host = drawn(rng, "float32", _shape(rng, int(rng.integers(1, 4)), largest)).astype(dtype_of(dtype))
+        axis = [None, *range(-host.ndim, host.ndim)][int(rng.integers(0, 2 * host.ndim + 1))]
+        size = host.size if axis is None else host.shape[axis]
+        shape = [(size,), (1,), ()][int(rng.choice([0, 0, 0, 0, 1, 2]))]
+        counts = rng.integers(0, int(rng.choice([1, 2, 5])), shape).astype(str(rng.choice(INTEGERS)))
+        mine = ta.repeat(view_of(rng, host, device), view_of(rng, counts, device), axis=axis)
+        wanted = np.repeat(host, counts.astype(np.int64), axis=axis)
+        told = f"#{number} {dtype} {host.shape} {axis} {counts}"
+        assert (mine.shape, mine.dtype, str(mine.device)) == (wanted.shape, wanted.dtype, "cuda:0"), told
+        assert ta.to_numpy(mine).tobytes() == wanted.tobytes(), told
+    x = ta.asarray([1, 2], device=device)
+    with pytest.raises(ta.ShapeError, match=r"repeat: expected counts >= 0, got -1; write 0 for no copies"):
+        ta.repeat(x, ta.asarray([5, -1], dtype="int8", device=device))
+    with pytest.raises(ta.ShapeError, match=r"repeat: expected one count or 2, got counts of shape \(3,\)"):
+        ta.repeat(x, ta.asarray([1, 2, 3], device=device))
+    with pytest.raises(ta.DTypeError, match="repeat: expected integers as counts, got float32"):
+        ta.repeat(x, ta.asarray([1.0, 2.0], device=device))
+    with pytest.raises(ta.DeviceError, match="repeat: the operands are on cpu and on "):
+        ta.repeat(ta.asarray([1, 2], device="cpu"), x)
+
+
+# --- functions that NumPy computes on the host ---------------------------------------------------------------------
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+UNITS = {1: 0.3, 2: 0.02, 4: 2e-5, 8: 1e-9}
+
+
+def _numbers(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], special: float = 0.1) -> np.ndarray:
+    """Numbers of a moderate size, many of them equal; sometimes NaNs and infinities among floats."""
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if dtype in INTEGERS:
+        return rng.integers(0 if dtype.startswith("u") else -9, 10, shape).astype(dtype)
+    found = np.asarray(np.round(rng.standard_normal(shape) * 4, int(rng.integers(0, 4))))
+    if rng.random() < 0.3 and not dtype.startswith("complex"):  # products of complex infinities have no one value
+        found = np.where(rng.random(shape) < special, rng.choice([np.nan, np.inf, -np.inf], shape), found)
+    if dtype.startswith("complex"):
+        return (found + 1j * rng.integers(-5, 5, shape)).astype(dtype)
+    return found.astype(np.float32 if dtype != "float64" else dtype).astype(dtype_of(dtype))
+
+
+def _alike(found: Any, wanted: Any, told: str) -> None:
+    """Compare results with those of the host: shapes and dtypes, places of NaNs, integers exactly, floats nearly."""
+    if isinstance(wanted, (tuple, list)):
+        assert type(found) is type(wanted), told
+        for mine, theirs in zip(found, wanted, strict=True):
+            _alike(mine, theirs, told)
+        return
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype), told
+    assert str(found.device) == "cuda:0", told
+    here, there = ta.to_numpy(found), ta.to_numpy(wanted)
+    if wanted.dtype.kind in "iub":
+        np.testing.assert_array_equal(here, there, told)
+        return
+    wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
+    unit = UNITS[wanted.dtype.itemsize // (2 if wanted.dtype.kind == "c" else 1)]
+    here, there = here.astype(wide), there.astype(wide)
+    largest = np.abs(there[np.isfinite(there)]).max(initial=1.0)
+    np.testing.assert_allclose(here, there, unit, unit * largest, err_msg=told)
+
+
+class _Case:
+    """A call on the device and the same one on the host, with arrays of the same values."""
+
+    def __init__(self, rng: np.random.Generator, device: Any) -> None:
+        self.rng = rng
+        self._device = device
+        self.told: list[str] = []
+        self.arrays: list[tuple[Any, Any]] = []
+
+    def dtype(self, *kinds: tuple[str, ...]) -> str:
+        """One of some dtypes."""
+        found = str(self.rng.choice([name for kind in kinds for name in kind]))
+        self.told.append(found)
+        return found
+
+    def array(self, dtype: str, shape: tuple[int, ...], values: Any = None) -> tuple[Any, Any]:
+        """The same values on the device, in any layout, and on the host."""
+        host = _numbers(self.rng, dtype, shape) if values is None else values.astype(dtype_of(dtype))
+        self.told.append(f"{host.dtype.name}{host.shape}")
+        return view_of(self.rng, host, self._device), ta.asarray(host, device="cpu")
+
+    def compare(self, name: str, *arguments: Any, **options: Any) -> None:
+        """Compare both results. A pair is an array here and there."""
+        shown = [x for x in (*arguments, *options.items()) if not _is_pair(x)]
+        results = []
+        for place in (0, 1):
+            given = [_picked(x, place) for x in arguments]
+            results.append(getattr(ta, name)(*given, **{key: _picked(x, place) for key, x in options.items()}))
+        _alike(*results, f"{name} {self.told} {shown}")
+
+
+def _is_pair(given: Any) -> bool:
+    return isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], ta.Array)
+
+
+def _picked(given: Any, place: int) -> Any:
+    return given[place] if _is_pair(given) else given
+
+
+REALS = (("bool",), INTEGERS, FLOATS, FLOATS)
+COMPLEX = (("complex64", "complex128"),)
+
+
+def _covariance(case: _Case) -> None:
+    rng = case.rng
+    rows, columns = _shape(rng, 2)
+    shape = (rows, columns) if rng.random() < 0.8 else (columns,)
+    dtype = case.dtype(INTEGERS, FLOATS, *COMPLEX)
+    given = [case.array(dtype, shape)]
+    rowvar = bool(rng.random() < 0.7)
+    if rng.random() < 0.4 and (rowvar or rows != 1):  # NumPy does not transpose one row of more variables
+        given.append(case.array(dtype, shape))
+    options: dict[str, Any] = {"rowvar": rowvar}
+    if rng.random() < 0.3:
+        case.compare("corrcoef", *given, **options)
+        return
+    options["bias"] = bool(rng.random() < 0.3)
+    options["ddof"] = [None, 0, 1, 2, 9][int(rng.integers(0, 5))]
+    observations = columns if rowvar or len(shape) == 1 else rows
+    counts = rng.integers(1, 4, observations)
+    if rng.random() < 0.3 and observations:
+        options["fweights"] = case.array("int64", (), counts)
+    if rng.random() < 0.3 and observations:
+        options["aweights"] = case.array("float64", (), rng.random(observations) + 0.1)
+    case.compare("cov", *given, **options)
+
+
+def _products(case: _Case) -> None:
+    rng = case.rng
+    kinds = (("bool",), INTEGERS, FLOATS, *COMPLEX)
+    dtype = case.dtype(*kinds)
+    other = dtype if rng.random() < 0.7 else case.dtype(kinds[1] if dtype in INTEGERS else (dtype,))
+    sizes = [int(rng.integers(1, 9)) for _ in range(2)]
+    mode = str(rng.choice(["full", "same", "valid"]))
+    pair = [case.array(each, (size,)) for each, size in zip((dtype, other), sizes, strict=True)]
+    case.compare(str(rng.choice(["convolve", "correlate"])), *pair, mode=mode)
+
+
+def _gradient(case: _Case) -> None:
+    rng = case.rng
+    shape = tuple(int(size) for size in rng.integers(3, 7, int(rng.integers(1, 4))))
+    x = case.array(case.dtype(INTEGERS, FLOATS, *COMPLEX), shape)
+    axis = [None, int(rng.integers(-len(shape), len(shape))), 0][int(rng.integers(0, 3))]
+    sizes = shape if axis is None else (shape[axis],)
+    spacings: list[Any] = [[], [0.5], [2]][int(rng.integers(0, 3))]
+    if rng.random() < 0.5:
+        places = [np.cumsum(rng.integers(1, 4, size)) * (0.5 if rng.random() < 0.5 else 1) for size in sizes]
+        dtypes = [str(rng.choice(["float32", "float64", "int32" if np.all(p % 1 == 0) else "float64"])) for p in places]
+        spacings = [case.array(d, (), p) if rng.random() < 0.8 else 3.0 for d, p in zip(dtypes, places, strict=True)]
+    options = {} if axis is None else {"axis": axis}
+    case.compare("gradient", x, *spacings, edge_order=int(rng.integers(1, 3)), **options)
+
+
+def _interpolation(case: _Case) -> None:
+    rng = case.rng
+    size = int(rng.integers(1, 9))
+    dtype = case.dtype(INTEGERS[2:], FLOATS)
+    places = np.sort(rng.integers(0, 20, size)) if rng.random() < 0.3 else np.sort(rng.choice(40, size, replace=False))
+    shape = _shape(rng, int(rng.integers(0, 3)))
+    kind = case.dtype(INTEGERS, FLOATS)
+    beside = _numbers(rng, "float64", shape) if kind in FLOATS else rng.integers(0, 20, shape)
+    x = case.array(kind, (), np.where(rng.random(shape) < 0.4, rng.choice(places - 9, shape), beside))
+    xp, fp = case.array(dtype, (), places - 9), case.array(case.dtype(INTEGERS, FLOATS, *COMPLEX), (size,))
+    options = {side: float(rng.integers(-50, 50)) for side in ("left", "right") if rng.random() < 0.3}
+    if rng.random() < 0.3 and len(set((places % 7).tolist())) == size:
+        options["period"] = float(rng.choice([7, -7]))
+    case.compare("interp", x, xp, fp, **options)
+
+
+def _angles(case: _Case) -> None:
+    rng = case.rng
+    shape = _shape(rng, int(rng.integers(1, 4)))
+    dtype = case.dtype(("int8", "int32", "int64"), ("float32", "float64"))
+    x = case.array(dtype, (), rng.integers(-40, 40, shape) / (1 if "i" in dtype[:1] else 8))
+    options: dict[str, Any] = {"axis": int(rng.integers(-len(shape), len(shape)))}
+    if rng.random() < 0.7:
+        options["period"] = [4, 5, 2.5, 8][int(rng.integers(0, 4))]
+    if rng.random() < 0.3:
+        options["discont"] = 3
+    case.compare("unwrap", x, **options)
+
+
+def _sets(case: _Case) -> None:
+    rng = case.rng
+    kind = [INTEGERS[:5], FLOATS, COMPLEX[0]][int(rng.integers(0, 3))]
+    shapes = [_shape(rng, int(rng.integers(1, 3))) for _ in range(2)]
+    pair = [case.array(case.dtype(kind), shape) for shape in shapes]
+    name = str(rng.choice(["union1d", "intersect1d", "setdiff1d", "setxor1d"]))
+    options: dict[str, Any] = {"return_indices": True} if name == "intersect1d" and rng.random() < 0.5 else {}
+    case.compare(name, *pair, **options)
+
+
+def _slices(case: _Case) -> None:
+    rng = case.rng
+    shape = _shape(rng, int(rng.integers(1, 4)), 5)
+    dtype = case.dtype(INTEGERS, ("float32", "float64"), *COMPLEX)
+    values = rng.integers(0, 3, shape) + (1j * rng.integers(0, 2, shape) if dtype.startswith("c") else 0)
+    flags = [True, *(rng.random(2) < 0.5).tolist()] if rng.random() < 0.7 else [False, False, False]
+    case.compare("unique", case.array(dtype, (), values), *flags, axis=int(rng.integers(-len(shape), len(shape))))
+
+
+def _neighbours(case: _Case) -> None:
+    rng = case.rng
+    dtype = case.dtype(INTEGERS, FLOATS, *COMPLEX)
+    x = case.array(dtype, _shape(rng, int(rng.integers(0, 3))))
+    given = [None, case.array(dtype, _shape(rng, 1))]
+    if not dtype.startswith("u"):  # which cannot store signed integers
+        given += [3, case.array("int8", (2,))]
+    ends = [given[int(rng.integers(0, len(given)))] for _ in "ab"]
+    case.compare("ediff1d", x, to_end=ends[0], to_begin=ends[1])
+
+
+def _places(case: _Case) -> None:
+    rng = case.rng
+    dims = tuple(int(size) for size in rng.integers(1, 7, int(rng.integers(1, 4))))
+    shape, order = _shape(rng, int(rng.integers(0, 3))), str(rng.choice(["C", "F"]))
+    if rng.random() < 0.5:
+        dtype = case.dtype(INTEGERS)
+        x = case.array(dtype, (), rng.integers(0, min(int(np.prod(dims)), 127), shape))
+        case.compare("unravel_index", x, dims, order=order)
+        return
+    mode = str(rng.choice(["raise", "wrap", "clip"]))
+    low, high = (0, 0) if mode == "raise" else (-9, 9)
+    index = [case.array("int32", (), rng.integers(low, size + high, shape)) for size in dims]
+    told = f"ravel_multi_index {case.told} {dims} {mode} {order}"
+    mine, theirs = (ta.ravel_multi_index(tuple(x[side] for x in index), dims, mode, order) for side in (0, 1))
+    _alike(mine, theirs, told)
+
+
+def _insertion(case: _Case) -> None:
+    rng = case.rng
+    shape = _shape(rng, int(rng.integers(1, 4)))
+    dtype = case.dtype(("bool",), INTEGERS, FLOATS, *COMPLEX)
+    x = case.array(dtype, shape)
+    axis = [None, int(rng.integers(-len(shape), len(shape)))][int(rng.integers(0, 2))]
+    size = int(np.prod(shape)) if axis is None else shape[axis]
+    rest = () if axis is None else shape[axis % len(shape) + 1 :]
+    kind, count = int(rng.integers(0, 4)), int(rng.integers(0, 4))
+    where = int(rng.integers(-size, size + 1))
+    if kind == 0:
+        case.compare("insert", x, where, case.array(dtype, rest), axis=axis)
+    elif kind == 1 and axis is None:
+        case.compare("insert", x, [where], case.array(dtype, (count,)), axis=axis)
+    elif kind == 2:
+        obj = slice(None, None, 2)
+        case.compare("insert", x, obj, 1, axis=axis)
+    else:
+        obj = rng.integers(-size, size + 1, count)
+        values = case.array(dtype, (count, *[1] * len(rest)) if rng.random() < 0.5 else ())
+        case.compare("insert", x, obj.tolist(), values, axis=axis)
+
+
+def _histograms(case: _Case) -> None:
+    rng = case.rng
+    size = int(rng.integers(1, 60))
+    dtypes = [case.dtype(("uint8", "int16", "int64", "float16", "float32", "float64")) for _ in "xy"]
+    columns = [case.array(dtype, (), np.round(rng.standard_normal(size) * 5 + 20, 1)) for dtype in dtypes]
+    options: dict[str, Any] = {"density": True} if rng.random() < 0.3 else {}
+    if rng.random() < 0.3:
+        options["weights"] = case.array(str(rng.choice(["float64", "int32"])), (size,), rng.integers(0, 9, size))
+    if rng.random() < 0.3:
+        options["range"] = [[10.0, 25.0], [5.0, 30.0]]
+    bins = [int(rng.integers(1, 9)), [3, 4], [[10.0, 20.0, 30.0], 5], [15.0, 18.0, 20.0, 22.0]][int(rng.integers(0, 4))]
+    if rng.random() < 0.5:
+        case.compare("histogram2d", *columns, bins=bins, **options)
+        return
+    dtype = case.dtype(("int32", "float32", "float64"))
+    x = case.array(dtype, (), np.round(rng.standard_normal((size, 3)) * 5 + 20, 1))
+    if "range" in options:
+        options["range"] = [*options["range"], [0.0, 40.0]]
+    found = [ta.histogramdd(*given) for given in ((x[0], 3), (x[1], 3))]
+    _alike(tuple(found[0][1]), tuple(found[1][1]), f"histogramdd {case.told}")
+    case.compare("histogramdd", x, bins=[2, 3, [10.0, 15.0, 21.0]], **options)
+
+
+def _divisors(case: _Case) -> None:
+    rng = case.rng
+    shape = _shape(rng, int(rng.integers(0, 3)))
+    pair: list[Any] = []
+    for dtype in [case.dtype(INTEGERS)] * 2:
+        whole = drawn(rng, dtype, shape)
+        few = rng.integers(0, 60, shape).astype(dtype)
+        pair.append(case.array(dtype, (), np.where(rng.random(shape) < 0.5, few, whole)))
+    if rng.random() < 0.2:
+        pair[1] = (pair[1][0][:1], pair[1][1][:1]) if shape else 12
+    case.compare(str(rng.choice(["gcd", "lcm"])), *pair)
+
+
+def _quantiles(case: _Case) -> None:
+    rng = case.rng
+    shape = tuple(int(size) for size in rng.integers(1, 7, 2))
+    x = case.array(case.dtype(INTEGERS, FLOATS), shape)
+    axis = [None, 0, 1, (0, 1)][int(rng.integers(0, 4))]
+    count = int(np.prod(shape)) if axis in (None, (0, 1)) else shape[axis]
+    methods = sorted(METHODS)
+    part = int(rng.integers(0, count + 1)) / count if rng.random() < 0.5 else float(rng.choice([0.0, 0.3, 0.77, 1.0]))
+    case.compare("quantile", x, part, axis=axis, method=methods[int(rng.integers(0, len(methods)))])
+
+
+DRAWN = {
+    "covariance": _covariance,
+    "products": _products,
+    "gradient": _gradient,
+    "interpolation": _interpolation,
+    "angles": _angles,
+    "divisors": _divisors,
+    "quantiles": _quantiles,
+    "sets": _sets,
+    "slices": _slices,
+    "neighbours": _neighbours,
+    "places": _places,
+    "insertion": _insertion,
+    "histograms": _histograms,
+}
+
+
+def check_drawn(device: Any, name: str, seed: int, cases: int) -> None:
+    """Compare the functions of one of `DRAWN` with the host's."""
+    rng = np.random.default_rng(seed)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of NumPy: of few observations, and of deviations that are 0
+        for _ in range(cases):
+            DRAWN[name](_Case(rng, device))
+
+
+def check_deletions(device: Any) -> None:
+    """Delete at places and by masks that lie on the device."""
+    host = np.arange(12.0).reshape(3, 4)
+    x = ta.asarray(host, device=device)
+    for places, axis in (([0, -1], 0), ([2], 1), (3, None), ([], 0), ([True, False, True], 0)):
+        given = np.asarray(places, None if np.size(places) else np.int64)
+        found = ta.delete(x, ta.asarray(given, device=device), axis)
+        np.testing.assert_array_equal(ta.to_numpy(found), np.delete(host, given, axis))
+
+
+def check_long_products(device: Any, elements: int = 50_000, others: int = 101) -> None:
+    """Convolve so many elements that the ends are computed apart; a NaN counts only where it lies beside an element."""
+    rng = np.random.default_rng(4)
+    long, short = rng.integers(-9, 9, elements), rng.integers(-9, 9, others).astype(np.float64)
+    assert elements * others > signals._AT_ONCE
+    for first in (2.0, np.nan):
+        short[0] = first
+        for mode in ("full", "same", "valid"):
+            for name, pair in (("convolve", (short, long)), ("correlate", (long, short)), ("correlate", (short, long))):
+                mine = getattr(ta, name)(*[ta.asarray(x, device=device) for x in pair], mode)
+                np.testing.assert_array_equal(ta.to_numpy(mine), getattr(np, name)(*pair, mode), f"{name} {mode}")
+
+
+def check_python_data(device: Any) -> None:
+    """Python data goes to the default device, and is computed there."""
+    before = ta.asarray([1]).device
+    ta.set_default_device(str(device))
+    try:
+        found = [
+            *(ta.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]), ta.median([3, 1, 2]), ta.nanquantile([1.0, ta.nan], 0.5)),
+            *(ta.unique([3, 1, 3]), ta.interp(2.5, [1, 2, 3], [3.0, 2.0, 0.0]), ta.gradient([1.0, 2.0, 4.0])),
+        ]
+    finally:
+        ta.set_default_device(str(before))
+    assert {str(x.device) for x in found} == {"cuda:0"}
+    wanted = [[[1, -1], [-1, 1]], 2, 1, [1, 3], 1, [1, 1.5, 2]]
+    assert [x.tolist() for x in found] == wanted
+
+
+def check_refusals(device: Any) -> None:
+    """Errors say what was expected, and what to write."""
+    x = ta.asarray([1.0, 2.0, 3.0], device=device)
+    i = ta.asarray([1, 5], device=device)
+    there = ta.asarray([1.0, 2.0, 3.0], device="cpu")
+    for act, error, message in (
+        (
+            lambda: ta.cov(ta.zeros((1, 1, 1), device=device)),
+            ta.ShapeError,
+            r"cov: expected at most two axes, got shape",
+        ),
+        (lambda: ta.cov(x, x[1:]), ta.ShapeError, "cov: expected as many observations in both arrays, got 3 and 2"),
+        (lambda: ta.cov(x, fweights=i), ta.ShapeError, r"cov: expected fweights of shape \(3,\), got \(2,\)"),
+        (lambda: ta.cov(x, ddof=0.5), ta.ShapeError, "cov: expected ddof as an integer, got 0.5"),
+        (lambda: ta.cov(x, there), ta.DeviceError, "cov: the operands are on cuda:0 and on cpu"),
+        (lambda: ta.cov(x, [1, 2, 3]), ta.OperandError, "cov: the operands are .* and list, which is on the host"),
+        (lambda: ta.convolve(x, x[:0]), ta.ShapeError, "convolve: expected arrays of one axis with elements"),
+        (lambda: ta.correlate(x, x, "all"), ta.ShapeError, "correlate: expected mode as 'full', 'same' or 'valid'"),
+        (lambda: ta.gradient(x[:1]), ta.ShapeError, "gradient: expected at least 2 elements along axis 0, got 1"),
+        (lambda: ta.gradient(x, 1, 2), ta.OperandError, "gradient: expected a distance for each of 1 axes, got 2"),
+        (lambda: ta.gradient(x, i), ta.ShapeError, r"gradient: expected 3 places along axis 0, got shape \(2,\)"),
+        (lambda: ta.gradient(x, edge_order=3), ta.ShapeError, "gradient: expected edge_order as 1 or 2, got 3"),
+        (lambda: ta.interp(x, x, x[1:]), ta.ShapeError, "interp: expected xp and fp of one axis, of one size"),
+        (lambda: ta.interp(x, x, x, period=0), ta.ShapeError, "interp: expected a period other than 0, got 0"),
+        (lambda: ta.ediff1d(i, 0.5), ta.DTypeError, "ediff1d: "),
+        (
+            lambda: ta.ediff1d(i, x),
+            ta.DTypeError,
+            "ediff1d: expected to_end of a dtype that int64 can store",
+        ),
+        (lambda: ta.unravel_index(i, (2, 2)), ta.ShapeError, "unravel_index: expected indices from 0 to 3, got 1 to 5"),
+        (
+            lambda: ta.unravel_index(x, (2, 2)),
+            ta.DTypeError,
+            "unravel_index: expected integers as indices",
+        ),
+        (lambda: ta.unravel_index(i, (9,), "A"), ta.ShapeError, "unravel_index: expected order as 'C' or 'F', got 'A'"),
+        (
+            lambda: ta.ravel_multi_index((i, i), (9, 2)),
+            ta.ShapeError,
+            "ravel_multi_index: .* from 0 to 1, got 1 to 5",
+        ),
+        (
+            lambda: ta.ravel_multi_index((i,), (9, 2)),
+            ta.ShapeError,
+            "ravel_multi_index: .* for each of 2 axes, got 1",
+        ),
+        (lambda: ta.insert(x, 7, 1), ta.ShapeError, "insert: index 7 is out of bounds for axis 0 with size 3"),
+        (lambda: ta.insert(x, i, 1), ta.DeviceError, "insert: expected arrays on the host, got one on cuda:0"),
+        (lambda: ta.delete(x, i), ta.IndexingError, "out of bounds|index 5"),
+        (lambda: ta.histogram2d(x, i), ta.ShapeError, "histogram2d: expected two arrays of one axis and one size"),
+        (lambda: ta.gcd(x, 2), ta.DTypeError, "gcd: expected integers, got float32; write x.astype"),
+        (lambda: ta.histogramdd(x), ta.ShapeError, "histogramdd: expected a row for each point, got shape"),
+        (lambda: ta.nanquantile(x, 0.5, method="lower"), ta.DeviceError, "nanquantile: expected arrays on the host"),
+    ):
+        with pytest.raises(error, match=message):
+            act()

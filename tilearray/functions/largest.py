@@ -1,0 +1,200 @@
+"""The largest or smallest elements along an axis: `top_k`, on every device.
+
+The result is the beginning of a stable sort. A device that sorts by expressions need not sort a long row of all
+elements: it counts the digits of keys, from the highest, and keeps elements whose highest digits may belong to the
+result, until they are few. Only these are sorted.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Generic, NamedTuple
+
+import numpy as np
+
+from tilearray import dtypes
+from tilearray.engine.array_type import A
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.operation import FixedOperation
+from tilearray.engine.signature import HostData
+from tilearray.errors import ShapeError
+from tilearray.functions.arguments import as_array, check_kind, result, sorting_of
+from tilearray.functions.conversion import to_numpy
+from tilearray.functions.indexing.masks import places_of
+from tilearray.functions.indexing.take import take_along_axis
+from tilearray.functions.indexing.views import get
+from tilearray.functions.joining import concat
+from tilearray.functions.manipulation import new_like, reshape
+from tilearray.functions.reductions import sum
+from tilearray.geometry.shapes import as_int, normalize_axis
+from tilearray.geometry.sorting import DIGIT, DIGITS, blocks_of
+from tilearray.ops.options import checked_flag
+from tilearray.ops.row import REAL
+
+FEW = 1 << 16
+"""The number of elements that are sorted without a further count."""
+SHARE = 8
+"""The number, for each element that is wanted."""
+
+
+class TopK(NamedTuple, Generic[A]):
+    """The result of `top_k`."""
+
+    values: A
+    indices: A
+
+
+def top_k(x: A | HostData, /, k: int, axis: int = -1, *, largest: bool = True, sorted: bool = True) -> TopK[A]:
+    """Return the k largest or smallest elements along an axis, and their indices.
+
+    Parameters
+    ----------
+    x : Array
+        Of a real dtype or bool.
+    k : int
+        From 0 to the size of the axis.
+    axis : int
+    largest : bool
+        False returns the smallest elements.
+    sorted : bool
+        False allows any order. The elements are in order all the same.
+
+    Returns
+    -------
+    values : Array
+        In the dtype of `x`: the first k elements of ``sort(x, axis, descending=largest)``.
+    indices : Array
+        Their indices, int64: the first k of ``argsort(x, axis, descending=largest)``.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has no such axis, or fewer than `k` elements along it.
+    DTypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    NaN is larger than all numbers, as in `sort`, and of equal elements those of lower indices come first. A GPU counts
+    the digits of a row's keys if the row is long, and waits for each count.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> found = ta.top_k(ta.asarray([3, 9, 5, 9]), 3)
+    >>> found.values.tolist(), found.indices.tolist()
+    ([9, 9, 5], [1, 3, 2])
+    >>> ta.top_k(ta.asarray([[4, 1], [2, 8]]), 1, largest=False).values.tolist()
+    [[1], [2]]
+    """
+    largest = checked_flag("top_k", "largest", largest)
+    checked_flag("top_k", "sorted", sorted)
+    x = as_array("top_k", x)
+    check_kind("top_k", x.dtype, REAL)
+    axis = normalize_axis(axis, x.ndim, "top_k")
+    k = _checked(k, x.shape[axis])
+    places = _places(x, k, axis, largest)
+    return TopK(take_along_axis(x, places, axis), places)
+
+
+def _checked(k: Any, extent: int) -> int:
+    k = as_int(k, "top_k", "k")
+    if not 0 <= k <= extent:
+        raise ShapeError(f"top_k: expected k from 0 to {extent}, the size of the axis, got {k}; write k={extent}")
+    return k
+
+
+def _places(x: Any, k: int, axis: int, largest: bool) -> Any:
+    """The indices of the first k elements along an axis."""
+    first = (*[slice(None)] * axis, slice(k))
+    if not k:
+        return new_like(x, (*x.shape[:axis], 0, *x.shape[axis + 1 :]), dtypes.int64)
+    sorting = sorting_of("top_k", x)
+    if sorting is not None:
+        order = sorting.argsort(to_numpy(x), axis, largest, True)
+        return result(np.ascontiguousarray(order[first]), x)
+    from tilearray.functions.ordering import dense, order_along  # here: few programs need it
+
+    if x.size == x.shape[axis] > most_sorted(k):
+        places = _selected(dense(reshape(x, (1, x.size))), k, largest)
+        return reshape(places, (*x.shape[:axis], k, *x.shape[axis + 1 :]))
+    return get(order_along(x, axis, largest), first)
+
+
+def most_sorted(k: int) -> int:
+    """Return the most elements that are sorted to find the first k."""
+    return max(FEW, SHARE * k)
+
+
+# --- one long row -----------------------------------------------------------------------------------------------------
+
+
+def _selected(row: Any, k: int, largest: bool) -> Any:
+    """The indices of the first k elements of a dense row, without a sort of all."""
+    from tilearray.functions.ordering import key_bits, order_of_rows
+
+    bits = key_bits(row.dtype)
+    flip = (1 << bits) - 1 if largest else 0
+    shift, prefix, left = bits, 0, k
+    found = row.size
+    while shift > 0 and found > most_sorted(k):
+        width = min(DIGIT, shift)
+        shift -= width
+        ends = np.cumsum(_counts(row, shift, flip, prefix))
+        digit = int(np.searchsorted(ends, left))
+        found = k - left + int(ends[digit])
+        left -= int(ends[digit - 1]) if digit else 0
+        prefix = prefix << width | digit
+    places = _those(row, shift, flip, prefix, "<=") if found <= most_sorted(k) else _ties(row, flip, prefix, left)
+    order = order_of_rows(reshape(_taken(row, places), (1, places.size)), largest)
+    return _taken(places, get(reshape(order, (places.size,)), slice(k)))
+
+
+def _counts(row: Any, shift: int, flip: int, prefix: int) -> np.ndarray:
+    """How often each digit comes among the elements with the same higher digits."""
+    blocks = new_like(row, (1, DIGITS * blocks_of(row.size)), dtypes.int32)
+    run_fixed(_counting(row.dtype), [row, shift, flip, prefix], blocks)
+    return to_numpy(sum(reshape(blocks, (DIGITS, -1)), axis=1, dtype=dtypes.int64))
+
+
+def _ties(row: Any, flip: int, threshold: int, left: int) -> Any:
+    """The indices of the elements with keys below a threshold, and of the first ones with that key."""
+    equal = get(_those(row, 0, flip, threshold, "=="), slice(left))
+    return concat([_those(row, 0, flip, threshold, "<"), equal])
+
+
+def _those(row: Any, shift: int, flip: int, prefix: int, how: str) -> Any:
+    """The indices of the elements whose higher digits compare with a number."""
+    flat = reshape(row, (row.size,))
+    compared = run_fixed(
+        _comparing(row.dtype, how), [flat, shift, flip, prefix], new_like(row, flat.shape, dtypes.bool_)
+    )
+    return places_of(compared)[0]
+
+
+def _taken(x: Any, places: Any) -> Any:
+    return take_along_axis(reshape(x, (x.size,)), places, 0)
+
+
+@cache
+def _counting(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that counts the digits of blocks, where the digits above are those of a prefix."""
+    from tilearray.functions.ordering import Keyed
+
+    builder = Keyed(dtype, True)
+    digit = builder.digit()
+    prefix = builder.number(builder.key_dtype)
+    same = f"tl.where(({{x}} >> {{y}}) >> {DIGIT} == {{z}}, {{w}}, {DIGITS})"
+    counted = builder.call("same", (builder.key, builder.shift, prefix, digit), dtypes.int32, same)
+    return FixedOperation("top_k", builder.build([builder.node("digits", counted)], [dtypes.int32]))
+
+
+@cache
+def _comparing(dtype: np.dtype, how: str) -> FixedOperation:
+    """Return the operation that compares the digits of keys from a shift on with a number."""
+    from tilearray.functions.ordering import Keyed
+
+    builder = Keyed(dtype, True)
+    prefix = builder.number(builder.key_dtype)
+    found = builder.call("compare", (builder.key, builder.shift, prefix), dtypes.bool_, f"({{x}} >> {{y}}) {how} {{z}}")
+    return FixedOperation("top_k", builder.build([found], [dtypes.bool_]))
