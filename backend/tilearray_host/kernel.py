@@ -6,7 +6,9 @@ gives a call (`tilearray_host.calls`), or a launch: a closure whose arguments ar
 
 An expression of one call without casts runs as one NumPy call over whole views, and one cast in blocks of the size that
 its method needs. Any other expression is written out as a Python function, one line a node, and runs block by block, so
-its temporaries stay in the cache and take less memory than the arrays. For example, ``bfloat16 + bfloat16`` is::
+its temporaries stay in the cache and take less memory than the arrays. What follows from operands that repeat along an
+axis is computed for one of its elements: the square roots of a norm once for each row of a block. For example,
+``bfloat16 + bfloat16`` is::
 
     t1 = cast1(x0, float32, None)
     t3 = cast3(x1, float32, None)
@@ -17,6 +19,7 @@ its temporaries stay in the cache and take less memory than the arrays. For exam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -40,8 +43,12 @@ BLOCK = 65536
 
 Function = Callable[..., Any]
 Launch = Callable[..., None]
+Repeats = tuple[bool, ...]
+"""For each axis whether a value repeats along it; ``()`` if it repeats along none."""
 Evaluate = Callable[..., None]
 """``evaluate(first, out, ..., x, ...)``: `first` is the position of the block's first element in a dense output."""
+MANY = 4096
+"""Elements of a loop from which values that repeat are computed once: their views cost some microseconds."""
 
 
 class Kernel:
@@ -79,17 +86,20 @@ class Kernel:
         elif casts is not None:
             self.run, self.run_new = casts
         else:
-            self.evaluate = written_out(expression)
-            self.run = self.run_new = self._run_in_blocks
+            self.run = self.run_new = _blockwise(written_out(expression), self.outputs)
+        self._expression = expression
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
         slots = _slots(self, loop)
-        run = self._run_over(slots, self.run if self.outputs == 1 else self._run_several)
+        run = self._run_over(slots, self.run, loop)
         return bind_launch(run, self.outputs, slots, loop.shape)
 
-    def _run_over(self, slots: list[Slot], run: Function) -> Function:
-        """Return `run` for arrays of these strides. Several outputs come before the inputs."""
+    def _run_over(self, slots: list[Slot], run: Function, loop: Any) -> Function:
+        """Return `run` for a loop over arrays of these strides. Several outputs come before the inputs."""
+        repeats = repeats_of(self._expression, loop)
+        if repeats:
+            run = _blockwise(written_out(self._expression, repeats), self.outputs)
         if self.forwards and any(min(strides or (0,)) < 0 for _, _, strides in slots[self.outputs :]):
             outputs = 0 if self.outputs == 1 else self.outputs
             return lambda *arrays, **out: run(*arrays[:outputs], *map(forwards, arrays[outputs:]), **out)
@@ -97,18 +107,9 @@ class Kernel:
 
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Sequence[Any]) -> Callable[..., Any]:
         """Return the call of this kernel over a loop; see `tilearray_host.calls.bind_call`."""
-        slots, run = _slots(self, loop), self.run if signature is None else self.run_new
-        run = self._run_over(slots, run)
+        slots = _slots(self, loop)
+        run = self._run_over(slots, self.run if signature is None else self.run_new, loop)
         return bind_call(run, self.warns, self.bears_overlap, slots, loop.shape, rule, signature, gaps)
-
-    def _run_in_blocks(self, *inputs: np.ndarray, out: np.ndarray) -> None:
-        if out.size <= BLOCK:
-            self.evaluate(0, out, *inputs)
-        else:
-            _in_blocks(self.evaluate, [out, *inputs])
-
-    def _run_several(self, *arrays: np.ndarray) -> None:
-        _in_blocks(self.evaluate, list(arrays))
 
 
 def _single_call(expression: Any) -> str | None:
@@ -164,43 +165,66 @@ def _casting(convert: Any, target: np.dtype) -> Function:
 # --- expressions as Python functions ------------------------------------------------------------------------------
 
 
-def written_out(expression: Any) -> Evaluate:
+def written_out(expression: Any, repeats: dict[int, Repeats] | None = None) -> Evaluate:
     """Return the function that evaluates an expression over whole blocks."""
-    text, names = _text(expression)
+    text, names = _text(expression, repeats or {})
     exec(compile(text, "<tilearray host expression>", "exec"), names)
     return names["evaluate"]
 
 
-def source_of(expression: Any) -> str:
-    """Return how NumPy computes an elementwise expression: one call over whole views, or the function of a block."""
+def source_of(expression: Any, loop: Any) -> str:
+    """Return how NumPy computes an expression over a loop: one call over whole views, or the function of a block."""
     direct = _single_call(expression)
     if direct is not None:
         inputs = "".join(f"x{position}, " for position in range(len(expression.inputs)))
         return f"{direct}({inputs}out=out0)\n"
     if _single_cast(expression) is not None:
         return f"cast(x0, {expression.output_dtypes[0]}, out=out0)\n"
-    text, names = _text(expression)
+    text, names = _text(expression, repeats_of(expression, loop))
     for place, node in enumerate(expression.nodes):
         text = text.replace(f"call{place}(", f"{node[1]}(").replace(f"cast{place}(", "cast(")
         text = text.replace(f", d{place}", f", {names[f'd{place}'].name}") if f"d{place}" in names else text
     return text
 
 
-def _text(expression: Any) -> tuple[str, dict[str, Any]]:
+def repeats_of(expression: Any, loop: Any) -> dict[int, Repeats]:
+    """Return along which axes of a loop each input repeats, if results that others read do so too; else nothing."""
+    rank = len(loop.shape)
+    if len(expression.nodes) - len(expression.inputs) < 2 or rank < 2 or prod(loop.shape) < MANY:
+        return {}
+    strides = iter(loop.strides[len(expression.outputs) :])
+    found: dict[int, Repeats] = {}
+    for number, (kind, _) in enumerate(expression.inputs):
+        if kind == "array":
+            found[number] = _known([not stride for stride in next(strides)])
+    return found if any(found.values()) and _written(expression, found).narrowed else {}
+
+
+def _known(repeats: Sequence[bool]) -> Repeats:
+    return tuple(repeats) if any(repeats) else ()
+
+
+def _written(expression: Any, repeats: dict[int, Repeats]) -> _Writer:
+    """Return the lines of the nodes of an expression."""
+    writer = _Writer(expression, repeats)
+    for position, node in enumerate(expression.nodes):
+        writer.add(position, node)
+    return writer
+
+
+def _text(expression: Any, repeats: dict[int, Repeats]) -> tuple[str, dict[str, Any]]:
     """Return the text of the function that evaluates an expression, and the objects that it names.
 
     A node that reads a temporary for the last time writes its result there if the dtype is the same. If the last node
     is the only output, it writes to the output itself.
     """
-    writer = _Writer(expression)
-    for position, node in enumerate(expression.nodes):
-        writer.add(position, node)
+    writer = _written(expression, repeats)
     if len(expression.outputs) > 1:
         writer.keep_inputs(expression.outputs)
     for number, store in enumerate(expression.outputs):
         if writer.values[store] != f"out{number}":
             writer.lines.append(f"out{number}[...] = {writer.values[store]}")
-    names = {"arange": np.arange, "empty": np.empty, **writer.names}
+    names = {"arange": np.arange, "broadcast_to": np.broadcast_to, "empty": np.empty, **writer.names}
     parameters = [f"out{number}" for number in range(len(expression.outputs))]
     parameters += [f"x{position}" for position in range(len(expression.inputs))]
     body = "\n    ".join(writer.lines)
@@ -209,10 +233,21 @@ def _text(expression: Any) -> tuple[str, dict[str, Any]]:
 
 
 class _Writer:
-    """The lines of an expression, with the name, the dtype and the rank of the value of each node."""
+    """The lines of an expression, with the name, the dtype and the rank of the value of each node.
 
-    def __init__(self, expression: Any) -> None:
+    A value that repeats along some axes is computed for one element of each. Beside others it is read through a view.
+
+    Attributes
+    ----------
+    narrowed : int
+        How many results are computed so.
+    """
+
+    def __init__(self, expression: Any, repeats: dict[int, Repeats]) -> None:
         self.inputs: Sequence[tuple[str, str]] = expression.inputs
+        self.given, self.narrowed = repeats, 0
+        self.repeats: list[Repeats] = []
+        self.views: dict[tuple[int, Repeats], str] = {}
         self.lines: list[str] = []
         self.names: dict[str, Any] = {}
         self.values: list[str] = []
@@ -228,7 +263,7 @@ class _Writer:
         match node:
             case ("input", number):
                 kind, name = self.inputs[number]
-                self._value(f"x{number}", dtype_named(name), kind == "array")
+                self._value(f"x{number}", dtype_named(name), kind == "array", self.given.get(number, ()))
             case ("index",):
                 self.lines.append(f"t{position} = arange(first, first + out0.size).reshape(shape)")
                 self._value(f"t{position}", np.dtype(np.int64), True)
@@ -239,13 +274,14 @@ class _Writer:
                 source, target = self.dtypes[argument], dtype_named(name)
                 convert = rounded_caster(source, target, *rounding) if rounding else caster(source, target)
                 self.names |= {f"cast{position}": convert, f"d{position}": target}
-                call = f"cast{position}({self.values[argument]}, d{position}"
+                repeats = self._repeats(position, [argument])
+                call = f"cast{position}({self._read(argument, repeats)}, d{position}"
                 if position == self.final:
                     self.lines.append(f"{call}, out0)")
                     self._value("out0", target, True)
                 else:
                     self.lines.append(f"t{position} = {call}, None)")
-                    self._value(f"t{position}", target, self.is_array[argument])
+                    self._value(f"t{position}", target, self.is_array[argument], repeats)
             case ("call", function, arguments, name, _):
                 self._call(position, function, arguments, dtype_named(name))
             case _:
@@ -260,28 +296,66 @@ class _Writer:
 
     def _call(self, position: int, function: str, arguments: Sequence[int], dtype: np.dtype) -> None:
         is_array = any(self.is_array[argument] for argument in arguments)
-        out = "out0" if position == self.final else self._free(position, arguments, dtype, is_array)
+        repeats = self._repeats(position, arguments)
+        given = "".join([f"{self._read(argument, repeats)}, " for argument in arguments])
+        out = "out0" if position == self.final else self._free(position, arguments, dtype, is_array, repeats)
         if out is None:
             out = f"t{position}"
             self.names[f"d{position}"] = dtype
-            self.lines.append(f"{out} = empty({'shape' if is_array else '()'}, d{position})")
+            self.lines.append(f"{out} = empty({_shape(repeats) if is_array else '()'}, d{position})")
         self.names[f"call{position}"] = function_named(function, dtype)
-        self.lines.append(f"call{position}({''.join(f'{self.values[a]}, ' for a in arguments)}out={out})")
-        self._value(out, dtype, is_array)
+        self.lines.append(f"call{position}({given}out={out})")
+        self._value(out, dtype, is_array, repeats)
 
-    def _free(self, position: int, arguments: Sequence[int], dtype: np.dtype, is_array: bool) -> str | None:
-        """Return a temporary that is an argument, is not read again, and has the dtype and the rank of the result."""
+    def _repeats(self, position: int, arguments: Sequence[int]) -> Repeats:
+        """Return along which axes the result of a node is computed for one element."""
+        of_arrays = [self.repeats[argument] for argument in arguments if self.is_array[argument]]
+        if position == self.final or not of_arrays or not all(of_arrays):
+            return ()
+        found = _known([all(axis) for axis in zip(*of_arrays, strict=True)])
+        self.narrowed += any(found)
+        return found
+
+    def _read(self, argument: int, repeats: Repeats) -> str:
+        """Return the name of a value as another node reads it, which is computed for one element along some axes."""
+        value = self.values[argument]
+        is_input = value.startswith("x")  # a view of the whole shape
+        if not self.is_array[argument] or repeats == (() if is_input else self.repeats[argument]):
+            return value
+        if (argument, repeats) not in self.views:
+            name = self.views[argument, repeats] = f"v{len(self.views)}"
+            one = ", ".join([":1" if each else ":" for each in repeats])
+            self.lines.append(
+                f"{name} = " + (f"{value}[{one}]" if is_input else f"broadcast_to({value}, {_shape(repeats)})")
+            )
+        return self.views[argument, repeats]
+
+    def _free(
+        self, position: int, arguments: Sequence[int], dtype: np.dtype, is_array: bool, repeats: Repeats
+    ) -> str | None:
+        """Return a temporary that is an argument, is not read again, and has the dtype and the shape of the result."""
         for argument in arguments:
             value = self.values[argument]
             fits = self.dtypes[argument] == dtype and self.is_array[argument] == is_array
+            fits = fits and self.repeats[argument] == repeats
             if value.startswith("t") and fits and self.last_use[argument] == position:
                 return value
         return None
 
-    def _value(self, name: str, dtype: np.dtype, is_array: bool) -> None:
+    def _value(self, name: str, dtype: np.dtype, is_array: bool, repeats: Repeats = ()) -> None:
+        self.repeats.append(repeats)
         self.values.append(name)
         self.dtypes.append(dtype)
         self.is_array.append(is_array)
+
+
+def _shape(repeats: Repeats) -> str:
+    """Return the shape of a value in the text of a function."""
+    return (
+        f"({', '.join(['1' if each else f'shape[{axis}]' for axis, each in enumerate(repeats)])})"
+        if repeats
+        else "shape"
+    )
 
 
 def _arguments(node: tuple[Any, ...]) -> Sequence[int]:
@@ -306,6 +380,18 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
     return slots
 
 
+def _blockwise(evaluate: Evaluate, outputs: int) -> Function:
+    """Return a function that evaluates block after block; several outputs come before the inputs."""
+
+    def run(*inputs: np.ndarray, out: np.ndarray) -> None:
+        if out.size <= BLOCK:
+            evaluate(0, out, *inputs)
+        else:
+            _in_blocks(evaluate, [out, *inputs])
+
+    return run if outputs == 1 else lambda *arrays: _in_blocks(evaluate, list(arrays))
+
+
 def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray]) -> None:
     """Evaluate an expression block by block over its outputs and inputs."""
     first = 0
@@ -327,4 +413,4 @@ def _blocks(shape: tuple[int, ...], elements: int) -> Iterator[tuple[Any, ...]]:
     step = max(1, elements // inner)
     for outer in np.ndindex(shape[:axis]):
         for low in range(0, shape[axis], step):
-            yield (*outer, slice(low, low + step))
+            yield (*[slice(i, i + 1) for i in outer], slice(low, low + step))

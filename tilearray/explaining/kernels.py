@@ -158,7 +158,7 @@ def host_kernel(expression: Expression, loop: AnyLoop) -> HostKernel:
             "",
         )
     host: Any = importlib.import_module("tilearray_host.kernel")
-    source = host.source_of(expression)
+    source = host.source_of(expression, loop)
     if not source.startswith("def "):
         return HostKernel("one call of NumPy over whole views", source)
     return HostKernel(f"a function of NumPy calls, for blocks of {host.BLOCK} elements", source)

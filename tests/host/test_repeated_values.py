@@ -1,0 +1,56 @@
+"""Values that repeat along an axis: fused expressions on the host compute them for one of its elements."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from support.trees import check, grow
+
+import tilearray as ta
+from tilearray_host import kernel
+
+
+def test_random_programs_have_the_same_bits_where_operands_repeat(monkeypatch):
+    """Loops of any size take this way here, in blocks that end within a row."""
+    plain, met = kernel.repeats_of, []
+
+    def repeats_of(expression, loop):
+        met.append(plain(expression, loop))
+        return met[-1]
+
+    monkeypatch.setattr(kernel, "MANY", 1)
+    monkeypatch.setattr(kernel, "BLOCK", 7)
+    monkeypatch.setattr(kernel, "repeats_of", repeats_of)
+    found = [
+        check(grow(random.Random(seed), in_place=seed % 2 == 0, reductions=seed % 3 == 0))
+        for seed in range(60_000, 60_250)
+    ]
+    assert found.count("equal") > 180
+    assert len([repeats for repeats in met if repeats]) > 100
+
+
+@pytest.mark.parametrize("shape", [(100, 1), (1, 100), (1, 1, 100), (5, 1, 100)])
+def test_a_function_of_a_repeated_operand_runs_once_for_each_of_its_elements(shape, monkeypatch):
+    x = ta.asarray(np.linspace(0.0, 1.0, np.prod(shape)).reshape(shape), device="cpu")
+    y = ta.asarray(np.ones((5, 100, 100)), device="cpu")
+    counts, plain = [], kernel.function_named
+
+    def counted(name, dtype):
+        function = plain(name, dtype)
+        if name != "sin":
+            return function
+        return lambda given, *, out: (counts.append(given.size), function(given, out=out))
+
+    monkeypatch.setattr(kernel, "function_named", counted)
+    found = ta.fuse(lambda x, y: ta.sin(x) * y + 1)(x, y)
+    assert sum(counts) == x.size
+    assert np.array_equal(np.asarray(found), np.sin(np.asarray(x)) * np.ones((5, 100, 100)) + 1)
+
+
+def test_explain_shows_what_repeats():
+    x, y = ta.ones((64, 1), device="cpu"), ta.ones((64, 4096), device="cpu")
+    source = ta.explain(lambda x, y: ta.fuse(lambda x, y: ta.sqrt(x) / y)(x, y), x, y).launches[0].kernel.source
+    assert "(shape[0], 1)" in source
+    assert "broadcast_to" in source
