@@ -123,7 +123,10 @@ def isnan(x: Array, *, out: Array) -> None:
     >>> out
     array([False,  True])
     """
-    np.not_equal(x, x, out=out)
+    if x.dtype.kind in "biu":
+        np.copyto(out, False)
+    else:
+        np.not_equal(x, x, out=out)
 
 
 def where(condition: Array, x: Array, y: Array, *, out: Array) -> None:

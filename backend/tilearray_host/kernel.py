@@ -7,7 +7,8 @@ gives a call (`tilearray_host.calls`), or a launch: a closure whose arguments ar
 An expression of one call without casts runs as one NumPy call over whole views, and one cast in blocks of the size that
 its method needs. Any other expression is written out as a Python function, one line a node, and runs block by block, so
 its temporaries stay in the cache and take less memory than the arrays. What follows from operands that repeat along an
-axis is computed for one of its elements: the square roots of a norm once for each row of a block. For example,
+axis is computed for one of its elements: the square roots of a norm once for each row of a block. A large array of
+narrow floats is looked up in a table (`tilearray_host.tabled`) if an expression reads no other one. For example,
 ``bfloat16 + bfloat16`` is::
 
     t1 = cast1(x0, float32, None)
@@ -37,6 +38,7 @@ from tilearray_host.functions import (
     identity,
 )
 from tilearray_host.rounded_casts import rounded_caster
+from tilearray_host.tabled import array_to_look_up, looked_up
 
 BLOCK = 65536
 """Elements of a block. Three float64 temporaries take about 1.5 MB, the size of a second-level cache."""
@@ -80,13 +82,15 @@ class Kernel:
         found = None if direct is None else function_named(direct, self.operands[0][1])
         self.bears_overlap = direct == "identity" or isinstance(found, np.ufunc)
         casts = _single_cast(expression)
+        self._evaluate: Evaluate | None = None
         if direct is not None and found is not None:
             self.run: Function = found
             self.run_new: Function = TO_NEW_MEMORY.get(direct, found)
         elif casts is not None:
             self.run, self.run_new = casts
         else:
-            self.run = self.run_new = _blockwise(written_out(expression), self.outputs)
+            self._evaluate = written_out(expression)
+            self.run = self.run_new = _blockwise(self._evaluate, self.outputs)
         self._expression = expression
 
     def bind(self, loop: Any) -> Launch:
@@ -97,8 +101,10 @@ class Kernel:
 
     def _run_over(self, slots: list[Slot], run: Function, loop: Any) -> Function:
         """Return `run` for a loop over arrays of these strides. Several outputs come before the inputs."""
-        repeats = repeats_of(self._expression, loop)
-        if repeats:
+        place, repeats = array_to_look_up(self._expression, loop), repeats_of(self._expression, loop)
+        if place is not None and self._evaluate is not None:
+            run = _blockwise(looked_up(self._evaluate, place), 1)
+        elif repeats:
             run = _blockwise(written_out(self._expression, repeats), self.outputs)
         if self.forwards and any(min(strides or (0,)) < 0 for _, _, strides in slots[self.outputs :]):
             outputs = 0 if self.outputs == 1 else self.outputs

@@ -246,16 +246,24 @@ def _whole(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> t
         return None
     axes, reduce = (*range(loop.kept, len(loop.shape) - 2), len(loop.shape) - 1), ufunc.reduce
     source = _through(steps, value, "widens")
+    is_one = math.prod((*loop.shape[: loop.kept], loop.shape[-2])) == 1  # only then NumPy counts without a copy
+    if is_one and ufunc is np.add and isinstance(counted := _counted(steps, value), int):
+        return (lambda view, *, out: out.fill(np.count_nonzero(view))), counted
     if isinstance(source, int):
         if ufunc in reduction.EXTREMES:
             return _extreme(ufunc, axes, dtype), source
         return (lambda view, *, out: reduce(view, axes, dtype, out)), source
     if ufunc in (np.logical_and, np.logical_or) and isinstance(source := _through(steps, value, "tests"), int):
         return (lambda view, *, out: reduce(view, axes, None, out)), source
-    is_one = math.prod((*loop.shape[: loop.kept], loop.shape[-2])) == 1  # only then NumPy counts without a copy
-    if is_one and ufunc is np.add and isinstance(source := _through(steps, value, "widens", "tests"), int):
-        return (lambda view, *, out: out.fill(np.count_nonzero(view))), source
     return None
+
+
+def _counted(steps: list[Any], value: int) -> int | None:
+    """Return the input if a value is 1 for each of its elements that is not 0, and 0 for the others; or None."""
+    step = steps[value]
+    if not isinstance(step, tuple) or not getattr(step[0], "of_bools", False):
+        return None
+    return _through(steps, step[2][0], "tests")
 
 
 def _extreme(ufunc: np.ufunc, axes: tuple[int, ...], dtype: np.dtype) -> Function:
@@ -400,6 +408,7 @@ def _cast(source: np.dtype, target: np.dtype, *rounding: Any) -> Callable[..., A
 
     function: Any = assign if not rounding and assigns(convert) else cast
     function.assigns = function is assign
+    function.of_bools = source == np.bool_
     if not rounding and source.kind in "biufc" and target == np.bool_:
         function.kind = "tests"
     elif not rounding and (np.can_cast(source, target) or (is_narrow_float(source) and target == np.float32)):

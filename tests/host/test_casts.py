@@ -441,3 +441,28 @@ def test_a_cast_onto_its_own_memory(source: str, target: str) -> None:
     x = np.array([1.5, -2.5, np.nan, 1e30, -1e30, 7.0], source)
     want = cast(x.copy(), dtype_of(target))
     assert np.array_equal(cast(x, dtype_of(target), x.view(target)), want)
+
+
+@pytest.mark.parametrize(
+    "start", [0, 1, 0x38800000 - 2**20, 0x33000000 - 2**20, 0x47800000 - 2**20, 0x7F800000 - 2**20]
+)
+def test_float32_to_float16_has_numpys_bits(start):
+    """All around the limits of float16, and 4 million numbers of all sizes, of both signs."""
+    step = 1021 if start < 2 else 1
+    bits = (np.arange(2**21, dtype=np.uint64) * step + start).astype(np.uint32)
+    for sign in (0, 0x80000000):
+        x = (bits | sign).astype(np.uint32).view(np.float32)
+        with np.errstate(all="ignore"):
+            expected = x.astype(np.float16)
+        for found in (cast(x, np.dtype(np.float16)), cast(x[::-1], np.dtype(np.float16))[::-1]):
+            nan = np.isnan(found) & np.isnan(expected)
+            assert (nan | (found.view(np.uint16) == expected.view(np.uint16))).all()
+
+
+def test_float32_to_float16_broadcasts_and_keeps_the_order_of_strides():
+    x = np.linspace(-7e4, 7e4, 6000, dtype=np.float32).reshape(60, 100)
+    with np.errstate(over="ignore"):
+        expected = x.astype(np.float16)
+    assert cast(x.T, np.dtype(np.float16)).strides == (2, 200)
+    out = np.empty((3, 60, 200), np.float16)[..., ::2]
+    assert np.array_equal(cast(x, np.dtype(np.float16), out), np.broadcast_to(expected, out.shape))

@@ -161,6 +161,8 @@ def host_kernel(expression: Expression, loop: AnyLoop) -> HostKernel:
     source = host.source_of(expression, loop)
     if not source.startswith("def "):
         return HostKernel("one call of NumPy over whole views", source)
+    if host.array_to_look_up(expression, loop) is not None:
+        return HostKernel("a table of the results for all values of x0, which a function of NumPy calls fills", source)
     return HostKernel(f"a function of NumPy calls, for blocks of {host.BLOCK} elements", source)
 
 
