@@ -13,6 +13,7 @@ import numpy as np
 
 from tilearray_host.casts import computable, converted, dtype_named
 from tilearray_host.parts import has_nan
+from tilearray_host.stable_order import stable_order
 
 DType = np.dtype[Any]
 BLOCK = 2**16
@@ -37,7 +38,7 @@ def sort(x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray:
     ordered.sort(axis, kind=None if ordered.dtype.kind == "f" else _kind_for(ordered))
     if ordered.dtype.kind == "f" and ordered.size and _shows_order(ordered, axis):
         ordered = _copied(source)
-        ordered.sort(axis, kind="stable")
+        ordered = np.take_along_axis(ordered, stable_order(ordered, axis), axis)
     if descending:
         _reverse(ordered, axis)
     return converted(ordered, x.dtype)
@@ -58,7 +59,7 @@ def _shows_order(ordered: np.ndarray, axis: int) -> bool:
 def argsort(x: np.ndarray, axis: int, descending: bool, stable: bool, /) -> np.ndarray:
     """Return the indices that sort an array; equal elements keep their order if `stable` says so."""
     source = np.flip(x, axis) if descending else x
-    order = np.argsort(_ordered(source), axis, "stable" if stable else None)
+    order = stable_order(_ordered(source), axis) if stable else np.argsort(_ordered(source), axis)
     if descending:
         _reverse(order, axis)
         np.subtract(x.shape[axis] - 1, order, out=order)
@@ -95,7 +96,11 @@ def unique(x: np.ndarray, indices: bool, inverse: bool, counts: bool, /) -> Uniq
     """
     flat = _ordered(x).reshape(-1)
     kind = _kind_for(flat)
-    order = np.argsort(flat, kind=kind) if indices or inverse else None
+    order = None
+    if kind and flat.dtype.kind == "f":
+        order = stable_order(flat)
+    elif indices or inverse:
+        order = np.argsort(flat, kind=kind)
     if order is None:
         ordered = flat.copy() if np.may_share_memory(flat, x) else flat
         ordered.sort(kind=kind)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tilearray_host import sorting
+from tilearray_host.stable_order import stable_order
 
 SPECIAL = {
     "none": [1.5, -2.0, 3.0],
@@ -48,6 +49,23 @@ def test_the_bits_are_those_of_a_stable_sort(dtype: str) -> None:
         assert np.array_equal(x[free], x[order], equal_nan=x.dtype.kind == "f")
         matrix = x.reshape(-1, 5).T if size % 5 == 0 else x[:, None]
         assert bits(sorting.sort(matrix, 0, False)) == bits(np.sort(matrix, 0, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "complex64"])
+def test_the_stable_order_is_numpys(dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    for special, size in itertools.product(SPECIAL, (1024, 1025, 6000)):
+        if dtype.startswith(("int", "uint")):
+            limits = np.iinfo(dtype)
+            ends = np.array([limits.min, limits.min + 1, 0, 5, limits.max - 1, limits.max], dtype)
+            x = rng.choice(np.concatenate([ends, np.arange(20, 20 + size // 9, dtype=dtype)]), size)
+        else:
+            x = np.where(rng.random(size) < 0.5, drawn(special, "float64", size), rng.normal(size=size)).astype(dtype)
+        wide = np.broadcast_to(x, (3, size))
+        for each in (x, x[::-2], np.sort(x), np.sort(x)[::-1], np.ones_like(x)):
+            assert bits(stable_order(each)) == bits(np.argsort(each, kind="stable"))
+        for each, axis in ((wide, 1), (x.reshape(-1, 2 if size % 2 == 0 else 5), 0), (wide.T, 0), (wide, -2)):
+            assert bits(stable_order(each, axis)) == bits(np.argsort(each, axis, kind="stable"))
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64"])
