@@ -70,6 +70,9 @@ def power(x: Array, y: Array, *, out: Array) -> None:
     if y.ndim == 0 and x.dtype.kind != "c" and y.item() == 2:
         np.square(x, out=out)
         return
+    if y.ndim == 0 and x.dtype.kind == "f" and y.item() == 0.5:
+        _root(x, out)
+        return
     if x.dtype.kind == "i" and np.any(negative := y < 0):
         # The powers of 1 and -1 depend only on the parity of the exponent. Every positive power of 0 is 0.
         x = np.where(negative & (x != 1) & (x != -1), 0, x)
@@ -81,6 +84,15 @@ def power(x: Array, y: Array, *, out: Array) -> None:
         if parts.has_nan(x) or parts.has_nan(y):
             x, y = x * 1, y * 1
     np.power(x, y, out=out)
+
+
+def _root(x: Array, out: Array) -> None:
+    """Compute ``x ** 0.5``, which is not the square root of -0.0 and -inf: 0.0 and inf."""
+    infinite = x == -np.inf
+    np.add(x, 0, out=out)
+    np.sqrt(out, out=out)
+    if infinite.any():
+        np.copyto(out, np.inf, where=infinite)
 
 
 def power_numpy(x: Array, y: Array, *, out: Array) -> None:

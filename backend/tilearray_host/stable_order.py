@@ -12,10 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from tilearray_host.reduction import slices
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FEW = 1024
 """The elements up to which NumPy's stable sort takes less time."""
+BLOCK = 2**15
+"""The elements whose bits are ordered at a time."""
 _INDEX = 32
 """The bits of an index beside the bits of a value."""
 
@@ -32,50 +36,85 @@ def stable_order(x: Array, axis: int = -1) -> Array:
     """
     axis %= x.ndim
     count, kind = x.shape[axis], x.dtype.kind
-    if x.size <= FEW or count >= 2**_INDEX or kind not in "iuf" or (kind != "f" and x.itemsize <= 2):
+    if x.size <= FEW or x.size >= 2**31 or kind not in "iuf" or (kind != "f" and x.itemsize <= 2):
         return np.argsort(x, axis, "stable")
     with np.errstate(all="ignore"):  # signalling NaNs
         if x.ndim == 1 and bool((x[1:] >= x[:-1]).all()):  # never beside NaN
             return np.arange(count)
         if x.itemsize <= 4:
             return _of_words(x, axis)
-        return _of_runs(x) if x.ndim == 1 else np.argsort(x, axis, "stable")
+        rows = np.moveaxis(x, axis, -1)
+        return np.moveaxis(_of_runs(rows.reshape(-1, count)).reshape(rows.shape), -1, axis)
 
 
 def _of_words(x: Array, axis: int) -> Array:
     """Return the stable order of elements of 32 bits or fewer."""
+    pairs = np.empty(x.shape, np.int64)
+    low, high = np.moveaxis(pairs.view(np.int32).reshape(*x.shape, 2), -1, 0)
     if x.dtype.kind == "f":
-        values = x.astype(np.float32) + np.float32(0)  # -0.0 equals 0.0
-        words = values.view(np.int32)
-        words ^= (words >> 31) & 0x7FFFFFFF  # the bits of negative floats have the reversed order
-        nan = x != x
-        if nan.any():
-            np.copyto(words, 0x7FFFFFFF, where=nan)
+        np.add(x, 0, out=high.view(np.float32))  # -0.0 equals 0.0
+        words = pairs.view(np.int32).reshape(-1)[1::2]
+        for start in range(0, words.size, BLOCK):
+            _order_bits(words[start : start + BLOCK])
+    elif x.dtype.kind == "i":
+        high[...] = x
     else:
-        words = x if x.dtype.kind == "i" else (x ^ x.dtype.type(2**31)).view(np.int32)
-    pairs = words.astype(np.int64)
-    pairs <<= _INDEX
-    pairs |= np.arange(x.shape[axis]).reshape([-1 if each == axis else 1 for each in range(x.ndim)])
+        np.bitwise_xor(x, 2**31, out=high.view(np.uint32))
+    low[...] = np.arange(x.shape[axis], dtype=np.int32).reshape([-1 if each == axis else 1 for each in range(x.ndim)])
     pairs.sort(axis)
     pairs &= 2**_INDEX - 1
     return pairs
 
 
-def _of_runs(x: Array) -> Array:
-    """Return the stable order of a 1-d array, from any order in which it is sorted."""
-    order = np.argsort(x)
-    ordered = x[order]
-    repeats = np.zeros(x.size + 1, bool)
-    np.equal(ordered[1:], ordered[:-1], out=repeats[1:-1])
-    if ordered[-1] != ordered[-1]:
-        repeats[np.count_nonzero(ordered == ordered) + 1 : -1] = True
-    if not repeats.any():
-        return order
-    in_runs = repeats[1:] | repeats[:-1]
-    pairs = np.cumsum(~repeats[:-1])[in_runs]
-    pairs <<= _INDEX
-    pairs |= order[in_runs]
-    pairs.sort()
-    pairs &= 2**_INDEX - 1
-    order[in_runs] = pairs
+_INFINITY = 0x7F800000
+"""The bits of infinity; those of -inf become the least integer of a number, the one after those of negative NaNs."""
+
+
+def _order_bits(words: Array) -> None:
+    """Turn the bits of float32 into integers that have the order of the values; NaNs become the largest one."""
+    words ^= (words >> 31) & 0x7FFFFFFF  # the bits of negative floats have the reversed order
+    nan = (words > _INFINITY) | (words < ~_INFINITY)
+    if nan.any():
+        words[nan] = 0x7FFFFFFF
+
+
+def _of_runs(rows: Array) -> Array:
+    """Return the stable order of each row, from any order in which it is sorted."""
+    order = np.argsort(rows)
+    repeats = _repeats(rows, order)
+    count = np.count_nonzero(repeats)
+    if count > order.size // 8:
+        _number_runs(order.reshape(-1), ~repeats.reshape(-1))
+        order.sort()
+        order &= 2**_INDEX - 1
+    elif count:
+        in_runs = repeats.copy()
+        in_runs[:, :-1] |= repeats[:, 1:]
+        pairs = order[in_runs]
+        _number_runs(pairs, ~repeats[in_runs])
+        pairs.sort()
+        pairs &= 2**_INDEX - 1
+        order[in_runs] = pairs
     return order
+
+
+def _repeats(rows: Array, order: Array) -> Array:
+    """Return whether each element equals the one before it in the order of its row."""
+    repeats = np.zeros(order.shape, bool)
+    for row, column in slices(order.shape, BLOCK):
+        first = max(column.start - 1, 0)
+        ordered = np.take_along_axis(rows[row], order[row, first : column.stop], -1)
+        x, y = ordered[:, 1:], ordered[:, :-1]
+        repeats[row, first + 1 : column.stop] = (x == y) | ((x != x) & (y != y))
+    return repeats
+
+
+def _number_runs(order: Array, starts: Array) -> None:
+    """Write the number of the run above each index. `starts` says which of them begin a run."""
+    number = 0
+    for start in range(0, order.size, BLOCK):
+        numbers = np.cumsum(starts[start : start + BLOCK])
+        numbers += number
+        number = numbers[-1]
+        numbers <<= _INDEX
+        order[start : start + BLOCK] |= numbers

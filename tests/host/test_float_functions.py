@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from support.oracles.rules import COMPARE
 
+import tilearray as ta
 from tilearray_host.functions import FUNCTIONS
 
 mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed: the extra `test` has it")
@@ -279,3 +280,18 @@ def test_complex_exactly(dtype: str) -> None:
     assert call("equal", x, x, dtype=bool).tolist() == [True, True, False, True]
     assert call("not_equal", x, x, dtype=bool).tolist() == [False, False, True, False]
     assert call("abs", x, dtype=f"float{np.dtype(dtype).itemsize * 4}")[[0, 1, 3]].tolist() == [5.0, 1.0, math.inf]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_power_of_one_half_is_the_root_but_for_negative_zero_and_infinity(dtype):
+    values = [-0.0, 0.0, -np.inf, np.inf, np.nan, 2.0, -1.0, 1e-7]
+    for turns in (1, 1000):
+        x = ta.asarray(np.array(values * turns, dtype), device="cpu")
+        found = np.asarray(x**0.5)[-8:].astype(float)
+        with np.errstate(invalid="ignore"):
+            expected = np.sqrt(np.array(values, dtype)).astype(float)
+        expected[[0, 2]] = 0.0, np.inf
+        assert np.array_equal(found, expected, equal_nan=True)
+        assert not np.signbit(found[0])
+    x **= 0.5
+    assert np.array_equal(np.asarray(x)[-8:].astype(float), expected, equal_nan=True)

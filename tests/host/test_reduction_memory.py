@@ -52,7 +52,7 @@ def peak(call: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_takes_at_most_twice_the_memory_of_numpy(name, dtype):
     ours, theirs = FUNCTIONS[name]
