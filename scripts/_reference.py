@@ -62,7 +62,9 @@ def chapter_of(name: str, value: Any) -> str:
         for prefix in prefixes.split()
         if f"{module}.".startswith(f"{prefix}.")
     ]
-    return max(found)[1] if found else "Settings and inspection"
+    if not found:
+        raise LookupError(f"no chapter has the module {module} of {name}; add it to CHAPTERS")
+    return max(found)[1]
 
 
 def chapters() -> dict[str, dict[str, Any]]:

@@ -333,6 +333,14 @@ def client_causes_table() -> str:
     return markdown(["client", "device", "failed", "cause", "whose"], rows)
 
 
+def partner_table(partner: str) -> str:
+    """The calls of another library beside ours."""
+    from _partners import PARTNERS
+
+    rows = [(f"`{call}`", f"`{same}`") for call, same in PARTNERS[partner].items()]
+    return markdown([partner, "here"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{f"lattice-{name}": (lambda rules=rules: lattice(rules)) for name, rules in SEMANTICS.items()},
     "semantics": semantics_table,
@@ -347,6 +355,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "missing": missing_table,
     "clients": clients_table,
     "client-causes": client_causes_table,
+    **{f"calls-{name}": (lambda name=name: partner_table(name)) for name in ("torch", "CuPy", "JAX")},
 }
 
 

@@ -103,12 +103,21 @@ def test_every_error_class_is_listed_with_its_bases():
         bases = [base.__name__ for base in getattr(ta, name).__bases__ if base is not ta.TileArrayError]
         assert re.findall(r"`(\w+)`", listed.pop(name)) == bases
     assert listed == {}
+    rows = re.findall(r"^\| `\w+` \| `.*$", page("errors.md"), re.MULTILINE)
+    assert all(len([cell for cell in row.split("|")[1:-1] if cell.strip()]) == 4 for row in rows)
 
 
 def test_every_setting_is_listed():
     sources = [*(ROOT / "tilearray").rglob("*.py"), *(ROOT / "backend").rglob("*.py")]
     read = {name for path in sources for name in re.findall(r'"(TILEARRAY_\w+)"', path.read_text(encoding="utf-8"))}
     assert read == set(re.findall(r"^\| `(TILEARRAY_\w+)`", page("settings.md"), re.MULTILINE))
+
+
+def test_every_variable_of_the_tree_is_named():
+    tops = ("tilearray", "backend", "scripts", "tests", "benchmarks")
+    files = [path for top in tops for path in (ROOT / top).rglob("*") if path.suffix in ("", ".py") and path.is_file()]
+    used = {name for path in files for name in re.findall(r"\bTILEARRAY_[A-Z_]+\b", path.read_text(encoding="utf-8"))}
+    assert used - set(re.findall(r"TILEARRAY_[A-Z_]+", page("settings.md"))) == set()
 
 
 def test_the_map_of_contributing_has_every_folder():
