@@ -26,6 +26,7 @@ SETTINGS = {
     "html_title": "tilearray",
     "html_show_sourcelink": False,
     "html_copy_source": False,
+    "html_show_copyright": False,
     "myst_heading_anchors": 4,
     "default_role": "code",
     "maximum_signature_line_length": 100,

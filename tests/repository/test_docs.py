@@ -11,7 +11,7 @@ import tilearray as ta
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 PAGES += [ROOT / "benchmarks" / "README.md", ROOT / "benchmarks" / "results" / "README.md"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RECORD = re.compile(r"benchmarks/results/(\d{4}-[\w-]+\.md)")
@@ -61,8 +61,9 @@ def test_links_lead_somewhere(path: Path):
 
 
 def test_every_page_is_in_the_index():
-    linked = re.findall(r"\]\(([\w-]+\.md)\)", page("README.md"))
-    assert sorted(linked) == sorted(path.name for path in DOCS.glob("*.md") if path.name != "README.md")
+    linked = re.findall(r"\]\(([\w/-]+\.md)\)", page("README.md"))
+    written = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+    assert sorted(linked) == [name for name in written if name != "README.md"]
 
 
 def test_every_record_is_cited_or_the_newest_of_its_kind():

@@ -52,6 +52,12 @@ def test_links_of_the_pages_are_followed() -> None:
     assert ROOT / "benchmarks" / "README.md" in found
 
 
+def test_the_figures_are_up_to_date() -> None:
+    pytest.importorskip("triton")
+    done = subprocess.run([sys.executable, str(SCRIPTS / "_figures.py"), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 class Page(HTMLParser):
     """The links, the targets and the files that a page loads."""
 
