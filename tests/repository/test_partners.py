@@ -38,3 +38,12 @@ def test_names_of_ours_exist(partner: str) -> None:
     for call in partners.PARTNERS[partner].values():
         for path in re.findall(r"\bta\.([\w.]+)", call):
             reduce(getattr, path.split("."), ta)
+
+
+def test_names_of_jax_exist() -> None:
+    jax = pytest.importorskip("jax")
+    from jax import numpy as jnp
+
+    for call in partners.JAX:
+        for start, path in re.findall(r"\b(jax|jnp)\.([\w.]+)", call):
+            reduce(getattr, path.split("."), {"jax": jax, "jnp": jnp}[start])
