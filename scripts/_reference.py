@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -110,9 +111,10 @@ def own_alias(name: str, value: Any) -> bool:
 
 def signature(value: Any) -> str:
     try:
-        return str(inspect.signature(value)).replace("\n", " ")
+        text = str(inspect.signature(value)).replace("\n", " ")
     except (TypeError, ValueError):
         return "(...)"
+    return re.sub(r"^\(self(, (/, )?)?", "(", text)
 
 
 def documentation(value: Any) -> str:
