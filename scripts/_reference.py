@@ -33,6 +33,7 @@ CHAPTERS = {
     "Products": "functions.products functions.tensor_products",
     "Fusion, gradients and explaining": "arrays.fusion gradients explaining commands.eval",
     "Low precision": "low_precision",
+    "Tiles": "tile_space",
     "NumPy's other names": "numpy_names",
     "Settings and inspection": "functions.inspection",
     "Errors": "errors",

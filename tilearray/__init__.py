@@ -465,6 +465,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         swapaxes,
         trim_zeros,
     )
+    from tilearray.tile_space.grid import tiles
 
     def evaluate(
         expression: str, /, *, out: Array | None = None, contract: _bool = False, **arrays: Operand
@@ -527,12 +528,13 @@ __all__ = [
     "set_index_check", "set_printoptions", "set_semantics", "set_transfer_guard", "setdiff1d", "seterr", "setxor1d",
     "shape", "shares_memory", "short", "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size",
     "sliding_window_view", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum",
-    "sum_to_shape", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "to_cupy", "to_device",
-    "to_jax", "to_numpy", "to_torch", "top_k", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices",
-    "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc", "ubyte",
-    "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ulonglong", "unbroadcast_axes", "union1d",
-    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unpack_float4", "unravel_index",
-    "unsignedinteger", "unstack", "unwrap", "ushort", "value_and_grad", "vander", "var", "vdot", "vecdot", "vecmat",
+    "sum_to_shape", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "tiles", "to_cupy",
+    "to_device", "to_jax", "to_numpy", "to_torch", "top_k", "trace", "transpose", "trapezoid", "tri", "tril",
+    "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide",
+    "trunc", "ubyte", "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ulonglong", "unbroadcast_axes",
+    "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unpack_float4",
+    "unravel_index", "unsignedinteger", "unstack", "unwrap", "ushort", "value_and_grad", "vander", "var", "vdot",
+    "vecdot", "vecmat",
     "vectorize", "view", "vjp", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]
 # fmt: on
@@ -555,6 +557,7 @@ _LATE = {
     "safetensors_metadata": "low_precision.safetensors",
     "save_safetensors": "low_precision.safetensors",
     "top_k": "functions.largest",
+    "tiles": "tile_space.grid",
     "unpack_float4": "low_precision.packing",
     "value_and_grad": "gradients.functions",
     "vjp": "gradients.functions",

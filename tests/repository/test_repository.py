@@ -26,7 +26,7 @@ ORDER = {
         "functions",
         "arrays",
         "numpy_names",
-        "linalg fft random low_precision",
+        "linalg fft random low_precision tile_space",
         "gradients",
         "explaining",
         "__init__",
