@@ -110,3 +110,10 @@ def test_errors_say_what_to_write():
     ]:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_a_fused_function_of_the_grid_is_one_launch():
+    x = ta.empty((100, 201), dtype="float32", device="cpu")
+    function = ta.fuse(lambda tile: ta.abs(tile) * 2 + 1)
+    (launch,) = ta.explain(lambda x: ta.tiles(x, (64, 32)).map(function), x, arch=90).launches
+    assert launch.kernel.schedule == "flat"
