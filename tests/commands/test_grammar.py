@@ -284,7 +284,7 @@ CLOSED = {  # public functions that an expression does not call
     *("set_semantics", "set_transfer_guard", "to_device", "to_numpy", "__array_namespace_info__", "array_agnostic"),
     *("get_printoptions", "printoptions", "set_printoptions"),
     *("einsum", "explain_promotion", "to_cupy", "to_jax", "to_torch", "set_index_check", "fuse"),
-    *("foreach", "lazy"),
+    *("foreach", "lazy", "tiles"),
     *("evaluate", "explain", "pointwise"),
     *("grad", "jvp", "value_and_grad", "vjp"),
     *("quantize", "dequantize", "pack_float4", "unpack_float4"),
