@@ -151,6 +151,19 @@ def test_a_reduction_of_a_number_and_of_a_part():
     same(lambda x: ta.sum(ta.broadcast_to(ta.sum(x, axis=0), (3, 7)), axis=0), x)
 
 
+@pytest.mark.parametrize("key", [slice(0), slice(1), slice(-1), slice(1, None), slice(None, None, 2), slice(1, None, -1)])
+def test_a_part_of_a_reduction_is_only_that_part(key):
+    x = floats(3, 4, 5)
+    for axis in (0, 1, (0, 1), (1, 2)):
+        found, double = ta.fuse(lambda x, axis=axis: (ta.min(x, axis)[key], ta.sum(x, axis)[key] * 2))(x)
+        assert ta.to_numpy(found).tolist() == np.min(ta.to_numpy(x), axis)[key].tolist()
+        assert bits(double) == bits(ta.sum(x, axis)[key] * 2)
+    whole, part, again = ta.fuse(lambda x: (ta.max(x, axis=2), ta.max(x, axis=2)[:, key], ta.max(x, axis=2)[:3]))(x)
+    assert [each.shape for each in (whole, part, again)] == [(3, 4), (3, len(range(4)[key])), (3, 4)]
+    assert bits(whole) == bits(again) == bits(ta.max(x, axis=2))
+    assert ta.to_numpy(part).tolist() == np.max(ta.to_numpy(x), 2)[:, key].tolist()
+
+
 # --- shapes ------------------------------------------------------------------------------------------------------
 
 

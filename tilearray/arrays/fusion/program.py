@@ -165,7 +165,8 @@ class Program:
     def _kept_in(self, value: Value, walk: Walk, layout: Layout, dtype: np.dtype) -> int:
         """Store a value in a new array, once, and return the place of the array."""
         found = self._kept.get((value, walk, layout.shape))
-        if found is None and value.reducing is not None and walk == whole(value.shape):
+        is_all = layout.shape == value.shape and walk == whole(value.shape)
+        if found is None and value.reducing is not None and is_all:
             self._returned.append(value)
             return self._kept.setdefault((value, walk, layout.shape), self._home(value).place)
         if found is None:
