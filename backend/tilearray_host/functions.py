@@ -207,6 +207,7 @@ TO_NEW_MEMORY = {"where": _where_elsewhere}
 FORWARDS = frozenset({
     *("cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tan", "asin", "acos", "atan", "atan2", "sinh"),
     *("cosh", "asinh", "acosh", "atanh", "pow", "pow_numpy", "float_power"),
+    *("expit", "logit", "entr", "xlogy", "xlog1py"),
 })  # fmt: skip
 """Functions whose last bits differ in NumPy if an operand has negative strides: another loop computes them then."""
 FORWARDS_OF_COMPLEX = FORWARDS | {"multiply", "square", "abs", "angle"}
@@ -233,7 +234,7 @@ def _apart(ufunc: np.ufunc) -> Callable[..., None]:
 OF_COMPLEX: dict[str, Callable[..., Any]] = {"multiply": _apart(np.multiply), "square": _apart(np.square)}
 """The functions of complex numbers that differ from the table."""
 
-TEMPORARIES = frozenset({"fma"})
+TEMPORARIES = frozenset({"fma", "ndtr", "expit", "logit", "entr", "xlogy", "xlog1py"})
 """Functions that make several temporaries of the size of the result, so that they run block by block."""
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -309,6 +310,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "erfc": special.erfc,
     "erfinv": special.erfinv,
     "lgamma": special.lgamma,
+    "gamma": special.gamma,
+    "ndtr": special.ndtr,
+    "expit": special.expit,
+    "logit": special.logit,
+    "entr": special.entr,
+    "xlogy": special.xlogy,
+    "xlog1py": special.xlog1py,
     "floor": np.floor,
     "ceil": np.ceil,
     "trunc": np.trunc,

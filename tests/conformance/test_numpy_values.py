@@ -29,7 +29,21 @@ OTHER_NAMES: dict[str, Callable[..., Any]] = {
     "frexp_mantissa": lambda x: np.frexp(x)[0],
     "frexp_exponent": lambda x: np.frexp(x)[1],
 }
-ALONE = {"fma", "rsqrt", "erf", "erfc", "erfinv", "lgamma"}  # NumPy has no such function
+ALONE = {
+    "fma",
+    "rsqrt",
+    "erf",
+    "erfc",
+    "erfinv",
+    "lgamma",
+    "gamma",
+    "ndtr",
+    "expit",
+    "logit",
+    "entr",
+    "xlogy",
+    "xlog1py",
+}  # NumPy has no such function
 CALLS = {
     name: OTHER_NAMES.get(name) or getattr(np, row.ufunc or name) for name, row in PUBLIC.items() if name not in ALONE
 }

@@ -8,6 +8,7 @@ import pytest
 import tilearray as ta
 from tilearray.engine.devices import CPU
 from tilearray.errors import AxisError, DeviceError, ImplicitTransferError, OperandError, PromotionError
+from tilearray.ops import BY_UFUNC, PUBLIC
 
 # --- operands of other libraries -------------------------------
 
@@ -30,6 +31,35 @@ class Series:
 
     def __radd__(self, other):
         return "radd"
+
+
+SCIPYS = {  # the functions of scipy.special that are ops, and the functions of ta
+    **{name: name for name in ("erf", "erfc", "erfinv", "gamma", "ndtr", "expit", "logit", "entr", "xlogy", "xlog1py")},
+    "gammaln": "lgamma",
+    "cbrt": "cbrt",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "log1p": "log1p",
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", SCIPYS)
+def test_scipys_functions_are_ours(name, dtype):
+    special = pytest.importorskip("scipy.special")
+    row, values = getattr(ta, SCIPYS[name]), np.array([0.0, 0.125, 0.75, 1.0], dtype)
+    operands = [ta.asarray(values) for _ in range(row.arity)]
+    found, expected = getattr(special, name)(*operands), row(*operands)
+    assert type(found) is ta.Array
+    assert found.dtype == dtype
+    assert ta.to_numpy(found).tobytes() == ta.to_numpy(expected).tobytes()
+    assert np.allclose(ta.to_numpy(found), getattr(special, name)(*[values] * row.arity), rtol=1e-6, equal_nan=True)
+
+
+def test_a_ufunc_of_another_library_is_not_ours_by_its_name(monkeypatch):
+    half = np.frompyfunc(lambda x: x / 2, 1, 1)
+    monkeypatch.setitem(BY_UFUNC, half.__name__, PUBLIC["negative"])
+    assert [*map(float, half(ta.asarray([1.0, 3.0])))] == [0.5, 1.5]
 
 
 def test_other_classes_take_their_turn():

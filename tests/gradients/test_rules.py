@@ -32,7 +32,9 @@ CALLS: dict[str, Any] = {
 DOMAINS = {"acosh": (1.5, 20.0), "asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "atanh": (-0.9, 0.9), "erfinv": (-0.9, 0.9),
            "log": (0.1, 5.0), "log2": (0.1, 5.0), "log10": (0.1, 5.0), "rsqrt": (0.1, 5.0), "sqrt": (0.1, 5.0),
            "log1p": (-0.5, 5.0), "tan": (-1.2, 1.2), "pow": (0.2, 3.0), "float_power": (0.2, 3.0),
-           "cbrt": (0.2, 5.0), "lgamma": (-5.9, 6.0)}  # fmt: skip
+           "cbrt": (0.2, 5.0), "lgamma": (-5.9, 6.0),
+           "gamma": (0.3, 4.0), "logit": (0.1, 0.9), "entr": (0.2, 3.0),
+           "xlogy": (0.2, 3.0), "xlog1py": (-0.5, 3.0)}  # fmt: skip
 DIFFERENTIABLE = [row for row in OPS if row.derivative]
 
 
@@ -60,7 +62,7 @@ def drawn(row: Row, shapes: Any, dtype: str) -> list[np.ndarray]:
 def test_every_row_says_its_rules_or_that_it_has_none():
     assert [row.name for row in OPS if row.derivative is None] == []
     assert [row.name for row in OPS if row.derivative and len(row.derivative) != row.arity] == []
-    assert len(DIFFERENTIABLE) == 67
+    assert len(DIFFERENTIABLE) == 74
     without = {row.name for row in OPS if not row.derivative}
     assert {"equal", "bitwise_and", "logical_not", "isnan", "signbit", "frexp_exponent", "nextafter"} <= without
     assert not {name for name in without if name in ("add", "exp", "where", "clip", "sinc")}
@@ -134,7 +136,7 @@ SAME = [
     "square", "minimum", "maximum", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "sqrt",
     "rsqrt", "hypot", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "atanh",
     "deg2rad", "rad2deg", "erf", "erfc", "erfinv", "lgamma", "floor", "ceil", "trunc", "copysign", "pow", "where",
-    "clip",
+    "clip", "ndtr", "expit", "logit", "entr", "xlogy", "xlog1py",
 ]  # fmt: skip
 
 
@@ -144,7 +146,7 @@ def test_rules_are_torchs_at_the_edges(name: str):
     torch = pytest.importorskip("torch")
     function = getattr(ta, name)
     theirs = {"subtract": torch.sub, "multiply": torch.mul, "divide": torch.div, "clip": torch.clamp}
-    other = theirs.get(name) or getattr(torch, name)
+    other = theirs.get(name) or getattr(torch, name, None) or getattr(torch.special, name)
     arity = {"where": 3, "clip": 3}.get(name, PUBLIC[name].arity if name in PUBLIC else 2)
     grids = [np.asarray(grid).ravel() for grid in np.meshgrid(*[EDGES] * min(arity, 2), indexing="ij")]
     args = [*grids, *[np.full(len(grids[0]), 1.0)] * (arity - len(grids))]

@@ -201,7 +201,7 @@ def test_fma_is_pythons() -> None:
 # --- special functions --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["erf", "erfc", "erfinv", "lgamma"])
+@pytest.mark.parametrize("name", ["erf", "erfc", "erfinv", "lgamma", "gamma", "ndtr"])
 def test_without_scipy_the_error_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.special", None)
     with pytest.raises(ImportError, match=rf"^{name}: .*write pip install scipy,"):

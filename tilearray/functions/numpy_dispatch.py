@@ -13,6 +13,7 @@ import functools
 import inspect
 import math
 import operator
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -36,6 +37,9 @@ from tilearray.ops.op import Op
 _NDARRAY: Any = np.ndarray  # Any: else a type checker takes dtypes to be unknown
 
 # --- ufuncs ----------------------------------------------------------------------------------------------------------
+
+_OPS: dict[np.ufunc, Op] = {}
+"""The ops of the ufuncs that were called."""
 
 _COMPOSED: dict[np.ufunc, Callable[..., Any]] = {np.divmod: composed.divmod, np.frexp: composed.frexp}
 
@@ -61,7 +65,7 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
     if not _all_known((*inputs, *(kwargs.get("out") or ())), "__array_ufunc__"):
         return NotImplemented
     options = {name: value for name, value in kwargs.items() if value is not _UFUNC_USUAL.get(name, ufunc)}
-    targets, op = options.pop("out", (None,) * ufunc.nout), BY_UFUNC.get(ufunc.__name__)
+    targets, op = options.pop("out", (None,) * ufunc.nout), _OPS.get(ufunc) or _op_of(ufunc)
     # NumPy's scalars come as 0-d ndarrays, which have the same meaning.
     operands = [x[()] if isinstance(x, _NDARRAY) and x.ndim == 0 else x for x in inputs]
     if op is not None and method == "__call__" and options.keys() <= {"where", "dtype"}:
@@ -74,6 +78,15 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
     if method == "__call__" and not options and all(target is None for target in targets):
         return _ours_or_numpys(ufunc, tuple(operands), {})
     return run_with_numpy(_shown(ufunc, method), getattr(ufunc, method), inputs, kwargs)
+
+
+def _op_of(ufunc: np.ufunc) -> Op | None:
+    """Return the op of one of NumPy's or SciPy's ufuncs. numba's have the names that users gave them."""
+    name = ufunc.__name__
+    op = BY_UFUNC.get(name)
+    if op is None or not any(getattr(sys.modules.get(of), name, None) is ufunc for of in ("numpy", "scipy.special")):
+        return None
+    return _OPS.setdefault(ufunc, op)
 
 
 def _run_op(op: Op, operands: list[Any], options: dict[str, Any], out: Any) -> Any:

@@ -16,6 +16,7 @@ PUBLIC: dict[str, Op] = {row.name: row for row in OPS if isinstance(row, Op)}
 BY_UFUNC: dict[str, Op] = {row.ufunc or row.name: row for row in PUBLIC.values()} | {
     "degrees": PUBLIC["rad2deg"],  # NumPy has two ufuncs for each
     "radians": PUBLIC["deg2rad"],
+    "gammaln": PUBLIC["lgamma"],  # SciPy's name
 }
 __test__ = {f"{row.name}-{number}": row.__doc__ for number, row in enumerate(OPS)}
 

@@ -167,4 +167,37 @@ lgamma = Op("lgamma", "Logarithm of the absolute value of the gamma function.", 
             triton={"float": "libdevice.lgamma({x})"},
             derivative=("g * digamma(x)",),
             example=("ta.lgamma(ta.asarray([1.0]))", "Array([0.], dtype=float32, device='cpu')"))
+gamma = Op("gamma", "Gamma function: (x - 1)! for integers.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(0.1, 30.0),
+           triton={"float": "libdevice.tgamma({x})"},
+           derivative=("g * (out * digamma(x))",),
+           example=("ta.gamma(ta.asarray([5.0]))", "Array([24.], dtype=float32, device='cpu')"))
+ndtr = Op("ndtr", "Distribution function of the standard normal distribution, accurate for small results.", 1, REAL,
+          INT_TO_FLOAT, exact=False, domain=(-9.0, 4.0),
+          triton={"float": "libdevice.normcdf({x})"},
+          derivative=("g * (0.3989422804014327 * exp(x * x / -2))",),
+          example=("ta.ndtr(ta.asarray([0.0]))", "Array([0.5], dtype=float32, device='cpu')"))
+expit = Op("expit", "Logistic function, 1 / (1 + exp(-x)), without overflow.", 1, REAL, INT_TO_FLOAT,
+           exact=False, domain=(-80.0, 20.0),
+           triton={"float": "expit({x})"},
+           derivative=("g * (out * (1 - out))",),
+           example=("ta.expit(ta.asarray([0.0]))", "Array([0.5], dtype=float32, device='cpu')"))
+logit = Op("logit", "log(x / (1 - x)), the inverse of expit, accurate near 0.5.", 1, REAL, INT_TO_FLOAT,
+           exact=False, domain=(0.0, 1.0),
+           triton={"float": "logit({x})"},
+           derivative=("where(out == out, g / (x * (1 - x)), out)",),
+           example=("ta.logit(ta.asarray([0.5]))", "Array([0.], dtype=float32, device='cpu')"))
+entr = Op("entr", "-x log(x); 0 at 0, and -infinity below.", 1, REAL, INT_TO_FLOAT, exact=False, domain=(0.0, 10.0),
+          triton={"float": "entr({x})"},
+          derivative=("g * (-1 - log(x))",),
+          example=("ta.entr(ta.asarray([0.0]))", "Array([0.], dtype=float32, device='cpu')"))
+xlogy = Op("xlogy", "x1 log(x2); 0 where x1 is 0 and x2 is not NaN.", 2, REAL, INT_TO_FLOAT,
+           exact=False, domain=(0.0, 100.0),
+           triton={"float": "times_log({x}, {y}, libdevice.log({y}))"},
+           derivative=("where((x == 0) & (y <= 0), 0, xlogy(g, y))", "g * (x / y)"),
+           example=("ta.xlogy(ta.asarray([0.0]), 0.0)", "Array([0.], dtype=float32, device='cpu')"))
+xlog1py = Op("xlog1py", "x1 log(1 + x2), accurate near 0; 0 where x1 is 0 and x2 is not NaN.", 2, REAL, INT_TO_FLOAT,
+             exact=False, domain=(-0.9, 100.0),
+             triton={"float": "times_log({x}, {y}, libdevice.log1p({y}))"},
+             derivative=("where((x == 0) & (y <= -1), 0, xlog1py(g, y))", "g * (x / (1 + y))"),
+             example=("ta.xlog1py(ta.asarray([0.0]), -1.0)", "Array([0.], dtype=float32, device='cpu')"))
 # fmt: on

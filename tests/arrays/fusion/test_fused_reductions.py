@@ -151,7 +151,9 @@ def test_a_reduction_of_a_number_and_of_a_part():
     same(lambda x: ta.sum(ta.broadcast_to(ta.sum(x, axis=0), (3, 7)), axis=0), x)
 
 
-@pytest.mark.parametrize("key", [slice(0), slice(1), slice(-1), slice(1, None), slice(None, None, 2), slice(1, None, -1)])
+@pytest.mark.parametrize(
+    "key", [slice(0), slice(1), slice(-1), slice(1, None), slice(None, None, 2), slice(1, None, -1)]
+)
 def test_a_part_of_a_reduction_is_only_that_part(key):
     x = floats(3, 4, 5)
     for axis in (0, 1, (0, 1), (1, 2)):

@@ -52,6 +52,8 @@ def _saturated(dtype: str) -> Any:
 
 _FUNCTIONS: dict[str, Any] = {
     **{name: of_the_host(name) for name in ("hypot", "pow", "erf", "erfc", "erfinv", "lgamma", "fma")},
+    "tgamma": of_the_host("gamma"),
+    "normcdf": of_the_host("ndtr"),
     "div_rn": np.divide,
     "mul_rn": np.multiply,
     "rcp_rn": np.reciprocal,

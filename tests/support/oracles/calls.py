@@ -52,6 +52,8 @@ PROMISED = 4
 ULPS: dict[tuple[str, str], int] = {
     **{(name, "float64"): 1 for name in ("exp", "log", "sin", "pow", "float_power")},
     ("erfc", "float64"): 8,
+    ("ndtr", "float64"): 10,
+    ("gamma", "float64"): 12,
 }
 # CUDA's bounds, from the appendix on mathematical functions of its programming guide: 2, and more for these.
 CUDA_PROMISES = 2
@@ -63,6 +65,11 @@ CUDA_ULPS: dict[tuple[str, str], int] = {
     ("erfinv", "float64"): 5,
     ("lgamma", "float32"): 6,
     ("lgamma", "float64"): 4,
+    ("gamma", "float32"): 5,
+    ("gamma", "float64"): 10,
+    **{("expit", dtype): 4 for dtype in ("float32", "float64")},  # an exponential, a sum and a quotient
+    **{("logit", dtype): 5 for dtype in ("float32", "float64")},  # twice the error of a quotient, and a logarithm
+    **{("ndtr", dtype): 5 for dtype in ("float32", "float64")},
     **{("sinc", dtype): 4 for dtype in ("float32", "float64")},  # the sine of 2 bounds, a product and a quotient
     **{("logaddexp", dtype): 4 for dtype in ("float32", "float64")},  # an exponential, a logarithm and a sum
 }

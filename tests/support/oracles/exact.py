@@ -144,3 +144,30 @@ def erfinv(x: Any) -> Any:
 def lgamma(x: Any) -> Any:
     pole = x < 0 and mpmath().isint(x)
     return math.inf if pole or mpmath().isinf(x) else mpmath().re(mpmath().loggamma(x))
+
+
+def gamma(x: Any) -> Any:
+    return x if x > 1e6 else mpmath().gamma(x) if x > -1e6 else math.nan
+
+
+def ndtr(x: Any) -> Any:
+    return mpmath().ncdf(x) if abs(x) < 100 else float(x > 0)
+
+
+def expit(x: Any) -> Any:
+    return 1 / (1 + mpmath().exp(-x)) if x > -1e4 else 0.0
+
+
+def logit(x: Any) -> Any:
+    if not 0 <= x <= 1:
+        return math.nan
+    return mpmath().log(x / (1 - x)) if x < 1 else math.inf
+
+
+def entr(x: Any) -> Any:
+    return -math.inf if x < 0 or x == math.inf else -x * mpmath().log(x)
+
+
+def times(logarithm: Callable[..., Any]) -> Callable[..., Any]:
+    """A product with a logarithm, in which 0 counts more than an infinity or the logarithm of a negative number."""
+    return lambda x, y: np.where((x == 0) & ~np.isnan(y), x.dtype.type(0), x * logarithm(y))

@@ -281,6 +281,15 @@ RULES: dict[str, Rule] = {
         by_mpmath(exact.lgamma, lambda x: math.inf), scale=lambda x: 0.5 if 0.5 < x < 3 else 0.0,
         open=lambda x: x < 0 and math.isfinite(x) and x % 1 != 0,
     ),
+    "gamma": of_reals(
+        by_mpmath(exact.gamma, lambda x: math.copysign(math.inf, x)), open=lambda x: x < 0 and x % 1 != 0
+    ),
+    "ndtr": of_reals(by_mpmath(exact.ndtr, lambda x: 0.5)),
+    "expit": of_reals(by_mpmath(exact.expit, lambda x: 0.5)),
+    "logit": of_reals(by_mpmath(exact.logit, lambda x: -math.inf)),
+    "entr": of_reals(by_mpmath(exact.entr, lambda x: 0.0)),
+    "xlogy": of_reals(exact.times(np.log), 2, free_zero=True),
+    "xlog1py": of_reals(exact.times(np.log1p), 2, free_zero=True),
     "floor": rounding(math.floor),
     "ceil": rounding(math.ceil),
     "trunc": rounding(math.trunc),

@@ -279,6 +279,30 @@ def sinc(x):
     return tl.where(x == 0, 1.0, libdevice.div_rn(libdevice.sinpi(x), x * 3.141592653589793))
 
 
+def expit(x):
+    """1 / (1 + exp(-x)), by the exponential that is at most 1."""
+    small = libdevice.exp(0 - tl.abs(x))
+    return libdevice.div_rn(tl.where(x < 0, small, 1.0), small + 1.0)
+
+
+def logit(x):
+    """log(x / (1 - x)); between 0.25 and 0.75 by log1p of ``(2 x - 1) / (1 - x)``, whose numerator is exact."""
+    rest = 1.0 - x
+    near = libdevice.log1p(libdevice.div_rn((x - 0.5) * 2, rest))
+    return tl.where((x >= 0.25) & (x <= 0.75), near, libdevice.log(libdevice.div_rn(x, rest)))
+
+
+def entr(x):
+    """-x log(x); 0 at 0, -infinity below."""
+    found = 0 - x * libdevice.log(x)
+    return tl.where(x == 0, 0.0, tl.where(x < 0, float("-inf"), found))
+
+
+def times_log(x, y, log):
+    """x times a logarithm of y; 0 where x is 0 and y is a number."""
+    return tl.where((x == 0) & (y == y), 0.0, x * log)
+
+
 def close(x, y, relative, absolute):
     """Whether x is y, or both are finite and near."""
     near = tl.abs(x - y) <= absolute + relative * tl.abs(y)
