@@ -53,6 +53,21 @@ def floor_divide_trunc(x: Array, y: Array, *, out: Array) -> None:
     np.floor_divide(x - np.fmod(x, y), y, out=out)
 
 
+def _apart(ufunc: np.ufunc) -> Callable[..., None]:
+    """Compute one element in memory of its own: if `out` is an operand, another loop of NumPy has other last bits."""
+
+    def compute(*operands: Array, out: Array) -> None:
+        if out.size == 1:
+            np.copyto(out, ufunc(*operands))
+        else:
+            ufunc(*operands, out=out)
+
+    return compute
+
+
+_power = _apart(np.power)
+
+
 def power(x: Array, y: Array, *, out: Array) -> None:
     """Compute ``x ** y``. Integers wrap. Negative integer exponents give exact powers of 1 and -1, else 0 (also of 0).
 
@@ -83,7 +98,7 @@ def power(x: Array, y: Array, *, out: Array) -> None:
             x = np.where(half & ((x == 0) | (x == -np.inf)), np.abs(x), x)
         if parts.has_nan(x) or parts.has_nan(y):
             x, y = x * 1, y * 1
-    np.power(x, y, out=out)
+    _power(x, y, out=out)
 
 
 def _root(x: Array, out: Array) -> None:
@@ -219,20 +234,8 @@ def forwards(x: np.ndarray) -> np.ndarray:
     return x.copy() if min(x.strides, default=0) < 0 else x
 
 
-def _apart(ufunc: np.ufunc) -> Callable[..., None]:
-    """Compute one element in memory of its own: NumPy multiplies complex numbers otherwise if `out` is an operand."""
-
-    def compute(*operands: Array, out: Array) -> None:
-        if out.size == 1:
-            np.copyto(out, ufunc(*operands))
-        else:
-            ufunc(*operands, out=out)
-
-    return compute
-
-
 OF_COMPLEX: dict[str, Callable[..., Any]] = {"multiply": _apart(np.multiply), "square": _apart(np.square)}
-"""The functions of complex numbers that differ from the table."""
+"""The functions of complex numbers that are not those of the table."""
 
 TEMPORARIES = frozenset({"fma", "ndtr", "expit", "logit", "entr", "xlogy", "xlog1py"})
 """Functions that make several temporaries of the size of the result, so that they run block by block."""

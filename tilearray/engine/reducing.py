@@ -105,6 +105,29 @@ class Reducing(NamedTuple):
             ReductionPart(halves.second, second, halves.second_reads),
         ]
 
+    def layout_of_copy(self, shape: Ints) -> tuple[int, Ints]:
+        """Return the first element and the strides of a dense copy of an operand that `parts` can always read.
+
+        Reduced axes are the fastest. They have the order and the directions in which the operands are combined, so
+        axes that these merge are merged in the copy.
+        """
+        rank, reduced = len(self.shape), self.axes.axes
+        along = list(zip(*self.strides, strict=True))
+        kept = [axis for axis in range(rank) if axis not in reduced]
+        turned = () if self.axes.ordered else [axis for axis in reduced if along[axis][0] < 0]
+        if not self.axes.ordered:
+            reduced = sorted(reduced, key=lambda axis: (not along[axis][0], *map(abs, along[axis])), reverse=True)
+        first, distance, strides = 0, 1, [0] * rank
+        spare = rank - len(shape)
+        for axis in reversed([axis for axis in (*kept, *reduced) if axis >= spare]):
+            extent = shape[axis - spare]
+            if axis in turned:
+                first += (extent - 1) * distance
+            if extent > 1:
+                strides[axis] = -distance if axis in turned else distance
+            distance *= extent
+        return first, tuple(strides[spare:])
+
     def order(self, expression: Expression) -> tuple[object, ...]:
         """Return all that the order of a reduction depends on."""
         loop = self._loop(expression, [Layout.of(self.kept).strides], None, False)

@@ -7,13 +7,21 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from support.reduced_trees import check_reduced
+from support.reduced_trees import LAYOUTS, check_reduced
 from support.trees import bits
 
 import tilearray as ta
 from tilearray.engine.caches import KERNELS
 from tilearray.errors import FusionError, ShapeError
 from tilearray_host.device import HostDevice
+
+VIEWS = {
+    "back": lambda x: x[..., ::-1],
+    "turned": lambda x: x[::-1],
+    "both": lambda x: x[::-1, ::-1],
+    "transposed": lambda x: x.T,
+    "crossed": lambda x: x[:, ::-1].T,
+}
 
 
 def floats(*shape, seed=0, dtype="f4"):
@@ -164,6 +172,24 @@ def test_a_part_of_a_reduction_is_only_that_part(key):
     assert [each.shape for each in (whole, part, again)] == [(3, 4), (3, len(range(4)[key])), (3, 4)]
     assert bits(whole) == bits(again) == bits(ta.max(x, axis=2))
     assert ta.to_numpy(part).tolist() == np.max(ta.to_numpy(x), 2)[:, key].tolist()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_what_was_written_through_another_view_is_combined_in_the_order_of_the_array(view, layout):
+    """The order of the array merges its axes; those of the computed value, walked back, do not merge."""
+
+    def f(x, y):
+        view(x)[...] = view(x) * 3 - 1
+        part = view(x + y)
+        return (
+            *(ta.sum(x), ta.std(x, axis=(0, -1)), ta.max(x, axis=0), ta.argmax(x)),
+            *(ta.sum(part), ta.prod(part, axis=-1), ta.argmin(part), ta.sum(part, axis=(-1, 0), keepdims=True)),
+        )
+
+    given, expected = [(layout(floats(6, 8)), floats(8, seed=1)) for _ in range(2)]
+    for one, other in zip((*ta.fuse(f)(*given), *given), (*f(*expected), *expected), strict=True):
+        assert bits(one) == bits(other)
 
 
 # --- shapes ------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, cast
 
@@ -44,7 +45,7 @@ from tilearray.arrays.fusion.nodes import Nodes
 from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.arrays.fusion.splitting import NotHeldError, Splitter, Unit, store_of_rows
 from tilearray.arrays.fusion.tracing import Trace, Traced, buffer_of
-from tilearray.arrays.fusion.values import Use, Value, inner_walk
+from tilearray.arrays.fusion.values import Load, Read, Use, Value, inner_walk
 from tilearray.dtypes import as_dtype
 from tilearray.engine.backend import AnyLoop
 from tilearray.engine.context import RECORDINGS
@@ -285,19 +286,27 @@ class Program:
         return spliced
 
     def _stored_reduction(self, value: Value, reducing: Reducing) -> list[Spliced]:
-        """Store a reduction. If its operands cannot be read in its order, store them before."""
-        found: list[Spliced] = []
+        """Store a reduction. If its operands cannot be read in its order, copy them before."""
+        copies: list[Spliced] = []
         spliced = self._reduced(value, reducing)
         parts = self._parts(spliced)
         if parts is None:
-            operands = [
-                read.value for read in value.operands if isinstance(read, Use) and read.value not in self._apart
-            ]
-            found += [self._stored_whole(operand) for operand in dict.fromkeys(operands)]
-            spliced = self._reduced(value, reducing)
+            copied = replace(value, operands=tuple([self._copied(read, reducing, copies) for read in value.operands]))
+            self._apart[copied] = self._home(value)
+            spliced = self._reduced(copied, reducing)
             parts = self._parts(spliced)
             assert parts is not None
-        return [*found, spliced._replace(parts=parts)]
+        return [*copies, spliced._replace(parts=parts)]
+
+    def _copied(self, read: Read, reducing: Reducing, copies: list[Spliced]) -> Read:
+        """Return the copy of a computed operand of a reduction, and add the launch that makes it."""
+        if not isinstance(read, Use):
+            return read
+        dtype = read.value.dtype
+        first, strides = reducing.layout_of_copy(read.shape)
+        leaf = Leaf(self._allocated(Layout.of(read.shape), dtype), first * dtype.itemsize, strides, dtype)
+        copies.append(self._spliced(read.shape, [Store(read.value, read.walk, leaf)]))
+        return Load(leaf.place, leaf.offset, read.shape, strides, dtype)
 
     def _reduced(self, value: Value, reducing: Reducing) -> Spliced:
         """Splice a reduction and all that it reads."""
