@@ -218,6 +218,12 @@ class Array(NumPyMethods, MissingMethods):
     def __str__(self) -> str:
         return printing.array_str(self)
 
+    def _repr_html_(self) -> str:
+        """Return dtype, shape, strides and a drawing of the layout, for notebooks."""
+        from tilearray.functions.layout_html import array_html
+
+        return array_html(self)
+
     def __format__(self, spec: str) -> str:
         return printing.array_format(self, spec)
 

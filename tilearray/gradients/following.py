@@ -180,7 +180,7 @@ def _below(name: str) -> Any:
 
 for _name in ("__repr__", "__str__", "__format__", "__bool__", "__float__", "__int__", "__complex__", "__index__"):
     setattr(Followed, _name, _below(_name))
-for _name in ("item", "tolist", "__contains__"):
+for _name in ("item", "tolist", "__contains__", "_repr_html_"):
     setattr(Followed, _name, _below(_name))
 
 
