@@ -123,3 +123,52 @@ def test_pointwise_functions_and_lazy_blocks():
     with ta.lazy():
         lazily = ta.grad(lambda x: ta.sum(ta.exp(x * 2)))(x)
     assert lazily.tolist() == ta.grad(lambda x: ta.sum(ta.exp(x * 2)))(x).tolist()
+
+
+def stored_by(write: Any) -> Any:
+    """A function that stores differences in the middle of an array."""
+
+    def function(x: Any) -> Any:
+        out = x * 3
+        write(x[:-2], x[2:], out[1:-1])
+        return ta.sum(out * ta.asarray(WEIGHTS))
+
+    return function
+
+
+WEIGHTS = np.array([2.0, 10.0, 1410.0, 5.0])
+OF_STORED = [2 * 3 - 5, -705, 5, 5 * 3 + 705]
+WRITES: dict[str, Any] = {
+    "positional": ta.fuse(lambda lo, hi, out: ta.divide(hi - lo, 2.0, out=out)),
+    "by name": lambda lo, hi, out: ta.fuse(lambda lo, hi, out: ta.divide(hi - lo, 2.0, out=out))(lo, hi, out=out),
+    "target": lambda lo, hi, out: ta.fuse(lambda lo, hi: (hi - lo) / 2.0)(lo, hi, out=out),
+    "other name": ta.fuse(lambda lo, hi, middle: ta.copyto(middle, (hi - lo) / 2) or lo * hi),
+    "set": lambda lo, hi, out: ta.fuse(lambda lo, hi, x: x["out"].__setitem__(..., (hi - lo) / 2))(lo, hi, {"out": out}),
+    "pointwise": lambda lo, hi, out: ta.pointwise(lambda lo, hi: (hi - lo) / 2)(lo, hi, out0=out),
+    "foreach": lambda lo, hi, out: ta.foreach(lambda lo, hi, out: ta.divide(hi - lo, 2.0, out=out), [lo], [hi], [out]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_to_arguments_have_gradients(name: str):
+    function, x = stored_by(WRITES[name]), ta.asarray([1.0, 4.0, 9.0, 16.0], dtype="float64")
+    value, gradient = ta.value_and_grad(function)(x)
+    assert value.item() == function(x).item()
+    assert gradient.tolist() == OF_STORED
+    twice = ta.grad(lambda x: ta.sum(ta.grad(function)(x) * x))(x)
+    assert twice.tolist() == OF_STORED
+
+
+def test_an_argument_of_the_differentiated_function_is_not_written():
+    with pytest.raises(ta.WriteError, match="divide: the target is read-only"):
+        ta.grad(lambda x: WRITES["positional"](x[:-2], x[2:], x[1:-1]))(ta.ones(4))
+    with pytest.raises(ta.GradientError, match="divide writes a differentiated value to an array from outside"):
+        ta.grad(lambda x: WRITES["positional"](x[:-2], x[2:], ta.ones(2)))(ta.ones(4))
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_constant_of_another_library_is_an_array(order: int):
+    scale = ta.fuse(lambda x, k: x * k)
+    for constant in (np.array([2.0, 3.0]), np.float64(2.0)):
+        gradient = ta.grad(lambda x, k=constant: ta.sum(scale(*(x, k) if order else (k, x))))(ta.ones(2))
+        assert gradient.tolist() == np.broadcast_to(constant, 2).tolist()

@@ -4,7 +4,7 @@ A call of a fused function with followed arrays is one step. Forward, the functi
 more. Backward, a fused function of the arguments and the cotangents runs the function again on traced arrays, follows
 it, and runs its steps backward, all in the trace: what comes out are kernels without intermediates in memory, and
 reductions where an operand was broadcast. If a derivative needs memory of its own, as that of a slice does, the same
-steps run one by one.
+steps run one by one. So do those of a function that writes to its arguments: what it writes is no result of the step.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tilearray import dtypes
+from tilearray.arrays.asarray import asarray
+from tilearray.arrays.frameworks import is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped
-from tilearray.arrays.fusion.fuse import Fused
+from tilearray.arrays.fusion.fuse import Fused, stored
 from tilearray.arrays.fusion.tracing import open_trace
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import FusionError
@@ -45,8 +49,12 @@ def _has_gradient(leaf: Any) -> bool:
 def follow(device: FollowingDevice, function: Fused, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a fused function on followed arrays, as one step; within another trace, as a part of the function there."""
     level = current(device)
-    if open_trace() is not None or "out" in kwargs:
+    args, kwargs = mapped((args, kwargs), lambda leaf: _as_ours(leaf, device))
+    if open_trace() is not None or _updates(function, args, kwargs):
         return function.inlined(args, kwargs)
+    if "out" in kwargs and not function.has_out:
+        targets = kwargs.pop("out")
+        return stored(follow(device, function, args, kwargs), targets)
     given = list(leaves((args, kwargs)))
     places = tuple([place for place, leaf in enumerate(given) if is_active(leaf, device)])
     real_args, real_kwargs = mapped((args, kwargs), lambda leaf: lowered(leaf, device))
@@ -76,6 +84,25 @@ def follow(device: FollowingDevice, function: Fused, args: tuple[Any, ...], kwar
         return made.get(next(numbered), leaf)
 
     return mapped(results, result)
+
+
+def _updates(function: Fused, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a fused function writes to its arguments."""
+    return function.updates(*mapped((args, kwargs), _in_memory))
+
+
+def _in_memory(leaf: Any) -> Any:
+    """The array in memory below all levels."""
+    while is_followed(leaf):
+        leaf = lowered(leaf)
+    return leaf
+
+
+def _as_ours(leaf: Any, device: FollowingDevice) -> Any:
+    """An array of another library or a NumPy scalar as an Array: without it, the results would be of that library."""
+    if isinstance(leaf, np.generic):
+        return asarray(leaf, device=device.functions.place)
+    return asarray(leaf) if is_foreign(leaf) else leaf
 
 
 class _Backward:

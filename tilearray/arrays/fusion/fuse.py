@@ -132,6 +132,8 @@ class Fused:
         The options of `fuse`.
     traces : int
         How often the function was traced.
+    has_out : bool
+        Whether the function itself has a parameter `out`.
     gradients : dict
         Its gradients by the arguments that have one; `tilearray.gradients.fused` keeps them here.
     """
@@ -146,7 +148,7 @@ class Fused:
         self.gradients: dict[Any, Any] = {}
         self._wide = intermediates == "compute"
         code = getattr(function, "__code__", None)
-        self._has_out = code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        self.has_out = code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         self._direct: TwoGenerations[CallPlan] = TwoGenerations(1024)
         """The plans of calls with different arrays and numbers alone: found without a look into containers."""
         self._plans: TwoGenerations[_Versions[CallPlan]] = TwoGenerations(1024)
@@ -182,14 +184,13 @@ class Fused:
                         pass  # the plan of its value is found below
         arguments: list[Any] = []
         try:
-            key = (state.semantics.key, tuple([_key(each, arguments) for each in args]))
-            if kwargs:
-                key = (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()])
-        except _Inline:
+            key = _key_of_call(args, kwargs, arguments)
+        except (_Inline, _Foreign) as signal:
             calls = _calls_of((args, kwargs))
-            return self.inlined(args, kwargs) if calls is None else calls.fused(self, args, kwargs)
-        except _Foreign:
-            return called(self._on_scalars, args, kwargs)
+            if calls is not None:
+                return calls.fused(self, args, kwargs)
+            inline = isinstance(signal, _Inline)
+            return self.inlined(args, kwargs) if inline else called(self._on_scalars, args, kwargs)
         plan = self._found(key, (), args, kwargs, arguments)
         if plan.gaps and plan.shares_memory(arguments):
             return self._run_shared(key, args, kwargs, arguments)
@@ -229,6 +230,12 @@ class Fused:
             return functools.partial(self, *args)
         return functools.partial(self._run, plan, args, {}, arguments)
 
+    def updates(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether the function writes to its arguments. They are Arrays, numbers and constants."""
+        arguments: list[Any] = []
+        key = _key_of_call(args, kwargs, arguments)
+        return bool(self._found(key, (), args, kwargs, arguments).updated)
+
     def traced_results(self, *args: Any) -> Any:
         """Return the results of a call as arrays without memory: of their shapes, strides and dtypes."""
         arguments: list[Any] = []
@@ -250,16 +257,16 @@ class Fused:
 
     def inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function as a part of the function that is traced now."""
-        out = None if self._has_out else kwargs.pop("out", None)
+        out = None if self.has_out else kwargs.pop("out", None)
         result = self.function(*args, **kwargs)
-        return result if out is None else _stored(result, out)
+        return result if out is None else stored(result, out)
 
     def _run_traced(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function on arrays of a trace, and store its results in the targets."""
-        out = None if self._has_out else kwargs.pop("out", None)
+        out = None if self.has_out else kwargs.pop("out", None)
         result = self.function(*args, **kwargs)
         trace.updated = trace.written()
-        return result if out is None else _stored(result, out)
+        return result if out is None else stored(result, out)
 
     def _on_scalars(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function with NumPy scalars as 0-d arrays beside the arrays."""
@@ -390,6 +397,12 @@ def _result(function: str, trace: Trace, result: Any) -> Any:
     return result if isinstance(result, Traced) else Traced._make(result._buffer, result._offset, result._signature)
 
 
+def _key_of_call(args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]) -> Any:
+    """Return the key of a call, and add its arrays and numbers to `arguments`."""
+    key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
+    return (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()]) if kwargs else key
+
+
 def _key(value: Any, arguments: list[Any]) -> Any:
     """Return the key of an argument, and add its arrays and numbers to `arguments`."""
     kind = value.__class__
@@ -445,7 +458,7 @@ def _sources(same: tuple[int, ...], arguments: Sequence[Any]) -> list[int]:
     ]
 
 
-def _stored(result: Any, out: Any) -> Any:
+def stored(result: Any, out: Any) -> Any:
     """Write results to the targets that are given, and return the targets and the other results."""
     if out is None or result is out:
         return result
@@ -453,7 +466,7 @@ def _stored(result: Any, out: Any) -> Any:
         if members(result) is None:
             return execute(assign, (result,), out) if isinstance(result, ArrayBase) else fill(out, result, "fuse")
     elif members(out) is not None and members(result) is not None and names(out) == names(result):
-        return rebuilt(result, [_stored(*pair) for pair in zip(members(result) or (), members(out) or ())])
+        return rebuilt(result, [stored(*pair) for pair in zip(members(result) or (), members(out) or ())])
     raise OperandError(
         f"fuse: expected out with the structure of the results, {_structure(result)}, got {_structure(out)}; write "
         f"None for a result without a target"
