@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tilearray as ta
+from tilearray.tile_space.grid import PADDINGS
 
 VALUES = {"zero": 0.0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "neg_inf": -np.inf, 7: 7.0}
 
@@ -117,3 +118,9 @@ def test_a_fused_function_of_the_grid_is_one_launch():
     function = ta.fuse(lambda tile: ta.abs(tile) * 2 + 1)
     (launch,) = ta.explain(lambda x: ta.tiles(x, (64, 32)).map(function), x, arch=90).launches
     assert launch.kernel.schedule == "flat"
+
+
+def test_paddings_have_the_names_of_cutile():
+    tile = pytest.importorskip("cuda.tile", reason="cuda-tile is made for Linux only: the extra `semantics` has it")
+    assert list(PADDINGS) == [mode.value for mode in tile.PaddingMode]
+    assert list(PADDINGS) == [mode.name.lower() for mode in tile.PaddingMode]
