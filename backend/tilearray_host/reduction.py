@@ -66,31 +66,34 @@ def _by_ufunc(ufunc: np.ufunc, identity: Callable[[np.dtype], Any], in_any_order
     return Combine(rows, pair, identity, ufunc, in_any_order)
 
 
-def signed(ufunc: np.ufunc, found: Array, x: Array, scan: Callable[..., Any], **axes: Any) -> Array:
+def signed(ufunc: np.ufunc, found: Array, x: Array, method: str, **axes: Any) -> Array:
     """Return largest or smallest elements that are zeros with their sign: 0.0 is larger than -0.0.
 
-    NumPy takes either zero, as processors differ. The bits of floats as integers have the order of 0.0 and of the
-    negative floats, and of -0.0 and of the positive floats: so the integers' `ufunc` tells which zero occurs. `scan` is
-    the method that found `found` in `x`, along `axes`.
+    NumPy takes either zero, as processors differ. The bits of 0.0 are the least unsigned integer, and those of -0.0 the
+    least signed one: so the least integer tells whether the zero occurs that wins. `method` is the method of `ufunc`
+    that found `found` in `x`, along `axes`.
     """
     zeros = found == 0
     if ufunc in EXTREMES and x.dtype.kind in "fV" and np.any(zeros):
-        signs = scan(x.view(f"i{x.itemsize}"), **axes) < 0
+        word = np.dtype(f"{'u' if ufunc in LARGEST else 'i'}{x.itemsize}")
+        wins = getattr(np.minimum, method)(x.view(word), **axes) == np.iinfo(word).min
+        signs = ~wins if ufunc in LARGEST else wins
         return np.where(zeros, np.where(signs, -0.0, 0.0).astype(found.dtype), found)
     return found
 
 
-EXTREMES = (np.maximum, np.minimum)
+LARGEST = (np.maximum, np.fmax)
+EXTREMES = (*LARGEST, np.minimum, np.fmin)
 
 
 def reduced(ufunc: np.ufunc, x: Array, axes: Any, dtype: np.dtype) -> Array:
     """Return the reduction of a whole array by a ufunc that gives the same in any order."""
     found = np.asarray(ufunc.reduce(x, axis=axes, dtype=dtype))
-    return signed(ufunc, found, x, ufunc.reduce, axis=axes)
+    return signed(ufunc, found, x, "reduce", axis=axes)
 
 
 def _extremes(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Combine:
-    """The largest or smallest value; NaN if there is one."""
+    """The largest or smallest value; NaN if there is one, or if there is nothing else, as `ufunc` has it."""
 
     def rows(values: Arrays) -> Arrays:
         return [reduced(ufunc, x, 0, x.dtype) for x in values]
@@ -100,7 +103,7 @@ def _extremes(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Combine:
         found = np.asarray(ufunc(x, y))
         if x.dtype.kind != "f":
             return [found]
-        which = np.logical_and if ufunc is np.maximum else np.logical_or
+        which = np.logical_and if ufunc in LARGEST else np.logical_or
         negative = which(np.signbit(x), np.signbit(y))
         return [np.where((x == 0) & (y == 0), np.copysign(found, np.where(negative, -1.0, 1.0)), found)]
 
@@ -157,6 +160,8 @@ COMBINE: dict[str, Combine] = {
     "multiply": _multiply(),
     "maximum": _extremes(np.maximum, _lowest),
     "minimum": _extremes(np.minimum, _highest),
+    "maximum_number": _extremes(np.fmax, lambda _: math.nan),
+    "minimum_number": _extremes(np.fmin, lambda _: math.nan),
     "or": _by_ufunc(np.logical_or, lambda _: False, "b"),
     "and": _by_ufunc(np.logical_and, lambda _: True, "b"),
     "argmax": _search(np.greater, np.maximum, _lowest),

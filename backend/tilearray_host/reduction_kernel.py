@@ -273,7 +273,7 @@ def _extreme(ufunc: np.ufunc, axes: tuple[int, ...], dtype: np.dtype) -> Functio
     def run(view: np.ndarray, *, out: np.ndarray) -> None:
         reduce(view, axes, dtype, out)
         if np.count_nonzero(out) < out.size:  # a zero, of which NumPy does not tell the sign
-            out[...] = reduction.signed(ufunc, out, view, reduce, axis=axes)
+            out[...] = reduction.signed(ufunc, out, view, "reduce", axis=axes)
 
     return run
 

@@ -251,4 +251,4 @@ class _Scan:
             found = x.copy()
             for row in range(1, len(x)):
                 self._ufunc(found[row - 1], x[row], out=found[row])
-        return reduction.signed(self._ufunc, found, x, self._ufunc.accumulate, axis=0)
+        return reduction.signed(self._ufunc, found, x, "accumulate", axis=0)

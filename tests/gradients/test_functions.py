@@ -78,6 +78,8 @@ FUNCTIONS: dict[str, Any] = {
     "max": lambda x: ta.max(x, axis=1) * ta.min(x),
     "var": lambda x: ta.var(x, axis=0) + ta.var(x, correction=1) ** 2,
     "std": lambda x: ta.std(x, axis=1, correction=0.5, keepdims=True) * x,
+    "var of some": lambda x: ta.var(x, axis=0, where=x > -0.5) + ta.nanstd(ta.where(x > 1, x, ta.nan)) ** 2,
+    "nanmax": lambda x: ta.nanmax(ta.where(x < 1, x, ta.nan), axis=0) * ta.nanmin(x),
     "logsumexp": lambda x: ta.logsumexp(x, axis=1) ** 2 + ta.logsumexp(x),
     "softmax": lambda x: ta.softmax(x, axis=0) * x,
     "log_softmax": lambda x: ta.log_softmax(x) * x,
@@ -115,6 +117,7 @@ COMPLEX = ("index", "slices", "transposes", "reshape", "windows", "rows", "conca
 OF_COMPLEX: dict[str, Any] = {
     "parts": lambda z: z.real * z.imag + ta.abs(z) * ta.angle(z),
     "var": lambda z: ta.var(z, axis=1),
+    "var of some": lambda z: ta.var(z, axis=1, where=z.real > -1),
     "norm": lambda z: ta.linalg.vector_norm(z, axis=0) * ta.linalg.vector_norm(z, ord=1),
     "conj": lambda z: ta.conj(z) * z**2,
     "sign": lambda z: ta.sign(z) * z,

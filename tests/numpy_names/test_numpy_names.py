@@ -398,3 +398,28 @@ def test_the_advice_for_missing_names_is_true():
 def test_from_import_of_a_missing_name_is_an_import_error():
     with pytest.raises(ImportError, match="cannot import name 'trapz'"):
         from tilearray import trapz  # noqa: F401
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn"])
+@pytest.mark.parametrize("others", [[], [-1.0, 1.0], [0.5] * 200])
+def test_zeros_win_by_their_sign_beside_nans(dtype, others):
+    below, above = [-abs(each) for each in others], [abs(each) for each in others]
+    for nan in (ta.nan, -ta.nan):
+        for zeros in ([0.0, -0.0], [-0.0, 0.0], [-0.0], [0.0]):
+            x, y = (ta.asarray([nan, *zeros, *side, nan]).astype(dtype) for side in (below, above))
+            assert str(ta.nanmax(x).item()) == ("0.0" if "0.0" in map(str, zeros) else "-0.0")
+            assert str(ta.nanmin(y).item()) == ("-0.0" if "-0.0" in map(str, zeros) else "0.0")
+
+
+@pytest.mark.parametrize("name", ["nanmax", "nanmin"])
+def test_rows_of_nan_and_empty_rows(name):
+    function, expected = getattr(ta, name), getattr(np, name)
+    host = np.array([[np.nan, np.nan], [1.0, np.nan]])
+    assert np.array_equal(ta.to_numpy(function(host[1:], 1)), expected(host[1:], 1))
+    assert np.isnan(ta.to_numpy(function(host, 1))[0])
+    assert function(host, initial=5.0, where=host > 7).item() == expected(host, initial=5.0, where=host > 7)
+    assert function(np.zeros((0, 2)), 0, initial=5.0).tolist() == [5.0, 5.0]
+    with pytest.raises(ShapeError, match=rf"^{name}: expected at least one element .* got shape \(0, 2\); write ta"):
+        function(np.zeros((0, 2)), 0)
+    with pytest.raises(OperandError, match=f"^{name}: expected initial= beside where="):
+        function(host, where=host > 0)

@@ -60,8 +60,8 @@ def _source(expression: Any, loop: Any, arch: int) -> Any:
 def all_sources() -> Iterator[Any]:
     """Yield the sources of every reduction in several dtypes and layouts."""
     names = ("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "count_nonzero", "argmax", "argmin")
-    for name in (*names, "vecdot", "norm", "sum_from", "max_from", "min_from"):
-        for dtype in DTYPES:
+    for name in (*names, "vecdot", "norm", "sum_from", "max_from", "min_from", "nanmax", "nanmin"):
+        for dtype in [dtype for dtype in DTYPES if "float" in dtype] if name.startswith("nan") else DTYPES:
             if not (dtype.startswith("complex") and name.startswith(("max", "min", "arg"))):
                 for shape, axes in SHAPES:
                     yield from sources(name, dtype, shape, axes)

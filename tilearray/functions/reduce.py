@@ -27,7 +27,7 @@ from tilearray.promotion.scalars import Number
 FLOAT64 = np.dtype(np.float64)
 NONE: dict[str, Any] = {
     "sum": 0, "prod": 1, "mean": math.nan, "var": math.nan, "std": math.nan, "all": True, "any": False,
-    "count_nonzero": 0, "vecdot": 0, "norm": 0, "sizes": 0,
+    "count_nonzero": 0, "nanmax": math.nan, "nanmin": math.nan, "squares": 0, "vecdot": 0, "norm": 0, "sizes": 0,
     "inverse_of_exponentials": math.inf, "log_of_exponentials": -math.inf,
 }  # fmt: skip
 """The reductions of no elements."""

@@ -21,11 +21,12 @@ from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import INDEX, as_array, check_kind
-from tilearray.functions.conversion import astype, part
-from tilearray.functions.reduce import Words, again, reduce, reduce_from
+from tilearray.functions.conversion import astype
+from tilearray.functions.manipulation import broadcast_to
+from tilearray.functions.reduce import Words, again, reduce, reduce_arrays, reduce_from
 from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked
 from tilearray.geometry.shapes import normalize_axes
-from tilearray.ops.arithmetic import add, divide, greater, square, subtract
+from tilearray.ops.arithmetic import divide, greater, subtract
 from tilearray.ops.elementary import sqrt
 from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import REAL_PART
@@ -557,11 +558,8 @@ def _masked_mean(x: ArrayBase, mask: ArrayBase, axes: tuple[int, ...], keepdims:
 
 def _masked_variance(x: ArrayBase, mask: ArrayBase, axes: tuple[int, ...], correction: float, keepdims: bool) -> Any:
     """The variance of the elements that a mask keeps, in float64."""
-    distance = subtract(x, _masked_mean(x, mask, axes, True))
-    squares = square(distance)
-    if dtypes.info(distance.dtype).kind == "complex":
-        squares = add(square(part(distance, 0)), square(part(distance, 1)))
-    total = sum(masked(squares, mask, 0), axes, keepdims=keepdims)
+    middle = broadcast_to(_masked_mean(x, mask, axes, True), x.shape)
+    total = reduce_arrays("squares", (x, mask, middle), axes, dtypes.float64, keepdims)
     divisor = subtract(astype(count_nonzero(mask, axes, keepdims=keepdims), dtypes.float64), float(correction))
     return divide(total, masked(divisor, greater(divisor, 0.0), math.nan))
 

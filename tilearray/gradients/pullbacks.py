@@ -202,6 +202,13 @@ def _deviation(call: Call, g: Any) -> list[Any]:
     return [call.over(slope) * (x - mean(x, axis=call.axes, keepdims=True)), 0]
 
 
+def _squares(call: Call, g: Any) -> list[Any]:
+    """The middle's part is a sum of distances from a mean: 0, except for its own derivative."""
+    x, mask, middle = call.operands
+    slope = call.over(g) * where(mask, 2 * (x - middle), 0)
+    return [_cast(slope, x.dtype), 0, -slope]
+
+
 def _extreme(call: Call, g: Any) -> list[Any]:
     """Elements that are equal to the result share the cotangent."""
     x = call.operands[0]
@@ -316,6 +323,9 @@ _RULES: dict[str, tuple[Callable[[Call, Any], list[Any]], tuple[int, ...], bool]
     "min": (_extreme, (0,), True),
     "max_from": (lambda call, g: [*_extreme(call, g), 0], (0,), True),
     "min_from": (lambda call, g: [*_extreme(call, g), 0], (0,), True),
+    "nanmax": (_extreme, (0,), True),
+    "nanmin": (_extreme, (0,), True),
+    "squares": (_squares, (0, 1, 2), False),
     "vecdot": (_dot, (0, 1), False),
     "norm": (_norm, (0,), True),
     "sizes": (_sizes, (0,), False),

@@ -20,14 +20,14 @@ from tilearray.functions.arguments import all_arrays, as_array, as_array_beside,
 from tilearray.functions.conversion import astype
 from tilearray.functions.distinct import Distinct, complex_keys, distinct, distinct_rows, order_by, sorted_all
 from tilearray.functions.indexing.take import take, take_along_axis
-from tilearray.functions.joining import concat, stack
+from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import moveaxis, new_like, reshape, unstack
 from tilearray.functions.reduction_options import typed
 from tilearray.functions.searching import argsort, sort
 from tilearray.functions.sets import isin
 from tilearray.geometry.shapes import normalize_axis
 from tilearray.numpy_names.on_device import There, there
-from tilearray.numpy_names.through_numpy import by_numpy, exact
+from tilearray.numpy_names.through_numpy import by_numpy, exact, on_host
 from tilearray.ops.arithmetic import (
     bitwise_and,
     bitwise_invert,
@@ -88,7 +88,8 @@ def unique(
     """
     x = as_array("unique", ar)
     if not by_expressions(x):
-        return by_numpy("unique", (ar,), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+        asked = (return_index, return_inverse, return_counts)
+        return by_numpy("unique", (ar,), *asked, axis, equal_nan=equal_nan, compares=True)
     dtypes.check_arithmetic("unique", x.dtype)
     asked = (return_index, return_inverse, return_counts)
     found = distinct(x, *asked, equal_nan=equal_nan) if axis is None else _slices(x, axis, asked)
@@ -116,7 +117,7 @@ def union1d(ar1: Any, ar2: Any) -> Array:
     """
     given = _both_there("union1d", ar1, ar2)
     if given is None:
-        return by_numpy("union1d", (ar1, ar2))
+        return by_numpy("union1d", (ar1, ar2), compares=True)
     return given.finished(unique(concat([reshape(x, -1) for x in given.arrays])))
 
 
@@ -131,7 +132,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     """
     given = _both_there("intersect1d", ar1, ar2)
     if given is None:
-        return by_numpy("intersect1d", (ar1, ar2), assume_unique, return_indices)
+        return by_numpy("intersect1d", (ar1, ar2), assume_unique, return_indices, compares=True)
     if return_indices:
         found, *places = _shared(given.arrays, assume_unique)
         return (given.finished(found), *places)
@@ -165,7 +166,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """
     given = there("setdiff1d", (ar1, ar2))
     if given is None:
-        return by_numpy("setdiff1d", (ar1, ar2), assume_unique)
+        return by_numpy("setdiff1d", (ar1, ar2), assume_unique, compares=True)
     first, second = (reshape(x, -1) if assume_unique else unique(x) for x in given.arrays)
     with semantics("numpy"):
         stays = isin(first, second, invert=True)
@@ -183,7 +184,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """
     given = _both_there("setxor1d", ar1, ar2)
     if given is None:
-        return by_numpy("setxor1d", (ar1, ar2), assume_unique)
+        return by_numpy("setxor1d", (ar1, ar2), assume_unique, compares=True)
     both, differ = _neighbours(given.arrays, assume_unique)
     end = fill(new_like(differ, (1,)), True, "setxor1d")
     ends = concat([end, differ, end]) if both.size else concat([differ, end])
@@ -257,7 +258,8 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     if several and by_expressions(several[0]):
         common_device("lexsort", [each._signature for each in several])
         return _order_there(several, axis)
-    return by_numpy("lexsort", (keys if isinstance(keys, Array) else stack(several),), axis)
+    hosts = [on_host("lexsort", key, compares=True) for key in all_arrays("lexsort", several)]
+    return by_numpy("lexsort", (), hosts, axis)
 
 
 def _order_there(keys: Sequence[Array], axis: int) -> Array:

@@ -32,11 +32,14 @@ from tilearray.functions.reductions import any, max, min, sum
 from tilearray.functions.scans import diff
 from tilearray.functions.ufunc_at import at
 from tilearray.numpy_names.on_device import There, there
-from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
+from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of, on_host
 from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less_equal, subtract
 
 MOST_BINS = 2048
 """Up to so many, each program counts in its own memory first; beyond, each element is an atomic."""
+
+BLOCK = 2**18
+"""The narrow numbers of which the host has a wider copy at a time."""
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
@@ -143,7 +146,11 @@ def histogram(
     array: Array = as_array("histogram", a)
     if not array.device.backend.computes_places:
         weights = None if weights is None else exact("histogram", as_array("histogram", weights))
-        return by_numpy("histogram", (a,), exact("histogram", bins), range, density, weights)
+        limits = exact("histogram", bins)
+        info = dtypes.info(array.dtype)
+        if array.size > BLOCK and info.kind == "float" and info.bits < 32 and weights is None and not density:
+            return _by_blocks(array, limits, range)
+        return by_numpy("histogram", (a,), limits, range, density, weights)
     flat = _comparable(reshape(array, -1))
     edges = _edges("histogram", flat, bins, range)
     places = _bins(flat, edges)
@@ -319,6 +326,20 @@ def _joint_counts(
             counts = divide(counts, reshape(widths, tuple(shape)))
         counts = divide(counts, total)
     return given.finished(counts), [given.finished(one) for one in edges]
+
+
+def _by_blocks(x: Array, bins: Any, span: Any) -> tuple[Array, Array]:
+    """The histogram of narrow numbers on the host, of which NumPy takes a wider copy."""
+    flat = reshape(x, -1)
+    if span is None and not isinstance(bins, str) and np.ndim(bins) == 0:
+        span = tuple([on_host("histogram", extreme(flat))[()] for extreme in (min, max)])
+    if isinstance(bins, str) or (span is not None and not np.isfinite(span).all()):  # needs all, or is an error
+        return by_numpy("histogram", (flat,), bins, span)
+    blocks = [flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK)]
+    counts, edges = by_numpy("histogram", (blocks[0],), bins, span)
+    for block in blocks[1:]:
+        counts = add(counts, by_numpy("histogram", (block,), bins, span)[0])
+    return counts, edges
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:

@@ -1,27 +1,31 @@
 """Reductions that leave out NaN. They run where the reductions of `tilearray.functions` run.
 
-A mean, a variance or a sum leaves NaN out by `where=`; an extreme replaces NaN by the infinity that never wins.
+A mean, a variance or a sum leaves NaN out by `where=`; an extreme is a reduction of its own, for which NaN never wins.
 Integers and bools have no NaN, so their reductions are the plain ones.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.dtypes import DTypeLike
-from tilearray.errors import ShapeError
+from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.manipulation import reshape
-from tilearray.functions.reduction_options import finished
-from tilearray.functions.reductions import all, any, max, mean, min, prod, std, sum, var
+from tilearray.functions.reduce import reduce
+from tilearray.functions.reduction_options import finished, mask_of, masked, typed
+from tilearray.functions.reductions import all, any, max, mean, min, prod, reduced_axes, std, sum, var
 from tilearray.functions.scans import cumulative_prod, cumulative_sum
 from tilearray.functions.searching import argmax, argmin
+from tilearray.numpy_names.numbers import fmax, fmin
 from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact
 from tilearray.ops.arithmetic import bitwise_invert, choose, logical_and
 from tilearray.ops.number_parts import isnan
+from tilearray.ops.options import checked_flag
 
 
 def _numbers(function: str, x: Any, where: Any = None) -> tuple[Array, Any]:
@@ -156,7 +160,7 @@ def nanmax(
     >>> ta.nanmax([1.0, ta.nan, 2.0])
     Array(2., dtype=float32, device='cpu')
     """
-    return _extreme(max, a, axis, out, keepdims, initial, where, float("-inf"))
+    return _extreme(max, a, axis, out, keepdims, initial, where, fmax)
 
 
 def nanmin(
@@ -175,19 +179,28 @@ def nanmin(
     >>> ta.nanmin([1.0, ta.nan, 2.0])
     Array(1., dtype=float32, device='cpu')
     """
-    return _extreme(min, a, axis, out, keepdims, initial, where, float("inf"))
+    return _extreme(min, a, axis, out, keepdims, initial, where, fmin)
 
 
-def _extreme(
-    function: Any, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any, loses: float
-) -> Array:
+def _extreme(function: Any, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any, pick: Any) -> Array:
     name = f"nan{function.__name__}"
-    x, numbers = _numbers(name, a)
-    if numbers is None or dtypes.info(x.dtype).kind == "complex":
+    x = as_array(name, a)
+    if dtypes.info(x.dtype).kind != "float":
         return function(x, axis, out, keepdims, initial, where)
-    found = function(_without_nan(x, numbers, loses), axis, None, keepdims, initial, where)
-    if initial is None:  # where all elements are NaN, so is the result
-        found = choose(any(numbers, axis, keepdims=keepdims), found, float("nan"))
+    flag, axes = checked_flag(name, "keepdims", keepdims), reduced_axes(name, x, axis)
+    mask = mask_of(name, x, where)
+    if initial is None and mask is not None:
+        raise OperandError(
+            f"{name}: expected initial= beside where=, for the case that no element is left; write initial=0"
+        )
+    if initial is None and not math.prod([x.shape[place] for place in axes]):
+        raise ShapeError(
+            f"{name}: expected at least one element to choose from, got shape {x.shape}; "
+            f"write ta.{name}(x) only if x.size > 0"
+        )
+    found = reduce(name, masked(x, mask, math.nan), axes, x.dtype, flag)
+    if initial is not None:
+        found = pick(found, typed(x, initial, name))
     return finished(name, found, out)
 
 

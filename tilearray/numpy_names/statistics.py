@@ -12,13 +12,15 @@ from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_to, moveaxis, reshape
+from tilearray.functions.reduce import reduce_arrays
 from tilearray.functions.reduction_options import finished
-from tilearray.functions.reductions import any, max, mean, min, sum
+from tilearray.functions.reductions import any, max, mean, min, reduced_axes, sum
 from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
 from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import divide, equal, multiply, subtract
+from tilearray.ops.number_parts import conj
 
 
 def average(
@@ -60,10 +62,12 @@ def average(
     scale = _weights(x, given, axis)
     target = float_of("average", [x.dtype, given.dtype])
     wide = dtypes.complex128 if dtypes.info(target).kind == "complex" else dtypes.float64
+    axes = reduced_axes("average", x, axis)
     total = sum(scale, axis, wide, keepdims=keepdims)
     if bool(any(equal(total, 0))):
         raise OperandError("average: expected weights with a sum other than 0, got 0; write ta.mean(x)")
-    found = astype(divide(sum(multiply(astype(x, wide), scale), axis, wide, keepdims=keepdims), total), target)
+    products = reduce_arrays("vecdot", (conj(scale), x), axes, wide, keepdims)
+    found = astype(divide(products, total), target)
     return (found, astype(total, target)) if returned else found
 
 
@@ -119,8 +123,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
         if steps.ndim == 1:
             steps = reshape(steps, tuple([steps.size if other == place else 1 for other in range(heights.ndim)]))
     before = (slice(None),) * place
-    pairs = heights[(*before, slice(1, None))] + heights[(*before, slice(-1))]
-    return sum(divide(multiply(steps, pairs), 2.0), axis)
+    areas = heights[(*before, slice(1, None))] + heights[(*before, slice(-1))]
+    areas = multiply(steps, areas)  # of three such arrays, two are in memory at a time
+    return sum(divide(areas, 2.0), axis)
 
 
 # --- quantiles -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 
 - An array on a GPU is a DeviceError that names the transfer. Nothing moves by itself.
 - Python data and ndarrays become Arrays by the rules of `tilearray.functions.arguments`.
-- 8- and 16-bit floats are computed in float32 and rounded once.
+- 8- and 16-bit floats are computed in float32 and rounded once. A function that `compares` only takes float16 as it is.
 - Integers and bools come back as NumPy gives them. Floats come back in the common dtype of the arrays, or in the float
   of its true division; complex numbers in the complex dtype of that float.
 - Each ndarray that comes back is a new Array, also within a tuple or a list; NumPy's scalars are 0-d Arrays.
@@ -32,8 +32,10 @@ _NDARRAY: Any = np.ndarray  # Any: else a type checker takes dtypes to be unknow
 _COMPLEX_OF = {dtypes.float64: dtypes.complex128}
 
 
-def on_host(function: str, x: Any) -> np.ndarray:
+def on_host(function: str, x: Any, *, compares: bool = False) -> np.ndarray:
     """Return the memory of an argument on the host; floats of 8 and 16 bits as float32.
+
+    float16 stays as it is if the function `compares` elements, and computes none.
 
     Raises
     ------
@@ -48,7 +50,8 @@ def on_host(function: str, x: Any) -> np.ndarray:
     """
     array = _host_array(function, x)
     info = dtypes.info(array.dtype)
-    return to_numpy(astype(array, dtypes.float32) if info.kind == "float" and info.bits < 32 else array)
+    stays = info.kind != "float" or info.bits >= 32 or (compares and array.dtype == dtypes.float16)
+    return to_numpy(array if stays else astype(array, dtypes.float32))
 
 
 def memory_of(function: str, x: Any) -> np.ndarray:
@@ -77,7 +80,9 @@ def _there(function: str, array: Array) -> Array:
     return array
 
 
-def by_numpy(function: str, arrays: Sequence[Any], /, *args: Any, out: Any = None, **options: Any) -> Any:
+def by_numpy(
+    function: str, arrays: Sequence[Any], /, *args: Any, out: Any = None, compares: bool = False, **options: Any
+) -> Any:
     """Return what NumPy's function of a name computes of arrays on the host.
 
     Parameters
@@ -90,6 +95,8 @@ def by_numpy(function: str, arrays: Sequence[Any], /, *args: Any, out: Any = Non
         The other arguments, as they are.
     out : Array, optional
         Takes the result.
+    compares : bool
+        Whether the function compares and returns elements, and computes none: then float16 stays float16.
 
     Raises
     ------
@@ -105,7 +112,7 @@ def by_numpy(function: str, arrays: Sequence[Any], /, *args: Any, out: Any = Non
     there = all_arrays(function, [x for x in arrays if x is not None])
     waiting = iter(there)
     given = [None if x is None else _host_array(function, next(waiting)) for x in arrays]
-    hosts = [None if x is None else on_host(function, x) for x in given]
+    hosts = [None if x is None else on_host(function, x, compares=compares) for x in given]
     try:
         with np.errstate(all="ignore"):
             computed = getattr(np, function)(*hosts, *args, **options)

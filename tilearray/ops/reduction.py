@@ -9,9 +9,12 @@ sum, prod              integers in the dtype of the result;        each element 
 mean                   as a sum; integers in float64               the quotient in float64, then to the result
 var, std               distances from the first element, and       once, at the end
                        their squares, in float64
-max, min, argmax,      nothing                                     nothing
+max, min, nanmax,      nothing                                     nothing
+nanmin, argmax,
 argmin, all, any
 count_nonzero          int64                                       nothing
+squares                distances from the second operand, and      nothing: the result is float64
+                       their squares, in float64
 vecdot                 as a sum, of products in the accumulator    each element to the dtype of the result before, and
                                                                    the result at the end
 norm                   squares in float64; of float16 and float8   as vecdot
@@ -156,6 +159,17 @@ def _total(builder: ExpressionBuilder, how: str, element: int, wide: np.dtype) -
     return total
 
 
+def _extreme_number(how: str) -> Build:
+    """A largest or smallest element of a float array that is not NaN."""
+
+    def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+        wide = accumulator(dtype) if dtypes.info(dtype).bits < 32 else dtype
+        (found,) = builder.reduce(how, (builder.cast(builder.array(dtype), dtype, wide),), [wide])
+        return builder.cast(found, wide, result)
+
+    return build
+
+
 def _extreme(row: Row, of_floats: str, *, starts: bool = False) -> Build:
     """A largest or smallest element. `of_floats` is the function of two floats, which tells 0.0 from -0.0.
 
@@ -222,6 +236,17 @@ def _variance(builder: ExpressionBuilder, dtype: np.dtype) -> int:
     rest = call_row(builder, arithmetic.subtract, squares, middle)
     zero = call_row(builder, arithmetic.subtract, count, count)
     return call_row(builder, arithmetic.divide, call_row(builder, arithmetic.maximum, rest, zero), divisor)
+
+
+def _squares(builder: ExpressionBuilder, dtype: np.dtype, mask: np.dtype, middle: np.dtype, result: np.dtype) -> int:
+    """The sum of squared distances of x from the third operand, where a mask is true."""
+    is_complex = dtypes.info(dtype).kind == "complex"
+    wide = dtypes.complex128 if is_complex else dtypes.float64
+    x, kept = builder.cast(builder.array(dtype), dtype, wide), builder.array(mask)
+    distance = call_row(builder, arithmetic.subtract, x, builder.cast(builder.array(middle), middle, wide), dtype=wide)
+    zero = builder.cast(kept, mask, result)  # it is, where the mask is false
+    square = call_row(builder, arithmetic.choose, kept, _squared(builder, distance, is_complex), zero)
+    return _total(builder, "add", square, result)
 
 
 def _squared(builder: ExpressionBuilder, node: int, is_complex: bool, dtype: np.dtype = dtypes.float64) -> int:
@@ -335,6 +360,8 @@ _BUILD: dict[str, Build] = {
     "min": _extreme(arithmetic.minimum, "smaller"),
     "max_from": _extreme(arithmetic.maximum, "larger", starts=True),
     "min_from": _extreme(arithmetic.minimum, "smaller", starts=True),
+    "nanmax": _extreme_number("maximum_number"),
+    "nanmin": _extreme_number("minimum_number"),
     "argmax": _searched("argmax"),
     "argmin": _searched("argmin"),
     "all": _truths("and", dtypes.bool_),
@@ -343,6 +370,7 @@ _BUILD: dict[str, Build] = {
     "mean": _mean,
     "var": _spread(root=False),
     "std": _spread(root=True),
+    "squares": _squares,
     "vecdot": _dot,
     "norm": _norm,
     "sizes": _sizes,

@@ -19,6 +19,8 @@ PAIRS = {
     "multiply": "{x} * {y}",
     "maximum": "greater({x}, {y})",
     "minimum": "lesser({x}, {y})",
+    "maximum_number": "larger_number({x}, {y})",
+    "minimum_number": "smaller_number({x}, {y})",
     "or": "{x} | {y}",
     "and": "{x} & {y}",
     "argmax": "first_of_largest({x}, {at}, {y}, {other})",
@@ -218,6 +220,8 @@ def _identity(how: str, dtype: str, register: str, position: int, part: int) -> 
         return f"{_full(0, register)} * -1.0" if is_float else _full(0, register)
     if how == "multiply":
         return _full(1 - part, register)
+    if how in ("maximum_number", "minimum_number"):
+        return _full('float("nan")', register)
     if how in ("or", "and"):
         return _full(int(how == "and"), register)
     return _full(extreme(dtype, low=how in ("maximum", "argmax")), register)

@@ -16,9 +16,9 @@ DTYPES = (
 )  # fmt: skip
 FUNCTIONS = (
     *("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "count_nonzero", "argmax", "argmin"),
-    *("vecdot", "vector_norm", "sum_from"),
+    *("vecdot", "vector_norm", "sum_from", "nanmax", "nanmin"),
 )
-ORDERED = ("max", "min", "argmax", "argmin")
+ORDERED = ("max", "min", "argmax", "argmin", "nanmax", "nanmin")
 HARD = (0.0, -0.0, math.inf, -math.inf, math.nan, 1e-40, -1.0, 65504.0, 1.0)
 
 

@@ -32,6 +32,16 @@ def smaller(x, y):
     return tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 
+def larger_number(x, y):
+    """The larger of two floats; the other one where one is NaN (IEEE 754-2019, maximumNumber)."""
+    return tl.where(x != x, y, tl.where(y != y, x, tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)))
+
+
+def smaller_number(x, y):
+    """The smaller of two floats; the other one where one is NaN (IEEE 754-2019, minimumNumber)."""
+    return tl.where(x != x, y, tl.where(y != y, x, tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)))
+
+
 def float_at(x, at):
     """The float of each row for which `at` is true: a sum of bits, since a sum of floats may change zeros."""
     integer: tl.constexpr = tl.int64 if x.dtype == tl.float64 else tl.int32

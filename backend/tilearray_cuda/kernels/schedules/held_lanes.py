@@ -20,7 +20,7 @@ MOST_WARPS = {1: 4, 2: 4, 4: 8, 8: 8, 16: 8}
 """The most warps of a row, by itemsize; measured on an H200."""
 
 
-IN_ANY_ORDER = frozenset({"maximum", "minimum", "or", "and"})
+IN_ANY_ORDER = frozenset({"maximum", "minimum", "maximum_number", "minimum_number", "or", "and"})
 """Reductions of one value that give the same in any order, so the compiler may choose it: first within threads."""
 
 
