@@ -248,6 +248,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
     from tilearray.arrays.fusion.lazy import lazy
     from tilearray.arrays.fusion.pointwise import pointwise
     from tilearray.engine.signature import Operand
+    from tilearray.explaining.draw import draw
     from tilearray.explaining.explain import explain
     from tilearray.functions.largest import top_k
     from tilearray.gradients.functions import grad, jvp, value_and_grad, vjp
@@ -506,8 +507,8 @@ __all__ = [
     "copyto", "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum",
     "cumulative_prod", "cumulative_sum", "default_device", "deg2rad", "degrees", "delete", "dequantize", "devices",
     "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot",
-    "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "empty", "empty_like", "entr", "equal", "erf",
-    "erfc", "erfinv", "errstate", "euler_gamma", "evaluate", "exp", "exp2", "expand", "expand_dims", "expit",
+    "double", "draw", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "empty", "empty_like", "entr", "equal",
+    "erf", "erfc", "erfinv", "errstate", "euler_gamma", "evaluate", "exp", "exp2", "expand", "expand_dims", "expit",
     "explain", "explain_promotion", "expm1", "extract", "eye", "fabs", "fft", "fill_diagonal", "finfo", "fix",
     "flatnonzero", "flip", "fliplr", "flipud", "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz",
     "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32",
@@ -550,6 +551,7 @@ _NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg", "rand
 """Namespaces that are imported when they are first used."""
 _LATE = {
     "dequantize": "low_precision.quantize",
+    "draw": "explaining.draw",
     "evaluate": "commands.eval.evaluate",
     "explain": "explaining.explain",
     "foreach": "arrays.fusion.foreach",

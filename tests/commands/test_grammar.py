@@ -285,7 +285,7 @@ CLOSED = {  # public functions that an expression does not call
     *("get_printoptions", "printoptions", "set_printoptions"),
     *("einsum", "explain_promotion", "to_cupy", "to_jax", "to_torch", "set_index_check", "fuse"),
     *("foreach", "lazy", "tiles"),
-    *("evaluate", "explain", "pointwise"),
+    *("draw", "evaluate", "explain", "pointwise"),
     *("grad", "jvp", "value_and_grad", "vjp"),
     *("quantize", "dequantize", "pack_float4", "unpack_float4"),
     *("load_safetensors", "save_safetensors", "safetensors_metadata", "top_k"),

@@ -206,6 +206,13 @@ def test_searches_counts_and_folds_are_written_as_text():
 
 
 @needs_triton
+def test_a_product_of_matrices_is_explained_as_its_kernel():
+    found = ta.explain(lambda a, b: ta.matmul(a, b) * 2, x(48, 64), x(64, 32), arch=90)
+    assert graphs(found)[0] == "out0: float32 = matmul(x0, x1)"
+    assert found.launches[0].kernel.schedule == "product"
+
+
+@needs_triton
 def test_the_kernel_of_a_gpu_that_is_not_there(tmp_path, monkeypatch):
     from tilearray_cuda.kernels import disk_cache
 

@@ -92,7 +92,7 @@ def explain(
     if type(time) is not bool:
         raise OperandError(f"explain: expected time True or False, got {shown(time)}; write time=True")
     target = None if arch is None else kernels.architecture(arch)
-    args, kwargs = mapped((args, kwargs), _as_ours)
+    args, kwargs = mapped((args, kwargs), as_ours)
     arrays = [leaf for leaf in leaves((args, kwargs)) if isinstance(leaf, ArrayBase)]
     if not arrays:
         raise OperandError("explain: expected at least one array among the arguments, got none; write ta.asarray(x)")
@@ -118,7 +118,7 @@ def explain(
     return Explanation(name, where, found.semantics, steps, timing)
 
 
-def _as_ours(value: Any) -> Any:
+def as_ours(value: Any) -> Any:
     """Return an array of another library as an Array that shares its memory."""
     if isinstance(value, np.ndarray):
         return asarray(value, device="cpu")

@@ -82,6 +82,8 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
         return cast(Sequence[int], node[1:])
     if node[0] in ("search", "fold"):
         return (node[3],) if node[0] == "search" else node[1:]
+    if node[0] == "product":
+        return cast(Sequence[int], node[1:3])
     return node[2] if node[0] in ("call", "reduce", "scan", "total") else (node[2],) if node[0] == "gather" else ()
 
 
@@ -131,8 +133,9 @@ def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> st
     if kind == "cast":
         rounding = [str(rest[2]), *(["saturate"] if rest[3] else [])] if len(rest) > 2 else []
         return f"{rest[1]}({', '.join([node_text(graph, cast(int, rest[0]), names), *rounding])})"
-    arguments = cast(Sequence[int], rest[1])
-    return f"{rest[0]}({', '.join(node_text(graph, argument, names) for argument in arguments)})"
+    name, arguments = ("matmul", rest[:2]) if kind == "product" else rest[:2]
+    arguments = cast(Sequence[int], arguments)
+    return f"{name}({', '.join(node_text(graph, argument, names) for argument in arguments)})"
 
 
 def loop_text(graph: Expression, loop: AnyLoop) -> str:

@@ -39,7 +39,7 @@ def array_html(x: ArrayBase) -> str:
     )
     table = f"<table><tr><th>axis<th>size<th>stride<th>in memory{rows}</table>" if rows else ""
     more = f"<p>and {x.ndim - _AXES} more axes" if x.ndim > _AXES else ""
-    drawing = _drawing(x) if x.size else ""
+    drawing = layout_svg(x) if x.size else ""
     return f"<div><b>Array</b> <code>{escape(title)}</code>{table}{more}{drawing}{_values(x)}</div>"
 
 
@@ -77,8 +77,8 @@ def occupied(shape: tuple[int, ...], strides: tuple[int, ...], limit: int) -> se
     return found
 
 
-def _drawing(x: ArrayBase) -> str:
-    """The grid of positions above the strip of memory, as SVG."""
+def layout_svg(x: ArrayBase) -> str:
+    """Return the grid of positions above the strip of memory, as SVG, of an array that has elements."""
     (rows, columns), (down, right) = ((1, 1, *values)[-2:] for values in (x.shape, x.strides))
     cells = [
         [str(x.offset + row * down + column * right) for column in range(min(columns, _COLUMNS))]
