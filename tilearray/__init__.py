@@ -125,6 +125,7 @@ from tilearray.functions.softmax import log_softmax, logsumexp, softmax
 from tilearray.functions.sum_to_shape import sum_to_shape, unbroadcast_axes
 from tilearray.functions.tensor_products import cross, kron, outer
 from tilearray.geometry.layout import broadcast_shapes
+from tilearray.interchange.waiting import Waiting as _Waiting
 from tilearray.ops.arithmetic import (
     abs,
     add,
@@ -597,6 +598,7 @@ if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelle
 _HOOKS.operator = lambda library, function: _import_module(f"tilearray.gradients.{library}_operator").operator_of(
     function
 )
+_HOOKS.fingerprint = lambda array: _import_module("tilearray.dask.tokens").fingerprint(array)
 
 
 def __dir__() -> list[str]:
@@ -604,6 +606,7 @@ def __dir__() -> list[str]:
 
 
 _show([globals().get(_name) for _name in __all__])
+_Waiting({"dask.sizeof": "tilearray.dask.chunks:size", "dask.array.backends": "tilearray.dask.chunks:lookups"}).start()
 if _environ.get("TILEARRAY_DEBUG"):
     _import_module("tilearray.explaining.debug").start(_environ["TILEARRAY_DEBUG"])
 del TYPE_CHECKING

@@ -28,7 +28,7 @@ ORDER = {
         "numpy_names",
         "linalg fft random low_precision tile_space",
         "gradients",
-        "explaining",
+        "explaining dask",
         "__init__",
         "commands __main__",
     ],

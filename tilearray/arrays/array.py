@@ -17,7 +17,7 @@ from tilearray import dtypes
 from tilearray.arrays.missing_methods import MissingMethods
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.devices import DeviceLike
-from tilearray.engine.signature import ArrayBase, Operand
+from tilearray.engine.signature import Operand
 from tilearray.errors import DTypeError, OperandError
 from tilearray.functions import conversion, inspection, manipulation, numpy_dispatch, printing, products
 from tilearray.functions.indexing import assign, views
@@ -36,6 +36,7 @@ from tilearray.functions.orders import Order, copied, in_order
 from tilearray.interchange import cuda_array_interface
 from tilearray.ops import arithmetic, composed
 from tilearray.ops.execute import copy_of
+from tilearray.ops.hooks import HOOKS
 from tilearray.ops.op import Op
 from tilearray.ops.options import CastMode, NamedMode
 from tilearray.ops.signatures import show
@@ -233,8 +234,13 @@ class Array(NumPyMethods, MissingMethods):
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return memo.setdefault(id(self), self.copy())
 
-    def __reduce__(self) -> tuple[Callable[..., ArrayBase], tuple[Any, ...]]:
-        return conversion.rebuild, (conversion.to_numpy(self), str(self.device))
+    def __reduce__(self) -> tuple[Callable[..., Array], tuple[Any, ...]]:
+        from tilearray.functions.pickling import parts
+
+        return parts(self)
+
+    def __dask_tokenize__(self) -> Any:
+        return HOOKS.fingerprint(self)
 
     # ------------------------------------------------------------------ exchange
 

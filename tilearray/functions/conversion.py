@@ -16,7 +16,7 @@ from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
 from tilearray.engine.context import RECORDINGS, STATE
 from tilearray.engine.devices import CPU, DeviceLike, as_device
-from tilearray.engine.signature import ArrayBase, before_access, check_array, from_host, new_array, placed, signature_of
+from tilearray.engine.signature import ArrayBase, before_access, check_array, new_array, placed, signature_of
 from tilearray.errors import (
     DeviceError,
     ImplicitTransferError,
@@ -339,11 +339,6 @@ def in_float64(array: np.ndarray) -> np.ndarray:
     """
     with np.errstate(invalid="ignore"):
         return array.astype(np.float64)
-
-
-def rebuild(array: np.ndarray, device: str) -> ArrayBase:
-    """Make the array that a pickle describes."""
-    return to_device(from_host(array.copy(), ArrayBase._public), device)  # type: ignore[arg-type,return-value]
 
 
 def to_dlpack(x: ArrayBase, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:

@@ -21,9 +21,10 @@ class Hooks:
     call : runs a row with options, given the row, the operands, the target and the options
     reduce, accumulate, outer, at : the methods of a row, given the row and their arguments
     operator : makes an operator of another library, given its name and a fused or pointwise function
+    fingerprint : the deterministic token of an array
     """
 
-    __slots__ = ("accumulate", "as_arrays", "at", "call", "operator", "outer", "reduce")
+    __slots__ = ("accumulate", "as_arrays", "at", "call", "fingerprint", "operator", "outer", "reduce")
 
     as_arrays: Callable[[str, Sequence[Any], Any], list[Any]]
     call: Callable[[Any, Sequence[Any], Any, dict[str, Any]], Any]
@@ -32,6 +33,7 @@ class Hooks:
     outer: Callable[..., Any]
     at: Callable[..., None]
     operator: Callable[[str, Any], Any]
+    fingerprint: Callable[[Any], Any]
 
 
 HOOKS = Hooks()

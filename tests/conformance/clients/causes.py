@@ -77,7 +77,6 @@ CAUSES: tuple[Cause, ...] = (
         "tilearray",
     ),
     Cause("covariance2", "no cov yet", "had no kernels for `ta.cov` on a GPU, and has them since", "tilearray"),
-    Cause("da.percentile", "No dispatch for", "dask looks its percentile up by type, for NumPy and CuPy alone", "dask"),
     Cause("pd.Series", "KeyError", "a Series takes ndarrays, lists and its own arrays as a mask", "pandas"),
     Cause(
         "plt.(boxplot|errorbar)",

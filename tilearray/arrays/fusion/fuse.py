@@ -8,6 +8,7 @@ arrays of other shapes the recorded steps are repeated, without the function, un
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
 
@@ -157,6 +158,13 @@ class Fused:
 
     def __repr__(self) -> str:
         return f"<fused function {getattr(self, '__qualname__', self.function)}>"
+
+    def __reduce__(self) -> Any:
+        """Return the name if the module has the function by it, else the parts; plans are made anew after it."""
+        module, name = getattr(self, "__module__", "__main__"), getattr(self, "__qualname__", "")
+        if module != "__main__" and getattr(sys.modules.get(module), name, None) is self:
+            return name
+        return functools.partial(Fused, contract=self.contract), (self.function, self.intermediates)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else functools.partial(self, owner)
