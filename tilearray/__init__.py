@@ -380,6 +380,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         histogram_bin_edges,
         histogramdd,
     )
+    from tilearray.numpy_names.interpolation import interp
     from tilearray.numpy_names.nan_reductions import (
         cumprod,
         cumsum,
@@ -432,7 +433,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         unsignedinteger,
     )
     from tilearray.numpy_names.places import argwhere, flatnonzero, ravel_multi_index, unravel_index
-    from tilearray.numpy_names.signals import convolve, correlate, gradient, interp, unwrap
+    from tilearray.numpy_names.signals import convolve, correlate, gradient, unwrap
     from tilearray.numpy_names.stacking import (
         append,
         array_split,

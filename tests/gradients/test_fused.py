@@ -143,7 +143,7 @@ WRITES: dict[str, Any] = {
     "by name": lambda lo, hi, out: ta.fuse(lambda lo, hi, out: ta.divide(hi - lo, 2.0, out=out))(lo, hi, out=out),
     "target": lambda lo, hi, out: ta.fuse(lambda lo, hi: (hi - lo) / 2.0)(lo, hi, out=out),
     "other name": ta.fuse(lambda lo, hi, middle: ta.copyto(middle, (hi - lo) / 2) or lo * hi),
-    "set": lambda lo, hi, out: ta.fuse(lambda lo, hi, x: x["out"].__setitem__(..., (hi - lo) / 2))(lo, hi, {"out": out}),
+    "set": lambda lo, hi, out: ta.fuse(lambda lo, hi, x: x["o"].__setitem__(..., (hi - lo) / 2))(lo, hi, {"o": out}),
     "pointwise": lambda lo, hi, out: ta.pointwise(lambda lo, hi: (hi - lo) / 2)(lo, hi, out0=out),
     "foreach": lambda lo, hi, out: ta.foreach(lambda lo, hi, out: ta.divide(hi - lo, 2.0, out=out), [lo], [hi], [out]),
 }  # fmt: skip

@@ -100,7 +100,7 @@ def test_the_compiler_takes_interpolations(dtype, target, extends):
     from support.kernels import kernel_for
     from support.oracles.formats import dtype_of
 
-    from tilearray.numpy_names.signals import _interpolating
+    from tilearray.numpy_names.interpolation import _interpolating
     from tilearray_cuda.kernels.compile import compile_source
 
     graph = _interpolating(dtype_of(dtype), dtype_of(target), extends, extends).graph

@@ -166,9 +166,18 @@ def sorting_of(function: str, x: ArrayBase) -> Sorting | None:
 
 
 def by_expressions(x: ArrayBase) -> bool:
-    """Whether the device of `x` has no sorting of its own, and sorts by expressions."""
-    backend = x.device.backend
-    return backend.sorting is None and backend.computes_places
+    """Whether functions of `x` are expressions: its device has no sorting of its own, or `x` is differentiated."""
+    device = x.device
+    return device.functions is not None or (device.backend.sorting is None and device.backend.computes_places)
+
+
+def without_derivative(x: A) -> A:
+    """Return an array of the values of a differentiated one, and any other array as it is.
+
+    Functions whose results are places, such as `argsort`, run on these values: derivatives end there.
+    """
+    functions = x._signature.device.functions
+    return x if functions is None else without_derivative(functions.below(x))
 
 
 def matrices_of(function: str, x: ArrayBase) -> Matrices:

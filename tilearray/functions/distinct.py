@@ -14,12 +14,14 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.execute import run_fixed
+from tilearray.errors import GradientError
 from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import Selection
 from tilearray.functions.indexing.masks import compressed, places_of, without_repeats
 from tilearray.functions.indexing.scatter import scattering
+from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import new_like, reshape
@@ -66,6 +68,7 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
     equal_nan : bool
         Whether all NaNs count as one.
     """
+    _check_not_differentiated(x)
     flat = reshape(dense(x), (x.size,))
     is_complex = dtypes.info(x.dtype).kind == "complex"
     order = order_by(complex_keys(flat)) if is_complex else None
@@ -91,6 +94,7 @@ def distinct_rows(rows: Any, indices: bool, inverse: bool, counts: bool) -> Dist
 
     Parameters are those of `distinct`. A row with NaN differs from all others.
     """
+    _check_not_differentiated(rows)
     extent, columns = rows.shape
     keys: list[Any] = []
     for column in reversed(range(columns)):
@@ -109,6 +113,14 @@ def distinct_rows(rows: Any, indices: bool, inverse: bool, counts: bool) -> Dist
         _inverse(order, is_first, order) if inverse else None,
         _distances(starts, extent) if counts else None,
     )
+
+
+def _check_not_differentiated(x: Any) -> None:
+    if x._signature.device.functions is not None:
+        raise GradientError(
+            "vjp: distinct elements have no derivative; write ta.take(x, indices) with the indices of ta.unique_all as "
+            "an argument"
+        )
 
 
 def sorted_all(x: Any) -> Any:
@@ -151,7 +163,12 @@ def _distances(starts: Any, end: int) -> Any:
 
 def taken(x: Any, places: Any) -> Any:
     """Return the elements of an array of one axis at places that lie within it."""
-    return gather_selected(Selection(x, (0,), (places,), places.shape, 0, True)) if places.size else new_like(x, (0,))
+    if not places.size:
+        return new_like(x, (0,))
+    device = x._signature.device
+    if device.functions is not None or device.backend.indexing is not None:
+        return take(x, places, axis=0)
+    return gather_selected(Selection(x, (0,), (places,), places.shape, 0, True))
 
 
 def order_by(keys: Sequence[Any]) -> Any:

@@ -18,7 +18,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError
-from tilearray.functions.arguments import as_array, check_kind, result, sorting_of
+from tilearray.functions.arguments import as_array, check_kind, result, sorting_of, without_derivative
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.masks import places_of
 from tilearray.functions.indexing.take import take_along_axis
@@ -93,7 +93,7 @@ def top_k(x: A | HostData, /, k: int, axis: int = -1, *, largest: bool = True, s
     check_kind("top_k", x.dtype, REAL)
     axis = normalize_axis(axis, x.ndim, "top_k")
     k = _checked(k, x.shape[axis])
-    places = _places(x, k, axis, largest)
+    places = _places(without_derivative(x), k, axis, largest)
     return TopK(take_along_axis(x, places, axis), places)
 
 

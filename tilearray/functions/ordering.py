@@ -22,6 +22,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import ShapeError
+from tilearray.functions.indexing.take import take_along_axis
 from tilearray.functions.manipulation import c_contiguous, moveaxis, new_like, reshape
 from tilearray.functions.scans import scan
 from tilearray.geometry.layout import Layout
@@ -38,11 +39,16 @@ Placing = Callable[[np.dtype, np.dtype], FixedOperation]
 
 def sorted_along(x: A, axis: int, descending: bool) -> A:
     """Return a sorted copy in C order."""
+    if x._signature.device.functions is not None:
+        return take_along_axis(x, order_along(x, axis, descending), axis)
     return _along(x, axis, True, lambda rows: sorted_rows(rows, descending))
 
 
 def order_along(x: A, axis: int, descending: bool) -> A:
     """Return the indices that sort an array, as int64 in C order; equal elements keep their order."""
+    functions = x._signature.device.functions
+    if functions is not None:
+        return functions.order_along(x, axis, descending)
     return _along(x, axis, False, lambda rows: order_of_rows(rows, descending))
 
 

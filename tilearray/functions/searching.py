@@ -22,6 +22,7 @@ from tilearray.functions.arguments import (
     common_dtype,
     result,
     sorting_of,
+    without_derivative,
 )
 from tilearray.functions.conversion import single, to_numpy
 from tilearray.functions.indexing.gather import gather
@@ -137,6 +138,7 @@ def nonzero(x: A | HostData, /) -> tuple[A, ...]:
     x = as_array("nonzero", x)
     if not x.ndim:
         raise ShapeError("nonzero: expected an array with axes, got a 0-d one; write ta.reshape(x, 1)")
+    x = without_derivative(x)
     sorting = x.device.backend.sorting
     if sorting is None:
         from tilearray.functions.indexing.masks import places_of  # here: few programs need it
@@ -229,6 +231,8 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
     Array([1, 3], dtype=int64, device='cpu')
     """
     x1, x2 = as_arrays("searchsorted", (x1, x2))
+    check_array("searchsorted", x1)
+    x1 = without_derivative(x1)
     sorting = sorting_of("searchsorted", x1)
     if x1.ndim != 1:
         raise ShapeError(f"searchsorted: expected a 1-d array, got shape {x1.shape}; write ta.reshape(x1, -1)")
@@ -238,6 +242,7 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
     is_number = classify(x2) is not None
     if not is_number:
         check_array("searchsorted", x2)
+        x2 = without_derivative(x2)
         common_device("searchsorted", [x1._signature, x2._signature])
     dtype = common_dtype("searchsorted", [x1.dtype, class_of(x2) if is_number else x2.dtype], REAL)
     if sorting is None:

@@ -22,6 +22,7 @@ from tilearray.functions.arguments import (
     common_dtype,
     result,
     sorting_of,
+    without_derivative,
 )
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.reductions import any
@@ -186,6 +187,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     else:
         x1, x2 = all_arrays("isin", (x1, x2))
         common_device("isin", [x1._signature, x2._signature])
+        x1, x2 = without_derivative(x1), without_derivative(x2)
         sorting = sorting_of("isin", x1)
         if sorting is None:
             from tilearray.functions.distinct import members  # here: few programs need it

@@ -24,7 +24,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.fills import arange
+from tilearray.arrays.fills import arange, full
 from tilearray.arrays.fusion.tracing import Traced, TracingDevice, open_trace
 from tilearray.engine.devices import Device
 from tilearray.engine.execute import run
@@ -32,17 +32,20 @@ from tilearray.engine.operation import Operation
 from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, new_array, placed, signature_of
 from tilearray.errors import GradientError, WriteError
+from tilearray.functions.arguments import without_derivative
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import parts_of
+from tilearray.functions.indexing.scatter import without_leading_axes
 from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
-from tilearray.functions.manipulation import reshape
+from tilearray.functions.manipulation import broadcast_to, reshape
 from tilearray.functions.products import matmul
+from tilearray.functions.searching import argsort, where
 from tilearray.functions.softmax import log_softmax, logsumexp, softmax
 from tilearray.geometry.layout import Layout
 from tilearray.gradients.pullbacks import Pullback, pullback_of
 from tilearray.gradients.views import View
-from tilearray.ops.arithmetic import add
+from tilearray.ops.arithmetic import add, maximum
 from tilearray.ops.execute import copy_of, execute, fill
 from tilearray.ops.moves import Storing
 from tilearray.ops.row import Row
@@ -201,7 +204,7 @@ for _name in ("__array_interface__", "__array_struct__", "__cuda_array_interface
 
 
 _WHAT = {
-    "sorting": "sorts or searches; write ta.take_along_axis(x, indices, axis) with the indices as an argument",
+    "computes_places": "counts or combines at places; write it outside of the function, or of x.tolist()",
     "linear_algebra": "multiplies matrices by the host's library",
     "matrices": "decomposes matrices; write it outside of the function",
     "factors": "decomposes matrices; write it outside of the function",
@@ -230,6 +233,14 @@ class Calls:
         """The device of the memory, below all levels: there are index arrays."""
         return list(self._device.chain())[-1]
 
+    def below(self, x: Any) -> Any:
+        """Return the array below a followed one: derivatives end there."""
+        return lowered(x, self._device)
+
+    def order_along(self, x: Any, axis: int, descending: bool) -> Any:
+        """Return the indices that sort an array along an axis."""
+        return argsort(without_derivative(x), axis, descending=descending)
+
     def gather(self, x: Any, key: Any) -> Any:
         """Return the elements at a key with index arrays."""
         plain = tuple([lowered(part, self._device) for part in parts_of(key)])
@@ -253,6 +264,23 @@ class Calls:
             return [reshape(spread(cotangents[0], places, size), shape)]
 
         return recorded(self._device, read(real), (x,), pull)
+
+    def scatter(self, x: Any, key: Any, value: Any) -> None:
+        """Assign a number or an array to the elements that a key with arrays selects; of several, the last stays.
+
+        The numbers of these elements are assigned to integers, which then say where each element of `x` comes from.
+        """
+        plain = tuple([without_derivative(part) if isinstance(part, ArrayBase) else part for part in parts_of(key)])
+        plain = plain if isinstance(key, tuple) else plain[0]
+        place, shape = self.place, x._signature.layout.shape
+        source = full(shape, -1, dtype=dtypes.int64, device=place)
+        count = source[plain].size
+        selected = reshape(arange(count, dtype=dtypes.int64, device=place), source[plain].shape)
+        source[plain] = selected
+        if isinstance(value, ArrayBase):
+            flat = reshape(broadcast_to(without_leading_axes(value, selected.ndim), selected.shape), (count,))
+            value = reshape(take(flat, reshape(maximum(source, 0), (-1,)), axis=0), shape) if count else 0
+        where(source < 0, x, value, out=x)
 
     def fused(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a fused function, as one step."""
@@ -280,7 +308,7 @@ class _FollowingBackend:
 
     products = _EveryProduct()
 
-    call_writer = index_errors = indexing = linear_algebra = None
+    call_writer = index_errors = indexing = linear_algebra = sorting = None
     holds_rows = True
 
     def __init__(self, real: Device) -> None:

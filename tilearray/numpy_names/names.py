@@ -43,6 +43,9 @@ LATER: Final = {
     "histograms": """
         bincount digitize histogram histogram2d histogram_bin_edges histogramdd
     """,
+    "interpolation": """
+        interp
+    """,
     "nan_reductions": """
         cumprod cumsum nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile
         nanprod nanquantile nanstd nansum nanvar
@@ -58,7 +61,7 @@ LATER: Final = {
         argwhere flatnonzero ravel_multi_index unravel_index
     """,
     "signals": """
-        convolve correlate gradient interp unwrap
+        convolve correlate gradient unwrap
     """,
     "stacking": """
         append array_split atleast_1d atleast_2d atleast_3d block column_stack dsplit dstack hsplit hstack

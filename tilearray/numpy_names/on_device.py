@@ -62,7 +62,7 @@ def there(function: str, arrays: Sequence[Any]) -> There | None:
     >>> there("gradient", [ta.asarray([1, 2], device="cpu")])
     """
     waiting: list[Any] = [x for x in arrays if x is not None and classify(x) is None]
-    known = next((x for x in waiting if isinstance(x, Array)), None)
+    known = max([x for x in waiting if isinstance(x, Array)], key=lambda x: x.device.depth, default=None)
     if known is None:  # Python data goes to the default device
         waiting = all_arrays(function, waiting or [x for x in arrays if x is not None])
         known = waiting[0]

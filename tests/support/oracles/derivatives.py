@@ -50,3 +50,21 @@ def of_function(function: Callable[..., Any], args: Sequence[np.ndarray], g: np.
             slope = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * STEP)
             found[index] += (np.conj(g) * slope).real.sum() * (1 if step == STEP else 1j)
     return found
+
+
+def checked(function: Callable[[Any], Any], x: np.ndarray) -> None:
+    """Compare the gradient of a function of one array with differences, and with its derivative along a direction."""
+    given = ta.asarray(x)
+    result, pull = ta.vjp(function, given)
+    np.testing.assert_array_equal(ta.to_numpy(given), x)
+    plain = ta.to_numpy(function(given))
+    np.testing.assert_allclose(ta.to_numpy(result), plain, rtol=1e-12, atol=1e-12)
+    g = np.random.default_rng(5).standard_normal(result.shape)
+    g = g + 1j * np.random.default_rng(6).standard_normal(g.shape) if plain.dtype.kind == "c" else g
+    found = ta.to_numpy(pull(ta.asarray(np.asarray(g)))[0])
+    expected = of_function(lambda x: ta.to_numpy(function(ta.asarray(x))), [x], np.asarray(g), 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    if plain.dtype.kind == "f" and x.dtype.kind == "f":  # the derivative along a direction is the transpose
+        direction = np.random.default_rng(8).standard_normal(x.shape)
+        _, tangent = ta.jvp(function, (given,), (ta.asarray(direction),))
+        np.testing.assert_allclose((ta.to_numpy(tangent) * g).sum(), (found * direction).sum(), rtol=1e-9, atol=1e-9)

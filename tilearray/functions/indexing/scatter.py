@@ -34,7 +34,9 @@ def scatter(x: Any, key: Any, value: Any) -> None:
     """
     device: Device = x._signature.device
     indexing = device.backend.indexing
-    if indexing is None:
+    if device.functions is not None:
+        device.functions.scatter(x, key, value)
+    elif indexing is None:
         _scatter(x, key, value)
     else:
         _set(indexing, x, numpy_key(key, device), value)
@@ -42,8 +44,11 @@ def scatter(x: Any, key: Any, value: Any) -> None:
 
 def scatter_selected(selection: Any, value: Any) -> None:
     """Assign to the elements of a selection that also has a `key`, the same selection for NumPy."""
-    indexing = selection.view.device.backend.indexing
-    if indexing is None:
+    device = selection.view.device
+    indexing = device.backend.indexing
+    if device.functions is not None:
+        device.functions.scatter(selection.view, selection.key, value)
+    elif indexing is None:
         _written(_known(selection, value), selection.view, selection.indices, value, "")
     else:
         _set(indexing, selection.view, selection.key, value)
