@@ -84,7 +84,7 @@ def stage(source: Path) -> None:
     intro = (
         "# tilearray\n\nGPU arithmetic on strided arrays, NumPy-like, without torch. See [the project](README.md).\n"
     )
-    trees = [toctree(title, names) for title, names in navigation.items()]
+    trees = [toctree(title, names) for title, names in navigation.items() if names]
     (source / "index.md").write_text("\n".join([intro, *trees]), encoding="utf-8")
 
 

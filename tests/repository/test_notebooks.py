@@ -36,13 +36,23 @@ def contents(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_there_is_one():
-    assert [path.name for path in NOTEBOOKS] == ["01_an_expression.ipynb"]
+def test_there_are_seven():
+    assert [path.stem for path in NOTEBOOKS] == [
+        "01_an_expression",
+        "02_a_photograph",
+        "03_three_libraries",
+        "04_whose_rules",
+        "05_layouts",
+        "06_your_own_kernel",
+        "07_quantising",
+    ]
 
 
 @pytest.mark.usefixtures("extra")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path):
+    if "import torch" in path.read_text(encoding="utf-8"):
+        pytest.importorskip("torch")
     before = path.read_bytes()
     done = run("--check", path)
     assert (done.returncode, done.stdout) == (0, f"{path.name}: runs\n"), done.stdout + done.stderr
@@ -65,6 +75,26 @@ def test_stored_notebooks_are_small_and_name_no_machine(path: Path):
         assert all(len("".join(data)) < 60_000 for data in output.get("data", {}).values())
     texts = "\n".join("".join(output.get("text", output.get("data", {}).get("text/plain", ""))) for output in outputs)
     assert not re.search(r"/(home|root|tmp|usr|Users|var|opt|work)/|[A-Z]:\\\\|0x[0-9a-f]{6}", texts)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS[1:], ids=lambda path: path.stem)
+def test_a_notebook_says_which_device_its_outputs_are_of(path: Path):
+    first = next(cell for cell in contents(path)["cells"] if cell["cell_type"] == "code")
+    assert re.match(r"device: (cpu|cuda:0)\n", "".join(first["outputs"][0]["text"]))
+
+
+@pytest.mark.usefixtures("extra")
+def test_the_device_is_an_option():
+    done = run("--check", "--device", "cuda:99", ROOT / "notebooks" / "04_whose_rules.ipynb")
+    assert done.returncode == 1
+    assert "DeviceUnavailableError" in done.stdout
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_links_of_notebooks_lead_somewhere(path: Path):
+    text = "\n".join("".join(cell["source"]) for cell in contents(path)["cells"] if cell["cell_type"] == "markdown")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    assert [link for link in links if not (path.parent / link).exists()] == []
 
 
 def test_the_first_one_shows_pictures_and_the_stages_of_an_expression():
