@@ -607,7 +607,13 @@ def __dir__() -> list[str]:
 
 
 _show([globals().get(_name) for _name in __all__])
-_Waiting({"dask.sizeof": "tilearray.dask.chunks:size", "dask.array.backends": "tilearray.dask.chunks:lookups"}).start()
+_Waiting(
+    {
+        "dask.sizeof": "tilearray.dask.chunks:size",
+        "dask.array.backends": "tilearray.dask.chunks:lookups",
+        "distributed.protocol.cuda": "tilearray.dask.serialize:register",
+    }
+).start()
 if _environ.get("TILEARRAY_DEBUG"):
     _import_module("tilearray.explaining.debug").start(_environ["TILEARRAY_DEBUG"])
 del TYPE_CHECKING

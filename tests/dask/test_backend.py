@@ -41,7 +41,7 @@ def test_importing_tilearray_does_not_import_dask():
     assert in_fresh_python("import sys, tilearray; print('dask' in sys.modules)").split() == ["False"]
 
 
-@pytest.mark.parametrize("first", ["tilearray", "dask.array"])
+@pytest.mark.parametrize("first", ["tilearray", "dask.array", "tilearray.dask.backend", "dask.array.random"])
 def test_either_library_may_be_imported_first(first):
     code = f"""
 import {first}, tilearray, dask.array, dask.sizeof

@@ -140,3 +140,6 @@ def _array() -> Any:
 
 def _with_numpy() -> Any:
     return importlib.import_module("dask.config").set({"array.backend": "numpy"})
+
+
+_backends.array_creation_dispatch.register_backend("tilearray", TileArrayBackend())

@@ -52,8 +52,7 @@ def lookups(module: Any) -> None:
     }
     for table, function in functions.items():
         table.register(Array, function)
-    backend = importlib.import_module("tilearray.dask.backend").TileArrayBackend
-    module.array_creation_dispatch.register_backend("tilearray", backend())
+    importlib.import_module("tilearray.dask.backend")  # it registers itself, also if its import led here
 
 
 def on_host(x: Array, **options: Any) -> Any:
