@@ -6,6 +6,7 @@ An endless iterable or a product of giant integers would never return: such a te
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
@@ -19,6 +20,7 @@ import tilearray as ta
 from tilearray.errors import (
     DeviceError,
     DTypeError,
+    ExpressionError,
     InterchangeError,
     LayoutError,
     OperandError,
@@ -144,6 +146,28 @@ SIZES: list[Case] = [
         "sliding_window_view: expected at most 64 axes, got 80: .*; write",
     ),
 ]
+LIAR: Any = Mock(spec=ta.Array)
+LIARS: list[Case] = [
+    (lambda: X + LIAR, OperandError, "add: expected tilearray Arrays or numbers, got .*Mock as operand 2; write"),
+    (lambda: LIAR * X, OperandError, "multiply: expected tilearray Arrays or numbers, got .*Mock as operand 1; write"),
+    (lambda: operator.iadd(X, LIAR), OperandError, "add: expected tilearray Arrays or numbers, got .*Mock"),
+    (lambda: ta.add(X, X, out=LIAR), OperandError, "add: expected a tilearray Array as out, got .*Mock; write"),
+    (lambda: ta.sum(LIAR), OperandError, "sum: expected a tilearray Array, got .*Mock; write ta.asarray"),
+    (lambda: ta.sum(X, axis=LIAR), ShapeError, "sum: expected axis as an int .* got .*Mock.*; write"),
+    (lambda: ta.astype(LIAR, "int8"), OperandError, "astype: expected a tilearray Array, got .*Mock; write"),
+    (lambda: ta.asarray(LIAR), InterchangeError, "from_dlpack: .*Mock does not state its device: 'Mock' object is"),
+    (lambda: ta.zeros(LIAR), ShapeError, "zeros: expected shape as an int or a tuple of ints, got .*Mock.*; write"),
+    (lambda: ta.expand_dims(X, axis=LIAR), ShapeError, "expand_dims: expected axis as an int .*Mock.*; write"),
+    (lambda: ta.full(3, LIAR), OperandError, "full: expected a number or a 0-d array, got .*Mock"),
+    (lambda: ta.concat(LIAR), OperandError, "concat: expected a list or tuple of tilearray Arrays, got .*Mock; write"),
+    (lambda: ta.hstack(LIAR), OperandError, "hstack: expected a list or tuple .* got .*Mock; write"),
+    (lambda: ta.split(X, LIAR), ShapeError, "split: expected sections as an int, got .*Mock"),
+    (lambda: ta.take(X, LIAR), OperandError, "indexing: expected integers or bools as indices, got .*Mock; write"),
+    (lambda: ta.choose(X, LIAR), OperandError, "choose: expected choices as a list of arrays, got .*Mock; write"),
+    (lambda: ta.hanning(LIAR), OperandError, "hanning: expected numbers, got .*Mock.*; write"),
+    (lambda: ta.evaluate(LIAR), ExpressionError, "evaluate: expected an expression as text, got .*Mock; write"),
+    (lambda: X.__setitem__(0, LIAR), InterchangeError, "from_dlpack: .*Mock does not state its device"),
+]
 QUOTED: list[Case] = [
     (lambda: ta.zeros(DEEP), ShapeError, r"zeros: expected shape as an int .*, got \[\[\[\[\[\.\.\.\]\]\]\]\]; write"),
     (lambda: ta.sum(X, axis=DEEP), ShapeError, "sum: expected axis as an int .*; write"),
@@ -161,7 +185,7 @@ QUOTED: list[Case] = [
     (lambda: ta.set_transfer_guard(DEEP), DeviceError, "set_transfer_guard: expected a policy, .*; write"),
     (lambda: ta.semantics(DEEP), SemanticsError, "semantics: unknown semantics .*; write"),
 ]
-ALL = [*KINDS, *DEVICES, *FLAGS, *ENDLESS, *SIZES, *QUOTED]
+ALL = [*KINDS, *LIARS, *DEVICES, *FLAGS, *ENDLESS, *SIZES, *QUOTED]
 
 
 @pytest.mark.parametrize(("act", "error", "message"), ALL, ids=[f"{n}" for n in range(len(ALL))])

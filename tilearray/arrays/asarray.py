@@ -17,7 +17,7 @@ from tilearray.arrays.array import Array
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import DeviceLike, as_device
-from tilearray.engine.signature import ArrayBase, from_host, from_result, placed
+from tilearray.engine.signature import from_host, from_result, placed
 from tilearray.errors import LayoutError, OperandError
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing import assign
@@ -102,7 +102,7 @@ assign.importer = asarray
 
 
 def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
-    if isinstance(obj, ArrayBase):
+    if issubclass(type(obj), Array):
         return converted(obj, dtype, device, copy)  # type: ignore[arg-type]
     if obj.__class__ is np.ndarray:
         return _from_host(from_host_object(obj, copy=copy, function="asarray"), dtype, device, copy)
@@ -213,8 +213,10 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     >>> source
     array([7., 1., 2.])
     """
-    found: Any = x._make(x._buffer, x._offset, x._signature) if isinstance(x, Array) else torch_cupy.from_framework(x)
-    if found is None and not isinstance(x, np.ndarray):
+    found: Any = (
+        x._make(x._buffer, x._offset, x._signature) if issubclass(type(x), Array) else torch_cupy.from_framework(x)
+    )
+    if found is None and not issubclass(type(x), np.ndarray):
         found = _from_producer(x, copy, "from_dlpack")
     if not isinstance(found, Array):  # host memory, already copied if `copy` is true
         host = dlpack.from_capsule_producer(x, copy=copy) if found is None else found

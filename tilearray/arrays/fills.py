@@ -265,7 +265,7 @@ _NUMBERS = frozenset({bool, int, float, complex})
 def _has_axes(value: Any) -> bool:
     if value.__class__ in _NUMBERS:
         return False
-    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0
+    return isinstance(value, (list, tuple)) or (issubclass(type(value), _TYPED) and value.ndim > 0)
 
 
 def _filled(target: Array, values: Any, function: str) -> Array:

@@ -367,8 +367,8 @@ def over(memory: np.ndarray, signature: Signature, cls: type[B]) -> B:
 
 
 def check_array(function: str, x: object, name: str = "x") -> None:
-    """Raise OperandError if `x` is not an Array."""
-    if not isinstance(x, ArrayBase):
+    """Raise OperandError if the type of `x` is not an Array: ``isinstance`` believes what `x` says of its class."""
+    if not issubclass(type(x), ArrayBase):
         raise OperandError(f"{function}: expected a tilearray Array, got {type_name(x)}; write ta.asarray({name})")
 
 

@@ -55,14 +55,14 @@ def as_array(function: str, x: A | HostData, name: str = "x") -> A:
     >>> as_array("sum", [1, 2])
     Array([1, 2], dtype=int64, device='cpu')
     """
-    if isinstance(x, ArrayBase):
+    if issubclass(type(x), ArrayBase):
         return x  # type: ignore[return-value]
     return _checked(function, as_arrays(function, (x,))[0], name)
 
 
 def as_array_beside(function: str, x: Any, other: ArrayBase, name: str = "x") -> Any:
     """Return an Array as it is, and an Array of host data or of a number as it is beside another Array."""
-    return x if isinstance(x, ArrayBase) else _checked(function, as_arrays(function, (x,), other)[0], name)
+    return x if issubclass(type(x), ArrayBase) else _checked(function, as_arrays(function, (x,), other)[0], name)
 
 
 def all_arrays(function: str, values: Sequence[A | HostData], name: str = "x{1}") -> list[A]:
@@ -71,12 +71,12 @@ def all_arrays(function: str, values: Sequence[A | HostData], name: str = "x{1}"
     In `name`, the name of a value, 0 and 1 stand for its position counted from 0 and from 1.
     """
     for value in values:
-        if not isinstance(value, ArrayBase):
+        if not issubclass(type(value), ArrayBase):
             break
     else:
         return list(values)  # type: ignore[arg-type]
     found: list[Any] = as_arrays(function, values)
-    beside = next((value for value in found if isinstance(value, ArrayBase)), None)
+    beside = next((value for value in found if issubclass(type(value), ArrayBase)), None)
     return [_checked(function, x, name.format(place, place + 1), beside) for place, x in enumerate(found)]
 
 
@@ -109,7 +109,7 @@ def as_arrays(function: str, values: Sequence[Any], beside: ArrayBase | None = N
     OperandError
         If host data is beside an Array on a GPU.
     """
-    known = next((value for value in (*values, beside) if isinstance(value, ArrayBase)), None)
+    known = next((value for value in (*values, beside) if issubclass(type(value), ArrayBase)), None)
     typed = known is not None or any(isinstance(value, (_NDARRAY, np.generic)) for value in values)
     device = None if known is None else known.device
     return [_array_of(function, value, device, typed) if is_host_data(value) else value for value in values]
@@ -140,7 +140,7 @@ def _array_of(function: str, value: Any, device: Device | None, typed: bool) -> 
 
 def _checked(function: str, x: Any, name: str, beside: ArrayBase | None = None) -> Any:
     """An Array, or the 0-d Array of a number; other objects are errors."""
-    if isinstance(x, ArrayBase):
+    if issubclass(type(x), ArrayBase):
         return x
     if classify(x) is None and not isinstance(x, np.generic):
         raise OperandError(f"{function}: expected a tilearray Array, got {type_name(x)}; write ta.asarray({name})")
@@ -231,7 +231,7 @@ class OnHost:
 def _arrays(arguments: Any) -> Iterator[Any]:
     """Yield the Arrays among arguments, and those of lists."""
     for one in arguments:
-        if isinstance(one, ArrayBase):
+        if issubclass(type(one), ArrayBase):
             yield one
         elif isinstance(one, list):
             yield from _arrays(one)
@@ -240,7 +240,7 @@ def _arrays(arguments: Any) -> Iterator[Any]:
 def _on_host(argument: Any) -> Any:
     if isinstance(argument, list):
         return [to_numpy(x) for x in _arrays(argument)]
-    return to_numpy(argument) if isinstance(argument, ArrayBase) else argument
+    return to_numpy(argument) if issubclass(type(argument), ArrayBase) else argument
 
 
 def _array(found: Any, like: Any) -> Any:

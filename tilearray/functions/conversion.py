@@ -128,7 +128,7 @@ def astype(
     >>> ta.astype(ta.full(8, 1.25), "int8", rounding="rs", seed=7).tolist()  # about a quarter is rounded up
     [2, 1, 1, 1, 2, 1, 1, 2]
     """
-    if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not issubclass(type(x), ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         check_array("astype", x)
     target, source = dtypes.as_dtype(dtype, "astype"), x._signature.dtype
     choice = USUAL
@@ -168,7 +168,7 @@ def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
     >>> ta.to_device(x, "cpu") is x
     True
     """
-    if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not issubclass(type(x), ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         check_array("to_device", x)
     if device is x._signature.device and stream is None:
         return x
@@ -205,7 +205,7 @@ def to_numpy(x: ArrayBase, /) -> np.ndarray:
     >>> ta.to_numpy(ta.asarray([1, 2]))
     array([1, 2])
     """
-    if not isinstance(x, ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not issubclass(type(x), ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OperandError(f"to_numpy: expected a tilearray Array, got {type(x).__name__}; write np.asarray(x)")
     if not x._signature.device.backend.on_host:
         x = _as_dense(x)
@@ -316,7 +316,7 @@ def _unravelled(position: int, x: ArrayBase) -> tuple[int, ...]:
 def contains(x: ArrayBase, value: Any) -> bool:
     """Whether any element equals a value."""
     found = x == value
-    return isinstance(found, ArrayBase) and bool(to_numpy(found).any())  # type: ignore[arg-type]
+    return issubclass(type(found), ArrayBase) and bool(to_numpy(found).any())  # type: ignore[arg-type]
 
 
 def tolist(x: ArrayBase) -> Any:

@@ -191,7 +191,7 @@ def stack(
 
 def _members(arrays: Sequence[A | HostData], function: str) -> list[A]:
     """The arrays of a sequence of at least one."""
-    if not isinstance(arrays, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not issubclass(type(arrays), Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OperandError(
             f"{function}: expected a list or tuple of tilearray Arrays, got {type_name(arrays)}; "
             f"write {function}([x, y])"

@@ -136,7 +136,7 @@ def matrix_operators() -> tuple[BinaryMethod, BinaryMethod, BinaryMethod]:
 
 def _is_matrix(other: object) -> bool:
     """Whether ``@`` takes `other`; a number or a tensor of a known library is an error that says what to write."""
-    if isinstance(other, ArrayBase) or is_host_data(other):
+    if issubclass(type(other), ArrayBase) or is_host_data(other):
         return True
     if classify(other) is not None or issubclass(type(other), np.generic):
         raise OperandError(f"matmul: expected an Array beside '@', got {type_name(other)}; write x * y")

@@ -37,7 +37,7 @@ def mask_of(function: str, x: A, where: Any) -> A | None:
     """
     if where is None or where is True:
         return None
-    mask = where if isinstance(where, ArrayBase) else from_host(np.asarray(where), x.__class__)
+    mask = where if issubclass(type(where), ArrayBase) else from_host(np.asarray(where), x.__class__)
     if mask.dtype != dtypes.bool_:
         raise DTypeError(f"{function}: expected where as a bool array, got {mask.dtype.name}; write where=mask != 0")
     if mask.ndim > x.ndim or broadcast_shapes(mask.shape, x.shape, function=function) != x.shape:

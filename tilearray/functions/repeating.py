@@ -75,7 +75,7 @@ def repeat(x: A | HostData, /, repeats: Any, axis: int | None = None) -> A:
     """
     x = as_array("repeat", x)
     shape = x.shape
-    if isinstance(repeats, (ArrayBase, np.ndarray, list, tuple)):
+    if issubclass(type(repeats), (ArrayBase, np.ndarray, list, tuple)):
         return _each_repeated(x, repeats, axis)
     count = _count(repeats)
     place = None if axis is None else normalize_axis(axis, len(shape), "repeat")

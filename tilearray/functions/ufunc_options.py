@@ -87,7 +87,7 @@ def _operands_as(op: Op, operands: Sequence[Any], dtype: np.dtype) -> list[Any]:
         )
     found = as_arrays(op.name, operands)
     if op.promotion not in _TESTS:
-        beside = next((x for x in found if isinstance(x, ArrayBase)), None)
+        beside = next((x for x in found if issubclass(type(x), ArrayBase)), None)
         for place in range(op.masks, min(op.arity - op.exponents, len(found))):
             found[place] = _in_dtype(op.name, found[place], dtype, beside)
     return found
@@ -130,7 +130,7 @@ def _run_where(op: Op, operands: Sequence[Any], out: Any, where: Any) -> Any:
     if out is not None:
         check_target(op.name, out)
     operands = as_arrays(op.name, operands, out)
-    beside = next((x for x in (*operands, out) if isinstance(x, ArrayBase)), None)
+    beside = next((x for x in (*operands, out) if issubclass(type(x), ArrayBase)), None)
     mask = as_array(op.name, where) if beside is None else as_array_beside(op.name, where, beside, "where")
     if mask.dtype != dtypes.bool_:
         raise DTypeError(f"{op.name}: expected where as a bool array, got {mask.dtype.name}; write where=mask != 0")

@@ -189,7 +189,7 @@ class Layout:
         >>> Layout.of((2, 3)).expand_dims((0, -1)).shape
         (1, 2, 3, 1)
         """
-        axes = tuple(axis) if isinstance(axis, Iterable) else (axis,)
+        axes = as_ints(axis, "expand_dims", "axis", "axes")
         shape, strides = list(self.shape), list(self.strides)
         for place in sorted(normalize_axes(axes, self.ndim + len(axes), "expand_dims")):
             shape.insert(place, 1)

@@ -127,7 +127,7 @@ def as_ints(obj: Any, function: str, argument: str, items: str) -> tuple[int, ..
     """
     if type(obj) is int:
         return (obj,)
-    given: Iterable[Any] = cast("Iterable[Any]", obj) if isinstance(obj, Iterable) else [obj]
+    given: Iterable[Any] = cast("Iterable[Any]", obj) if issubclass(type(obj), Iterable) else [obj]
     members = list(islice(given, MOST_AXES + 1))  # an iterable may be endless
     if len(members) > MOST_AXES:
         raise ShapeError(
@@ -248,7 +248,7 @@ def normalize_axes(axes: Any, ndim: int, function: str) -> tuple[int, ...]:
     """
     if type(axes) is int:
         return (normalize_axis(axes, ndim, function),)
-    members: Iterable[Any] = cast("Iterable[Any]", axes) if isinstance(axes, Iterable) else (axes,)
+    members: Iterable[Any] = cast("Iterable[Any]", axes) if issubclass(type(axes), Iterable) else (axes,)
     result = tuple([normalize_axis(axis, ndim, function) for axis in islice(members, ndim + 1)])  # may be endless
     if len(set(result)) != len(result):
         raise ShapeError(

@@ -15,7 +15,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.errors import DTypeError
+from tilearray.errors import DTypeError, OperandError, shown
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_arrays, new_like
@@ -180,7 +180,11 @@ def _dividing(function: str, dtype: np.dtype) -> FixedOperation:
 
 
 def _window(name: str, *args: Any) -> Array:
-    return astype(asarray(getattr(np, name)(*args)), dtype_or_default(None, name))
+    try:
+        found = getattr(np, name)(*args)
+    except (TypeError, ValueError) as error:
+        raise OperandError(f"{name}: expected numbers, got {shown(args)}: {error}; write {name}(5)") from error
+    return astype(asarray(found), dtype_or_default(None, name))
 
 
 def bartlett(M: int) -> Array:  # noqa: N803 - NumPy's name

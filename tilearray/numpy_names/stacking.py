@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import numpy as np
+
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import zeros_like
 from tilearray.dtypes import DTypeLike
@@ -66,7 +68,7 @@ def _with_rows(x: Array) -> Array:
 
 def _members(function: str, arrays: Any) -> list[Array]:
     """The arrays of a sequence; the first axis of one array counts as a sequence, as in NumPy."""
-    if not isinstance(arrays, (list, tuple, Array)) or not len(cast("Sequence[Any]", arrays)):
+    if not issubclass(type(arrays), (list, tuple, Array)) or not len(cast("Sequence[Any]", arrays)):
         raise OperandError(
             f"{function}: expected a list or tuple of at least one array, got {type_name(cast(object, arrays))}; "
             f"write ta.{function}([x, y])"
@@ -283,8 +285,12 @@ def _edges(function: str, size: int, sections: Any) -> list[tuple[int | None, in
     return list(zip([0, *stops], stops))
 
 
+_SEQUENCES: tuple[Any, ...] = (list, tuple, range)
+_ARRAYS: tuple[Any, ...] = (Array, np.ndarray)
+
+
 def _is_sequence(sections: Any) -> bool:
-    return isinstance(sections, (list, tuple, range)) or getattr(sections, "ndim", 0) > 0
+    return issubclass(type(sections), _SEQUENCES) or (issubclass(type(sections), _ARRAYS) and sections.ndim > 0)
 
 
 def _parts(x: Array, axis: int, edges: list[tuple[int | None, int | None]]) -> list[Array]:

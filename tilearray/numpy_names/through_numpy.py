@@ -21,7 +21,7 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import from_host
-from tilearray.errors import DeviceError, PromotionError, ShapeError
+from tilearray.errors import DeviceError, OperandError, PromotionError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.reduction_options import finished
@@ -102,6 +102,8 @@ def by_numpy(
     ------
     ShapeError
         If NumPy's function raises ValueError; the message begins with the function's name.
+    OperandError
+        If it raises TypeError.
 
     Examples
     --------
@@ -120,6 +122,8 @@ def by_numpy(
         if type(error) is not ValueError:  # a class of NumPy, or of a function that was passed, says more
             raise
         raise ShapeError(f"{function}: {error}") from error
+    except TypeError as error:
+        raise OperandError(f"{function}: {error}; write numbers, or sequences of them, as options") from error
     typed = [x.dtype for x, first in zip(given, arrays) if x is not None and classify(first) is None]
     found = wrapped(computed, float_of(function, typed))  # a Python number has no dtype to add
     return found if out is None else finished(function, found, out)

@@ -38,7 +38,7 @@ def execute(row: Row, operands: Sequence[Any], out: Any = None) -> Any:
     keys: list[Key] = []
     numbers = 0
     for operand in operands:
-        if isinstance(operand, ArrayBase):
+        if issubclass(type(operand), ArrayBase):
             keys.append(operand._signature)
             continue
         key = scalar_key(row, operand, operands)
@@ -53,7 +53,7 @@ def execute(row: Row, operands: Sequence[Any], out: Any = None) -> Any:
 
 def check_target(function: str, out: Any) -> None:
     """Raise an error if `out` is not an Array, is read-only, or has several elements in one place."""
-    if not isinstance(out, ArrayBase):
+    if not issubclass(type(out), ArrayBase):
         raise OperandError(
             f"{function}: expected a tilearray Array as out, got {type_name(out)}; write out=ta.empty(...)"
         )
@@ -69,7 +69,7 @@ def check_target(function: str, out: Any) -> None:
 
 def _unaliased(operand: Any, out: ArrayBase) -> Any:
     """Return `operand`, or a copy of it if it shares memory with `out` and is not the same view."""
-    if operand is out or not isinstance(operand, ArrayBase) or not overlap(operand, out):
+    if operand is out or not issubclass(type(operand), ArrayBase) or not overlap(operand, out):
         return operand
     mine, target = operand._signature, out._signature
     same_elements = mine.layout == target.layout and mine.itemsize == target.itemsize

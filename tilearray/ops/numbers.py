@@ -37,7 +37,7 @@ def scalar_key(row: Row, number: Any, operands: Sequence[Any]) -> Key | None:
     found = classify(number)
     if row.promotion is not Promotion.ALWAYS_BOOL or found not in INTEGER_LADDER:
         return found
-    dtype = next((operand._signature.dtype for operand in operands if isinstance(operand, ArrayBase)), None)
+    dtype = next((operand._signature.dtype for operand in operands if issubclass(type(operand), ArrayBase)), None)
     limits = INTEGER_LIMITS.get(dtype)
     if limits is None or limits[0] <= number <= limits[1]:
         return found
@@ -70,7 +70,7 @@ def as_operands(row: Row, operands: Sequence[Any], out: ArrayBase | None) -> lis
     ]
     integers = all(operand._signature.dtype in INTEGER_LIMITS for operand in known if isinstance(operand, ArrayBase))
     for position, operand in enumerate(known):
-        if isinstance(operand, ArrayBase):
+        if issubclass(type(operand), ArrayBase):
             continue
         found = classify(operand)
         if found is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilearray.arrays.fusion.fuse import Fused, check_contract
 from tilearray.commands.eval.grammar import read
 from tilearray.engine.signature import ArrayBase, Operand
+from tilearray.errors import ExpressionError, type_name
 from tilearray.ops.signatures import show
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def evaluate(expression: str, /, *, out: ArrayBase | None = None, contract: bool
     Array([5., 8.], dtype=float32, device='cpu')
     """
     check_contract("evaluate", contract)
+    if not issubclass(type(expression), str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ExpressionError(f"evaluate: expected an expression as text, got {type_name(expression)}; write 'a + b'")
     return _fused(expression, tuple(arrays), contract)(arrays, out=out)
 
 

@@ -41,7 +41,7 @@ def set(x: ArrayBase, key: Any, value: Any, /) -> None:
     As in NumPy, leading axes of size 1 that the target does not have are dropped from the value. Where the active
     semantics are NumPy's, a value of a higher kind is truncated.
     """
-    if value.__class__ not in _NUMBERS and not isinstance(value, ArrayBase):
+    if value.__class__ not in _NUMBERS and not issubclass(type(value), ArrayBase):
         host = _host_data(x, value)
         if host is not None and key.__class__ in PLAIN and _copied(x, key, host):
             return
@@ -86,7 +86,7 @@ def taken(x: ArrayBase, value: Any) -> Any:
     host = _host_data(x, value)
     if host is not None:
         return to_device(from_host(host, x.__class__), device)
-    if isinstance(value, ArrayBase) or classify(value) is not None:
+    if issubclass(type(value), ArrayBase) or classify(value) is not None:
         return value
     if isinstance(value, np.generic):
         return scalar_array(value, device, "setitem")
@@ -103,7 +103,7 @@ def taken(x: ArrayBase, value: Any) -> Any:
 
 def set_view(target: ArrayBase, value: Any) -> None:
     """Assign an Array or a number to all elements of a view."""
-    if isinstance(value, ArrayBase):
+    if issubclass(type(value), ArrayBase):
         mine, theirs = target._signature, value._signature
         alike = theirs is mine and value.__class__ is target.__class__
         if alike and value._buffer is target._buffer and value._offset == target._offset:
@@ -130,7 +130,7 @@ def _truncated(value: Any, error: DTypeError) -> Any:
 def _one_by_one(x: ArrayBase, mask: ArrayBase, value: Any) -> bool:
     """Whether the first axis of a value has one element for each element that a mask selects."""
     rest = x._signature.layout.ndim - mask._signature.layout.ndim
-    return isinstance(value, ArrayBase) and value._signature.layout.ndim > rest >= 0
+    return issubclass(type(value), ArrayBase) and value._signature.layout.ndim > rest >= 0
 
 
 def set_selected(selection: Any, value: Any) -> None:
@@ -141,7 +141,7 @@ def set_selected(selection: Any, value: Any) -> None:
 
 def _apart(x: ArrayBase, value: Any) -> Any:
     """The number that the target holds, or an array of its dtype in memory of its own."""
-    if not isinstance(value, ArrayBase):
+    if not issubclass(type(value), ArrayBase):
         return _number_for(x, value)
     found = _in_dtype_of(x, value)
     return copy_of(value) if found is value and overlap(x, value) else found
@@ -177,7 +177,7 @@ def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
         scatter(x, mask, _apart(x, value))
         return
     check_target("setitem", x)
-    value = _in_dtype_of(x, value) if isinstance(value, ArrayBase) else _number_for(x, value)
+    value = _in_dtype_of(x, value) if issubclass(type(value), ArrayBase) else _number_for(x, value)
     rest = len(shape) - masked.ndim
     spread = mask._view(masked.expand_dims(range(masked.ndim, len(shape)))) if rest else mask
     execute(choose, (spread, value, x), x)

@@ -20,7 +20,7 @@ from tilearray import dtypes
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase, from_host
-from tilearray.errors import DeviceError, FusionError, IndexingError
+from tilearray.errors import DeviceError, FusionError, IndexingError, OperandError, type_name
 from tilearray.functions.conversion import to_device
 from tilearray.functions.python_data import ndarray_of
 from tilearray.geometry.layout import Layout, broadcast_shapes
@@ -54,17 +54,17 @@ _LISTS: tuple[Any, ...] = (list, *BOOLS)
 
 def is_array(part: Any) -> bool:
     """Whether a part of a key is an index array, a mask, a list, or a bool, which is a mask of no axes."""
-    if isinstance(part, ArrayBase):
+    if issubclass(type(part), ArrayBase):
         signature = part._signature
         return signature.layout.ndim > 0 or signature.dtype.kind not in "iu"
-    if isinstance(part, _ARRAYS):
+    if issubclass(type(part), _ARRAYS):
         return not is_integer(part)
     return isinstance(part, _LISTS)
 
 
 def is_index(part: Any) -> bool:
     """Whether a part of a key is an Array of integers or bools with axes."""
-    return isinstance(part, ArrayBase) and part._signature.traits.indexes
+    return issubclass(type(part), ArrayBase) and part._signature.traits.indexes
 
 
 def is_integer(part: Any) -> bool:
@@ -86,7 +86,7 @@ def as_index(part: Any, device: Device) -> Any:
     """
     if device.functions is not None:
         device = device.functions.place
-    if isinstance(part, ArrayBase):
+    if issubclass(type(part), ArrayBase):
         signature = part._signature
         if signature.device is device and (signature.traits.indexes or signature.dtype.kind in "iub"):
             return part
@@ -117,6 +117,8 @@ def host_index(part: Any, function: str) -> np.ndarray:
         host = from_host_object(part, copy=None, function=function)  # pyright: ignore[reportUnknownArgumentType]
         assert host is not None  # an ndarray is a host object
         return host
+    if not issubclass(type(part), (list, tuple, range, int, np.integer, np.bool_)):
+        raise OperandError(f"{function}: expected integers or bools as indices, got {type_name(part)}; write a list")
     if isinstance(part, int | np.integer | np.bool_):
         return np.asarray(part)  # pyright: ignore[reportUnknownArgumentType]
     return ndarray_of(part, None if len(part) else dtypes.int64, function)
@@ -216,7 +218,7 @@ def _form_of(x: ArrayBase, parts: tuple[Any, ...]) -> tuple[Any, ...] | None:
             if start.__class__ not in _ENDS or stop.__class__ not in _ENDS or step.__class__ not in _ENDS:
                 return None
             form.append((start, stop, step))
-        elif isinstance(part, ArrayBase):
+        elif issubclass(type(part), ArrayBase):
             signature = part._signature
             if not signature.traits.indexes or signature.dtype.kind == "b" or signature.device is not device:
                 return None
@@ -251,7 +253,7 @@ class _Known:
     def __init__(self, x: ArrayBase, selection: Selection, parts: tuple[Any, ...]) -> None:
         self.signature = selection.view._signature
         self.shift = selection.view._offset - x._offset
-        self.positions = tuple([place for place, part in enumerate(parts) if isinstance(part, ArrayBase)])
+        self.positions = tuple([place for place, part in enumerate(parts) if issubclass(type(part), ArrayBase)])
         self.others = (selection.shape, selection.place)
         self.axes = selection.axes
 
@@ -269,7 +271,7 @@ _KNOWN: TwoGenerations[_Known] = TwoGenerations(2048)
 
 def _as_array(part: Any, device: Device) -> Any:
     """Return an array of a key on a device. A mask on the host stays an ndarray: its indices are copied, not itself."""
-    if not isinstance(part, ArrayBase):
+    if not issubclass(type(part), ArrayBase):
         host = host_index(part, "indexing")
         if host.dtype == np.bool_:
             return host
@@ -319,7 +321,7 @@ def _check_mask(mask: Ints, axis: int, shape: Ints) -> None:
 
 def _true_places(mask: Any, x: Any) -> list[Any]:
     """The indices of a mask's true elements along each of its axes, as arrays on the device of `x`."""
-    if isinstance(mask, ArrayBase):
+    if issubclass(type(mask), ArrayBase):
         from tilearray.functions.indexing.masks import places_of  # here: few programs need it
 
         return list(places_of(mask if mask.shape else mask._view(mask._signature.layout.expand_dims((0,)))))
@@ -328,7 +330,7 @@ def _true_places(mask: Any, x: Any) -> list[Any]:
 
 
 def _indexes(part: Any) -> bool:
-    return isinstance(part, ArrayBase) and part._signature.layout.shape != ()
+    return issubclass(type(part), ArrayBase) and part._signature.layout.shape != ()
 
 
 def _counts_as_array(part: Any) -> bool:
