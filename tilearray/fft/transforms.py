@@ -8,6 +8,7 @@ and `hfft` the forward one to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -422,6 +423,8 @@ def _to_real_forward(function: str, x: A | HostData, s: Any, axes: Any, norm: An
 def _part(function: str, x: ArrayBase) -> Runs:
     """What computes on the device of `x`."""
     check_array(function, x)
+    if x.device.functions is not None:
+        return x.device.functions.fourier(partial(_part, function))
     transforms = x.device.backend.transforms
     if transforms is None:
         return OnHost(fourier_of(function, x))

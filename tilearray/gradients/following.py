@@ -205,11 +205,6 @@ for _name in ("__array_interface__", "__array_struct__", "__cuda_array_interface
 
 _WHAT = {
     "computes_places": "counts or combines at places; write it outside of the function, or of x.tolist()",
-    "linear_algebra": "multiplies matrices by the host's library",
-    "matrices": "decomposes matrices; write it outside of the function",
-    "factors": "decomposes matrices; write it outside of the function",
-    "fourier": "computes a Fourier transform; write it outside of the function",
-    "transforms": "computes a Fourier transform; write it outside of the function",
     "to_numpy": "reads the values of an array; write functions of ta",
     "from_device": "copies between devices; write it outside of the function",
 }
@@ -219,7 +214,9 @@ class Calls:
     """Whole functions on a followed array that are more than operations."""
 
     follow_fused: Callable[..., Any]
-    """`tilearray.gradients.fused`, which is above this module, puts it here."""
+    follow_matrices: Callable[..., Any]
+    follow_fourier: Callable[..., Any]
+    """`tilearray.gradients.parts`, which is above this module, puts them here."""
 
     def __init__(self, device: FollowingDevice) -> None:
         self._device = device
@@ -236,6 +233,14 @@ class Calls:
     def below(self, x: Any) -> Any:
         """Return the array below a followed one: derivatives end there."""
         return lowered(x, self._device)
+
+    def matrices(self, function: str) -> Any:
+        """Return what computes factors of followed matrices."""
+        return self.follow_matrices(self._device, function)
+
+    def fourier(self, below: Callable[[Any], Any]) -> Any:
+        """Return what computes transforms of followed arrays, given what returns it for the arrays below."""
+        return self.follow_fourier(self._device, below)
 
     def order_along(self, x: Any, axis: int, descending: bool) -> Any:
         """Return the indices that sort an array along an axis."""
@@ -308,7 +313,7 @@ class _FollowingBackend:
 
     products = _EveryProduct()
 
-    call_writer = index_errors = indexing = linear_algebra = sorting = None
+    call_writer = index_errors = indexing = linear_algebra = sorting = transforms = None
     holds_rows = True
 
     def __init__(self, real: Device) -> None:
@@ -399,6 +404,12 @@ def view_of(x: Any) -> View:
     return View(memory_of(x).token, x._offset, x._signature.layout, x._signature.dtype)
 
 
+def place_of(x: Any) -> Device:
+    """Return the device of the memory of an array: there are the constants beside it."""
+    device = x._signature.device
+    return device if device.functions is None else device.functions.place
+
+
 # --- recording -------------------------------------------------------------------------------------------------------
 
 
@@ -425,15 +436,27 @@ def record(
 
 def recorded(device: FollowingDevice, found: Any, operands: Sequence[Any], pull: Pullback) -> Any:
     """Add a call that ran below, with all operands and the result kept, and return its followed result."""
+    return recorded_all(device, (found,), operands, pull)[0]
+
+
+def recorded_all(
+    device: FollowingDevice, results: Sequence[Any], operands: Sequence[Any], pull: Pullback
+) -> tuple[Any, ...]:
+    """Add a call with several results. Only floats among them have cotangents."""
     active = [is_followed(each, device) and memory_of(each).active for each in operands]
     level = current(device)
-    if not any(active) or dtypes.info(found._signature.dtype).kind not in FLOATS:
-        return found
+    floats = [isinstance(each, ArrayBase) and dtypes.info(each.dtype).kind in FLOATS for each in results]
+    if not any(active) or not any(floats):
+        return tuple(results)
     _keep(operands, range(len(operands)), device)
-    made = followed(found, level.level, active=True)
-    memory_of(made).kept = True
-    level.steps.append(Step(_reads(operands, active), (view_of(made),), pull))
-    return made
+    made = [
+        followed(each, level.level, active=True) if flag else each for each, flag in zip(results, floats, strict=True)
+    ]
+    written = [each for each, flag in zip(made, floats, strict=True) if flag]
+    for each in written:
+        memory_of(each).kept = True
+    level.steps.append(Step(_reads(operands, active), tuple([view_of(each) for each in written]), pull))
+    return tuple(made)
 
 
 def _reads(operands: Sequence[Any], active: Sequence[bool]) -> tuple[View | None, ...]:

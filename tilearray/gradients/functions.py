@@ -20,7 +20,7 @@ from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import GradientError, OperandError, ShapeError, shown, type_name
 from tilearray.functions.conversion import astype
 from tilearray.geometry.layout import Layout
-from tilearray.gradients import fused as fused  # followed arrays run fused functions by it
+from tilearray.gradients import parts as parts  # followed arrays run whole functions by it
 from tilearray.gradients.following import FLOATS
 from tilearray.gradients.runs import Run, followed_run
 from tilearray.gradients.views import View

@@ -24,7 +24,6 @@ from tilearray.engine.signature import ArrayBase
 from tilearray.errors import FusionError
 from tilearray.gradients.following import (
     FLOATS,
-    Calls,
     FollowingDevice,
     Step,
     current,
@@ -34,7 +33,7 @@ from tilearray.gradients.following import (
     memory_of,
     view_of,
 )
-from tilearray.gradients.runs import followed_run
+from tilearray.gradients.runs import followed_run, without_gaps
 
 
 def is_active(leaf: Any, device: FollowingDevice) -> bool:
@@ -74,10 +73,11 @@ def follow(device: FollowingDevice, function: Fused, args: tuple[Any, ...], kwar
         del wanted
         active = [plain[place] for place in places]
         others = [leaf for place, leaf in enumerate(plain) if place not in places]
-        return backward(active, others, list(cotangents))
+        return backward(active, others, without_gaps(cotangents, writes))
 
     reads = tuple([view_of(given[place]) for place in places])
-    level.steps.append(Step(reads, tuple([view_of(made[place]) for place in differentiable]), pull))
+    writes = tuple([view_of(made[place]) for place in differentiable])
+    level.steps.append(Step(reads, writes, pull))
     numbered = iter(range(len(outputs)))
 
     def result(leaf: Any) -> Any:
@@ -149,6 +149,3 @@ def _backward_of(function: Fused, given: Any, places: tuple[int, ...], outputs: 
 
 def _shape_of(value: Any) -> str:
     return repr(mapped(value, lambda leaf: 0))
-
-
-Calls.follow_fused = staticmethod(follow)

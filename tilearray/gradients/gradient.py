@@ -9,7 +9,7 @@ from tilearray.arrays.frameworks import array_agnostic
 from tilearray.arrays.fusion.containers import leaves
 from tilearray.arrays.fusion.fuse import Fused
 from tilearray.errors import FusionError
-from tilearray.gradients import fused as fused  # followed arrays run fused functions by it
+from tilearray.gradients import parts as parts  # followed arrays run whole functions by it
 from tilearray.gradients.runs import followed_run
 
 

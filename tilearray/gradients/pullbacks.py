@@ -27,7 +27,10 @@ from tilearray.ops.number_parts import conj, sign
 from tilearray.ops.row import Row
 
 Pullback = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
-"""``pull(cotangents of the results, which operands are wanted)``: for each operand an array, or a number for 0."""
+"""``pull(cotangents of the results, which operands are wanted)``: for each operand an array, or a number for 0.
+
+Of several results, those on which nothing depends have None as their cotangent.
+"""
 
 
 class Call:

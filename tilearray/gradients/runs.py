@@ -50,16 +50,20 @@ class Run(NamedTuple):
             given = [found.take(view) for view in step.writes]
             if step.pull is None or all(g is None for g in given):
                 continue
-            whole = [zeros_of(view, given) if g is None else g for view, g in zip(step.writes, given, strict=True)]
             wanted = [view is not None for view in step.reads]
-            for view, value in zip(step.reads, step.pull(whole, wanted), strict=True):
+            for view, value in zip(step.reads, step.pull(given, wanted), strict=True):
                 fit = None if view is None else fitted(value, view)
                 if view is not None and fit is not None:
                     found.add(view, fit)
         return [None if one is None else _given(found.take(one.view), one.real) for one in self.arguments]
 
 
-def zeros_of(view: View, beside: Sequence[Any]) -> Any:
+def without_gaps(cotangents: Sequence[Any], views: Sequence[View]) -> list[Any]:
+    """Return the cotangents of several results: zeros for a result on which nothing depends."""
+    return [_zeros_of(view, cotangents) if g is None else g for view, g in zip(views, cotangents, strict=True)]
+
+
+def _zeros_of(view: View, beside: Sequence[Any]) -> Any:
     like = next(g for g in beside if g is not None)
     made = new_array(like.__class__, signature_of(Layout.of(view.layout.shape), view.dtype, like.device))
     return fill(made, 0, "vjp")

@@ -31,6 +31,10 @@ def matrices(function: str, *operands: ArrayBase) -> Runs:
         If the device has no such part, or the operands are on different devices.
     """
     check_array(function, operands[0])
+    deepest = max(operands, key=lambda x: x.device.depth).device
+    if deepest.functions is not None:
+        common_device(function, [x._signature for x in operands])
+        return deepest.functions.matrices(function)
     factors = operands[0].device.backend.factors
     if factors is None:
         part: Runs = OnHost(matrices_of(function, operands[0]))
