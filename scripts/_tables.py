@@ -285,7 +285,7 @@ def place_of(name: str, value: Any) -> int:
     if not (inspect.isfunction(value) or (inspect.isclass(value) and value.__module__.startswith("tilearray."))):
         return 0
     source = inspect.getsource(value)
-    asks_numpy = ("by_numpy(", "_of_integers(", "memory_of(", "np.ravel_multi_index(", "np.vectorize(")
+    asks_numpy = ("by_numpy(", "_dividing(", "memory_of(", "np.ravel_multi_index(", "np.vectorize(")
     if not any(call in source for call in asks_numpy):
         return 0
     return 2 if any(call in source for call in ("there(", "by_expressions(", "computes_places", "_BY_INDEX")) else 1

@@ -23,3 +23,13 @@ def test_casts_to_float8(target: str, name: str, saturate: bool) -> None:
     for arch in (80, 90):
         code = compiled(kernel_for(body, (100_000,), [(1,)] * 2, arch=arch), arch)
         assert (code.count(rf"cvt\.rn\.satfinite\.{name}x2\.f32") > 0) == (arch >= 89)
+
+
+@pytest.mark.parametrize("target", ["float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_the_second_of_two_bytes_is_taken_from_a_word(target: str, stride: int) -> None:
+    """A shift of 16 bits is moved before the instruction by ptxas 12.8: the byte was a part of another register."""
+    body = expression_of(convert, ARRAY_API, (dtype_of("int8"),), dtype_of(target))
+    code = compiled(kernel_for(body, (100_000,), [(1,), (stride,)]))
+    assert "satfinite" in code.ptx
+    assert "shr.u16" not in code.ptx

@@ -70,10 +70,10 @@ def test_the_compiler_takes_divisors(function, dtype):
     from support.kernels import kernel_for
     from support.oracles.formats import dtype_of
 
-    from tilearray.numpy_names.numbers import _dividing
+    from tilearray.numpy_names.numbers import _divisor
     from tilearray_cuda.kernels.compile import compile_source
 
-    graph = _dividing(function, dtype_of(dtype)).graph
+    graph = _divisor(function, dtype_of(dtype)).graph
     for shape, strides in (
         ((5000,), [(1,), (1,), (1,)]),
         ((5000,), [(1,), (0,), (1,)]),

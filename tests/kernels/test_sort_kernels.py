@@ -69,3 +69,18 @@ def test_the_compiler_takes_partitions(dtype, extent):
         exchanged = 8 if number > 1 else np.dtype(dtype).itemsize
         assert made.shared == (number > 0) * exchanged * 4096
         assert read_machine_code(made.cubin).spills == 0
+
+
+def test_distinct_words_are_numpys(process):
+    process.pool.submit(_distinct_words).result()
+
+
+def _distinct_words() -> None:
+    """Neighbours of 64 bits without a sign stand beside places, which have one."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    for host in (np.array([3, 2**64 - 1, 3, 0, 2**63], "uint64"), np.array(7, "uint64")):
+        found = ta.unique_values(ta.asarray(host, device=emulated_device()))
+        np.testing.assert_array_equal(ta.to_numpy(found), np.unique(host))

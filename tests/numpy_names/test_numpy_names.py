@@ -423,3 +423,19 @@ def test_rows_of_nan_and_empty_rows(name):
         function(np.zeros((0, 2)), 0)
     with pytest.raises(OperandError, match=f"^{name}: expected initial= beside where="):
         function(host, where=host > 0)
+
+
+@pytest.mark.parametrize("semantics", ["array-api", "triton", "cutile", "torch", "numpy"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "uint64"])
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_a_number_beside_integers_takes_their_dtype(name: str, dtype: str, semantics: str):
+    host = np.array([6, 9, 0, 100], dtype)
+    with ta.semantics(semantics):
+        found = getattr(ta, name)(ta.asarray(host), 3)
+        turned = getattr(ta, name)(3, ta.asarray(host))
+        with pytest.raises(OverflowError, match=f"^{name}: no integer dtype holds -1000"):
+            getattr(ta, name)(ta.asarray(host), -(10**21))
+    wanted = getattr(np, name)(host, 3)
+    for each in (found, turned):
+        assert each.dtype == dtype
+        np.testing.assert_array_equal(ta.to_numpy(each), wanted)

@@ -10,7 +10,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.fills import dtype_or_default
+from tilearray.arrays.fills import dtype_or_default, full
 from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
@@ -26,6 +26,7 @@ from tilearray.ops.arithmetic import abs, choose, divide, maximum, minimum, mult
 from tilearray.ops.composed import round
 from tilearray.ops.elementary import logaddexp
 from tilearray.ops.number_parts import copysign, isinf, trunc
+from tilearray.promotion.scalars import as_number, classify
 
 _LOG2 = 0.6931471805599453
 
@@ -116,20 +117,21 @@ def modf(x: Any, /) -> tuple[Array, Array]:
 def gcd(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
     """Return the greatest common divisors of integers, in their common dtype; they are not negative.
 
+    A Python number takes the dtype of the array beside it.
+
     Examples
     --------
     >>> import tilearray as ta
     >>> ta.gcd([12, 18], 8)
     Array([4, 2], dtype=int64, device='cpu')
     """
-    given = there("gcd", (x1, x2))
-    if given is None:
-        return _of_integers("gcd", x1, x2, out)
-    return finished("gcd", _common("gcd", given.arrays), out)
+    return _dividing("gcd", (x1, x2), out)
 
 
 def lcm(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
     """Return the least common multiples of integers, in their common dtype; they are not negative, and wrap.
+
+    A Python number takes the dtype of the array beside it.
 
     Examples
     --------
@@ -137,32 +139,36 @@ def lcm(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
     >>> ta.lcm([4, 6], 6)
     Array([12,  6], dtype=int64, device='cpu')
     """
-    given = there("lcm", (x1, x2))
-    if given is None:
-        return _of_integers("lcm", x1, x2, out)
-    return finished("lcm", _common("lcm", given.arrays), out)
+    return _dividing("lcm", (x1, x2), out)
 
 
-def _of_integers(function: str, x1: Any, x2: Any, out: Array | None) -> Array:
-    """What NumPy's function returns on the host, of operands in their common dtype."""
-    semantics = STATE.get().semantics
-    first, second = all_arrays(function, [x1, x2])
-    common = semantics.result_type([first.dtype, second.dtype], function)
-    return finished(function, by_numpy(function, (astype(first, common), astype(second, common))), out)
-
-
-def _common(function: str, arrays: list[Array]) -> Array:
-    """Divisors or multiples of integers on a device, in one launch."""
-    common = STATE.get().semantics.result_type([x.dtype for x in arrays], function)
+def _dividing(function: str, given: tuple[Any, Any], out: Array | None) -> Array:
+    """Divisors or multiples: by NumPy on the host, in one launch on a device. Python numbers take an array's dtype."""
+    found = there(function, given)
+    arrays = all_arrays(function, given) if found is None else found.arrays
+    loose = [classify(x) for x in given]
+    common = STATE.get().semantics.result_type(
+        [array.dtype if kind is None else kind for array, kind in zip(arrays, loose)], function
+    )
     if dtypes.info(common).kind not in ("int", "uint"):
         raise DTypeError(f"{function}: expected integers, got {common.name}; write x.astype('int64')")
-    first, second = broadcast_arrays(*[astype(x, common, copy=False) for x in arrays])
-    found = new_like(first, first.shape)
-    return run_fixed(_dividing(function, common), [first, second], found) if found.size else found
+    first, second = (
+        full((), as_number(x, common, function), dtype=common, device=array.device)
+        if kind is not None
+        else astype(array, common, copy=False)
+        for x, array, kind in zip(given, arrays, loose)
+    )
+    if found is None:
+        return finished(function, by_numpy(function, (first, second)), out)
+    first, second = broadcast_arrays(first, second)
+    result = new_like(first, first.shape)
+    if result.size:
+        run_fixed(_divisor(function, common), [first, second], result)
+    return finished(function, result, out)
 
 
 @cache
-def _dividing(function: str, dtype: np.dtype) -> FixedOperation:
+def _divisor(function: str, dtype: np.dtype) -> FixedOperation:
     """Return the operation that finds divisors or multiples of integers of one dtype, by their absolute values."""
     builder = ExpressionBuilder()
     wide = dtypes.uint64 if dtypes.info(dtype).bits == 64 else dtypes.uint32

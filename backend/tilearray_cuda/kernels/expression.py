@@ -164,7 +164,7 @@ def call_text(called: str, template: str | None, arguments: list[Value], dtypes:
     """Return the expression of a call. Integers of mixed signedness are compared by their order, ``order < 0``."""
     if template is None:
         raise NotImplementedError(f"{called}: not on cuda for {dtypes[0]} yet; compute on the host, x.to_device('cpu')")
-    if len(set(dtypes)) > 1 and set(dtypes) == {"int64", "uint64"} and "{x}" in template:
+    if len(dtypes) == 2 and set(dtypes) == {"int64", "uint64"} and "{x}" in template:
         (x,), (y,) = arguments
         signed_first = dtypes[0] == "int64"
         order = f"order_signed_unsigned({x}, {y})" if signed_first else f"(0 - order_signed_unsigned({y}, {x}))"

@@ -72,22 +72,26 @@ def _tagged(node: Node, tag: str) -> Value:
     return tuple([f"{name}{tag}" for name in node.names()[0]])
 
 
-def _neutral(node: Node) -> str | None:
-    """Return the number that changes no bit of a value that it is combined with; None for complex products."""
+def _neutral(node: Node, shape: str) -> str | None:
+    """Return a block of the number that changes no bit of a value it is combined with; None for complex products."""
+    (register,) = node.registers
     storage = STORAGE[node.dtypes[0]]
     is_float = storage.kind in ("float", "complex")
     if node.how in ("maximum", "minimum"):
-        return extreme(node.dtypes[0], low=node.how == "maximum")
+        return f"tl.full({shape}, {extreme(node.dtypes[0], low=node.how == 'maximum')}, {register})"
     if node.how == "multiply" and storage.kind == "complex":
         return None
-    numbers = {"add": "-0.0" if is_float else "0", "multiply": "1.0" if is_float else "1", "or": "0", "and": "1"}
-    return numbers[node.how]
+    if node.how == "add" and is_float:
+        return f"(tl.full({shape}, 0, {register}) * -1.0)"  # a constant -0.0 is 0.0 in Triton 3.6
+    numbers = {"add": "0", "multiply": "1.0" if is_float else "1", "or": "0", "and": "1"}
+    return f"tl.full({shape}, {numbers[node.how]}, {register})"
 
 
 def _full(node: Node, tag: str, columns: str) -> list[str]:
     """Return the lines of values that are known later; of a chain that has not begun."""
-    (register,) = node.registers
-    return [f"{name} = tl.full((ROWS, {columns}), {_neutral(node) or 0}, {register})" for name in _tagged(node, tag)]
+    shape = f"(ROWS, {columns})"
+    nothing = _neutral(node, shape) or f"tl.full({shape}, 0, {node.registers[0]})"
+    return [f"{name} = {nothing}" for name in _tagged(node, tag)]
 
 
 def _lanes(schedule: Scan) -> list[str]:
@@ -266,12 +270,14 @@ def _scan(schedule: Scan, node: Node, names: Value, ahead: int) -> list[str]:
         lines += _joined_cells(node, low, cells, f"upper{half} == 0")
         half *= 2
     lines += _joined_cells(
-        node, _tagged(node, "_last"), cells, "" if _neutral(node) or ahead else "chunk == first_chunk"
+        node, _tagged(node, "_last"), cells, "" if _neutral(node, "(1, 1)") or ahead else "chunk == first_chunk"
     )
     for kept, name in zip(_tagged(node, "_last"), last, strict=True):
         lines.append(f"{kept} = {name if schedule.threads == 1 else f'tl.gather({name}, end, 1)'}")
     if _state(schedule, node) is not None and not schedule.stores_segments:
-        lines += _joined_cells(node, _tagged(node, "_before"), cells, "" if _neutral(node) else "segment == 0")
+        lines += _joined_cells(
+            node, _tagged(node, "_before"), cells, "" if _neutral(node, "(1, 1)") else "segment == 0"
+        )
     return [*lines, *[line for name in names for line in whole(name, schedule.run)]]
 
 
@@ -280,7 +286,7 @@ def _joined_cells(node: Node, earlier: Value, cells: list[Value], first: str) ->
 
     There the value becomes one that changes nothing, if there is one: then no cell needs the condition.
     """
-    nothing, lines = _neutral(node), list[str]()
+    nothing, lines = _neutral(node, "(1, 1)"), list[str]()
     if first and nothing is not None:
         lines += [f"{name} = tl.where({first}, {nothing}, {name})" for name in earlier]
         first = ""

@@ -83,14 +83,6 @@ def _functions(libdevice: Any) -> dict[str, Any]:
     return {name: ufunc for name, ufunc in shared.items() if isinstance(ufunc, np.ufunc)} | _FUNCTIONS
 
 
-def _saturated(x: np.ndarray, is_e4m3: bool) -> np.ndarray:
-    """Return the codes of ``cvt.rn.satfinite``."""
-    dtype = np.dtype(ml_dtypes.float8_e4m3fn if is_e4m3 else ml_dtypes.float8_e5m2)
-    largest = np.float32(ml_dtypes.finfo(dtype).max)
-    with np.errstate(all="ignore"):
-        return np.clip(x, -largest, largest).astype(dtype).view(np.uint8)
-
-
 def mend(interpreter: Any, tl: Any) -> None:
     """Put right what the interpreter does not do as the hardware does."""
     from triton.language.extra import libdevice
@@ -102,7 +94,6 @@ def mend(interpreter: Any, tl: Any) -> None:
     for name, function in _functions(libdevice).items():
         setattr(libdevice, name, _on_tensors(function, interpreter, tl))
     rounding.mend(interpreter, tl, libdevice)
-    to_float = interpreter.InterpreterBuilder.create_fp_to_fp
     original, to_tensor = interpreter.InterpreterBuilder.cast_impl, interpreter.interpreter_semantic.to_tensor
 
     def cast_impl(self: Any, src: Any, dst_type: Any) -> Any:
@@ -112,13 +103,6 @@ def mend(interpreter: Any, tl: Any) -> None:
         if pair == (tl.bfloat16, tl.float32):
             return interpreter.TensorHandle(src.data.view(ml_dtypes.bfloat16).astype(np.float32), tl.float32)
         return original(self, src, dst_type)
-
-    def create_fp_to_fp(self: Any, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
-        """Casts to float8 saturate, as the instructions do."""
-        pair = src.dtype.scalar, dst_type.scalar
-        if pair in ((tl.float32, tl.float8e4nv), (tl.float32, tl.float8e5)):
-            return interpreter.TensorHandle(_saturated(src.data, pair[1] == tl.float8e4nv), pair[1])
-        return to_float(self, src, dst_type, rounding_mode)
 
     def create_dot(self: Any, a: Any, b: Any, d: Any, *precision: Any) -> Any:
         """Narrow floats are multiplied and added up in the dtype of the sum."""
@@ -173,7 +157,6 @@ def mend(interpreter: Any, tl: Any) -> None:
     interpreter.InterpretedFunction.__call__ = call_device_function
     interpreter.TensorHandle.set_attr = set_attr
     interpreter.InterpreterBuilder.cast_impl = cast_impl
-    interpreter.InterpreterBuilder.create_fp_to_fp = create_fp_to_fp
     interpreter.InterpreterBuilder.create_dot = create_dot
     interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
     interpreter.interpreter_semantic.to_tensor = of_any

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from support.interpreter.threads_of_ptx import run_in_threads
@@ -67,6 +68,14 @@ def functions() -> dict[str, Any]:
     return found
 
 
+def _narrowed(x: np.ndarray, name: str) -> np.ndarray:
+    """Return the codes of ``cvt.rn.satfinite``."""
+    dtype = np.dtype(ml_dtypes.float8_e4m3fn if name == "e4m3" else ml_dtypes.float8_e5m2)
+    largest = np.float32(ml_dtypes.finfo(dtype).max)
+    with np.errstate(all="ignore"):
+        return np.clip(x, -largest, largest).astype(dtype).view(np.uint8)
+
+
 def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
     """Give the interpreter what it has not."""
 
@@ -94,6 +103,10 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
         if converts:
             assert (constraints, len(args), dtype) == ("=r,f", 1, tl.uint32)
             return on_tensors(lambda x: exact.cast(x, "float16", converts[1]).view(np.uint16).astype(np.uint32))(*args)
+        narrows = re.search(r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32 h, \$4, \$3;", asm)
+        if narrows:
+            assert (constraints, dtype, pack) == ("=r,f,f,f,f", tl.uint8, 4)
+            return on_tensors(lambda x: _narrowed(x, narrows[1]))(*args)
         if constraints.startswith("=r,r"):
             assert constraints == "=r" + ",r" * len(args)
             assert all(arg.dtype.primitive_bitwidth * pack == 32 for arg in args)

@@ -147,7 +147,7 @@ def lgamma(x: Any) -> Any:
 
 
 def gamma(x: Any) -> Any:
-    return x if x > 1e6 else mpmath().gamma(x) if x > -1e6 else math.nan
+    return math.inf if x > 1e6 else mpmath().gamma(x) if x > -1e6 else math.nan
 
 
 def ndtr(x: Any) -> Any:

@@ -140,9 +140,21 @@ def float32_to_bits8(
     return (sign | code).to(tl.uint8)
 
 
+def converted_to_8_bits(x, instruction: tl.constexpr):
+    """float32 -> bytes, by an instruction that converts two, four at a time.
+
+    Triton's own cast takes the second byte of two by a shift of 16 bits. ptxas 12.8, which Triton 3.6 ships, moves that
+    shift before the instruction where a thread has two elements, and the second one is then wrong.
+    """
+    asm: tl.constexpr = (
+        "{ .reg .b16 l, h;\n" + instruction + " l, $2, $1;\n" + instruction + " h, $4, $3;\nmov.b32 $0, {l, h}; }"
+    )
+    return tl.inline_asm_elementwise(asm, "=r,f,f,f,f", [x.to(tl.float32)], tl.uint8, is_pure=True, pack=4)
+
+
 def float32_to_e4m3fn(x, saturate: tl.constexpr):
     """float32 -> the bits of float8_e4m3fn, by an instruction that saturates; 464 is a tie, and becomes 448."""
-    code = x.to(tl.float8e4nv).to(tl.uint8, bitcast=True)
+    code = converted_to_8_bits(x, "cvt.rn.satfinite.e4m3x2.f32")
     if not saturate:
         code = tl.where(tl.abs(x) > 464.0, code | 0x7F, code).to(tl.uint8)
     return code
@@ -150,7 +162,7 @@ def float32_to_e4m3fn(x, saturate: tl.constexpr):
 
 def float32_to_e5m2(x, saturate: tl.constexpr):
     """float32 -> the bits of float8_e5m2, by an instruction that saturates; 61440 is a tie, and becomes infinity."""
-    code = x.to(tl.float8e5).to(tl.uint8, bitcast=True)
+    code = converted_to_8_bits(x, "cvt.rn.satfinite.e5m2x2.f32")
     if not saturate:
         code = tl.where(tl.abs(x) >= 61440.0, (code & 0x80) | 0x7C, code).to(tl.uint8)
     return code
