@@ -600,6 +600,7 @@ _HOOKS.operator = lambda library, function: _import_module(f"tilearray.gradients
     function
 )
 _HOOKS.fingerprint = lambda array: _import_module("tilearray.dask.tokens").fingerprint(array)
+_HOOKS.tiles = lambda *args, **options: _import_module("tilearray.tile_space.grid").tiles(*args, **options)
 
 
 def __dir__() -> list[str]:

@@ -42,6 +42,7 @@ from tilearray.ops.options import CastMode, NamedMode
 from tilearray.ops.signatures import show
 
 if TYPE_CHECKING:
+    from tilearray.engine.array_type import Tiles
     from tilearray.ops.seeds import Seed
 
 
@@ -136,6 +137,10 @@ class Array(NumPyMethods, MissingMethods):
     def view(self, dtype: DTypeLike | None = None) -> Array:
         """Return the same bytes read as another dtype; never a copy."""
         return manipulation.view(self, self.dtype if dtype is None else dtype)
+
+    def tiles(self, tile_shape: Any, *, order: Any = "C", padding: Any = "zero", step: Any = None) -> Tiles:
+        """Return the grid of the array's tiles; see `tilearray.tiles`."""
+        return HOOKS.tiles(self, tile_shape, order=order, padding=padding, step=step)
 
     def copy(self, order: Order = "K") -> Array:
         """Return a dense copy on the same device; "K" keeps the order of the axes in memory."""

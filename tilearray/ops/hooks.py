@@ -22,9 +22,10 @@ class Hooks:
     reduce, accumulate, outer, at : the methods of a row, given the row and their arguments
     operator : makes an operator of another library, given its name and a fused or pointwise function
     fingerprint : the deterministic token of an array
+    tiles : the grid of an array's tiles
     """
 
-    __slots__ = ("accumulate", "as_arrays", "at", "call", "fingerprint", "operator", "outer", "reduce")
+    __slots__ = ("accumulate", "as_arrays", "at", "call", "fingerprint", "operator", "outer", "reduce", "tiles")
 
     as_arrays: Callable[[str, Sequence[Any], Any], list[Any]]
     call: Callable[[Any, Sequence[Any], Any, dict[str, Any]], Any]
@@ -34,6 +35,7 @@ class Hooks:
     at: Callable[..., None]
     operator: Callable[[str, Any], Any]
     fingerprint: Callable[[Any], Any]
+    tiles: Callable[..., Any]
 
 
 HOOKS = Hooks()

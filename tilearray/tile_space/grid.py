@@ -18,6 +18,7 @@ from tilearray.engine.signature import HostData
 from tilearray.errors import IndexingError, OperandError, ShapeError, shown
 from tilearray.functions.manipulation import as_strided, permute_dims
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axes
+from tilearray.tile_space.elements import gathered, scattered
 
 PADDINGS: Final = {"undetermined": None, "zero": 0, "neg_zero": -0.0, "nan": nan, "pos_inf": inf, "neg_inf": -inf}
 """The names of cuTile's ``PaddingMode`` in lower case, and their values; no value leaves memory as it is."""
@@ -147,6 +148,66 @@ class Tiles:
         """
         ndim = len(self.shape)
         return function(self.stack(), axis=tuple(range(ndim, 2 * ndim)), **options)
+
+    def gather(self, indices: Any, *, mask: Any = None) -> Array:
+        """Return the elements of the array at indices, and padding for those outside: cuTile's ``gather``.
+
+        Parameters
+        ----------
+        indices : tuple of Array or int
+            Integers for each axis of tile space, which broadcast to a common shape; of elements, not of tiles. Negative
+            ones are outside.
+        mask : Array of bools, optional
+            Where it is false, the result is padding as well.
+
+        Returns
+        -------
+        Array
+            A new array of the common shape. With ``padding="undetermined"`` elements outside are the nearest ones.
+
+        Raises
+        ------
+        IndexingError
+            If their number is not that of axes, an index is not an integer, or a mask has no bools.
+
+        Examples
+        --------
+        >>> import tilearray as ta
+        >>> grid = ta.tiles(ta.asarray([[1, 2], [3, 4]]), (2, 2), padding=-1)
+        >>> grid.gather((ta.asarray([0, 1, 2]), 1)).tolist()
+        [2, 4, -1]
+        """
+        return gathered(self._view, indices, mask, self._padding)
+
+    def scatter(self, indices: Any, value: Any, *, mask: Any = None) -> None:
+        """Write to the elements of the array at indices; those outside are not stored: cuTile's ``scatter``.
+
+        On a GPU the host waits for the number of elements inside. Of several values for one element the last one in C
+        order is stored.
+
+        Parameters
+        ----------
+        indices : tuple of Array or int
+            As for `gather`.
+        value : Array or number
+            Broadcasts to the common shape of the indices.
+        mask : Array of bools, optional
+            Where it is false, nothing is stored.
+
+        Raises
+        ------
+        IndexingError, ShapeError
+            As for `gather`, and if the value does not broadcast.
+
+        Examples
+        --------
+        >>> import tilearray as ta
+        >>> x = ta.zeros(3, dtype="int32")
+        >>> ta.tiles(x, 2).scatter(ta.asarray([0, 2, 4]), ta.asarray([7, 8, 9]))
+        >>> x.tolist()
+        [7, 0, 8]
+        """
+        scattered(self._view, indices, value, mask)
 
     def _inside(self, index: Any) -> tuple[slice, ...]:
         """The slices of a tile's part inside the array."""
