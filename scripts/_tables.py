@@ -178,6 +178,19 @@ def derivatives_table() -> str:
     return markdown(["function", "added to the gradient of each operand"], rows)
 
 
+def differentiability_table() -> str:
+    """Which public functions have gradients."""
+    from _differentiability import DIFFERENTIABLE, REFUSED, WITHOUT, calls
+
+    groups = {
+        "has a gradient": DIFFERENTIABLE,
+        "has none by nature: places, truth values, constants": WITHOUT,
+        "raises `GradientError`": REFUSED,
+    }
+    rows = [(title, " ".join(f"`{name}`" for name in sorted(calls(text)))) for title, text in groups.items()]
+    return markdown(["", "functions"], rows)
+
+
 def rounding_table() -> str:
     """The dtypes for which each operation takes each option, and the device."""
     import tilearray as ta
@@ -347,6 +360,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "systems": systems_table,
     "ops": ops_table,
     "derivatives": derivatives_table,
+    "differentiability": differentiability_table,
     "rounding": rounding_table,
     "casts": casts_table,
     "dtypes": dtypes_table,

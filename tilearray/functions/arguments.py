@@ -177,7 +177,7 @@ def without_derivative(x: A) -> A:
     Functions whose results are places, such as `argsort`, run on these values: derivatives end there.
     """
     functions = x._signature.device.functions
-    return x if functions is None else without_derivative(functions.below(x))
+    return x if functions is None else functions.below(x)
 
 
 def matrices_of(function: str, x: ArrayBase) -> Matrices:

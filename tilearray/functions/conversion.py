@@ -172,7 +172,9 @@ def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
         check_array("to_device", x)
     if device is x._signature.device and stream is None:
         return x
-    target = as_device(device, "to_device")
+    target, functions = as_device(device, "to_device"), x._signature.device.functions
+    if functions is not None:
+        return functions.to_device(x, target, stream)
     backend = target.backend
     if stream is not None and backend.on_host:
         raise OperandError("to_device: expected no stream for a copy to the host, got one; leave it out")

@@ -33,6 +33,7 @@ from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, new_array, placed, signature_of
 from tilearray.errors import GradientError, WriteError
 from tilearray.functions.arguments import without_derivative
+from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import parts_of
 from tilearray.functions.indexing.scatter import without_leading_axes
@@ -231,8 +232,10 @@ class Calls:
         return list(self._device.chain())[-1]
 
     def below(self, x: Any) -> Any:
-        """Return the array below a followed one: derivatives end there."""
-        return lowered(x, self._device)
+        """Return the array in memory below a followed one, where derivatives end; any other object as it is."""
+        while is_followed(x):
+            x = lowered(x)
+        return x
 
     def matrices(self, function: str) -> Any:
         """Return what computes factors of followed matrices."""
@@ -241,6 +244,18 @@ class Calls:
     def fourier(self, below: Callable[[Any], Any]) -> Any:
         """Return what computes transforms of followed arrays, given what returns it for the arrays below."""
         return self.follow_fourier(self._device, below)
+
+    def to_device(self, x: Any, target: Device, stream: Any) -> Any:
+        """Return an array on a device; its cotangents go back to the device of `x`."""
+        if target is self.place:
+            return x
+        found = to_device(lowered(x, self._device), target, stream=stream)
+
+        def pull(cotangents: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+            del wanted
+            return [to_device(cotangents[0], self.place)]
+
+        return recorded(self._device, found, (x,), pull)
 
     def order_along(self, x: Any, axis: int, descending: bool) -> Any:
         """Return the indices that sort an array along an axis."""

@@ -13,9 +13,10 @@ from tilearray.engine.context import STATE
 from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.joining import concat, stack
-from tilearray.functions.manipulation import broadcast_arrays, diagonal, reshape
+from tilearray.functions.manipulation import broadcast_arrays, diagonal, new_like, reshape
 from tilearray.functions.searching import nonzero
 from tilearray.geometry.shapes import as_int, as_shape
+from tilearray.ops.execute import fill
 from tilearray.ops.numbers import class_of
 from tilearray.promotion.scalars import classify
 
@@ -317,7 +318,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
     """
     x = reshape(as_array("diagflat", v), -1)
     size = x.size + abs(as_int(k, "diagflat", "k"))
-    found = zeros((size, size), x.dtype, device=x.device)
+    found = fill(new_like(x, (size, size)), 0, "diagflat")
     diagonal(found, k)[...] = x
     return found
 

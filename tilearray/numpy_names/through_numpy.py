@@ -22,7 +22,7 @@ from tilearray.arrays.array import Array
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import from_host
 from tilearray.errors import DeviceError, OperandError, PromotionError, ShapeError
-from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.functions.arguments import all_arrays, as_array, without_derivative
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.reduction_options import finished
 from tilearray.ops.promotion_methods import REAL_PART
@@ -62,7 +62,7 @@ def memory_of(function: str, x: Any) -> np.ndarray:
     >>> memory_of("shares_memory", [1, 2])
     array([1, 2])
     """
-    return to_numpy(_there(function, as_array(function, x)))
+    return to_numpy(_there(function, without_derivative(as_array(function, x))))
 
 
 def _host_array(function: str, x: Any) -> Array:

@@ -85,7 +85,7 @@ def as_index(part: Any, device: Device) -> Any:
         If the device records operations of a fused function.
     """
     if device.functions is not None:
-        device = device.functions.place
+        device, part = device.functions.place, device.functions.below(part)
     if issubclass(type(part), ArrayBase):
         signature = part._signature
         if signature.device is device and (signature.traits.indexes or signature.dtype.kind in "iub"):

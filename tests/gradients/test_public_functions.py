@@ -1,0 +1,116 @@
+"""Every public function has the gradient of its differences, has none by nature, or raises GradientError."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.oracles.derivatives import checked, of_function
+
+import tilearray as ta
+from tilearray.arrays.fusion.containers import leaves
+
+FILE = Path(__file__).parents[2] / "scripts" / "_differentiability.py"
+spec = importlib.util.spec_from_file_location("_differentiability", FILE)
+assert spec is not None
+assert spec.loader is not None
+TABLE = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(TABLE)
+
+DIFFERENTIABLE, WITHOUT, REFUSED = (TABLE.calls(text) for text in (TABLE.DIFFERENTIABLE, TABLE.WITHOUT, TABLE.REFUSED))
+FLAT = {"around", "ceil", "fix", "floor", "floor_divide", "rint", "round", "trunc"}
+
+RNG = np.random.default_rng(5)
+X, Y = (RNG.permutation(np.linspace(first, last, 12)).reshape(3, 4) for first, last in ((0.12, 0.93), (0.15, 0.9)))
+CONSTANTS = {"y": ta.asarray(Y), "n": ta.asarray(np.arange(12).reshape(3, 4) % 5), "b": ta.asarray(X > 0.5)}
+
+
+class Names(dict[str, Any]):
+    def __missing__(self, name: str) -> Any:
+        return getattr(ta, name)
+
+
+def into(write: Any, x: Any) -> Any:
+    out = x * 1 if x.ndim == 2 else ta.zeros_like(x[:, None] * x)
+    write(out, x)
+    return out
+
+
+def called(call: str, x: Any) -> Any:
+    """The result of a call of the table."""
+    made = {"x": x, "w": ta.reshape(x, -1)[:5], "m": x @ x.T + ta.eye(3, dtype="float64"), "into": into}
+    return eval(call, Names(CONSTANTS | made))
+
+
+def numbers(call: str, x: Any) -> Any:
+    """All elements of float results in one axis; a 0 without any."""
+    found = [leaf for leaf in leaves(called(call, x)) if isinstance(leaf, ta.Array) and leaf.dtype.kind in "fc"]
+    return ta.concat([ta.reshape(leaf, -1) for leaf in found]) if found else ta.zeros(1)
+
+
+def gradients(call: str) -> tuple[np.ndarray, np.ndarray]:
+    """The gradient of the sum of a call's results, and the differences."""
+    result, pull = ta.vjp(lambda x: numbers(call, x), ta.asarray(X))
+    expected = of_function(lambda x: ta.to_numpy(numbers(call, ta.asarray(x))), [X], np.ones(result.shape), 0)
+    return ta.to_numpy(pull(1.0)[0]), expected
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_the_gradient_is_that_of_differences(name: str):
+    found, expected = gradients(DIFFERENTIABLE[name])
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    assert found.any() == (name not in FLAT)
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_derivatives_end_at_places_truth_values_and_constants(name: str):
+    found, expected = gradients(WITHOUT[name])
+    assert not found.any()
+    assert not expected.any()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_functions_say_that_they_have_no_derivative(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    if name == "to_torch":
+        pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    called(REFUSED[name], ta.asarray(X))
+    with pytest.raises(ta.GradientError, match=r"^vjp: .*; (write|return)"):
+        ta.vjp(lambda x: called(REFUSED[name], x), ta.asarray(X))
+
+
+DRAWS: dict[str, Any] = {
+    "normal": lambda rng, x: rng.normal(x, x * 2, dtype="float64") ** 2,
+    "uniform": lambda rng, x: rng.uniform(-x, x * 2, dtype="float64") ** 2,
+    "exponential": lambda rng, x: rng.exponential(x, dtype="float64") ** 2,
+    "choice": lambda rng, x: rng.choice(x, 3) ** 2,
+    "permutation": lambda rng, x: rng.permutation(x, axis=1) * ta.arange(4),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_are_functions_of_their_parameters(name: str):
+    checked(lambda x: DRAWS[name](ta.random.default_rng(7), x), X)
+
+
+@pytest.mark.parametrize("name", ["gamma", "poisson", "binomial"])
+def test_draws_by_rejection_have_no_derivative(name: str):
+    args = (5,) if name == "binomial" else ()
+    with pytest.raises(ta.GradientError, match=f"vjp: {name} has no derivative"):
+        ta.vjp(lambda x: getattr(ta.random.default_rng(7), name)(*args, x), ta.asarray(X))
+
+
+def test_the_table_has_every_public_function_once():
+    public = [f"{space}{name}" for space in ("", "linalg.", "fft.") for name in functions(space.rstrip("."))]
+    listed = [*DIFFERENTIABLE, *WITHOUT, *REFUSED, *TABLE.OTHERS.split()]
+    assert sorted(public) == sorted(listed)
+
+
+def functions(space: str) -> list[str]:
+    module = getattr(ta, space) if space else ta
+    found = {name: getattr(module, name) for name in module.__all__}
+    return [name for name, value in found.items() if callable(value) and not inspect.isclass(value)]
