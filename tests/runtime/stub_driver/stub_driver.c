@@ -434,6 +434,17 @@ CUresult cuGetProcAddress(const char *name, void **function, int version, u64 fl
     return cuGetProcAddress_v2(name, function, version, flags, NULL);
 }
 
+/* what only cuTile loads, at its first call, and needs no result of to read the arguments of a kernel */
+#define UNSUPPORTED(name) CUresult name(void) { return NOT_SUPPORTED; }
+UNSUPPORTED(cuLibraryGetKernel) UNSUPPORTED(cuCtxGetId) UNSUPPORTED(cuKernelGetFunction)
+UNSUPPORTED(cuKernelGetAttribute) UNSUPPORTED(cuKernelSetAttribute) UNSUPPORTED(cuMemAlloc)
+UNSUPPORTED(cuMemAllocHost) UNSUPPORTED(cuMemFree) UNSUPPORTED(cuMemGetAddressRange) UNSUPPORTED(cuIpcGetMemHandle)
+UNSUPPORTED(cuIpcOpenMemHandle) UNSUPPORTED(cuIpcCloseMemHandle) UNSUPPORTED(cuStreamGetCtx)
+UNSUPPORTED(cuStreamGetId) UNSUPPORTED(cuGraphCreate) UNSUPPORTED(cuGraphAddEventRecordNode)
+UNSUPPORTED(cuGraphAddKernelNode) UNSUPPORTED(cuGraphAddMemsetNode) UNSUPPORTED(cuGraphAddMemAllocNode)
+UNSUPPORTED(cuGraphAddMemFreeNode) UNSUPPORTED(cuTensorMapEncodeTiled) UNSUPPORTED(cuLibraryLoadData)
+UNSUPPORTED(cuLibraryUnload)
+
 /* steering, for tests */
 void stub_fail(const char *name, int code, int skip, int times) {
     pthread_mutex_lock(&lock);
