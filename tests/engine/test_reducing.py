@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilearray as ta
 from tilearray.engine.operation import Reduced
 from tilearray.engine.reducing import Reducing, held_loop
 from tilearray.ops.reduction import reduction_of
@@ -48,3 +49,13 @@ def test_extremes_have_no_order():
 )
 def test_what_is_not_held(reductions):
     assert loop_of(*reductions) is None
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2)])
+@pytest.mark.parametrize("shape", [(4, 5, 4), (40, 50, 4), (300, 70, 4)])
+def test_a_reduction_in_segments_reads_each_operand_by_its_own_strides(shape, axis):
+    """The launch over segments reads a mask before the array: each had the strides of the other."""
+    rng = np.random.default_rng(len(shape))
+    values, mask = rng.normal(size=shape), rng.random((*shape[:-1], 2)) < 0.6
+    found = ta.var(ta.asarray(values)[..., ::2], axis=axis, where=ta.asarray(mask))
+    np.testing.assert_allclose(ta.to_numpy(found), np.var(values[..., ::2], axis=axis, where=mask), rtol=1e-12)

@@ -187,7 +187,7 @@ class ReductionRecipe(Recipe):
         parts = reducing.parts(self.expression, whole=not self.device.backend.cuts(self.expression))
         assert parts is not None  # only other inputs may not fit
         first, *rest = [
-            _stage(part.expression, part.loop, [] if turn else arrays, self.device, part.reads)
+            _stage(part.expression, part.loop, [] if turn else _read(keys, part.reads), self.device, part.reads)
             for turn, part in enumerate(parts)
         ]
         if not rest:
@@ -381,6 +381,11 @@ def library_of(arrays: Sequence[Signature], dtype: np.dtype) -> Products | None:
 
 def _arrays(keys: Sequence[Key]) -> list[Signature]:
     return [key for key in keys if isinstance(key, Signature)]
+
+
+def _read(keys: Sequence[Key], reads: tuple[int, ...]) -> list[Signature]:
+    """The signatures of the arrays among operands that a launch reads, in its order."""
+    return _arrays([keys[place] for place in reads])
 
 
 def _shifted(loop: ScanLoop, shift: int) -> ScanLoop:

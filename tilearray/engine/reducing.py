@@ -98,6 +98,7 @@ class Reducing(NamedTuple):
         spread = [tuple([stride * count for stride in layout.strides])] * len(names)
         first = self._loop(like, spread, inputs, False)
         assert first is not None
+        first = _reading(first, len(names), expression, halves.first_reads)
         partial = Layout.of((*kept, count))
         second = make_reduction(partial.shape, (len(kept),), written, [partial.strides] * len(names), 8, whole=True)
         return [
@@ -158,6 +159,15 @@ class Reducing(NamedTuple):
         if inputs is None:
             return make_reduction(self.shape, self.axes.axes, outputs, self.strides, **how)
         return make_reduction_like(self.strides, self.shape, self.axes.axes, outputs, inputs, **how)
+
+
+def _reading(loop: ReductionLoop, outputs: int, expression: Expression, reads: Ints) -> ReductionLoop:
+    """Return a loop over the arrays among these inputs of an expression, in their order, instead of over all."""
+    arrays = [place for place, (kind, _) in enumerate(expression.inputs) if kind == "array"]
+    places = [*range(outputs), *[outputs + arrays.index(read) for read in reads if read in arrays]]
+    return loop._replace(
+        strides=tuple([loop.strides[place] for place in places]), shifts=tuple([loop.shifts[place] for place in places])
+    )
 
 
 def held_loop(

@@ -82,8 +82,9 @@ def all_arrays(function: str, values: Sequence[A | HostData], name: str = "x{1}"
 
 def is_host_data(value: object) -> bool:
     """Whether a value is a sequence or an ndarray, which functions take as an Array. Masked arrays are not."""
-    return isinstance(value, (list, tuple, range)) or (
-        isinstance(value, _NDARRAY) and not isinstance(value, np.ma.MaskedArray)
+    kind = type(value)
+    return issubclass(kind, (list, tuple, range)) or (
+        issubclass(kind, _NDARRAY) and not issubclass(kind, np.ma.MaskedArray)
     )
 
 

@@ -209,7 +209,7 @@ def _leaves(obj: Any) -> Iterator[Any]:
 
 
 def is_sequence(obj: object) -> TypeGuard[Sequence[Any]]:
-    return isinstance(obj, (list, tuple, range))
+    return issubclass(type(obj), (list, tuple, range))
 
 
 def _is_uniform(found: set[type]) -> bool:
