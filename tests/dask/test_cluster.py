@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.chunked import k_means, normalised_deviation, random_matrix, stencil
 
 import tilearray as ta
+from benchmarks.chunks import k_means, normalised_deviation, random_matrix, stencil
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
