@@ -6,16 +6,21 @@ import importlib
 import io
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.kernels import needs_triton
+from support.processes import in_fresh_python
 
 import tilearray as ta
 from tilearray.commands.demo import command
+from tilearray.commands.demo.beside import Beside, beside
 from tilearray.commands.demo.pipeline import STEPS, DemoError, Report, Step, load, np_load, run, summary, ulps_apart
+from tilearray.engine.devices import as_device
 
 image = pytest.importorskip("matplotlib.image")
 rich_console = pytest.importorskip("rich.console")
@@ -193,6 +198,92 @@ def test_ulps_are_counted(found: np.ndarray, expected: np.ndarray, apart: list[i
 
 def test_nan_is_far_from_every_number():
     assert ulps_apart(np.float32([np.nan]), np.float32([np.inf]))[0] > 1000
+
+
+# ---------------------------------------------------------------------- beside a GPU
+
+
+def beside_of(reports: list[Report], **changed: Callable[..., Any]) -> list[Beside]:
+    """The steps again, on the host for want of a GPU, where some steps compute something else."""
+    others = [
+        replace(report, step=replace(report.step, ours=changed.get(report.step.name, report.step.ours)))
+        for report in reports
+    ]
+    picture = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    return list(beside(picture, others, as_device("cpu"), 2))
+
+
+def test_a_gpu_that_differs_is_named():
+    done = two_steps(lambda x: x / 2, np_half)
+    assert [other.ulps for other in beside_of(done)] == [0, 0]
+    with pytest.raises(DemoError) as error:
+        beside_of(done, next=nudged(1))
+    assert str(error.value) == (
+        "step 'next': 1 of 24 elements differ from the host by more than 0 ulp; at (1, 2, 1) expected 9.5, got 9.500001"
+    )
+    with pytest.raises(DemoError, match=r"expected float32 of shape \(2, 4, 3\) as in the host, got float16"):
+        beside_of(done, next=lambda x: (x / 2).astype("float16"))
+
+
+def test_a_gpu_continues_from_the_hosts_result_within_tolerance():
+    half = Step("half", "", ("photo",), lambda x: x / 2, np_half, ulps=2)
+    copied = Step("copied", "", ("half",), lambda x: x.copy(), np.copy)
+    done = list(run(np.arange(24, dtype=np.uint8).reshape(2, 4, 3), (STEPS[0], half, copied), repeats=1))
+    others = beside_of(done, half=nudged(2))
+    assert [other.ulps for other in others] == [0, 2, 0]
+    assert command.beside_text(as_device("cpu"), others) == (
+        "On cpu, 2 steps have the bits of the host, 1 within the ulps that the table shows."
+    )
+
+
+def test_times_of_a_gpu_include_its_work(monkeypatch: pytest.MonkeyPatch):
+    waits: list[object] = []
+    monkeypatch.setattr(type(as_device("cpu").backend), "synchronize", lambda self: waits.append(self), raising=False)
+    assert len(beside_of(two_steps(lambda x: x / 2, np_half))) == 2
+    assert len(waits) == 4  # two runs of each step
+
+
+@needs_triton
+def test_the_pipeline_has_the_same_bits_on_an_emulated_gpu():
+    code = """
+import os
+os.environ["TRITON_INTERPRET"] = "1"
+import numpy as np
+from support.interpreter.emulated_gpu import emulated_device
+from tilearray.commands.demo.beside import beside
+from tilearray.commands.demo.pipeline import run
+photo = np.random.default_rng(0).integers(0, 256, (40, 48, 3), dtype=np.uint8)
+for other in beside(photo, list(run(photo, repeats=1)), emulated_device(), 1):
+    print(other.step.name, other.ulps, other.result.device)
+"""
+    found = [line.split() for line in in_fresh_python(code).splitlines()]
+    assert [name for name, _, _ in found] == [step.name for step in STEPS]
+    assert {device for _, _, device in found} == {"cuda:0"}
+    assert all(int(ulps) <= step.ulps for (_, ulps, _), step in zip(found, STEPS, strict=True))
+
+
+def test_the_table_has_columns_for_a_gpu():
+    others = [Beside(report.step, report.result, 3 * (report.step.ulps > 0), 0.00125) for report in reports()]
+    text = io.StringIO()
+    command.print_table(rich_console.Console(file=text, force_terminal=True, width=180), reports(), others)
+    assert all(name in text.getvalue() for name in (*command.COLUMNS, *command.GPU_COLUMNS))
+    row = command.row_of(reports()[0], others[0])
+    assert row[-2:] == ("1.25 ms", "same bits")
+    assert command.row_of(reports()[8], others[8])[-1] == "3 ulp of the host"
+    assert len(row) == len(command.COLUMNS) + len(command.GPU_COLUMNS)
+
+
+def test_the_demo_runs_on_a_gpu_if_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(command, "pictures", lambda *arguments: {})
+    monkeypatch.setattr(command, "run", lambda *arguments: iter(reports()))
+    monkeypatch.setattr(command, "gpu", lambda: as_device("cpu"))
+    command.demo(tmp_path, repeats=1)
+    assert "On cpu, 14 steps have the bits of the host.\n" in capsys.readouterr().out
+    monkeypatch.setattr(command, "gpu", lambda: None)
+    command.demo(tmp_path, repeats=1)
+    assert "the bits of the host" not in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------------- pictures

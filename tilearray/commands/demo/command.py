@@ -1,8 +1,9 @@
 """``tilearray demo``: process matplotlib's sample photograph in `tilearray.commands.demo.pipeline`.
 
-The result is three pictures and a table. The pictures are rendered in memory after every step has been checked, and
-each is renamed into place. So the folder never contains an incomplete picture, or a picture of a failed run. Only this
-module imports matplotlib and rich (the extra ``demo``), and only when they are needed.
+The result is three pictures and a table. Where there is a GPU, it runs the same steps as well. The pictures are
+rendered in memory after every step has been checked, and each is renamed into place. So the folder never contains an
+incomplete picture, or a picture of a failed run. Only this module imports matplotlib and rich (the extra ``demo``), and
+only when they are needed.
 """
 
 from __future__ import annotations
@@ -12,20 +13,25 @@ import io
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 import tilearray as ta
+from tilearray.commands.demo.beside import Beside, beside
 from tilearray.commands.demo.pipeline import STEPS, DemoError, Report, Step, run, summary
-from tilearray.engine.devices import CPU, using_device
+from tilearray.engine.devices import CPU, Device, as_device, using_device
 
 PHOTOGRAPH = "grace_hopper.jpg"
 COLUMNS = ("step", "shows", "dtype", "shape", "strides", "loops planned", "tilearray", "NumPy", "checked")
-RIGHT = (6, 7)  # columns of numbers
+GPU_COLUMNS = ("GPU", "beside the host")
+RIGHT = (6, 7, 9)  # columns of numbers
 NEEDS_WIDTH = {"shows": 150, "shape": 110, "strides": 96}  # the column is omitted in narrower terminals
+GPU_WIDTH = 28  # of the two columns of a GPU
 TILES = 7  # pictures in a row of the contact sheet
+R = TypeVar("R", Report, Beside)
 
 
 def demo(output: str | os.PathLike[str], repeats: int = 5) -> list[Report]:
@@ -43,12 +49,28 @@ def demo(output: str | os.PathLike[str], repeats: int = 5) -> list[Report]:
     print(f"{PHOTOGRAPH}: {photo.dtype} of shape {photo.shape}, read-only memory of matplotlib's sample data\n")
     with using_device(CPU):  # the photograph is in host memory
         reports = list(with_progress(console, run(photo, STEPS, repeats), len(STEPS)))
-    print_table(console, reports)
+    device = gpu()
+    others = [] if device is None else list(with_progress(console, beside(photo, reports, device, repeats), len(STEPS)))
+    print_table(console, reports, others)
     print(f"\nAll {len(reports)} steps equal NumPy. Times are the best of {repeats} runs on the host.")
+    if device is not None:
+        print(beside_text(device, others))
     for name, content in pictures(photo, reports).items():
         write_whole(folder / name, content)
         print(f"wrote {folder / name}")
     return reports
+
+
+def gpu() -> Device | None:
+    """The first GPU, or None if there is none."""
+    return as_device("cuda:0") if ta.cuda.device_count() else None
+
+
+def beside_text(device: Device, others: Sequence[Beside]) -> str:
+    """Return in words how the steps on a GPU compare with the host's."""
+    same = sum(other.ulps == 0 for other in others)
+    rest = f", {len(others) - same} within the ulps that the table shows" if same < len(others) else ""
+    return f"On {device}, {same} steps have the bits of the host{rest}."
 
 
 def needed(module: str) -> Any:
@@ -161,7 +183,7 @@ def contact_sheet(reports: Sequence[Report]) -> bytes:
 # ---------------------------------------------------------------------- text
 
 
-def with_progress(console: Any, reports: Iterable[Report], total: int) -> Iterator[Report]:
+def with_progress(console: Any, reports: Iterable[R], total: int) -> Iterator[R]:
     """Yield the reports as they arrive. In a terminal, show a progress bar."""
     if not console.is_terminal:
         yield from reports
@@ -173,25 +195,34 @@ def with_progress(console: Any, reports: Iterable[Report], total: int) -> Iterat
             yield report
 
 
-def row_of(report: Report) -> tuple[str, ...]:
-    """Return a report as the cells of a table row."""
+def row_of(report: Report, other: Beside | None = None) -> tuple[str, ...]:
+    """Return a report, and perhaps the same step on a GPU, as the cells of a table row."""
     step, result = report.step, report.result
     given = "exact" if step.ulps == 0 else f"{report.ulps} of {step.ulps} ulp"
     layout = [str(part).replace(" ", "") for part in (result.shape, result.strides)]
     times = [f"{seconds * 1e3:.2f} ms" for seconds in (report.seconds, report.numpy_seconds)]
-    return (step.name, step.shows, result.dtype.name, *layout, summary(report.loops), *times, given)
+    cells = (step.name, step.shows, result.dtype.name, *layout, summary(report.loops), *times, given)
+    if other is None:
+        return cells
+    equal = "same bits" if other.ulps == 0 else f"{other.ulps} ulp of the host"
+    return (*cells, f"{other.seconds * 1e3:.2f} ms", equal)
 
 
-def print_table(console: Any, reports: Sequence[Report]) -> None:
-    """Print the table of steps: a table of rich with the columns that fit in a terminal, else plain text."""
-    rows = [row_of(report) for report in reports]
+def print_table(console: Any, reports: Sequence[Report], others: Sequence[Beside] = ()) -> None:
+    """Print the table of steps: a table of rich with the columns that fit in a terminal, else plain text.
+
+    With the same steps on a GPU it has two columns more.
+    """
+    rows = [row_of(report, other) for report, other in zip_longest(reports, others)]
+    columns = (*COLUMNS, *GPU_COLUMNS) if others else COLUMNS
     if not console.is_terminal:
-        print(plain_table(COLUMNS, rows))
+        print(plain_table(columns, rows))
         return
-    shown = [column for column, name in enumerate(COLUMNS) if console.width >= NEEDS_WIDTH.get(name, 0)]
+    room = console.width - (GPU_WIDTH if others else 0)
+    shown = [column for column, name in enumerate(columns) if room >= NEEDS_WIDTH.get(name, 0)]
     table = needed("rich.table").Table(box=needed("rich.box").SIMPLE_HEAD, pad_edge=False)
     for column in shown:
-        table.add_column(COLUMNS[column], justify="right" if column in RIGHT else "left")
+        table.add_column(columns[column], justify="right" if column in RIGHT else "left")
     for row in rows:
         table.add_row(*(row[column] for column in shown))
     console.print(table)

@@ -301,19 +301,25 @@ def run(photograph: np.ndarray, steps: tuple[Step, ...] = STEPS, repeats: int = 
             result, seconds = timed(step.ours, [ours[name] for name in step.inputs], repeats)
             loops = tuple(plan.loop.case.value for plan in dict.fromkeys(leaves(STATE.get().plans)))
         expected, numpy_seconds = timed(step.numpy, [theirs[name] for name in step.inputs], repeats)
+        if step.view:
+            check_view(step, ta.to_numpy(result), expected)
         ulps = compare(step, result, expected)
         ours[step.name] = result
         theirs[step.name] = expected if ulps == 0 else np.array(ta.to_numpy(result))
         yield Report(step, result, ulps, loops, seconds, numpy_seconds)
 
 
-def timed(function: Callable[..., Any], arguments: list[Any], repeats: int) -> tuple[Any, float]:
-    """Return the result of the first call, and the seconds of the fastest later call."""
+def timed(
+    function: Callable[..., Any], arguments: list[Any], repeats: int, wait: Callable[[], object] | None = None
+) -> tuple[Any, float]:
+    """Return the result of the first call, and the seconds of the fastest later call until `wait` returns."""
     result: Any = None
     seconds: list[float] = []
     for repeat in range(repeats):
         start = perf_counter()
         found = function(*arguments)
+        if wait is not None:
+            wait()
         seconds.append(perf_counter() - start)
         result = found if repeat == 0 else result
     return result, min(seconds[1:] or seconds)
@@ -330,27 +336,30 @@ def summary(loops: tuple[str, ...]) -> str:
     return ", ".join(f"{case} {count}" for case, count in sorted(Counter(loops).items())) or "view, no launch"
 
 
-def compare(step: Step, result: Any, expected: np.ndarray) -> int:
-    """Return the largest difference from NumPy's result in ulps. Raise `DemoError` if the step does not allow it."""
+def check_view(step: Step, found: np.ndarray, expected: np.ndarray) -> None:
+    """Raise `DemoError` if a step's result is not NumPy's view of the photograph."""
+    same_place = found.ctypes.data == expected.ctypes.data
+    if not same_place or found.strides != expected.strides:
+        raise DemoError(
+            f"step {step.name!r}: expected NumPy's view of the photograph with strides {expected.strides}, "
+            f"got strides {found.strides} and {'the same' if same_place else 'another'} first element"
+        )
+
+
+def compare(step: Step, result: Any, expected: np.ndarray, peer: str = "NumPy") -> int:
+    """Return the largest difference from a peer's result in ulps. Raise `DemoError` if the step does not allow it."""
     found = ta.to_numpy(result)
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         raise DemoError(
-            f"step {step.name!r}: expected {expected.dtype} of shape {expected.shape} as in NumPy, "
+            f"step {step.name!r}: expected {expected.dtype} of shape {expected.shape} as in {peer}, "
             f"got {found.dtype} of shape {found.shape}"
-        )
-    same_view = found.ctypes.data == expected.ctypes.data and found.strides == expected.strides
-    if step.view and not same_view:
-        place = "and the same" if found.ctypes.data == expected.ctypes.data else "and another"
-        raise DemoError(
-            f"step {step.name!r}: expected NumPy's view of the photograph with strides {expected.strides}, "
-            f"got strides {found.strides} {place} first element"
         )
     apart = ulps_apart(found, expected)
     worst = int(apart.max())
     if worst > step.ulps:
         where = tuple(int(index) for index in np.unravel_index(int(apart.argmax()), apart.shape))
         raise DemoError(
-            f"step {step.name!r}: {int((apart > step.ulps).sum())} of {apart.size} elements differ from NumPy by "
+            f"step {step.name!r}: {int((apart > step.ulps).sum())} of {apart.size} elements differ from {peer} by "
             f"more than {step.ulps} ulp; at {where} expected {expected[where]!s}, got {found[where]!s}"
         )
     return worst
