@@ -168,6 +168,17 @@ LIARS: list[Case] = [
     (lambda: ta.evaluate(LIAR), ExpressionError, "evaluate: expected an expression as text, got .*Mock; write"),
     (lambda: X.__setitem__(0, LIAR), InterchangeError, "from_dlpack: .*Mock does not state its device"),
 ]
+FOUND: list[Case] = [
+    (lambda: X.tofile(3.5), OperandError, "tofile: expected a path or an open file, got float; write open"),
+    (lambda: ta.trim_zeros(X, ("f",)), OperandError, r"trim_zeros: expected trim of 'f' and 'b', got \('f',\); write"),
+    (lambda: ta.unwrap(ta.asarray([1], dtype="uint8"), period=2**70), OperandError, "unwrap: Python int .*write"),
+    (lambda: ta.cov(X, aweights=LINE * 0), OperandError, "cov: Weights sum to zero.*write"),
+    (lambda: ta.split(X, 2**62), ShapeError, "split: expected at most .* parts, got 4611686018427387904; write"),
+    (lambda: ta.fft.fftshift(X, axes=itertools.repeat(0)), ShapeError, "fftshift: expected distinct axes, .*; write"),
+    (lambda: ta.fft.fftn(X, axes=itertools.repeat(0)), ShapeError, "fftn: expected distinct axes, .*; write"),
+    (lambda: ta.linalg.tensorsolve(X, X, axes=itertools.repeat(0)), ShapeError, "tensorsolve: expected distinct axes"),
+]
+"""Faults that random calls of the interface have found."""
 QUOTED: list[Case] = [
     (lambda: ta.zeros(DEEP), ShapeError, r"zeros: expected shape as an int .*, got \[\[\[\[\[\.\.\.\]\]\]\]\]; write"),
     (lambda: ta.sum(X, axis=DEEP), ShapeError, "sum: expected axis as an int .*; write"),
@@ -185,7 +196,7 @@ QUOTED: list[Case] = [
     (lambda: ta.set_transfer_guard(DEEP), DeviceError, "set_transfer_guard: expected a policy, .*; write"),
     (lambda: ta.semantics(DEEP), SemanticsError, "semantics: unknown semantics .*; write"),
 ]
-ALL = [*KINDS, *LIARS, *DEVICES, *FLAGS, *ENDLESS, *SIZES, *QUOTED]
+ALL = [*KINDS, *LIARS, *FOUND, *DEVICES, *FLAGS, *ENDLESS, *SIZES, *QUOTED]
 
 
 @pytest.mark.parametrize(("act", "error", "message"), ALL, ids=[f"{n}" for n in range(len(ALL))])

@@ -118,6 +118,5 @@ def ifftshift(x: A | HostData, /, axes: int | Sequence[int] | None = None) -> A:
 
 def _shifted(function: str, x: A | HostData, axes: Any, sign: int) -> A:
     x = as_array(function, x)
-    given = tuple(range(x.ndim)) if axes is None else axes if isinstance(axes, int) else tuple(axes)
-    places = normalize_axes(given, x.ndim, function)
+    places = normalize_axes(tuple(range(x.ndim)) if axes is None else axes, x.ndim, function)
     return roll(x, tuple([sign * (x.shape[place] // 2) for place in places]), axis=places)

@@ -455,7 +455,7 @@ def _extents(
     """The sizes of a transform, and its axes; for `halved`, the last size is that of the whole signal."""
     given = None if s is None else as_ints(s, function, "s", "sizes")
     if axes is not None:
-        places = normalize_axes(tuple(axes), x.ndim, function)
+        places = normalize_axes(axes, x.ndim, function)
     else:
         last = range(-x.ndim if given is None else -len(given), 0)
         places = normalize_axes(tuple(last), x.ndim, function)

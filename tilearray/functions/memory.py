@@ -6,10 +6,11 @@ for Python never copies.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from tilearray.engine.signature import ArrayBase, placed
-from tilearray.errors import InterchangeError, LayoutError, WriteError
+from tilearray.errors import InterchangeError, LayoutError, OperandError, WriteError, type_name
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.orders import check_order
@@ -28,8 +29,13 @@ def host_bytes(x: ArrayBase, order: Any) -> bytes:
     return to_numpy(x).tobytes(check_order("tobytes", order))  # type: ignore[arg-type]
 
 
+_PATHS: tuple[Any, ...] = (str, bytes, os.PathLike)
+
+
 def to_file(x: ArrayBase, file: Any, separator: str, form: str) -> None:
     """Write the elements to a file or to the file of a name, as ``numpy.ndarray.tofile`` does."""
+    if not (issubclass(type(file), _PATHS) or callable(getattr(file, "fileno", None))):
+        raise OperandError(f"tofile: expected a path or an open file, got {type_name(file)}; write open(path, 'wb')")
     to_numpy(x).tofile(file, separator, form)
 
 

@@ -282,7 +282,7 @@ def tensorsolve(a: A | HostData, b: A | HostData, /, axes: Sequence[int] | None 
     a, b = all_arrays(name, (a, b))
     part = matrices(name, a, b)
     if axes is not None:
-        moved = normalize_axes(tuple(axes), a.ndim, name)
+        moved = normalize_axes(axes, a.ndim, name)
         a = moveaxis(a, moved, tuple(range(a.ndim - len(moved), a.ndim)))
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:

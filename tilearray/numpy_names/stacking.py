@@ -280,11 +280,16 @@ def _edges(function: str, size: int, sections: Any) -> list[tuple[int | None, in
     count = as_int(sections, function, "sections")
     if count < 1:
         raise ShapeError(f"{function}: expected at least one part, got {count}; write 1 for the array itself")
+    if count > MOST_PARTS:
+        raise ShapeError(
+            f"{function}: expected at most 2**31 - 1 parts, got {count}; write {max(size, 1)} for elements"
+        )
     sizes = [size // count + (place < size % count) for place in range(count)]
     stops = list(itertools.accumulate(sizes))
     return list(zip([0, *stops], stops))
 
 
+MOST_PARTS = 2**31 - 1
 _SEQUENCES: tuple[Any, ...] = (list, tuple, range)
 _ARRAYS: tuple[Any, ...] = (Array, np.ndarray)
 

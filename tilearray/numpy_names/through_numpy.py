@@ -103,7 +103,7 @@ def by_numpy(
     ShapeError
         If NumPy's function raises ValueError; the message begins with the function's name.
     OperandError
-        If it raises TypeError.
+        If it raises TypeError, OverflowError or ZeroDivisionError.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def by_numpy(
         if type(error) is not ValueError:  # a class of NumPy, or of a function that was passed, says more
             raise
         raise ShapeError(f"{function}: {error}") from error
-    except TypeError as error:
+    except (TypeError, OverflowError, ZeroDivisionError) as error:
         raise OperandError(f"{function}: {error}; write numbers, or sequences of them, as options") from error
     typed = [x.dtype for x, first in zip(given, arrays) if x is not None and classify(first) is None]
     found = wrapped(computed, float_of(function, typed))  # a Python number has no dtype to add

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tilearray.arrays.array import Array
-from tilearray.errors import ShapeError
+from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions.arguments import as_array
 from tilearray.functions.manipulation import flip, moveaxis, reshape, transpose
 from tilearray.functions.orders import Order, is_fortran
@@ -162,6 +162,8 @@ def trim_zeros(x: Any, trim: str = "fb") -> Array:
     Array([1, 0, 2], dtype=int64, device='cpu')
     """
     array = as_array("trim_zeros", x)
+    if type(trim) is not str or set(trim.lower()) - {"f", "b"}:
+        raise OperandError(f"trim_zeros: expected trim of 'f' and 'b', got {shown(trim)}; write trim='fb'")
     if array.ndim != 1:
         raise ShapeError(f"trim_zeros: expected a 1-d array, got shape {array.shape}; write ta.reshape(x, -1)")
     places = nonzero(array)[0]

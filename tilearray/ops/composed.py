@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import TYPE_CHECKING
 
 from tilearray import dtypes
@@ -213,14 +214,19 @@ def round(x: Operand, /, decimals: int = 0, out: ArrayBase | None = None) -> Arr
     if dtypes.info(array.dtype).kind in ("int", "uint"):
         if places >= 0:
             return nearest(array, out=out)
-        power = 10.0**-places
+        power = _power(-places)
         tens = multiply(nearest(divide(stored_as(convert, array, dtypes.float64), power)), power)
         rounded = stored_as(convert, tens, array.dtype)
         return rounded if out is None else execute(assign, (rounded,), out)
-    power = 10.0 ** builtins.abs(places)
+    power = _power(builtins.abs(places))
     if places > 0:
         return divide(nearest(multiply(array, power)), power, out=out)
     return multiply(nearest(divide(array, power)), power, out=out)
+
+
+def _power(places: int) -> float:
+    """A power of 10, or infinity."""
+    return 10.0**places if places <= 308 else math.inf
 
 
 def divmod(x1: Operand, x2: Operand, /) -> tuple[Array, Array]:

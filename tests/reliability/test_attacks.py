@@ -1,0 +1,146 @@
+"""A few cases of each attack; `scripts/reliability` runs them at length."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+from support.attacks import __main__ as command
+from support.attacks import api, caches, children, differential, interrupts, liars, texts, threads
+from support.attacks.outcome import Outcome
+
+import tilearray as ta
+
+SEED = 1
+
+
+def held(outcome: Outcome, cases: int) -> None:
+    """Nothing went wrong, and all cases were tried."""
+    assert outcome.wrong == []
+    assert outcome.tried >= cases
+
+
+def test_calls_of_the_interface():
+    outcome = api.run(5000, SEED)
+    held(outcome, 5000)
+    assert min(outcome.ends["returned"], outcome.ends["errors of the library"]) > 500
+
+
+def test_calls_beside_numpys():
+    outcome = differential.run(5000, SEED)
+    held(outcome, 5000)
+    assert outcome.ends["equal"] > 4500
+
+
+@pytest.mark.parametrize(("run", "cases"), [(threads.run, 1000), (threads.run_tasks, 300), (texts.run, 3000)])
+def test_threads_tasks_and_texts(run, cases):
+    held(run(cases, SEED), cases)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+def test_interrupts():
+    outcome = interrupts.run(300, SEED)
+    held(outcome, 300)
+    assert outcome.ends["interrupted"] > 50
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the programs use alarms")
+@pytest.mark.parametrize(("run", "cases"), [(children.run, 3), (children.run_exits, 2), (caches.run, 1000)])
+def test_processes(run, cases):
+    held(run(cases, SEED), cases)
+
+
+# --- attacks see what is wrong ----------------------------------------------------------------------------------------
+
+
+def test_wrong_results_are_seen(monkeypatch):
+    row = differential.CALLS["sum"]
+    wrong = (lambda case, xp, arrays: row[0](case, xp, arrays) + (xp is ta), *row[1:])
+    monkeypatch.setattr(differential, "CALLS", {"sum": wrong})
+    assert len(differential.run(100, SEED).wrong) > 40
+
+
+def test_other_dtypes_are_seen(monkeypatch):
+    as_wide = (
+        lambda case, xp, arrays: xp.astype(arrays[0], "float64" if xp is ta else "float32"),
+        ("float32",),
+        1,
+        True,
+    )
+    monkeypatch.setattr(differential, "CALLS", {"astype": as_wide})
+    assert len(differential.run(100, SEED).wrong) == 50  # under `numpy`
+
+
+def test_internal_errors_and_changed_settings_are_seen(monkeypatch):
+    functions: dict[str, Any] = {"broken": lambda x: {}["key"], "changing": lambda x: ta.set_semantics("torch")}
+    monkeypatch.setattr(api, "callables", lambda: functions)
+    found = " ".join(api.run(300, SEED).wrong)
+    assert "broken: KeyError" in found
+    assert "changing: settings changed" in found
+    assert ta.get_semantics().name == "array-api"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+def test_endless_calls_and_half_written_targets_are_seen(monkeypatch):
+    def endless(x: Any) -> None:
+        while True:
+            pass
+
+    def half(x: Any, *, out: Any = None) -> None:
+        if type(out) is ta.Array and out.size and out.ndim:
+            out[:1] = 7
+            raise ta.ShapeError("half: stopped")
+
+    monkeypatch.setattr(api, "PATIENCE", 0.02)
+    monkeypatch.setattr(api, "callables", lambda: {"endless": endless, "half": half})
+    found = " ".join(api.run(250, SEED).wrong)
+    assert "endless: no end within" in found
+    assert "half: an error, and half of the target is written" in found
+
+
+def test_other_results_of_threads_are_seen(monkeypatch):
+    monkeypatch.setattr(threads.Work, "run", lambda self, arrays: object())
+    assert len(threads.run(16, SEED).wrong) >= 16
+
+
+def test_programs_that_fail_are_seen():
+    assert children.program("import sys; sys.exit(3)") == (3, "")
+    status, told = children.program("raise ValueError(7)")
+    assert (status, told.splitlines()[-1]) == (1, "ValueError: 7")
+
+
+@pytest.mark.parametrize("make", liars.MAKERS)
+def test_a_liar_is_new_each_time(make):
+    assert make() is not make()
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_figures_of_an_attack_replace_its_row_only():
+    page = "before\n<!-- figures -->\n<!-- end of figures -->\nafter\n"
+    first, second = Outcome("one", "cpu"), Outcome("two", "cpu")
+    first.count("ended", 1)
+    page = command.with_figures(command.with_figures(page, [first]), [second])
+    first.count("ended", 1)
+    page = command.with_figures(page, [first])
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    assert rows[1:] == ["| one | cpu | 2 | 2 ended | 0 |", "| two | cpu | 0 |  | 0 |"]
+    assert page.startswith("before\n<!-- figures -->\n")
+    assert page.endswith("<!-- end of figures -->\nafter\n")
+    assert f"NumPy {np.__version__}" in page
+
+
+def test_the_command_names_unknown_attacks_and_fails_if_something_is_wrong(monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        command.main(["nothing"])
+    assert "expected an attack, got 'nothing'; write one of api, differential" in capsys.readouterr().err
+    assert command.main(["texts", "--cases", "100"]) == 0
+    assert "texts of expressions on cpu: 20 cases in " in capsys.readouterr().out
+    bad = Outcome("bad", "cpu", wrong=["a line"])
+    monkeypatch.setitem(command.ATTACKS, "texts", (lambda *_: bad, 1.0))
+    assert command.main(["texts"]) == 1
+    assert "1 wrong" in capsys.readouterr().out

@@ -1,0 +1,276 @@
+"""Every public callable, method, operator and key, with plain and lying arguments.
+
+A call returns, or raises an error of the library, of the liar itself, or of Python about a signature. Whatever it does,
+it ends, leaves the settings and its operands as they were, and writes to a target as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import random
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tilearray as ta
+from support.attacks.liars import MAKERS, Lie
+from support.attacks.outcome import Outcome
+from tilearray.errors import TileArrayError
+
+PATIENCE = 20
+"""Seconds after which a call counts as one that never ends."""
+SETTINGS = {
+    "set_semantics",
+    "set_default_device",
+    "set_transfer_guard",
+    "set_index_check",
+    "set_printoptions",
+    "seterr",
+}
+FILES = {"load_safetensors", "save_safetensors", "safetensors_metadata", "tofile", "fromfile"}
+PLAIN_CALLBACKS = {"array_agnostic", "fromfunction", "apply_along_axis", "apply_over_axes", "piecewise", "vectorize"}
+LEFT_OUT = SETTINGS | FILES | PLAIN_CALLBACKS
+"""Functions that change settings or read files, and those that call what they are given."""
+DTYPES = ("bool", "int8", "uint8", "int64", "uint64", "float16", "bfloat16", "float32", "float64", "complex64")
+SHAPES = ((), (0,), (3,), (1,), (2, 3), (3, 0), (2, 1, 3))
+WORDS = ("float32", "int8", "C", "K", "left", "raise", "numpy", "ij", "cpu", "reflect", "", "ij,jk->ik", "x + 1")
+OPERATORS = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"),
+    *("eq", "ne", "lt", "le", "gt", "ge", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand"),
+)
+OPTIONS = ("axis", "dtype", "keepdims", "out", "copy", "device", "order", "where", "initial", "mode", "k", "n", "shape")
+INTERNAL = (
+    *(AssertionError, AttributeError, NameError, UnboundLocalError, KeyError, SystemError, NotImplementedError),
+    *(ZeroDivisionError, StopIteration, ArithmeticError, UnicodeError, MemoryError, BufferError),
+)
+"""Errors that no documented behaviour raises, unless they are also errors of the library."""
+
+
+class Endless(BaseException):
+    """Raised by a timer in a call that never ends."""
+
+
+def callables() -> dict[str, Callable[..., Any]]:
+    """Every public function by its name, those of the namespaces included."""
+    found: dict[str, Callable[..., Any]] = {}
+    for module, names in (("", ta.__all__), ("linalg", ta.linalg.__all__), ("fft", ta.fft.__all__)):
+        space = getattr(ta, module) if module else ta
+        for name in names:
+            value = getattr(space, name)
+            if callable(value) and not inspect.isclass(value) and name not in LEFT_OUT:
+                found[f"{module}.{name}".strip(".")] = value
+    return found
+
+
+def methods() -> list[str]:
+    """Every public method of arrays."""
+    names = [name for name in dir(ta.Array) if not name.startswith("_") and name not in LEFT_OUT]
+    return [name for name in names if callable(getattr(ta.Array, name, None))]
+
+
+@lru_cache(4096)
+def _parameters(name: str, function: Any) -> tuple[inspect.Parameter, ...]:
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ()
+
+
+def _options_of(function: Any) -> list[str]:
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    found = _parameters(getattr(function, "__name__", ""), getattr(function, "__func__", function))
+    return [one.name for one in found if one.kind in named and one.default is not inspect.Parameter.empty]
+
+
+def _arity_of(function: Any) -> tuple[int, int]:
+    """The least and the greatest number of positional arguments."""
+    found = _parameters(getattr(function, "__name__", ""), getattr(function, "__func__", function))
+    bound = getattr(function, "__self__", None) is not None
+    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in found):
+        return getattr(function, "arity", 1), 4
+    positional = [one for one in found if one.kind is not inspect.Parameter.KEYWORD_ONLY][bound:]
+    return len([one for one in positional if one.default is inspect.Parameter.empty]), len(positional)
+
+
+class Drawing:
+    """Draws calls: a name, and a function without arguments."""
+
+    def __init__(self, seed: int, device: str) -> None:
+        self.rng = random.Random(seed)
+        self.device = device
+        self.functions = callables()
+        self.names = list(self.functions)
+        self.methods = methods()
+
+    def array(self) -> Any:
+        """A small array of any dtype, sometimes a view."""
+        rng = self.rng
+        shape, dtype = rng.choice(SHAPES), rng.choice(DTYPES)
+        values = np.arange(int(np.prod(shape))).reshape(shape) % 3
+        x = ta.asarray(values, device=self.device).astype(dtype)
+        return x if rng.random() < 0.7 or not x.ndim else x[::-1]
+
+    def plain(self) -> Any:
+        """An argument as somebody may write it."""
+        rng = self.rng
+        makers: list[Callable[[], Any]] = [
+            *[self.array] * 6,
+            lambda: rng.choice([0, 1, 2, -1, 3, 2**62, -(2**63), 10**20]),
+            lambda: rng.choice([0.5, -1.5, float("nan"), float("inf"), 1j, True, None, ...]),
+            lambda: rng.choice(WORDS),
+            lambda: rng.choice([(0, 1), (2, 3), [1, 2], [], (), [[1], [2]], [1, "a"], {}, {1}, range(3), b"ab"]),
+            lambda: slice(*[rng.choice([None, 0, 1, -1, 5]) for _ in range(3)]),
+            lambda: np.arange(3.0),
+            lambda: np.float32(1.5),
+            lambda: [self.array() for _ in range(rng.randrange(3))],
+            object,
+        ]
+        return rng.choice(makers)()
+
+    def argument(self) -> Any:
+        """A plain argument, or a liar."""
+        return self.rng.choice(MAKERS)() if self.rng.random() < 0.3 else self.plain()
+
+    def options(self, function: Any) -> dict[str, Any]:
+        """Options, mostly such as a function has."""
+        known = sorted(_options_of(function)) if self.rng.random() < 0.95 else OPTIONS
+        names = self.rng.sample(known, min(len(known), self.rng.choice([0, 0, 1, 1, 2])))
+        return {name: self.argument() for name in names}
+
+    def arguments(self, function: Any) -> list[Any]:
+        """Mostly as many positional arguments as a function takes."""
+        least, most = _arity_of(function)
+        count = self.rng.randint(least, min(most, least + 2)) if self.rng.random() < 0.95 else self.rng.randrange(5)
+        return [self.argument() for _ in range(count)]
+
+    def call(self) -> tuple[str, Callable[[], Any], Any]:
+        """A call: its name, the call itself, and the array that it may write to."""
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.6:
+            name = rng.choice(self.names)
+            function = self.functions[name]
+            arguments, options = self.arguments(function), self.options(function)
+            if arguments and rng.random() < 0.6:
+                arguments[0] = self.array()
+            return name, lambda: function(*arguments, **options), options.get("out")
+        x = self.array()
+        if kind < 0.75:
+            name = rng.choice(self.methods)
+            method = getattr(x, name)
+            arguments, options = self.arguments(method), self.options(method)
+            return f"Array.{name}", lambda: method(*arguments, **options), options.get("out")
+        arguments = [self.argument() for _ in range(rng.choice([1, 1, 2, 3]))]
+        if kind < 0.87:
+            name = rng.choice(OPERATORS)
+            pair = (x, arguments[0]) if rng.random() < 0.6 else (arguments[0], x)
+            return name, lambda: getattr(operator, name)(*pair), pair[0] if name.startswith("i") else None
+        key = arguments[0] if rng.random() < 0.6 else tuple(arguments)
+        if rng.random() < 0.5:
+            return "x[key]", lambda: x[key], None
+        return "x[key] = value", lambda: operator.setitem(x, key, self.argument()), x
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raise `Endless` in what takes too long, where there are timers."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise Endless
+
+    before = signal.signal(signal.SIGALRM, end)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def ended(call: Callable[[], Any]) -> tuple[str, str]:
+    """How a call ended, and what is wrong with that."""
+    try:
+        call()
+    except TileArrayError as error:
+        return ("errors of the library", "") if str(error) else ("errors of the library", f"{error!r} says nothing")
+    except Lie:
+        return "errors of the argument itself", ""
+    except (RecursionError, ImportError):
+        return "errors of Python", ""
+    except MemoryError as error:
+        return "errors of Python", "" if "Unable to allocate" in str(error) else "MemoryError: something without end"
+    except INTERNAL as error:
+        if _of_a_liar(error):
+            return "errors of the argument itself", ""
+        return "internal errors", f"{type(error).__name__}: {str(error)[:120]} in {_place(error)}"
+    except Exception:
+        return "errors of Python", ""
+    except Endless:
+        return "never ended", f"no end within {PATIENCE} s"
+    return "returned", ""
+
+
+def _of_a_liar(error: BaseException) -> bool:
+    """Whether an error was raised in the code of a liar, or by a mock that lacks what it is asked for."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename.endswith(("mock.py", "liars.py"))
+
+
+def _place(error: BaseException) -> str:
+    """The innermost function of the library in an error's traceback."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    named = [frame.f_code for frame in frames if "tilearray" in frame.f_code.co_filename]
+    return f"{Path(named[-1].co_filename).name}, {named[-1].co_name}" if named else "no function of the library"
+
+
+def bits(x: Any) -> bytes | None:
+    """The elements of an array that may be written; None of what is no array."""
+    if type(x) is not ta.Array:
+        return None
+    return ta.to_numpy(x.to_device("cpu")).tobytes()
+
+
+def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
+    """Make random calls."""
+    outcome, drawing = Outcome("calls of the interface", device), Drawing(seed, device)
+    canary = ta.asarray(np.arange(64), device=device)
+    semantics, guard = ta.get_semantics(), sys.getrecursionlimit()
+    unraisable: list[str] = []
+    hook, sys.unraisablehook = sys.unraisablehook, lambda args: unraisable.append(repr(args.exc_value))
+    with warnings.catch_warnings(), np.errstate(all="ignore"), _limited():
+        warnings.simplefilter("ignore")
+        for number in range(cases):
+            name, call, target = drawing.call()
+            before = bits(target)
+            if hasattr(signal, "setitimer"):
+                signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+            end, wrong = ended(call)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            outcome.count(end, cases)
+            told = f"#{number} of seed {seed}: {name}"
+            if wrong:
+                outcome.fail(f"{told}: {wrong}")
+            if end != "returned" and before is not None and bits(target) != before:
+                outcome.fail(f"{told}: an error, and half of the target is written")
+            if ta.get_semantics() is not semantics or sys.getrecursionlimit() != guard:
+                outcome.fail(f"{told}: settings changed")
+                ta.set_semantics(semantics)
+    sys.unraisablehook = hook
+    if ta.to_numpy(canary.to_device("cpu")).tolist() != list(range(64)):
+        outcome.fail("memory of another array was written")
+    for line in unraisable:
+        outcome.fail(f"an error in a finalizer: {line}")
+    return outcome

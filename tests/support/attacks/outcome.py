@@ -1,0 +1,57 @@
+"""What an attack tried, how its cases ended, and what went wrong."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Outcome:
+    """The counts of an attack.
+
+    Attributes
+    ----------
+    attack : str
+        Its name.
+    device : str
+    ends : Counter
+        How often each way of ending was seen.
+    wrong : list of str
+        What must not happen, a line for each case.
+    seconds : float
+    """
+
+    attack: str
+    device: str
+    ends: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    _started: float = field(default_factory=time.perf_counter)
+    _told: float = field(default_factory=time.perf_counter)
+
+    @property
+    def tried(self) -> int:
+        """The cases."""
+        return self.ends.total()
+
+    def count(self, end: str, cases: int) -> None:
+        """Count one case, and tell a terminal the progress twice a second."""
+        self.ends[end] += 1
+        now = time.perf_counter()
+        self.seconds = now - self._started
+        if now - self._told > 0.5 and sys.stderr.isatty():
+            self._told = now
+            share = f"{self.tried:,} of {cases:,}"
+            print(f"\r{self.attack}: {share}, {len(self.wrong)} wrong ", end="", file=sys.stderr, flush=True)
+
+    def fail(self, line: str) -> None:
+        """Note what must not happen."""
+        self.wrong.append(line)
+
+    def row(self) -> tuple[str, str, str, str, str]:
+        """The cells of the table of figures."""
+        ends = ", ".join(f"{count:,} {end}" for end, count in sorted(self.ends.items()))
+        return self.attack, self.device, f"{self.tried:,}", ends, f"{len(self.wrong):,}"
