@@ -131,6 +131,23 @@ def test_random_chunks_are_arrays_and_follow_from_the_seed():
     assert set(integers.compute(scheduler="sync").tolist()) == set(range(5))
 
 
+def test_a_generator_of_ours_draws_chunks():
+    x = da.random.default_rng(ta.random.default_rng(5)).random((4, 4), chunks=2)
+    assert isinstance(x.compute(scheduler="sync"), ta.Array)
+
+
+def test_positions_of_extremes_are_arrays():
+    for call in (lambda x: x.argmax(axis=0), lambda x: x.argmin(axis=1), lambda x: da.nanargmax(x, axis=0)):
+        same(call(chunked()), call(da.from_array(VALUES, chunks=(3, 4))))
+
+
+@pytest.mark.parametrize("dtype", [[("value", "f4"), ("place", "i8")], np.dtype("f4,i8")])
+def test_structured_likes_are_type_errors(dtype):
+    """dask asks in this way whether a chunk can have fields; an ndarray would take the place of the Array."""
+    with pytest.raises(TypeError, match=r"empty_like: (expected a dtype|.*structured)"):
+        np.empty_like(ta.zeros(3), dtype=dtype, shape=(2,))
+
+
 def test_chunks_move_between_the_backends():
     theirs = da.from_array(VALUES, chunks=(3, 4))
     ours = theirs.to_backend("tilearray")
@@ -194,6 +211,19 @@ fused = ta.fuse(lambda x: ta.exp(-x) * 2.0 + x)
 )
 def test_results_are_those_of_numpys_chunks(call):
     same(call(chunked()), call(da.from_array(VALUES, chunks=(3, 4))))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda line, x: line + x,
+        lambda line, x: x - line,
+        lambda line, x: np.hypot(line, x),
+        lambda line, x: np.where(x > 0, line, x),
+    ],
+)
+def test_an_array_is_an_operand_beside_a_dask_array(call):
+    same(call(ta.asarray(VALUES[0]), chunked()), call(VALUES[0], da.from_array(VALUES, chunks=(3, 4))))
 
 
 def test_a_fused_function_runs_on_each_chunk():

@@ -183,6 +183,7 @@ def test_diff_with_prepend_and_append():
     x = ta.asarray([[1, 4], [9, 16]])
     before, after = ta.zeros((2, 1), dtype="int64"), ta.asarray([[20, 30], [40, 50]])
     assert ta.diff(x, prepend=before).tolist() == [[1, 3], [9, 7]]
+    assert ta.diff(x, prepend=before, n=0).tolist() == np.diff(ta.to_numpy(x), prepend=7, n=0).tolist() == x.tolist()
     assert ta.diff(x, append=after, n=2).tolist() == np.diff([[1, 4, 20, 30], [9, 16, 40, 50]], n=2).tolist()
     assert ta.diff(x, axis=0, prepend=x[:1], append=x[:1]).tolist() == [[0, 0], [8, 12], [-8, -12]]
     assert ta.diff(x, n=5).shape == (2, 0)

@@ -51,9 +51,9 @@ class TileArrayBackend(_backends.ArrayBackendEntrypoint):
         return RandomState
 
     @property
-    def default_bit_generator(self) -> type[Stream]:
+    def default_bit_generator(self) -> type[Philox4x32]:
         """The class of the streams of chunks."""
-        return Stream
+        return Philox4x32
 
     @staticmethod
     def ones(shape: Any, dtype: Any = "float64", **options: Any) -> Any:
@@ -81,16 +81,6 @@ class TileArrayBackend(_backends.ArrayBackendEntrypoint):
         with _with_numpy():
             x = _array().arange(*args, like=like, **options)
         return x if like is not None else TileArrayBackend.to_backend(x)
-
-
-class Stream(Philox4x32):
-    """The stream of random words of a chunk; dask reads the attribute `_seed_seq`."""
-
-    __slots__ = ()
-
-    @property
-    def _seed_seq(self) -> np.random.SeedSequence:
-        return self.seed_seq
 
 
 class RandomState:

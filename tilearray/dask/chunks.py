@@ -52,6 +52,7 @@ def lookups(module: Any) -> None:
     }
     for table, function in functions.items():
         table.register(Array, function)
+    importlib.import_module("dask.array.chunk_types").register_chunk_type(Array)
     importlib.import_module("tilearray.dask.backend")  # it registers itself, also if its import led here
 
 

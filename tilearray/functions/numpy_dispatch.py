@@ -321,7 +321,11 @@ def _ours_or_numpys(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
     """Run our function of the same name, or NumPy's where we have none or ours refuses on the host."""
     name, theirs = _names().get(function), functools.partial(run_with_numpy, _shown(function), function, args, kwargs)
     if name is not None:
-        return _or_numpys(functools.partial(_run, name, args, kwargs), theirs, [args, dict(kwargs)])
+        ours = functools.partial(_run, name, args, kwargs)
+        made = kwargs.get("dtype") if name in _LIKE else None
+        if isinstance(made, list) or getattr(made, "names", None):
+            return ours()  # its TypeError tells dask to keep fields in a dict
+        return _or_numpys(ours, theirs, [args, dict(kwargs)])
     same = _of_same_name(function)
     if same is None or function in _RUNNING.get() or not _takes(same, args, kwargs):
         return theirs()
@@ -338,6 +342,7 @@ _RUNNING: ContextVar[frozenset[Any]] = ContextVar("functions of NumPy that ours 
 
 # The public modules that have functions by NumPy's names and with NumPy's parameters, by NumPy's modules.
 _MODULES = {"numpy": "", "numpy.linalg": "linalg", "numpy.fft": "fft", "numpy.lib.stride_tricks": ""}
+_LIKE = {"empty_like", "full_like", "ones_like", "zeros_like"}
 # Ours give other dtypes: complex from any matrix, as the array API standard has it; float64 from 8-bit integers.
 _OTHERWISE = {"eig", "eigvals", "logaddexp2"}
 

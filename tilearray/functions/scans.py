@@ -151,7 +151,7 @@ def diff(x: A | HostData, /, n: int = 1, axis: int = -1, prepend: Any = None, ap
     x : Array
         On any device. The differences of bool are bool, as NumPy's: whether neighbours differ.
     n : int
-        How often, at least 0. The axis becomes shorter by `n`, down to 0.
+        How often, at least 0. The axis becomes shorter by `n`, down to 0. If it is 0, the result is `x`, as NumPy's.
     axis : int
     prepend, append : Array or number, optional
         Arrays to join to `x` along the axis first; they have the sizes of `x` along all other axes. A number or a 0-d
@@ -188,6 +188,8 @@ def diff(x: A | HostData, /, n: int = 1, axis: int = -1, prepend: Any = None, ap
     joined: Any = concat(parts, axis=place) if len(parts) > 1 else x
     check_kind("diff", joined.dtype, ANY)
     difference = not_equal if joined.dtype == bool_ else subtract
+    if not times:
+        return x
     before = (slice(None),) * place
     for _ in range(min(times, joined.shape[place] + 1)):  # once more than there are elements: the result has a dtype
         joined = difference(get(joined, (*before, slice(1, None))), get(joined, (*before, slice(-1))))

@@ -52,6 +52,11 @@ class Philox4x32:
         self._lock = threading.Lock()
 
     @property
+    def _seed_seq(self) -> np.random.SeedSequence:
+        """`seed_seq` by the name that NumPy's bit generators have for dask."""
+        return self.seed_seq
+
+    @property
     def state(self) -> dict[str, Any]:
         """The state as a dict of ints: the key, the number of jumps, and the position of the next word of 32 bits.
 

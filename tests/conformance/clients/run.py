@@ -27,7 +27,12 @@ sys.path[:0] = [str(HERE.parent), str(ROOT), str(ROOT / "backend")]
 
 from clients import calls, record, suite  # noqa: E402
 
-SUITES = {"scipy": "scipy_suite", "scikit-learn": "scikit_learn", "array-api-extra": "array_api_extra"}
+SUITES = {
+    "scipy": "scipy_suite",
+    "scikit-learn": "scikit_learn",
+    "array-api-extra": "array_api_extra",
+    "dask-tests": "dask_suite",
+}
 TABLES = {
     "numpy": "numpy_calls",
     "einops": "einops_calls",
