@@ -74,6 +74,14 @@ def test_the_drawing_of_an_array_is_text_and_svg():
     assert drawing._repr_svg_() in drawing._repr_html_()
 
 
+@pytest.mark.parametrize(("shape", "cells"), [((), ["0"]), ((3,), ["0", "1", "2"]), ((1, 2), ["0", "1"])])
+def test_missing_axes_are_drawn_as_one_row(shape, cells):
+    lines = str(ta.draw(x(*shape))).splitlines()
+    assert lines[-2].split() == cells
+    assert lines[-1] == f"memory from element 0 of the buffer: {'#' * len(cells)}"
+    assert len(lines) == 3 + len(shape)
+
+
 # --- calls -----------------------------------------------------------------------------------------------------------
 
 

@@ -2,78 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
+from support.oracles.tiles import check_tiles
 
 import tilearray as ta
 from tilearray.tile_space.grid import PADDINGS
 
-VALUES = {"zero": 0.0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "neg_inf": -np.inf, 7: 7.0}
-
-
-def drawn(rng):
-    """An array with strides of all kinds, and the arguments of `tiles`."""
-    ndim = int(rng.integers(0, 4))
-    base = np.asarray(rng.standard_normal(tuple(rng.integers(0, 8, ndim)))).astype(rng.choice(["float32", "float64"]))
-    steps = [slice(None, None, rng.choice([1, -1, 2])) for _ in range(ndim)]
-    base = np.asarray(base).transpose(rng.permutation(ndim))[(..., *steps)]
-    if ndim and rng.random() < 0.1:
-        base = np.broadcast_to(base[:1], base.shape) if base.shape[0] else base
-    tile = tuple(map(int, rng.integers(1, 5, ndim)))
-    step = None if rng.random() < 0.5 else tuple(map(int, rng.integers(1, 5, ndim)))
-    order = ["C", "F", tuple(map(int, rng.permutation(ndim)))][rng.integers(3)]
-    return base, tile, step, order, list(VALUES)[rng.integers(len(VALUES))]
-
-
-def expected(base, tile, step, order, padding):
-    """The grid, and each tile by its index."""
-    axes = {"C": tuple(range(base.ndim)), "F": tuple(range(base.ndim))[::-1]}.get(order, order)
-    turned = base.transpose(axes)
-    wide = np.pad(turned, [(0, size) for size in tile], constant_values=VALUES[padding]) if base.ndim else turned
-    starts = [range(0, size, by) for size, by in zip(turned.shape, step or tile, strict=True)]
-    tiles = {
-        index: wide[tuple(slice(s[i], s[i] + n) for s, i, n in zip(starts, index, tile, strict=True))]
-        for index in itertools.product(*[range(len(s)) for s in starts])
-    }
-    return turned, tuple(map(len, starts)), tiles
-
-
-def check(cases, seed):
-    rng = np.random.default_rng(seed)
-    for _ in range(cases):
-        base, tile, step, order, padding = given = drawn(rng)
-        turned, shape, tiles = expected(*given)
-        found = ta.tiles(ta.asarray(base, device="cpu"), tile, order=order, padding=padding, step=step)
-        assert found.shape == shape, given
-        stack = ta.to_numpy(found.stack())
-        assert stack.shape == shape + tile, given
-        for (index, want), part in zip(tiles.items(), found, strict=True):
-            got = ta.to_numpy(part)
-            assert got.tobytes() == want.tobytes() == stack[index].tobytes(), given
-        if tiles and 0 not in base.strides:
-            write_one(rng, base, found, turned, tiles, tile, step)
-
-
-def write_one(rng, base, found, turned, tiles, tile, step):
-    """A tile is written in its part inside, and no other element changes."""
-    index = list(tiles)[rng.integers(len(tiles))]
-    value = rng.standard_normal(tile).astype(base.dtype)
-    want, start = turned.copy(), [i * s for i, s in zip(index, step or tile, strict=True)]
-    inside = tuple(slice(s, s + n) for s, n in zip(start, tile, strict=True))
-    want[inside] = value[tuple(slice(0, n) for n in want[inside].shape)]
-    found[tuple(i - n for i, n in zip(index, found.shape, strict=True))] = ta.asarray(value, device="cpu")
-    assert np.array_equal(turned, want)
-
 
 def test_tiles_are_those_of_numpy():
-    check(500, 1)
+    check_tiles(500, 1, "cpu")
 
 
 @pytest.mark.slow
 def test_ten_thousand_grids_are_those_of_numpy():
-    check(10_000, 2)
+    check_tiles(10_000, 2, "cpu")
 
 
 def test_a_tile_inside_shares_memory_and_one_at_the_edge_does_not():

@@ -216,13 +216,19 @@ def _walks(launch: Launch) -> bool:
 # --- grids of elements -----------------------------------------------------------------------------------------------
 
 
+def _last_two(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Return the extents of the last two axes; those that are missing are 1."""
+    rows, columns = (1, 1, *shape)[-2:]
+    return rows, columns
+
+
 def _cells(shape: tuple[int, ...], strides: tuple[int, ...], first: int = 0) -> Cells:
     """Return the places of the first elements along the last two axes.
 
     >>> _cells((3, 2), (1, 10))
     ((0, 10), (1, 11), (2, 12))
     """
-    (rows, columns), (down, right) = (1, *shape)[-2:], (0, *strides)[-2:]
+    (rows, columns), (down, right) = _last_two(shape), (0, 0, *strides)[-2:]
     return tuple(
         [
             tuple([first + row * down + column * right for column in range(min(columns, _COLUMNS))])
@@ -247,7 +253,7 @@ def in_memory_order(cells: Cells) -> list[tuple[int, int]]:
 def _cells_text(cells: Cells, shape: tuple[int, ...]) -> list[str]:
     width = max(5, *[len(str(place)) + 1 for line in cells for place in line])
     lines = [" ".join([f"{place:>{width}}" for place in line]) for line in cells]
-    rows, columns = (1, *shape)[-2:]
+    rows, columns = _last_two(shape)
     lines[0] += " ..." if columns > _COLUMNS else ""
     return [*lines, *([f"{'...':>{width}}"] if rows > _ROWS else [])]
 
@@ -307,7 +313,7 @@ def _panel_boxes(panel: _Panel) -> list[Box]:
 
 def _loop_box(launch: Launch, kernel: GpuKernel) -> Box:
     """The last two axes of the loop to scale, with the lines between tiles and the part of the first program."""
-    rows, columns = (1, *launch.shape)[-2:]
+    rows, columns = _last_two(launch.shape)
     scale = _SIDE / max(rows, columns)
     wide, tall = max(columns * scale, 4.0), max(rows * scale, 4.0)
     part = first_part(launch, kernel)
@@ -333,7 +339,7 @@ def _inner(count: int) -> range:
 
 def first_part(launch: Launch, kernel: GpuKernel) -> list[tuple[int, int, int]]:
     """Return what the first program takes at first, as rectangles: first row, rows, columns."""
-    rows, columns = (1, *launch.shape)[-2:]
+    rows, columns = _last_two(launch.shape)
     down, across = kernel.tile
     if down > 1 or _walks(launch):
         return [(0, min(down, rows), min(across, columns))]
