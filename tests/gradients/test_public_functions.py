@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,22 +41,27 @@ def into(write: Any, x: Any) -> Any:
     return out
 
 
-def called(call: str, x: Any) -> Any:
+def called(call: str, x: Any, **others: Any) -> Any:
     """The result of a call of the table."""
     made = {"x": x, "w": ta.reshape(x, -1)[:5], "m": x @ x.T + ta.eye(3, dtype="float64"), "into": into}
-    return eval(call, Names(CONSTANTS | made))
+    return eval(call, Names(CONSTANTS | made | others))
 
 
-def numbers(call: str, x: Any) -> Any:
+def of_second(call: str, y: Any) -> Any:
+    """The same, with `x` as the constant and `y` as the variable; `v` is the beginning of `y`."""
+    return called(call, ta.asarray(X), y=y, v=ta.reshape(y, -1)[:5])
+
+
+def numbers(result: Any) -> Any:
     """All elements of float results in one axis; a 0 without any."""
-    found = [leaf for leaf in leaves(called(call, x)) if isinstance(leaf, ta.Array) and leaf.dtype.kind in "fc"]
+    found = [leaf for leaf in leaves(result) if isinstance(leaf, ta.Array) and leaf.dtype.kind in "fc"]
     return ta.concat([ta.reshape(leaf, -1) for leaf in found]) if found else ta.zeros(1)
 
 
-def gradients(call: str) -> tuple[np.ndarray, np.ndarray]:
+def gradients(call: str, of: Any = called, at: np.ndarray = X) -> tuple[np.ndarray, np.ndarray]:
     """The gradient of the sum of a call's results, and the differences."""
-    result, pull = ta.vjp(lambda x: numbers(call, x), ta.asarray(X))
-    expected = of_function(lambda x: ta.to_numpy(numbers(call, ta.asarray(x))), [X], np.ones(result.shape), 0)
+    result, pull = ta.vjp(lambda x: numbers(of(call, x)), ta.asarray(at))
+    expected = of_function(lambda x: ta.to_numpy(numbers(of(call, ta.asarray(x)))), [at], np.ones(result.shape), 0)
     return ta.to_numpy(pull(1.0)[0]), expected
 
 
@@ -64,6 +70,54 @@ def test_the_gradient_is_that_of_differences(name: str):
     found, expected = gradients(DIFFERENTIABLE[name])
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
     assert found.any() == (name not in FLAT)
+
+
+BESIDE = {
+    **{name: call for name, call in DIFFERENTIABLE.items() if re.search(r"\by\b", call) and name != "copysign"},
+    "values of interp": "interp(x, [0.0, 0.5, 1.0], v[:3])",
+    "places of interp": "interp(x, cumsum(v[:3]), w[:3])",
+    "right side": "linalg.solve(m, y)",
+    "weights": "average(x, 1, y)",
+    "coordinates": "trapezoid(w, v)",
+    "second variables": "cov(x, y)",
+    "ends": "ediff1d(w, to_end=v, to_begin=v[:1])",
+    "inserted": "insert(w, [1, 2], v[:2])",
+    "numbers for truths": "piecewise(x, [x > 0.5], [y[0, 0], lambda t: t * t])",
+    "default": "select([b], [x], y[0, 0])",
+    "joined": "r_[w, v, 2.0]",
+    "rows": "full((2, 5), v)",
+    "a number": "full((2,), y[0, 0])",
+    "a number like": "full_like(x, y[0, 0])",
+    "limits": "linspace(y[0, 0], y[0, 1], 3, dtype='float64')",
+    "a limit": "linspace(0.0, y[0, 1], 3, dtype='float64')",
+    "logarithms of limits": "logspace(y[0, 0], y[0, 1], 3, dtype='float64')",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_constant_may_stand_beside_or_before(name: str):
+    found, expected = gradients(BESIDE[name], of_second, Y)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    assert found.any() == (name not in FLAT)
+
+
+READ = {
+    "sum": "sum(y, initial=y[0, 0])",
+    "max": "max(x, initial=y[0, 0])",
+    "arange": "arange(y[0, 0], 5.0)",
+    "interp": "interp(x, [0.3, 0.5], [1.0, 2.0], left=y[0, 0])",
+    "unwrap": "unwrap(x, period=y[0, 0])",
+    "quantile": "quantile(x, y[0, 0])",
+    "a list": "asarray([y[0, 0], y[1, 1]])",
+    "a mask": "into(lambda out, x: out.__setitem__(b, y[b]), x)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ)
+def test_no_option_ends_a_derivative_silently(name: str):
+    of_second(READ[name], ta.asarray(Y))
+    with pytest.raises(ta.GradientError, match=r"^vjp: .*; write"):
+        ta.vjp(lambda y: of_second(READ[name], y), ta.asarray(Y))
 
 
 @pytest.mark.parametrize("name", WITHOUT)

@@ -27,7 +27,7 @@ from tilearray.engine.signature import (
     signature_of,
 )
 from tilearray.errors import OperandError, ShapeError, shown, type_name
-from tilearray.functions.arguments import all_arrays, as_array, as_array_beside
+from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, is_differentiated, number_of
 from tilearray.functions.manipulation import moveaxis, reshape
 from tilearray.functions.orders import Order, layout_in, layout_like
 from tilearray.functions.python_data import number_dtype
@@ -253,7 +253,8 @@ def full_like(
     Array([9, 9], dtype=int64, device='cpu')
     """
     if _has_axes(fill_value):
-        return _filled(_like(x, dtype, order, shape, device, "full_like"), fill_value, "full_like")
+        place = fill_value.device if device is None and is_differentiated(fill_value) else device
+        return _filled(_like(x, dtype, order, shape, place, "full_like"), fill_value, "full_like")
     value, _ = _number(fill_value, "full_like")
     return fill(_like(x, dtype, order, shape, device, "full_like"), value, "full_like")
 
@@ -263,9 +264,12 @@ _NUMBERS = frozenset({bool, int, float, complex})
 
 
 def _has_axes(value: Any) -> bool:
+    """Whether a value is operand of operations: an array with axes, or one with derivatives."""
     if value.__class__ in _NUMBERS:
         return False
-    return isinstance(value, (list, tuple)) or (issubclass(type(value), _TYPED) and value.ndim > 0)
+    if isinstance(value, (list, tuple)) or is_differentiated(value):
+        return True
+    return issubclass(type(value), _TYPED) and value.ndim > 0
 
 
 def _filled(target: Array, values: Any, function: str) -> Array:
@@ -283,7 +287,7 @@ def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
     typed: np.dtype | None = None
     number = value
     if isinstance(value, _TYPED) and value.shape == ():
-        typed, number = value.dtype, value.item()
+        typed, number = value.dtype, number_of(function, value)
     if classify(number) is None:
         raise OperandError(f"{function}: expected a number or a 0-d array, got {type_name(value)}")
     return number, typed

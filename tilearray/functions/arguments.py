@@ -25,7 +25,7 @@ from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE, semantics
 from tilearray.engine.devices import Device, default_device
 from tilearray.engine.signature import ArrayBase, HostData, check_array, from_host, from_result
-from tilearray.errors import DeviceError, DTypeError, OperandError, type_name
+from tilearray.errors import DeviceError, DTypeError, GradientError, OperandError, type_name
 from tilearray.functions.conversion import to_device, to_numpy
 from tilearray.functions.python_data import ndarray_of
 from tilearray.interchange.numpy import from_host_object
@@ -166,10 +166,36 @@ def sorting_of(function: str, x: ArrayBase) -> Sorting | None:
     return None if by_expressions(x) else _available(function, x, sorting)
 
 
-def by_expressions(x: ArrayBase) -> bool:
-    """Whether functions of `x` are expressions: its device has no sorting of its own, or `x` is differentiated."""
-    device = x.device
+def by_expressions(*arrays: ArrayBase) -> bool:
+    """Whether functions of arrays are expressions: their device has no sorting of its own, or one is differentiated."""
+    device = deepest(arrays).device
     return device.functions is not None or (device.backend.sorting is None and device.backend.computes_places)
+
+
+def deepest(arrays: Sequence[A]) -> A:
+    """Return the array beside which results of all are made: the first one, or one that is differentiated or traced."""
+    return max(arrays, key=lambda x: x._signature.device.depth)
+
+
+def is_differentiated(x: object) -> bool:
+    """Whether an object is an Array in a function that is differentiated."""
+    return issubclass(type(x), ArrayBase) and x._signature.device.functions is not None  # type: ignore[attr-defined]
+
+
+def number_of(function: str, x: Any) -> Any:
+    """Return the element of an array as a Python number, where derivatives would end.
+
+    Raises
+    ------
+    GradientError
+        If the array is differentiated.
+    """
+    if is_differentiated(x) and dtypes.info(x.dtype).kind in ("float", "complex"):
+        raise GradientError(
+            f"vjp: {function} takes the value of a differentiated array; write float(x) to end derivatives there, or "
+            f"arithmetic with x"
+        )
+    return x.item()
 
 
 def without_derivative(x: A) -> A:

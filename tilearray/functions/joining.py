@@ -22,7 +22,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, common_device
 from tilearray.engine.signature import HostData, Signature, empty_array, over
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
-from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.functions.arguments import all_arrays, as_array, deepest
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, new_like, reshape
 from tilearray.functions.reduction_options import finished
@@ -88,7 +88,7 @@ def concat(
                 f"{position}; {_advice(shape, part.shape, axis)}"
             )
     joined = _joined(parts, axis, "concat", dtype)
-    if dtype is None and asked.__class__ is int:
+    if dtype is None and asked.__class__ is int and joined.__class__ is parts[0].__class__:
         _remember(parts, asked, axis, joined)
     return finished("concat", joined, out)
 
@@ -214,8 +214,9 @@ def _advice(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> str:
 def _result(parts: Sequence[A], shape: tuple[int, ...], function: str, dtype: Any) -> A:
     """Memory for all parts: of their common dtype or the one that is asked for, on their one device."""
     common_device(function, [part._signature for part in parts])
+    like = deepest(parts)
     if dtype is None:
-        return new_like(parts[0], shape, common_dtype_of(tuple([part._signature.dtype for part in parts]), function))
+        return new_like(like, shape, common_dtype_of(tuple([part._signature.dtype for part in parts]), function))
     chosen = dtypes.as_dtype(dtype, function)
     for part in parts:
         if not can_cast_same_kind(part.dtype, chosen):
@@ -223,7 +224,7 @@ def _result(parts: Sequence[A], shape: tuple[int, ...], function: str, dtype: An
                 f"{function}: expected a dtype that can store {part.dtype.name}, got {chosen.name}; "
                 f"write x.astype({chosen.name!r}) for the array"
             )
-    return new_like(parts[0], shape, chosen)
+    return new_like(like, shape, chosen)
 
 
 def _joined(parts: Sequence[A], axis: int, function: str, dtype: Any) -> A:

@@ -15,6 +15,7 @@ from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, from_host
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
+from tilearray.functions.arguments import number_of
 from tilearray.functions.manipulation import broadcast_to, new_like
 from tilearray.geometry.layout import broadcast_shapes
 from tilearray.ops.arithmetic import choose
@@ -91,7 +92,7 @@ def initial_number(function: str, number: Any, dtype: np.dtype) -> Number:
     >>> initial_number("sum", 7, ta.float32)
     7.0
     """
-    value: Any = number.item() if isinstance(number, _TYPED) and number.shape == () else number
+    value: Any = number_of(function, number) if isinstance(number, _TYPED) and number.shape == () else number
     if classify(value) is None:
         raise OperandError(f"{function}: expected initial as a number, got {type_name(number)}; write initial=0")
     return as_number(value, dtype, function)

@@ -206,7 +206,7 @@ for _name in ("__array_interface__", "__array_struct__", "__cuda_array_interface
 
 _WHAT = {
     "computes_places": "counts or combines at places; write it outside of the function, or of x.tolist()",
-    "to_numpy": "reads the values of an array; write functions of ta",
+    "to_numpy": "reads the values of an array; write functions of ta, and ta.stack([x, y]) for a list",
     "from_device": "copies between devices; write it outside of the function",
 }
 

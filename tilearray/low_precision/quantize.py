@@ -37,7 +37,9 @@ from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError
+from tilearray.functions.arguments import deepest
 from tilearray.functions.conversion import astype
+from tilearray.functions.manipulation import new_like
 from tilearray.functions.reductions import max as largest_of
 from tilearray.low_precision.blocks import (
     Ints,
@@ -239,7 +241,7 @@ def dequantize(
             f"dequantize: expected scales of shape {wanted} for these blocks, got {factors.shape}; write the block= "
             f"and axis= of quantize"
         )
-    out = empty(given.shape, target, device=given.device)
+    out = new_like(deepest([given, factors]), given.shape, target)
     total = None if global_scale is None else asarray(global_scale, dtype=dtypes.float32, device=given.device)
     for places, of_scales in regions(given.shape, sizes):
         part = given[places]

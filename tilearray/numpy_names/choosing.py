@@ -10,10 +10,10 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import full, zeros_like
+from tilearray.arrays.fills import full
 from tilearray.engine.devices import common_device
 from tilearray.errors import DTypeError, OperandError, ShapeError, shown, type_name
-from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions
+from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions, deepest
 from tilearray.functions.indexing.assign import set_selected
 from tilearray.functions.indexing.take import AlongAxis, integers_of, take, take_along_axis
 from tilearray.functions.joining import stack
@@ -36,7 +36,7 @@ from tilearray.numpy_names.through_numpy import by_numpy, exact
 from tilearray.ops.arithmetic import bitwise_invert, remainder
 from tilearray.ops.arithmetic import choose as choose_elements
 from tilearray.ops.composed import clip
-from tilearray.ops.execute import check_target, execute
+from tilearray.ops.execute import check_target, execute, fill
 from tilearray.ops.moves import assign
 from tilearray.promotion.scalars import classify
 
@@ -171,7 +171,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
             f"piecewise: expected {len(holds)} functions or {len(holds) + 1}, got {len(funclist)}; "
             f"write one for each condition"
         )
-    found = zeros_like(values)
+    beside = deepest([values, *[each for each in funclist if isinstance(each, Array)]])
+    found = fill(new_like(beside, values.shape, values.dtype), 0, "piecewise")
     for condition, function in zip(holds, funclist):
         places = broadcast_to(condition, values.shape)
         found[places] = function(values[places], *args, **kwargs) if callable(function) else function
@@ -439,10 +440,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     Array([1, 9, 2, 3], dtype=int64, device='cpu')
     """
     x = as_array("insert", arr)
-    if not by_expressions(x):
-        given: Array = as_array_beside("insert", values, x).astype(x.dtype)
-        return by_numpy("insert", (x,), exact("insert", obj), exact("insert", given), axis)
-    given = number_beside(values, x) if classify(values) is not None else as_array_beside("insert", values, x)
+    given: Array = number_beside(values, x) if classify(values) is not None else as_array_beside("insert", values, x)
+    if not by_expressions(x, given):
+        return by_numpy("insert", (x,), exact("insert", obj), exact("insert", given.astype(x.dtype)), axis)
     common_device("insert", [x._signature, given._signature])
     x, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "insert"))
     shape = (1,) * (x.ndim - given.ndim) + given.shape
@@ -462,7 +462,7 @@ def _inserted(x: Array, obj: Any, values: Array, axis: int) -> Array:
         origins = np.insert(np.arange(extent), places, np.full(count, -1))
     except (IndexError, ValueError) as error:
         raise ShapeError(f"insert: {error}; write places along the axis") from None
-    found = new_like(x, (*x.shape[:axis], extent + count, *x.shape[axis + 1 :]))
+    found = new_like(deepest([x, values]), (*x.shape[:axis], extent + count, *x.shape[axis + 1 :]))
     (new,), (old,) = np.nonzero(origins < 0), np.nonzero(origins >= 0)
     found[(*front, old)] = x
     order = np.argsort(np.argsort(np.where(places < 0, places + extent, places).reshape(-1), kind="stable"))

@@ -16,7 +16,7 @@ from tilearray.arrays.array import Array
 from tilearray.engine.context import semantics
 from tilearray.engine.devices import common_device
 from tilearray.errors import DTypeError
-from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions
+from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions, is_differentiated
 from tilearray.functions.conversion import astype
 from tilearray.functions.distinct import Distinct, complex_keys, distinct, distinct_rows, order_by, sorted_all
 from tilearray.functions.indexing.take import take, take_along_axis
@@ -207,7 +207,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     Array([3, 5, 0], dtype=int64, device='cpu')
     """
     x = as_array("ediff1d", ary)
-    if not by_expressions(x):
+    ends = [each for each in (to_begin, to_end) if is_differentiated(each)]
+    if not by_expressions(x, *ends):
         return by_numpy("ediff1d", (ary,), exact("ediff1d", to_end), exact("ediff1d", to_begin))
     flat = reshape(x, -1)
     parts = [_end(flat, to_begin, "to_begin"), subtract(flat[1:], flat[:-1]), _end(flat, to_end, "to_end")]
@@ -255,7 +256,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     Array([1, 2, 0], dtype=int64, device='cpu')
     """
     several: Sequence[Any] = unstack(keys) if isinstance(keys, Array) else all_arrays("lexsort", list(keys))
-    if several and by_expressions(several[0]):
+    if several and by_expressions(*several):
         common_device("lexsort", [each._signature for each in several])
         return _order_there(several, axis)
     hosts = [on_host("lexsort", key, compares=True) for key in all_arrays("lexsort", several)]

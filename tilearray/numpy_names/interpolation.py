@@ -14,6 +14,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import ShapeError
+from tilearray.functions.arguments import number_of
 from tilearray.functions.conversion import astype
 from tilearray.functions.distinct import taken
 from tilearray.functions.indexing.take import take
@@ -63,6 +64,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     >>> ta.interp([0.5, 1.5], [0, 1, 2], [10.0, 20.0, 40.0])
     Array([15., 30.], dtype=float32, device='cpu')
     """
+    left, right = (number_of("interp", one) if isinstance(one, Array) else one for one in (left, right))
     given = there("interp", (x, xp, fp))
     if given is None:
         return by_numpy("interp", (x, xp, fp), left, right, period)

@@ -21,8 +21,8 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import from_host
-from tilearray.errors import DeviceError, OperandError, PromotionError, ShapeError
-from tilearray.functions.arguments import all_arrays, as_array, without_derivative
+from tilearray.errors import DeviceError, GradientError, OperandError, PromotionError, ShapeError
+from tilearray.functions.arguments import all_arrays, as_array, is_differentiated, without_derivative
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.reduction_options import finished
 from tilearray.ops.promotion_methods import REAL_PART
@@ -111,6 +111,8 @@ def by_numpy(
     >>> by_numpy("median", (ta.asarray([1, 2]),))
     Array(1.5, dtype=float32, device='cpu')
     """
+    if True in map(is_differentiated, (*args, *options.values())):
+        raise GradientError(f"vjp: {function} has no derivative by its options; write float(x), where derivatives end")
     there = all_arrays(function, [x for x in arrays if x is not None])
     waiting = iter(there)
     given = [None if x is None else _host_array(function, next(waiting)) for x in arrays]

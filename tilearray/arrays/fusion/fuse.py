@@ -192,13 +192,17 @@ class Fused:
                         pass  # the plan of its value is found below
         arguments: list[Any] = []
         try:
-            key = _key_of_call(args, kwargs, arguments)
-        except (_Inline, _Foreign) as signal:
+            key = (state.semantics.key, tuple([_key(each, arguments) for each in args]))
+            if kwargs:
+                key = (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()])
+        except _Inline:
             calls = _calls_of((args, kwargs))
-            if calls is not None:
-                return calls.fused(self, args, kwargs)
-            inline = isinstance(signal, _Inline)
-            return self.inlined(args, kwargs) if inline else called(self._on_scalars, args, kwargs)
+            return self.inlined(args, kwargs) if calls is None else calls.fused(self, args, kwargs)
+        except _Foreign:
+            for each in args:
+                if isinstance(each, ArrayBase) and each._signature.device.functions is not None:
+                    return _calls_of(args).fused(self, args, kwargs)
+            return called(self._on_scalars, args, kwargs)
         plan = self._found(key, (), args, kwargs, arguments)
         if plan.gaps and plan.shares_memory(arguments):
             return self._run_shared(key, args, kwargs, arguments)
@@ -219,7 +223,7 @@ class Fused:
         The caller finds out whether arguments share memory.
         """
         arguments: list[Any] = []
-        key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
+        key = _key_of_call(args, {}, arguments)
         plan = self._found(key, (), args, {}, arguments)
         versions = self._plans.get(key)
         return None if versions is None or versions.positions else plan
@@ -228,7 +232,7 @@ class Fused:
         """Check a call with Arrays, numbers and constants, and return what runs it."""
         arguments: list[Any] = []
         try:
-            key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
+            key = _key_of_call(args, {}, arguments)
         except (_Inline, _Foreign):
             return functools.partial(self, *args)
         plan = self._found(key, (), args, {}, arguments)

@@ -34,6 +34,8 @@ def scatter(x: Any, key: Any, value: Any) -> None:
     """
     device: Device = x._signature.device
     indexing = device.backend.indexing
+    if isinstance(value, ArrayBase) and value._signature.device.functions is not None:
+        device = value._signature.device
     if device.functions is not None:
         device.functions.scatter(x, key, value)
     elif indexing is None:
