@@ -17,6 +17,7 @@ from benchmarks.chunks import k_means, normalised_deviation, random_matrix, sten
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
+pytestmark = pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")  # the oracle; dask of 2025
 MEBI = 2**20
 
 

@@ -85,6 +85,7 @@ def test_metadata(wheel: Path):
     headers = HeaderParser().parsestr(archive.read(metadata).decode())
 
     assert dict(parser["console_scripts"]) == {"tilearray": "tilearray.commands.main:main"}
+    assert dict(parser["dask.array.backends"]) == {"tilearray": "tilearray.dask.backend:TileArrayBackend"}
     assert (headers["Name"], headers["Version"]) == ("tilearray", ta.__version__)
     assert (headers["License-Expression"], headers["Requires-Python"]) == ("Apache-2.0", ">=3.11")
     runtime = {line for line in headers.get_all("Requires-Dist") if "extra ==" not in line}

@@ -1,7 +1,8 @@
 """The fingerprint by which dask names an array: ``__dask_tokenize__``.
 
 It depends on the values, dtype, shape and device alone, and is the same in every process. On a GPU it is computed
-there: one kernel mixes each element's bits with its place and sums twice, and 16 bytes come to the host.
+there: one kernel reads the elements, mixes each one's bits with its place, and sums each row of them twice. Of these
+sums 16 bytes come to the host.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def hash_on_device(x: Array) -> str:
                 begins = arange(start, start + part.size, part.shape[1], dtype="uint64", device=x.device)
                 steps = arange(part.shape[1], dtype="uint64", device=x.device)
                 once, again = _fused()(part, begins[:, None], steps)
-                first, second = first + once.item(), second + again.item()
+                first, second = first + sum_of(once).item(), second + sum_of(again).item()
     return f"{first % 2**64:016x}{second % 2**64:016x}"
 
 
@@ -68,10 +69,10 @@ def _fused() -> Fused:
 
 
 def sums(bits: Array, begins: Array, steps: Array) -> tuple[Array, Array]:
-    """Mix each element with its place, and return two sums modulo 2**64: after two rounds, and after one more."""
+    """Mix each element with its place, and return two sums of each row modulo 2**64, the second of one more round."""
     mixed = bits.astype("uint64") ^ ((begins + steps) * _SPREAD)
     mixed = (mixed ^ (mixed >> 30)) * _FIRST
     mixed = (mixed ^ (mixed >> 27)) * _SECOND
     mixed = mixed ^ (mixed >> 31)
     again = (mixed ^ (mixed >> 29)) * _FIRST
-    return sum_of(mixed), sum_of(again ^ (again >> 32))
+    return sum_of(mixed, axis=1), sum_of(again ^ (again >> 32), axis=1)
