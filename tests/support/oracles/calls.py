@@ -43,6 +43,8 @@ from support.oracles.rules import COMPARISONS, INTEGERS_IN_NUMPY, RULES, TRUNCAT
 from tilearray.errors import DTypeError, PromotionError, ScalarOverflowError
 
 SAME_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
+REFUSES_NEGATIVE_POWERS = True
+"""Whether arrays with negative integer exponents are an error under NumPy's semantics: on the host, not on a GPU."""
 
 # --- a call -------------------------------------------------------------------------------------------------------
 
@@ -228,7 +230,7 @@ def refusals(name: str, rule: Rule, operands: Sequence[Operand], typed: str, sem
         errors.add(DTypeError)
     if semantics == "cutile" and name in SAME_BITS and len({o.dtype for o in operands if o.dtype}) > 1:
         errors.add(DTypeError)
-    if semantics == "numpy" and name == "pow" and kind_of(typed) == "int":
+    if semantics == "numpy" and name == "pow" and kind_of(typed) == "int" and REFUSES_NEGATIVE_POWERS:
         errors |= {ValueError for exponent in operands[1].values if exponent < 0}  # type: ignore[operator]
     for position, operand in enumerate(operands):
         if operand.dtype is None and kind_of(typed) == "int":
