@@ -301,7 +301,11 @@ def place_of(name: str, value: Any) -> int:
     asks_numpy = ("by_numpy(", "_dividing(", "memory_of(", "np.ravel_multi_index(", "np.vectorize(")
     if not any(call in source for call in asks_numpy):
         return 0
-    return 2 if any(call in source for call in ("there(", "_dividing(", "by_expressions(", "computes_places", "_BY_INDEX")) else 1
+    return (
+        2
+        if any(call in source for call in ("there(", "_dividing(", "by_expressions(", "computes_places", "_BY_INDEX"))
+        else 1
+    )
 
 
 def missing_table() -> str:

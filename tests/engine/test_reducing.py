@@ -51,6 +51,34 @@ def test_what_is_not_held(reductions):
     assert loop_of(*reductions) is None
 
 
+def blocks(name, rows=4, columns=32, *, inputs=None):
+    """The loop over blocks of (8 * rows, 16 * columns) elements, reduced along their rows and columns."""
+    shape, dense = (8, rows, 16, columns), (16 * columns * rows, 16 * columns, columns, 1)
+    expression = reduction_of(name, SINGLE, (1, 3), False).expression(None, (SINGLE,), None)
+    reducing = Reducing(Reduced((1, 3), False), shape, (dense,), 4)
+    return held_loop([(expression, reducing)], [dense, (16, 0, 1, 0)], [dense] if inputs is None else inputs)
+
+
+def test_blocks_are_held_as_rows_if_the_order_has_no_influence():
+    loop = blocks("max", 64, 128)
+    assert (loop.shape, loop.blocks, loop.family, loop.lanes) == ((8, 64, 16, 128), True, True, 1024)
+    assert loop.segments == (1, 1, 1, 8)
+    assert blocks("sum") is None
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 32), (4, 24), (256, 128)])
+def test_blocks_that_are_not_held(rows, columns):
+    """A lane would be empty, or there are too many elements."""
+    assert blocks("min", rows, columns) is None
+
+
+def test_an_operand_of_rows_of_a_block_is_not_one_of_the_whole_block():
+    dense = (16 * 32 * 4, 16 * 32, 32, 1)
+    assert blocks("max", inputs=[dense, (4, 1, 0, 0)]) is None
+    assert blocks("max", inputs=[dense, (0, 0, 32, 1)]).strides[-1] == (0, 0, 32, 1)
+    assert blocks("max", inputs=[dense, (16, 0, 1, 0)]) is not None
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 2)])
 @pytest.mark.parametrize("shape", [(4, 5, 4), (40, 50, 4), (300, 70, 4)])
 def test_a_reduction_in_segments_reads_each_operand_by_its_own_strides(shape, axis):

@@ -61,3 +61,39 @@ def test_long_rows_are_one_launch_without_spills():
         (launch,) = ta.explain(ta.fuse(norm), ta.empty((10_000, 16384), dtype=dtype), arch=90).launches
         assert launch.kernel.schedule == "held_lanes"
         assert launch.kernel.code.spills == 0
+
+
+def test_blocks_have_the_bits_of_the_host(process):
+    process.pool.submit(_blocks).result()
+
+
+def _blocks() -> None:
+    """Blocks of two axes beside operands that differ along all axes, some, none of a block, or its rows alone."""
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.reductions import compare
+
+    def spread(x, *others):
+        x = sum(others, start=x)
+        least, most = (function(x, axis=(1, 3), keepdims=True) for function in (ta.min, ta.max))
+        return (x - least) / (most - least), least, most
+
+    device, rng = emulated_device(), np.random.default_rng(3)
+    fused = ta.fuse(spread)
+    for a, n, b, m in [(3, 16, 2, 32), (2, 4, 3, 4), (2, 64, 2, 64), (2, 3, 2, 8), (2, 8, 2, 6)]:
+        are_held = n & (n - 1) == m & (m - 1) == 0  # powers of two
+        for others in ((), ((a, n, b, m),), ((a, 1, b, 1),), ((b, m),), ((n, 1, 1),), ((a, n, b, m), (a, n, 1, 1))):
+            by_rows = any(other in ((n, 1, 1), (a, n, 1, 1)) for other in others)
+            for step in (1, -1):
+                whole, *rest = [
+                    ta.asarray(rng.normal(size=each)).astype("float32") for each in ((a * n, b * m), *others)
+                ]
+                given = [ta.reshape(whole[::step, ::step], (a, n, b, m)), *rest]
+                there = [ta.reshape(whole.to_device(device)[::step, ::step], (a, n, b, m))]
+                there += [each.to_device(device) for each in rest]
+                before = device.backend.launches
+                found = fused(*there)
+                told = f"{(a, n, b, m)} {others} {step}"
+                assert (device.backend.launches == before + 1) == (are_held and not by_rows), told
+                for one, other in zip(spread(*given), found, strict=True):
+                    compare(one, other, told)

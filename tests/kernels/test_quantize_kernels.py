@@ -52,6 +52,8 @@ def test_quotients_by_one_divisor_are_rounded_once(interpreter):
     [
         {"dtype": "float8_e4m3fn", "axis": -1},
         {"dtype": "float8_e4m3fn", "block": 32, "scale": "float8_e8m0fnu"},
+        {"dtype": "float8_e4m3fn", "block": (128, 128)},
+        {"dtype": "float8_e4m3fn", "block": (16, 32), "scale": "float8_e8m0fnu"},
         {"dtype": "float4_e2m1fn", "block": 32, "scale": "float8_e8m0fnu", "packed": True},
     ],
 )

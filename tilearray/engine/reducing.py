@@ -13,7 +13,7 @@ from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Reduced
 from tilearray.engine.stages import has_an_order, reads_after, split, values_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.reduction import ReductionLoop, holds, make_reduction, make_reduction_like
+from tilearray.geometry.reduction import ReductionLoop, as_blocks, holds, make_reduction, make_reduction_like
 from tilearray.geometry.shapes import reduced_shape
 
 Ints = tuple[int, ...]
@@ -142,8 +142,11 @@ class Reducing(NamedTuple):
         loop = make_reduction_like(
             self.strides, self.shape, self.axes.axes, outputs, inputs, itemsize=self.itemsize, spread=True
         )
-        if loop is None or model.shape[model.kept : -2] or model.shape[-1] != loop.shape[-1]:
+        if loop is None or model.shape[-1] != loop.shape[-1]:
             return None
+        if loop.outer or model.outer:
+            blocks = None if has_an_order(expression) else as_blocks(loop, self.itemsize)
+            return None if blocks is None else blocks._replace(held=True, family=True)
         return loop._replace(lanes=model.lanes, segments=model.segments, held=True, family=True)
 
     def _loop(
@@ -190,7 +193,7 @@ def held_loop(
         loop = reducing.rows(expression, outputs, inputs)
         if loop is None:
             return None
-        found.add(loop if ordered else loop._replace(segments=loop.segments.joined()))
+        found.add(loop if ordered or loop.blocks else loop._replace(segments=loop.segments.joined()))
     if len(found) > 1:
         return None
     (loop,) = found

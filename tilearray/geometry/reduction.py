@@ -105,6 +105,8 @@ class ReductionLoop(NamedTuple):
         Whether a program goes over its elements more than once, and so holds them.
     family : bool
         Whether it holds them for several reductions, in the order that each of them has alone.
+    blocks : bool
+        Whether such a row is the elements of a block: of the slower reduced axis, which is one, and the fastest one.
     """
 
     shape: Ints
@@ -117,6 +119,7 @@ class ReductionLoop(NamedTuple):
     segments: Segments
     held: bool = False
     family: bool = False
+    blocks: bool = False
 
     @property
     def outer(self) -> int:
@@ -258,9 +261,32 @@ def held_lanes(extent: int, itemsize: int) -> int:
 
 def holds(loop: ReductionLoop) -> bool:
     """Return whether a program can hold the rows of a loop, whose lanes are those of a reduction."""
-    chunks = -(-loop.shape[-1] // loop.lanes)
-    is_rows = loop.case is LayoutCase.REDUCE_ROWS and not loop.outer
-    return is_rows and loop.shape[-1] <= HELD and chunks <= MOST_HELD_CHUNKS
+    extent = loop.shape[-1] * (loop.shape[-3] if loop.blocks else 1)
+    is_rows = loop.case is LayoutCase.REDUCE_ROWS and (loop.blocks or not loop.outer)
+    return is_rows and extent <= HELD and -(-extent // loop.lanes) <= MOST_HELD_CHUNKS
+
+
+def as_blocks(loop: ReductionLoop, itemsize: int) -> ReductionLoop | None:
+    """Return a loop along two reduced axes as one over blocks that are held as rows, for reductions without an order.
+
+    The result is None if an extent is not a power of two, so that a lane would be empty, or if an operand repeats
+    elements along the fastest axis alone.
+
+    Examples
+    --------
+    >>> blocks = [(262144, 2048, 128, 1)]
+    >>> loop = make_reduction((8, 128, 16, 128), (1, 3), blocks, blocks, 2, spread=True)
+    >>> found = as_blocks(loop, 2)
+    >>> found.shape, found.lanes, found.segments.total
+    ((8, 128, 16, 128), 2048, 1)
+    """
+    rows, columns = loop.shape[loop.kept], loop.shape[-1]
+    if loop.outer != 1 or loop.case is not LayoutCase.REDUCE_ROWS or rows & (rows - 1) or columns & (columns - 1):
+        return None
+    if any(strides[loop.kept] and not strides[-1] for strides in loop.strides):
+        return None
+    lanes = max(columns, held_lanes(rows * columns, itemsize))
+    return loop._replace(lanes=lanes, segments=Segments(1, 1, 1, rows * columns // lanes), blocks=True)
 
 
 def is_held(layout: Layout, axes: Sequence[int], itemsize: int) -> bool:

@@ -148,6 +148,6 @@ def schedule_of(spec: KernelSpec, arch: int) -> Schedule:
         facts = spec.facts[position] if position < len(spec.facts) else None
         found = None if facts is None else schedule.fits(spec, facts, arch)
         if found is not None:
-            found.arch = arch if found.casts_by_instruction else found.arch
+            found.arch = arch
             return found
     raise NotImplementedError(f"no schedule serves {spec.case} loops of {spec.rank} axes; add one to SCHEDULES")

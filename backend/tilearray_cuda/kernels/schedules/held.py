@@ -31,7 +31,6 @@ class Held(Reduce):
     """
 
     cases = ("reduce_rows",)
-    casts_by_instruction = True
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super(Reduce, self).__init__(spec, tile)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilearray_cuda.kernels.hardware import WORD
+from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
 from tilearray_cuda.kernels.schedules.held import WARP, Held
 from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP_BYTES, Reduce, itemsize_of
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
-from tilearray_cuda.kernels.spec import KernelSpec
+from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
 WORDS = 64
 """The words of rows that a thread holds at most, where there are enough lanes and not the most warps."""
@@ -30,27 +31,30 @@ class HeldLanes(Held):
     Attributes
     ----------
     segment : the chunks of a segment
+    width : the columns of a block that is held as a row, or 0
     has_scalars : whether what a row has once is a scalar, which has no layout
     """
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super(Reduce, self).__init__(spec, tile)
-        self.kept, _, self.chunks, self.is_whole, _, self.segment = spec.facts[2]  # type: ignore[misc]
+        self.kept, _, self.chunks, self.is_whole, _, self.segment, self.width = spec.facts[2]  # type: ignore[misc]
         self.lanes, self.outer, self.is_cut, self.is_short = tile.columns, 0, False, False
         self.has_scalars = tile.rows == 1 < tile.columns and all(o.dtype != "complex128" for o in spec.operands)
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
-        """The facts of `Held`, and the chunks of a segment."""
+        """The facts of `Held`, the chunks of a segment, and the columns of a block."""
         if not loop.family:
             return None
-        rows, chunks = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length()), -(-loop.shape[-1] // loop.lanes)
-        return loop.kept, loop.lanes, chunks, loop.shape[-1] % loop.lanes == 0, rows, min(chunks, loop.segments.chunks)
+        extent, width = (loop.shape[-1] * loop.shape[-3], loop.shape[-1]) if loop.blocks else (loop.shape[-1], 0)
+        rows, chunks = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length()), -(-extent // loop.lanes)
+        segment = min(chunks, loop.segments.chunks)
+        return loop.kept, loop.lanes, chunks, extent % loop.lanes == 0, rows, segment, width
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec: one row, or some short ones."""
-        _, lanes, chunks, _, rows, _ = facts
+        _, lanes, chunks, _, rows, *_ = facts
         itemsize = itemsize_of(spec)
         if chunks > 1 or lanes * itemsize > WARP_BYTES:
             words = chunks * lanes * max(1, itemsize // WORD) * _arrays_of_rows(spec)
@@ -74,6 +78,22 @@ class HeldLanes(Held):
     def setup(self) -> list[str]:
         """Return the lines that find a program's rows, and name the elements of each chunk."""
         return [*super(Held, self).setup(), *self.chunk_names()]
+
+    def chunk_names(self) -> list[str]:
+        """Return the lines that name the elements of each chunk; of a block, by their row and column in it."""
+        lines = super().chunk_names()
+        outer = f"i{self.spec.rank - 3}"
+        for column in [f"column{chunk}" for chunk in range(self.chunks)] if self.width else ():
+            lines += [f"{column}_{outer} = {column} // {self.width}", f"{column}_inner = {column} % {self.width}"]
+        return lines
+
+    def column_term(self, operand: Operand, branch: Branch) -> str:
+        """Return the distance of a column from the first one; of an element of a block, from the block's first one."""
+        if not self.width or operand.last_two[1] == 0:
+            return super().column_term(operand, branch)
+        rank, column = self.spec.rank, operand.last_two[1]
+        outer = f"{branch.column}_i{rank - 3} * {operand.name}_s{rank - 3}"
+        return f"({added(outer, term(f'{branch.column}_inner', column, f'{operand.name}_s{rank - 1}'))})"
 
 
 def _arrays_of_rows(spec: KernelSpec) -> int:

@@ -40,7 +40,6 @@ class Reduce(Tiled):
 
     cases = ("reduce_rows", "reduce_columns")
     serves_all = True
-    casts_by_instruction = False  # a product of float8_e4m3fn with bools was wrong on an H200, with Triton 3.6
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super().__init__(spec, tile)

@@ -62,12 +62,10 @@ class Schedule:
     tile : the block sizes
     in_list : whether programs are counted within a member of a list of arrays; see `tilearray_cuda.kernels.lists`
     arch : the architecture, such as 90
-    casts_by_instruction : whether its kernels cast to float8 by instructions of the architecture
     """
 
     cases: ClassVar[tuple[str, ...]]
     serves_all: ClassVar[bool] = False
-    casts_by_instruction: ClassVar[bool] = True
     in_list = False
     arch = 80
 
