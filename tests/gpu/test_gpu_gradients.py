@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from support.gradient_trees import Program, grow
+from support.public_calls import DIFFERENTIABLE, X, called, numbers
 
 import tilearray as ta
+from tilearray.engine.devices import as_device, using_device
 
 DEVICE = "cuda:0"
 PARTS = 28
@@ -57,6 +59,22 @@ def test_gradients_of_random_fused_programs_are_the_hosts(part: int):
         host, device = (gradients(program, place, "float64", loss) for place in ("cpu", DEVICE))
         for mine, other in zip(device, host, strict=True):
             np.testing.assert_allclose(mine, other, rtol=1e-8, atol=1e-9, err_msg=f"{seed} {program.steps}")
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients_of_public_functions_are_the_hosts(name: str):
+    call = DIFFERENTIABLE[name]
+
+    def gradient(place: str) -> np.ndarray:
+        with using_device(as_device(place)):
+            x = ta.asarray(X)
+            try:
+                called(call, x)
+            except (ta.OperandError, ta.DeviceError, ta.FusionError) as error:
+                pytest.skip(f"not on a GPU: {error}")
+            return ta.to_numpy(ta.grad(lambda x: ta.sum(ta.real(ta.sin(numbers(called(call, x))))))(x).to_device("cpu"))
+
+    np.testing.assert_allclose(gradient(DEVICE), gradient("cpu"), rtol=1e-7, atol=1e-9)
 
 
 def layer_norm(x: Any, scale: Any, shift: Any) -> Any:
