@@ -40,6 +40,13 @@ def test_functions_of_the_grid():
         grid.map(ta.sum)
 
 
+def test_scales_of_tiles_are_those_of_blocks():
+    x = ta.asarray(np.random.default_rng(0).standard_normal((8, 12)), dtype="float32", device="cpu")
+    tiles, blocks = ta.quantize(x.tiles((4, 3)).stack(), "int8", axis=(2, 3)), ta.quantize(x, "int8", block=(4, 3))
+    assert tiles.scales.reshape(2, 4).tolist() == blocks.scales.tolist()
+    assert tiles.values[1, 2].tolist() == blocks.values[4:, 6:9].tolist()
+
+
 def test_errors_say_what_to_write():
     x = ta.zeros((3, 4), device="cpu")
     for call, error, text in [

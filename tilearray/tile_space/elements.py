@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, cast
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import full
+from tilearray.arrays.fusion.fuse import fuse
+from tilearray.dtypes import int64
 from tilearray.errors import IndexingError, ShapeError
 from tilearray.functions.indexing.gather import gather, gather_selected
 from tilearray.functions.indexing.keys import as_index, select
@@ -49,10 +51,18 @@ def places_of(function: str, view: Array, indices: Any, mask: Any) -> Places:
     if masks and masks[0].dtype.kind != "b":
         raise IndexingError(f"{function}: expected a mask of bools, got {masks[0].dtype.name}; write mask != 0")
     shape = broadcast_shapes(*[array.shape for array in (*arrays, *masks)], function=function)
-    sizes = zip(arrays, view.shape, strict=True)
-    holds = reduce(bitwise_and, [*masks, *[(array >= 0) & (array < size) for array, size in sizes]])
-    near = [clip(array, 0, size - 1) for array, size in zip(arrays, view.shape, strict=True)]
-    return Places(tuple([broadcast_to(array, shape) for array in near]), broadcast_to(holds, shape))
+    together = [[broadcast_to(each, shape) for each in some] for some in (arrays, masks)]
+    inside, near = _moved_inside(together[0], together[1], view.shape)
+    return Places(tuple(near), inside)
+
+
+@fuse
+def _moved_inside(indices: list[Array], masks: list[Array], sizes: tuple[int, ...]) -> tuple[Array, list[Array]]:
+    """Return where all indices are inside and masks are true, and the nearest indices that are inside."""
+    wide = [index.astype(int64) for index in indices]  # a number beyond int64 becomes a negative one
+    holds = [(index >= 0) & (index < size) for index, size in zip(wide, sizes, strict=True)]
+    near = [clip(index, 0, size - 1) for index, size in zip(wide, sizes, strict=True)]
+    return reduce(bitwise_and, [*masks, *holds]), near
 
 
 def with_axis(view: Array, indices: Any) -> tuple[Array, Any]:
