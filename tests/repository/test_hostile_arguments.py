@@ -108,6 +108,8 @@ ENDLESS: list[Case] = [
         ShapeError,
         "sum: expected distinct axes, got repeat.0.*; write",
     ),
+    (lambda: ta.concat(itertools.repeat(X)), OperandError, "concat: expected a list or tuple of .* got itertools"),
+    (lambda: ta.lexsort(itertools.repeat(X)), OperandError, "lexsort: expected a list or tuple of .* write lexsort"),
     (lambda: ta.tile(X, itertools.repeat(1)), ShapeError, "tile: expected at most 64 repetitions as repetitions"),
 ]
 SIZES: list[Case] = [
@@ -163,7 +165,7 @@ LIARS: list[Case] = [
     (lambda: ta.hstack(LIAR), OperandError, "hstack: expected a list or tuple .* got .*Mock; write"),
     (lambda: ta.split(X, LIAR), ShapeError, "split: expected sections as an int, got .*Mock"),
     (lambda: ta.take(X, LIAR), OperandError, "indexing: expected integers or bools as indices, got .*Mock; write"),
-    (lambda: ta.choose(X, LIAR), OperandError, "choose: expected choices as a list of arrays, got .*Mock; write"),
+    (lambda: ta.choose(X, LIAR), OperandError, "choose: expected a list or tuple of .* got .*Mock; write"),
     (lambda: ta.hanning(LIAR), OperandError, "hanning: expected numbers, got .*Mock.*; write"),
     (lambda: ta.evaluate(LIAR), ExpressionError, "evaluate: expected an expression as text, got .*Mock; write"),
     (lambda: X.__setitem__(0, LIAR), InterchangeError, "from_dlpack: .*Mock does not state its device"),

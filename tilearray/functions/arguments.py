@@ -13,7 +13,8 @@ the error says how to write the move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -78,6 +79,27 @@ def all_arrays(function: str, values: Sequence[A | HostData], name: str = "x{1}"
     found: list[Any] = as_arrays(function, values)
     beside = next((value for value in found if issubclass(type(value), ArrayBase)), None)
     return [_checked(function, x, name.format(place, place + 1), beside) for place, x in enumerate(found)]
+
+
+MOST_MEMBERS = 2**24
+"""The most arrays of one argument."""
+
+
+def listed(function: str, values: Any) -> list[Any]:
+    """Return the members of a sequence or an iterator, which may be endless.
+
+    Raises
+    ------
+    OperandError
+        If it is neither, or has more than 2**24 members.
+    """
+    members: list[Any] | None = list(islice(values, MOST_MEMBERS + 1)) if issubclass(type(values), Iterable) else None
+    if members is None or len(members) > MOST_MEMBERS:
+        raise OperandError(
+            f"{function}: expected a list or tuple of tilearray Arrays, got {type_name(values)}; "
+            f"write {function}([x, y])"
+        )
+    return members
 
 
 def is_host_data(value: object) -> bool:

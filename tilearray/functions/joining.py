@@ -7,7 +7,7 @@ parts of each rolled axis that change places. No elements are computed, so these
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
@@ -21,8 +21,8 @@ from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, common_device
 from tilearray.engine.signature import HostData, Signature, empty_array, over
-from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
-from tilearray.functions.arguments import all_arrays, as_array, deepest
+from tilearray.errors import DTypeError, ShapeError
+from tilearray.functions.arguments import all_arrays, as_array, deepest, listed
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, new_like, reshape
 from tilearray.functions.reduction_options import finished
@@ -191,12 +191,7 @@ def stack(
 
 def _members(arrays: Sequence[A | HostData], function: str) -> list[A]:
     """The arrays of a sequence of at least one."""
-    if not issubclass(type(arrays), Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise OperandError(
-            f"{function}: expected a list or tuple of tilearray Arrays, got {type_name(arrays)}; "
-            f"write {function}([x, y])"
-        )
-    members = list(arrays)
+    members = listed(function, arrays)
     if not members:
         raise ShapeError(f"{function}: expected at least one array, got none; write ta.empty(shape) for no elements")
     return all_arrays(function, members, "arrays[{0}]")

@@ -10,7 +10,7 @@ from tilearray.engine.array_type import A
 from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError
 from tilearray.functions import manipulation, tensor_products
-from tilearray.functions.arguments import all_arrays, as_array, common_dtype
+from tilearray.functions.arguments import all_arrays, as_array, common_dtype, listed
 from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import sum
 from tilearray.geometry.shapes import as_int
@@ -171,7 +171,7 @@ def multi_dot(arrays: Sequence[A | HostData], *, out: A | None = None) -> A:
     [27.0, 27.0]
     """
     name = "linalg.multi_dot"
-    given = all_arrays(name, list(arrays), "arrays[{}]")
+    given = all_arrays(name, listed(name, arrays), "arrays[{}]")
     if len(given) < 2:
         raise ShapeError(f"{name}: expected at least two arrays, got {len(given)}; write ta.linalg.multi_dot([a, b])")
     part = matrices(name, *given)

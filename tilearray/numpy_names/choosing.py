@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -12,8 +12,8 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full
 from tilearray.engine.devices import common_device
-from tilearray.errors import DTypeError, OperandError, ShapeError, shown, type_name
-from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions, deepest
+from tilearray.errors import DTypeError, OperandError, ShapeError, shown
+from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions, deepest, listed
 from tilearray.functions.indexing.assign import set_selected
 from tilearray.functions.indexing.take import AlongAxis, integers_of, take, take_along_axis
 from tilearray.functions.joining import stack
@@ -93,7 +93,7 @@ def choose(a: Any, choices: Any, out: Array | None = None, mode: str = "raise") 
     """
     if mode not in ("raise", "wrap", "clip"):
         raise OperandError(f"choose: expected mode as 'raise', 'wrap' or 'clip', got {shown(mode)}; write one of them")
-    number, *values = all_arrays("choose", [a, *_listed("choose", "choices", choices)])
+    number, *values = all_arrays("choose", [a, *listed("choose", choices)])
     count = len(values)
     if mode == "wrap":
         number = remainder(number.astype(dtypes.int64), count)
@@ -106,12 +106,6 @@ def choose(a: Any, choices: Any, out: Array | None = None, mode: str = "raise") 
     return finished("choose", found, out)
 
 
-def _listed(function: str, name: str, values: Any) -> list[Any]:
-    if not issubclass(type(values), Iterable):
-        raise OperandError(f"{function}: expected {name} as a list of arrays, got {type_name(values)}; write [x, y]")
-    return list(values)
-
-
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """Return elements of the first choice whose condition holds, or a default.
 
@@ -122,7 +116,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     >>> ta.select([x < 2, x > 3], [x, x * 10], -1)
     Array([ 0,  1, -1, -1, 40], dtype=int64, device='cpu')
     """
-    condlist, choicelist = _listed("select", "condlist", condlist), _listed("select", "choicelist", choicelist)
+    condlist, choicelist = listed("select", condlist), listed("select", choicelist)
     if len(condlist) != len(choicelist) or not condlist:
         raise ShapeError(
             f"select: expected as many choices as conditions and at least one, got {len(condlist)} conditions and "

@@ -16,7 +16,14 @@ from tilearray.arrays.array import Array
 from tilearray.engine.context import semantics
 from tilearray.engine.devices import common_device
 from tilearray.errors import DTypeError
-from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions, is_differentiated
+from tilearray.functions.arguments import (
+    all_arrays,
+    as_array,
+    as_array_beside,
+    by_expressions,
+    is_differentiated,
+    listed,
+)
 from tilearray.functions.conversion import astype
 from tilearray.functions.distinct import Distinct, complex_keys, distinct, distinct_rows, order_by, sorted_all
 from tilearray.functions.indexing.take import take, take_along_axis
@@ -255,7 +262,9 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     >>> ta.lexsort([[1, 2, 0], [5, 4, 5]])
     Array([1, 2, 0], dtype=int64, device='cpu')
     """
-    several: Sequence[Any] = unstack(keys) if isinstance(keys, Array) else all_arrays("lexsort", list(keys))
+    several: Sequence[Any] = (
+        unstack(keys) if isinstance(keys, Array) else all_arrays("lexsort", listed("lexsort", keys))
+    )
     if several and by_expressions(*several):
         common_device("lexsort", [each._signature for each in several])
         return _order_there(several, axis)

@@ -11,7 +11,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.errors import DTypeError, ShapeError, shown
-from tilearray.functions.arguments import all_arrays, as_array, by_expressions
+from tilearray.functions.arguments import all_arrays, as_array, by_expressions, listed
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.indexing.gather import checks_indices
 from tilearray.functions.joining import stack
@@ -102,9 +102,10 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
     >>> ta.ravel_multi_index((1, 2), (2, 3))
     5
     """
+    multi_index = listed("ravel_multi_index", multi_index)
     if all(isinstance(one, int) for one in multi_index):
         return int(np.ravel_multi_index(tuple(multi_index), dims, mode, order))  # type: ignore[arg-type]
-    given = all_arrays("ravel_multi_index", list(multi_index))
+    given = all_arrays("ravel_multi_index", multi_index)
     if by_expressions(given[0]):
         return _joined(given, dims, mode, order)
     along = tuple([exact("ravel_multi_index", one) for one in given])
