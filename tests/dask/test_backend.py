@@ -22,7 +22,7 @@ VALUES = np.cos(np.arange(48.0)).reshape(6, 8)
 
 
 def chunked(values: Any = VALUES, chunks: Any = (3, 4)) -> Any:
-    return da.from_array(ta.asarray(values), chunks=chunks, asarray=False)
+    return da.from_array(ta.asarray(values), chunks=chunks)
 
 
 def same(ours: Any, theirs: Any) -> None:

@@ -114,6 +114,16 @@ print(distributed.protocol.deserialize(header, frames).sum().item())
     assert in_fresh_python(code).split() == ["12.0"]
 
 
+def test_chunks_over_the_limit_of_memory_go_to_disk_and_come_back(tmp_path, elsewhere):
+    buffer = pytest.importorskip("distributed.spill").SpillBuffer(str(tmp_path), target=3000)
+    arrays = {str(place): ta.full((16, 16), place, dtype="float32") for place in range(4)}
+    arrays["device"] = ta.full((16, 16), 4.0, dtype="float32", device=elsewhere)
+    for key, array in arrays.items():
+        buffer[key] = array
+    assert len(buffer.slow) == 3  # two of 1024 bytes remain
+    assert {key: buffer[key].to_device("cpu").tolist()[0][0] for key in arrays} == dict(zip(arrays, range(5)))
+
+
 def test_registration_is_distributeds():
     cuda = importlib.import_module("distributed.protocol.cuda")
     assert cuda.cuda_serialize.dispatch(ta.Array) is to_device_frame
