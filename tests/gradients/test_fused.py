@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -84,6 +86,27 @@ def test_the_backward_of_an_elementwise_function_is_one_fused_call():
     shown = str(ta.explain(ta.grad(lambda *args: ta.sum(fused(*args))), X, Y, B, C))
     assert "tanh" in shown
     assert "fused" in shown
+
+
+def test_a_fused_function_keeps_its_arguments_and_computes_the_rest_again():
+    def function(x: Any) -> Any:
+        return ta.sin(ta.exp(x) * x)
+
+    def kept(f: Any) -> float:
+        """The memory from forward to backward beside argument and result, in arrays."""
+        x = ta.ones(1 << 16, dtype="float64")
+        ta.vjp(f, x)
+        gc.collect()
+        tracemalloc.start()
+        result, pull = ta.vjp(f, x)
+        gc.collect()
+        size, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert pull(result)[0].shape == result.shape
+        return size / x.nbytes - 1
+
+    assert round(kept(function)) == 2
+    assert round(kept(ta.fuse(function))) == 0
 
 
 def test_fuse_of_grad_is_the_gradient_in_one_program():

@@ -34,9 +34,10 @@ from tilearray.engine.signature import ArrayBase, new_array, placed, signature_o
 from tilearray.errors import GradientError, WriteError
 from tilearray.functions.arguments import without_derivative
 from tilearray.functions.conversion import to_device
+from tilearray.functions.indexing.assign import set as assign
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import parts_of
-from tilearray.functions.indexing.scatter import without_leading_axes
+from tilearray.functions.indexing.scatter import scatter_selected, without_leading_axes
 from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import broadcast_to, reshape
@@ -286,17 +287,31 @@ class Calls:
         return recorded(self._device, read(real), (x,), pull)
 
     def scatter(self, x: Any, key: Any, value: Any) -> None:
-        """Assign a number or an array to the elements that a key with arrays selects; of several, the last stays.
-
-        The numbers of these elements are assigned to integers, which then say where each element of `x` comes from.
-        """
-        plain = tuple([without_derivative(part) if isinstance(part, ArrayBase) else part for part in parts_of(key)])
+        """Assign a number or an array to the elements that a key with arrays selects; of several, the last stays."""
+        plain = tuple([self.below(part) for part in parts_of(key)])
         plain = plain if isinstance(key, tuple) else plain[0]
+        self._scattered(x, value, lambda array: get(array, plain), lambda array, found: assign(array, plain, found))
+
+    def scatter_selected(self, selection: Any, value: Any) -> None:
+        """Assign to the elements of a selection."""
+        at = selection._replace(indices=tuple([self.below(index) for index in selection.indices]))
+
+        def read(array: Any) -> Any:
+            return gather_selected(at._replace(view=array))
+
+        def write(array: Any, found: Any) -> None:
+            scatter_selected(at._replace(view=array), found)
+
+        self._scattered(selection.view, value, read, write)
+
+    def _scattered(self, x: Any, value: Any, read: Callable[[Any], Any], write: Callable[[Any, Any], None]) -> None:
+        """Assign the numbers of the elements to integers, which then say where each element of `x` comes from."""
         place, shape = self.place, x._signature.layout.shape
         source = full(shape, -1, dtype=dtypes.int64, device=place)
-        count = source[plain].size
-        selected = reshape(arange(count, dtype=dtypes.int64, device=place), source[plain].shape)
-        source[plain] = selected
+        selected = read(source)
+        count = selected.size
+        selected = reshape(arange(count, dtype=dtypes.int64, device=place), selected.shape)
+        write(source, selected)
         if isinstance(value, ArrayBase):
             flat = reshape(broadcast_to(without_leading_axes(value, selected.ndim), selected.shape), (count,))
             value = reshape(take(flat, reshape(maximum(source, 0), (-1,)), axis=0), shape) if count else 0

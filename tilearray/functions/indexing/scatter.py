@@ -49,7 +49,7 @@ def scatter_selected(selection: Any, value: Any) -> None:
     device = selection.view.device
     indexing = device.backend.indexing
     if device.functions is not None:
-        device.functions.scatter(selection.view, selection.key, value)
+        device.functions.scatter_selected(selection, value)
     elif indexing is None:
         _written(_known(selection, value), selection.view, selection.indices, value, "")
     else:
