@@ -353,6 +353,7 @@ OF_WORDS: dict[str, Callable[..., Any]] = {
     **stochastic.rounders(),
     "quotient_by": rounding.quotient_by,
     "pack_float4": packed.pack_float4,
+    "scaled_pairs": packed.scaled_pairs,
     "unpack_float4_0": packed.unpack_first,
     "unpack_float4_1": packed.unpack_second,
     "half_of_word_0": packed.first_half,

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+from tilearray_host.casts import cast
+
 Array = np.ndarray[Any, np.dtype[Any]]
+_FLOAT4 = np.dtype(ml_dtypes.float4_e2m1fn)
 
 
 def pack_float4(first: Array, second: Array, *, out: Array) -> None:
     """Write bytes with two values; the upper four bits of a value's own byte do not count."""
     np.bitwise_or(first.view(np.uint8) & np.uint8(15), second.view(np.uint8) << np.uint8(4), out=out)
+
+
+def scaled_pairs(words: Array, factor: Array, *, out: Array) -> None:
+    """Write bytes with two float4 of the two bfloat16 in each word, times a factor."""
+    halves = (words << np.uint32(16), words & np.uint32(0xFFFF0000))
+    pair = [cast(half.view(np.float32) * factor, _FLOAT4) for half in halves]
+    pack_float4(*pair, out=out)
 
 
 def unpack_first(x: Array, *, out: Array) -> None:

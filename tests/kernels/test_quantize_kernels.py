@@ -47,6 +47,32 @@ def test_quotients_by_one_divisor_are_rounded_once(interpreter):
     assert exact.differences(got, want).size == 0
 
 
+def test_pairs_of_bfloat16_have_the_bits_of_the_host(process):
+    process.pool.submit(_compare_pairs).result()
+
+
+def _compare_pairs() -> None:
+    """All bfloat16, beside each other and at random; and those around ties, times powers that a scale takes away."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    device, rng = emulated_device(), np.random.default_rng(3)
+    codes = np.arange(2**16, dtype=np.uint16)
+    near = (np.arange(128, 256) / 128 * 2.0 ** np.arange(-4, 3)[:, None]).ravel()
+    near = np.concatenate([near, -near])[:1767].reshape(57, 31)
+    blocks = np.concatenate([np.full((57, 1), 6.0), near], 1)
+    given = [ta.asarray(each).view("bfloat16") for each in (codes, rng.permutation(codes))]
+    given += [ta.asarray(blocks * 2.0**power).astype("bfloat16") for power in (-125, -120, -7, 0, 9, 60, 110)]
+    options = {"block": 32, "scale": "float8_e8m0fnu"}
+    for x in given:
+        want = ta.pack_float4(ta.quantize(x, "float4_e2m1fn", **options).values)
+        for each in (x, x.to_device(device)):
+            found = ta.quantize(each, "float4_e2m1fn", **options, packed=True)
+            is_nan = np.repeat(ta.to_numpy(found.scales.view("uint8")) == 255, 16, axis=-1)
+            values = ta.to_numpy(found.values)
+            np.testing.assert_array_equal(values[~is_nan], ta.to_numpy(want)[~is_nan])
+            assert not (values[is_nan] & 0x77).any()  # the sign of its zero is open
+
+
 @pytest.mark.parametrize(
     "options",
     [

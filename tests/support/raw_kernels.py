@@ -53,13 +53,14 @@ def cast_source(source: str, target: str, mode: str = "rn", saturate: bool = Fal
 
 
 def low_precision_sources() -> list[Source]:
-    """Kernels of casts to integers in a mode, of float8 on sm_80, of stochastic rounding, and of scaled quotients."""
+    """Kernels of casts to integers in a mode, of float8 on sm_80, of stochastic rounding, scaled quotients, pairs."""
     casts = [("float8_e5m2", "rn"), ("float4_e2m1fn", "rz"), *(("int8", mode) for mode in INTEGRAL)]
     found = [cast_source("float32", target, mode) for target, mode in casts]
     for bits in (32, 64):
         dtype = f"float{bits}"
         found.append(raw_source(f"round_at_random_{bits}(x, y, 4, -9)", [dtype, "uint32"], dtype))
-    return [*found, raw_source("quotient_by(x, y, z)", ["float32"] * 3, "float32")]
+    pairs = raw_source("bfloat16_pairs_to_e2m1fn(x, y)", ["uint32", "float32"], "uint8")
+    return [*found, raw_source("quotient_by(x, y, z)", ["float32"] * 3, "float32"), pairs]
 
 
 def rounding_sources() -> list[Source]:

@@ -50,7 +50,7 @@ from tilearray.low_precision.blocks import (
     sizes_within,
     split,
 )
-from tilearray.low_precision.packing import check_even, half_of_word, packed_pairs, unpack_float4
+from tilearray.low_precision.packing import check_even, half_of_word, packed_pairs, scaled_pairs, unpack_float4
 from tilearray.low_precision.scale_layouts import ScaleLayout, check_layout, linear, tiled
 from tilearray.ops.arithmetic import abs, divide, maximum, minimum
 from tilearray.ops.options import CAST_MODES, CastMode, NamedMode, checked_flag, mode_named
@@ -386,8 +386,12 @@ def _function(recipe: _Recipe, with_total: bool, which: Literal["both", "scales"
             scales = _scales(recipe, _amax(recipe, parts), total)
         if which == "scales":
             return scales
-        values = [_values(recipe, part, scales, total) for part in parts]
-        found = packed_pairs(*values) if recipe.packed else values[0]
+        if recipe.pairs == "bfloat16" and recipe.scale == dtypes.float8_e8m0fnu and recipe.rounding == "rn":
+            factor = divide(1.0, astype(scales, dtypes.float32))
+            found = run_fixed(scaled_pairs(), (given[0], factor), None)
+        else:
+            values = [_values(recipe, part, scales, total) for part in parts]
+            found = packed_pairs(*values) if recipe.packed else values[0]
         return found if which == "values" else (found, scales)
 
     return Fused(convert)

@@ -33,6 +33,11 @@ WORDS: dict[str, Any] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
     "lop3": lambda *given: sum(_bits(given[:3], row) for row in range(8) if int(given[3]) >> row & 1),
+    "shr": lambda x, y: x >> y,
+    "mov": lambda x: x,
+    "fma": lambda *given: _of_pairs(lambda x, y, z: x * y + z, given),
+    "min": lambda *given: _of_pairs(np.fmin, given),
+    "max": lambda *given: _of_pairs(np.fmax, given),
     "shf": lambda low, high, bits: ((high.astype("u8") << np.uint64(32) | low) >> np.minimum(bits, 32)).astype("u4"),
 }
 
@@ -43,13 +48,22 @@ def _bits(given: Any, row: int) -> Any:
     return x & y & z
 
 
+def _of_pairs(function: Any, given: Any) -> Any:
+    """What a function makes of pairs of bfloat16 in words; float64 holds products of two, and sums near 128."""
+    words = np.broadcast_arrays(*[np.atleast_1d(np.asarray(word, np.uint32)) for word in given])
+    pairs = [np.ascontiguousarray(word).view(ml_dtypes.bfloat16).astype(np.float64) for word in words]
+    with np.errstate(all="ignore"):
+        found = function(*pairs).astype(ml_dtypes.bfloat16)
+    return found.view(np.uint32)
+
+
 def computed_on_words(asm: str, kind: Any, pack: int, arrays: Any) -> Any:
     """What instructions on words make of each element, or of each four bytes, which then share a register."""
     arrays = np.broadcast_arrays(*arrays)
     shape, size = arrays[0].shape, arrays[0].size
     fours = [np.resize(array.ravel(), -(-size // pack) * pack).view(np.uint32) for array in arrays]
     registers: dict[str, Any] = {f"${k + 1}": four for k, four in enumerate(fours)}
-    for name, operands in re.findall(r"(\w+)(?:\.r\.clamp)?\.[bu]32 ([^;]+);", asm):
+    for name, operands in re.findall(r"(\w+)(?:\.r\.clamp|\.rn)?\.(?:[bu]32|bf16x2) ([^;]+);", asm):
         to, *sources = operands.split(", ")
         values = [registers[each] if each in registers else np.uint32(int(each, 0)) for each in sources]
         registers[to] = WORDS[name](*values)

@@ -209,6 +209,27 @@ def float32_to_e2m1fn(x):
     return ((code.to(tl.uint32, bitcast=True) & 7) | ((x.to(tl.uint32, bitcast=True) >> 28) & 8)).to(tl.uint8)
 
 
+def bfloat16_pairs_to_e2m1fn(words, factor):
+    """Pairs of bfloat16 in words, times a power of two of each word's block -> pairs of float4_e2m1fn in bytes.
+
+    The steps are those of `float32_to_e2m1fn`, for two at once: bfloat16 from 128 up to 256 are integers. The products
+    are exact, or so small that they become zeros.
+    """
+    power = factor.to(tl.bfloat16).to(tl.uint16, bitcast=True).to(tl.uint32) * 0x10001
+    signs = tl.where(factor == factor, 0x80008, 0).to(tl.uint32)
+    asm: tl.constexpr = (
+        "{ .reg .b32 v, w, x, y, z, c, d;\n"
+        "and.b32 v, $1, 0x7FFF7FFF; mov.b32 c, 0x80008000; fma.rn.bf16x2 v, v, $2, c;\n"
+        "mov.b32 c, 0x40004000; mov.b32 d, 0x43004300; fma.rn.bf16x2 x, v, c, d;\n"
+        "mov.b32 c, 0x3F803F80; mov.b32 w, 0x43024302; fma.rn.bf16x2 y, v, c, w;\n"
+        "mov.b32 c, 0x3F003F00; mov.b32 w, 0x43044304; fma.rn.bf16x2 z, v, c, w;\n"
+        "min.bf16x2 x, x, y; min.bf16x2 x, x, z; max.bf16x2 x, x, d; mov.b32 c, 0x43074307; min.bf16x2 x, x, c;\n"
+        "and.b32 x, x, 0x00070007; shr.u32 y, $1, 12; lop3.b32 x, x, y, $3, 0xF8; shr.u32 y, x, 12; or.b32 $0, x, y; }"
+    )
+    bytes_of_words = tl.inline_asm_elementwise(asm, "=r,r,r,r", [words, power, signs], tl.uint32, is_pure=True, pack=1)
+    return bytes_of_words.to(tl.uint8)
+
+
 def bits4_of_bits8(code):
     """The sign in bit 3."""
     return ((code >> 4) & 8) | (code & 7)
