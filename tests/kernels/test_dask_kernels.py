@@ -1,4 +1,4 @@
-"""Tokens and messages of arrays on an emulated GPU: the values of the host, and how many kernels they take."""
+"""Tokens, messages and chunks on an emulated GPU: the values of the host, and how many kernels a token takes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ pytestmark = needs_triton
 @pytest.mark.parametrize("name", ["_tokens", "_messages"])
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
+
+
+@pytest.mark.slow  # many kernels, interpreted
+def test_chunks_stay_on_the_device(process):
+    pytest.importorskip("dask.array")
+    process.pool.submit(_chunks).result()
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint64"])
@@ -60,3 +66,22 @@ def _messages() -> None:
         assert back.device == device
         assert ta.to_numpy(back).tolist() == expected
         assert ta.to_numpy(pickle.loads(pickle.dumps(x, 5))).tolist() == expected
+
+
+def _chunks() -> None:
+    import dask
+    import dask.array as da
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+
+    from benchmarks.chunks import normalised_deviation, stencil
+
+    device = emulated_device()
+    dask.config.set(scheduler="sync")
+    values = np.cos(np.arange(48.0)).reshape(6, 8)
+    calls = [normalised_deviation, stencil, lambda x: x.argmax(axis=1), lambda x: x @ x.T, lambda x: x[:, [0, 5, 2]]]
+    for call in calls:
+        found = call(da.from_array(ta.asarray(values, device=device), chunks=(3, 4))).compute()
+        assert found.device == device
+        expected = call(da.from_array(values, chunks=(3, 4))).compute()
+        np.testing.assert_allclose(ta.to_numpy(found), expected, rtol=1e-12, atol=1e-12)
