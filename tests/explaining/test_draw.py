@@ -131,13 +131,14 @@ def test_nothing_is_computed_or_written():
 
 
 def test_only_some_launches_and_arrays_are_drawn():
-    def many(a):
-        for _ in range(11):
+    def many(a, count):
+        for _ in range(count):
             a = a + 1
         return a
 
-    drawing = ta.draw(many, x(3))
-    assert str(drawing).endswith("and 3 more launches")
+    assert str(ta.draw(many, x(3), 11)).endswith("and 3 more launches")
+    assert str(ta.draw(many, x(3), 9)).endswith("and 1 more launch")
+    assert "more launch" not in str(ta.draw(many, x(3), 8))
     wide = ta.draw(ta.fuse(lambda *a: sum(a[1:], a[0])), *[x(3) for _ in range(9)])
     assert "and 2 more arrays" in str(wide)
     assert "and 2 more arrays" in wide.svg

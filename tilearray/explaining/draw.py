@@ -154,7 +154,8 @@ def _of_call(explained: Explanation) -> Drawing:
         for number, each in enumerate(explained.steps, 1)
         for heading, launch in _headings(f"{number}. {each.name}", each.launches)
     ]
-    more = [f"and {len(panels) - _LAUNCHES} more launches"] if len(panels) > _LAUNCHES else []
+    rest = len(panels) - _LAUNCHES
+    more = [f"and {rest} more launch{'' if rest == 1 else 'es'}"] if rest > 0 else []
     shown = panels[:_LAUNCHES]
     lines = [line for panel in shown for line in _panel_text(panel)]
     boxes = [box for panel in shown for box in _panel_boxes(panel)] + [_words(line) for line in more]
