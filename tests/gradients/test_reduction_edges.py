@@ -79,3 +79,17 @@ def test_arrays_without_elements():
     result, pull = ta.vjp(lambda x: ta.sum(x, axis=0), ta.zeros((0, 3)))
     assert result.tolist() == [0.0] * 3
     assert pull(ta.ones(3))[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("function", [ta.std, ta.linalg.vector_norm])
+def test_second_derivatives_are_0_where_the_result_is_0(function: Any):
+    def slopes(x: Any) -> Any:
+        return ta.grad(lambda x: ta.sum(ta.sin(function(x, axis=1)) * x[:, 0]))(x)
+
+    def twice(rows: Any) -> np.ndarray:
+        return ta.to_numpy(ta.grad(lambda x: ta.sum(slopes(x) ** 2))(ta.asarray(np.array(rows))))
+
+    found = twice([[0.0, 0.0, 0.0], [1.0, 2.0, 4.0]])
+    assert found[0].tolist() == [0.0] * 3
+    np.testing.assert_array_equal(found[1:], twice([[1.0, 2.0, 4.0]]))
+    assert found[1].all()

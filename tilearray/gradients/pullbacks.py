@@ -201,7 +201,7 @@ def _variance(call: Call, g: Any) -> list[Any]:
 def _deviation(call: Call, g: Any) -> list[Any]:
     x, _, _, divisor = call.operands
     out = call.out
-    slope = where(out == 0, 0, g / (out * divisor))
+    slope = _over(g, out * divisor)
     return [call.over(slope) * (x - mean(x, axis=call.axes, keepdims=True)), 0]
 
 
@@ -210,6 +210,12 @@ def _squares(call: Call, g: Any) -> list[Any]:
     x, mask, middle = call.operands
     slope = call.over(g) * where(mask, 2 * (x - middle), 0)
     return [_cast(slope, x.dtype), 0, -slope]
+
+
+def _over(g: Any, x: Any) -> Any:
+    """The quotient, and 0 where x is 0; so is its derivative there, since nothing is divided by 0."""
+    is_zero = x == 0
+    return where(is_zero, 0, g / where(is_zero, 1, x))
 
 
 def _extreme(call: Call, g: Any) -> list[Any]:
@@ -231,7 +237,7 @@ def _dot(call: Call, g: Any) -> list[Any]:
 
 def _norm(call: Call, g: Any) -> list[Any]:
     out = call.out
-    return [call.over(where(out == 0, 0, g / out)) * call.operands[0]]
+    return [call.over(_over(g, out)) * call.operands[0]]
 
 
 def _sizes(call: Call, g: Any) -> list[Any]:
