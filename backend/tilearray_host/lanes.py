@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -330,8 +331,16 @@ def _halves(along: Array, neighbours: bool) -> tuple[Array, Array]:
 _KEEPERS: deque[tuple[list[Memory], int]] = deque()
 
 
+def _noted() -> int:
+    """The bytes of all notes. Other threads may add notes meanwhile: then it begins again."""
+    while True:
+        with suppress(RuntimeError):
+            return sum([size for _, size in tuple(_KEEPERS)])
+
+
 def _will_keep(spare: list[Memory], nbytes: int) -> None:
     """Note that a list will keep memory. The lists that were noted first give theirs up, if all have too much."""
     _KEEPERS.append((spare, nbytes))
-    while len(_KEEPERS) > 1 and sum([size for _, size in _KEEPERS]) > KEPT_BYTES:
-        _KEEPERS.popleft()[0].clear()
+    while len(_KEEPERS) > 1 and _noted() > KEPT_BYTES:
+        with suppress(IndexError):  # they took the last ones
+            _KEEPERS.popleft()[0].clear()

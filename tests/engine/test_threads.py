@@ -11,6 +11,7 @@ from support.threads import in_threads
 import tilearray as ta
 from tilearray.engine import caches, operation, signature
 from tilearray.engine.caches import PlanTree, TwoGenerations
+from tilearray_host import lanes
 
 THREADS = 16
 
@@ -109,3 +110,14 @@ def test_the_default_semantics_change_while_others_calculate():
     assert (x + y).dtype == "int16"
     with ta.semantics("triton"):
         assert (x + y).dtype == "uint8"
+
+
+def test_reductions_note_the_memory_that_they_keep():
+    """More than all reductions may keep, from all threads at once: the notes of others change meanwhile."""
+
+    def work(number: int) -> None:
+        for step in range(300):
+            lanes._will_keep([], (number + step) * 2**10)
+
+    together(work)
+    assert sum([size for _, size in lanes._KEEPERS]) <= max(lanes.KEPT_BYTES, (THREADS + 300) * 2**10)

@@ -265,7 +265,7 @@ _NUMBERS = frozenset({bool, int, float, complex})
 
 def _has_axes(value: Any) -> bool:
     """Whether a value is operand of operations: an array with axes, or one with derivatives."""
-    if value.__class__ in _NUMBERS:
+    if type(value) in _NUMBERS:
         return False
     if isinstance(value, (list, tuple)) or is_differentiated(value):
         return True
@@ -282,7 +282,7 @@ _TYPED: tuple[type[Any], ...] = (ArrayBase, np.ndarray, np.generic)
 
 def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
     """The value of a number, a NumPy scalar or a 0-d array as a Python number, and the dtype of the last two."""
-    if value.__class__ in _NUMBERS:
+    if type(value) in _NUMBERS:
         return value, None
     typed: np.dtype | None = None
     number = value

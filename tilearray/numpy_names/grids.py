@@ -15,7 +15,7 @@ from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.joining import concat, stack
 from tilearray.functions.manipulation import broadcast_arrays, diagonal, new_like, reshape
 from tilearray.functions.searching import nonzero
-from tilearray.geometry.shapes import as_int, as_shape
+from tilearray.geometry.shapes import as_int, as_shape, check_extent
 from tilearray.ops.execute import fill
 from tilearray.ops.numbers import class_of
 from tilearray.promotion.scalars import classify
@@ -339,6 +339,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:  # 
     if dtypes.info(values.dtype).kind in ("bool", "int", "uint") and values.dtype != dtypes.uint64:
         values = values.astype(dtypes.int64, copy=False)
     columns = [values**0]
+    check_extent((values.size, max(count, 0)), values.dtype.itemsize, "vander")
     for _ in range(count - 1):
         columns.append(columns[-1] * values)
     columns = columns[:count] if increasing else columns[:count][::-1]

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -25,6 +26,7 @@ from tilearray.errors import DeviceError, GradientError, OperandError, Promotion
 from tilearray.functions.arguments import all_arrays, as_array, is_differentiated, without_derivative
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.reduction_options import finished
+from tilearray.geometry.shapes import MOST_AXES
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.promotion.scalars import classify
 
@@ -103,7 +105,7 @@ def by_numpy(
     ShapeError
         If NumPy's function raises ValueError; the message begins with the function's name.
     OperandError
-        If it raises TypeError, OverflowError or ZeroDivisionError.
+        If it raises another error of what it is given.
 
     Examples
     --------
@@ -113,6 +115,9 @@ def by_numpy(
     """
     if True in map(is_differentiated, (*args, *options.values())):
         raise GradientError(f"vjp: {function} has no derivative by its options; write float(x), where derivatives end")
+    axis: Any = options.get("axis")
+    if isinstance(axis, Iterable):  # NumPy would read an endless one to its end
+        options["axis"] = tuple(islice(cast("Iterable[Any]", axis), MOST_AXES + 1))
     there = all_arrays(function, [x for x in arrays if x is not None])
     waiting = iter(there)
     given = [None if x is None else _host_array(function, next(waiting)) for x in arrays]
@@ -124,7 +129,7 @@ def by_numpy(
         if type(error) is not ValueError:  # a class of NumPy, or of a function that was passed, says more
             raise
         raise ShapeError(f"{function}: {error}") from error
-    except (TypeError, OverflowError, ZeroDivisionError) as error:
+    except (TypeError, AttributeError, OverflowError, ZeroDivisionError) as error:
         raise OperandError(f"{function}: {error}; write numbers, or sequences of them, as options") from error
     typed = [x.dtype for x, first in zip(given, arrays) if x is not None and classify(first) is None]
     found = wrapped(computed, float_of(function, typed))  # a Python number has no dtype to add
