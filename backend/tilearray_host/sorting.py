@@ -148,8 +148,9 @@ def isin(x: np.ndarray, others: np.ndarray, dtype: DType | None, invert: bool, /
     with np.errstate(all="ignore"):
         if dtype is not None:
             return np.isin(_ordered(converted(x, dtype)), _ordered(converted(others, dtype)), invert=invert)
-        limits = np.iinfo(x.dtype)
-        fitting = others[(others >= limits.min) & (others <= limits.max)]  # NumPy compares integers as numbers
+        limits, own = np.iinfo(x.dtype), np.iinfo(others.dtype)
+        low, high = max(limits.min, own.min), min(limits.max, own.max)  # beyond `own`, NumPy 2.1 ends the process
+        fitting = others[(others >= low) & (others <= high)]
         return np.isin(x, fitting.astype(x.dtype, copy=False), invert=invert)
 
 
