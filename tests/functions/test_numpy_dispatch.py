@@ -122,7 +122,7 @@ def test_ufuncs_without_an_op_compute_with_numpy():
     assert y.tolist() == [24, 72]
     assert [part.tolist() for part in np.modf(ta.asarray([1.5]))] == [[0.5], [1.0]]
     assert np.add(x, 1, casting="unsafe", dtype="float32").dtype == ta.float32
-    with pytest.raises(TypeError, match="ufunc 'gcd' did not contain a loop"):
+    with pytest.raises(TypeError, match="gcd: expected integers, got float32"):
         np.gcd(ta.asarray([1.5]), 2)
 
 

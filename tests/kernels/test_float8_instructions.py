@@ -33,3 +33,11 @@ def test_the_second_of_two_bytes_is_taken_from_a_word(target: str, stride: int) 
     code = compiled(kernel_for(body, (100_000,), [(1,), (stride,)]))
     assert "satfinite" in code.ptx
     assert "shr.u16" not in code.ptx
+
+
+@pytest.mark.parametrize("target", ["float8_e4m3fn", "float8_e5m2"])
+def test_a_block_of_one_element_is_cast(target: str) -> None:
+    """An array that repeats one element is read as a block of it."""
+    source = {"float8_e4m3fn": "float8_e5m2", "float8_e5m2": "float8_e4m3fn"}[target]
+    body = expression_of(convert, ARRAY_API, (dtype_of(source),), dtype_of(target))
+    assert compiled(kernel_for(body, (100_000,), [(1,), (0,)])).ptx.count("satfinite") >= 1

@@ -182,8 +182,8 @@ class Tiles:
     def scatter(self, indices: Any, value: Any, *, mask: Any = None) -> None:
         """Write to the elements of the array at indices; those outside are not stored: cuTile's ``scatter``.
 
-        On a GPU the host waits for the number of elements inside. Of several values for one element the last one in C
-        order is stored.
+        On a GPU the host waits for the number of elements inside. Of several values for one element the host stores the
+        last one in C order, and a GPU any of them.
 
         Parameters
         ----------

@@ -117,10 +117,12 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
         if converts:
             assert (constraints, len(args), dtype) == ("=r,f", 1, tl.uint32)
             return on_tensors(lambda x: exact.cast(x, "float16", converts[1]).view(np.uint16).astype(np.uint32))(*args)
-        narrows = re.search(r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32 h, \$4, \$3;", asm)
+        narrows = re.search(r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32 h, (\$4, \$3|\$1, \$1);", asm)
         if narrows:
-            assert (constraints, dtype, pack) == ("=r,f,f,f,f", tl.uint8, 4)
-            return on_tensors(lambda x: _narrowed(x, narrows[1]))(*args)
+            is_block = narrows[2] == "$4, $3"
+            assert (constraints, dtype, pack) == (("=r,f,f,f,f", tl.uint8, 4) if is_block else ("=r,f", tl.uint32, 1))
+            kind = np.uint8 if is_block else np.uint32
+            return on_tensors(lambda x: _narrowed(x, narrows[1]).astype(kind))(*args)
         if constraints.startswith("=r,r"):
             assert constraints == "=r" + ",r" * len(args)
             assert all(arg.dtype.primitive_bitwidth * pack == 32 for arg in args)

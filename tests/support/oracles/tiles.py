@@ -160,7 +160,7 @@ def check_gather(cases: int, seed: int, device: Any) -> None:
 
 
 def check_scatter(cases: int, seed: int, device: Any) -> None:
-    """Elements that are written at indices: the last value for one element stays."""
+    """Elements that are written at indices: on the host the last value for one element stays, on a GPU any of them."""
     rng = np.random.default_rng(seed)
     for _ in range(cases):
         case = drawn(rng)
@@ -170,9 +170,11 @@ def check_scatter(cases: int, seed: int, device: Any) -> None:
         shape = np.broadcast_shapes(*[index.shape for index in indices], mask.shape)
         value = np.asarray(rng.standard_normal(shape[rng.integers(0, len(shape) + 1) :])).astype(case.dense.dtype)
         want, values = case._replace(dense=case.dense.copy()), np.broadcast_to(value, shape)
-        for place, index in places(case.turned.shape, indices, mask):
-            if index is not None:
-                want.turned[index] = values[place]
+        inside = [each for each in places(case.turned.shape, indices, mask) if each[1] is not None]
+        if str(device) != "cpu" and len({index for _, index in inside}) < len(inside):
+            continue
+        for place, index in inside:
+            want.turned[index] = values[place]
         dense, grid = case.grid(device)
         grid.scatter(indices, float(value) if not value.ndim and rng.random() < 0.5 else value, mask=mask)
         assert same(dense, want.dense), (case, indices, mask)

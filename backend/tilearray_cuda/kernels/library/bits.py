@@ -146,10 +146,16 @@ def converted_to_8_bits(x, instruction: tl.constexpr):
     Triton's own cast takes the second byte of two by a shift of 16 bits. ptxas 12.8, which Triton 3.6 ships, moves that
     shift before the instruction where a thread has two elements, and the second one is then wrong.
     """
-    asm: tl.constexpr = (
-        "{ .reg .b16 l, h;\n" + instruction + " l, $2, $1;\n" + instruction + " h, $4, $3;\nmov.b32 $0, {l, h}; }"
-    )
-    return tl.inline_asm_elementwise(asm, "=r,f,f,f,f", [x.to(tl.float32)], tl.uint8, is_pure=True, pack=4)
+    if x.numel % 4 == 0:
+        asm: tl.constexpr = (
+            "{ .reg .b16 l, h;\n" + instruction + " l, $2, $1;\n" + instruction + " h, $4, $3;\nmov.b32 $0, {l, h}; }"
+        )
+        code = tl.inline_asm_elementwise(asm, "=r,f,f,f,f", [x.to(tl.float32)], tl.uint8, is_pure=True, pack=4)
+    else:
+        one: tl.constexpr = "{ .reg .b16 h;\n" + instruction + " h, $1, $1;\ncvt.u32.u16 $0, h; }"
+        word = tl.inline_asm_elementwise(one, "=r,f", [x.to(tl.float32)], tl.uint32, is_pure=True, pack=1)
+        code = word.to(tl.uint8)
+    return code
 
 
 def float32_to_e4m3fn(x, saturate: tl.constexpr):
