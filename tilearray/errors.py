@@ -63,6 +63,10 @@ class ShapeError(TileArrayError, ValueError):
 class AxisError(ShapeError, np.exceptions.AxisError):
     """An axis is out of bounds. NumPy's class derives from `ValueError` and `IndexError`."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make the error again by its class: NumPy's has slots, which the pickles of dask's workers leave out."""
+        return type(self), self.args
+
 
 class BroadcastError(ShapeError):
     """The shapes do not broadcast to a common shape."""

@@ -197,3 +197,11 @@ def test_an_error_of_an_axis_is_numpys_too():
     assert (type(again), str(again)) == (AxisError, str(caught.value))
     assert isinstance(again, ValueError)
     assert isinstance(again, IndexError)
+
+
+def test_an_error_of_an_axis_survives_the_pickles_of_dasks_workers():
+    support = pytest.importorskip("tblib.pickling_support")
+    error = AxisError("f: axis 5 is out of bounds")
+    make, given, *_ = support.pickle_exception(error)
+    again = make(*given)
+    assert (type(again), str(again)) == (AxisError, str(error))

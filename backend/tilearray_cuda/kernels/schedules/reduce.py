@@ -115,6 +115,8 @@ class Reduce(Tiled):
             "first_row = (program % row_tiles) * ROWS",
             "program = program // row_tiles",
         ]
+        if not self.kept and not self.is_cut:
+            first_row = ["first_row = program * ROWS"]  # without two divisions
         segment = ["segment = program % segments_total", "program = program // segments_total"] if self.is_cut else []
         lines += [*segment, *first_row] if self.spec.case == "reduce_rows" else [*first_row, *segment]
         for axis in range(self.kept - 1, 0, -1):
