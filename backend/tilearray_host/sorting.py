@@ -35,10 +35,17 @@ def sort(x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray:
     """
     source = np.flip(x, axis) if descending else x
     ordered = _copied(source)
-    ordered.sort(axis, kind=None if ordered.dtype.kind == "f" else _kind_for(ordered))
-    if ordered.dtype.kind == "f" and ordered.size and _shows_order(ordered, axis):
-        ordered = _copied(source)
-        ordered = np.take_along_axis(ordered, stable_order(ordered, axis), axis)
+    if ordered.dtype.kind != "f":
+        ordered.sort(axis, kind=_kind_for(ordered))
+    elif ordered.size:
+        # Before the sort: with AVX2, NumPy's sort may store 0.0 for -0.0.
+        shows_order = _has_negative_zero(ordered)
+        if not shows_order:
+            ordered.sort(axis)
+            shows_order = _ends_in_nan(ordered, axis)
+        if shows_order:
+            ordered = _copied(source)
+            ordered = np.take_along_axis(ordered, stable_order(ordered, axis), axis)
     if descending:
         _reverse(ordered, axis)
     return converted(ordered, x.dtype)
@@ -49,11 +56,11 @@ def _copied(x: np.ndarray) -> np.ndarray:
     return np.array(x, order="C") if _sorts(x.dtype) else _ordered(x)
 
 
-def _shows_order(ordered: np.ndarray, axis: int) -> bool:
-    """Whether sorted floats may show the order of equal ones: zeros of both signs, or NaNs, which are the last."""
+def _ends_in_nan(ordered: np.ndarray, axis: int) -> bool:
+    """Whether sorted floats hold a NaN, which is the last of its lane."""
     last = ordered[-1] if ordered.ndim == 1 else ordered.take(-1, axis)
     is_nan = last != last
-    return bool(is_nan if ordered.ndim == 1 else is_nan.any()) or _has_negative_zero(ordered)
+    return bool(is_nan if ordered.ndim == 1 else is_nan.any())
 
 
 def argsort(x: np.ndarray, axis: int, descending: bool, stable: bool, /) -> np.ndarray:
