@@ -26,6 +26,7 @@ from tilearray.errors import DeviceError, OperandError, shown
 if TYPE_CHECKING:
     from tilearray_cuda.device import CudaDevice
     from tilearray_cuda.runtime.memory.allocator import Statistics
+    from tilearray_cuda.runtime.memory.hooks import MemoryEvent
 
 __all__ = [
     "Event",
@@ -34,8 +35,10 @@ __all__ = [
     "device_count",
     "empty_cache",
     "graph",
+    "memory_hook",
     "memory_statistics",
     "set_allocator",
+    "set_memory_limit",
     "stream",
     "synchronize",
 ]
@@ -426,7 +429,8 @@ def memory_statistics(device: Device | str | None = None, /) -> Statistics:
     -------
     named tuple
         ``live`` in arrays, ``cached`` for new arrays, ``held`` (both), ``peak`` (the largest ``held``), ``device_free``
-        and ``device_total`` from the driver, the number of ``allocations``, and of ``retries`` after out-of-memory.
+        and ``device_total`` from the driver, the number of ``allocations``, and of ``retries`` after out-of-memory, and
+        the ``limit`` of `set_memory_limit`.
 
     Examples
     --------
@@ -436,6 +440,93 @@ def memory_statistics(device: Device | str | None = None, /) -> Statistics:
     ...     assert statistics.held == statistics.live + statistics.cached
     """
     return _backend(device, "memory_statistics").statistics()
+
+
+def set_memory_limit(nbytes: int | None, /, device: Device | str | None = None) -> None:
+    """Limit the memory that arrays and the cache hold on a GPU; None for no limit.
+
+    An allocation above the limit first frees the cache, and then raises `OutOfMemoryError`. A lower limit than the live
+    arrays have is allowed: they keep their memory. Blocks are a little larger than arrays, see `memory_statistics`.
+    Memory of CUDA graphs, of other libraries and of kernels does not count.
+
+    Parameters
+    ----------
+    nbytes : int or None
+    device : Device or str, optional
+        The GPU; the default device if omitted.
+
+    Raises
+    ------
+    OperandError
+        If `nbytes` is not a number of bytes.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     cuda.set_memory_limit(cuda.memory_statistics().live + 2**20)
+    ...     try:
+    ...         ta.zeros(2**24, device="cuda")
+    ...     except MemoryError:
+    ...         print("too large")
+    ...     cuda.set_memory_limit(None)
+    ... else:
+    ...     print("too large")
+    too large
+    """
+    if nbytes is not None and (not isinstance(nbytes, int) or isinstance(nbytes, bool) or nbytes < 0):
+        raise OperandError(
+            f"set_memory_limit: expected a number of bytes or None, got {shown(nbytes)} of type "
+            f"{type(nbytes).__name__}; write 8 * 2**30 for 8 GiB"
+        )
+    _backend(device, "set_memory_limit").memory.set_limit(nbytes)
+
+
+class memory_hook:  # noqa: N801 - called like a function
+    """Call a function for each piece of device memory that is taken or freed in a ``with`` block, by any thread.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(event)``; `event` is a named tuple of ``kind``, ``nbytes``, ``pointer``, ``stream`` and ``device``.
+        The kind is "take" when an array takes memory, "obtain" and "release" when a block comes from the driver or
+        another allocator and goes back, "refuse" when there is too little memory. What the function allocates itself is
+        not reported; an error that it raises ends the call that needed memory.
+
+    Notes
+    -----
+    Memory of deleted arrays goes to the cache without a call. Allocations are slower in the block.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> from tilearray import cuda
+    >>> taken = []
+    >>> if cuda.device_count():
+    ...     with cuda.memory_hook(lambda event: taken.append(event) if event.kind == "take" else None):
+    ...         x = ta.zeros(1000, dtype="float32", device="cuda")
+    ...     assert sum(event.nbytes for event in taken) == 4000
+    """
+
+    def __init__(self, function: Callable[[MemoryEvent], object], /) -> None:
+        if not callable(function):
+            raise OperandError(
+                f"memory_hook: expected a function of one event, got {shown(function)} of type "
+                f"{type(function).__name__}; write memory_hook(print)"
+            )
+        self._function = function
+
+    def __enter__(self) -> None:
+        _backend(None, "memory_hook")  # raises if there is no GPU
+        from tilearray_cuda import device
+
+        device.add_hook(self._function)
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, at: object) -> None:
+        from tilearray_cuda import device
+
+        device.remove_hook(self._function)
 
 
 def set_allocator(allocator: Any, release: Callable[[int, int, int], object] | None = None, /) -> None:

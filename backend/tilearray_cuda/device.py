@@ -20,7 +20,7 @@ from tilearray_cuda.libraries.cufft import Transforms
 from tilearray_cuda.libraries.cusolver import Factors
 from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
 from tilearray_cuda.runtime.gpu import Gpu
-from tilearray_cuda.runtime.memory import allocators
+from tilearray_cuda.runtime.memory import allocators, hooks
 from tilearray_cuda.runtime.memory.allocator import Allocator, Statistics
 from tilearray_cuda.runtime.memory.buffers import Buffer
 from tilearray_cuda.runtime.staging import Staging, download_array, upload_array
@@ -225,3 +225,13 @@ def set_allocator(allocator: Any) -> None:
     allocators.choose(allocator)
     for device in opened():
         device.memory.use(allocators.current(device.index))
+
+
+def add_hook(hook: hooks.Hook) -> None:
+    """Tell a function of the memory of all GPUs, until `remove_hook`. See `hooks`."""
+    hooks.add(hook)
+    for device in opened():
+        device.memory.watch()
+
+
+remove_hook = hooks.remove

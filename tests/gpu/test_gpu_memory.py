@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from support.attacks import memory as attack
 
 import tilearray as ta
 from tilearray import cuda
@@ -134,3 +135,30 @@ def test_memory_of_cupys_pool():
             del x
     cuda.set_allocator(None)
     assert pool.used_bytes() == 0
+
+
+# --- limits and hooks -------------------------------------------------------------------------------------------------
+
+
+def test_out_of_memory_at_random_limits_does_no_harm():
+    """`scripts/reliability memory --device cuda` runs ten thousand."""
+    outcome = attack.run(200, 3, "cuda:0")
+    assert outcome.wrong == []
+    assert outcome.ends["out of memory"] == 200
+    assert outcome.ends["right"] > 20
+
+
+def test_wrong_results_under_a_limit_are_seen(monkeypatch):
+    count = iter(range(10**6))
+    wrong = {"expression": lambda x: x + next(count)}
+    monkeypatch.setattr(attack, "CALLS", wrong)
+    assert any("another result" in told for told in attack.run(30, 3, "cuda:0").wrong)
+
+
+def test_hooks_hear_of_each_array():
+    x = ta.ones(1000, dtype="float32", device="cuda:0")
+    taken = []
+    with cuda.memory_hook(lambda event: taken.append(event.nbytes) if event.kind == "take" else None):
+        y = x * 2 + 1
+    assert taken == [4000, 4000]
+    assert ta.to_numpy(y)[0] == 3

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.attacks import __main__ as command
-from support.attacks import api, caches, children, differential, interrupts, liars, texts, threads
+from support.attacks import api, caches, children, differential, interrupts, liars, parts, texts, threads
 from support.attacks.outcome import Outcome
 
 import tilearray as ta
@@ -122,16 +122,51 @@ def test_a_liar_is_new_each_time(make):
 
 def test_the_figures_of_an_attack_replace_its_row_only():
     page = "before\n<!-- figures -->\n<!-- end of figures -->\nafter\n"
-    first, second = Outcome("one", "cpu"), Outcome("two", "cpu")
+    first, second = Outcome("one", "cpu", place="Python 3"), Outcome("two", "cpu", wrong=["a line"])
     first.count("ended", 1)
     page = command.with_figures(command.with_figures(page, [first]), [second])
     first.count("ended", 1)
     page = command.with_figures(page, [first])
     rows = [line for line in page.splitlines() if line.startswith("| ")]
-    assert rows[1:] == ["| one | cpu | 2 | 2 ended | 0 |", "| two | cpu | 0 |  | 0 |"]
+    assert rows[1:] == ["| one | cpu | 2 | 2 ended | 0 | Python 3 |", "| two | cpu | 0 |  | 1 |  |"]
     assert page.startswith("before\n<!-- figures -->\n")
     assert page.endswith("<!-- end of figures -->\nafter\n")
-    assert f"NumPy {np.__version__}" in page
+
+
+def test_parts_share_the_cases_of_all_attacks():
+    found = parts.parts(["api", "texts", "children"], 5000, 7, "cpu")
+    assert [(name, seed) for name, _, seed, _ in found] == [
+        *(("api", 7), ("texts", 7), ("children", 7)),
+        *(("api", 8), ("texts", 8)),
+        *(("api", 9), ("texts", 9)),
+    ]
+    counts = [sum(cases for name, cases, _, _ in found if name == one) for one in ("api", "texts", "children")]
+    assert counts == [5000, 1000, 1]
+
+
+@pytest.mark.slow
+def test_jobs_keep_counts_in_a_file_that_becomes_the_table(tmp_path, monkeypatch, capsys):
+    first, second, page = tmp_path / "first.json", tmp_path / "second.json", tmp_path / "page.md"
+    page.write_text("<!-- figures -->\n<!-- end of figures -->\n")
+    monkeypatch.setattr(command, "PAGE", page)
+    assert command.main(["texts", "--cases", "5000", "--jobs", "2", "--json", str(first)]) == 0
+    assert command.main(["texts", "--cases", "500", "--seed", "5", "--json", str(second)]) == 0
+    assert "texts of expressions on cpu, seed 2: 200 cases in " in capsys.readouterr().out
+    assert command.main(["--write-from", str(first), str(second), str(second)]) == 0
+    rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| texts")]
+    assert [row[1:3] for row in rows] == [["cpu", "1,100"]]
+    assert f"NumPy {np.__version__} |" in rows[0][-1]
+
+
+def dies(*_: object) -> None:
+    os._exit(3)
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_wrong(monkeypatch):
+    monkeypatch.setattr(parts, "one", dies)
+    (found,) = parts.outcomes(["texts"], 1, 0, "cpu", jobs=2)
+    assert "ended: BrokenProcessPool" in found.wrong[0]
 
 
 def test_the_command_names_unknown_attacks_and_fails_if_something_is_wrong(monkeypatch, capsys):
@@ -141,6 +176,6 @@ def test_the_command_names_unknown_attacks_and_fails_if_something_is_wrong(monke
     assert command.main(["texts", "--cases", "100"]) == 0
     assert "texts of expressions on cpu: 20 cases in " in capsys.readouterr().out
     bad = Outcome("bad", "cpu", wrong=["a line"])
-    monkeypatch.setitem(command.ATTACKS, "texts", (lambda *_: bad, 1.0))
+    monkeypatch.setitem(parts.ATTACKS, "texts", (lambda *_: bad, 1.0))
     assert command.main(["texts"]) == 1
     assert "1 wrong" in capsys.readouterr().out

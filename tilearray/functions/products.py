@@ -20,7 +20,7 @@ from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation
 from tilearray.engine.signature import ArrayBase, HostData, check_array
-from tilearray.errors import ShapeError, shown
+from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions import device_einsum, device_products
 from tilearray.functions.arguments import all_arrays, as_array, common_dtype, result
 from tilearray.functions.conversion import to_numpy
@@ -399,6 +399,8 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
 
     Raises
     ------
+    OperandError
+        If `subscripts` is not a str. NumPy's form with a list of axes after each operand is not supported.
     ShapeError
         If the subscripts do not fit the operands, or `out` has another shape.
     PromotionError
@@ -416,7 +418,13 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
         raise ShapeError(
             "einsum: expected at least one array after the subscripts, got none; write einsum('ij->ji', x)"
         )
+    if not issubclass(type(subscripts), str):
+        raise OperandError(
+            f"einsum: expected subscripts as a str, got {shown(subscripts)} of type {type(subscripts).__name__}; write "
+            f"letters, such as einsum('ij,jk->ik', a, b)"
+        )
     del optimize
+    subscripts = str.__str__(subscripts)  # not the methods of a subclass
     operands = tuple(all_arrays("einsum", operands))
     linear_algebra, dtype = _asked("einsum", *operands)
     try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import random
 
 import pytest
 
 from tilearray_cuda.errors import CudaError, OutOfMemoryError
+from tilearray_cuda.runtime.memory.buffers import block_size
 
 MIB = 1 << 20
 
@@ -85,3 +87,65 @@ def test_other_errors_are_not_retried(device, stub):
         device.allocate(12345, 0)
     assert device.statistics().retries == 0
     device.allocate(12345, 0)
+
+
+# --- a limit of the user --------------------------------------------------------------------------------------------
+
+
+def test_a_limit_counts_as_the_memory_of_the_gpu(device, stub):
+    device.memory.set_limit(100 * MIB)
+    held = [device.allocate(28 * MIB, 0) for _ in range(3)]
+    stub.start_log()
+    with pytest.raises(OutOfMemoryError) as caught:
+        device.allocate(20 * MIB, 0)
+    message = str(caught.value)
+    assert "cannot allocate 20.0 MiB: " in message
+    assert "hold 84.0 MiB, and 0 bytes of cache were freed" in message
+    assert message.endswith("the limit is 100.0 MiB; write ta.cuda.set_memory_limit(None) for none")
+    assert "cuMemAllocFromPoolAsync" not in [call.name for call in stub.log()]
+    assert device.statistics().limit == 100 * MIB
+    held.pop()
+    again = device.allocate(20 * MIB, 0)  # the cached block of another size went back for it
+    assert device.statistics().held == 76 * MIB
+    del again
+    device.memory.set_limit(None)
+    assert device.allocate(800 * MIB, 0).nbytes == 800 * MIB
+
+
+def test_a_lower_limit_frees_the_cache_and_keeps_arrays(device, stub, side):
+    before = stub.used()
+    kept, cached = device.allocate(10 * MIB, side), device.allocate(10 * MIB, 0)
+    del cached
+    device.memory.set_limit(15 * MIB)
+    assert stub.used() == before + 10 * MIB
+    device.memory.set_limit(5 * MIB)
+    assert device.statistics()[:3] == (10 * MIB, 0, 10 * MIB)
+    with pytest.raises(OutOfMemoryError, match=r"the limit is 5\.0 MiB"):
+        device.allocate(1, 0)
+    del kept
+    assert device.allocate(10, 0).nbytes == 10
+    device.memory.set_limit(None)
+    assert device.allocate(10 * MIB, side).nbytes == 10 * MIB
+
+
+def test_out_of_memory_at_random_limits_loses_nothing(device, stub, side):
+    """Each allocation is given, or refused because the live blocks leave too little room; then all memory goes back."""
+    rng, live, refused, before = random.Random(7), [], 0, stub.used()
+    for _ in range(3000):
+        limit = rng.randrange(64) * MIB
+        device.memory.set_limit(limit)
+        nbytes = rng.choice([1, 3 * MIB, 10 * MIB, 33 * MIB])
+        held = sum(block_size(each.nbytes) for each in live)
+        try:
+            live.append(device.allocate(nbytes, rng.choice([0, side])))
+            assert held + block_size(nbytes) <= limit
+        except OutOfMemoryError:
+            refused += 1
+            assert held + block_size(nbytes) > limit
+        while live and rng.random() < 0.5:
+            live.pop(rng.randrange(len(live)))
+    assert refused > 500
+    live.clear()
+    device.memory.set_limit(None)
+    device.empty_cache()
+    assert stub.used() == before

@@ -5,41 +5,31 @@
     scripts/reliability                          all attacks on the host, with the cases of the table
     scripts/reliability --cases 1000             the same with 1,000 random calls, and fewer of the others in proportion
     scripts/reliability api differential --seed 7
+    scripts/reliability --jobs 12                the cases in parts, each with its own seed, in 12 processes
+    scripts/reliability --jobs 12 --seconds 100  the parts that begin within that time
     scripts/reliability --device cuda --write    on a GPU, and write the figures
+    scripts/reliability --device cuda --json h200.json         on another machine: keep the counts in a file
+    scripts/reliability --write-from h200.json more.json       here: write the figures from such files
 
-A case is said by its number and the seed, so that `--seed` repeats it. The status is 1 if something went wrong.
+A case is said by its number and the seed, so that `--seed` repeats it. With `--jobs`, part `n` has the seed
+`--seed` + n. The status is 1 if something went wrong.
 """
 
 from __future__ import annotations
 
 import argparse
-import platform
+import json
 import re
 import sys
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-import tilearray as ta
-from support.attacks import api, caches, children, differential, interrupts, texts, threads
-from support.attacks.outcome import Outcome
+from support.attacks.outcome import Outcome, merged
+from support.attacks.parts import ATTACKS, CASES, outcomes
 
 PAGE = Path(__file__).parents[3] / "docs" / "reliability.md"
-ATTACKS: dict[str, tuple[Callable[[int, int, str], Outcome], float]] = {
-    "api": (api.run, 1.0),
-    "differential": (differential.run, 1.0),
-    "threads": (threads.run, 0.8),
-    "tasks": (threads.run_tasks, 0.05),
-    "texts": (texts.run, 0.2),
-    "interrupts": (interrupts.run, 0.05),
-    "children": (children.run, 0.00006),
-    "exits": (children.run_exits, 0.0002),
-    "caches": (caches.run, 0.1),
-}
-"""For each attack what runs it, and its cases for each case of `--cases`."""
-CASES = 200_000
-HEADER = ("attack", "device", "cases", "how they ended", "wrong")
+HEADER = ("attack", "device", "cases", "how they ended", "wrong", "with")
 ROW = re.compile(r"^\| .* \|$", re.MULTILINE)
 MARKED = re.compile(r"(<!-- figures -->\n)(.*?)(<!-- end of figures -->)", re.DOTALL)
 
@@ -50,23 +40,46 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("attacks", nargs="*", metavar="ATTACK", help=f"of {', '.join(ATTACKS)}; all by default")
     parser.add_argument("--cases", type=int, default=CASES, help=f"random calls of an attack; {CASES:,} by default")
     parser.add_argument("--seed", type=int, default=0, help="of the random draws; 0 by default")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the cases; 1 by default")
+    parser.add_argument("--seconds", type=float, help="start no part after this time; only with --jobs")
     parser.add_argument("--device", default="cpu", help="where arrays are; the host by default")
+    parser.add_argument("--json", type=Path, help="write the counts into a file, after each attack and process")
     parser.add_argument("--write", action="store_true", help="write the figures into docs/reliability.md")
+    parser.add_argument("--write-from", type=Path, nargs="+", metavar="FILE", help="write them from files of --json")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.attacks if name not in ATTACKS]:
         parser.error(f"expected an attack, got {unknown[0]!r}; write one of {', '.join(ATTACKS)}")
-    found: list[Outcome] = []
-    for name in options.attacks or ATTACKS:
-        run, share = ATTACKS[name]
-        outcome = run(max(1, round(options.cases * share)), options.seed, options.device)
-        found.append(outcome)
-        attack, device, tried, ends, wrong = outcome.row()
-        print(f"\r{attack} on {device}: {tried} cases in {outcome.seconds:.0f} s: {ends}; {wrong} wrong", flush=True)
-        print("\n".join(f"  {line}" for line in outcome.wrong[:50]), end="\n" if outcome.wrong else "", flush=True)
-    if options.write:
-        PAGE.write_text(with_figures(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+    found = read(options.write_from) if options.write_from else attacked(options.attacks or [*ATTACKS], options)
+    if options.write or options.write_from:
+        PAGE.write_text(with_figures(PAGE.read_text(encoding="utf-8"), merged(found)), encoding="utf-8")
         print(f"wrote the figures into {PAGE.name}")
     return 1 if any(outcome.wrong for outcome in found) else 0
+
+
+def attacked(names: list[str], options: Any) -> list[Outcome]:
+    """Run attacks, print how each ended, and keep the counts in a file if one is named."""
+    found: list[Outcome] = []
+    for outcome in outcomes(names, options.cases, options.seed, options.device, options.jobs, options.seconds):
+        found.append(outcome)
+        attack, device, tried, ends, wrong, _ = outcome.row()
+        seed = f", seed {outcome.seed}" if options.jobs > 1 else ""
+        print(
+            f"\r{attack} on {device}{seed}: {tried} cases in {outcome.seconds:.0f} s: {ends}; {wrong} wrong", flush=True
+        )
+        print("\n".join(f"  {line}" for line in outcome.wrong[:50]), end="\n" if outcome.wrong else "", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps([each.data() for each in found], indent=1) + "\n", encoding="utf-8")
+    return found
+
+
+def read(files: list[Path]) -> list[Outcome]:
+    """Read what `--json` wrote. The same seed twice counts once."""
+    found: dict[tuple[str, str, int, str], Outcome] = {}
+    for path in files:
+        for each in json.loads(path.read_text(encoding="utf-8")):
+            outcome = Outcome(**each | {"ends": Counter(each["ends"])})
+            found[outcome.attack, outcome.device, outcome.seed, outcome.place] = outcome
+    return list(found.values())
 
 
 def with_figures(page: str, found: list[Outcome]) -> str:
@@ -75,11 +88,12 @@ def with_figures(page: str, found: list[Outcome]) -> str:
     def fresh(match: re.Match[str]) -> str:
         rows = {tuple(row.split(" | ")[:2]): row for row in ROW.findall(match[2])[1:] if not row.startswith("|--")}
         for outcome in found:
+            if not outcome.tried and not outcome.wrong:  # an attack that this device has no cases of
+                continue
             row = "| " + " | ".join(outcome.row()) + " |"
             rows[tuple(row.split(" | ")[:2])] = row
-        head = "| " + " | ".join(HEADER) + " |\n|---|---|---:|---|---:|\n"
-        versions = f"tilearray {ta.__version__}, Python {platform.python_version()}, NumPy {np.__version__}."
-        return f"{match[1]}{versions}\n\n{head}" + "".join(f"{row}\n" for row in rows.values()) + match[3]
+        head = "| " + " | ".join(HEADER) + " |\n|---|---|---:|---|---:|---|\n"
+        return f"{match[1]}{head}" + "".join(f"{row}\n" for row in rows.values()) + match[3]
 
     return MARKED.sub(fresh, page)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 
 @dataclass
@@ -22,6 +23,9 @@ class Outcome:
     wrong : list of str
         What must not happen, a line for each case.
     seconds : float
+    seed : int
+    place : str
+        Where it ran: the versions, and the GPU.
     """
 
     attack: str
@@ -29,8 +33,11 @@ class Outcome:
     ends: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    _started: float = field(default_factory=time.perf_counter)
-    _told: float = field(default_factory=time.perf_counter)
+    seed: int = 0
+    place: str = ""
+
+    def __post_init__(self) -> None:
+        self._started = self._told = time.perf_counter()
 
     @property
     def tried(self) -> int:
@@ -51,7 +58,23 @@ class Outcome:
         """Note what must not happen."""
         self.wrong.append(line)
 
-    def row(self) -> tuple[str, str, str, str, str]:
+    def data(self) -> dict[str, Any]:
+        """The fields, as JSON takes them."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def row(self) -> tuple[str, str, str, str, str, str]:
         """The cells of the table of figures."""
         ends = ", ".join(f"{count:,} {end}" for end, count in sorted(self.ends.items()))
-        return self.attack, self.device, f"{self.tried:,}", ends, f"{len(self.wrong):,}"
+        return self.attack, self.device, f"{self.tried:,}", ends, f"{len(self.wrong):,}", self.place
+
+
+def merged(outcomes: list[Outcome]) -> list[Outcome]:
+    """Add the counts of each attack on each device."""
+    found: dict[tuple[str, str], Outcome] = {}
+    for outcome in outcomes:
+        total = found.setdefault((outcome.attack, outcome.device), Outcome(outcome.attack, outcome.device))
+        total.ends.update(outcome.ends)
+        total.wrong += outcome.wrong
+        total.seconds += outcome.seconds
+        total.place = "; ".join(dict.fromkeys(filter(None, [*total.place.split("; "), outcome.place])))
+    return list(found.values())

@@ -9,7 +9,9 @@ goes directly to its stream's free list, and the next array takes it, without a 
 - **`Buffer.__del__` frees a block.** It appends the block to a list and does nothing else. `buffers` explains this, and
   the effect of an interrupt.
 - **Several streams.** The block of a marked buffer is free after events; see `streams`.
-- **Out of memory.** All cached blocks go back to the driver, and the call is repeated once.
+- **Out of memory.** All cached blocks go back to the driver, and the call is repeated once. A limit that the user sets
+  counts as the GPU's memory: blocks above it are not asked for.
+- **Hooks.** While a function listens, every allocation comes to `_obtain`, which tells it; see `hooks`.
 - **Captures.** Memory for a stream that is being captured into a CUDA graph comes from the graph. It is reused within
   that capture only, and belongs to the graph from then on, so nothing frees it. The free lists do not hold it.
 """
@@ -35,7 +37,7 @@ from tilearray_cuda.runtime.driver import (
     is_capturing,
 )
 from tilearray_cuda.runtime.gpu import Gpu, event_passed
-from tilearray_cuda.runtime.memory import allocators
+from tilearray_cuda.runtime.memory import allocators, hooks
 from tilearray_cuda.runtime.memory.buffers import LARGE, Block, Buffer, FreeList, Nowhere, StreamPool, block_size
 from tilearray_cuda.runtime.streams import SHARED, Shared, destroy_abandoned, device_of, home_of
 
@@ -64,6 +66,8 @@ class Statistics(NamedTuple):
     """The number of blocks obtained."""
     retries: int
     """The number of calls repeated after all cached blocks were freed."""
+    limit: int | None
+    """The largest value that `held` may have; None without a limit."""
 
 
 class Allocator:
@@ -82,6 +86,7 @@ class Allocator:
         self._retired: list[StreamPool] = []  # pools of replaced sources, while their blocks are in use
         self._waiting: deque[tuple[list[Any], Shared, int]] = deque()
         self._held = self._peak = self._allocations = self._retries = 0
+        self.limit: int | None = None
         after_fork.append(self._forget)
 
     # ------------------------------------------------------------------ memory of an array
@@ -187,23 +192,29 @@ class Allocator:
                 self.collect()
                 if size > LARGE or not self.source.caches_small:
                     self._release(size)
-            try:
-                return free, free.pop()
-            except IndexError:
-                pointer = self._from_source(pool.source, size, stream, nbytes)
-            free.blocks += 1
-            if capturing:
-                return free, pointer
-            self._held += size
-            block = Block.at(pointer, free)
-            self._peak = max(self._peak, self._held)
+            block = self._block(pool, free, stream, nbytes)
+            hooks.tell("take", nbytes, int(block), stream, self.device.index)
             return free, block
+
+    def _block(self, pool: StreamPool, free: FreeList, stream: int, nbytes: int) -> int:
+        """Return a block of a free list, or a new one of its size."""
+        try:
+            return free.pop()
+        except IndexError:
+            pointer = self._from_source(pool.source, free.size, stream, nbytes)
+        free.blocks += 1
+        if pool.capture:
+            return pointer
+        self._held += free.size
+        block = Block.at(pointer, free)
+        self._peak = max(self._peak, self._held)
+        hooks.tell("obtain", free.size, pointer, stream, self.device.index)
+        return block
 
     def _from_source(self, source: Any, size: int, stream: int, nbytes: int) -> int:
         self._allocations += 1
         try:
-            with Current(self.device.context):
-                return source.allocate(size, stream)
+            return self._ask(source, size, stream)
         except MemoryError as error:
             if is_capturing(stream):
                 raise self._out_of_memory(nbytes, stream, 0, error) from None
@@ -212,18 +223,27 @@ class Allocator:
         before = self._held
         self.empty(stream)
         try:
-            with Current(self.device.context):
-                return source.allocate(size, stream)
+            return self._ask(source, size, stream)
         except MemoryError as error:
             raise self._out_of_memory(nbytes, stream, before - self._held, error) from None
 
+    def _ask(self, source: Any, size: int, stream: int) -> int:
+        """Ask a source for a block, if the limit allows it."""
+        limit = self.limit
+        if limit is not None and self._held + size > limit and not is_capturing(stream):
+            raise _LimitError(f"the limit is {_size(limit)}; write ta.cuda.set_memory_limit(None) for none")
+        with Current(self.device.context):
+            return source.allocate(size, stream)
+
     def _out_of_memory(self, nbytes: int, stream: int, cached: int, error: MemoryError) -> OutOfMemoryError:
-        live, _, _, _, free, total, _, _ = self.statistics()
+        hooks.tell("refuse", nbytes, 0, stream, self.device.index)
+        found = self.statistics()
+        origin = "" if isinstance(error, _LimitError) else "the driver reports: "
         return OutOfMemoryError(
-            f"allocate: cuda:{self.device.index} ({self.device.name}) cannot allocate {_size(nbytes)}: {_size(free)} "
-            f"of {_size(total)} are free, arrays of this process hold {_size(live)}, and {_size(cached)} of cache "
-            f"were freed for this call; delete arrays, work in pieces, or empty the caches of other libraries "
-            f"(torch.cuda.empty_cache()); the driver reports: {error}",
+            f"allocate: cuda:{self.device.index} ({self.device.name}) cannot allocate {_size(nbytes)}: "
+            f"{_size(found.device_free)} of {_size(found.device_total)} are free, arrays of this process hold "
+            f"{_size(found.live)}, and {_size(cached)} of cache were freed for this call; delete arrays, work in "
+            f"pieces, or empty the caches of other libraries (torch.cuda.empty_cache()); {origin}{error}",
             getattr(error, "call", ""),
             getattr(error, "name", ""),
         )
@@ -265,6 +285,8 @@ class Allocator:
             return pool if pool.capture == capture else None
 
     def _remember(self, nbytes: int, stream: int, free: FreeList) -> None:
+        if hooks.active:
+            return
         known = self._by_nbytes.setdefault(stream, {})
         if len(known) >= KNOWN_SIZES:
             known.clear()
@@ -329,6 +351,7 @@ class Allocator:
             free.blocks -= 1
             self._held -= free.size
             pool.source.release(address, free.size, pool.stream)
+            hooks.tell("release", free.size, address, pool.stream, self.device.index)
 
     # ------------------------------------------------------------------ for the user
 
@@ -377,13 +400,31 @@ class Allocator:
             free, total = call(api.cuMemGetInfo)
             cached = sum(pool.cached for pool in [*self._pools.values(), *self._retired])
             held = self._held
-            return Statistics(held - cached, cached, held, self._peak, free, total, self._allocations, self._retries)
+            counts = (self._peak, free, total, self._allocations, self._retries, self.limit)
+            return Statistics(held - cached, cached, held, *counts)
+
+    def set_limit(self, limit: int | None) -> None:
+        """Set the largest number of bytes to hold; free cached blocks if they are above it."""
+        with self.lock:
+            self.limit = limit
+            if limit is not None and self._held > limit:
+                self.empty()
+
+    def watch(self) -> None:
+        """Forget which free list serves a size, so that hooks hear of the next allocation."""
+        with self.lock:
+            self._by_nbytes = {}
+            self.legacy.clear()
 
     def _forget(self) -> None:
         """Empty the free lists in a forked child, so that the next call asks the driver and gets a clear error."""
         self.lock = threading.RLock()
         self._by_nbytes = {}
         self.legacy.clear()
+
+
+class _LimitError(MemoryError):
+    """A block that the user's limit does not allow."""
 
 
 def _size(nbytes: int) -> str:
