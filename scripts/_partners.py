@@ -49,6 +49,8 @@ CUPY = {
     "cupy.cuda.get_current_stream()": "ta.cuda.current_stream()",
     "cupy.cuda.set_allocator(f)": "ta.cuda.set_allocator(f)",
     "cupy.get_default_memory_pool().free_all_blocks()": "ta.cuda.empty_cache()",
+    "cupy.get_default_memory_pool().set_limit(n)": "ta.cuda.set_memory_limit(n)",
+    "cupyx.empty_like_pinned(x)": "ta.cuda.pinned_like(x)",
     "cupy.cuda.runtime.getDeviceCount()": "ta.cuda.device_count()",
 }
 JAX = {

@@ -16,12 +16,16 @@ The import of this module does not load the driver.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from tilearray.engine.context import STATE, Block
 from tilearray.engine.devices import Device, as_device, default_device
+from tilearray.engine.signature import ArrayBase, check_array, from_host
 from tilearray.engine.streams import LEGACY_ALIAS, LEGACY_STREAM, PER_THREAD_STREAM
-from tilearray.errors import DeviceError, OperandError, shown
+from tilearray.errors import DeviceError, DTypeError, LayoutError, OperandError, ShapeError, shown
+from tilearray.ops.execute import check_target
 
 if TYPE_CHECKING:
     from tilearray_cuda.device import CudaDevice
@@ -31,12 +35,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Event",
     "Stream",
+    "copy_async",
     "current_stream",
     "device_count",
     "empty_cache",
     "graph",
     "memory_hook",
     "memory_statistics",
+    "pinned_like",
     "set_allocator",
     "set_memory_limit",
     "stream",
@@ -188,6 +194,9 @@ class Event:
         if not (self.timing and start.timing):
             raise OperandError("milliseconds_since: expected events with times; write ta.cuda.Event(timing=True)")
         return self._event.milliseconds_since(start._event)
+
+
+A = TypeVar("A", bound=ArrayBase)
 
 
 class stream(Block):  # noqa: N801 - called like a function
@@ -440,6 +449,107 @@ def memory_statistics(device: Device | str | None = None, /) -> Statistics:
     ...     assert statistics.held == statistics.live + statistics.cached
     """
     return _backend(device, "memory_statistics").statistics()
+
+
+def pinned_like(x: A, /) -> A:
+    """Return an uninitialised array of the host in pinned memory, with the shape and dtype of an array.
+
+    `copy_async` copies such memory without a wait. Memory of deleted arrays is kept for new ones until `empty_cache`.
+
+    Parameters
+    ----------
+    x : Array
+        An array on any device.
+
+    Returns
+    -------
+    Array
+        On the device ``cpu``, in C order.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     host = cuda.pinned_like(ta.zeros((2, 3), device="cuda"))
+    ...     host[...] = 5
+    """
+    check_array("pinned_like", x)
+    backend = _backend(x.device if x.device.type == "cuda" else None, "pinned_like")
+    memory = backend.pinned.empty(x.nbytes)
+    return from_host(np.ndarray(x.shape, x.dtype, memory), type(x))
+
+
+def copy_async(x: ArrayBase, /, out: ArrayBase) -> Event:
+    """Copy an array between a GPU and pinned memory of the host, behind the work of the current stream; do not wait.
+
+    Use `out` on the host, or change `x` on the host, only after the event: ``event.synchronize()``. On a GPU the order
+    of the work is kept as always.
+
+    Parameters
+    ----------
+    x : Array
+        On a GPU, or on the host in pinned memory: of `pinned_like`, or pinned by another library.
+    out : Array
+        On the host in pinned memory, or on a GPU, with the same shape and dtype. Both are in C order.
+
+    Returns
+    -------
+    Event
+        It passes when the copy is done.
+
+    Raises
+    ------
+    DeviceError
+        If not exactly one of the arrays is on the host.
+    LayoutError
+        If one of them is not in C order without gaps, or its memory is not pinned.
+    ShapeError, DTypeError
+        If their shapes or dtypes differ.
+    WriteError
+        If `out` is read-only.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     x = ta.arange(4, device="cuda")
+    ...     host = cuda.pinned_like(x)
+    ...     event = cuda.copy_async(x * 2, host)
+    ...     event.synchronize()
+    ...     assert host.tolist() == [0, 2, 4, 6]
+    """
+    check_array("copy_async", x)
+    check_target("copy_async", out)
+    if {x.device.type, out.device.type} != {"cpu", "cuda"} or x._recorded or out._recorded:
+        raise DeviceError(
+            f"copy_async: expected one array on a GPU and one on the host, got {x.device} and {out.device}; write "
+            f"out[...] = x, or ta.cuda.pinned_like(x) for an array on the host"
+        )
+    if x.shape != out.shape:
+        raise ShapeError(f"copy_async: expected out of shape {x.shape}, got {out.shape}; write ta.cuda.pinned_like(x)")
+    if x.dtype != out.dtype:
+        raise DTypeError(f"copy_async: expected out of dtype {x.dtype}, got {out.dtype}; write x.astype({out.dtype!r})")
+    for each in (x, out):
+        if not each._signature.layout.contiguous:
+            raise LayoutError(
+                f"copy_async: expected arrays in C order without gaps, got strides {each.strides} for shape "
+                f"{each.shape}; write x.copy(), or copy into a part that is contiguous"
+            )
+    host, there = (x, out) if x.device.type == "cpu" else (out, x)
+    backend, stream = _backend(there.device, "copy_async"), STATE.get().stream
+    buffer: Any = host._buffer
+    memory = buffer.memory.view(np.uint8)[host._offset : host._offset + host.nbytes]
+    try:
+        backend.copy_async(there._buffer, there._offset, memory, there is out, stream)
+    except ValueError as error:
+        raise LayoutError(
+            f"copy_async: {error}; write ta.cuda.pinned_like(x) for an array to copy to or from"
+        ) from None
+    event = Event(device=there.device)
+    event._event.record(stream)
+    return event
 
 
 def set_memory_limit(nbytes: int | None, /, device: Device | str | None = None) -> None:

@@ -23,6 +23,7 @@ from tilearray_cuda.runtime.gpu import Gpu
 from tilearray_cuda.runtime.memory import allocators, hooks
 from tilearray_cuda.runtime.memory.allocator import Allocator, Statistics
 from tilearray_cuda.runtime.memory.buffers import Buffer
+from tilearray_cuda.runtime.pinned import Pinned, is_pinned
 from tilearray_cuda.runtime.staging import Staging, download_array, upload_array
 from tilearray_cuda.runtime.streams import device_of, home_of
 
@@ -34,6 +35,7 @@ class CudaDevice(Gpu):
     ----------
     memory : Allocator
     staging : Staging
+    pinned : Pinned
     allocate : callable
         ``allocate(nbytes, stream) -> Buffer``: uninitialised memory ordered by a stream.
     join : callable
@@ -51,6 +53,7 @@ class CudaDevice(Gpu):
         super().__init__(index)
         self.memory = Allocator(self)
         self.staging = Staging(self.context)
+        self.pinned = Pinned(self)
         self.call_writer = self
         self.allocate = self.memory.allocate
         self.join = self.memory.join
@@ -142,6 +145,23 @@ class CudaDevice(Gpu):
         check_fork("cuMemcpyHtoDAsync")
         return upload_array(self.staging, array, self.allocate, stream)
 
+    def copy_async(self, buffer: Buffer, offset: int, host: np.ndarray, to_device: bool, stream: int, /) -> None:
+        """Copy between a buffer and pinned bytes of the host on a stream, without a wait.
+
+        Raises
+        ------
+        CaptureError
+            If the stream is being captured.
+        ValueError
+            If the bytes are not pinned.
+        """
+        self.staging.check(stream, "copy_async")
+        if host.nbytes and not is_pinned(host.ctypes.data):
+            raise ValueError("the memory of the host is not pinned")
+        self.join(buffer, stream, to_device)
+        if host.nbytes:
+            self.pinned.copy(buffer.pointer + offset, host, to_device, stream)
+
     def from_device(
         self, other: CudaDevice, buffer: Buffer, offset: int = 0, nbytes: int | None = None, /, *, stream: int = 0
     ) -> Buffer:
@@ -183,6 +203,7 @@ class CudaDevice(Gpu):
         """Free cached device memory and pinned host memory."""
         self.memory.empty()
         self.staging.empty()
+        self.pinned.release()
 
 
 _devices: dict[int, CudaDevice] = {}

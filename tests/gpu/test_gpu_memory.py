@@ -162,3 +162,39 @@ def test_hooks_hear_of_each_array():
         y = x * 2 + 1
     assert taken == [4000, 4000]
     assert ta.to_numpy(y)[0] == 3
+
+
+# --- pinned memory ----------------------------------------------------------------------------------------------------
+
+
+def test_copies_without_a_wait_both_ways():
+    values = np.random.default_rng(3).integers(0, 2**31, 25 * MIB // 4).astype("int32")
+    x = ta.asarray(values, device="cuda:0")
+    host, there, side = cuda.pinned_like(x), ta.empty_like(x), cuda.Stream("cuda:0")
+    with cuda.stream(side):
+        event = cuda.copy_async(x + 1, host)
+    event.synchronize()
+    assert np.array_equal(ta.to_numpy(host), values + 1)
+    host *= 2
+    with cuda.stream(side):
+        cuda.copy_async(host, there)
+    assert np.array_equal(ta.to_numpy(there - 1), 2 * values + 1)  # waits for the side stream
+
+
+def test_a_copy_returns_before_it_is_done():
+    """A copy behind much work: the event has not passed when the call returns."""
+    x, host = ta.ones(1 << 28, dtype="float32", device="cuda:0"), None
+    host = cuda.pinned_like(x[:10])
+    for _ in range(20):
+        x *= 1
+    event = cuda.copy_async(x[:10], host)
+    assert not event.is_done()
+    event.synchronize()
+    assert host.tolist() == [1] * 10
+
+
+def test_pinned_memory_of_torch():
+    torch = pytest.importorskip("torch")
+    tensor = torch.zeros(1000, dtype=torch.float32).pin_memory()
+    cuda.copy_async(ta.full(1000, 3, dtype="float32", device="cuda:0"), ta.asarray(tensor, device="cpu")).synchronize()
+    assert tensor.tolist() == [3] * 1000

@@ -17,6 +17,7 @@ from tilearray.errors import OperandError
 from tilearray.ops import PUBLIC
 from tilearray.ops.variants import variant
 from tilearray_cuda.kernels.casts import INTEGRAL, MODES, UnsupportedCastError, cast_text
+from tilearray_cuda.kernels.interpreter import type_of
 from tilearray_cuda.kernels.schedules.schedule import Tile
 from tilearray_cuda.kernels.source import Argument, Source, helpers_of
 from tilearray_cuda.kernels.storage import STORAGE
@@ -104,7 +105,7 @@ def interpret(source: Source, operands: Sequence[np.ndarray], out: np.dtype[Any]
     size, block = operands[0].size, dict(source.constants)["BLOCK"]
     result = np.zeros(size, out)
     values = [*(array.ctypes.data for array in (result, *operands)), size]
-    types = [tl.str_to_ty(argument.type, None) for argument in source.arguments]
+    types = [type_of(argument.type) for argument in source.arguments]
     arrays = [np.array([value], interpreter._get_np_dtype(given)) for value, given in zip(values, types, strict=True)]
     tensors = [
         tl.tensor(interpreter.TensorHandle(array, given), given) for array, given in zip(arrays, types, strict=True)

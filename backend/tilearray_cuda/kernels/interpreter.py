@@ -51,12 +51,20 @@ def run(text: str, arguments: list[tuple[bytes, bool, str]], size: int, result: 
     return out.tobytes()
 
 
+def type_of(name: str) -> Any:
+    """Return Triton's type of a name such as ``*fp32``. Its function takes the name only in Triton 3.4."""
+    import triton.language as tl
+
+    found: Any = tl.str_to_ty
+    return found(name, *[None] * (found.__code__.co_argcount - 1))
+
+
 def _tensor(address: int, type_: str) -> Any:
     """Return a pointer."""
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
 
-    kind: Any = tl.str_to_ty(type_, None)
+    kind: Any = type_of(type_)
     return tl.tensor(TensorHandle(np.array([address], np.uint64), kind), kind)
 
 
@@ -65,7 +73,7 @@ def _number(data: np.ndarray, type_: str) -> Any:
     import triton.language as tl
     from triton.runtime import interpreter
 
-    kind: Any = tl.str_to_ty(type_, None)
+    kind: Any = type_of(type_)
     value = data.view(interpreter._get_np_dtype(kind))
     return tl.tensor(interpreter.TensorHandle(value, kind), kind)
 

@@ -68,7 +68,7 @@ class Staging:
 
     def upload(self, pointer: int, source: np.ndarray, stream: int) -> None:
         """Copy bytes to the device. The source may change when this returns."""
-        self._check(stream, "from_numpy")
+        self.check(stream, "from_numpy")
         size = SMALL if source.nbytes <= SMALL else CHUNK
         with Current(self._context):
             chunks = self._take(size, 1 if source.nbytes <= size else 2)
@@ -85,7 +85,7 @@ class Staging:
 
     def download(self, target: np.ndarray, pointer: int, stream: int) -> None:
         """Copy bytes from the device; wait for the copy."""
-        self._check(stream, "to_numpy")
+        self.check(stream, "to_numpy")
         with Current(self._context):
             if target.nbytes <= DIRECT:
                 call(api.cuMemcpyDtoHAsync, target.ctypes.data, pointer, target.nbytes, STREAMS[stream])
@@ -111,7 +111,8 @@ class Staging:
         for piece in arrived:
             _unload(target, *piece)
 
-    def _check(self, stream: int, function: str) -> None:
+    def check(self, stream: int, function: str) -> None:
+        """Raise CaptureError if a CUDA graph is being captured."""
         if is_capturing(stream) or torch_captures():  # a copy on another stream would break the capture
             raise CaptureError(
                 f"{function}: a CUDA graph captures stream {stream:#x}, and a graph cannot hold copies between host "

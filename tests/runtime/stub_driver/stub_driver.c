@@ -321,6 +321,8 @@ CUresult cuMemFreeAsync(u64 pointer, struct stream *stream) {
     free(block);
     return OK;
 }
+static struct pinned { struct pinned *next; size_t size; } *pinned;
+
 CUresult cuPointerGetAttribute(void *value, int attribute, u64 pointer) {
     ENTER;
     CUresult result = INVALID_VALUE;
@@ -330,11 +332,36 @@ CUresult cuPointerGetAttribute(void *value, int attribute, u64 pointer) {
             *(int *)value = block->device;
             result = OK;
         }
+    for (struct pinned *block = pinned; block; block = block->next)
+        if (attribute == 2 && pointer >= (u64)(block + 1) && pointer < (u64)(block + 1) + block->size) {
+            *(int *)value = 1;
+            result = OK;
+        }
     pthread_mutex_unlock(&lock);
     return result;
 }
-CUresult cuMemHostAlloc(void **pointer, size_t size, unsigned flags) { ENTER; NEEDS_CONTEXT; *pointer = malloc(size); return OK; }
-CUresult cuMemFreeHost(void *pointer) { ENTER; free(pointer); return OK; }
+CUresult cuMemHostAlloc(void **pointer, size_t size, unsigned flags) {
+    ENTER; NEEDS_CONTEXT;
+    struct pinned *block = malloc(sizeof(struct pinned) + size);
+    block->size = size;
+    pthread_mutex_lock(&lock);
+    block->next = pinned;
+    pinned = block;
+    pthread_mutex_unlock(&lock);
+    *pointer = block + 1;
+    LOG(0, *pointer, size);
+    return OK;
+}
+CUresult cuMemFreeHost(void *pointer) {
+    ENTER; LOG(0, pointer, 0);
+    pthread_mutex_lock(&lock);
+    struct pinned **place = &pinned, *block = (struct pinned *)pointer - 1;
+    while (*place != block) place = &(*place)->next;
+    *place = block->next;
+    pthread_mutex_unlock(&lock);
+    free(block);
+    return OK;
+}
 CUresult cuMemcpyHtoDAsync(u64 to, const void *from, size_t size, struct stream *stream) {
     ENTER; STREAM_DEVICE(stream); LOG(stream, to, size); memcpy((void *)to, from, size); return OK;
 }

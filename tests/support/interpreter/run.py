@@ -25,6 +25,7 @@ from support.kernels import Kernel, Strides, body_for, kernel_for
 from support.oracles.formats import Number, dtype_of
 from tilearray.engine.expression import Expression
 from tilearray.geometry.layout import Layout, result_layout
+from tilearray_cuda.kernels.interpreter import type_of
 from tilearray_cuda.kernels.schedules.linear import Linear
 from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
@@ -277,7 +278,7 @@ def _tensors(source: Any, values: dict[str, Any]) -> list[Any]:
     import triton.language as tl
     from triton.runtime import interpreter
 
-    types = {argument.name: tl.str_to_ty(argument.type, None) for argument in source.arguments}
+    types = {argument.name: type_of(argument.type) for argument in source.arguments}
     assert list(values) == list(types), "the arguments are not in the order of the kernel"
     arrays = {name: np.array([value], interpreter._get_np_dtype(types[name])) for name, value in values.items()}
     return [tl.tensor(interpreter.TensorHandle(array, types[name]), types[name]) for name, array in arrays.items()]
