@@ -254,7 +254,8 @@ def test_gradients_can_be_written():
 def test_a_call_that_is_not_differentiated_keeps_nothing():
     import weakref
 
-    import tilearray.gradients.following as following
+    from tilearray.gradients import steps
+    from tilearray.gradients.followed import memory_of
 
     x = ta.asarray([1.0, 2.0])
     ta.grad(lambda x: ta.sum(ta.exp(x)))(x)
@@ -262,13 +263,13 @@ def test_a_call_that_is_not_differentiated_keeps_nothing():
     assert type(y) is ta.Array
     assert y.device == "cpu"
     assert y.device is x.device
-    assert following._OPEN.get() == ()
+    assert steps._OPEN.get() == ()
     kept: list[Any] = []
 
     def function(x: Any) -> Any:
         unused = x + 1
-        kept.append(weakref.ref(following.memory_of(unused).real))
-        kept.append(weakref.ref(following.memory_of(y := ta.exp(unused)).real))
+        kept.append(weakref.ref(memory_of(unused).real))
+        kept.append(weakref.ref(memory_of(y := ta.exp(unused)).real))
         return y * 2
 
     result, pull = ta.vjp(function, x)

@@ -16,7 +16,8 @@ from tilearray.arrays.asarray import asarray
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import new_like, reshape
-from tilearray.gradients.following import FollowingDevice, lowered, place_of, recorded
+from tilearray.gradients.followed import FollowingDevice, lowered, place_of
+from tilearray.gradients.following import recorded
 from tilearray.ops.execute import fill
 from tilearray.ops.number_parts import real
 

@@ -1,6 +1,6 @@
 """`vjp`, `grad`, `value_and_grad` and `jvp`: derivatives of functions of arrays.
 
-A function runs once on followed arrays (`tilearray.gradients.following`), which records the operations that its
+A function runs once on followed arrays (`tilearray.gradients.followed`), which records the operations that its
 arguments reach. Then the steps run backward, each with its rule (`tilearray.gradients.pullbacks`), in functions of the
 library. So a derivative of a derivative needs nothing more, and neither does the derivative along a direction: the
 cotangents of a vjp are linear, so `jvp` is the vjp of a vjp.
@@ -21,8 +21,8 @@ from tilearray.errors import GradientError, OperandError, ShapeError, shown, typ
 from tilearray.functions.conversion import astype
 from tilearray.geometry.layout import Layout
 from tilearray.gradients import parts as parts  # followed arrays run whole functions by it
-from tilearray.gradients.following import FLOATS
 from tilearray.gradients.runs import Run, followed_run
+from tilearray.gradients.steps import FLOATS
 from tilearray.gradients.views import View
 from tilearray.ops.execute import fill
 from tilearray.ops.signatures import show

@@ -22,18 +22,9 @@ from tilearray.arrays.fusion.fuse import Fused, stored
 from tilearray.arrays.fusion.tracing import open_trace
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import FusionError
-from tilearray.gradients.following import (
-    FLOATS,
-    FollowingDevice,
-    Step,
-    current,
-    followed,
-    is_followed,
-    lowered,
-    memory_of,
-    view_of,
-)
+from tilearray.gradients.followed import FollowingDevice, followed, is_followed, lowered, memory_of, view_of
 from tilearray.gradients.runs import followed_run, without_gaps
+from tilearray.gradients.steps import FLOATS, Step, current
 
 
 def is_active(leaf: Any, device: FollowingDevice) -> bool:
@@ -47,7 +38,7 @@ def _has_gradient(leaf: Any) -> bool:
 
 def follow(device: FollowingDevice, function: Fused, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a fused function on followed arrays, as one step; within another trace, as a part of the function there."""
-    level = current(device)
+    level = current(device.level)
     args, kwargs = mapped((args, kwargs), lambda leaf: _as_ours(leaf, device))
     if open_trace() is not None or _updates(function, args, kwargs):
         return function.inlined(args, kwargs)

@@ -23,8 +23,8 @@ from tilearray.engine.devices import CPU
 from tilearray.engine.signature import signature_of
 from tilearray.errors import OperandError
 from tilearray.geometry.layout import Layout
-from tilearray.gradients.following import FLOATS
 from tilearray.gradients.gradient import Gradient, NoMemory
+from tilearray.gradients.steps import FLOATS
 
 _NUMBERS = (bool, int, float, complex)
 

@@ -34,7 +34,8 @@ from tilearray.functions.manipulation import diagonal, expand_dims
 from tilearray.functions.products import matmul, matrix_transpose
 from tilearray.functions.reductions import any, prod
 from tilearray.functions.searching import where
-from tilearray.gradients.following import FollowingDevice, lowered, place_of, recorded_all
+from tilearray.gradients.followed import FollowingDevice, lowered, place_of
+from tilearray.gradients.following import recorded_all
 from tilearray.gradients.rules import is_real
 from tilearray.linalg.device_matrices import DeviceMatrices
 from tilearray.linalg.operands import matrices

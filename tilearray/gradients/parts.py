@@ -1,6 +1,6 @@
-"""What runs whole functions on followed arrays: fused functions, linear algebra, Fourier transforms.
+"""What followed arrays need that lies above them: the record of operations, and functions that run as a whole.
 
-`tilearray.gradients.following` calls them, and lies below them. So they are put there when this module is imported.
+`FollowingDevice` calls them, so they are put there when this module is imported.
 """
 
 from __future__ import annotations
@@ -8,22 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilearray.gradients.following import Calls, FollowingDevice
+from tilearray.gradients.calls import Calls
+from tilearray.gradients.followed import FollowingDevice
+from tilearray.gradients.following import record
 from tilearray.gradients.fused import follow
 
 
-def _matrices(device: FollowingDevice, function: str) -> Any:
-    from tilearray.gradients.matrices import FollowedMatrices  # here: few programs need it
+class _Functions(Calls):
+    """Also fused functions, linear algebra and Fourier transforms."""
 
-    return FollowedMatrices(function, device)
+    def fused(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a fused function, as one step."""
+        return follow(self._device, function, args, kwargs)
+
+    def matrices(self, function: str) -> Any:
+        """Return what computes factors of followed matrices."""
+        from tilearray.gradients.matrices import FollowedMatrices  # here: few programs need it
+
+        return FollowedMatrices(function, self._device)
+
+    def fourier(self, below: Callable[[Any], Any]) -> Any:
+        """Return what computes transforms of followed arrays, given what returns it for the arrays below."""
+        from tilearray.gradients.fourier import FollowedFourier  # here: few programs need it
+
+        return FollowedFourier(self._device, below)
 
 
-def _fourier(device: FollowingDevice, below: Callable[[Any], Any]) -> Any:
-    from tilearray.gradients.fourier import FollowedFourier  # here: few programs need it
-
-    return FollowedFourier(device, below)
-
-
-Calls.follow_fused = staticmethod(follow)
-Calls.follow_matrices = staticmethod(_matrices)
-Calls.follow_fourier = staticmethod(_fourier)
+FollowingDevice.follow_operation = staticmethod(record)
+FollowingDevice.follow_functions = _Functions

@@ -9,7 +9,9 @@ from tilearray import dtypes
 from tilearray.arrays.fusion.containers import mapped
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.geometry.layout import Layout
-from tilearray.gradients.following import FLOATS, Step, followed, is_followed, lowered, recording, spread, view_of
+from tilearray.gradients.calls import spread
+from tilearray.gradients.followed import followed, is_followed, lowered, view_of
+from tilearray.gradients.steps import FLOATS, Step, recording
 from tilearray.gradients.views import Cotangents, View, fitted
 from tilearray.ops.execute import copy_of, fill
 

@@ -27,8 +27,8 @@ from tilearray.engine.devices import CPU
 from tilearray.engine.signature import signature_of
 from tilearray.errors import OperandError, type_name
 from tilearray.geometry.layout import Layout
-from tilearray.gradients.following import FLOATS
 from tilearray.gradients.gradient import Gradient, NoMemory
+from tilearray.gradients.steps import FLOATS
 
 _KINDS: dict[type, str] = {bool: "bool", int: "int", float: "float", complex: "complex"}
 _NUMBER = itertools.count(1)

@@ -1,0 +1,78 @@
+"""Steps: what a differentiated function did, in order. Each `vjp` that runs is a level with a record of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+from tilearray.arrays.fusion.tracing import open_trace
+from tilearray.errors import GradientError
+from tilearray.gradients.pullbacks import Pullback
+from tilearray.gradients.views import View
+
+FLOATS = ("float", "complex")
+"""The kinds of dtypes that have derivatives."""
+
+
+class Step(NamedTuple):
+    """A recorded call.
+
+    Attributes
+    ----------
+    reads : tuple of (View or None)
+        For each operand the view that it read; None if no argument reaches it.
+    writes : tuple of View
+        Its results.
+    pull : Pullback or None
+        From the cotangents of the results to those of the operands. None: nothing goes back, as from a constant.
+    """
+
+    reads: tuple[View | None, ...]
+    writes: tuple[View, ...]
+    pull: Pullback | None
+
+
+class Record:
+    """The steps of a function, in order.
+
+    Attributes
+    ----------
+    level : int
+        The number of vjps that are open, with this one.
+    steps : list of Step
+    """
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.steps: list[Step] = []
+        self.trace = open_trace()
+
+
+_OPEN: ContextVar[tuple[Record, ...]] = ContextVar("tilearray.vjp", default=())
+
+
+@contextmanager
+def recording() -> Generator[Record, None, None]:
+    """Record the operations of a block on the arrays that `Record` follows."""
+    records = _OPEN.get()
+    record = Record(len(records) + 1)
+    token = _OPEN.set((*records, record))
+    try:
+        yield record
+    finally:
+        _OPEN.reset(token)
+
+
+def current(level: int) -> Record:
+    """Return the record of a level."""
+    records = _OPEN.get()
+    if len(records) < level:
+        raise GradientError("vjp: an array of a differentiated function is used after it; return it from the function")
+    record = records[level - 1]
+    if record.trace is not open_trace():
+        raise GradientError(
+            "vjp: a fused function reads a differentiated array from outside of it; write it as an argument"
+        )
+    return record
