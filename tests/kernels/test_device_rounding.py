@@ -43,6 +43,7 @@ APPROXIMATE = {
     "divide_full_ftz(x, y)": (["div.full.ftz.f32"], lambda x, y: x / y),
     "divide_approx(x, y)": (["div.approx.f32"], lambda x, y: x / y),
     "divide_approx_ftz(x, y)": (["div.approx.ftz.f32"], lambda x, y: x / y),
+    "reciprocal_approx(x)": (["rcp.approx.f32"], np.reciprocal),
     "sqrt_approx(x)": (["sqrt.approx.f32"], np.sqrt),
     "sqrt_approx_ftz(x)": (["sqrt.approx.ftz.f32"], np.sqrt),
     "exp_approx(x)": (["ex2.approx.f32", "mul.rn.f32"], np.exp),

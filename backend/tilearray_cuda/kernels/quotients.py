@@ -29,6 +29,19 @@ def with_quotients(spec: KernelSpec, once: Collection[int]) -> KernelSpec:
     return spec._replace(nodes=tuple(nodes))
 
 
+def with_narrow_quotients(spec: KernelSpec) -> KernelSpec:
+    """Return a spec whose divisions of bfloat16 that are rounded to it are quotients, which have no branch."""
+    nodes = list(spec.nodes)
+    for number, node in enumerate(spec.nodes):
+        match node:
+            case ("call", name, (x, y), "float32", template) if template == DIVISION:
+                if _kind(spec, number, x, y) == "bfloat16":
+                    nodes[number] = ("call", name, (x, y), "float32", "quotient_bfloat16({x}, {y})")
+            case _:
+                pass
+    return spec._replace(nodes=tuple(nodes))
+
+
 def _kind(spec: KernelSpec, number: int, x: int, y: int) -> str:
     """Return the dtype of both operands if their quotient is rounded to it at once, else float32."""
     dtype = _widened(spec, x)

@@ -18,6 +18,7 @@ from tilearray_cuda.kernels.held import held
 from tilearray_cuda.kernels.jit_functions import TEXTS
 from tilearray_cuda.kernels.partition import partitioned
 from tilearray_cuda.kernels.product import product
+from tilearray_cuda.kernels.quotients import with_narrow_quotients
 from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.scan import scanned
 from tilearray_cuda.kernels.schedules.addressing import Arm
@@ -78,6 +79,7 @@ def generate(spec: KernelSpec, arch: int) -> Source:
 
 def source_of(schedule: Schedule) -> Source:
     """Return the Triton source of a kernel whose schedule is chosen."""
+    schedule = schedule.with_spec(with_narrow_quotients(schedule.spec))
     return written(schedule, name_of(schedule), arguments_of(schedule), schedule.setup())
 
 

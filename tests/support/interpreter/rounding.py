@@ -20,6 +20,7 @@ SUFFIXES = {"rz": "rz", "rm": "rd", "rp": "ru"}
 OPERATIONS = {"add": exact.add, "mul": exact.multiply, "div": exact.divide, "sqrt": exact.sqrt, "fma": exact.fma}
 PTX: dict[str, Any] = {
     "div": lambda x, y: np.divide(x, y),
+    "rcp": lambda x: np.reciprocal(x),
     "sqrt": lambda x: np.sqrt(x),
     "ex2": lambda x: np.exp2(x),
     "tanh": lambda x: np.tanh(x),

@@ -215,8 +215,7 @@ def quotient_bfloat16(x, y):
         4294967296.0,
         tl.where(size < 18446744073709551616.0, 1.0, 2.3283064365386963e-10),
     )
-    reciprocal = tl.math.div_rn(1.0, y * factor)
-    return x * factor * reciprocal
+    return x * factor * reciprocal_approx(y * factor)
 
 
 def quotient_float16(x, y):

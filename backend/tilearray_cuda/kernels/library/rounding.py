@@ -49,6 +49,11 @@ def divide_approx_ftz(x, y):
     )
 
 
+def reciprocal_approx(x):
+    """1 / x within a relative error of 2**-23."""
+    return tl.inline_asm_elementwise("rcp.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
 def sqrt_approx(x):
     """The root within a relative error of 2**-23."""
     return tl.inline_asm_elementwise("sqrt.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
