@@ -67,7 +67,7 @@ divide = Op("divide", "True quotient; integers give the default float.", 2, ANY,
                                    | {"full": "divide_full({x}, {y})", "approx": "divide_approx({x}, {y})"},
                                    {"full": "2 ulp", "approx": "2 ulp where abs(x2) is in [2**-126, 2**126]"},
                                    flush_to_zero=True),
-            derivative=("g / conj(y)", "-g * conj(out / y)"),
+            derivative=("g / conj(y)", "-(g / conj(y)) * conj(out)"),
             example=("ta.divide(ta.asarray([1, 2]), 4)", "Array([0.25, 0.5 ], dtype=float32, device='cpu')"))
 floor_divide = Op("floor_divide", "Quotient rounded down (toward zero for the integers of C-like semantics).",
                   2, I | F, DEFAULT, "//", truncating="floor_divide_trunc", in_numpy="floor_divide_numpy",
