@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from support.beside_on_device import check_beside
 from support.reduced_trees import check_reduced
 from support.rows_on_device import check_groups, check_quotients
 from support.trees import bits, check, check_recorded, grow
@@ -150,6 +151,19 @@ def test_norms_and_quantisation_have_the_bits_of_the_operations(launches, shape)
 
 def test_divisions_by_a_number_of_each_row_have_the_bits_of_the_host():
     check_quotients("cuda:0")
+
+
+def test_reductions_with_stores_beside_have_the_bits_of_the_host():
+    check_beside("cuda:0")
+
+
+def test_quotients_of_bfloat16_have_the_bits_of_divisions():
+    """All dividends by powers of two, by the least and the largest numbers, and by others."""
+    others = np.random.default_rng(1).integers(0, 1 << 16, 300)
+    y = np.concatenate([np.arange(0, 1 << 15, 128), np.arange(0, 128, 3), np.arange(0x7F00, 0x7FFF, 7), others])
+    x = ta.view(ta.asarray(np.arange(1 << 16, dtype=np.uint16)), "bfloat16")[:, None]
+    y = ta.view(ta.asarray(y.astype(np.uint16)), "bfloat16")
+    same(x.to_device("cuda:0") / y.to_device("cuda:0"), x.to_device("cpu") / y.to_device("cpu"))
 
 
 def test_groups_of_lanes_have_the_bits_of_the_host():

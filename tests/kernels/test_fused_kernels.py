@@ -26,6 +26,7 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
         "_stencil",
         "_recorded",
         "_random_recorded",
+        "_beside",
     ],
 )
 def test_on_the_device(process, name):
@@ -115,6 +116,13 @@ def _random_recorded() -> None:
     device = emulated_device()
     programs = [(grow(random.Random(seed), 20, in_place=True), random.Random(seed)) for seed in range(40)]
     assert [check_recorded(tree, rng, device) for tree, rng in programs].count("equal") > 25
+
+
+def _beside() -> None:
+    from support.beside_on_device import check_beside
+    from support.interpreter.emulated_gpu import emulated_device
+
+    check_beside(emulated_device(), ("float32", "bfloat16"))
 
 
 def _recorded() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Reduced
-from tilearray.engine.stages import has_an_order, reads_after, split, values_of
+from tilearray.engine.stages import has_an_order, outputs_beside, reads_after, split, values_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.reduction import ReductionLoop, as_blocks, holds, make_reduction, make_reduction_like
 from tilearray.geometry.shapes import reduced_shape
@@ -28,11 +28,14 @@ class ReductionPart(NamedTuple):
     loop : ReductionLoop
     reads : tuple of int
         The inputs of the whole expression that it reads. The first inputs of a second launch are the scratch memory.
+    writes : tuple of int
+        The outputs of the whole expression that it writes, after the scratch memory of a first launch.
     """
 
     expression: Expression
     loop: ReductionLoop
     reads: Ints
+    writes: Ints
 
 
 class Reducing(NamedTuple):
@@ -79,32 +82,45 @@ class Reducing(NamedTuple):
         inputs : sequence of tuple of int, optional
             The strides of the arrays that `expression` reads, if these are not the operands.
         outputs : sequence of tuple of int, optional
-            The strides of its outputs along the kept axes, if they are not one new array.
+            The strides of its outputs along all axes, if they are not one new array: those of results are 0 along
+            reduced axes, and elements are stored beside them.
         like : Expression, optional
             The reduction alone, if the expression has more.
         """
         kept, like = self.kept, like or expression
         layout = Layout.of(kept)
-        written = [layout.strides] if outputs is None else outputs
-        loop = self._loop(like, written, inputs, whole)
+        given = [self._along(layout.strides)] if outputs is None else outputs
+        loop = self._loop(like, given, inputs, whole)
         reads_later = reads_after(expression)
         if loop is None or (reads_later and (loop.outer or loop.segments.total > 1)):
             return None
         count = loop.segments.total
         if count == 1:
-            return [ReductionPart(expression, loop, tuple(range(len(expression.inputs))))]
-        halves = split(expression)
-        names = halves.names
-        spread = [tuple([stride * count for stride in layout.strides])] * len(names)
-        first = self._loop(like, spread, inputs, False)
-        assert first is not None
-        first = _reading(first, len(names), expression, halves.first_reads)
+            return [ReductionPart(expression, loop, tuple(range(len(expression.inputs))), tuple(range(len(given))))]
+        halves, beside = split(expression), outputs_beside(expression)
+        states = len(halves.first.output_dtypes) - len(beside)
         partial = Layout.of((*kept, count))
-        second = make_reduction(partial.shape, (len(kept),), written, [partial.strides] * len(names), 8, whole=True)
+        stored = [self._along(partial.strides[:-1])] * states + [given[place] for place in beside]
+        first = self._loop(like, stored, inputs, False)
+        if first is None:
+            return None
+        first = _reading(first, len(stored), expression, halves.first_reads)
+        results = tuple([place for place in range(len(given)) if place not in beside])
+        written = [self._along_kept(given[place]) for place in results]
+        second = make_reduction(partial.shape, (len(kept),), written, [partial.strides] * states, 8, whole=True)
         return [
-            ReductionPart(halves.first, first, halves.first_reads),
-            ReductionPart(halves.second, second, halves.second_reads),
+            ReductionPart(halves.first, first, halves.first_reads, beside),
+            ReductionPart(halves.second, second, halves.second_reads, results),
         ]
+
+    def _along(self, strides: Ints) -> Ints:
+        """Return strides along the kept axes as strides along all axes."""
+        kept = iter(strides)
+        return tuple([0 if axis in self.axes.axes else next(kept) for axis in range(len(self.shape))])
+
+    def _along_kept(self, strides: Ints) -> Ints:
+        """Return strides along all axes as strides along the kept axes."""
+        return tuple([stride for axis, stride in enumerate(strides) if axis not in self.axes.axes])
 
     def layout_of_copy(self, shape: Ints) -> tuple[int, Ints]:
         """Return the first element and the strides of a dense copy of an operand that `parts` can always read.
@@ -131,13 +147,13 @@ class Reducing(NamedTuple):
 
     def order(self, expression: Expression) -> tuple[object, ...]:
         """Return all that the order of a reduction depends on."""
-        loop = self._loop(expression, [Layout.of(self.kept).strides], None, False)
+        loop = self._loop(expression, [self._along(Layout.of(self.kept).strides)], None, False)
         assert loop is not None
         return loop.lanes, loop.segments, loop.case, loop.shape[loop.kept : -2], loop.shape[-1], self.strides
 
     def rows(self, expression: Expression, outputs: Sequence[Ints], inputs: Sequence[Ints]) -> ReductionLoop | None:
         """Return the loop over held rows that combines them in the order of this reduction."""
-        model = self._loop(expression, [Layout.of(self.kept).strides], None, False)
+        model = self._loop(expression, [self._along(Layout.of(self.kept).strides)], None, False)
         assert model is not None
         loop = make_reduction_like(
             self.strides, self.shape, self.axes.axes, outputs, inputs, itemsize=self.itemsize, spread=True
@@ -158,6 +174,7 @@ class Reducing(NamedTuple):
             "ordered": self.axes.ordered,
             "held": self.axes.held,
             "whole": whole,
+            "spread": True,
         }
         if inputs is None:
             return make_reduction(self.shape, self.axes.axes, outputs, self.strides, **how)
@@ -216,7 +233,7 @@ def joined_parts(
         All that is computed.
     reductions : sequence of (Expression, Reducing)
     outputs, inputs : sequence of tuple of int
-        The strides of the arrays that are written, along the kept axes, and of those that are read, along all axes.
+        The strides of the arrays that are written and read, along all axes.
     """
     ordered = [each for each in reductions if has_an_order(each[0])] or reductions[:1]
     orders = {reducing.order(like) for like, reducing in ordered}

@@ -12,6 +12,7 @@ Both are ordinary expressions, whose kernels are found and compiled like all oth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -59,9 +60,15 @@ def split(expression: Expression) -> Split:
 
 def _split(expression: Expression) -> Split:
     parts = [position for position, node in enumerate(expression.nodes) if node[0] == "part"]
+    beside = outputs_beside(expression)
     first, second = _Copy(expression), _Copy(expression)
-    stored = first.build([first.copy(part) for part in parts], [first.dtype(part) for part in parts])
-    states = iter([second.state(name) for name in stored.output_dtypes])
+    names = [first.dtype(part) for part in parts]
+    elements = [first.copy(expression.outputs[place]) for place in beside]
+    stored = first.build(
+        [*[first.copy(part) for part in parts], *elements],
+        [*names, *[expression.output_dtypes[place] for place in beside]],
+    )
+    states = iter([second.state(name) for name in names])
     for position, node in enumerate(expression.nodes):
         match node:
             case ("reduce", how, nodes, names):
@@ -69,10 +76,10 @@ def _split(expression: Expression) -> Split:
                 second.place(position, again)
             case _:
                 pass
-    outputs = [second.copy(output) for output in expression.outputs]
-    return Split(
-        stored, second.build(outputs, expression.output_dtypes), tuple(first.reads), tuple(second.reads[len(parts) :])
-    )
+    results = [place for place in range(len(expression.outputs)) if place not in beside]
+    outputs = [second.copy(expression.outputs[place]) for place in results]
+    rest = second.build(outputs, [expression.output_dtypes[place] for place in results])
+    return Split(stored, rest, tuple(first.reads), tuple(second.reads[len(parts) :]))
 
 
 def split_scan(expression: Expression) -> Split:
@@ -153,18 +160,48 @@ def _reductions(expression: Expression) -> list[Any]:
 
 def reads_after(expression: Expression) -> bool:
     """Return whether what an expression computes of the results of reductions reads arrays."""
-    waiting, nodes = list(expression.outputs), cast("tuple[Any, ...]", expression.nodes)
-    while waiting:
-        match nodes[waiting.pop()]:
+    beside = outputs_beside(expression)
+    results = [output for place, output in enumerate(expression.outputs) if place not in beside]
+    for node in _reached(expression, results):
+        match node:
             case ("input", position) if expression.inputs[position][0] == "array":
                 return True
+            case _:
+                pass
+    return False
+
+
+def outputs_beside(expression: Expression) -> Ints:
+    """Return the outputs of an expression with reductions that none of them reaches: elements of the loop.
+
+    A launch that reduces stores them as it goes over the elements.
+    """
+    found: list[int] = []
+    for place, output in enumerate(expression.outputs):
+        if all(node[0] != "part" for node in _reached(expression, [output])):
+            found.append(place)
+    return tuple(found)
+
+
+def _reached(expression: Expression, wanted: Sequence[int]) -> list[Any]:
+    """Return the nodes that some nodes need, up to reductions."""
+    nodes = cast("tuple[Any, ...]", expression.nodes)
+    waiting, found = list(wanted), set[int]()
+    while waiting:
+        number = waiting.pop()
+        if number in found:
+            continue
+        found.add(number)
+        match nodes[number]:
             case ("cast", argument, *_):
                 waiting.append(argument)
             case ("call", _, arguments, *_):
                 waiting += arguments
+            case ("gather", _, place):
+                waiting.append(place)
             case _:
                 pass
-    return False
+    return [nodes[number] for number in found]
 
 
 def split_selection(expression: Expression) -> Split:

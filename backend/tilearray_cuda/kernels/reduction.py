@@ -72,7 +72,9 @@ def reduced(schedule: Reduce) -> list[str]:
     """Return the lines of a kernel after its setup: the loop over elements is written for each arm."""
     nodes = schedule.spec.nodes
     found = reductions(schedule)
-    before = needed(nodes, [value for node in found for value in node.values])
+    beside = list(schedule.spec.outputs_beside)
+    stores = schedule.spec.stores
+    before = needed(nodes, [*[value for node in found for value in node.values], *[stores[place] for place in beside]])
     lines = _groups(found) if schedule.groups > 1 else []
     arms = schedule.arms()
     for arm in arms:
@@ -85,10 +87,12 @@ def reduced(schedule: Reduce) -> list[str]:
         lines += [f"{name} = {name}_groups" for name, _ in _registers(found)]
     lines += _lanes_combined(schedule, found, schedule.groups if schedule.groups > 1 else schedule.tile.columns)
     values = {number: part_value(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
-    after = [n for n in needed(nodes, list(schedule.spec.stores)) if nodes[n][0] not in ("reduce", "part")]
+    results = [place for place in range(len(stores)) if place not in beside]
+    wanted = needed(nodes, [stores[place] for place in results])
+    after = [n for n in wanted if nodes[n][0] not in ("reduce", "part")]
     branch = arms[-1].branch._replace(tag="_of_results") if set(after) & set(before) else arms[-1].branch
     post, known = computed(schedule, branch, after, values)
-    return [*lines, *post, *stored(schedule, branch, known)]
+    return [*lines, *post, *stored(schedule, branch, known, results)]
 
 
 def _lanes_combined(schedule: Reduce, found: list[Node], lanes: int) -> list[str]:
@@ -256,7 +260,7 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
             lines.append(f"place = {f'outer * n{column} + ' * (schedule.outer > 0)}column + row * 0")
         text, values = computed(schedule, branch, before)
         updates = [line for node in found for line in update(node, values, branch)]
-        return [*lines, *text, *updates]
+        return [*lines, *text, *updates, *stored(schedule, branch, values, schedule.spec.outputs_beside)]
 
     whole = branch._replace(position=position)
     edge = whole._replace(mask="tile" if branch.mask else "in_columns", tag="_of_tail")

@@ -155,6 +155,22 @@ class KernelSpec(NamedTuple):
         operands = [operand._replace(aligned=False) if operand.strides else operand for operand in self.operands]
         return self._replace(operands=tuple(operands))
 
+    @property
+    def outputs_beside(self) -> tuple[int, ...]:
+        """The outputs of a reduction that no reduction reaches: they have an element for each one that is reduced."""
+        if not self.has_node("reduce"):
+            return ()
+        reached: list[bool] = []
+        for node in self.nodes:
+            match node:
+                case ("cast", argument, *_) | ("gather", _, argument):
+                    reached.append(reached[argument])
+                case ("call", _, arguments, *_):
+                    reached.append(any(reached[argument] for argument in arguments))
+                case _:
+                    reached.append(node[0] == "part")
+        return tuple(place for place, node in enumerate(self.stores) if not reached[node])
+
     def has_node(self, *kinds: str) -> bool:
         """Whether the expression has a node of one of these kinds."""
         return any(node[0] in kinds for node in self.nodes)

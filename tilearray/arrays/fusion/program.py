@@ -244,13 +244,21 @@ class Program:
         return found
 
     def _family(self, unit: Unit, splitter: Splitter) -> Spliced | None:
-        """Splice a family of reductions and the stores that depend on them; None if they do not fit into one launch."""
+        """Splice a family of reductions and its stores; None if they do not fit into one launch."""
+        found = self._family_with(unit, splitter)
+        if found is None and unit.beside:
+            splitter.without_beside(unit, self._stores)
+            found = self._family_with(unit, splitter)
+        return found
+
+    def _family_with(self, unit: Unit, splitter: Splitter) -> Spliced | None:
         reducing = unit.reducing
         if not prod(reducing.shape):
             return None
         members = frozenset(unit.members)
         used = splitter.used_outside(unit, self._stores) | (members & set(self._returned))
         stores = [*unit.stores, *[store_of_rows(value, self._home(value)) for value in unit.members if value in used]]
+        stores += unit.beside
         try:
             spliced = self._spliced(reducing.shape, stores, members)
         except NotHeldError:
@@ -260,10 +268,7 @@ class Program:
         if unit.goes_back:
             loop = held_loop(reductions, outputs, inputs)
             return None if loop is None else spliced._replace(loop=loop)
-        kept = [
-            tuple([step for axis, step in enumerate(strides) if axis not in reducing.axes.axes]) for strides in outputs
-        ]
-        parts = joined_parts(self._expression(spliced), reductions, kept, inputs)
+        parts = joined_parts(self._expression(spliced), reductions, outputs, inputs)
         return None if parts is None else spliced._replace(reducing=reducing, parts=parts)
 
     def _stored_apart(self, value: Value) -> list[Spliced]:
@@ -351,13 +356,13 @@ class Program:
         keys, written = spliced.splicer.keys, [target for _, _, target in spliced.stores]
         launches: list[Launch] = []
         scratch: list[tuple[str, Leaf]] = []
-        for turn, (expression, loop, reads) in enumerate(parts):
-            outputs = written
-            if turn < len(parts) - 1:
-                count = loop.segments.total * prod(reducing.kept)
-                outputs = [self._scratch(count, as_dtype(name)) for name in expression.output_dtypes]
+        for expression, loop, reads, writes in parts:
+            states = expression.output_dtypes[: len(expression.output_dtypes) - len(writes)]
+            count = loop.segments.total * prod(reducing.kept)
+            between = [self._scratch(count, as_dtype(name)) for name in states]
+            outputs = [*between, *[written[place] for place in writes]]
             launches.append(self._launch(expression, loop, outputs, [*scratch, *[keys[place] for place in reads]]))
-            scratch = [("array", leaf) for leaf in outputs]
+            scratch = [("array", leaf) for leaf in between]
         return launches
 
     def _scratch(self, count: int, dtype: np.dtype) -> Leaf:

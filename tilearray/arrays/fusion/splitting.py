@@ -12,6 +12,9 @@
    - nothing between: a value of another launch that depends on the family, and on which a member depends, keeps that
      member out of the family.
 
+4. **Beside.** The launch of a family also makes the stores of the shape of its elements that read an array which it
+   reads, as the result of a function beside the gradient of its bias. So the array is read once.
+
 Launches come in an order in which each finds in memory what it loads. Two families that each need the other one are
 taken apart into single reductions, and so is a family that does not meet a condition.
 """
@@ -22,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilearray.arrays.fusion.launches import Leaf, Store
-from tilearray.arrays.fusion.values import Use, Value
+from tilearray.arrays.fusion.values import Load, Use, Value
 from tilearray.engine.reducing import Reducing
 from tilearray.engine.stages import can_be_held
 from tilearray.geometry.shapes import reduced_shape
@@ -48,6 +51,8 @@ class Unit:
         With walks and strides along the axes of the loop.
     given : list of (shape, Store)
         The same stores as they were given.
+    beside : list of Store
+        Stores of elements that read the same arrays, and do not depend on it.
     needs : set of Value
         The values of other units that it depends on.
     goes_back : bool
@@ -57,6 +62,7 @@ class Unit:
     members: list[Value]
     stores: list[Store] = field(default_factory=list[Store])
     given: list[tuple[Ints, Store]] = field(default_factory=list[tuple[Ints, Store]])
+    beside: list[Store] = field(default_factory=list[Store])
     needs: set[Value] = field(default_factory=set[Value])
     goes_back: bool = False
 
@@ -130,6 +136,8 @@ class Splitter:
             self._take_stores(unit, stores)
             unit.goes_back = self._goes_back(unit)
             units.append(unit)
+        for unit in units:
+            self._take_beside(unit, stores)
         self._families = units
         return list(units)
 
@@ -149,6 +157,36 @@ class Splitter:
                     unit.stores.append(_along_rows(store, shape, reducing))
                     unit.given.append((shape, store))
 
+    def _take_beside(self, unit: Unit, stores: Mapping[Ints, list[Store]]) -> None:
+        """Take the stores of the shape of a family's elements that read an array which it reads."""
+        members, shape = set(unit.members), unit.reducing.shape
+        read = set[Load]().union(
+            *[self._loads_of(value) for value in (*members, *[each.value for each in unit.stores])]
+        )
+        for store in list(stores.get(shape, ())):
+            if read & self._loads_of(store.value) and not self._is_between(self._needs_of(store.value), members):
+                stores[shape].remove(store)
+                unit.beside.append(store)
+
+    def _loads_of(self, value: Value) -> set[Load]:
+        """Return the loads of as many elements as a value has that it computes with, through elementwise operations."""
+        waiting, seen, found = [value], {value}, set[Load]()
+        while waiting:
+            for read in waiting.pop().operands:
+                if isinstance(read, Load) and read.shape == value.space:
+                    found.add(read)
+                elif isinstance(read, Use) and read.value not in seen and read.value not in self._apart:
+                    seen.add(read.value)
+                    waiting.append(read.value)
+        return found
+
+    def without_beside(self, unit: Unit, stores: Mapping[Ints, list[Store]]) -> None:
+        """Give back the stores beside a family."""
+        if unit.beside:
+            stores[unit.reducing.shape].extend(unit.beside)
+            unit.beside = []
+            unit.needs = self._needs(unit)
+
     def in_order(self, families: list[Unit], stores: dict[Ints, list[Store]]) -> list[Unit]:
         """Return all units in an order in which each needs only units before it. Families may be taken apart."""
         held = {value for unit in families for value in unit.members}
@@ -159,6 +197,9 @@ class Splitter:
         found: list[Unit] = []
         while waiting:
             ready = next((unit for unit in waiting if unit.needs <= done), None)
+            if ready is None and any(unit.beside for unit in waiting):
+                self.without_beside(next(unit for unit in waiting if unit.beside), stores)
+                continue
             if ready is None:  # families that need each other
                 apart = next(unit for unit in waiting if len(unit.members) > 1 or unit.stores)
                 waiting.remove(apart)
@@ -173,6 +214,7 @@ class Splitter:
         """Return the members of a family as units, and give its stores back."""
         for shape, store in unit.given:
             stores[shape].append(store)
+        self.without_beside(unit, stores)
         units = [Unit([value]) for value in unit.members]
         for each in units:
             each.needs = self._needs(each)
@@ -182,12 +224,13 @@ class Splitter:
         """Return the members of a family that other launches load. `stores` has the stores that no family took."""
         outside = [value for value in self._order if value not in unit.members]
         stored = [store.value for each in stores.values() for store in each]
-        stored += [store.value for other in self._families if other is not unit for store in other.stores]
+        others = [other for other in self._families if other is not unit]
+        stored += [store.value for other in others for store in (*other.stores, *other.beside)]
         found = set(stored).union(*[self.uses_of(value) for value in (*outside, *stored)])
         return found & set(unit.members)
 
     def _needs(self, unit: Unit) -> set[Value]:
-        values = [*unit.members, *[store.value for store in unit.stores]]
+        values = [*unit.members, *[store.value for store in (*unit.stores, *unit.beside)]]
         return set[Value]().union(*[self._needs_of(value) for value in values]) - set(unit.members)
 
 

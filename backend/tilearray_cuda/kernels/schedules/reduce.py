@@ -36,13 +36,16 @@ class Reduce(Tiled):
     lanes : the lanes of a reduction
     is_cut : whether there are several segments
     is_short : whether 32 bits hold the sum of as many bytes as a segment has elements
+    beside : the outputs that have an element for each one that is reduced, by name
     """
 
     cases = ("reduce_rows", "reduce_columns")
     serves_all = True
+    beside: frozenset[str] = frozenset()
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super().__init__(spec, tile)
+        self.beside = frozenset([spec.operands[place].name for place in spec.outputs_beside])
         self.kept, self.lanes, self.is_cut, _, self.is_short = spec.facts[0][:5]  # type: ignore[misc]
         self.outer = spec.rank - 2 - self.kept
 
@@ -60,7 +63,10 @@ class Reduce(Tiled):
         _, lanes, _, rows, *_ = facts
         itemsize = itemsize_of(spec)
         if spec.case == "reduce_columns":
-            return cls(spec, Tile(max(1, min(rows, COLUMN_TILES[itemsize] // lanes)), lanes, 2))
+            tile = COLUMN_TILES[itemsize] // lanes
+            if spec.outputs_beside and itemsize > 2:  # more arrays in registers; measured on an H100
+                return cls(spec, Tile(max(1, min(rows, tile // 2)), lanes, 4))
+            return cls(spec, Tile(max(1, min(rows, tile)), lanes, 2))
         elements = WARP_BYTES // itemsize
         if any(operand.last_two[0] == 1 and operand.last_two[1] not in (0, 1) for operand in spec.arrays[1:]):
             if lanes > CROSSED_LANES:
@@ -125,7 +131,8 @@ class Reduce(Tiled):
         for operand in self.spec.arrays if self.kept else ():
             lines.append(_moved(operand, [f"i{axis} * {operand.name}_s{axis}" for axis in range(self.kept)]))
         if self.stores_segments:
-            lines += [_moved(operand, ["segment"]) for operand in self.spec.operands[: self.spec.outputs]]
+            states = [each for each in self.spec.operands[: self.spec.outputs] if each.name not in self.beside]
+            lines += [_moved(operand, ["segment"]) for operand in states]
         rows = [*self.rows(), *[f"in_rows = {self.in_rows()}"] * (self.tile.rows > 1)]
         return [*lines, *rows, *self.chunk_range()]
 
@@ -160,15 +167,20 @@ class Reduce(Tiled):
         for axis in range(first + self.outer - 1, first, -1):
             lines += [f"i{axis} = rest % n{axis}", f"rest = rest // n{axis}"]
         lines.append(f"i{first} = {'rest' if self.outer > 1 else 'outer'}")
-        for operand in self.inputs:
+        for operand in self.elements:
             terms = [f"i{axis} * {operand.name}_s{axis}" for axis in range(first, first + self.outer)]
             lines.append(f"{operand.name}_outer = {' + '.join(terms)}")
         return lines
 
     @property
-    def inputs(self) -> list[Operand]:
-        """The arrays that are read."""
-        return [operand for operand in self.spec.operands[self.spec.outputs :] if operand.strides is not None]
+    def elements(self) -> list[Operand]:
+        """The arrays that are read, and those that have as many elements."""
+        outputs = self.spec.outputs
+        return [
+            operand
+            for place, operand in enumerate(self.spec.operands)
+            if operand.name in self.beside or (place >= outputs and operand.strides is not None)
+        ]
 
     def arms(self) -> list[Arm]:
         """Whole tiles, and those that reach beyond the last result."""
@@ -179,13 +191,15 @@ class Reduce(Tiled):
     def open_strides(self) -> list[tuple[str, int, int]]:
         """Return the strides that are arguments; outputs have none along reduced axes."""
         reduced = range(self.kept, self.kept + self.outer)
-        return [each for each in super().open_strides() if not (each[1] < self.spec.outputs and each[2] in reduced)]
+        operands = self.spec.operands
+        results = {place for place in range(self.spec.outputs) if operands[place].name not in self.beside}
+        return [each for each in super().open_strides() if not (each[1] in results and each[2] in reduced)]
 
     # ------------------------------------------------------------------ where elements lie
 
     def index(self, operand: Operand, branch: Branch) -> str:
         """Return the row and the lane times their strides, and the place along slower reduced axes."""
-        is_output = operand.name.startswith("out")
+        is_output = operand.name.startswith("out") and operand.name not in self.beside
         outer = f"{operand.name}_outer" if self.outer and not is_output else ""
         found = added(outer, super().index(operand, branch))
         first = f"{branch.row} * 0"
