@@ -12,6 +12,9 @@ PAGE = ROOT / "docs" / "comparison.md"
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 LIBRARIES = ["Triton", "cuTile", "PyTorch", "FlagGems", "CuPy", "JAX", "MLX", "NumPy"]
 RAN = {"Triton", "cuTile", "PyTorch", "CuPy", "JAX", "NumPy"}
+NOTHING = {"-", "no", "none", "nothing", "by hand", "no CPU", "no GPU", "not promised"}
+"""Cells about what a library does not have or does not say, which no page shows."""
+SOURCES = dict(re.findall(r"^\[([\w-]+)\]: (https://\S+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 FASTER = {"Where others are faster": False, "Where tilearray is faster": True}
 Row = dict[str, str]
 
@@ -45,11 +48,29 @@ def test_the_page_has_the_rows_that_matter() -> None:
 
 @pytest.mark.parametrize("row", QUALITIES, ids=lambda row: row[""])
 def test_a_row_has_every_library_and_our_cell_has_evidence(row: Row) -> None:
-    assert list(row) == ["", *LIBRARIES, "tilearray"]
+    assert list(row) == ["", "tilearray", *LIBRARIES]
     assert all(row.values())
     links = LINK.findall(row["tilearray"])
     assert links
     assert [link for link in links if not (PAGE.parent / link).is_file()] == []
+
+
+@pytest.mark.parametrize("row", QUALITIES, ids=lambda row: row[""])
+def test_a_cell_about_another_library_links_what_shows_it(row: Row) -> None:
+    for name in LIBRARIES:
+        cell = row[name]
+        links = LINK.findall(cell)
+        assert [link for link in links if not (PAGE.parent / link).is_file()] == [], name
+        pages = re.findall(r"\]\[([\w-]+)\]", cell)
+        assert links or pages or cell in NOTHING, (name, cell)
+        assert bool(links) is ("†" in cell), (name, cell)  # what ran here has a test or a record
+        assert set(pages) <= SOURCES.keys(), name
+
+
+def test_every_page_is_of_its_library_and_is_named_once() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert all(re.search(rf"\]\[{key}\]", text) for key in SOURCES)
+    assert len(set(SOURCES.values())) == len(SOURCES)
 
 
 @pytest.mark.parametrize("row", QUALITIES, ids=lambda row: row[""])
