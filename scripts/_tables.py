@@ -358,6 +358,45 @@ def partner_table(partner: str) -> str:
     return markdown([partner, "here"], rows)
 
 
+def partner_names_table(library: str) -> str:
+    """The public names of another library by module: how many are here, and which are not."""
+    import _partner_names
+    from _partners import OTHERWISE
+
+    version, modules = _partner_names.read(library)
+    rows: list[list[str]] = []
+    for module, names in modules.items():
+        others = [name for name in names if name not in OTHERWISE.get(module, {})]
+        here = [name for name in others if _partner_names.is_here(module, name)]
+        missing = [f"`{name}`" for name in others if name not in here]
+        ways = str(len(names) - len(others) or "-")
+        rows.append([f"`{module}`", f"{len(here)} of {len(names)}", ways, " ".join(missing) or "-"])
+    return markdown([f"{library} {version}", "same name", "another way", "not here"], rows)
+
+
+def partner_ways_table(library: str) -> str:
+    """The names of another library that have another name or another way here."""
+    import _partner_names
+    from _partners import OTHERWISE
+
+    _, modules = _partner_names.read(library)
+    rows = [
+        (f"`{module}.{name}`", _code(OTHERWISE[module][name]))
+        for module in modules
+        for name in sorted(OTHERWISE.get(module, {}))
+    ]
+    return markdown([library, "here"], rows)
+
+
+def _code(way: str) -> str:
+    """What to write, as code if it is some."""
+    try:
+        compile(way, "way", "exec")
+    except SyntaxError:
+        return way
+    return f"`{way}`"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{f"lattice-{name}": (lambda rules=rules: lattice(rules)) for name, rules in SEMANTICS.items()},
     "semantics": semantics_table,
@@ -373,6 +412,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "missing": missing_table,
     "clients": clients_table,
     "client-causes": client_causes_table,
+    **{f"names-{name}": (lambda name=name: partner_names_table(name)) for name in ("cupy", "jax")},
+    **{f"ways-{name}": (lambda name=name: partner_ways_table(name)) for name in ("cupy", "jax")},
     **{f"calls-{name}": (lambda name=name: partner_table(name)) for name in ("torch", "CuPy", "JAX")},
 }
 

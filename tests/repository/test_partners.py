@@ -6,18 +6,25 @@ import importlib.util
 import re
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tilearray as ta
 
-FILE = Path(__file__).parents[2] / "scripts" / "_partners.py"
-spec = importlib.util.spec_from_file_location("_partners", FILE)
-assert spec is not None
-assert spec.loader is not None
-partners = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(partners)
+
+def script(name: str) -> Any:
+    """A module of scripts/."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[2] / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+partners, stored = script("_partners"), script("_partner_names")
 
 X = np.array([[3.0, -1.0, 0.5], [1.0, 2.0, -4.0]], dtype=np.float32)
 I = np.array([[2, 0, 1], [1, 1, 0]])  # noqa: E741
@@ -38,6 +45,41 @@ def test_names_of_ours_exist(partner: str) -> None:
     for call in partners.PARTNERS[partner].values():
         for path in re.findall(r"\bta\.([\w.]+)", call):
             reduce(getattr, path.split("."), ta)
+
+
+@pytest.mark.parametrize("library", stored.MODULES)
+def test_other_ways_are_of_names_that_the_library_has_and_name_what_is_here(library: str) -> None:
+    _, modules = stored.read(library)
+    assert tuple(modules) == stored.MODULES[library]
+    assert sum(map(len, modules.values())) > 700
+    rng = ta.random.default_rng(0)
+    for module, names in modules.items():
+        assert set(partners.OTHERWISE.get(module, {})) <= set(names), module
+        assert names == sorted(set(names))
+        for way in partners.OTHERWISE.get(module, {}).values():
+            for start, path in re.findall(r"\b(ta|rng)\.([\w.]+)", way):
+                reduce(getattr, path.split("."), {"ta": ta, "rng": rng}[start])
+
+
+@pytest.mark.parametrize("library", stored.MODULES)
+def test_stored_names_are_those_of_the_library(library: str) -> None:
+    module = pytest.importorskip(library)
+    if module.__version__ != stored.read(library)[0]:
+        pytest.skip("another version than that whose names are stored")
+    assert stored.text_of(library) == (stored.FOLDER / f"{library}.txt").read_text(encoding="utf-8")
+
+
+def test_other_ways_give_what_jax_gives() -> None:
+    pytest.importorskip("jax")
+    x = ta.asarray(X)
+    for module in ("jax.nn", "jax.scipy.special"):
+        theirs = importlib.import_module(module)
+        for name, way in partners.OTHERWISE[module].items():
+            if set(re.findall(r"(?<![\w.'])[a-z]\w*(?=[^\w(.']|$)", way)) <= {"x"}:
+                expected = np.asarray(getattr(theirs, name)(X))
+                np.testing.assert_allclose(
+                    ta.to_numpy(eval(way, {"ta": ta, "x": x})), expected, 1e-5, 1e-6, err_msg=name
+                )
 
 
 def test_names_of_jax_exist() -> None:
