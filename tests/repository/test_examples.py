@@ -1,39 +1,15 @@
-"""The programs of examples/: each prints and returns what the NumPy program prints and returns that it was made from.
-
-A line that ends in ``# edit`` is not in the NumPy program; the import of tilearray stands for NumPy's.
-"""
+"""The programs of examples/: each prints and returns what the NumPy program gives that it was made from."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.examples import FILES, IMPORT, of_numpy, ran, text_of
 
 import tilearray as ta
-
-FILES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
-EDIT = re.compile(r"\n[^\n]*# edit(?=\n)")
-IMPORT = "import tilearray as np  # edit"
-
-
-def text_of(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
-
-
-def of_numpy(text: str, library: str = "numpy") -> str:
-    """The NumPy program that an example was made from, over a library."""
-    return EDIT.sub("", text.replace(IMPORT, f"import {library} as np"))
-
-
-def ran(text: str, capsys: Any) -> tuple[str, Any]:
-    """The text that a program prints, and the array that its `main` returns."""
-    names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(text, "example", "exec"), names)
-    result = names["main"]()
-    return capsys.readouterr().out, result
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -41,11 +17,7 @@ def test_an_example_gives_what_the_numpy_program_gives(file: Path, capsys: Any):
     pytest.importorskip("scipy")  # one of them takes a function of SciPy
     expected, array = ran(of_numpy(text_of(file)), capsys)
     assert type(array) is np.ndarray
-    before = ta.get_semantics()
-    try:
-        printed, ours = ran(text_of(file), capsys)
-    finally:
-        ta.set_semantics(before)
+    printed, ours = ran(text_of(file), capsys)
     assert type(ours) is ta.Array
     assert ours.dtype == array.dtype
     np.testing.assert_allclose(np.asarray(ours), array, rtol=2e-6, atol=1e-6)

@@ -1,0 +1,23 @@
+"""The programs of examples/ on a GPU: what each prints and returns, beside the NumPy program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.examples import FILES, of_numpy, ran, text_of
+
+import tilearray as ta
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_an_example_gives_what_the_numpy_program_gives(file: Path, capsys: Any):
+    pytest.importorskip("scipy")  # one of them takes a function of SciPy
+    expected, array = ran(of_numpy(text_of(file)), capsys)
+    assert ta.default_device().type == "cuda"
+    printed, ours = ran(text_of(file), capsys)
+    assert (type(ours), str(ours.device), ours.dtype) == (ta.Array, "cuda:0", array.dtype)
+    np.testing.assert_allclose(ta.to_numpy(ours), array, rtol=2e-6, atol=1e-6)
+    assert printed == expected
