@@ -17,6 +17,8 @@ from pathlib import Path
 import _reference
 
 ROOT = Path(__file__).resolve().parent.parent
+END_OF_EXAMPLE = re.compile(r"\n\n```$", re.MULTILINE)
+"""doctest ends an output at a blank line, which a reader need not see."""
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 SETTINGS = {
     "project": "tilearray",
@@ -32,6 +34,8 @@ SETTINGS = {
     "maximum_signature_line_length": 100,
     "suppress_warnings": ["misc.highlighting_failure", "myst.header"],
     "templates_path": [],
+    "html_static_path": ["_static"],
+    "html_css_files": ["site.css"],
 }
 
 
@@ -78,8 +82,12 @@ def stage(source: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
         name = path.relative_to(ROOT).with_suffix("").as_posix()
-        if path.suffix == ".md" and name not in pages:
-            place.write_text(f"---\norphan: true\n---\n\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+        if path.suffix == ".md":
+            head = "" if name in pages else "---\norphan: true\n---\n\n"
+            text = END_OF_EXAMPLE.sub("\n```", path.read_text(encoding="utf-8"))
+            place.write_text(f"{head}{text}", encoding="utf-8")
+    (source / "_static").mkdir()
+    shutil.copyfile(Path(__file__).with_name("_site.css"), source / "_static" / "site.css")
     navigation["Reference"] = [f"reference/{name}" for name in _reference.write(source / "reference")]
     intro = (
         "# tilearray\n\nGPU arithmetic on strided arrays, NumPy-like, without torch. See [the project](README.md).\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import re
 import subprocess
 import sys
@@ -56,6 +57,33 @@ def test_the_figures_are_up_to_date() -> None:
     pytest.importorskip("triton")
     done = subprocess.run([sys.executable, str(SCRIPTS / "_figures.py"), "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_last_look_of_every_page_is_stored() -> None:
+    screenshots = script("_screenshots")
+    columns, rows = screenshots.SQUARES
+    stored = screenshots.stored()
+    places = itertools.product(screenshots.PAGES, screenshots.WINDOWS, screenshots.THEMES)
+    assert list(stored) == [" ".join(place) for place in places]
+    assert all(re.fullmatch(rf"([0-9a-f]{{{columns}}}\n?){{{rows}}}", look) for look in stored.values())
+    light, dark = (stored[f"index wide {theme}"] for theme in screenshots.THEMES)
+    assert screenshots.distance(light, light) == 0
+    assert screenshots.distance(light, dark) > screenshots.FAR
+
+
+def test_a_browser_finds_what_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    screenshots = script("_screenshots")
+    chrome = screenshots.browser()
+    if chrome is None:
+        pytest.skip("this machine has no browser")
+    monkeypatch.setattr(screenshots, "HTML", tmp_path)
+    text = "<html><body><article>{}</article></body></html>"
+    (tmp_path / "good.html").write_text(text.format("word " * 100))
+    (tmp_path / "bad.html").write_text(text.format('<div style="width: 900px">word</div><img src="lost.png">'))
+    assert list(screenshots.faults(chrome, "good", (600, 400))) == []
+    wide, few, lost = screenshots.faults(chrome, "bad", (600, 400))
+    assert re.fullmatch(r"it is 9\d\d pixels wide in a window of 600", wide)
+    assert (few, lost) == ("it has 4 letters", "lost.png does not load")
 
 
 class Page(HTMLParser):
