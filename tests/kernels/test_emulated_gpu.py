@@ -42,6 +42,7 @@ def test_indexing_is_numpys(process, name):
         "_turned",
         "_over_rows",
         "_powers",
+        "_tiles",
     ],
 )
 def test_on_the_device(process, name):
@@ -317,6 +318,29 @@ def _forms() -> None:
                 assert keys._select.calls - before == 4 * len(views), "a key with a bool is always read"
     finally:
         keys._select = read
+
+
+def _tiles() -> None:
+    """Tile space; a reduction of tiles that lie partly outside is one launch, or two if there are few tiles."""
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.tiles import check_tiles
+
+    import tilearray as ta
+
+    device = emulated_device()
+    check_tiles(25, 21, device)
+    rng, backend = np.random.default_rng(22), device.backend
+    for name in ("float32", "float64", "bfloat16", "complex64", "complex128", "int8", "bool"):
+        x = rng.integers(0, 2, (10, 21)).astype(dtype_of(name))
+        host, ours = ta.asarray(x, device="cpu"), ta.asarray(x, device=device)
+        for function, order, step in ((ta.sum, "C", None), (ta.var, "F", None), (ta.prod, "C", (3, 5))):
+            if function is ta.var and name in ("bool", "complex64", "complex128"):
+                continue
+            before = backend.launches
+            found = ours.tiles((4, 8), order=order, padding=1, step=step).reduce(function)
+            assert backend.launches - before == 1
+            wanted = host.tiles((4, 8), order=order, padding=1, step=step).reduce(function)
+            assert ta.to_numpy(found).tobytes() == ta.to_numpy(wanted).tobytes(), (name, function)
 
 
 def _puts() -> None:

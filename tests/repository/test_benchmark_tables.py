@@ -19,11 +19,12 @@ from benchmarks import (
     selection,
     sorting,
     tables,
+    tiles,
     timing,
     transforms,
 )
 
-ALL = (low_precision, products, random, reductions, scatter, selection, sorting, transforms)
+ALL = (low_precision, products, random, reductions, scatter, selection, sorting, tiles, transforms)
 ENVIRONMENT = {
     "date": "2026-01-01T00:00:00+00:00", "commit": "abc", "command": ["x"],
     "device": {"name": "G", "driver": "1"}, "versions": {"python": "3"},

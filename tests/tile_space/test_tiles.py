@@ -36,6 +36,7 @@ def test_functions_of_the_grid():
     assert ta.to_numpy(grid.reduce(ta.max)).tolist() == wide.max((1, 3)).tolist()
     assert grid.reduce(ta.max, keepdims=True).shape == (2, 3, 1, 1)
     assert ta.to_numpy(grid.map(ta.abs)).tolist() == np.abs(x).tolist()
+    assert ta.to_numpy(grid.reduce(ta.median)).tolist() == np.median(wide, (1, 3)).tolist()
     with pytest.raises(ta.ShapeError, match=r"write tiles\.reduce"):
         grid.map(ta.sum)
 
@@ -68,6 +69,24 @@ def test_a_fused_function_of_the_grid_is_one_launch():
     function = ta.fuse(lambda tile: ta.abs(tile) * 2 + 1)
     (launch,) = ta.explain(lambda x: ta.tiles(x, (64, 32)).map(function), x, arch=90).launches
     assert launch.kernel.schedule == "flat"
+
+
+@pytest.mark.parametrize("shape", [(6400, 3200), (6399, 3203), (3203, 6399)])
+def test_a_reduction_of_the_grid_is_one_launch(shape):
+    x = ta.empty(shape, dtype="float32", device="cpu")
+    squares = ta.fuse(lambda tiles, axis: ta.sqrt(ta.sum(tiles * tiles, axis=axis)))
+    for function in (ta.sum, ta.var, squares):
+        for order in ("C", "F"):
+            found = ta.explain(lambda x: ta.tiles(x, (64, 32), order=order).reduce(function), x, arch=90)  # noqa: B023
+            (launch,) = found.launches
+            assert launch.kernel.schedule == "reduce"
+            assert launch.bytes_read < 1.02 * x.nbytes  # the array itself, and nothing twice
+
+
+def test_few_tiles_are_cut_into_segments_and_sorts_read_the_stack():
+    x = ta.empty((100, 201), dtype="float32", device="cpu")
+    for function, launches in ((ta.sum, 2), (lambda tiles, axis: ta.sum(tiles, axis=axis), 4)):
+        assert len(ta.explain(lambda x: ta.tiles(x, (64, 32)).reduce(function), x, arch=90).launches) == launches  # noqa: B023
 
 
 def test_paddings_have_the_names_of_cutile():

@@ -17,6 +17,8 @@ The nodes are:
 ``("constant", number, dtype)``                    a number that is part of the kernel
 ``("index",)``                                     the position of the element in a dense output, an int64
 ``("gather", input, node)``                        the element of an input at a distance of `node` elements
+``("distance", input)``                            how far the element of an input lies from the first one, an int64
+``("guarded", input, node)``                       the element of an input if `node` is true, else any value
 ``("search", input, size, node, side)``           where the value of a node belongs in an input that is sorted, an int64
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true
 ``("reduce", how, nodes, dtypes)``                 the elements of a loop's reduced axes, combined: see below
@@ -42,7 +44,8 @@ The nodes are:
                                                    the one before it as `node`, which is first what is in memory
 =================================================  ==================================================================
 
-Gathers, searches and reports access memory at computed places; only the CUDA backend supports them. A reduction
+Gathers, searches and reports access memory at computed places, a distance reads no memory, and a guarded element none
+where its condition is false; only the CUDA backend supports them. A reduction
 combines "add", "multiply", "maximum", "minimum", "or", "and" (one value), "maximum_number" and "minimum_number" (one
 value, and NaN only if there is nothing else), or "argmax" and "argmin" (a value and its position). The nodes before it
 are computed for each element, the nodes after it for each result. A scan combines one value; it has a result for each

@@ -28,6 +28,11 @@ ELEMENTWISE = frozenset({"input", "cast", "call"})
 """The kinds of nodes that can be spliced."""
 
 
+def memory_of(expression: Expression) -> frozenset[int]:
+    """Return the inputs that are memory for guarded elements and distances."""
+    return frozenset([cast(int, node[1]) for node in expression.nodes if node[0] in ("distance", "guarded")])
+
+
 def is_elementwise(expression: Expression) -> bool:
     """Return whether each element of the only output depends on one element of each input, and not on its place."""
     plain = len(expression.outputs) == 1 and not expression.places
@@ -97,7 +102,10 @@ class Splicer:
         return place
 
     def splice(self, expression: Expression, arguments: Sequence[int]) -> int:
-        """Add an elementwise expression or a reduction that reads these nodes, and return the node that it stores."""
+        """Add an elementwise expression or a reduction that reads these nodes, and return the node that it stores.
+
+        An input of which `memory_of` says that other nodes read it has its position as the argument.
+        """
         places: list[int] = []
         for node in expression.nodes:
             parts = cast(Any, node)
@@ -108,6 +116,10 @@ class Splicer:
             elif parts[0] == "call":
                 given = tuple([places[int(argument)] for argument in parts[2]])
                 places.append(self._node(("call", parts[1], given, *parts[3:])))
+            elif parts[0] == "distance":
+                places.append(self._node(("distance", arguments[int(parts[1])])))
+            elif parts[0] == "guarded":
+                places.append(self._node(("guarded", arguments[int(parts[1])], places[int(parts[2])])))
             elif parts[0] == "reduce":
                 given = tuple([places[int(argument)] for argument in parts[2]])
                 places.append(self._node(("reduce", parts[1], given, parts[3])))

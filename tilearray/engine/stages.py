@@ -284,11 +284,11 @@ class _Copy:
                 node = (parts[0], name, tuple([self.copy(argument) for argument in arguments]), *rest)
             case ("position",) | ("index",) | ("coordinate", _):
                 pass
-            case ("gather", given, place):
+            case ("gather" | "guarded" | "distance", given, *places):
                 number = int(given)
                 self._inputs.append(self._source.inputs[number])
                 self.reads.append(number)
-                node = ("gather", len(self._inputs) - 1, self.copy(int(place)))
+                node = (parts[0], len(self._inputs) - 1, *[self.copy(int(place)) for place in places])
             case _:
                 raise NotImplementedError(f"{parts[0]} before or after a reduction")
         return self.place(position, node)

@@ -65,7 +65,7 @@ def graph_lines(graph: Expression) -> list[str]:
     names = {
         position: f"v{position}"
         for position in sorted(uses)
-        if uses[position] > 1 and graph.nodes[position][0] in ("call", "cast", "gather", "part")
+        if uses[position] > 1 and graph.nodes[position][0] in ("call", "cast", "gather", "guarded", "part")
     }
     lines = [f"{name} = {_node_text(graph, position, names)}" for position, name in names.items()]
     for number, (dtype, node) in enumerate(zip(graph.output_dtypes, graph.outputs, strict=True)):
@@ -84,7 +84,9 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
         return (node[3],) if node[0] == "search" else node[1:]
     if node[0] == "product":
         return cast(Sequence[int], node[1:3])
-    return node[2] if node[0] in ("call", "reduce", "scan", "total") else (node[2],) if node[0] == "gather" else ()
+    if node[0] in ("gather", "guarded"):
+        return (node[2],)
+    return node[2] if node[0] in ("call", "reduce", "scan", "total") else ()
 
 
 _WORDS = {
@@ -130,6 +132,10 @@ def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> st
         return f"{how} over {values}" if len(cast(Sequence[int], nodes)) == 1 else f"({how} over {values})[{rest[1]}]"
     if kind == "gather":
         return f"x{rest[0]}[{node_text(graph, cast(int, rest[1]), names)}]"
+    if kind == "distance":
+        return f"distance along x{rest[0]}"
+    if kind == "guarded":
+        return f"x{rest[0]} if {node_text(graph, cast(int, rest[1]), names)}"
     if kind == "cast":
         rounding = [str(rest[2]), *(["saturate"] if rest[3] else [])] if len(rest) > 2 else []
         return f"{rest[1]}({', '.join([node_text(graph, cast(int, rest[0]), names), *rounding])})"

@@ -2,26 +2,42 @@
 
 A tile that lies inside is a view. `Tiles.stack` is one view of all tiles, the axes of the grid before those of a tile,
 so a reduction of each tile is one call on it. An elementwise function does not depend on tiles: it runs on the array.
+
+The stack of tiles that lie partly outside is a view of a padded copy. A reduction on a GPU needs no copy: its kernel
+reads the array itself, and knows where padding is (`tilearray.arrays.fusion.padded`). It combines in the order of the
+stack all the same.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import inf, nan
 from typing import Any, Final, cast
 
+import numpy as np
+
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import empty, full
+from tilearray.arrays.fusion.fuse import Fused
+from tilearray.arrays.fusion.padded import padded
+from tilearray.arrays.fusion.tracing import Traced
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.signature import HostData
-from tilearray.errors import IndexingError, OperandError, ShapeError, shown
+from tilearray.errors import FusionError, IndexingError, OperandError, ShapeError, shown
 from tilearray.functions.manipulation import as_strided, permute_dims
+from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axes
 from tilearray.tile_space.elements import gathered, scattered
 
 PADDINGS: Final = {"undetermined": None, "zero": 0, "neg_zero": -0.0, "nan": nan, "pos_inf": inf, "neg_inf": -inf}
 """The names of cuTile's ``PaddingMode`` in lower case, and their values; no value leaves memory as it is."""
+
+_PLAIN = (bool, int, float, str, np.dtype, type, type(None))
+_REDUCERS: TwoGenerations[Fused] = TwoGenerations(256)
+"""Reductions of tiles that lie partly outside, as fused functions of the array."""
 
 
 class Tiles:
@@ -35,11 +51,14 @@ class Tiles:
         How many tiles there are along each axis of tile space.
     tile_shape, step : tuple of int
         The extents of a tile, and the distance between the first elements of neighbours.
+    order : tuple of int
+        The axis of the array for each axis of tile space.
     """
 
     def __init__(self, array: Array, tile_shape: Any, order: Any, padding: Any, step: Any) -> None:
         self.array = array
-        self._view = permute_dims(array, _permutation(order, array.ndim))
+        self.order = _permutation(order, array.ndim)
+        self._view = permute_dims(array, self.order)
         self.tile_shape = _extents(tile_shape, array.ndim, "tile_shape")
         self.step = self.tile_shape if step is None else _extents(step, array.ndim, "step")
         self._padding = _padding_value(padding)
@@ -101,15 +120,30 @@ class Tiles:
         source = self._view
         if 0 in self.shape:
             return empty(self.shape + self.tile_shape, dtype=source.dtype, device=source.device)
-        ends = zip(self.shape, self.step, self.tile_shape, strict=True)
-        needed = [(count - 1) * step + tile for count, step, tile in ends]
-        extents = tuple(map(max, source.shape, needed)) if source.ndim else ()
-        if extents != source.shape:
-            padded = self._padded(extents)
-            padded[_start_of(source.shape)] = source
-            source = padded
+        layout = self._layout_of_copy()
+        if layout is not None:
+            source = self._padded(layout.shape, layout.strides)
+            source[_start_of(self._view.shape)] = self._view
+        return self._stacked(source)
+
+    def _stacked(self, source: Array) -> Array:
+        """Return all tiles of an array in which all of them lie."""
         apart = [step * stride for step, stride in zip(self.step, source.strides, strict=True)]
         return as_strided(source, self.shape + self.tile_shape, (*apart, *source.strides))
+
+    def _layout_of_copy(self) -> Layout | None:
+        """Return the layout of the padded copy; None if all tiles lie inside the array.
+
+        It is in C order. If a tile is as wide as the copy, rows are one element apart, so that a reduction walks along
+        its axes one by one, as along those of the array itself.
+        """
+        ends = zip(self.shape, self.step, self.tile_shape, strict=True)
+        needed = [(count - 1) * step + tile for count, step, tile in ends]
+        extents = tuple(map(max, self._view.shape, needed)) if self.shape else ()
+        if extents == self._view.shape:
+            return None
+        pitches = [extent + (extent == tile) for extent, tile in zip(extents, self.tile_shape, strict=True)]
+        return Layout(extents, Layout.of(tuple(pitches)).strides)
 
     def map(self, function: Callable[[Array], Array]) -> Array:
         """Return an elementwise function of the array: a new array of its shape, in one launch if it is one kernel.
@@ -147,7 +181,41 @@ class Tiles:
         [1, 5, 4]
         """
         ndim = len(self.shape)
-        return function(self.stack(), axis=tuple(range(ndim, 2 * ndim)), **options)
+        axes = tuple(range(ndim, 2 * ndim))
+        if _is_known(function, options) and self._runs_kernels() and self._layout_of_copy() is not None:
+            try:
+                return self._reducer(function, axes, options)(self.array)
+            except FusionError:  # it sorts, for example
+                pass
+        return function(self.stack(), axis=axes, **options)
+
+    def _runs_kernels(self) -> bool:
+        """Whether the array is in memory of a device whose kernels can read it up to its ends."""
+        device = self.array._signature.device
+        is_plain = device.functions is None and not isinstance(self.array, Traced)
+        is_number = self._padding is None or isinstance(self._padding, int | float | complex)
+        return is_plain and is_number and not device.backend.on_host and 0 not in self.shape
+
+    def _reducer(self, function: Callable[..., Array], axes: tuple[int, ...], options: dict[str, Any]) -> Fused:
+        """Return the fused function of an array that reduces its tiles, each found by what it depends on."""
+        given = (self.order, self.tile_shape, self.step, repr(self._padding))
+        key = (function, given, tuple([(name, repr(value)) for name, value in options.items()]))
+        found = _REDUCERS.get(key)
+        if found is None:
+            found = _REDUCERS.put(key, Fused(functools.partial(self._reduced, function, axes, options)))
+        return found
+
+    def _reduced(self, function: Callable[..., Array], axes: tuple[int, ...], options: dict[str, Any], x: Any) -> Array:
+        """Reduce the tiles of an array without memory."""
+        grid = Tiles(x, self.tile_shape, self.order, self._padding, self.step)
+        layout = grid._layout_of_copy()
+        assert layout is not None
+        view = cast(Traced, grid._view)
+        return function(grid._stacked(padded(view, layout, grid._number())), axis=axes, **options)
+
+    def _number(self) -> Any:
+        """Return the padding as a number of the dtype."""
+        return None if self._padding is None else full((), self._padding, dtype=self.array.dtype, device="cpu").item()
 
     def gather(self, indices: Any, *, mask: Any = None) -> Array:
         """Return the elements of the array at indices, and padding for those outside: cuTile's ``gather``.
@@ -229,11 +297,15 @@ class Tiles:
             )
         return position % count * self.step[axis]
 
-    def _padded(self, shape: tuple[int, ...]) -> Array:
-        array = self.array
+    def _padded(self, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> Array:
+        """Return an array of padding, dense or with strides that are larger."""
+        array, layout = self.array, Layout(shape, strides or Layout.of(shape).strides)
+        memory = shape if strides is None else (layout.high + 1,)
         if self._padding is None:
-            return empty(shape, dtype=array.dtype, device=array.device)
-        return full(shape, self._padding, dtype=array.dtype, device=array.device)
+            made = empty(memory, dtype=array.dtype, device=array.device)
+        else:
+            made = full(memory, self._padding, dtype=array.dtype, device=array.device)
+        return made if strides is None else as_strided(made, shape, strides)
 
 
 def tiles(
@@ -271,6 +343,12 @@ def tiles(
     ((1, 2), [[0, 1], [3, 4]], [[2, 0], [5, 0]])
     """
     return Tiles(asarray(x), tile_shape, order, padding, step)
+
+
+def _is_known(function: Any, options: dict[str, Any]) -> bool:
+    """Whether a function computes from its arguments alone, and its options are plain."""
+    is_ours = isinstance(function, Fused) or str(getattr(function, "__module__", "")).partition(".")[0] == "tilearray"
+    return is_ours and all(isinstance(each, _PLAIN) for each in options.values())
 
 
 def _start_of(shape: tuple[int, ...]) -> tuple[slice, ...]:

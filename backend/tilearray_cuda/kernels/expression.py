@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from tilearray_cuda.kernels.casts import Value, cast_text
-from tilearray_cuda.kernels.schedules.addressing import Branch
+from tilearray_cuda.kernels.schedules.addressing import Branch, added
 from tilearray_cuda.kernels.schedules.schedule import Schedule
 from tilearray_cuda.kernels.spec import Operand
 from tilearray_cuda.kernels.storage import STORAGE
@@ -97,6 +97,14 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
             return (f"i{axis}{branch.tag}.to(tl.int64)",), "int64"
         case ("gather", position, place):
             return _load(schedule, inputs[position], branch, lines, values[place][0][0]), inputs[position].dtype
+        case ("distance", _) if branch.inside:
+            return ("tl.full([], 0, tl.int64)",), "int64"
+        case ("distance", position):
+            operand = inputs[position]
+            return (f"({added(operand.name, schedule.index(operand, branch))}).to(tl.int64)",), "int64"
+        case ("guarded", position, condition):
+            guarded = branch if branch.inside else branch._replace(condition=values[condition][0][0])
+            return _load(schedule, inputs[position], guarded, lines), inputs[position].dtype
         case ("search", position, count, value, side):
             zeros = f"({schedule.zeros(branch)}).to(tl.int64)"
             size, wanted = values[count][0][0], values[value][0][0]
@@ -125,11 +133,12 @@ def _load(schedule: Schedule, operand: Operand, branch: Branch, lines: list[str]
     if operand.strides is None:
         return _number(operand)
     if operand.dtype == "complex128":
-        load, transposed = schedule.load_pair(operand, branch, place)
+        pair = schedule.load_pair_guarded(operand, branch), False
+        load, transposed = pair if branch.condition else schedule.load_pair(operand, branch, place)
         parts = (f"{operand.name}_real{branch.tag}", f"{operand.name}_imag{branch.tag}")
         lines.append(f"{', '.join(parts)} = {load}")
         return tuple(f"tl.trans({part})" for part in parts) if transposed else parts
-    load = schedule.load(operand, branch, place)
+    load = schedule.load_guarded(operand, branch) if branch.condition else schedule.load(operand, branch, place)
     if operand.dtype == "complex64":
         word = f"{operand.name}_word{branch.tag}"
         lines.append(f"{word} = {load}")

@@ -77,11 +77,11 @@ def reduced(schedule: Reduce) -> list[str]:
     before = needed(nodes, [*[value for node in found for value in node.values], *[stores[place] for place in beside]])
     lines = _groups(found) if schedule.groups > 1 else []
     arms = schedule.arms()
-    for arm in arms:
+    for turn, arm in enumerate(arms):
         walk = [line for node in found for line in identities(node)] + _walk(schedule, arm.branch, found, before)
         walk = _each_group(schedule, found, walk) if schedule.groups > 1 else walk
         if len(arms) > 1:
-            lines.append(f"if {arm.condition}:" if arm.condition else "else:")
+            lines.append(f"{'el' * (turn > 0)}if {arm.condition}:" if arm.condition else "else:")
         lines += indented(walk) if len(arms) > 1 else walk
     if schedule.groups > 1:
         lines += [f"{name} = {name}_groups" for name, _ in _registers(found)]
@@ -199,7 +199,7 @@ def needed(nodes: Any, wanted: list[int]) -> list[int]:
                     open_nodes.append(argument)
                 case ("call", _, arguments, *_):
                     open_nodes += arguments
-                case ("gather", _, place):
+                case ("gather" | "guarded", _, place):
                     open_nodes.append(place)
                 case _:
                     pass

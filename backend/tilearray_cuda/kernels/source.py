@@ -87,7 +87,8 @@ def written(schedule: Schedule, name: str, arguments: tuple[Argument, ...], setu
     """Return the Triton source of a kernel with these arguments, whose first lines find the block of a program."""
     constants = schedule.constants()
     parameters = [argument.name for argument in arguments] + [f"{name}: tl.constexpr" for name, _ in constants]
-    kernel = ["@triton.jit", f"def {name}({', '.join(parameters)}):", *indented([*setup, *_body(schedule)])]
+    lines = [*_distances(schedule), *setup, *_body(schedule)]
+    kernel = ["@triton.jit", f"def {name}({', '.join(parameters)}):", *indented(lines)]
     sizes = ", ".join(f"{name} = {size}" for name, size in constants)
     heading = [*_heading(schedule), f"# {sizes}, {schedule.tile.warps} warps"]
     defined = definitions(schedule) if isinstance(schedule, Reduce) else schedule.functions()
@@ -150,6 +151,13 @@ def arguments_of(schedule: Schedule) -> tuple[Argument, ...]:
     divisors = [schedule.stride_divisor(operand) for operand in spec.arrays]
     arguments += [Argument(name, integer, divisors[position]) for name, position, _ in schedule.open_strides()]
     return (*arguments, *[Argument(name, integer, 1) for name, _ in schedule.loop_arguments()])
+
+
+def _distances(schedule: Schedule) -> list[str]:
+    """Return the lines that make numbers of the operands of which only distances count: they move like pointers."""
+    inputs = schedule.spec.operands[schedule.spec.outputs :]
+    places = sorted({node[1] for node in schedule.spec.nodes if node[0] == "distance"})
+    return [f"{inputs[place].name} = 0 * n{schedule.spec.rank - 1}  # a distance, not an address" for place in places]
 
 
 def _body(schedule: Schedule) -> list[str]:

@@ -71,7 +71,7 @@ def same(found: Any, want: np.ndarray) -> bool:
 
 
 def check_tiles(cases: int, seed: int, device: Any) -> None:
-    """The grid, each tile, the stack, and one tile that is written."""
+    """The grid, each tile, the stack, functions over the grid, and one tile that is written."""
     rng = np.random.default_rng(seed)
     for _ in range(cases):
         case = drawn(rng)
@@ -83,8 +83,22 @@ def check_tiles(cases: int, seed: int, device: Any) -> None:
         for (index, want), part in zip(tiles.items(), grid, strict=True):
             assert same(part, want), case
             assert stack[index].tobytes() == want.tobytes(), case
+        check_functions(case, grid, shape, tiles)
         if tiles and not case.repeats:
             check_written(rng, case, dense, grid, list(tiles))
+
+
+def check_functions(case: Case, grid: Any, shape: Index, tiles: dict[Index, np.ndarray]) -> None:
+    """A mapped grid; the largest element and the sum of each tile, which have the bits of reductions of the stack."""
+    assert same(grid.map(ta.abs), np.abs(case.view(np, case.dense))), case
+    axes = tuple(range(-len(shape), 0))
+    values = np.array([tiles[index] for index in np.ndindex(shape)], case.dense.dtype).reshape(shape + case.tile)
+    with np.errstate(invalid="ignore"):
+        sums = values.sum(axes, np.float64)
+    for function, want, near in ((ta.max, values.max(axes), 0.0), (ta.sum, sums, 1e-5)):
+        found = grid.reduce(function)
+        assert same(found, ta.to_numpy(function(grid.stack(), axis=axes))), case
+        np.testing.assert_allclose(ta.to_numpy(found), want, near, near, err_msg=str(case))
 
 
 def expected(case: Case) -> tuple[Index, dict[Index, np.ndarray]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tilearray.arrays.fusion.launches import Leaf
 from tilearray.arrays.fusion.splitting import check_row
 from tilearray.arrays.fusion.values import Constant, Given, Load, Read, Use, Value, inner_walk
-from tilearray.engine.splice import Splicer
+from tilearray.engine.splice import Splicer, memory_of
 from tilearray.geometry.walk import Walk, whole
 
 
@@ -51,7 +51,10 @@ class Nodes:
             if missing:
                 waiting += missing
             else:
-                operands = [self._operand(read, each, over) for read in each.operands]
+                memory = memory_of(each.expression)
+                operands = [
+                    self._operand(read, each, over, place in memory) for place, read in enumerate(each.operands)
+                ]
                 self._nodes[asked] = self.splicer.splice(each.expression, operands)
         return self._nodes[value, walk]
 
@@ -66,21 +69,21 @@ class Nodes:
         check_row(value, walk)
         return whole(value.space)
 
-    def _operand(self, read: Read, value: Value, walk: Walk) -> int:
-        """Return the node of an operand; values are spliced already."""
+    def _operand(self, read: Read, value: Value, walk: Walk, is_memory: bool) -> int:
+        """Return the node of an operand, or its position if it is memory; values are spliced already."""
         if isinstance(read, Constant):
             return self.splicer.number((type(read.number).__name__, repr(read.number), read.dtype, read), read.dtype)
         if isinstance(read, Given):
             return self.splicer.number(read, read.dtype)
         inner = inner_walk(read, value, walk)
         if isinstance(read, Load):
-            return self._loaded(Leaf(read.place, read.offset, read.strides, read.dtype), inner)
+            return self._loaded(Leaf(read.place, read.offset, read.strides, read.dtype), inner, is_memory)
         if self._is_loaded(read.value):
             return self._loaded(self._apart[read.value], inner)
         return self._nodes[read.value, inner]
 
-    def _loaded(self, leaf: Leaf, walk: Walk) -> int:
-        """Return the node of an element of an array in memory that a walk visits."""
+    def _loaded(self, leaf: Leaf, walk: Walk, is_memory: bool = False) -> int:
+        """Return the node of an element of an array in memory that a walk visits, or the position of the array."""
         shift, strides = walk.strided(leaf.strides)
         moved = Leaf(leaf.place, leaf.offset + shift * leaf.dtype.itemsize, strides, leaf.dtype)
-        return self.splicer.array(moved, leaf.dtype)
+        return (self.splicer.memory if is_memory else self.splicer.array)(moved, leaf.dtype)

@@ -14,6 +14,8 @@ class Branch(NamedTuple):
     row, column, position : the names of an element's indices; a linear kernel counts positions
     tag : the suffix of the names of values; two branches with equal names must agree in type
     two_rows : whether the block reaches from one row into the next
+    condition : the name of the condition under which a guarded element is read; "" for all others
+    inside : whether all guarded elements of the block are read
     """
 
     mask: str | None
@@ -22,6 +24,8 @@ class Branch(NamedTuple):
     position: str = "index"
     tag: str = ""
     two_rows: bool = False
+    condition: str = ""
+    inside: bool = False
 
     @property
     def everywhere(self) -> str | None:

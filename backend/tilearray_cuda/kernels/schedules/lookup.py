@@ -211,7 +211,7 @@ def _with_extents(spec: KernelSpec, dense: tuple[bool, ...]) -> KernelSpec:
 def _repeats(spec: KernelSpec) -> bool:
     """Whether a kernel reads nothing but rows, columns and elements that are repeated: it writes much more."""
     repeated = all(0 in (operand.strides or ()) for operand in spec.arrays[spec.outputs :])
-    return repeated and not spec.places and not spec.has_node("gather")
+    return repeated and not spec.places and not spec.has_node("gather", "guarded")
 
 
 def _two_rows(tag: str = "", elements: str = "tl.arange(0, BLOCK)") -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
@@ -183,10 +183,35 @@ class Reduce(Tiled):
         ]
 
     def arms(self) -> list[Arm]:
-        """Whole tiles, and those that reach beyond the last result."""
-        if self.tile.rows == 1:
-            return [Arm(None, Branch(None))]
-        return [Arm(f"first_row + ROWS <= {self.rows_extent}", Branch(None)), Arm(None, Branch("in_rows"))]
+        """Whole tiles, and those that reach beyond the last result. Guarded elements that are all read come first."""
+        whole = f"first_row + ROWS <= {self.rows_extent}"
+        last = [Arm(None, Branch(None))]
+        if self.tile.rows > 1:
+            last = [Arm(whole, Branch(None)), Arm(None, Branch("in_rows"))]
+        limits = self.limits()
+        if not limits:
+            return last
+        inside = " & ".join([f"({condition})" for condition in (*[whole] * (self.tile.rows > 1), *limits)])
+        return [Arm(inside, Branch(None, inside=True)), *last]
+
+    def limits(self) -> list[str]:
+        """Return the conditions under which the distances of all elements of a program are below their limits."""
+        spec = self.spec
+        inputs, nodes = spec.operands[spec.outputs :], spec.nodes
+        found: list[str] = []
+        for node in nodes:
+            if node[0] == "call" and node[1] == "less" and nodes[node[2][0]][0] == "distance":
+                distance, limit = (nodes[argument] for argument in node[2])
+                found.append(f"{self.farthest(inputs[distance[1]])} < {inputs[limit[1]].name}")
+        return found
+
+    def farthest(self, operand: Operand) -> str:
+        """Return a bound of the distances of a program."""
+        name, rank = operand.name, self.spec.rank
+        outer = [f"(n{axis} - 1) * {name}_s{axis}" for axis in range(self.kept, self.kept + self.outer)]
+        row = term("(first_row + ROWS - 1)", operand.last_two[0], f"{name}_s{rank - 2}")
+        column = term(f"(n{rank - 1} - 1)", operand.last_two[1], f"{name}_s{rank - 1}")
+        return added(name, *[f"tl.maximum({part}, 0)" for part in (*outer, row, column) if part])
 
     def open_strides(self) -> list[tuple[str, int, int]]:
         """Return the strides that are arguments; outputs have none along reduced axes."""

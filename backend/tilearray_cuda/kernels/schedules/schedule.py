@@ -213,6 +213,21 @@ class Schedule:
         guard = self.guard(operand, branch, place)
         return f"load_pair{masked(guard)}({operand.name}, {self.pair(operand, branch, place)}{guard})", False
 
+    def load_guarded(self, operand: Operand, branch: Branch) -> str:
+        """Return the expression of elements that are read where the branch's condition holds; not for complex128."""
+        place = self.zeros(branch) if 0 in (operand.strides or (0,)) else ""
+        return f"tl.load({self.address(operand, branch, place)}{self._guarded(operand, branch, place)})"
+
+    def load_pair_guarded(self, operand: Operand, branch: Branch) -> str:
+        """Return the same of the parts of complex128 elements."""
+        place = self.zeros(branch) if 0 in (operand.strides or (0,)) else ""
+        index = self.pair(operand, branch, place)
+        return f"load_pair_masked({operand.name}, {index}{self._guarded(operand, branch, place)})"
+
+    def _guarded(self, operand: Operand, branch: Branch, place: str) -> str:
+        guard = self.guard(operand, branch, place)
+        return f"{guard or ', mask='}{' & ' if guard else ''}{branch.condition}"
+
     def store(self, operand: Operand, value: str, branch: Branch, place: str = "") -> str:
         """Return the statement that stores elements as they are in memory; not for complex128."""
         return f"tl.store({self.address(operand, branch, place)}, {value}{self.guard(operand, branch, place)})"

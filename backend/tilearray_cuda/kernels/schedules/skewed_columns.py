@@ -82,7 +82,7 @@ class SkewedColumns(Tiles):
         merged = may_merge(spec, facts.tile)
         if not (spec.has_one_result and all(operand.aligned for operand in spec.arrays)):
             return None
-        if spec.has_node("gather", "report") or _has_parts_to_read(spec, merged):
+        if spec.has_node("gather", "guarded", "report") or _has_parts_to_read(spec, merged):
             return None
         transposed = next(operand for operand in spec.arrays if operand.is_transposed)
         unit = min(facts.pitch * transposed.itemsize, BURST)
