@@ -84,6 +84,28 @@ def test_a_notebook_says_which_device_its_outputs_are_of(path: Path):
 
 
 @pytest.mark.usefixtures("extra")
+def test_outputs_that_are_not_those_of_a_run_are_named(tmp_path: Path):
+    notebook = contents(ROOT / "notebooks" / "04_whose_rules.ipynb")
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    path = tmp_path / "stale.ipynb"
+    code[0]["outputs"][0]["text"] = ["device: cuda:7\n"]  # another device is no fault
+    data = code[2]["outputs"][0]["data"]
+    data["text/plain"] = "".join(data["text/plain"]).replace("int32", "int33", 1)
+    path.write_text(json.dumps(notebook))
+    done = run("--check", path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("stale.ipynb: the stored outputs of code cells [3] are not those of this run"), done
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_few_cells_have_outputs_of_their_device_alone(path: Path):
+    code = [cell for cell in contents(path)["cells"] if cell["cell_type"] == "code"]
+    tagged = [cell for cell in code if cell["metadata"]]
+    assert all(cell["metadata"] == {"tags": ["device"]} for cell in tagged)
+    assert 2 * len(tagged) <= len(code)
+
+
+@pytest.mark.usefixtures("extra")
 def test_the_device_is_an_option():
     done = run("--check", "--device", "cuda:99", ROOT / "notebooks" / "04_whose_rules.ipynb")
     assert done.returncode == 1
