@@ -6,9 +6,12 @@ import os
 
 import numpy as np
 import pytest
-from support.oracles.products import check_einsums, check_products, check_rounding
+from support.oracles.products import check_einsums, check_integers, check_products, check_rounding
 
 import tilearray as ta
+from tilearray.engine.caches import PLANS
+from tilearray.functions import integer_products
+from tilearray.functions.products import _CHECKED
 
 CASES = 2 * int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
 
@@ -16,6 +19,16 @@ CASES = 2 * int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
 @pytest.mark.parametrize(("seed", "most"), [(seed, most) for seed in range(4) for most in (33, 150, 700)])
 def test_products_are_exact(seed, most):
     check_products("cuda:0", 10 * seed + most, CASES // 12, most)
+
+
+@pytest.mark.parametrize("most", [33, 200])
+def test_integers_wrap_as_products_of_digits(most, monkeypatch):
+    monkeypatch.setattr(integer_products, "LARGE", 2)
+    monkeypatch.setattr(integer_products, "DEEPEST", 64)
+    PLANS.clear()
+    _CHECKED.clear()
+    check_integers("cuda:0", most, 36, most)
+    _CHECKED.clear()
 
 
 def test_einstein_sums_are_exact():

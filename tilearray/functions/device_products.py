@@ -20,6 +20,7 @@ from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run
 from tilearray.engine.plan import library_of
 from tilearray.engine.signature import new_array, signature_of
+from tilearray.functions import integer_products
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import expand_dims, permute_dims, reshape, squeeze
 from tilearray.functions.reduce import reduce_arrays, refuse
@@ -29,7 +30,7 @@ from tilearray.ops.arithmetic import add, subtract
 from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj
-from tilearray.ops.product import Product, product_of
+from tilearray.ops.product import MULTIPLIED, Product, product_of
 
 Ints = tuple[int, ...]
 
@@ -62,7 +63,7 @@ def whole(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:
     if x1.ndim == x2.ndim == 2 and x1.dtype == x2.dtype == dtype and dtypes.info(dtype).kind != "complex":
         (rows, depth), columns = x1.shape, x2.shape[1]
         work = rows * depth * columns if rows > 1 and columns > 1 else 0
-        if work and (work < LARGE or _are_read(function, x1, x2, dtype)):
+        if work and not integer_products.takes(dtype, work) and (work < LARGE or _are_read(function, x1, x2, dtype)):
             return product_of(function, dtype)
     return _of_library(function, x1, x2, dtype)
 
@@ -118,12 +119,11 @@ def multiplied(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
     if rows > 1 and columns > 1 and prod(stacks) and depth:
         if dtypes.info(dtype).kind == "complex":
             return _in_parts(function, x1, x2, dtype)
-        if prod(stacks) * rows * columns * depth >= LARGE:
-            x1, x2 = _readable(x1, dtype, False), _readable(x2, dtype, True)
-        elif dtype == dtypes.float64:
+        if integer_products.takes(dtype, prod(stacks) * rows * columns * depth):
+            return integer_products.multiplied(function, x1, x2, dtype)
+        if dtype == dtypes.float64:
             x1, x2 = astype(x1, dtype, copy=False), astype(x2, dtype, copy=False)
-        product = product_of(function, dtype)
-        return cast("A", run(product, [x1._signature, x2._signature], (x1, x2), None, refuse))
+        return sums(function, x1, x2, dtype, dtype)
     if rows >= columns:  # the reduction takes the conjugate of its first array
         x1 = _conjugate(x1)
     else:
@@ -133,6 +133,17 @@ def multiplied(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
     if rows < columns:  # the order of a reduction is that of its first array
         first, second = second, first
     return reduce_arrays("vecdot", (first, second), (len(stacks) + 2,), dtype, False)
+
+
+def sums(function: str, x1: A, x2: A, common: np.dtype, result: np.dtype) -> A:
+    """Return the product by a kernel, of elements that are rounded to a dtype, and stored as another one.
+
+    Operands of large products are copied if that makes them faster to read.
+    """
+    if prod(x1.shape) * x2.shape[-1] >= LARGE:
+        x1, x2 = _readable(x1, common, False), _readable(x2, common, True)
+    product = product_of(function, result, common)
+    return cast("A", run(product, [x1._signature, x2._signature], (x1, x2), None, refuse))
 
 
 def _in_parts(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
@@ -155,15 +166,17 @@ def _in_parts(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
     return out
 
 
-def _readable(x: A, dtype: np.dtype, second: bool) -> A:
+def _readable(x: A, dtype: np.dtype, second: bool, only: int = 0) -> A:
     """Return an array, or a copy of it if a kernel cannot read its rows or columns in vectors.
 
-    float32 has no tensor cores of its own precision: there x2 must be dense along its rows. float64 is cast before.
+    float32 has no tensor cores of its own precision: there x2 must be dense along its rows. Tensor cores for bytes read
+    x2 along its columns.
     """
-    if dtype == dtypes.float64:
-        x = astype(x, dtype, copy=False)
+    if second and x.ndim > 1 and MULTIPLIED[dtype][0] == dtypes.int8:
+        back = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
+        return permute_dims(_readable(permute_dims(x, back), dtype, False, -1), back)
     layout, itemsize = x._signature.layout, x.itemsize
-    along = -1 if layout.strides[-1] == 1 else -2
+    along = only or (-1 if layout.strides[-1] == 1 else -2)
     others = [stride for axis, stride in enumerate(layout.strides) if axis != x.ndim + along]
     in_vectors = layout.strides[along] == 1 and not any(stride * itemsize % VECTOR for stride in others)
     turned = second and along == -2 and dtype == dtypes.float32

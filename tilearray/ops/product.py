@@ -57,11 +57,14 @@ class Product(AsGiven):
     name : str
         The name of the function in error messages.
     result : numpy.dtype
-        The common dtype.
+        The dtype of the result.
+    common : numpy.dtype
+        The dtype to which elements are rounded first: that of the result, or one whose sums it holds.
     """
 
     name: str
     result: np.dtype
+    common: np.dtype
     into: object = field(default_factory=object, repr=False)
     reduced = Reduced((), False, multiplies=True)
     scanned = None
@@ -76,25 +79,25 @@ class Product(AsGiven):
         """Return the expression, the same for all shapes."""
         del semantics, out
         given = [plain_dtype(one) for one in types if not isinstance(one, ScalarClass)]
-        return _expression(*given, self.result)
+        return _expression(*given, self.common, self.result)
 
 
 @functools.lru_cache(256)
-def product_of(name: str, result: np.dtype) -> Product:
-    """Return the matrix product of a dtype.
+def product_of(name: str, result: np.dtype, common: np.dtype | None = None) -> Product:
+    """Return the matrix product of a dtype, of elements of that dtype or of another one.
 
     >>> product_of("matmul", dtypes.float32) is product_of("matmul", dtypes.float32)
     True
     """
-    return Product(name, result)
+    return Product(name, result, common or result)
 
 
 @functools.lru_cache(256)
-def _expression(x1: np.dtype, x2: np.dtype, result: np.dtype) -> Expression:
+def _expression(x1: np.dtype, x2: np.dtype, common: np.dtype, result: np.dtype) -> Expression:
     builder = ExpressionBuilder()
-    multiplied, added = MULTIPLIED[result]
+    multiplied, added = MULTIPLIED[common]
     elements = [
-        builder.cast(builder.cast(builder.array(dtype), dtype, result), result, multiplied) for dtype in (x1, x2)
+        builder.cast(builder.cast(builder.array(dtype), dtype, common), common, multiplied) for dtype in (x1, x2)
     ]
     total = builder.node("product", *elements, added.name)
     return replace(builder.build([builder.cast(total, added, result)], [result]), contract=True)
