@@ -81,6 +81,7 @@ WITHOUT = """
 REFUSED = """
     bincount: bincount(n.ravel(), x.ravel()); digitize(x, [0.2, 0.5]); histogram(x); histogram2d(w, w); histogramdd(x)
     histogram_bin_edges(x); intersect1d(x, y); nextafter(x, 1.0); poly(w); polyfit(w, w, 2); roots(w)
+    scaled_matmul: scaled_matmul(astype(n[:3, :3], "int8"), astype(n[:3, :3], "int8"), w[0], 1.0)
     setdiff1d(x, y); setxor1d(x, y); to_numpy(x); union1d(x, y); unique(x); unique_all(x)
     unique_counts(x); unique_inverse(x); unique_values(x); to_torch(x)
     save_safetensors("x", {"x": x})

@@ -256,6 +256,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
     from tilearray.low_precision.packing import pack_float4, unpack_float4
     from tilearray.low_precision.quantize import dequantize, quantize
     from tilearray.low_precision.safetensors import load_safetensors, safetensors_metadata, save_safetensors
+    from tilearray.low_precision.scaled_products import scaled_matmul
     from tilearray.numpy_names import lib as lib
     from tilearray.numpy_names.aliases import (
         absolute,
@@ -534,7 +535,8 @@ __all__ = [
     "prod", "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "quantize", "r_", "rad2deg",
     "radians", "random", "ravel", "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat",
     "reshape", "resize", "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "rsqrt",
-    "s_", "safetensors_metadata", "save_safetensors", "searchsorted", "select", "semantics", "set_default_device",
+    "s_", "safetensors_metadata", "save_safetensors", "scaled_matmul",
+    "searchsorted", "select", "semantics", "set_default_device",
     "set_index_check", "set_printoptions", "set_semantics", "set_transfer_guard", "setdiff1d", "seterr", "setxor1d",
     "shape", "shares_memory", "short", "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size",
     "sliding_window_view", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum",
@@ -567,6 +569,7 @@ _LATE = {
     "quantize": "low_precision.quantize",
     "safetensors_metadata": "low_precision.safetensors",
     "save_safetensors": "low_precision.safetensors",
+    "scaled_matmul": "low_precision.scaled_products",
     "top_k": "functions.largest",
     "tiles": "tile_space.grid",
     "unpack_float4": "low_precision.packing",

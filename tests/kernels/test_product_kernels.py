@@ -21,6 +21,15 @@ def test_other_products_are_within_the_bound_of_a_sum(process):
     process.pool.submit(_rounding).result()
 
 
+def test_integers_wrap_as_products_of_digits(process):
+    process.pool.submit(_integers).result()
+
+
+def test_scaled_products_are_within_the_bound_of_a_sum(process):
+    """By our kernels, and through a stand-in of cuBLASLt, which checks the arguments of each call."""
+    process.pool.submit(_scaled).result()
+
+
 def test_products_through_a_library_are_exact(process):
     """A stand-in of cuBLAS checks the arguments of each call as the library does."""
     calls = process.pool.submit(_by_library, 3, 60, 33).result()
@@ -47,6 +56,50 @@ def _rounding() -> None:
     from support.oracles.products import check_rounding
 
     check_rounding(emulated_device(), 4)
+
+
+def _integers() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.products import check_integers
+
+    from tilearray.functions import integer_products
+
+    device = emulated_device()
+    large, deepest = integer_products.LARGE, integer_products.DEEPEST
+    integer_products.LARGE, integer_products.DEEPEST = 2, 32
+    try:
+        check_integers(device, 5, 24, 40)
+    finally:
+        integer_products.LARGE, integer_products.DEEPEST = large, deepest
+
+
+def _scaled() -> None:
+    from support.fake_cublas import FakeProducts
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.products import check_scaled
+
+    from tilearray.low_precision import scaled_products
+
+    device = emulated_device()
+    check_scaled(device, 5, 24, 40)
+    device.backend.products = FakeProducts(device.backend)
+    scaled = device.backend.products.scaled
+    try:
+        check_scaled(device, 6, 48, 64)
+        scaled._library.takes_vectors = False
+        scaled._plans.clear()
+        check_scaled(device, 7, 24, 64)
+    finally:
+        device.backend.products = None
+    calls, plans = scaled._library.calls, list(scaled._plans.values())
+    assert len(calls) > 5
+    assert {vectors for *_, vectors in calls} == {False, True}
+    assert any(plan is None for plan in plans)  # both of float8_e5m2
+    scaled._plans.clear()
+    scaled_products._READY.clear()
+    del plans
+    assert not scaled._library.descriptions
+    assert len(scaled._library.layouts) == 0
 
 
 def _by_library(seed: int, count: int, most: int) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from support.elsewhere import Elsewhere
 from tilearray.engine.call import _call
-from tilearray_cuda.libraries import cublas
+from tilearray_cuda.libraries import cublas, cublaslt, numbers
 from tilearray_host.memory import Buffer
 
 _DTYPES = {2: "e", 14: ml_dtypes.bfloat16, 0: "f", 1: "d", 4: "F", 5: "D"}
@@ -36,7 +36,7 @@ def _matrix(address: int, code: int, transposed: int, rows: int, columns: int, p
 
 def _number(address: int, compute: int) -> float:
     """A real number in the dtype of the sums."""
-    kind = ctypes.c_double if compute == cublas._DOUBLE else ctypes.c_float
+    kind = ctypes.c_double if compute == numbers.DOUBLE else ctypes.c_float
     return kind.from_address(address).value
 
 
@@ -73,7 +73,7 @@ class FakeCublas:
         assert min(m, n, k) > 0
         assert ldc >= max(1, m)
         assert atype == btype == ctype
-        assert compute == (cublas._DOUBLE if ctype in (1, 5) else cublas._SINGLE)
+        assert compute == (numbers.DOUBLE if ctype in (1, 5) else numbers.SINGLE)
         assert algorithm == -1
         assert (_number(alpha, compute), _number(beta, compute)) == (1, 0)
         wide = np.result_type({2: "f", 14: "f"}.get(atype, _DTYPES[atype]))
@@ -84,7 +84,7 @@ class FakeCublas:
     def _gemv(self, letter, trans, m, n, alpha, a, lda, x, incx, beta, y, incy):
         self.calls.append(f"{letter}gemv")
         code = _LETTERS[letter]
-        compute = cublas._DOUBLE if letter in "dz" else cublas._SINGLE
+        compute = numbers.DOUBLE if letter in "dz" else numbers.SINGLE
         assert (_number(alpha, compute), _number(beta, compute)) == (1, 0)
         assert min(m, n, incx, incy) > 0
         rows, columns = (n, m) if trans else (m, n)
@@ -108,6 +108,7 @@ class FakeProducts(cublas.Products):
     def __init__(self, device: Any) -> None:
         super().__init__(device)
         self.library = FakeCublas()
+        self.scaled = FakeScaledProducts(device)
 
     @property
     def _handles(self) -> Any:
@@ -157,3 +158,119 @@ class FakeGpu(Elsewhere):
 
     def bind_new(self, kernel: Any, rule: Any) -> Any:
         return lambda loop, signature: self.bind_call(kernel, loop, rule, signature, ())
+
+
+class FakeCublasLt:
+    """The functions of cuBLASLt that `tilearray_cuda.libraries.cublaslt` calls, with the rules of 8-bit floats.
+
+    Attributes
+    ----------
+    calls : list of (int, int, int, bool)
+        The sizes of each product, and whether it had vectors of scales.
+    layouts : dict
+        The layouts that exist.
+    takes_vectors : bool
+        Whether scales may be vectors, as the library's version and the GPU decide.
+    """
+
+    takes_vectors = True
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, int, int, bool]] = []
+        self.layouts: dict[int, tuple[int, int, int, int]] = {}
+        self.descriptions: dict[int, dict[int, int]] = {}
+        self._next = 1
+
+    def _number(self) -> int:
+        self._next += 1
+        return self._next
+
+    def matrix_layout_create(self, code: int, rows: int, columns: int, pitch: int) -> int:
+        assert pitch >= rows
+        self.layouts[number := self._number()] = (code, rows, columns, pitch)
+        return number
+
+    def matrix_layout_destroy(self, number: int) -> None:
+        del self.layouts[number]
+
+    def matmul_desc_create(self, compute: int, scale: int) -> int:
+        assert (compute, scale) == (68, 0)
+        self.descriptions[number := self._number()] = {}
+        return number
+
+    def matmul_desc_destroy(self, number: int) -> None:
+        del self.descriptions[number]
+
+    def matmul_desc_set_attribute(self, number: int, attribute: int, address: int, nbytes: int) -> None:
+        assert nbytes == {3: 4, 17: 8, 18: 8, 25: 1, 31: 4, 32: 4}[attribute]
+        self.descriptions[number][attribute] = int.from_bytes(ctypes.string_at(address, nbytes), "little")
+
+    def matmul_preference_create(self) -> int:
+        return self._number()
+
+    def matmul_preference_destroy(self, number: int) -> None:
+        """Nothing is kept."""
+
+    def matmul_preference_set_attribute(self, number: int, attribute: int, address: int, nbytes: int) -> None:
+        assert (attribute, nbytes) == (1, 8)
+
+    def matmul_algo_get_heuristic(
+        self, handle, description, a, b, c, d, preference, wanted, found, count
+    ):  # fmt: skip
+        assert wanted == 1
+        self._check(description, a, b, c, d)
+        ctypes.c_uint64.from_address(found).value = 7
+        ctypes.c_int32.from_address(count).value = 1
+
+    def _check(self, description: int, a: int, b: int, c: int, d: int) -> tuple[int, int, int]:
+        told = self.descriptions[description]
+        assert told[3] == 1
+        assert told[25] == 0
+        (kind_a, depth, rows, pitch_a), (kind_b, depth_too, columns, pitch_b) = self.layouts[a], self.layouts[b]
+        kind_c, rows_too, columns_too, pitch_c = self.layouts[c]
+        assert c == d
+        assert (depth, rows, columns) == (depth_too, rows_too, columns_too)
+        if told.get(31) and not self.takes_vectors:
+            raise RuntimeError("NOT_SUPPORTED (15): vectors of scales")
+        if kind_a == kind_b == 29:
+            raise RuntimeError("NOT_SUPPORTED (15): both are of float8_e5m2")
+        assert {kind_a, kind_b} <= {28, 29}
+        assert kind_c in (0, 2, 14)
+        assert not any(size % 16 for size in (depth, rows, pitch_a, pitch_b, pitch_c))
+        return rows, depth, columns
+
+    def matmul(
+        self, handle, description, alpha, a, of_a, b, of_b, beta, c, of_c, d, of_d, algorithm, workspace, nbytes, stream
+    ):  # fmt: skip
+        rows, depth, columns = self._check(description, of_a, of_b, of_c, of_d)
+        assert (_number(alpha, 68), _number(beta, 68)) == (1, 0)
+        assert ctypes.c_uint64.from_address(algorithm).value == 7
+        assert (workspace, nbytes) == (4096, numbers.WORKSPACE)
+        assert not any(address % 16 for address in (a, b, d))
+        told = self.descriptions[description]
+        vectors = told.get(31) == told.get(32) == 3
+        self.calls.append((rows, depth, columns, vectors))
+        kinds = {28: ml_dtypes.float8_e4m3fn, 29: ml_dtypes.float8_e5m2}
+        x = _view(a, kinds[self.layouts[of_a][0]], (depth, rows), (1, self.layouts[of_a][3])).T
+        y = _view(b, kinds[self.layouts[of_b][0]], (depth, columns), (1, self.layouts[of_b][3]))
+        one = np.ones(1, "f")
+        scale_a = _view(told[17], "f", (rows,) if vectors else (1,), (1,)) if told[17] else one
+        scale_b = _view(told[18], "f", (columns,) if vectors else (1,), (1,)) if told[18] else one
+        out = _view(d, _DTYPES[self.layouts[of_d][0]], (rows, columns), (1, self.layouts[of_d][3]))
+        out[...] = (x.astype("f") @ y.astype("f") * scale_a[:, None] * scale_b).astype(out.dtype)
+
+
+class FakeScaledProducts(cublaslt.ScaledProducts):
+    """The products with scales of a device in host memory."""
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(device)
+        self._library = FakeCublasLt()
+        self._handles = self
+        self._workspaces[0] = 4096
+
+    def run(self, stream: int, function: Any, *arguments: Any) -> Any:
+        """What the class does, or `Handles.run`."""
+        if isinstance(function, cublaslt._Plan) and not isinstance(arguments[0], dict):
+            return super().run(stream, function, *arguments)
+        return function(0, *arguments)

@@ -181,12 +181,44 @@ class Products(Protocol):
         """Whether the library reads stacks of matrices, or a vector, without a copy."""
         ...
 
+    @property
+    def scaled(self) -> ScaledProducts:
+        """The products of 8-bit floats with scales."""
+        ...
+
     def is_small(self, dtype: np.dtype, work: int, /) -> bool:
         """Whether a kernel takes less time for the product of two matrices with so many multiplications."""
         ...
 
     def kernel(self, dtype: np.dtype, loop: Loop, /) -> Kernel:
         """Return what multiplies arrays of a dtype over the loop of a product; all operands are `readable`."""
+        ...
+
+
+class ScaledProducts(Protocol):
+    """Products of two matrices of 8-bit floats by a library, with scales that are numbers or vectors of float32."""
+
+    def planned(
+        self,
+        stream: Stream,
+        names: tuple[str, str, str],
+        sizes: tuple[int, int, int],
+        pitches: tuple[int, int],
+        vectors: bool,
+        /,
+    ) -> Any:
+        """Return what `run` takes, or None if the library does not compute such a product.
+
+        The dtypes of both operands and of the result; rows, depth and columns; the elements from one row of the first
+        operand to the next, and from one column of the second; whether there is a scale for each row and column.
+        """
+        ...
+
+    def run(self, stream: Stream, planned: Any, /, *places: tuple[Any, int] | None) -> None:
+        """Write the product. Places are the result, both operands and their scales, or None without scales.
+
+        A place is a buffer, and the bytes before the first element.
+        """
         ...
 
 
@@ -277,6 +309,10 @@ class Factors(Protocol):
         self, stream: Stream, dtype: str, n: int, columns: int, count: int, a: int, pivots: int, b: int, info: int, /
     ) -> None:
         """Overwrite right sides with solutions, from what `getrf` gave."""
+        ...
+
+    def getri(self, stream: Stream, dtype: str, n: int, count: int, a: int, pivots: int, b: int, info: int, /) -> bool:
+        """Write inverses to other memory, from what `getrf` gave; False if `getrs` must solve for them."""
         ...
 
     def geqrf(self, stream: Stream, dtype: str, m: int, n: int, count: int, a: int, tau: int, info: int, /) -> None:

@@ -12,7 +12,12 @@ from typing import Any
 
 from tilearray_cuda.errors import CudaError, MissingLibraryError, OutOfMemoryError
 
-_LIBRARIES = {"cublas": ("cuBLAS", "cublas"), "cusolverDn": ("cuSOLVER", "cusolver"), "cufft": ("cuFFT", "cufft")}
+_LIBRARIES = {
+    "cublas": ("cuBLAS", "cublas"),
+    "cublasLt": ("cuBLASLt", "cublasLt"),
+    "cusolverDn": ("cuSOLVER", "cusolver"),
+    "cufft": ("cuFFT", "cufft"),
+}
 """For the bindings of a library its name, and the bindings that tell its version."""
 _MAJOR = 0
 """The property of a library that is its major version: ``MAJOR_VERSION`` of ``libraryPropertyType``."""

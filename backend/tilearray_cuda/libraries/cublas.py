@@ -7,61 +7,23 @@ memory of this module. The order of the sums is the library's, and depends on th
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tilearray_cuda.errors import MissingLibraryError
 from tilearray_cuda.libraries import gemm
 from tilearray_cuda.libraries.bindings import bindings
+from tilearray_cuda.libraries.cublaslt import ScaledProducts
 from tilearray_cuda.libraries.handles import Handles
+from tilearray_cuda.libraries.numbers import NUMBERS, ONE, WORKSPACE, ZERO, Numbers
 
-WORKSPACE = 32 << 20
-"""The bytes of workspace that NVIDIA advises for sm_90."""
 _NO_REDUCED_SUMS = 16
 """``CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION``; TF32 is off unless it is asked for."""
 _DEFAULT = -1
 """``CUBLAS_GEMM_DEFAULT``: the library chooses the algorithm."""
 MOST = 2**31 - 1
 """The largest size, leading dimension and matrix for which we call the functions without ``_64``."""
-_SINGLE, _DOUBLE = 68, 70
-"""``CUBLAS_COMPUTE_32F``, ``CUBLAS_COMPUTE_64F``"""
-
-
-class Numbers(NamedTuple):
-    """How the library computes with a dtype.
-
-    Attributes
-    ----------
-    code : int
-        The number of the dtype in ``cudaDataType``.
-    compute : int
-        The number of its sums in ``cublasComputeType_t``.
-    letter : str
-        The letter of the functions for one dtype, "" if there is none.
-    """
-
-    code: int
-    compute: int
-    letter: str
-
-
-NUMBERS = {
-    "float16": Numbers(2, _SINGLE, ""),
-    "bfloat16": Numbers(14, _SINGLE, ""),
-    "float32": Numbers(0, _SINGLE, "s"),
-    "float64": Numbers(1, _DOUBLE, "d"),
-    "complex64": Numbers(4, _SINGLE, "c"),
-    "complex128": Numbers(5, _DOUBLE, "z"),
-}
-"""The dtypes that the library multiplies, by name."""
-
-_ONES = {_SINGLE: (ctypes.c_float * 2)(1), _DOUBLE: (ctypes.c_double * 2)(1)}
-_ZEROS = (ctypes.c_double * 2)()
-ONE = {compute: ctypes.addressof(number) for compute, number in _ONES.items()}
-ZERO = ctypes.addressof(_ZEROS)
-"""The addresses of 1 in the dtype of sums, real or complex, and of 0."""
 
 
 SMALL = {"float16": 2**28, "bfloat16": 2**28, "float32": 2**27, "float64": 2**18}
@@ -96,6 +58,11 @@ class Products:
             return handle
 
         return Handles(self._device, create, found.set_stream, found.set_workspace, WORKSPACE)
+
+    @functools.cached_property
+    def scaled(self) -> Any:
+        """The products of 8-bit floats with scales."""
+        return ScaledProducts(self._device)
 
     def is_small(self, dtype: Any, work: int) -> bool:
         """Return whether a kernel of ours takes less time for two matrices with so many multiplications."""

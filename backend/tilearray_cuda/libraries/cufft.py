@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tilearray_cuda.errors import CudaError
 from tilearray_cuda.libraries import strides
 from tilearray_cuda.libraries.bindings import bindings, failure
-from tilearray_cuda.libraries.cublas import NUMBERS
+from tilearray_cuda.libraries.numbers import NUMBERS
 from tilearray_cuda.runtime.driver import AnyCapture, Current, after_fork, api, call, check_capture, is_capturing
 
 PLANS_KEPT = 64

@@ -91,6 +91,57 @@ def check_products(device: object, seed: int, count: int, most: int) -> None:
             check(flipped, np.tensordot(exact1, exact1, axes=((0, 1), (0, 1))), told)
 
 
+def check_integers(device: object, seed: int, count: int, most: int) -> None:
+    """Matrix products of integers of all sizes and layouts: those of Python's integers, which wrap."""
+    rng = random.Random(seed)
+    names = ("int16", "uint16", "int32", "uint32", "int64", "uint64")
+    for case in range(count):
+        name = names[case % len(names)]
+        rows, depth, columns = (rng.choice((2, 3, 16, 17, 33, most)) for _ in range(3))
+        stack = rng.choice(((), (2,), (2, 1)))
+        shapes = (*stack, rows, depth), rng.choice(((depth, columns), (*stack[1:], 2, depth, columns)))
+        given = np.random.default_rng(rng.randrange(2**31))
+        info = np.iinfo(name)
+        first, second = (given.integers(info.min, info.max, shape, name, endpoint=True) for shape in shapes)
+        x1, x2 = (ta.asarray(each, device=device) for each in (first, second))
+        if case % 3 == 0:  # another layout
+            x2 = ta.asarray(x2.mT, copy=True).mT
+            x1 = ta.flip(ta.flip(x1, axis=-1).copy(), axis=-1)
+        wanted = (first.astype(object) @ second.astype(object)) % (1 << info.bits)
+        found = ta.matmul(x1, x2)
+        assert found.dtype == name
+        assert (ta.to_numpy(found).astype(object) % (1 << info.bits) == wanted).all(), (case, name, shapes)
+
+
+def check_scaled(device: object, seed: int, count: int, most: int, unit: float = 2.0**-24) -> None:
+    """Products of quantized matrices: within the bound of sums that are rounded to a unit, of float64's products."""
+    rng, given = random.Random(seed), np.random.default_rng(seed)
+    axes = ((None, None), (-1, 0), (-1, None), (None, 0))
+    kinds = ("float8_e4m3fn", "float8_e5m2", "int8")
+    for case in range(count):
+        rows, depth, columns = (rng.choice((1, 16, 17, 48, most, most)) for _ in range(3))
+        kind = kinds[case % 3]
+        other = kind if kind == "int8" else rng.choice(kinds[:2])
+        wide1, wide2 = given.normal(size=(rows, depth)) * 3, given.normal(size=(depth, columns)) * 0.1
+        x1, x2 = (ta.asarray(x.astype("float32"), device=device) for x in (wide1, wide2))
+        first, second = axes[case % 4]
+        block = {"block": 16} if case % 8 == 5 and depth % 16 == 0 else {}
+        q1 = ta.quantize(x1, kind, axis=1 if block else first, **block)
+        q2 = ta.quantize(x2.T if case % 2 else x2, other, axis=second if second is None or not case % 2 else -1)
+        values2, scales2 = (q2.values.T, q2.scales.T) if case % 2 else (q2.values, q2.scales)
+        name = rng.choice(("float16", "bfloat16", "float32", "float64"))
+        found = ta.scaled_matmul(q1.values, values2, q1.scales, scales2, dtype=name)
+        left = ta.to_numpy(q1.values).astype("float64")
+        left *= np.repeat(ta.to_numpy(q1.scales).astype("float64"), 16 if block else 1, axis=1)
+        right = ta.to_numpy(values2).astype("float64") * ta.to_numpy(scales2).astype("float64")
+        exact, size = left @ right, np.abs(left) @ np.abs(right)
+        result = {"float16": 2.0**-11, "bfloat16": 2.0**-8}.get(name, 2.0**-23)
+        bound = ((depth + 4) * 2.0**-24 + unit) * size + result * np.abs(exact) + 2.0**-25
+        assert found.dtype.name == name
+        off = np.abs(ta.to_numpy(found).astype("float64") - exact) - bound
+        assert (off <= 0).all(), (case, kind, other, name, (rows, depth, columns), block, off.max())
+
+
 def check_einsums(
     device: object, seed: int, count: int, names: tuple[str, ...] = ("float32", "float64", "int64", "complex64")
 ) -> None:
