@@ -334,9 +334,11 @@ def clients_table() -> str:
     def cells(one: dict[str, Any]) -> list[str]:
         version = one["versions"].get(one["package"], "a checkout")
         counts = map(str, one["counts"].values())
-        return [one["client"], version, one["device"], one["semantics"], *counts, str(one.get("arrays", ""))]
+        library = one.get("library", "tilearray")
+        semantics = one["semantics"] if library == "tilearray" else ""
+        return [one["client"], version, library, one["device"], semantics, *counts, str(one.get("arrays", ""))]
 
-    header = ["client", "version", "device", "semantics", "passed", "failed", "skipped", "Arrays"]
+    header = ["client", "version", "arrays of", "device", "semantics", "passed", "failed", "skipped", "Arrays"]
     return markdown(header, map(cells, records()))
 
 
@@ -346,6 +348,7 @@ def client_causes_table() -> str:
         [one["client"], one["device"], str(row["count"]), row["cause"], row["whose"]]
         for one in records()
         for row in one["causes"]
+        if "library" not in one
     ]
     return markdown(["client", "device", "failed", "cause", "whose"], rows)
 

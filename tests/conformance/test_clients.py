@@ -39,6 +39,12 @@ def test_an_unknown_client_is_an_error_that_lists_them(capsys):
     )
 
 
+def test_a_peer_takes_only_the_clients_that_know_it(capsys):
+    with pytest.raises(SystemExit):
+        run.main(["npbench", "--library", "cupy"])
+    assert "--library takes the clients scipy, scikit-learn, array-api-extra, einops" in capsys.readouterr().err
+
+
 @pytest.mark.slow  # a process that imports SciPy
 def test_scipys_tests_get_our_namespace_and_no_other(tmp_path):
     pytest.importorskip("scipy", minversion="1.16")

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from clients import peers
+
 PACKAGE = "array-api-extra"
 SEMANTICS = "array-api,float=float64"  # the expected values of nan_to_num are those of float64
 SETTINGS = "filterwarnings = error"
@@ -26,6 +28,15 @@ class Library:
 
     def like(self, *others: object) -> bool:
         return False
+
+
+def library() -> object:
+    """Ours, or the member of the enumeration for a peer on a GPU."""
+    if peers.name() == peers.OURS:
+        return Library()
+    from array_api_extra._lib._backends import Backend
+
+    return {"cupy": Backend.CUPY, "torch": Backend.TORCH_GPU}[peers.name()]
 
 
 def missing(checkout: Path | None) -> str | None:
@@ -46,7 +57,7 @@ def folder(checkout: Path | None) -> Path:
 
 def arguments(checkout: Path | None, rest: list[str]) -> list[str]:
     chosen = [] if any(argument.startswith("tests/") for argument in rest) else ["tests/main"]
-    return ["-k", "tilearray", *chosen, *rest]
+    return ["-k", peers.name(), *chosen, *rest]
 
 
 def paths(checkout: Path | None) -> list[Path]:
@@ -70,4 +81,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Let the fixture yield our library, and only ours."""
     for definition in metafunc._arg2fixturedefs.get("library", ()):
         if definition.params:
-            definition.params = (pytest.param(Library(), id="tilearray"),)  # pyright: ignore[reportAttributeAccessIssue]
+            one = pytest.param(library(), id=peers.name())
+            definition.params = (one,)  # pyright: ignore[reportAttributeAccessIssue]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import tilearray as ta
+from clients import peers
 
 TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6}
 """The relative tolerance by the bytes of the narrower of two floats: a client may sum in another order."""
@@ -38,13 +39,13 @@ def outcome(table: ModuleType, source: str) -> dict[str, Any]:
     """Run one call with both libraries."""
     theirs = evaluate(source, table.names(np.array))
     try:
-        ours = evaluate(source, table.names(lambda x: ta.asarray(np.array(x), copy=True)))
+        ours = evaluate(source, table.names(peers.maker()))
         problem = difference(plain(ours), plain(theirs))
     except Exception as error:  # any error of a client is a failure of the call
         return {"outcome": "failed", "message": f"{type(error).__name__}: {error}"}
     if problem:
         return {"outcome": "failed", "message": f"other result: {problem}"}
-    return {"outcome": "passed", "kept": holds(ours, ta.Array)}
+    return {"outcome": "passed", "kept": holds(ours, peers.kind())}
 
 
 def evaluate(source: str, names: dict[str, Any]) -> Any:
@@ -67,7 +68,7 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value]
     if type(value).__module__.startswith(("xarray", "pandas")) and hasattr(value, "to_dict"):
         return plain(value.to_dict())
-    return ta.to_numpy(value) if isinstance(value, ta.Array) else np.asarray(value)
+    return peers.to_numpy(value) if isinstance(value, peers.kind()) else np.asarray(value)
 
 
 def holds(value: Any, kind: type) -> bool:

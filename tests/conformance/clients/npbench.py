@@ -68,10 +68,11 @@ def kernel(checkout: Path, file: Path, ta: Any) -> dict[str, Any]:
     return {"outcome": "failed", "message": f"other result: {problem}"[:500]} if problem else {"outcome": "passed"}
 
 
-def made(file: Path, about: dict[str, Any]) -> dict[str, Any]:
+def made(file: Path, about: dict[str, Any], largest: int = LARGEST) -> dict[str, Any]:
     """The parameters, cut to small sizes, and the data that the kernel's own initializer makes of them."""
-    data = {name: min(x, LARGEST) if isinstance(x, int) else x for name, x in about["parameters"]["S"].items()}
-    data |= SIZES.get(about["module_name"], {})
+    data = {name: min(x, largest) if isinstance(x, int) else x for name, x in about["parameters"]["S"].items()}
+    if largest == LARGEST:
+        data |= SIZES.get(about["module_name"], {})
     first = about.get("init")
     if first:
         make = function(file.read_text(encoding="utf-8"), first["func_name"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import platform
 from collections import Counter
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from clients import causes
+from clients import causes, peers
 
 LONGEST = 200
 
@@ -26,14 +27,15 @@ def of(
     for test, one in sorted(outcomes.items()):
         parts.setdefault(client.part(test), Counter())[one["outcome"]] += 1
         if one["outcome"] == "failed":
-            cause = causes.of(test, one["message"])
+            cause = causes.of(test, one["message"]) if peers.name() == peers.OURS else causes.OPEN
             reasons[cause.reason, cause.whose] += 1
             message = " ".join(one["message"].split())[:LONGEST]
             failures.append({"test": test, "message": message, "cause": cause.reason})
     return {
         "client": name,
         "package": client.PACKAGE,
-        "versions": versions(client.PACKAGE),
+        **({} if peers.name() == peers.OURS else {"library": peers.name()}),
+        "versions": versions(client.PACKAGE, peers.name()),
         "semantics": semantics,
         "device": device,
         "counts": counts(sum(parts.values(), Counter())),
@@ -48,9 +50,11 @@ def counts(outcomes: Counter[str]) -> dict[str, int]:
     return {outcome: outcomes[outcome] for outcome in ("passed", "failed", "skipped")}
 
 
-def versions(package: str) -> dict[str, str]:
+def versions(package: str, library: str = peers.OURS) -> dict[str, str]:
     """The versions that a record depends on; a checkout that is not installed has no version."""
     found = {"python": platform.python_version(), "numpy": metadata.version("numpy")}
+    if library != peers.OURS:
+        found[library] = importlib.import_module(library).__version__
     try:
         return found | {package: metadata.version(package)}
     except metadata.PackageNotFoundError:
@@ -63,7 +67,8 @@ def text(found: dict[str, Any]) -> str:
     for part, count in [*found["parts"].items(), ("sum", found["counts"])]:
         rows.append(f"{part:16} {count['passed']:7} {count['failed']:7} {count['skipped']:7}")
     rows += [f"{one['count']:5}  {one['cause']} ({one['whose']})" for one in found["causes"]]
-    return f"{found['client']} on {found['device']}, semantics {found['semantics']}\n" + "\n".join(rows)
+    library = found.get("library", peers.OURS)
+    return f"{found['client']} with {library} on {found['device']}, semantics {found['semantics']}\n" + "\n".join(rows)
 
 
 def write(found: dict[str, Any], file: Path) -> None:

@@ -7,6 +7,7 @@
     scripts/clients scipy -- scipy/optimize -k chandrupatla
     scripts/clients xarray dask --record write the records
     scripts/clients npbench --device cuda with arrays on a GPU, whose records have names of their own
+    scripts/clients einops --device cuda --library cupy with CuPy's arrays instead of ours, or torch's
 
 Nothing is fetched: a client is an installed package, or a checkout beside the project. What is missing is said with
 the command that brings it. What stands after ``--`` goes to pytest, or names kernels of NPBench.
@@ -25,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE.parent), str(ROOT), str(ROOT / "backend")]
 
-from clients import calls, record, suite  # noqa: E402
+from clients import calls, peers, record, suite  # noqa: E402
 
 SUITES = {
     "scipy": "scipy_suite",
@@ -41,6 +42,8 @@ TABLES = {
     "mixed": "mixed_calls",
 }
 CLIENTS = SUITES | TABLES | {"npbench": "npbench"}
+PEERED = ("scipy", "scikit-learn", "array-api-extra", "einops")
+"""The clients that also run with the arrays of a peer; `benchmarks.npbench` has NPBench beside CuPy."""
 
 
 def main(arguments: list[str]) -> int:
@@ -49,6 +52,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("clients", nargs="*", metavar="CLIENT", help=f"of {', '.join(CLIENTS)}; all by default")
     parser.add_argument("--checkout", type=Path, help="a checkout of the one client that needs one")
     parser.add_argument("--device", default="cpu", help="the device of new arrays; the host by default")
+    parser.add_argument("--library", default=peers.OURS, choices=(peers.OURS, *peers.PEERS), help="whose arrays")
     parser.add_argument("--semantics", help="instead of the client's own")
     parser.add_argument("--record", action="store_true", help="write the records of the folder records/")
     parser.add_argument("--json", type=Path, help="write the record of one client to this file")
@@ -61,7 +65,10 @@ def main(arguments: list[str]) -> int:
             parser.error(
                 f"expected a client, got {name!r}; write one of {', '.join(CLIENTS)}; pytest's follow after --"
             )
+    if options.library != peers.OURS and not set(options.clients or CLIENTS) <= set(PEERED):
+        parser.error(f"--library takes the clients {', '.join(PEERED)}; name some of them")
     os.environ["TILEARRAY_DEVICE"] = options.device  # of this process, and of those that it starts
+    os.environ[peers.VARIABLE] = options.library
     found = [run(name, options, rest) for name in options.clients or CLIENTS]
     return max(found) if options.clients else 0
 
@@ -79,6 +86,7 @@ def run(name: str, options: argparse.Namespace, rest: list[str]) -> int:
         record.write(found, options.json)
     if options.record:
         on = "" if options.device == "cpu" else f"-{options.device}"
+        on += "" if options.library == peers.OURS else f"-{options.library}"
         record.write(found, HERE / "records" / f"{name}{on}.json")
     return 0
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from clients import suite
+from clients import peers, suite
 
 PACKAGE = "scikit-learn"
 SEMANTICS = "array-api"
 SETTINGS = ""
-NAME = "tilearray"
+NAME = peers.name()
 
 
 def missing(checkout: Path | None) -> str | None:
@@ -64,13 +64,15 @@ def pytest_configure(config: pytest.Config) -> None:
     def namespaces(include_numpy_namespaces: bool = True) -> Iterator[str]:
         yield NAME
 
-    def combinations(include_numpy_namespaces: bool = True) -> Iterator[tuple[str, None, str]]:
-        yield NAME, None, "float64"
-        yield NAME, None, "float32"
+    place = peers.device()
+
+    def combinations(include_numpy_namespaces: bool = True) -> Iterator[tuple[str, str | None, str]]:
+        yield NAME, place, "float64"
+        yield NAME, place, "float32"
 
     def mixed() -> Iterator[tuple[Any, Any, str]]:
-        yield pair(NAME, None), pair("numpy", None), f"{NAME} to numpy"
-        yield pair("numpy", None), pair(NAME, None), f"numpy to {NAME}"
+        yield pair(NAME, place), pair("numpy", None), f"{NAME} to numpy"
+        yield pair("numpy", None), pair(NAME, place), f"numpy to {NAME}"
 
     _array_api.yield_namespaces = namespaces
     _array_api.yield_namespace_device_dtype_combinations = combinations

@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
-from clients import outcomes
+from clients import outcomes, peers
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -61,7 +61,8 @@ def environment(paths: list[Path], semantics: str, file: Path) -> dict[str, str]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "SCIPY_ARRAY_API": "1",
+        "SCIPY_ARRAY_API": "1" if peers.name() == peers.OURS else json.dumps([peers.name()]),
+        "SCIPY_DEVICE": peers.device() or "cpu",
         "TILEARRAY_SEMANTICS": semantics,
         outcomes.FILE: str(file),
     }
