@@ -99,6 +99,15 @@ class FakeSolver:
             right[...] = found
         _say(said, 0)
 
+    def _getri_batched(self, code, n, addresses, lda, pivots, inverses, ldb, info, count):
+        self.calls.append("getri_batched")
+        pairs = zip(_view(addresses, "q", (count,), (1,)), _view(inverses, "q", (count,), (1,)), strict=True)
+        for i, (a, b) in enumerate(pairs):
+            places = _view(pivots + 4 * i * n, "i", (n,), (1,)) - 1
+            found, said = getattr(lapack, f"{_letter(code)}getri")(_matrix(int(a), code, n, n, lda), places)
+            _matrix(int(b), code, n, n, ldb)[...] = found
+            _say(info + 4 * i, said)
+
     def _syev_batched(self, handle: int, params: int, *given: int) -> None:
         vectors, uplo, n, code, a, lda, code_w, w, compute, work, on_device, host, on_host, info, count = given
         assert (params, on_device, on_host) == (77, _WORK, _WORK)

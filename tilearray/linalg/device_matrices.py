@@ -30,7 +30,7 @@ from tilearray.functions.searching import where
 from tilearray.geometry.layout import Layout
 from tilearray.ops.arithmetic import abs
 from tilearray.ops.elementary import log
-from tilearray.ops.execute import execute
+from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj, isfinite, isnan, sign
 from tilearray.ops.promotion_methods import REAL_PART, opmath
@@ -119,8 +119,7 @@ class DeviceMatrices:
 
     def inv(self, x: Any, dtype: np.dtype) -> Any:
         """Return the inverses."""
-        wide, n = opmath(dtype), x.shape[-1]
-        found, info = self._solved(x, broadcast_to(eye(n, dtype=wide, device=x.device), x.shape), wide)
+        found, info = self._inverted(x, opmath(dtype))
         _check(info, _SINGULAR)
         return _rounded(found, dtype)
 
@@ -213,8 +212,7 @@ class DeviceMatrices:
             first, last = values[..., 0], values[..., -1]
             found = last / first if ord == -2 else first / last
         else:
-            n = x.shape[-1]
-            inverse, info = self._solved(x, broadcast_to(eye(n, dtype=wide, device=x.device), x.shape), wide)
+            inverse, info = self._inverted(x, wide)
             found = self.matrix_norm(x, ord, False, wide) * self.matrix_norm(inverse, ord, False, wide)
             found = where(reshape(info, x.shape[:-2]) != 0, math.inf, found)
         found = where(isnan(found), math.inf, found)
@@ -253,13 +251,38 @@ class DeviceMatrices:
         stack = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
         a = _columns(broadcast_to(x1, (*stack, n, n)), wide)
         b = _columns(broadcast_to(x2, (*stack, n, columns)), wide)
-        info = zeros(_count(stack), _INT32, device=x1.device)
-        if a.size and b.size:
-            pivots = self._pivots(a)
-            info = self._run("getrf", a, n, _count(stack), a._address, pivots._address)
-            arguments = n, columns, _count(stack), a._address, pivots._address, b._address
-            self._run("getrs", a, *arguments)
+        if not (a.size and b.size):
+            return b.mT, zeros(_count(stack), _INT32, device=x1.device)
+        info, pivots = self._factored(a)
+        self._solve(a, pivots, b)
         return b.mT, info
+
+    def _inverted(self, x: Any, wide: np.dtype) -> tuple[Any, Any]:
+        """Return the inverses, and which matrices are singular."""
+        a = _columns(x, wide)
+        found = _new(x, x.shape, wide)
+        if not a.size:
+            return found.mT, zeros(_count(x.shape[:-2]), _INT32, device=x.device)
+        info, pivots = self._factored(a)
+        arguments = x.shape[-1], _count(x.shape[:-2]), a._address, pivots._address, found._address
+        said = _new(x, info.shape, _INT32)
+        if not self._factors.getri(STATE.get().stream, wide.name, *arguments, said._address):
+            fill(found, 0, "inv")
+            fill(diagonal(found, 0, -2, -1), 1, "inv")
+            self._solve(a, pivots, found)
+        return found.mT, info
+
+    def _factored(self, a: Any) -> tuple[Any, Any]:
+        """Overwrite matrices with their LU factors; return which ones are singular, and the pivots."""
+        pivots = self._pivots(a)
+        return self._run("getrf", a, a.shape[-1], _count(a.shape[:-2]), a._address, pivots._address), pivots
+
+    def _solve(self, a: Any, pivots: Any, b: Any) -> None:
+        """Overwrite right sides, which lie as columns, with the solutions, from LU factors."""
+        count, (columns, n) = _count(a.shape[:-2]), b.shape[-2:]
+        said = _new(a, (count,), _INT32)
+        arguments = n, columns, count, a._address, pivots._address, b._address, said._address
+        self._factors.getrs(STATE.get().stream, a.dtype.name, *arguments)
 
     def _pivots(self, a: Any) -> Any:
         """Return new memory for the pivots of matrices."""
@@ -272,8 +295,7 @@ class DeviceMatrices:
         a = _columns(x, wide)
         if not a.size:
             return _new(x, (*stack, n), wide), full(stack, 1, dtype=wide, device=x.device)
-        pivots = self._pivots(a)
-        self._run("getrf", a, n, _count(stack), a._address, pivots._address)
+        _, pivots = self._factored(a)
         moved = count_nonzero(pivots != asarray(np.arange(1, n + 1, dtype=pivots.dtype), device=x.device), axis=-1)
         return diagonal(a, 0, -2, -1), astype(1 - 2 * (moved % 2), wide)
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray_cuda.libraries.bindings import bindings
-from tilearray_cuda.libraries.cublas import NUMBERS
 from tilearray_cuda.libraries.handles import Handles
+from tilearray_cuda.libraries.numbers import NUMBERS
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _REAL = {"complex64": "float32", "complex128": "float64"}
@@ -123,6 +123,17 @@ class Factors:
                 )  # fmt: skip
 
         handles.run(stream, calls)
+
+    def getri(self, stream: int, dtype: str, n: int, count: int, a: int, pivots: int, b: int, info: int) -> bool:
+        """Write the inverses of a stack of small matrices, from the factors and pivots of `getrf`; False for others."""
+        if not _is_one_call(n, count):
+            return False
+        library, handles = self._blas
+        step = n * n * _ITEMSIZE[dtype]
+        function = getattr(library, f"{_LETTERS[dtype]}getri_batched")
+        matrices, inverses = (self._addresses(stream, first, step, count) for first in (a, b))
+        handles.run(stream, function, n, matrices.pointer, n, pivots, inverses.pointer, n, info, count)
+        return True
 
     def geqrf(self, stream: int, dtype: str, m: int, n: int, count: int, a: int, tau: int, info: int) -> None:
         """Overwrite matrices of m rows and n columns with R, and reflections below it."""
