@@ -112,6 +112,8 @@ def staged_call(
     first, second = [backend.bind(stage.kernel, stage.loop) for stage in stages]
     takes, allocate = rule.numbers[1:], backend.allocate
     reads, reads_then = (stage.reads for stage in stages)
+    if takes == (None,) and reads == reads_then == (0,) and len(scratch) == 1:
+        return _staged_call_of_one(first, second, allocate, scratch[0], signature)
 
     def call(stream: Any, *operands: Any) -> Any:
         given = _arguments(operands, takes)
@@ -120,6 +122,21 @@ def staged_call(
         like = next(operand for operand, take in zip(operands, takes) if take is None)
         out = empty_array(like.__class__, signature, stream)
         second(stream, out._buffer, 0, *memory, *[part for place in reads_then for part in given[place]])
+        return out
+
+    return call
+
+
+def _staged_call_of_one(
+    first: Launch, second: Launch, allocate: Callable[..., Any], nbytes: int, signature: Signature
+) -> Call:
+    """Return the call of two launches that both read one array, with one array between them."""
+
+    def call(stream: Any, x: Any) -> Any:
+        memory, buffer, offset = allocate(nbytes, stream), x._buffer, x._offset
+        first(stream, memory, 0, buffer, offset)
+        out = empty_array(x.__class__, signature, stream)
+        second(stream, out._buffer, 0, memory, 0, buffer, offset)
         return out
 
     return call

@@ -10,7 +10,7 @@ sorted by their lower half first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,16 +18,23 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
-from tilearray.engine.operation import FixedOperation
+from tilearray.engine.operation import FixedOperation, Operation, typed_scalar
+from tilearray.engine.plan import Key, Plan, make_plan
+from tilearray.engine.signature import Signature, empty_array, signature_of
+from tilearray.engine.watch import WATCH
 from tilearray.errors import ShapeError
 from tilearray.functions.indexing.take import take_along_axis
 from tilearray.functions.manipulation import c_contiguous, moveaxis, new_like, reshape
+from tilearray.functions.reduce import refuse
 from tilearray.functions.scans import scan
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.sorting import DIGIT, DIGITS, WHOLE, blocks_of
 from tilearray.ops.execute import fill
+from tilearray.ops.scan import scan_of
 
 _INT32, _INT64, _UINT32, _UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64
 _HALF = 32
@@ -122,6 +129,10 @@ def _positions_in(words: Any, start: int, bits: int) -> Any:
 
 def _partitioned(operation: Placing, x: Any, shift: int, flip: int, dtype: np.dtype | None = None) -> Any:
     """Return what an operation stores of the elements of rows in the order of one of their digits."""
+    state = STATE.get()
+    if state.recording is None and WATCH.plan is None and x._signature.device.recorder is None:
+        key = operation, x._signature, dtype
+        return (_PASSES.get(key) or _PASSES.put(key, _Pass(*key)))(state.stream, x, shift, flip)
     rows, extent = x.shape
     places = end_dtype(extent)
     counts = new_like(x, (rows, DIGITS * blocks_of(extent)), _INT32)
@@ -129,6 +140,34 @@ def _partitioned(operation: Placing, x: Any, shift: int, flip: int, dtype: np.dt
     ends = scan("sort", "add", counts, 1, places)
     memory = ends._view(Layout(x.shape, (0, 0)))
     return run_fixed(operation(x.dtype, places), [x, shift, flip, memory], new_like(x, x.shape, dtype))
+
+
+class _Pass:
+    """The plans of `_partitioned` for rows of one signature, found once: to find them takes longer than launches."""
+
+    def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None) -> None:
+        (rows, extent), device = given.layout.shape, given.device
+        places, number = end_dtype(extent), typed_scalar(_key_dtype(given.dtype))
+        semantics = STATE.get().semantics  # which decide nothing about fixed operations
+
+        def planned(operation: Operation, keys: Sequence[Key], out: Signature | None) -> Plan:
+            return make_plan(operation, semantics, keys, out, refuse)
+
+        self._counts = signature_of(Layout.of((rows, DIGITS * blocks_of(extent))), _INT32, device)
+        self._memory = signature_of(Layout((rows, extent), (0, 0)), places, device)
+        self._result = signature_of(Layout.of((rows, extent)), dtype or given.dtype, device)
+        self._count = planned(_counting(given.dtype), [given, number, number], self._counts).call
+        self._scan = planned(scan_of("sort", "add", places, 1, False), [self._counts], None).call
+        moving = operation(given.dtype, places)
+        self._move = planned(moving, [given, number, number, self._memory], self._result).call
+
+    def __call__(self, stream: Any, x: Any, shift: int, flip: int) -> Any:
+        counts = self._count(stream, empty_array(x.__class__, self._counts, stream), x, shift, flip)
+        memory = x._make(self._scan(stream, counts)._buffer, 0, self._memory)
+        return self._move(stream, empty_array(x.__class__, self._result, stream), x, shift, flip, memory)
+
+
+_PASSES: TwoGenerations[_Pass] = TwoGenerations(128)
 
 
 def end_dtype(extent: int) -> np.dtype:
