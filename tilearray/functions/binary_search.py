@@ -49,6 +49,17 @@ def search(x: Any, values: Any, dtype: np.dtype, side: str) -> Any:
     return run_fixed(searching(wanted.dtype, side), [memory, x.size, wanted], out)
 
 
+def contained(x: Any, values: Any, dtype: np.dtype) -> Any:
+    """Return whether values are among the elements of a sorted array, which has some: one of them is at their place.
+
+    Parameters are those of `search`.
+    """
+    ordered, wanted = _comparable(x, dtype), _comparable(values, dtype)
+    layout = wanted._signature.layout
+    memory = ordered._view(Layout(layout.shape, (0,) * layout.ndim))
+    return run_fixed(_containing(wanted.dtype), [memory, x.size, wanted], None)
+
+
 def _comparable(x: Any, dtype: np.dtype) -> Any:
     """An array in a dtype, or in one that kernels compare as it."""
     info = dtypes.info(dtype)
@@ -56,6 +67,18 @@ def _comparable(x: Any, dtype: np.dtype) -> Any:
     if info.kind == "float" and info.bits < 32:
         return astype(found, dtypes.float32)
     return astype(found, dtypes.uint8) if info.kind == "bool" else found
+
+
+@cache
+def _containing(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that compares values with the elements at their places in a sorted array."""
+    builder = ExpressionBuilder()
+    memory, count, value = builder.memory(dtype), builder.number(dtypes.int64), builder.array(dtype)
+    place = builder.node("search", memory, count, value, "left")
+    place = builder.call("inside", (place, count), dtypes.int64, "tl.minimum({x}, {y} - 1)")
+    found = builder.node("gather", memory, place)
+    same = builder.call("equal", (found, value), dtypes.bool_, "{x} == {y}")
+    return FixedOperation("isin", builder.build([same], [dtypes.bool_]))
 
 
 @cache

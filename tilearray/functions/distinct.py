@@ -15,7 +15,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.execute import run_fixed
 from tilearray.errors import GradientError
-from tilearray.functions.binary_search import search
+from tilearray.functions.binary_search import contained
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import Selection
@@ -32,10 +32,8 @@ from tilearray.geometry.layout import Layout
 from tilearray.ops.arithmetic import (
     bitwise_and,
     bitwise_invert,
-    equal,
     greater_equal,
     less_equal,
-    minimum,
     not_equal,
     subtract,
 )
@@ -203,15 +201,13 @@ def _among(x: Any, others: Any) -> Any:
     """Whether elements are among others of the same dtype."""
     ordered = sorted_along(reshape(dense(others), (others.size,)), 0, False)
     flat = reshape(dense(x), (x.size,))
-    places = search(ordered, flat, x.dtype, "left")
-    minimum(places, others.size - 1, out=places)
-    return reshape(equal(taken(ordered, places), flat), x.shape)
+    return reshape(contained(ordered, flat, x.dtype), x.shape)
 
 
 def _among_integers(x: Any, others: Any) -> Any:
     """Whether integers are among others, compared as numbers."""
     mine, theirs = x.dtype == _UINT64, others.dtype == _UINT64
-    if mine and theirs:
+    if x.dtype == others.dtype:
         return _among(x, others)
     found = _among(astype(x, _INT64, copy=False), astype(others, _INT64, copy=False))
     if mine:  # large numbers became negative ones
