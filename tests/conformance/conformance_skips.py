@@ -2,7 +2,8 @@
 
 It also lets NumPy copy arrays from a GPU, as three tests of linalg do with their own results.
 
-A line is the beginning of a test's name, two spaces, ``#`` and the reason. A line that begins the name of no test is an
+A line is the beginning of a test's name, two spaces, ``#`` and the reason; "on cuda: " before the reason says that the
+test runs on the host. A line that begins the name of no test is an
 error when the whole suite is run, so that the list cannot outlive its reasons.
 """
 
@@ -34,9 +35,18 @@ def read(text: str) -> dict[str, str]:
     return skips
 
 
+def on_device(reason: str, device: str) -> bool:
+    """Return whether a reason counts on a device.
+
+    >>> on_device("on cuda: no copy", "cpu"), on_device("on cuda: no copy", "cuda"), on_device("no copy", "cpu")
+    (False, True, True)
+    """
+    return not reason.startswith("on ") or reason.startswith(f"on {device}: ")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is listed."""
-    skips = read(SKIPS.read_text())
+    skips = {name: why for name, why in read(SKIPS.read_text()).items() if on_device(why, ta.default_device().type)}
     unused = set(skips)
     for item in items:
         for name, reason in skips.items():

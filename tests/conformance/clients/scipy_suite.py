@@ -7,6 +7,7 @@ the name to the known ones, so that the marks "NumPy only" skip it. Everything e
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from clients import peers, suite
 PACKAGE = "scipy"
 SEMANTICS = "array-api,float=float64"  # SciPy expects float64 of every library that it does not know
 SETTINGS = ""
+ENVIRONMENT = {} if peers.name() == peers.OURS else {"SCIPY_ARRAY_API": json.dumps([peers.name()])}
+"""SciPy's tests take one of the libraries that SciPy knows."""
 PARTS = (
     *("constants", "special", "stats", "optimize", "integrate", "differentiate", "fft", "cluster", "signal", "ndimage"),
     *("interpolate", "spatial", "linalg", "_lib"),

@@ -8,6 +8,7 @@ A suite is a module of this folder with
 - ``missing(checkout)``: why it cannot run and how to get it, or None,
 - ``folder(checkout)``: where pytest starts, and ``arguments(checkout)``: the tests,
 - ``paths(checkout)``: what goes on the path before the installed packages,
+- ``ENVIRONMENT``: variables of that process, if it needs some,
 - ``part(test)``: the part of the record that a test counts in,
 
 and the hooks of pytest that put our namespace in. The module is loaded in that process as a plugin.
@@ -44,7 +45,8 @@ def run(suite: ModuleType, checkout: Path | None, semantics: str, rest: list[str
             *suite.arguments(checkout, rest),
         ]
         paths = [*suite.paths(checkout), ROOT, ROOT / "backend", HERE.parent]
-        subprocess.run(command, cwd=suite.folder(checkout), env=environment(paths, semantics, file), check=False)
+        given = environment(paths, semantics, file) | getattr(suite, "ENVIRONMENT", {})
+        subprocess.run(command, cwd=suite.folder(checkout), env=given, check=False)
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
@@ -61,7 +63,7 @@ def environment(paths: list[Path], semantics: str, file: Path) -> dict[str, str]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "SCIPY_ARRAY_API": "1" if peers.name() == peers.OURS else json.dumps([peers.name()]),
+        "SCIPY_ARRAY_API": "1",
         "SCIPY_DEVICE": peers.device() or "cpu",
         "TILEARRAY_SEMANTICS": semantics,
         outcomes.FILE: str(file),
