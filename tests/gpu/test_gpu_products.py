@@ -10,7 +10,7 @@ from support.oracles.products import check_einsums, check_integers, check_produc
 
 import tilearray as ta
 from tilearray.engine.caches import PLANS
-from tilearray.functions import integer_products
+from tilearray.functions import device_products, integer_products
 from tilearray.functions.products import _CHECKED
 
 CASES = 2 * int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
@@ -23,7 +23,7 @@ def test_products_are_exact(seed, most):
 
 @pytest.mark.parametrize("most", [33, 200])
 def test_integers_wrap_as_products_of_digits(most, monkeypatch):
-    monkeypatch.setattr(integer_products, "LARGE", 2)
+    monkeypatch.setattr(device_products, "LARGE_INTEGERS", 2)
     monkeypatch.setattr(integer_products, "DEEPEST", 64)
     PLANS.clear()
     _CHECKED.clear()

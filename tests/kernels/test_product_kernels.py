@@ -62,15 +62,14 @@ def _integers() -> None:
     from support.interpreter.emulated_gpu import emulated_device
     from support.oracles.products import check_integers
 
-    from tilearray.functions import integer_products
+    from tilearray.functions import device_products, integer_products
 
-    device = emulated_device()
-    large, deepest = integer_products.LARGE, integer_products.DEEPEST
-    integer_products.LARGE, integer_products.DEEPEST = 2, 32
+    large, deepest = device_products.LARGE_INTEGERS, integer_products.DEEPEST
+    device_products.LARGE_INTEGERS, integer_products.DEEPEST = 2, 32
     try:
-        check_integers(device, 5, 24, 40)
+        check_integers(emulated_device(), 5, 24, 40)
     finally:
-        integer_products.LARGE, integer_products.DEEPEST = large, deepest
+        device_products.LARGE_INTEGERS, integer_products.DEEPEST = large, deepest
 
 
 def _scaled() -> None:

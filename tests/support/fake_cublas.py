@@ -230,7 +230,7 @@ class FakeCublasLt:
         kind_c, rows_too, columns_too, pitch_c = self.layouts[c]
         assert c == d
         assert (depth, rows, columns) == (depth_too, rows_too, columns_too)
-        if told.get(31) and not self.takes_vectors:
+        if told.get(31) and not (self.takes_vectors and told.get(17) and told.get(18)):
             raise RuntimeError("NOT_SUPPORTED (15): vectors of scales")
         if kind_a == kind_b == 29:
             raise RuntimeError("NOT_SUPPORTED (15): both are of float8_e5m2")

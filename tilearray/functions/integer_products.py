@@ -35,21 +35,11 @@ from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
 from tilearray.ops.product import product_of
 
-LARGE = 2**28
-"""Multiplications from which the products of digits take less time than one of integers.
-
-On an H100, 1024x1024 int32 took 0.35 ms, and 2.5 ms as integers; 512x512 took 0.36 ms, of the host, and 0.31 ms.
-"""
 UNIT = 16
 """What the summed size of a digit is a multiple of: the bytes that a kernel reads at once."""
 DEEPEST = 2**31 // (8 * 128 * 128) - UNIT
 """The largest size along which eight products of digits stay below 2**31."""
 _SIGNED = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
-
-
-def takes(dtype: np.dtype, work: int) -> bool:
-    """Return whether so many multiplications of a dtype are products of digits."""
-    return dtypes.info(dtype).kind in ("int", "uint") and dtype.itemsize > 1 and work >= LARGE
 
 
 def multiplied(function: str, x1: Any, x2: Any, dtype: np.dtype) -> Any:

@@ -95,11 +95,11 @@ def scaled_matmul(
     >>> ta.scaled_matmul(q1.values, q2.values, q1.scales, q2.scales, dtype="bfloat16").tolist()
     [[0.0, -14.0], [16.0, 92.0]]
     """
+    operands: tuple[Any, ...] = x1, x2, scale1, scale2
     if out is None:
-        key = [x._signature if x.__class__ is Array else None for x in (x1, x2, scale1, scale2)]
-        ready = _READY.get((*key, dtype))
+        ready = _READY.get((*[getattr(x, "_signature", None) for x in operands], dtype))
         if ready is not None and STATE.get().recording is None:
-            return ready(x1, x2, scale1, scale2)
+            return ready(*operands)
     left, right = asarray(x1), asarray(x2)
     target = _checked(left, right, dtype)
     factors = [_scales(scale, x) for scale, x in ((scale1, left), (scale2, right))]
@@ -108,8 +108,8 @@ def scaled_matmul(
         raise GradientError("vjp: scaled_matmul has no derivative; write ta.dequantize(...) @ ta.dequantize(...)")
     with unrecorded(), semantics("array-api"):
         found = finished("scaled_matmul", _product(left, right, factors[0], factors[1], target), out)
-    if out is None and all(x.__class__ is Array for x in (x1, x2, scale1, scale2)):
-        _keep((x1, x2, scale1, scale2), dtype, target)
+    if out is None and all(x.__class__ is Array for x in operands):
+        _keep(operands, dtype, target)
     return found
 
 

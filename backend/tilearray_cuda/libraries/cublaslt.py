@@ -95,7 +95,7 @@ class ScaledProducts:
         key = (*names, sizes, pitches, vectors)
         with self._lock:
             if key not in self._plans:
-                self._plans[key] = self._handles.run(stream, _made, self._library, key)
+                self._plans[key] = self._handles.run(stream, _made, self._library, key, self._workspaces)
                 if len(self._plans) > PLANS_KEPT:
                     self._plans.popitem(last=False)
             return self._plans[key]
@@ -180,7 +180,7 @@ def _description(library: Any, vectors: bool) -> int:
     return found
 
 
-def _made(handle: int, library: Any, key: Key) -> _Plan | None:
+def _made(handle: int, library: Any, key: Key, workspaces: dict[int, int]) -> _Plan | None:
     """Return the plan of a product; None if the library has no algorithm for it."""
     first, second, result, (rows, depth, columns), (pitch1, pitch2), vectors = key
     layouts = (
@@ -194,6 +194,8 @@ def _made(handle: int, library: Any, key: Key) -> _Plan | None:
     try:
         description = _description(library, vectors)
         plan._idle.append(description)
+        for scale in (_SCALE_A, _SCALE_B) if vectors else ():  # any address: without one there is no algorithm
+            _set(library, description, scale, ctypes.c_void_p(workspaces[handle]))
         nbytes = ctypes.c_uint64(WORKSPACE)
         library.matmul_preference_set_attribute(preference, _WORKSPACE_BYTES, ctypes.addressof(nbytes), 8)
         of_x2, of_x1, of_out = layouts
