@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from typing import Any
 
 import numpy as np
@@ -134,14 +135,14 @@ def test_the_figures_of_an_attack_replace_its_row_only():
 
 
 def test_parts_share_the_cases_of_all_attacks():
-    found = parts.parts(["api", "texts", "children"], 5000, 7, "cpu")
+    found = parts.parts(["api", "texts", "children"], 2500, 7, "cpu")
     assert [(name, seed) for name, _, seed, _ in found] == [
         *(("api", 7), ("texts", 7), ("children", 7)),
         *(("api", 8), ("texts", 8)),
         *(("api", 9), ("texts", 9)),
     ]
     counts = [sum(cases for name, cases, _, _ in found if name == one) for one in ("api", "texts", "children")]
-    assert counts == [5000, 1000, 1]
+    assert counts == [2500, 500, 1]
 
 
 @pytest.mark.slow
@@ -149,17 +150,29 @@ def test_jobs_keep_counts_in_a_file_that_becomes_the_table(tmp_path, monkeypatch
     first, second, page = tmp_path / "first.json", tmp_path / "second.json", tmp_path / "page.md"
     page.write_text("<!-- figures -->\n<!-- end of figures -->\n")
     monkeypatch.setattr(command, "PAGE", page)
-    assert command.main(["texts", "--cases", "5000", "--jobs", "2", "--json", str(first)]) == 0
+    assert command.main(["texts", "--cases", "2500", "--jobs", "2", "--json", str(first)]) == 0
     assert command.main(["texts", "--cases", "500", "--seed", "5", "--json", str(second)]) == 0
-    assert "texts of expressions on cpu, seed 2: 200 cases in " in capsys.readouterr().out
+    assert "texts of expressions on cpu, seed 2: 100 cases in " in capsys.readouterr().out
     assert command.main(["--write-from", str(first), str(second), str(second)]) == 0
     rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| texts")]
-    assert [row[1:3] for row in rows] == [["cpu", "1,100"]]
+    assert [row[1:3] for row in rows] == [["cpu", "600"]]
     assert f"NumPy {np.__version__} |" in rows[0][-1]
 
 
 def dies(*_: object) -> None:
     os._exit(3)
+
+
+def sleeps(*_: object) -> None:
+    time.sleep(1000)
+
+
+@pytest.mark.slow
+def test_a_process_that_never_ends_is_wrong(monkeypatch):
+    monkeypatch.setattr(parts, "one", sleeps)
+    monkeypatch.setattr(parts, "PATIENCE", 1)
+    (found,) = parts.outcomes(["texts"], 1, 4, "cpu", jobs=2, seconds=1)
+    assert found.wrong == ["the part of seed 4 never ended"]
 
 
 @pytest.mark.slow

@@ -197,6 +197,16 @@ QUOTED: list[Case] = [
     (lambda: ta.einsum(DEEP, X), OperandError, "einsum: expected subscripts as a str, got"),
     (lambda: ta.einsum(object(), X), OperandError, "einsum: expected subscripts as a str, got .* of type obj"),
     (lambda: ta.einsum(X[0], ta.zeros(0)), OperandError, "einsum: expected subscripts as a str, got .* of type Array"),
+    (lambda: ta.union1d([], None), OperandError, "union1d: expected an array, got None; write ta.asarray"),
+    (lambda: ta.histogram2d(None, X), OperandError, "histogram2d: expected an array, got None; write"),
+    (lambda: ta.histogramdd(X, itertools.repeat(1)), OperandError, "histogramdd: expected numbers of bins, or edges"),
+    (lambda: ta.histogram2d(X, X, itertools.repeat(1)), OperandError, "histogram2d: expected numbers of bins, or ed"),
+    (lambda: ta.frombuffer(memoryview(b"ab")[::-1]), InterchangeError, "frombuffer: .* not C-contiguous; write bytes"),
+    (lambda: ta.frombuffer(3), OperandError, "frombuffer: a bytes-like object is required, not 'int'; write"),
+    (lambda: ta.frombuffer(b"abc", "int16"), ShapeError, "frombuffer: buffer size must be a multiple of element size"),
+    (lambda: ta.diag_indices(0, 2**62), ShapeError, "diag_indices: expected 0 to 64 axes as ndim, got 46116860184"),
+    (lambda: ta.unique([0], equal_nan=slice(5)), OperandError, "unique: expected True or False as equal_nan, got s"),
+    (lambda: ta.cov(X, ddof=np.inf), TileArrayError, "cov: "),
     (lambda: ta.einsum({}, X[:0]), OperandError, "einsum: expected subscripts as a str, got {} of type dict"),
     (lambda: ta.linalg.norm(X, ord=DEEP), ShapeError, "norm: expected ord as a number .*; write"),
     (lambda: ta.fft.fft(X, norm=DEEP), ShapeError, "fft: expected norm as .*; write"),
@@ -306,3 +316,10 @@ def test_text_of_hostile_objects():
     assert len(shown("x" * 10**6)) == 120
     assert shown(Raises()).startswith("<Raises instance at")
     assert "list_ object at" in shown(list_())
+
+
+def test_a_giant_axis_is_walked_one_by_one():
+    """NumPy's iterator makes all indices of an axis first."""
+    assert list(itertools.islice(ta.ndindex(2**62, 2), 3)) == [(0, 0), (0, 1), (1, 0)]
+    assert list(ta.ndindex(0, 2**62)) == []
+    assert list(ta.ndindex(())) == [()]

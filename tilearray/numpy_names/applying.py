@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +16,9 @@ from tilearray.functions.joining import stack
 from tilearray.functions.manipulation import moveaxis, reshape
 from tilearray.geometry.shapes import as_shape, normalize_axis
 from tilearray.numpy_names.through_numpy import exact, float_of, wrapped
+
+AT_ONCE = 1 << 16
+"""The largest axis whose indices `ndindex` makes all at once."""
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
@@ -135,8 +139,17 @@ def ndindex(*shape: Any) -> Iterator[tuple[int, ...]]:
     >>> list(ta.ndindex(2, 2))
     [(0, 0), (0, 1), (1, 0), (1, 1)]
     """
-    sizes = as_shape(shape[0] if len(shape) == 1 else shape, "ndindex")
-    return iter(np.ndindex(sizes))
+    return _places(as_shape(shape[0] if len(shape) == 1 else shape, "ndindex"))
+
+
+def _places(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The indices of a shape. NumPy's iterator first makes all indices of each axis, without end for a giant one."""
+    if all(size <= AT_ONCE for size in sizes):
+        yield from itertools.product(*map(range, sizes))
+        return
+    for place in range(sizes[0]):
+        for others in _places(sizes[1:]):
+            yield (place, *others)
 
 
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:

@@ -14,7 +14,7 @@ from tilearray.arrays.fills import dtype_or_default, empty, linspace
 from tilearray.arrays.triangular import eye
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.devices import DeviceLike
-from tilearray.errors import OperandError
+from tilearray.errors import InterchangeError, OperandError, ShapeError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype, to_device
 from tilearray.functions.manipulation import reshape
@@ -138,7 +138,15 @@ def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, off
     Array([97, 98, 99], dtype=uint8, device='cpu')
     """
     chosen = dtype_or_default(dtype, "frombuffer")
-    return asarray(np.frombuffer(buffer, chosen, count, offset), device="cpu")
+    try:
+        memory = np.frombuffer(buffer, chosen, count, offset)
+    except BufferError as error:
+        raise InterchangeError(f"frombuffer: {error}; write bytes(buffer), which has no gaps") from error
+    except TypeError as error:
+        raise OperandError(f"frombuffer: {error}; write an object with a buffer, such as bytes, and ints") from error
+    except ValueError as error:
+        raise ShapeError(f"frombuffer: {error}; write count=-1 and offset=0 for the whole buffer") from error
+    return asarray(memory, device="cpu")
 
 
 def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Array:

@@ -77,14 +77,23 @@ def cov(
     if given is None:
         found = by_numpy("cov", (m, y), rowvar, bias, ddof, exact("cov", fweights), exact("cov", aweights))
     else:
-        if ddof is not None and ddof != int(ddof):
-            raise ShapeError(f"cov: expected ddof as an integer, got {shown(ddof)}; write ddof=1")
-        correction = int(not bias) if ddof is None else int(ddof)
+        correction = int(not bias) if ddof is None else _whole(ddof)
         with semantics("numpy"):
             variables = _variables("cov", given.arrays[0], given.arrays[1], rowvar)
             weights = [_weights(name, one, variables) for name, one in (("f", fweights), ("a", aweights))]
             found = given.finished(_covariances(variables, correction, weights[0], weights[1]))
     return found if dtype is None else astype(found, dtype)
+
+
+def _whole(ddof: Any) -> int:
+    """An integer, which may be written as a float."""
+    try:
+        whole = int(ddof)
+        if whole == ddof:
+            return whole
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ShapeError(f"cov: expected ddof as an integer, got {shown(ddof)}; write ddof=1")
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: DTypeLike | None = None) -> Array:

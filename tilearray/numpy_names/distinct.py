@@ -43,6 +43,7 @@ from tilearray.ops.arithmetic import (
     subtract,
 )
 from tilearray.ops.execute import fill
+from tilearray.ops.options import checked_flag
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.storing import can_cast_same_kind
 
@@ -93,7 +94,7 @@ def unique(
     >>> [part.tolist() for part in ta.unique([5, 3, 5], return_counts=True)]
     [[3, 5], [1, 2]]
     """
-    x = as_array("unique", ar)
+    x, equal_nan = as_array("unique", ar), checked_flag("unique", "equal_nan", equal_nan)
     if not by_expressions(x):
         asked = (return_index, return_inverse, return_counts)
         return by_numpy("unique", (ar,), *asked, axis, equal_nan=equal_nan, compares=True)

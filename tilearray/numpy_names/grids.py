@@ -15,7 +15,7 @@ from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.joining import concat, stack
 from tilearray.functions.manipulation import broadcast_arrays, diagonal, new_like, reshape
 from tilearray.functions.searching import nonzero
-from tilearray.geometry.shapes import as_int, as_shape, check_extent
+from tilearray.geometry.shapes import MOST_AXES, as_int, as_shape, check_extent
 from tilearray.ops.execute import fill
 from tilearray.ops.numbers import class_of
 from tilearray.promotion.scalars import classify
@@ -286,8 +286,10 @@ def diag_indices(n: int, ndim: int = 2, *, device: Any = None) -> tuple[Array, .
     >>> [part.tolist() for part in ta.diag_indices(2)]
     [[0, 1], [0, 1]]
     """
-    places = arange(as_int(n, "diag_indices", "n"), dtype=dtypes.int64, device=device)
-    return (places,) * as_int(ndim, "diag_indices", "ndim")
+    count = as_int(ndim, "diag_indices", "ndim")
+    if not 0 <= count <= MOST_AXES:
+        raise ShapeError(f"diag_indices: expected 0 to {MOST_AXES} axes as ndim, got {shown(ndim)}; write ndim=2")
+    return (arange(as_int(n, "diag_indices", "n"), dtype=dtypes.int64, device=device),) * count
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:

@@ -22,7 +22,7 @@ from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.errors import DeviceError, DTypeError, ShapeError, shown
+from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, shown
 from tilearray.functions.arguments import as_array, as_array_beside
 from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import astype, single
@@ -34,6 +34,7 @@ from tilearray.functions.ufunc_at import at
 from tilearray.numpy_names.on_device import There, there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of, on_host
 from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less_equal, subtract
+from tilearray.promotion.scalars import classify
 
 MOST_BINS = 2048
 """Up to so many, each program counts in its own memory first; beyond, each element is an atomic."""
@@ -281,6 +282,11 @@ def histogramdd(
 
 def _joint_by_numpy(function: str, arrays: Any, bins: Any, *options: Any) -> Any:
     """What NumPy's function returns on the host; `bins` are numbers or edges, and the last option the weights."""
+    if classify(bins) is None and not issubclass(type(bins), (list, tuple, np.ndarray, Array)):
+        raise OperandError(  # NumPy would read an endless iterable to its end
+            f"{function}: expected numbers of bins, or edges, got {shown(bins)} of type {type(bins).__name__}; write "
+            f"an int or a list"
+        )
     several: Any = [exact(function, one) for one in bins] if isinstance(bins, (list, tuple)) else exact(function, bins)  # pyright: ignore[reportUnknownVariableType]
     weights = None if options[-1] is None else exact(function, as_array(function, options[-1]))
     return by_numpy(function, arrays, several, *options[:-1], weights)

@@ -18,7 +18,7 @@ from tilearray.arrays.fills import full
 from tilearray.engine.devices import common_device
 from tilearray.functions.arguments import all_arrays, as_array_beside, by_expressions
 from tilearray.functions.conversion import astype
-from tilearray.numpy_names.through_numpy import float_of, rounded
+from tilearray.numpy_names.through_numpy import check_given, float_of, rounded
 from tilearray.promotion.scalars import classify
 
 
@@ -61,6 +61,7 @@ def there(function: str, arrays: Sequence[Any]) -> There | None:
     >>> import tilearray as ta
     >>> there("gradient", [ta.asarray([1, 2], device="cpu")])
     """
+    check_given(function, arrays)
     waiting: list[Any] = [x for x in arrays if x is not None and classify(x) is None]
     known = max([x for x in waiting if isinstance(x, Array)], key=lambda x: x.device.depth, default=None)
     if known is None:  # Python data goes to the default device

@@ -31,6 +31,8 @@ from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.promotion.scalars import classify
 
 _NDARRAY: Any = np.ndarray  # Any: else a type checker takes dtypes to be unknown
+OPTIONAL = {"bincount", "corrcoef", "cov"}
+"""The functions whose second array may be None."""
 _COMPLEX_OF = {dtypes.float64: dtypes.complex128}
 
 
@@ -82,6 +84,13 @@ def _there(function: str, array: Array) -> Array:
     return array
 
 
+def check_given(function: str, arrays: Sequence[Any]) -> None:
+    """Raise OperandError if an array is None that is not optional: NumPy takes None as an object."""
+    for place, x in enumerate(arrays):
+        if x is None and not (place and function in OPTIONAL):
+            raise OperandError(f"{function}: expected an array, got None; write ta.asarray(...)")
+
+
 def by_numpy(
     function: str, arrays: Sequence[Any], /, *args: Any, out: Any = None, compares: bool = False, **options: Any
 ) -> Any:
@@ -118,6 +127,7 @@ def by_numpy(
     axis: Any = options.get("axis")
     if isinstance(axis, Iterable):  # NumPy would read an endless one to its end
         options["axis"] = tuple(islice(cast("Iterable[Any]", axis), MOST_AXES + 1))
+    check_given(function, arrays)
     there = all_arrays(function, [x for x in arrays if x is not None])
     waiting = iter(there)
     given = [None if x is None else _host_array(function, next(waiting)) for x in arrays]

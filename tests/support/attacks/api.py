@@ -15,7 +15,8 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,16 @@ SETTINGS = {
 }
 FILES = {"load_safetensors", "save_safetensors", "safetensors_metadata", "tofile", "fromfile"}
 CALLBACKS = {"array_agnostic", "fromfunction", "apply_along_axis", "apply_over_axes", "piecewise", "vectorize"}
+TILES_METHODS = ("gather", "map", "reduce", "scatter", "stack", "__getitem__", "__setitem__", "__iter__", "__len__")
+OPERATION_METHODS = ("reduce", "accumulate", "outer", "at")
+TRANSFORMS = ("fuse", "lazy", "grad", "value_and_grad", "vjp", "jvp", "foreach", "pointwise", "explain")
+TAKES_OPERANDS = ("vjp", "jvp", "foreach", "explain")
+TRANSFORMED: tuple[Callable[..., Any], ...] = (
+    lambda *xs: ta.sum(xs[0] * 2),
+    lambda x, *_: x[0] + x,
+    lambda *xs: ta.where(xs[0] > 0, xs[0], 0),
+    lambda x, y=1, z=2: x * y - z,
+)
 LEFT_OUT = SETTINGS | FILES | CALLBACKS | {"fromiter"}
 """Functions that change settings or read files, that call what they are given, or that read iterators to the end."""
 DTYPES = ("bool", "int8", "uint8", "int64", "uint64", "float16", "bfloat16", "float32", "float64", "complex64")
@@ -60,15 +71,24 @@ class Endless(BaseException):
 
 
 def callables() -> dict[str, Callable[..., Any]]:
-    """Every public function by its name, those of the namespaces included."""
+    """Every public function by its name, those of the namespaces and the methods of operations included."""
     found: dict[str, Callable[..., Any]] = {}
-    for module, names in (("", ta.__all__), ("linalg", ta.linalg.__all__), ("fft", ta.fft.__all__)):
-        space = getattr(ta, module) if module else ta
-        for name in names:
+    for module in ("", "linalg", "fft", "random", "lib.stride_tricks"):
+        space = attrgetter(module)(ta) if module else ta
+        for name in getattr(space, "__all__", dir(space)):
             value = getattr(space, name)
-            if callable(value) and not inspect.isclass(value) and name not in LEFT_OUT:
+            if callable(value) and not inspect.isclass(value) and name not in LEFT_OUT and not name.startswith("__"):
                 found[f"{module}.{name}".strip(".")] = value
-    return found
+    operations = {name: value for name, value in found.items() if hasattr(value, "accumulate")}
+    for name, operation in operations.items():
+        found |= {f"{name}.{method}": getattr(operation, method) for method in OPERATION_METHODS}
+    return found | {f"{name} of a function": partial(_transformed, name) for name in TRANSFORMS}
+
+
+def _transformed(name: str, *args: Any, **options: Any) -> Any:
+    """Call a function of arrays through a transform of functions, such as `ta.grad`."""
+    transform, function = getattr(ta, name), TRANSFORMED[len(args) % len(TRANSFORMED)]
+    return transform(function, *args, **options) if name in TAKES_OPERANDS else transform(function, **options)(*args)
 
 
 def methods() -> list[str]:
@@ -110,6 +130,7 @@ class Drawing:
         self.functions = callables()
         self.names = list(self.functions)
         self.methods = methods()
+        self.generator = ta.random.default_rng(seed)
 
     def array(self) -> Any:
         """A small array of any dtype, sometimes a view."""
@@ -152,6 +173,15 @@ class Drawing:
         count = self.rng.randint(least, min(most, least + 2)) if self.rng.random() < 0.95 else self.rng.randrange(5)
         return [self.argument() for _ in range(count)]
 
+    def owner(self, x: Any) -> tuple[Any, list[str]]:
+        """An object with methods, mostly an array."""
+        kind = self.rng.random()
+        if kind < 0.12:
+            return self.generator, [name for name in dir(self.generator) if name[0] != "_" and name != "bit_generator"]
+        if kind < 0.24 and x.ndim:
+            return ta.tiles(x, tuple([self.rng.randint(1, 3) for _ in x.shape])), list(TILES_METHODS)
+        return x, self.methods
+
     def call(self) -> tuple[str, Callable[[], Any], Any]:
         """A call: its name, the call itself, and the array that it may write to."""
         rng = self.rng
@@ -165,10 +195,11 @@ class Drawing:
             return name, lambda: function(*arguments, **options), options.get("out")
         x = self.array()
         if kind < 0.75:
-            name = rng.choice(self.methods)
-            method = getattr(x, name)
+            owner, names = self.owner(x)
+            name = rng.choice(names)
+            method = getattr(owner, name)
             arguments, options = self.arguments(method), self.options(method)
-            return f"Array.{name}", lambda: method(*arguments, **options), options.get("out")
+            return f"{type(owner).__name__}.{name}", lambda: method(*arguments, **options), options.get("out")
         arguments = [self.argument() for _ in range(rng.choice([1, 1, 2, 3]))]
         if kind < 0.87:
             name = rng.choice(OPERATORS)

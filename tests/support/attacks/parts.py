@@ -27,8 +27,10 @@ ATTACKS: dict[str, tuple[Callable[[int, int, str], Outcome], float]] = {
     "caches": (caches.run, 0.1),
 }
 """For each attack what runs it, and its cases for each case of `--cases`."""
-CASES, PART = 200_000, 2_000
+CASES, PART = 200_000, 1_000
 """The value of `--cases`, and how many of them are one part with `--jobs`."""
+PATIENCE = 30
+"""Seconds after `--seconds` in which the last parts must end."""
 
 
 def outcomes(
@@ -48,7 +50,7 @@ def outcomes(
     try:
         running = {pool.submit(one, *part): part for part in parts(names, cases, seed, device)}
         timer.start()
-        for future in as_completed(running):
+        for future in as_completed(running, (seconds or 1e6) + PATIENCE):
             if future.cancelled():
                 continue
             name, _, part_seed, _ = running[future]
@@ -58,6 +60,11 @@ def outcomes(
                 told = f"the process of seed {part_seed} ended: {error!r}"
                 yield Outcome(name, device, seed=part_seed, wrong=[told])
                 return
+    except TimeoutError:
+        for name, _, part_seed, _ in [part for future, part in running.items() if not future.done()]:
+            yield Outcome(name, device, seed=part_seed, wrong=[f"the part of seed {part_seed} never ended"])
+        for process in list(pool._processes.values()):
+            process.kill()
     finally:
         timer.cancel()
         pool.shutdown(cancel_futures=True)
