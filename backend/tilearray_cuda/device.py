@@ -8,7 +8,6 @@ the legacy default stream.
 from __future__ import annotations
 
 import functools
-import threading
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from tilearray_cuda.kernels.schedules import choose
 from tilearray_cuda.libraries.cublas import Products
 from tilearray_cuda.libraries.cufft import Transforms
 from tilearray_cuda.libraries.cusolver import Factors
+from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
 from tilearray_cuda.runtime.gpu import Gpu
 from tilearray_cuda.runtime.memory import allocators, hooks
@@ -207,12 +207,12 @@ class CudaDevice(Gpu):
 
 
 _devices: dict[int, CudaDevice] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def _in_child() -> None:
     global _lock
-    _lock = threading.Lock()
+    _lock = Lock()
 
 
 after_fork.append(_in_child)

@@ -12,20 +12,21 @@ time of a tuple key. One bound holds for all ops together, because each plan hol
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
+from tilearray.engine.locks import Lock
+
 V = TypeVar("V")
 
-_ageing = threading.RLock()
+_ageing = Lock()
 """Held while a generation ends. Dropped entries may run finalizers, and these may use a cache, so it is reentrant."""
 
 
 def _renew_lock() -> None:
     """Make a new lock after a fork: a thread that no longer exists may hold the old one."""
     global _ageing
-    _ageing = threading.RLock()
+    _ageing = Lock()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows

@@ -13,7 +13,6 @@ blocks, and an outer block may end before the inner one.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -25,6 +24,7 @@ import numpy as np
 
 from tilearray.dtypes import DTypeLike, HasDType, as_dtype, dtype_of
 from tilearray.engine.caches import PLANS
+from tilearray.engine.locks import Lock
 from tilearray.errors import OperandError, PromotionError, SemanticsError
 from tilearray.promotion.operands import Operand, zero_dim
 from tilearray.promotion.scalars import classify
@@ -37,7 +37,7 @@ _WRITTEN: Final = os.environ.get(ENVIRONMENT_VARIABLE) or "array-api"
 
 _followers: weakref.WeakSet[State] = weakref.WeakSet()
 """The states with the semantics of the default state, because no block below them sets others."""
-_following = threading.RLock()
+_following = Lock()
 
 
 def plans_of(semantics: Semantics) -> dict[Any, Any]:
@@ -153,7 +153,7 @@ def _renew_followers() -> None:
     iteration a weak set delays its removals, and after the fork the old set would delay them forever.
     """
     global _followers, _following
-    _following = threading.RLock()
+    _following = Lock()
     _followers = _followers.copy()
     try:
         rules = _DEFAULT.semantics

@@ -8,12 +8,12 @@ depends on the seed and on its logical index alone.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
 import numpy as np
 
+from tilearray.engine.locks import Lock
 from tilearray.errors import OperandError, ParameterError, shown
 from tilearray.geometry.shapes import as_int
 from tilearray.ops.seeds import Seed, key_of, seed_sequence
@@ -49,7 +49,7 @@ class Philox4x32:
         self.seed_seq = seed_sequence(seed, NAME)
         self.key = key_of(self.seed_seq)
         self.position = self.jumps = 0
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     @property
     def _seed_seq(self) -> np.random.SeedSequence:
@@ -150,6 +150,6 @@ class Philox4x32:
         return self.state, self.seed_seq
 
     def __setstate__(self, state: tuple[dict[str, Any], np.random.SeedSequence]) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         kept, self.seed_seq = state
         self.state = kept

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import linecache
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -18,14 +17,15 @@ from typing import Any, NamedTuple
 
 from tilearray_cuda.kernels import disk_cache
 from tilearray_cuda.kernels.source import Source
+from tilearray_cuda.locks import Lock
 
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def _renew_lock() -> None:
     """Make a new lock in a forked child, where the thread that compiles may not exist."""
     global _lock
-    _lock = threading.Lock()
+    _lock = Lock()
 
 
 os.register_at_fork(after_in_child=_renew_lock)

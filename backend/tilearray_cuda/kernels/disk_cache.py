@@ -27,7 +27,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilearray_cuda.kernels.cache_directory import (
@@ -43,6 +42,7 @@ from tilearray_cuda.kernels.cache_directory import (
     make_directory,
 )
 from tilearray_cuda.kernels.cubin import Cubin, key_of, open_file, pack, read, read_head, write
+from tilearray_cuda.locks import Lock
 
 if TYPE_CHECKING:  # its import took 7 ms of the 18 ms of a first operation
     from pathlib import Path

@@ -10,7 +10,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from tilearray_cuda.kernels.jit_functions import JitFunctionError
 from tilearray_cuda.kernels.source import helpers_of
 from tilearray_cuda.kernels.storage import STORAGE
+from tilearray_cuda.locks import Lock
 
 PROGRAM = Path(__file__).with_name("interpreter.py")
 
@@ -69,7 +69,7 @@ class _Process:
 
     def forget(self) -> None:
         """Start anew: a forked child has a process of its own."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, text: str, arrays: list[np.ndarray], size: int, dtype: np.dtype) -> np.ndarray:

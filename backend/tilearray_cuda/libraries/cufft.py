@@ -7,7 +7,6 @@ ago is destroyed if there are more than `PLANS_KEPT`. Their workspaces are memor
 from __future__ import annotations
 
 import functools
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from tilearray_cuda.errors import CudaError
 from tilearray_cuda.libraries import strides
 from tilearray_cuda.libraries.bindings import bindings, failure
 from tilearray_cuda.libraries.numbers import NUMBERS
+from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import AnyCapture, Current, after_fork, api, call, check_capture, is_capturing
 
 PLANS_KEPT = 64
@@ -45,7 +45,7 @@ class Transforms:
     def __init__(self, device: Any) -> None:
         self._device = device
         self._plans: OrderedDict[Any, _Plan] = OrderedDict()
-        self._lock = threading.Lock()  # a plan has one stream and one workspace at a time
+        self._lock = Lock()  # a plan has one stream and one workspace at a time
         after_fork.append(self._forget)
 
     @functools.cached_property
@@ -146,5 +146,5 @@ class Transforms:
 
     def _forget(self) -> None:
         """Forget all plans in a forked child."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._plans = OrderedDict()

@@ -15,11 +15,11 @@ import functools
 import importlib
 import os
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from tilearray_cuda.errors import CaptureError, CudaError, ForkedError, NoDeviceError, NoDriverError, OutOfMemoryError
+from tilearray_cuda.locks import Lock
 
 api: Any = importlib.import_module("cuda.bindings.driver")
 """cuda-python's driver functions and types. Modules that prepare calls take them from here."""
@@ -67,7 +67,7 @@ ADVICE = {
 
 _initialised = False
 _forked = False
-_lock = threading.Lock()
+_lock = Lock()
 after_fork: list[Callable[[], None]] = []
 """Functions that run in a forked child. They empty caches, so that each operation there calls the driver and fails."""
 
@@ -129,7 +129,7 @@ def check_fork(function: str) -> None:
 
 def _in_child() -> None:
     global _forked, _lock
-    _lock = threading.Lock()
+    _lock = Lock()
     if _initialised:
         _forked = True
         for function in after_fork:

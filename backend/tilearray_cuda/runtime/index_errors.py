@@ -8,10 +8,10 @@ holds `NOTHING`.
 from __future__ import annotations
 
 import ctypes
-import threading
 from typing import Any
 
 from tilearray_cuda.errors import CaptureError, DeferredIndexError
+from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, is_capturing, torch_captures
 
 NOTHING = 0
@@ -44,7 +44,7 @@ class IndexErrors:
 
     def _renew_lock(self) -> None:
         """Make a new lock: after a fork, a thread that no longer exists may hold the old one."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def take(self, count: int, stream: int) -> list[Word]:
         """Return empty words for kernels on a stream; the caller gives them to `read`.

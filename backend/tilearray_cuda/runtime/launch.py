@@ -31,12 +31,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 from tilearray_cuda.errors import CudaError
 from tilearray_cuda.kernels.cubin import Cubin
+from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import (
     SUCCESS,
     WRONG_CONTEXT,
@@ -142,7 +142,7 @@ class _Slab:
 
     def renew(self) -> None:
         """Start with a new slab and a new lock: after a fork, a thread that no longer exists may hold the old lock."""
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._use_another()
 
     def _use_another(self) -> None:

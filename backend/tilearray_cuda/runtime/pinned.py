@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import (
     STREAMS,
     SUCCESS,
@@ -56,7 +56,7 @@ class Pinned:
         self._gpu = gpu
         self._free: defaultdict[int, deque[int]] = defaultdict(deque)
         self._flying: deque[tuple[Any, Any]] = deque()
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def empty(self, nbytes: int) -> np.ndarray:
         """Return uninitialised pinned bytes."""

@@ -12,7 +12,6 @@ that it reads.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -26,6 +25,7 @@ from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import RECORDINGS, STATE, Block
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.expression import Expression
+from tilearray.engine.locks import Lock
 from tilearray.engine.operation import Operation, expression_of
 from tilearray.engine.plan import Key, types_of
 from tilearray.engine.signature import ArrayBase, Signature, overlap, signature_of
@@ -120,7 +120,7 @@ class Recording:
     def __init__(self, most_operations: int, most_bytes: int) -> None:
         self.most_operations = most_operations
         self.most_bytes = most_bytes
-        self._lock = threading.RLock()  # a copy of the context may run in another thread
+        self._lock = Lock()  # a copy of the context may run in another thread
         self._running = False
         self._clear()
 

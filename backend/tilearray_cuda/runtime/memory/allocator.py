@@ -19,12 +19,12 @@ goes directly to its stream's free list, and the next array takes it, without a 
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
 from collections import deque
 from typing import Any, NamedTuple
 
 from tilearray_cuda.errors import CudaError, OutOfMemoryError
+from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import (
     LEGACY_STREAM,
     STREAMS,
@@ -77,7 +77,7 @@ class Allocator:
         self.device = device
         self.source: Any = allocators.current(device.index)
         self.returned: list[tuple[Shared, int]] = []  # marked blocks, from Buffer.__del__
-        self.lock = threading.RLock()  # reentrant: the collector may run finalizers that come here
+        self.lock = Lock()  # reentrant: the collector may run finalizers that come here
         self.legacy: dict[int, FreeList] = {}  # block size -> free list of the default stream; a cache hit reads it
         self._by_nbytes: dict[int, dict[int, FreeList]] = {}  # stream -> bytes -> free list, for all streams
         self._pools: dict[int, StreamPool] = {}
@@ -418,7 +418,7 @@ class Allocator:
 
     def _forget(self) -> None:
         """Empty the free lists in a forked child, so that the next call asks the driver and gets a clear error."""
-        self.lock = threading.RLock()
+        self.lock = Lock()
         self._by_nbytes = {}
         self.legacy.clear()
 

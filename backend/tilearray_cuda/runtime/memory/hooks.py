@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tilearray_cuda.locks import Lock
+
 
 class MemoryEvent(NamedTuple):
     """What a memory hook is told."""
@@ -32,7 +34,7 @@ Hook = Callable[[MemoryEvent], object]
 
 active: tuple[Hook, ...] = ()
 """The functions that listen; a new tuple at each change, so that a reader sees one state."""
-_lock = threading.RLock()
+_lock = Lock()
 _telling = threading.local()
 
 
