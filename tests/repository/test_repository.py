@@ -32,7 +32,7 @@ ORDER = {
         "__init__",
         "commands __main__",
     ],
-    "tilearray_cuda": ["errors", "kernels runtime", "libraries", "kernel lists", "device", "__init__"],
+    "tilearray_cuda": ["errors locks", "kernels runtime", "libraries", "kernel lists", "device", "__init__"],
 }
 """Folders and modules in the order of imports: a module imports only from its own line and those above."""
 
