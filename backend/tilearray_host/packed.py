@@ -18,11 +18,20 @@ def pack_float4(first: Array, second: Array, *, out: Array) -> None:
     np.bitwise_or(first.view(np.uint8) & np.uint8(15), second.view(np.uint8) << np.uint8(4), out=out)
 
 
-def scaled_pairs(words: Array, factor: Array, *, out: Array) -> None:
-    """Write bytes with two float4 of the two bfloat16 in each word, times a factor."""
+def quotients_of_pairs(words: Array, factor: Array, *, out: Array) -> None:
+    """Write bytes with two float4 of the two bfloat16 in each word, divided by a factor."""
     halves = (words << np.uint32(16), words & np.uint32(0xFFFF0000))
-    pair = [cast(half.view(np.float32) * factor, _FLOAT4) for half in halves]
-    pack_float4(*pair, out=out)
+    pack_float4(*[cast(half.view(np.float32) / factor, _FLOAT4) for half in halves], out=out)
+
+
+def without_signs(words: Array, *, out: Array) -> None:
+    """Write the magnitudes of the two floats in each word."""
+    np.bitwise_and(words, np.uint32(0x7FFF7FFF), out=out)
+
+
+def larger_half(words: Array, *, out: Array) -> None:
+    """Write the larger one of the two bfloat16 without a sign in each word, as float32."""
+    out.view(np.uint32)[...] = np.maximum(words >> 16, words & np.uint32(0xFFFF)) << np.uint32(16)
 
 
 def unpack_first(x: Array, *, out: Array) -> None:

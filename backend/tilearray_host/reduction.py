@@ -154,6 +154,23 @@ def _search(better: np.ufunc, extreme: np.ufunc, identity: Callable[[np.dtype], 
     return Combine(rows, pair, identity, extreme=extreme)
 
 
+def _larger_halves() -> Combine:
+    """The larger one of the lower halves of words, and of the upper halves."""
+
+    def joined(upper: Array, lower: Array) -> Arrays:
+        return [np.asarray(upper << np.uint32(16) | lower)]
+
+    def pair(values: Arrays, others: Arrays) -> Arrays:
+        (x,), (y,) = values, others
+        return joined(np.maximum(x >> 16, y >> 16), np.maximum(x & 0xFFFF, y & 0xFFFF))
+
+    def rows(values: Arrays) -> Arrays:
+        (x,) = values
+        return joined((x >> 16).max(axis=0, initial=0), (x & 0xFFFF).max(axis=0, initial=0))
+
+    return Combine(rows, pair, lambda _: 0)
+
+
 NOWHERE = np.iinfo(np.int64).max
 COMBINE: dict[str, Combine] = {
     "add": _by_ufunc(np.add, lambda dtype: {"f": -0.0, "c": complex(-0.0, -0.0)}.get(dtype.kind, 0), "biu"),
@@ -162,6 +179,7 @@ COMBINE: dict[str, Combine] = {
     "minimum": _extremes(np.minimum, _highest),
     "maximum_number": _extremes(np.fmax, lambda _: math.nan),
     "minimum_number": _extremes(np.fmin, lambda _: math.nan),
+    "maximum_of_halves": _larger_halves(),
     "or": _by_ufunc(np.logical_or, lambda _: False, "b"),
     "and": _by_ufunc(np.logical_and, lambda _: True, "b"),
     "argmax": _search(np.greater, np.maximum, _lowest),

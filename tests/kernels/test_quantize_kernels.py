@@ -32,15 +32,35 @@ def _compare(seed: int, count: int) -> None:
 def test_quotients_by_one_divisor_are_rounded_once(interpreter):
     """Of significands at random, near 1, near 2, and of neighbours, for quotients from 2**-23 on; and special ones."""
     rng = np.random.default_rng(1)
-    near_two, some = 2 - rng.integers(1, 4000, 40_000) * 2.0**-23, rng.uniform(1, 2, 40_000)
-    x = np.concatenate([some, some, near_two, near_two, some]) * rng.choice([-1, 1], 200_000)
+    near_two, some = 2 - rng.integers(1, 4000, 20_000) * 2.0**-23, rng.uniform(1, 2, 20_000)
+    x = np.concatenate([some, some, near_two, near_two, some]) * rng.choice([-1, 1], 100_000)
     y = np.concatenate([some[::-1], near_two, some, near_two[::-1], some * (1 + 2.0**-22)])
     x, y = (each.astype(np.float32) for each in (x * 2.0 ** rng.integers(-20, 9, x.size), y))
     powers = rng.integers(-80, 117, x.size).astype(np.int32)
-    x, y = np.ldexp(x, powers), np.ldexp(y, powers)
     special = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1, -3e38], np.float32)
-    x, y = np.concatenate([x, np.resize(special, 14)]), np.concatenate([y, [1] * 7, [np.inf] * 7]).astype(np.float32)
-    source = raw_source("quotient_by(x, y, z)", ["float32"] * 3, "float32", block=2**18)
+    x = np.concatenate([np.ldexp(x, powers), special])
+    y = np.concatenate([np.ldexp(y, powers), [np.inf] * 7]).astype(np.float32)
+    _compare_quotients(interpreter, x, y, bounded=True)
+    y[-7:] = 2.0**-60
+    _compare_quotients(interpreter, x, y, bounded=False)
+
+
+def test_quotients_next_to_the_middles_of_narrow_formats_are_on_their_side(interpreter):
+    """A middle m has 8 bits or fewer. A quotient x / y is hard to round if it nearly is m * (1 + 2**-24) or so.
+
+    Then x is near y * m, and y * m * 2**-24 nearly a multiple of the last place: so y is near a number of few bits.
+    """
+    few = np.arange(2**23, 2**24 + 1, 2**15)
+    y = ((few[:, None] + np.arange(-3, 4)).ravel() * 2.0**-23).astype(np.float32)[:, None, None]
+    middles = (np.arange(128, 256) / 128).astype(np.float32)[:, None]
+    x = (y * middles).view(np.int32) + np.arange(-1, 2, dtype=np.int32)
+    x, y = np.broadcast_arrays(x.view(np.float32), y)
+    assert x.size > 600_000
+    _compare_quotients(interpreter, x.ravel(), y.ravel(), bounded=True)
+
+
+def _compare_quotients(interpreter, x, y, bounded):
+    source = raw_source(f"quotient_by(x, y, z, {bounded})", ["float32"] * 3, "float32", block=2**18)
     with np.errstate(all="ignore"):
         operands, want = [x, y, 1 / y], x / y
     got = interpreter.pool.submit(interpret, source, operands, want.dtype).result()
@@ -73,6 +93,39 @@ def _compare_pairs() -> None:
             assert not (values[is_nan] & 0x77).any()  # the sign of its zero is open
 
 
+@pytest.mark.parametrize("arch", [80, 90])
+def test_pairs_of_bfloat16_next_to_a_middle_are_rounded_as_their_quotients(interpreter, arch):
+    """Of divisors at random, of few bits, and near such; of bfloat16 next to their products with the middles."""
+    rng = np.random.default_rng(4)
+    few = np.arange(2**23, 2**24, 2**20)
+    y = np.concatenate([(few[:, None] + np.arange(-3, 4)).ravel() * 2.0**-23, rng.uniform(1, 2, 400)])
+    y = np.concatenate([y * 2.0 ** rng.integers(-70, 120, y.size), 2.0 ** np.array([-127, -126, -125, 127])])
+    y = np.concatenate([y, [np.inf, np.nan]]).astype(np.float32)[:, None, None]
+    middles = np.array([[0.25], [0.75], [1.25], [1.75], [2.5], [3.5], [5.0]], np.float32)
+    with np.errstate(all="ignore"):
+        near = ((y * middles).view(np.int32) >> 16) + np.arange(-2, 3)
+        x = np.concatenate([np.clip(near, 0, 0x7F80).reshape(len(y), -1), np.tile([0, 0x7F80, 1], (len(y), 1))], 1)
+        x = np.stack([x, x ^ 0x8000]).astype(np.uint32)
+        words = x | rng.permutation(x, axis=-1) << np.uint32(16)
+        y = np.broadcast_to(y[:, 0], words.shape)
+        quotients = [half.view(np.float32) / y for half in (words << np.uint32(16), words & np.uint32(0xFFFF0000))]
+    first, second = (_codes(each, middles.ravel()) for each in quotients)
+    source = raw_source(f"bfloat16_pairs_to_e2m1fn(x, y, {arch})", ["uint32", "float32"], "uint8", block=2**16)
+    got = interpreter.pool.submit(interpret, source, [words.ravel(), y.ravel()], np.dtype("u1")).result()
+    got, is_nan = got.reshape(words.shape), np.isnan(quotients)
+    np.testing.assert_array_equal((got & 15)[~is_nan[0]], first[~is_nan[0]])
+    np.testing.assert_array_equal((got >> 4)[~is_nan[1]], second[~is_nan[1]])
+    assert not (got & 7)[is_nan[0]].any()
+    assert not (got >> 4 & 7)[is_nan[1]].any()
+
+
+def _codes(quotients, middles):
+    """The codes of float4_e2m1fn: the middles below, and those that a tie leaves for an even code."""
+    sizes = abs(quotients)[..., None]
+    above = (sizes > middles).sum(-1) + (sizes == middles[1::2]).sum(-1)
+    return above + 8 * np.signbit(quotients)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -81,6 +134,7 @@ def _compare_pairs() -> None:
         {"dtype": "float8_e4m3fn", "block": (128, 128)},
         {"dtype": "float8_e4m3fn", "block": (16, 32), "scale": "float8_e8m0fnu"},
         {"dtype": "float4_e2m1fn", "block": 32, "scale": "float8_e8m0fnu", "packed": True},
+        {"dtype": "float4_e2m1fn", "block": 16, "scale": "float8_e4m3fn", "global_scale": 1.0, "packed": True},
     ],
 )
 def test_one_kernel_reads_a_block_once(options):
@@ -88,7 +142,7 @@ def test_one_kernel_reads_a_block_once(options):
     dtype = options.pop("dtype")
     explanation = ta.explain(lambda x: ta.quantize(x, dtype, **options)[:2], x, arch=90)
     assert "1 launch" in str(explanation).splitlines()[0]
-    assert ("half_of_word_1(x0)" in str(explanation)) == ("packed" in options)
+    assert ("quotients_of_pairs(x0" in str(explanation)) == ("packed" in options)
 
 
 def test_it_is_a_part_of_a_fused_kernel():

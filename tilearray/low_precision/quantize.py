@@ -40,6 +40,7 @@ from tilearray.errors import DTypeError, OperandError, ShapeError
 from tilearray.functions.arguments import deepest
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import new_like
+from tilearray.functions.reduce import reduce
 from tilearray.functions.reductions import max as largest_of
 from tilearray.low_precision.blocks import (
     Ints,
@@ -50,7 +51,7 @@ from tilearray.low_precision.blocks import (
     sizes_within,
     split,
 )
-from tilearray.low_precision.packing import check_even, half_of_word, packed_pairs, scaled_pairs, unpack_float4
+from tilearray.low_precision.packing import check_even, half_of_word, packed_pairs, quotients_of_pairs, unpack_float4
 from tilearray.low_precision.scale_layouts import ScaleLayout, check_layout, linear, tiled
 from tilearray.ops.arithmetic import abs, divide, maximum, minimum
 from tilearray.ops.options import CAST_MODES, CastMode, NamedMode, checked_flag, mode_named
@@ -381,24 +382,25 @@ def _function(recipe: _Recipe, with_total: bool, which: Literal["both", "scales"
     def convert(*operands: Array) -> Any:
         total, given = (operands[0], operands[1:]) if with_total else (None, operands)
         given, scales = (given[:-1], given[-1]) if which == "values" else (given, None)
-        parts = [astype(part, _wide(part.dtype), copy=False) for part in _parts(recipe, given)]
         if scales is None:
-            scales = _scales(recipe, _amax(recipe, parts), total)
+            scales = _scales(recipe, _amax(recipe, given), total)
         if which == "scales":
             return scales
-        if recipe.pairs == "bfloat16" and recipe.scale == dtypes.float8_e8m0fnu and recipe.rounding == "rn":
-            factor = divide(1.0, astype(scales, dtypes.float32))
-            found = run_fixed(scaled_pairs(), (given[0], factor), None)
+        if recipe.pairs == "bfloat16" and recipe.rounding == "rn":
+            found = run_fixed(quotients_of_pairs(), (given[0], _factor(scales, total, dtypes.float32)), None)
         else:
-            values = [_values(recipe, part, scales, total) for part in parts]
+            values = [_values(recipe, part, scales, total) for part in _parts(recipe, given)]
             found = packed_pairs(*values) if recipe.packed else values[0]
         return found if which == "values" else (found, scales)
 
     return Fused(convert)
 
 
-def _amax(recipe: _Recipe, parts: list[Array]) -> Array:
+def _amax(recipe: _Recipe, given: tuple[Array, ...]) -> Array:
     """Return the largest magnitudes of blocks."""
+    if recipe.pairs == "bfloat16":
+        return reduce("largest_of_pairs", given[0], recipe.axes, dtypes.float32, True)
+    parts = _parts(recipe, given)
     if not recipe.axes:
         return abs(parts[0])
     first, *others = [largest_of(abs(part), axis=recipe.axes, keepdims=True) for part in parts]
@@ -408,11 +410,11 @@ def _amax(recipe: _Recipe, parts: list[Array]) -> Array:
 
 
 def _parts(recipe: _Recipe, given: tuple[Array, ...]) -> list[Array]:
-    """Return the blocks, or the first and the second elements of their pairs."""
-    if recipe.pairs in ("", "views"):
-        return list(given)
-    dtype = dtypes.as_dtype(recipe.pairs)
-    return [run_fixed(half_of_word(dtype, place), given, None) for place in range(2)]
+    """Return the blocks, or the first and the second elements of their pairs, in the dtype of the computation."""
+    if recipe.pairs not in ("", "views"):
+        dtype = dtypes.as_dtype(recipe.pairs)
+        given = tuple([run_fixed(half_of_word(dtype, place), given, None) for place in range(2)])
+    return [astype(part, _wide(part.dtype), copy=False) for part in given]
 
 
 def _scales(recipe: _Recipe, amax: Array, total: Array | None) -> Array:
@@ -432,13 +434,11 @@ def _scales(recipe: _Recipe, amax: Array, total: Array | None) -> Array:
 
 def _values(recipe: _Recipe, part: Array, scales: Array, total: Array | None) -> Array:
     """Return the values of a block, or their quotients if they are rounded at random."""
-    factor = astype(scales, part.dtype, copy=False)
-    if total is not None:
-        factor = factor * astype(total, part.dtype, copy=False)
+    factor = _factor(scales, total, part.dtype)
     if recipe.scale == dtypes.float8_e8m0fnu:
         found = part * divide(1.0, factor)  # exact: both are powers of two
     elif part.dtype == dtypes.float32 and recipe.rounding == "rn":
-        found = run_fixed(_quotient(), (part, factor, divide(1.0, factor)), None)
+        found = run_fixed(_quotient(total is None), (part, factor, divide(1.0, factor)), None)
     else:
         found = divide(part, factor)
     if recipe.rounding == "rs":
@@ -447,15 +447,21 @@ def _values(recipe: _Recipe, part: Array, scales: Array, total: Array | None) ->
     return astype(found, recipe.dtype, **options)
 
 
+def _factor(scales: Array, total: Array | None, dtype: np.dtype) -> Array:
+    """Return the number by which the elements of a block are divided."""
+    factor = astype(scales, dtype, copy=False)
+    return factor if total is None else factor * astype(total, dtype, copy=False)
+
+
 @cache
-def _quotient() -> FixedOperation:
+def _quotient(bounded: bool) -> FixedOperation:
     """Return the division of float32 by a divisor whose reciprocal is given, for quotients that are then rounded.
 
-    Its smallest results, below 2**-23, may differ in the last place.
+    Its smallest results, below 2**-23, may differ in the last place. They are `bounded` if no quotient exceeds float32.
     """
     builder = ExpressionBuilder()
     operands = tuple([builder.array(dtypes.float32) for _ in range(3)])
-    node = builder.call("quotient_by", operands, dtypes.float32, "quotient_by({x}, {y}, {z})")
+    node = builder.call("quotient_by", operands, dtypes.float32, f"quotient_by({{x}}, {{y}}, {{z}}, {bounded})")
     return FixedOperation("quantize", builder.build([node], [dtypes.float32]))
 
 

@@ -13,6 +13,8 @@ max, min, nanmax,      nothing                                     nothing
 nanmin, argmax,
 argmin, all, any
 count_nonzero          int64                                       nothing
+largest_of_pairs       nothing                                     nothing: the largest magnitude of bfloat16, two in
+                                                                   a word of uint32, as float32
 squares                distances from the second operand, and      nothing: the result is float64
                        their squares, in float64
 vecdot                 as a sum, of products in the accumulator    each element to the dtype of the result before, and
@@ -192,6 +194,12 @@ def _extreme(row: Row, of_floats: str, *, starts: bool = False) -> Build:
     return build
 
 
+def _largest_of_pairs(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+    sizes = builder.call("without_signs", (builder.array(dtype),), dtype, "({x} & 0x7FFF7FFF)")
+    (found,) = builder.reduce("maximum_of_halves", (sizes,), [dtype])
+    return builder.call("larger_half", (found,), result, "larger_half({x})")
+
+
 def _truths(how: str, wide: np.dtype) -> Build:
     def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
         truth = builder.cast(builder.array(dtype), dtype, dtypes.bool_)
@@ -364,6 +372,7 @@ _BUILD: dict[str, Build] = {
     "nanmin": _extreme_number("minimum_number"),
     "argmax": _searched("argmax"),
     "argmin": _searched("argmin"),
+    "largest_of_pairs": _largest_of_pairs,
     "all": _truths("and", dtypes.bool_),
     "any": _truths("or", dtypes.bool_),
     "count_nonzero": _truths("add", dtypes.int64),

@@ -88,7 +88,7 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
             return cast_text(*values[argument], dtype, mode, saturate, schedule.arch), dtype
         case ("call", called, arguments, dtype, template):
             given, operand_dtypes = zip(*[values[argument] for argument in arguments])
-            return (call_text(called, template, list(given), list(operand_dtypes)),), dtype
+            return (call_text(called, template, list(given), list(operand_dtypes), schedule.arch),), dtype
         case ("constant", number, dtype):
             return (f"tl.full([], {number!r}, {STORAGE[dtype].register})",), dtype
         case ("index" | "position",):
@@ -169,7 +169,7 @@ def _store(schedule: Schedule, operand: Operand, value: Value, branch: Branch, p
     return schedule.store(operand, f"{value[0]}.to(tl.int8)" if operand.dtype == "bool" else value[0], branch, place)
 
 
-def call_text(called: str, template: str | None, arguments: list[Value], dtypes: list[str]) -> str:
+def call_text(called: str, template: str | None, arguments: list[Value], dtypes: list[str], arch: int) -> str:
     """Return the expression of a call. Integers of mixed signedness are compared by their order, ``order < 0``."""
     if template is None:
         raise NotImplementedError(f"{called}: not on cuda for {dtypes[0]} yet; compute on the host, x.to_device('cpu')")
@@ -180,4 +180,4 @@ def call_text(called: str, template: str | None, arguments: list[Value], dtypes:
         arguments = [(order,), ("0",)]
     texts = [", ".join(argument) for argument in arguments]
     names = dict(zip("xyzw", texts, strict=False))
-    return template.format(*texts, **names, width=8 * STORAGE[dtypes[0]].itemsize)
+    return template.format(*texts, **names, width=8 * STORAGE[dtypes[0]].itemsize, arch=arch)

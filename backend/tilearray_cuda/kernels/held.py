@@ -12,6 +12,7 @@ from tilearray_cuda.kernels.quotients import with_quotients
 from tilearray_cuda.kernels.reduction import (
     Node,
     combined,
+    given,
     halved,
     halves,
     identities,
@@ -59,7 +60,8 @@ def held(schedule: Held) -> list[str]:
         lines += stored(schedule, branch, values, spread)
     if single:  # a result for each row
         firsts = {number: (_first(schedule, value), dtype) for number, (value, dtype) in rows.items()}
-        text, values = computed(schedule, alone, computed_for(schedule, single), firsts)
+        wanted = [node for node in computed_for(schedule, single) if node not in firsts]
+        text, values = computed(schedule, alone, wanted, firsts)
         block = alone._replace(row="rows") if isinstance(schedule, HeldLanes) and schedule.has_scalars else alone
         lines += [*text, *stored(schedule, block, values, single)]
     return lines
@@ -129,9 +131,13 @@ def _neighbours(schedule: HeldLanes, node: Node) -> list[str]:
 
 
 def _lanes(node: Node, branches: list[Branch], chunks: list[Values]) -> list[str]:
-    """Return the lines that combine chunks lane by lane."""
-    lines = identities(node)
-    for branch, values in zip(branches, chunks, strict=True):
+    """Return the lines that combine chunks lane by lane, in any order from the first chunk on, if all lanes have it."""
+    lines, rest = identities(node), list(zip(branches, chunks, strict=True))
+    branch, values = rest[0]
+    ((first, *_), *_) = given(node, values)
+    if node.how in IN_ANY_ORDER and branch.mask not in ("in_columns", "tile") and first.endswith(branch.tag):
+        lines, rest = [f"a{node.number}_0 = {first}"], rest[1:]
+    for branch, values in rest:
         lines += update(node, values, branch)
     return lines
 

@@ -21,6 +21,7 @@ PAIRS = {
     "minimum": "lesser({x}, {y})",
     "maximum_number": "larger_number({x}, {y})",
     "minimum_number": "smaller_number({x}, {y})",
+    "maximum_of_halves": "larger_halves({x}, {y})",
     "or": "{x} | {y}",
     "and": "{x} & {y}",
     "argmax": "first_of_largest({x}, {at}, {y}, {other})",
@@ -226,7 +227,7 @@ def _identity(how: str, dtype: str, register: str, position: int, part: int) -> 
         return _full(1 - part, register)
     if how in ("maximum_number", "minimum_number"):
         return _full('float("nan")', register)
-    if how in ("or", "and"):
+    if how in ("or", "and", "maximum_of_halves"):
         return _full(int(how == "and"), register)
     return _full(extreme(dtype, low=how in ("maximum", "argmax")), register)
 
@@ -273,13 +274,12 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
 
 def update(node: Node, values: Values, branch: Branch) -> list[str]:
     """Return the lines that combine the accumulators with values."""
-    names = node.names()
-    given = [as_register(*values[value], register) for value, register in zip(node.values, node.registers, strict=True)]
+    names, others = node.names(), given(node, values)
     masked = branch.mask in ("in_columns", "tile")
     if masked and node.how == "multiply" and len(names[0]) > 1:  # times 1 + 0j, as on the host
-        (parts,), masked = given, False
-        given = [tuple([f"tl.where(in_columns, {part}, {1.0 - place})" for place, part in enumerate(parts)])]
-    text = combined(node, names, given)
+        (parts,), masked = others, False
+        others = [tuple([f"tl.where(in_columns, {part}, {1.0 - place})" for place, part in enumerate(parts)])]
+    text = combined(node, names, others)
     flat = [name for value in names for name in value]
     if not masked:
         return [f"{', '.join(flat)} = {text}"]
@@ -288,6 +288,11 @@ def update(node: Node, values: Values, branch: Branch) -> list[str]:
         f"{', '.join(new)} = {text}",
         *[f"{name} = tl.where(in_columns, {other}, {name})" for name, other in zip(flat, new, strict=True)],
     ]
+
+
+def given(node: Node, values: Values) -> list[Value]:
+    """Return the values that a node combines, in the types of its accumulators."""
+    return [as_register(*values[value], register) for value, register in zip(node.values, node.registers, strict=True)]
 
 
 def combined(node: Node, values: list[Value], others: list[Value]) -> str:

@@ -36,9 +36,11 @@ WORDS: dict[str, Any] = {
     "lop3": lambda *given: sum(_bits(given[:3], row) for row in range(8) if int(given[3]) >> row & 1),
     "shr": lambda x, y: x >> y,
     "mov": lambda x: x,
-    "fma": lambda *given: _of_pairs(lambda x, y, z: x * y + z, given),
-    "min": lambda *given: _of_pairs(np.fmin, given),
-    "max": lambda *given: _of_pairs(np.fmax, given),
+    "mul": lambda x, y: x * y,
+    "mad": lambda x, y, z: x * y + z,
+    "prmt": lambda x, y, selector: _permuted(x, y, int(selector)),
+    "max": lambda *given: _of_pairs(np.maximum, given),  # with .NaN
+    "set": lambda x, y: sum((a > b).astype(np.uint32) * np.uint32(0xFFFF0000 >> 16 * k) for k, (a, b) in _halves(x, y)),
     "shf": lambda low, high, bits: ((high.astype("u8") << np.uint64(32) | low) >> np.minimum(bits, 32)).astype("u4"),
 }
 
@@ -49,25 +51,48 @@ def _bits(given: Any, row: int) -> Any:
     return x & y & z
 
 
-def _of_pairs(function: Any, given: Any) -> Any:
-    """What a function makes of pairs of bfloat16 in words; float64 holds products of two, and sums near 128."""
+def _halves(*given: Any) -> Any:
+    """The upper and the lower bfloat16 of words, as float32."""
     words = np.broadcast_arrays(*[np.atleast_1d(np.asarray(word, np.uint32)) for word in given])
-    pairs = [np.ascontiguousarray(word).view(ml_dtypes.bfloat16).astype(np.float64) for word in words]
+    upper, lower = np.uint32(0xFFFF0000), np.uint32(16)
+    return enumerate([[(w & upper).view(np.float32) for w in words], [(w << lower).view(np.float32) for w in words]])
+
+
+def _of_pairs(function: Any, given: Any) -> Any:
+    """What a function that is exact makes of pairs of bfloat16 in words."""
     with np.errstate(all="ignore"):
-        found = function(*pairs).astype(ml_dtypes.bfloat16)
-    return found.view(np.uint32)
+        upper, lower = [function(*pair).view(np.uint32) for _, pair in _halves(*given)]
+    return upper | lower >> np.uint32(16)
+
+
+def _permuted(x: Any, y: Any, selector: int) -> Any:
+    """The bytes of two words that a selector names; a name from 8 on takes the sign of a byte."""
+    found = np.zeros_like(x)
+    for place in range(4):
+        name = selector >> 4 * place & 15
+        byte = (y if name & 4 else x) >> np.uint32(8 * (name & 3)) & np.uint32(255)
+        found = (
+            found | (byte >> np.uint32(7)) * np.uint32(255 << 8 * place)
+            if name & 8
+            else (found | byte << np.uint32(8 * place))
+        )
+    return found
 
 
 def computed_on_words(asm: str, kind: Any, pack: int, arrays: Any) -> Any:
-    """What instructions on words make of each element, or of each four bytes, which then share a register."""
+    """What instructions on words make of each element, or of each four, whose bytes share a register."""
     arrays = np.broadcast_arrays(*arrays)
     shape, size = arrays[0].shape, arrays[0].size
-    fours = [np.resize(array.ravel(), -(-size // pack) * pack).view(np.uint32) for array in arrays]
-    registers: dict[str, Any] = {f"${k + 1}": four for k, four in enumerate(fours)}
-    for name, operands in re.findall(r"(\w+)(?:\.r\.clamp|\.rn)?\.(?:[bu]32|bf16x2) ([^;]+);", asm):
-        to, *sources = operands.split(", ")
-        values = [registers[each] if each in registers else np.uint32(int(each, 0)) for each in sources]
-        registers[to] = WORDS[name](*values)
+    fours = [np.resize(array.ravel(), -(-size // pack) * pack) for array in arrays]
+    words = [word for four in fours for word in ([four.view(np.uint32)] if pack * four.itemsize == 4 else
+             np.ascontiguousarray(four.reshape(-1, pack).T))]  # fmt: skip
+    registers: dict[str, Any] = {f"${k + 1}": word for k, word in enumerate(words)}
+    pattern = r"(\w+)(?:\.r\.clamp|\.NaN|\.lo|\.gt\.u32)?\.(?:[bu]32|bf16x2) ([^;]+);"
+    with np.errstate(over="ignore"):
+        for name, operands in re.findall(pattern, asm):
+            to, *sources = operands.split(", ")
+            values = [registers[x] if x in registers else np.uint32(int(x, 0) & 0xFFFFFFFF) for x in sources]
+            registers[to] = WORDS[name](*values)
     return registers["$0"].view(kind)[:size].reshape(shape)
 
 
@@ -76,11 +101,16 @@ def functions() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for mode, suffix in SUFFIXES.items():
         for name, operation in OPERATIONS.items():
-            found[f"{name}_{suffix}"] = lambda *xs, f=operation, mode=mode: f(*xs, mode)
+            found[f"{name}_{suffix}"] = lambda *xs, f=operation, mode=mode: _with_positive_nan(f(*xs, mode))
         found[f"double2float_{suffix}"] = lambda x, mode=mode: exact.cast(x, "float32", mode)
         for name in ("ll2double", "ull2double"):
             found[f"{name}_{suffix}"] = lambda x, mode=mode: exact.cast(x, "float64", mode)
     return found
+
+
+def _with_positive_nan(x: np.ndarray) -> np.ndarray:
+    """NaN without a sign, as GPUs compute it; x86 gives it one."""
+    return np.where(np.isnan(x), np.full_like(x, np.nan), x)
 
 
 def _narrowed(x: np.ndarray, name: str) -> np.ndarray:
@@ -125,8 +155,10 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
             kind = np.uint8 if is_block else np.uint32
             return on_tensors(lambda x: _narrowed(x, narrows[1]).astype(kind))(*args)
         if constraints.startswith("=r,r"):
-            assert constraints == "=r" + ",r" * len(args)
-            assert all(arg.dtype.primitive_bitwidth * pack == 32 for arg in args)
+            bits = [arg.dtype.primitive_bitwidth for arg in args]
+            assert constraints == "=r" + ",r" * sum(max(1, each * pack // 32) for each in bits)
+            assert dtype.primitive_bitwidth * pack == 32
+            assert all(each in (32 // pack, 32) for each in bits)
             kind = interpreter._get_np_dtype(dtype)
             return on_tensors(lambda *arrays: computed_on_words(asm, kind, pack, arrays))(*args)
         registers = ", ".join(f"${k}" for k in range(len(args) + 1))

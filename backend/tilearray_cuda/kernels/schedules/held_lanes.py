@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.hardware import WORD
+from tilearray_cuda.kernels.hardware import VECTOR, WORD
 from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
 from tilearray_cuda.kernels.schedules.held import WARP, Held
 from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP_BYTES, Reduce, itemsize_of
@@ -21,7 +21,7 @@ MOST_WARPS = {1: 4, 2: 4, 4: 8, 8: 8, 16: 8}
 """The most warps of a row, by itemsize; measured on an H200."""
 
 
-IN_ANY_ORDER = frozenset({"maximum", "minimum", "maximum_number", "minimum_number", "or", "and"})
+IN_ANY_ORDER = frozenset({"maximum", "minimum", "maximum_number", "minimum_number", "maximum_of_halves", "or", "and"})
 """Reductions of one value that give the same in any order, so the compiler may choose it: first within threads."""
 
 
@@ -32,24 +32,28 @@ class HeldLanes(Held):
     ----------
     segment : the chunks of a segment
     width : the columns of a block that is held as a row, or 0
+    dense : whether rows are so short that their strides are not known to be multiples of a vector, and follow each
+        other in memory
     has_scalars : whether what a row has once is a scalar, which has no layout
     """
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super(Reduce, self).__init__(spec, tile)
-        self.kept, _, self.chunks, self.is_whole, _, self.segment, self.width = spec.facts[2]  # type: ignore[misc]
+        self.kept, _, self.chunks, self.is_whole, _, self.segment, self.width, self.dense = spec.facts[2]  # type: ignore[misc]
         self.lanes, self.outer, self.is_cut, self.is_short = tile.columns, 0, False, False
         self.has_scalars = tile.rows == 1 < tile.columns and all(o.dtype != "complex128" for o in spec.operands)
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
-        """The facts of `Held`, the chunks of a segment, and the columns of a block."""
+        """The facts of `Held`, the chunks of a segment, the columns of a block, and whether short rows are dense."""
         if not loop.family:
             return None
         extent, width = (loop.shape[-1] * loop.shape[-3], loop.shape[-1]) if loop.blocks else (loop.shape[-1], 0)
         rows, chunks = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length()), -(-extent // loop.lanes)
         segment = min(chunks, loop.segments.chunks)
-        return loop.kept, loop.lanes, chunks, extent % loop.lanes == 0, rows, segment, width
+        dense = len(loop.shape) == 2 and extent == loop.lanes < VECTOR
+        dense = dense and all(row == extent for row, column in loop.strides if column == 1)
+        return loop.kept, loop.lanes, chunks, extent % loop.lanes == 0, rows, segment, width, dense
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
@@ -60,9 +64,10 @@ class HeldLanes(Held):
             words = chunks * lanes * max(1, itemsize // WORD) * _arrays_of_rows(spec)
             warps = min(lanes // WARP, words // (WARP * WORDS), MOST_WARPS[itemsize])
             return cls(spec, Tile(1, lanes, 1 << max(0, warps.bit_length() - 1)))
-        # Rows that only have a largest element take few registers, so each thread holds two vectors.
+        # Rows that only have a largest element take few registers. So each thread holds two vectors, or a row of four.
         in_any_order = all(node[1] in IN_ANY_ORDER for node in spec.nodes if node[0] == "reduce")
-        warp = 2 * WARP_BYTES if in_any_order else WARP_BYTES
+        row_of_four = lanes * itemsize == 4 * VECTOR and all(operand.aligned for operand in spec.arrays)
+        warp = (4 if row_of_four else 2) * WARP_BYTES if in_any_order else WARP_BYTES
         rows = max(1, min(rows, 4 * warp // (lanes * itemsize)))
         return cls(spec, Tile(rows, lanes, max(1, rows * lanes * itemsize // warp)))
 
@@ -86,6 +91,12 @@ class HeldLanes(Held):
         for column in [f"column{chunk}" for chunk in range(self.chunks)] if self.width else ():
             lines += [f"{column}_{outer} = {column} // {self.width}", f"{column}_inner = {column} % {self.width}"]
         return lines
+
+    def index(self, operand: Operand, branch: Branch) -> str:
+        """Return the row and the column times their strides, which are numbers if rows are dense."""
+        if self.dense and operand.last_two[1] == 1:
+            return f"{branch.row} * COLUMNS + {branch.column}"
+        return super().index(operand, branch)
 
     def column_term(self, operand: Operand, branch: Branch) -> str:
         """Return the distance of a column from the first one; of an element of a block, from the block's first one."""
