@@ -3,7 +3,7 @@
 A counter of 128 bits and a key of 64 bits give a block of four words of 32 bits (Salmon, Moraes, Dror and Shaw,
 "Parallel random numbers: as easy as 1, 2, 3", 2011). The lower half of the counter is the number of the block, `first`
 plus a position; `upper` is its upper half. All arguments are uint64. The positions of a call follow each other, so each
-block is computed once, except in a draw of whole blocks.
+block is computed once, except in a draw of whole blocks and of words anywhere.
 """
 
 from __future__ import annotations
@@ -66,6 +66,23 @@ def philox_32(position: Array, first: Array, upper: Array, key: Array, *, out: A
     """
     words, start = _words(position, first, upper, key, 4)
     out[...] = words.reshape(-1)[start : start + out.size].reshape(out.shape)
+
+
+def philox_32_anywhere(position: Array, first: Array, upper: Array, key: Array, *, out: Array) -> None:
+    """Write the words of 32 bits at positions in any order.
+
+    Examples
+    --------
+    >>> out = np.empty(2, np.uint32)
+    >>> zero = np.uint64(0)
+    >>> philox_32_anywhere(np.uint64([4, 1]), zero, zero, zero, out=out)
+    >>> [f"{word:08x}" for word in out.tolist()]
+    ['f8e4cca4', 'e169c58d']
+    """
+    places = np.broadcast_to(position, out.shape).reshape(-1)
+    one = [int(np.asarray(number).reshape(-1)[0]) for number in (first, upper, key)]
+    table = blocks((places >> np.uint64(2)) + np.uint64(one[0]), *one[1:])
+    out[...] = table[np.arange(places.size), (places & np.uint64(3)).astype(np.intp)].reshape(out.shape)
 
 
 def philox_64(position: Array, first: Array, upper: Array, key: Array, *, out: Array) -> None:

@@ -39,6 +39,11 @@ def round_at_random(x: Array, word: Array, precision: int, lowest: int, *, out: 
     out[...] = np.where(np.isfinite(x), near, x)
 
 
+def key_of_parts(x: Array, y: Array, z: Array, *, out: Array) -> None:
+    """Write the key of a stream, from its bits 0 to 20, 21 to 41, and the rest."""
+    out[...] = x | y << np.uint64(21) | z << np.uint64(42)
+
+
 def rounders() -> dict[str, Rounder]:
     """Return the functions by name: ``round_at_random_bfloat16(x, word, out=out)``, ``round_at_random_int8``, ..."""
     floats = [

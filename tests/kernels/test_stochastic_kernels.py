@@ -21,6 +21,17 @@ def test_a_few_casts_on_the_emulated_gpu(process):
     process.pool.submit(_compare, 2, 25, 600).result()
 
 
+def test_casts_in_fused_functions_on_the_emulated_gpu(process):
+    process.pool.submit(_compare_fused).result()
+
+
+def _compare_fused() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.stochastic import check_fused
+
+    check_fused(emulated_device(), 3)
+
+
 def _compare(seed: int, count: int, elements: int) -> None:
     from support.interpreter.emulated_gpu import emulated_device
     from support.oracles.stochastic import check_same_bits

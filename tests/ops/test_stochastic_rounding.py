@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.oracles import rounding as exact
 from support.oracles.formats import FORMATS, dtype_of, kind_of
-from support.oracles.stochastic import SOURCES, TARGETS, on_places, rounded
+from support.oracles.stochastic import SOURCES, TARGETS, check_fused, on_places, rounded
 
 import tilearray as ta
 
@@ -41,6 +41,17 @@ def test_the_result_does_not_depend_on_the_layout() -> None:
         found = view.astype("float8_e4m3fn", rounding="rs", seed=5)
         assert found.tolist() == want.tolist()
         assert found.strides == (70, 1)
+
+
+def test_in_a_fused_function_the_seed_may_be_an_argument() -> None:
+    check_fused("cpu", 12)
+    cast = ta.fuse(lambda x, seed: ta.quantize(x * 2, "e2m1", axis=-1, rounding="rs", seed=seed)[:2])
+    x = ta.asarray(np.random.default_rng(0).standard_normal((5, 33)).astype(np.float32))
+    for seed in (1, 2):
+        want = ta.quantize(x * 2, "e2m1", axis=-1, rounding="rs", seed=seed)
+        assert [each.tolist() for each in cast(x, seed)] == [want.values.tolist(), want.scales.tolist()]
+    with pytest.raises(ta.errors.ParameterError, match=r"astype: expected seed >= 0, got -1; write an int >= 0"):
+        cast(x, -1)
 
 
 def test_seeds() -> None:

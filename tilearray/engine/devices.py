@@ -79,7 +79,7 @@ class Device:
     """
 
     __slots__ = (
-        *("backend", "depth", "followers", "functions", "index", "name", "recorder", "traits", "type"),
+        *("backend", "depth", "followers", "functions", "index", "name", "positions", "recorder", "traits", "type"),
         "wants_alignment",
     )
 
@@ -94,6 +94,7 @@ class Device:
         self.traits: dict[Any, Any] = {}  # of its arrays: see `tilearray.engine.signature.Traits`
         self.recorder: Callable[..., Any] | None = None  # runs operations instead of a plan: see `engine.execute.run`
         self.depth = 0  # of operands on several devices that record, the deepest one records
+        self.positions: Callable[..., Any] | None = None  # for shapes: see `arrays.fusion.tracing.ranges_of`
         self.functions: Any = None  # runs whole functions that are more than operations: see `gradients.calls`
         self.followers: dict[int, Device] = {}  # by level: the devices of arrays that follow those of this one
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
@@ -63,6 +64,10 @@ class StandIn:
 
     def __init__(self, number: Number) -> None:
         self.number = number
+
+    def mapped(self, function: Callable[[Any], Any]) -> StandIn:
+        """Return what stands for a function of the number."""
+        return StandIn(function(self.number))
 
 
 def classify(value: object, /) -> ScalarClass | None:

@@ -76,6 +76,36 @@ def check_same_bits(device: Any, seed: int, examples: int, elements: int) -> Non
         assert wrong.size == 0, (source, target, options, [(got.ravel()[k], want.ravel()[k]) for k in wrong[:3]])
 
 
+def check_fused(device: Any, examples: int) -> None:
+    """Compare casts in fused functions, of several layouts and with the seed as an argument, with plain ones."""
+    rng = np.random.default_rng(6)
+    for _ in range(examples):
+        source, target = str(rng.choice(["float32", "bfloat16", "float64"])), str(rng.choice(TARGETS))
+        x = ta.asarray(on_places(rng, source, target, (3, 5, 34)), device="cpu")
+        views: list[Any] = [
+            x,
+            x.T,
+            x[1:, ::-1, ::2],
+            x[0, :, :1],
+            x[0, 0, 0],
+            x[:1, 0],
+            ta.broadcast_to(x[:, :1], x.shape),
+        ]
+
+        @ta.fuse
+        def cast(x: Any, seed: Any, target: str = target) -> tuple[Any, Any]:
+            found = ta.astype(-x, target, rounding="rs", seed=seed)
+            return found, found.astype("float32").astype("bfloat16", rounding="rs", seed=[3, 4])
+
+        for seed in (3, 2**40, 4):
+            view = views[rng.integers(len(views))]
+            want = ta.astype(-view, target, rounding="rs", seed=seed)
+            second = want.astype("float32").astype("bfloat16", rounding="rs", seed=[3, 4])
+            for one, other in zip(cast(view.to_device(device), seed), (want, second), strict=True):
+                wrong = exact.differences(ta.to_numpy(one).ravel(), ta.to_numpy(other).ravel())
+                assert wrong.size == 0, (source, target, view.shape, seed)
+
+
 def on_places(rng: np.random.Generator, source: str, target: str, shape: tuple[int, ...]) -> np.ndarray:
     """Values beside those of the target, of every magnitude, and special ones."""
     size = math.prod(shape)

@@ -45,6 +45,11 @@ class TracedNumber(StandIn):
         self.compute = compute
         self.needed = needed
 
+    def mapped(self, function: Callable[[Any], Any]) -> TracedNumber:
+        """Return a function of the number, which is computed again in another call."""
+        inner = self.compute
+        return TracedNumber(function(self.number), lambda arguments: function(inner(arguments)), self.needed)
+
     def value(self) -> Any:
         """Return the value, on which the trace depends from now on."""
         self.needed()
@@ -74,8 +79,7 @@ def argument(number: Number, position: int, needed: Callable[[], None]) -> Trace
 
 def _unary(compute: Callable[[Any], Any]) -> Any:
     def method(self: TracedNumber) -> TracedNumber:
-        inner = self.compute
-        return TracedNumber(compute(self.number), lambda arguments: compute(inner(arguments)), self.needed)
+        return self.mapped(compute)
 
     return method
 

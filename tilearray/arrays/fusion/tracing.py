@@ -33,7 +33,7 @@ from tilearray.functions.indexing.keys import BOOLS, has_arrays
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.result import geometry_of
 from tilearray.geometry.shapes import reduced_shape
-from tilearray.geometry.strides import broadcast_strides
+from tilearray.geometry.strides import broadcast_strides, dense_strides
 from tilearray.ops import number_parts
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.promotion.semantics import Semantics
@@ -238,12 +238,33 @@ class TracingDevice(Device):
         self.depth = 1
         self.real = real
         self.recorder = record
+        self.positions = lambda shape: ranges_of(shape, real)
         self.backend = cast(Any, _TracingBackend(real))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, str) and other in (self.name, self.real.name))
 
     __hash__ = Device.__hash__
+
+
+def ranges_of(shape: tuple[int, ...], real: Device) -> list[ArrayBase]:
+    """Return arrays in memory of uint64, whose sum is the position of each element of a shape in C order.
+
+    The trace is then right for this shape only.
+    """
+    current_trace().generic = False
+    ranges = [np.zeros((), np.uint64)]
+    for axis, stride in enumerate(dense_strides(shape)):
+        if shape[axis] > 1:
+            numbers = np.arange(shape[axis], dtype=np.uint64) * np.uint64(stride)
+            ranges.append(numbers.reshape(-1, *[1] * (len(shape) - axis - 1)))
+    found: list[ArrayBase] = []
+    for numbers in ranges[1:] or ranges:
+        buffer, offset = real.backend.from_numpy(numbers, copy=False, stream=None)
+        found.append(
+            ArrayBase._public._make(buffer, offset, signature_of(Layout.of(numbers.shape), numbers.dtype, real))
+        )
+    return found
 
 
 _TRACING: dict[Device, TracingDevice] = {}
