@@ -115,3 +115,17 @@ def on_places(rng: np.random.Generator, source: str, target: str, shape: tuple[i
         special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 6.0, 448.0, 2.0**-127, 1.5 * 2.0**-127])
         found = np.where(rng.integers(8, size=size) == 0, rng.choice(special, size), found)
         return exact.cast(found, source).reshape(shape)
+
+
+VALUES = [(0.3, "int8"), (-1.7, "float4_e2m1fn"), (3.14159, "float8_e4m3fn"), (1e-3, "float8_e5m2"), (0.1, "bfloat16")]
+MORE_VALUES = [(1e-6, "float8_e4m3fn"), (5.0, exact.SCALE), (60.1, "float16")]
+
+
+def mean_error(value: float, target: str, count: int, seed: int, device: Any = "cpu") -> float:
+    """How many standard deviations the mean of many draws lies beside a value."""
+    x = ta.full(count, value, dtype="float32", device=device)
+    found = x.astype(target, rounding="rs", seed=seed).astype("float64")
+    low, high = float(ta.min(found)), float(ta.max(found))
+    up = (float(x[0]) - low) / (high - low)
+    deviation = (high - low) * (up * (1 - up) / count) ** 0.5
+    return abs(float(ta.mean(found)) - float(x[0])) / deviation
