@@ -4,8 +4,9 @@ A row converts a matrix of bfloat16. Its figure is the rate of the bytes that it
 device-to-device copy of the same run: the matrix is read once, and values and scales are written once. The peer is
 torch.compile of the usual formula, of which a row has the text; torch's float4 values are made by comparisons, since
 torch has no cast to float4. Before it is timed, tilearray's conversion of the first rows is compared with the host's,
-bit for bit, and at least 99.9% of torch's values with those of tilearray: its compiler may replace a quotient by a
-product. The host times are those of a matrix of 32 rows.
+bit for bit, and torch's values with those of tilearray: at least 99% must be the same, and all others neighbours.
+On a GPU torch multiplies by the reciprocal of 448 or 6 instead of dividing by it. So some scales differ in the last
+place, and then values that lie next to the middle of two. The host times are those of a matrix of 128 rows.
 
 Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
 """
@@ -157,9 +158,16 @@ def same_as_host(ta: Any, row: Row, x: Any, found: tuple[Any, Any]) -> bool:
 
 
 def close(torch: Any, ours: Any, theirs: Any) -> bool:
-    """Whether nearly all bytes of two arrays of values are the same."""
-    first, second = (each.reshape(-1).view(torch.uint8) for each in (torch.from_dlpack(ours.view("uint8")), theirs))
-    return float((first == second).float().mean()) > 0.999
+    """Whether nearly all codes of two arrays of values are the same, and all others neighbours.
+
+    Bytes are compared, or halves of packed bytes.
+    """
+    packed = ours.dtype.names is not None
+    codes = [torch.from_dlpack(ours.view("uint8")).reshape(-1), theirs.reshape(-1).view(torch.uint8)]
+    parts = [[each & 15, each >> 4] if packed else [each] for each in codes]
+    apart = [(first.short() - second.short()).abs() for first, second in zip(*parts, strict=True)]
+    same = sum(float((each == 0).float().mean()) for each in apart) / len(apart)
+    return same > 0.99 and all(int(each.max()) <= 1 for each in apart)
 
 
 def measured(
