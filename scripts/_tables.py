@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "backend")]
 
-from tilearray.dtypes import ALL, ARITHMETIC, DTypeInfo, info  # noqa: E402
+from tilearray.dtypes import ALL, ARITHMETIC, PACKED, DTypeInfo, info  # noqa: E402
 from tilearray.errors import TileArrayError  # noqa: E402
 from tilearray.promotion.scalars import classify  # noqa: E402
 from tilearray.promotion.semantics import Semantics  # noqa: E402
@@ -253,10 +253,13 @@ def dtypes_table() -> str:
     """The dtype table."""
 
     def cells(row: DTypeInfo) -> list[str]:
-        use = "arithmetic" if row.arithmetic else "views, copies and casts"
-        return [f"`{row.name}`", row.kind, str(row.bits), row.triton or "", "{}, {}".format(*row.dlpack), use]
+        use = (
+            "arithmetic" if row.arithmetic else "views and copies" if row.kind == "pair" else "views, copies and casts"
+        )
+        lanes = "{}, {}".format(*row.dlpack) + ", two lanes" * (row.kind == "pair")
+        return [f"`{row.name}`", row.kind, str(row.bits), row.triton or "", lanes, use]
 
-    rows = [cells(info(dtype)) for dtype in ALL]
+    rows = [cells(info(dtype)) for dtype in (*ALL, *PACKED)]
     return markdown(["dtype", "kind", "bits", "Triton", "DLPack code, bits", "for"], rows)
 
 

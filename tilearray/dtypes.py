@@ -4,7 +4,9 @@ A dtype *is* an ``np.dtype`` instance, NumPy's or ml_dtypes'. The library has no
 compare, hash and inspect dtypes, and NumPy, CuPy and JAX already share these objects. `DTypeInfo` holds the facts that
 such an object lacks or states wrongly: bfloat16 has kind 'V', and float8_e5m2 alone of the 8-bit floats has kind 'f'.
 
-Arithmetic is defined for the dtypes of `ARITHMETIC`. The dtypes of `STORAGE_ONLY` can be viewed, copied and cast.
+Arithmetic is defined for the dtypes of `ARITHMETIC`. The dtypes of `STORAGE_ONLY` can be viewed, copied and cast. An
+element of a dtype of `PACKED` is a byte with two floats: it can be viewed and copied, and `tilearray.unpack_float4`
+gives the floats. To NumPy it is a structure with one field, which has the format's name, so files tell it from bytes.
 
 Every dtype that a caller writes passes through `as_dtype`. It returns the table's own object, so equal dtypes are
 identical, or it raises an error that gives the reason. It recognises dtypes of torch, Triton and JAX by the module
@@ -23,7 +25,7 @@ import numpy as np
 
 from tilearray.errors import DTypeError, shown
 
-Kind = Literal["bool", "int", "uint", "float", "complex"]
+Kind = Literal["bool", "int", "uint", "float", "complex", "pair"]
 
 KIND_NAMES: Final[dict[Kind, str]] = {
     "bool": "bool",
@@ -31,6 +33,7 @@ KIND_NAMES: Final[dict[Kind, str]] = {
     "uint": "unsigned integer",
     "float": "float",
     "complex": "complex",
+    "pair": "packed pair of floats",
 }
 """The kinds in words, for error messages."""
 
@@ -69,14 +72,14 @@ class DTypeInfo:
         The name by which `as_dtype` finds the dtype.
     dtype : numpy.dtype
         The dtype itself.
-    kind : {"bool", "int", "uint", "float", "complex"}
+    kind : {"bool", "int", "uint", "float", "complex", "pair"}
         The kind. Signed and unsigned integers are different kinds; every real floating-point format is "float".
     bits : int
         The width of a value. It is ``8 * dtype.itemsize``, except for float4_e2m1fn: 4 bits, stored in a byte.
     triton : str or None
         The name in Triton's signatures; None if Triton does not have the dtype.
     dlpack : tuple of int
-        DLPack's type code and bits.
+        DLPack's type code and bits, of each lane; an element of kind "pair" has two lanes.
     arithmetic : bool
         False if the dtype is for storage only.
     format : FloatFormat or None
@@ -142,14 +145,20 @@ _TABLE: Final = (
     _storage(ml_dtypes.float4_e2m1fn, None, 17, FloatFormat(1, 1, 0x7, None), bits=4),
 )
 
-_BY_DTYPE: Final = {row.dtype: row for row in _TABLE}
-_BY_NAME: Final = {row.name: row.dtype for row in _TABLE}
+_FLOAT4: Final = _TABLE[-1]
+_PAIRS: Final = (
+    DTypeInfo("float4_e2m1fn_x2", np.dtype([("float4_e2m1fn_x2", "u1")]), "pair", 8, None, _FLOAT4.dlpack, False, None),
+)
+
+_BY_DTYPE: Final = {row.dtype: row for row in (*_TABLE, *_PAIRS)}
+_BY_NAME: Final = {row.name: row.dtype for row in (*_TABLE, *_PAIRS)}
 # Triton prints integers as int8, and all other dtypes as in its signatures.
 _BY_TRITON_NAME: Final = {"int1": np.dtype(np.bool_)} | {row.triton: row.dtype for row in _TABLE if row.triton}
 
 ALL: Final = tuple(row.dtype for row in _TABLE)
 ARITHMETIC: Final = tuple(row.dtype for row in _TABLE if row.arithmetic)
 STORAGE_ONLY: Final = tuple(row.dtype for row in _TABLE if not row.arithmetic)
+PACKED: Final = tuple(row.dtype for row in _PAIRS)
 
 bool_: Final = _BY_NAME["bool"]
 int8: Final = _BY_NAME["int8"]
@@ -175,6 +184,7 @@ float8_e4m3fnuz: Final = _BY_NAME["float8_e4m3fnuz"]
 float8_e5m2fnuz: Final = _BY_NAME["float8_e5m2fnuz"]
 float8_e8m0fnu: Final = _BY_NAME["float8_e8m0fnu"]
 float4_e2m1fn: Final = _BY_NAME["float4_e2m1fn"]
+float4_e2m1fn_x2: Final = _BY_NAME["float4_e2m1fn_x2"]
 
 _PYTHON_TYPES: Final[dict[object, np.dtype]] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
@@ -217,11 +227,6 @@ _REFUSED: Final = tuple(
         ("bits?[0-9]*", "has bits but no values", "'uint8' and view the data as that"),
         ("u?int[1-7]($|x|_)", "is smaller than a byte, so a single value has no address", "'int8' or 'uint8'"),
         ("float6", "has no byte-wise layout that libraries agree on", "'float8_e4m3fn'"),
-        (
-            "float4_e2m1fn_x2",
-            "packs two values into a byte",
-            "x.view(torch.uint8), and ta.unpack_float4 of that for one value in a byte, or 'float4_e2m1fn' as a dtype",
-        ),
         ("c?longdouble|float(80|96|128)|complex(192|256)", "has no arithmetic on GPUs", "'float64' or 'complex128'"),
         ("void|record", "is structured or raw memory", "one array for each field, each with its own dtype"),
         ("object", "holds Python objects", "a numeric dtype"),
@@ -402,6 +407,8 @@ def finfo(type: Any, /) -> FInfo:
     DTypeError
         If the dtype is an integer dtype or bool.
 
+    Of a dtype of `PACKED` they are the limits of each of the two floats.
+
     Examples
     --------
     >>> import tilearray as ta
@@ -411,6 +418,8 @@ def finfo(type: Any, /) -> FInfo:
     dtype('float32')
     """
     row = info(dtype_of(type, "finfo"))
+    if row.kind == "pair":
+        row = _FLOAT4
     if row.kind not in ("float", "complex"):
         raise DTypeError(f"finfo: expected a floating-point or complex dtype, got {row.name}; write iinfo for integers")
     limits = cast(Any, ml_dtypes.finfo(row.dtype))
@@ -517,10 +526,10 @@ def kinds_in_words(kinds: Collection[str]) -> str:
 
 def check_arithmetic(function: str, dtype: np.dtype) -> None:
     """Raise DTypeError if a dtype is for storage only."""
-    if not info(dtype).arithmetic:
-        raise DTypeError(
-            f"{function}: {dtype.name} is a storage dtype, it is not computed with; write x.astype('float32') first"
-        )
+    row = info(dtype)
+    if not row.arithmetic:
+        instead = "ta.unpack_float4(x).astype('float32')" if row.kind == "pair" else "x.astype('float32')"
+        raise DTypeError(f"{function}: {row.name} is a storage dtype, it is not computed with; write {instead} first")
 
 
 # --- types for annotations ------------------------------------------------------------------------------------------
@@ -544,6 +553,7 @@ DTypeName = Literal[
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
     "float4_e2m1fn",
+    "float4_e2m1fn_x2",
     "float16",
     "bfloat16",
     "float32",

@@ -58,6 +58,10 @@ _FLOAT32, _FLOAT64, _COMPLEX128 = np.dtype(np.float32), np.dtype(np.float64), np
 _BFLOAT16, _FLOAT8_E8M0 = np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e8m0fnu)
 
 
+_PAIRS = {"float4_e2m1fn_x2": np.dtype([("float4_e2m1fn_x2", "u1")])}
+"""The dtypes whose elements are pairs: structures to NumPy."""
+
+
 def dtype_named(name: str) -> np.dtype[Any]:
     """Return the dtype of NumPy or ml_dtypes that has a name.
 
@@ -66,7 +70,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
     >>> dtype_named("bfloat16").itemsize
     2
     """
-    return np.dtype(getattr(ml_dtypes, name, name))
+    return _PAIRS.get(name) or np.dtype(getattr(ml_dtypes, name, name))
 
 
 def cast(x: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:

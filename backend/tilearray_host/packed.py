@@ -15,7 +15,7 @@ _FLOAT4 = np.dtype(ml_dtypes.float4_e2m1fn)
 
 def pack_float4(first: Array, second: Array, *, out: Array) -> None:
     """Write bytes with two values; the upper four bits of a value's own byte do not count."""
-    np.bitwise_or(first.view(np.uint8) & np.uint8(15), second.view(np.uint8) << np.uint8(4), out=out)
+    np.bitwise_or(first.view(np.uint8) & np.uint8(15), second.view(np.uint8) << np.uint8(4), out=out.view(np.uint8))
 
 
 def quotients_of_pairs(words: Array, factor: Array, *, out: Array) -> None:
@@ -36,12 +36,12 @@ def larger_half(words: Array, *, out: Array) -> None:
 
 def unpack_first(x: Array, *, out: Array) -> None:
     """Write the values in the lower four bits."""
-    np.bitwise_and(x, np.uint8(15), out=out.view(np.uint8))
+    np.bitwise_and(x.view(np.uint8), np.uint8(15), out=out.view(np.uint8))
 
 
 def unpack_second(x: Array, *, out: Array) -> None:
     """Write the values in the upper four bits."""
-    np.right_shift(x, np.uint8(4), out=out.view(np.uint8))
+    np.right_shift(x.view(np.uint8), np.uint8(4), out=out.view(np.uint8))
 
 
 def first_half(x: Array, *, out: Array) -> None:

@@ -118,7 +118,8 @@ def test_the_typed_program_runs() -> None:
 
 def test_the_names_for_checkers_are_those_that_the_library_takes() -> None:
     names = get_args(typing.DTypeName)
-    assert {dtypes.as_dtype(name).name for name in names} == {dtype.name for dtype in dtypes.ALL} <= set(names)
+    known = {dtypes.info(dtype).name for dtype in (*dtypes.ALL, *dtypes.PACKED)}
+    assert {dtypes.info(dtypes.as_dtype(name)).name for name in names} == known <= set(names)
     assert set(get_args(typing.SemanticsName)) == set(SEMANTICS)
     assert set(get_args(typing.RoundingMode)) == set(MODES)
     assert {*get_args(typing.DirectedMode), *get_args(typing.FastMode), *get_args(typing.CastMode)} == set(MODES)

@@ -78,7 +78,7 @@ MALFORMED = {
     "handle": ({"code": 3}, DTypeError, "handle, 32 bits"),
     "float6": ({"code": 15, "bits": 6}, DTypeError, "float6_e2m3fn, 6 bits"),
     "float4": ({"code": 17, "bits": 4}, DTypeError, "float4_e2m1fn.*packed; export the bytes as uint8"),
-    "packed float4": ({"code": 17, "bits": 4, "lanes": 2}, DTypeError, "2 lanes.*packed"),
+    "packed float4": ({"code": 17, "bits": 4, "lanes": 4}, DTypeError, "4 lanes.*packed"),
     "device": (
         {"device_type": 77},
         InterchangeError,

@@ -112,8 +112,8 @@ def is_right(forged: Forged) -> bool:
     if forged.name != NAMES[versioned] or (versioned and managed.version[0] != 1) or tensor.ndim != 2 or not shape:
         return False
     if (
-        (tensor.code, tensor.bits) not in CODES - {(17, 4)}
-        or tensor.lanes != 1
+        (tensor.code, tensor.bits) not in CODES
+        or tensor.lanes != 1 + ((tensor.code, tensor.bits) == (17, 4))
         or tensor.device_type not in (1, 2, 3, 13)
     ):
         return False
@@ -122,8 +122,9 @@ def is_right(forged: Forged) -> bool:
     steps = forged.steps or [shape[1], 1]
     reach = [step * (extent - 1) for step, extent in zip(steps, shape, strict=True)]
     first = (tensor.data or 0) + tensor.byte_offset
-    low, high = (first + tensor.bits // 8 * sum(f(0, r) for r in reach) for f in (min, max))
-    return bool(tensor.data) and low >= 0 and high + tensor.bits // 8 <= 2**63
+    itemsize = tensor.bits * tensor.lanes // 8
+    low, high = (first + itemsize * sum(f(0, r) for r in reach) for f in (min, max))
+    return bool(tensor.data) and low >= 0 and high + itemsize <= 2**63
 
 
 def is_huge(forged: Forged) -> bool:
@@ -140,7 +141,7 @@ def outcome(forged: Forged) -> str:
         forged.error = str(error)
         return type(error).__name__
     assert taken.array.shape == tuple(forged.extents)
-    assert taken.array.dtype in dtypes.ALL
+    assert taken.array.dtype in (*dtypes.ALL, *dtypes.PACKED)
     return "taken"
 
 

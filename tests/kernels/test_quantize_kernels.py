@@ -59,6 +59,15 @@ def test_quotients_next_to_the_middles_of_narrow_formats_are_on_their_side(inter
     _compare_quotients(interpreter, x.ravel(), y.ravel(), bounded=True)
 
 
+def test_quotients_by_the_largest_values_of_formats_are_rounded_once(interpreter):
+    rng = np.random.default_rng(5)
+    x = np.arange(0, 0x7F80, dtype=np.uint32) << np.uint32(16)  # all bfloat16 from zero on, and floats at random
+    x = np.concatenate([x, rng.integers(0, 0x7F800000, 100_000), [0x7F800000, 0x7FC00000]]).astype(np.uint32)
+    for divisor in (448.0, 57344.0, 240.0, 15.5, 6.0, 127.0):
+        large = x.view(np.float32)[~(x.view(np.float32) < 2.0**-79 * divisor)]
+        _compare_quotients(interpreter, large, np.full_like(large, divisor), bounded=False)
+
+
 def _compare_quotients(interpreter, x, y, bounded):
     source = raw_source(f"quotient_by(x, y, z, {bounded})", ["float32"] * 3, "float32", block=2**18)
     with np.errstate(all="ignore"):
@@ -88,8 +97,8 @@ def _compare_pairs() -> None:
         for each in (x, x.to_device(device)):
             found = ta.quantize(each, "float4_e2m1fn", **options, packed=True)
             is_nan = np.repeat(ta.to_numpy(found.scales.view("uint8")) == 255, 16, axis=-1)
-            values = ta.to_numpy(found.values)
-            np.testing.assert_array_equal(values[~is_nan], ta.to_numpy(want)[~is_nan])
+            values, others = (ta.to_numpy(packed.view("uint8")) for packed in (found.values, want))
+            np.testing.assert_array_equal(values[~is_nan], others[~is_nan])
             assert not (values[is_nan] & 0x77).any()  # the sign of its zero is open
 
 

@@ -103,8 +103,10 @@ def test_float4_is_packed(tmp_path: Path) -> None:
     content = (tmp_path / "x").read_bytes()
     assert b'{"dtype":"F4","shape":[1,4],"data_offsets":[0,2]}' in content
     found = ta.load_safetensors(tmp_path / "x", device="cpu")["x"]
-    assert (found.dtype, found.shape) == (ta.uint8, (1, 2))
+    assert (found.dtype, found.shape) == (ta.float4_e2m1fn_x2, (1, 2))
     assert ta.unpack_float4(found).tolist() == x.tolist()
+    ta.save_safetensors(tmp_path / "y", {"x": found})
+    assert (tmp_path / "y").read_bytes() == content
 
 
 def test_the_package_reads_and_writes_alike(tmp_path: Path) -> None:

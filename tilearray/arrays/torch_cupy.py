@@ -31,7 +31,7 @@ Reader = Callable[[Any], Array | None]
 READERS: dict[type, Reader] = {}
 """The readers of exact classes."""
 
-_DTYPES = frozenset(dtypes.ALL)
+_DTYPES = frozenset((*dtypes.ALL, *dtypes.PACKED))
 
 KNOWN_LAYOUTS = 4096
 """The number of layouts that a reader caches before it clears the cache."""

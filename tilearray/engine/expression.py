@@ -60,6 +60,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilearray.dtypes import info
+
 Node = tuple[object, ...]
 Ints = tuple[int, ...]
 
@@ -125,7 +127,7 @@ class ExpressionBuilder:
         self._nodes: list[Node] = []
 
     def _input(self, kind: str, dtype: np.dtype) -> int:
-        self._inputs.append((kind, dtype.name))
+        self._inputs.append((kind, info(dtype).name))
         self._scalars.append(dtype if kind == "scalar" else None)
         return len(self._inputs) - 1
 
@@ -148,24 +150,24 @@ class ExpressionBuilder:
 
     def constant(self, number: float, dtype: np.dtype) -> int:
         """Add a number that is part of the kernel, and return its node."""
-        return self.node("constant", number, dtype.name)
+        return self.node("constant", number, info(dtype).name)
 
     def reduce(self, how: str, nodes: Ints, dtypes: Sequence[np.dtype]) -> list[int]:
         """Add a reduction of values of some dtypes, and return the nodes of its results."""
-        node = self.node("reduce", how, nodes, tuple([dtype.name for dtype in dtypes]))
+        node = self.node("reduce", how, nodes, tuple([info(dtype).name for dtype in dtypes]))
         return [self.node("part", node, position) for position in range(len(nodes))]
 
     def scan(self, how: str, node: int, dtype: np.dtype) -> int:
         """Add a scan of values of a dtype, and return the node of its results."""
-        return self.node("part", self.node("scan", how, (node,), (dtype.name,)), 0)
+        return self.node("part", self.node("scan", how, (node,), (info(dtype).name,)), 0)
 
     def cast(self, node: int, source: np.dtype, target: np.dtype) -> int:
         """Add a cast and return its node. If both dtypes are the same, return `node`."""
-        return node if source == target else self.node("cast", node, target.name)
+        return node if source == target else self.node("cast", node, info(target).name)
 
     def call(self, name: str, arguments: Ints, dtype: np.dtype, triton: str | None) -> int:
         """Add a call and return its node. `triton` is its expression over ``{x} {y} {z} {w}``."""
-        return self.node("call", name, arguments, dtype.name, triton)
+        return self.node("call", name, arguments, info(dtype).name, triton)
 
     def build(
         self, outputs: Sequence[int], dtypes: Sequence[np.dtype], places: Ints = (), *, combines: str = ""
@@ -175,7 +177,7 @@ class ExpressionBuilder:
             tuple(self._inputs),
             tuple(self._nodes),
             tuple(outputs),
-            tuple([dtype.name for dtype in dtypes]),
+            tuple([info(dtype).name for dtype in dtypes]),
             tuple(self._scalars),
             dtypes[0],
             places,

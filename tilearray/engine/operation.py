@@ -29,7 +29,7 @@ class TypedScalar:
     dtype: np.dtype
 
 
-_TYPED = {dtype: TypedScalar(dtype) for dtype in dtypes.ALL}
+_TYPED = {dtype: TypedScalar(dtype) for dtype in (*dtypes.ALL, *dtypes.PACKED)}
 
 
 def typed_scalar(dtype: np.dtype) -> TypedScalar:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from tilearray.dtypes import info
 from tilearray.engine.backend import Buffer, Stream
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
@@ -115,7 +116,7 @@ class Signature:
         self.transposed = self.twin = None
 
     def __repr__(self) -> str:
-        return f"{self.dtype.name}{list(self.layout.shape)} strides {list(self.layout.strides)} on {self.device}"
+        return f"{info(self.dtype).name}{list(self.layout.shape)} strides {list(self.layout.strides)} on {self.device}"
 
 
 SIGNATURES: TwoGenerations[Signature] = TwoGenerations(8192, Signature.forget)

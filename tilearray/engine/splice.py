@@ -162,7 +162,7 @@ class Splicer:
         """Return the dtype of an input or a cast; "" for other nodes."""
         match self._nodes[number]:
             case ("input", position):
-                return next(dtype.name for place, _, dtype in self._inputs.values() if place == position)
+                return next(dtypes.info(dtype).name for place, _, dtype in self._inputs.values() if place == position)
             case ("cast", _, str() as dtype, *_):
                 return dtype
             case _:
@@ -187,10 +187,10 @@ class Splicer:
         """Return the expression that stores these nodes. Equal expressions are the same object."""
         inputs = list(self._inputs.values())
         made = Expression(
-            tuple([(kind, dtype.name) for _, kind, dtype in inputs]),
+            tuple([(kind, dtypes.info(dtype).name) for _, kind, dtype in inputs]),
             tuple(self._nodes),
             tuple(outputs),
-            tuple([dtype.name for dtype in output_dtypes]),
+            tuple([dtypes.info(dtype).name for dtype in output_dtypes]),
             tuple([dtype if kind == "scalar" else None for _, kind, dtype in inputs]),
             output_dtypes[0],
             places,

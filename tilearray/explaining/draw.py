@@ -13,6 +13,7 @@ from html import escape
 from math import prod
 from typing import Any, NamedTuple
 
+from tilearray.dtypes import info
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import OperandError, type_name
 from tilearray.explaining.explain import as_ours, explain
@@ -123,7 +124,7 @@ def draw(x: Any, /, *args: Any, arch: int | str | None = None, **kwargs: Any) ->
 
 
 def _of_array(x: ArrayBase) -> Drawing:
-    title = f"{x.dtype.name} {x.shape} on {x.device}, {x.size * x.dtype.itemsize} bytes"
+    title = f"{info(x.dtype).name} {x.shape} on {x.device}, {x.size * x.dtype.itemsize} bytes"
     lines = [title]
     lines += [
         f"axis {axis}: {size}, {step(size, stride)}" for axis, (size, stride) in enumerate(zip(x.shape, x.strides))

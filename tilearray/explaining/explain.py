@@ -13,7 +13,7 @@ import numpy as np
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped
-from tilearray.dtypes import as_dtype
+from tilearray.dtypes import as_dtype, info
 from tilearray.engine.backend import AnyLoop
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, common_device
@@ -148,7 +148,7 @@ def _step(call: Call, arch: int | None) -> Step:
 
 def shown_operand(operand: Any) -> str:
     """Return the dtype and the shape of an array, or a number, as text."""
-    return f"{operand.dtype.name} {operand.layout.shape}" if isinstance(operand, Signature) else repr(operand)
+    return f"{info(operand.dtype).name} {operand.layout.shape}" if isinstance(operand, Signature) else repr(operand)
 
 
 def launch_of(note: Note, arch: int | None) -> Launch:

@@ -19,6 +19,7 @@ from tilearray.engine.devices import CPU, DeviceLike, as_device
 from tilearray.engine.signature import ArrayBase, before_access, check_array, new_array, placed, signature_of
 from tilearray.errors import (
     DeviceError,
+    DTypeError,
     ImplicitTransferError,
     IndexingError,
     LayoutError,
@@ -287,6 +288,10 @@ def single(x: ArrayBase, function: str) -> Any:
             f"write x.item(index), or a comparison of single elements"
         )
     backend, dtype = signature.device.backend, signature.dtype
+    if dtype.names and function != "item":
+        raise DTypeError(
+            f"{function}: an element of {dtypes.info(dtype).name} is two numbers; write ta.unpack_float4(x) first"
+        )
     if not backend.on_host:
         return _python(to_numpy(x).reshape(()))
     element = backend.to_numpy(x._buffer, x._offset, (), (), dtype)
@@ -327,8 +332,29 @@ def tolist(x: ArrayBase) -> Any:
 
 
 def _python(array: np.ndarray) -> Any:
-    """Python numbers of an ndarray; ml_dtypes' floats become Python floats."""
+    """Python numbers of an ndarray; ml_dtypes' floats become Python floats, and packed pairs tuples of two."""
+    if array.dtype.names:
+        return pairs_of(array).tolist()
     return (array if array.dtype.kind in "biufc" else in_float64(array)).tolist()
+
+
+_MAGNITUDES = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
+_FLOAT4_VALUES = np.concatenate([_MAGNITUDES, -_MAGNITUDES])
+
+
+def pairs_of(array: np.ndarray) -> np.ndarray:
+    """Return packed float4 as pairs of float64, the one in the lower four bits first.
+
+    Examples
+    --------
+    >>> from tilearray.dtypes import float4_e2m1fn_x2
+    >>> pairs_of(np.array([0x3F], np.uint8).view(float4_e2m1fn_x2)).tolist()
+    [(-6.0, 1.5)]
+    """
+    codes = array.view(np.uint8)
+    found = np.empty(array.shape, np.dtype([("first", "f8"), ("second", "f8")]))
+    found["first"], found["second"] = _FLOAT4_VALUES[codes & 15], _FLOAT4_VALUES[codes >> 4]
+    return found
 
 
 def in_float64(array: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from html import escape
 
 from numpy import printoptions
 
+from tilearray.dtypes import info
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import TileArrayError
 from tilearray.functions.printing import array_str
@@ -32,7 +33,7 @@ def array_html(x: ArrayBase) -> str:
     >>> "int8 (4, 3) on cpu, 12 bytes" in text, "backwards in steps of 2" in text
     (True, True)
     """
-    title = f"{x.dtype.name} {x.shape} on {x.device}, {x.size * x.dtype.itemsize} bytes"
+    title = f"{info(x.dtype).name} {x.shape} on {x.device}, {x.size * x.dtype.itemsize} bytes"
     rows = "".join(
         f"<tr><td>{axis}<td>{size}<td>{stride}<td style='text-align:left'>{step(size, stride)}"
         for axis, (size, stride) in enumerate(zip(x.shape[:_AXES], x.strides))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.dtypes import as_dtype
+from tilearray.dtypes import as_dtype, info
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, from_host
 from tilearray.functions.conversion import to_device, to_numpy
@@ -22,7 +22,7 @@ from tilearray.interchange.numpy import share_or_copy
 
 def parts(x: A) -> tuple[Callable[..., A], tuple[np.ndarray, str, str]]:
     """Return the function that makes an equal array, and its arguments: ``__reduce__`` of an array."""
-    return rebuild, (carried(x), x.dtype.name, str(x.device))
+    return rebuild, (carried(x), info(x.dtype).name, str(x.device))
 
 
 def carried(x: ArrayBase) -> np.ndarray:

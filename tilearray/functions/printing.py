@@ -17,7 +17,7 @@ from numpy import get_printoptions, printoptions, set_printoptions
 from tilearray.dtypes import info
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import OperandError
-from tilearray.functions.conversion import in_float64, to_numpy
+from tilearray.functions.conversion import in_float64, pairs_of, to_numpy
 from tilearray.functions.indexing.views import get
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
@@ -41,7 +41,7 @@ def array_repr(x: ArrayBase) -> str:
     head = "Array("
     body = "[]" if x.size == 0 else _text(x, ", ", head)
     hidden = x.size > options["threshold"] or (x.size == 0 and x.shape != (0,))
-    facts = ([f"shape={x.shape}"] if hidden else []) + [f"dtype={x.dtype.name}", f"device={str(x.device)!r}"]
+    facts = ([f"shape={x.shape}"] if hidden else []) + [f"dtype={info(x.dtype).name}", f"device={str(x.device)!r}"]
     tail = ", ".join(facts) + ")"
     last = len(head) * ("\n" not in body) + len(body) - body.rfind("\n") - 1
     gap = " " if last + len(", ") + len(tail) <= options["linewidth"] else "\n" + " " * len(head)
@@ -106,7 +106,7 @@ def _ends(x: ArrayBase, axis: int, edge: int) -> np.ndarray:
 
 def _is_narrow(shown: np.ndarray) -> bool:
     """Whether the elements are floats of ml_dtypes."""
-    return shown.dtype.isbuiltin != 1 and info(shown.dtype).kind == "float"
+    return shown.dtype.isbuiltin != 1 and not shown.dtype.names and info(shown.dtype).kind == "float"
 
 
 def _readable(shown: np.ndarray) -> np.ndarray:
@@ -118,6 +118,8 @@ def _readable(shown: np.ndarray) -> np.ndarray:
     >>> _readable(np.array([1 / 3, 257.0, 1e30]).astype(bfloat16)).tolist()
     [0.334, 256.0, 1e+30]
     """
+    if shown.dtype.names:
+        return pairs_of(shown)
     if not _is_narrow(shown):
         return shown
     from tilearray_host.casts import cast

@@ -111,6 +111,11 @@ def ndarray_of(obj: Any, dtype: np.dtype | None, function: str) -> np.ndarray:
 
 def _made(obj: Any, kinds: Kinds, dtype: np.dtype | None, function: str) -> np.ndarray:
     """The ndarray of nested sequences whose elements have these types."""
+    if dtype is not None and dtype in dtypes.PACKED:
+        raise DTypeError(
+            f"{function}: Python numbers do not become {dtypes.info(dtype).name}; write "
+            f"ta.pack_float4(ta.asarray(...).astype('float4_e2m1fn'))"
+        )
     if kinds <= _CARRIERS.keys():
         return _numbers(obj, kinds, dtype, function)
     if dtype is None:

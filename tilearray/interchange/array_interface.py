@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilearray.dtypes import info
 from tilearray.engine.context import RECORDINGS
 from tilearray.engine.signature import ArrayBase, before_access
 
@@ -35,7 +36,7 @@ def describe(x: ArrayBase) -> dict[str, Any]:
         raise AttributeError(f"__array_interface__: the array is on {signature.device}; write ta.to_numpy(x)")
     dtype, layout = signature.dtype, signature.layout
     if dtype.isbuiltin != 1:
-        raise AttributeError(f"__array_interface__: NumPy has no {dtype.name} of its own; write np.asarray(x)")
+        raise AttributeError(f"__array_interface__: NumPy has no {info(dtype).name} of its own; write np.asarray(x)")
     if RECORDINGS:
         before_access(x)
     return {

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilearray.dtypes import ALL, float4_e2m1fn, info
+from tilearray.dtypes import ALL, PACKED, float4_e2m1fn, float4_e2m1fn_x2, info
 from tilearray.errors import DTypeError, InterchangeError
 from tilearray.geometry.strides import dense_strides, extent
 
@@ -46,8 +46,12 @@ _CODE_NAMES = dict(enumerate(("int", "uint", "float", "handle", "bfloat", "compl
     17: "float4_e2m1fn",
 }
 _DTYPES = {info(dtype).dlpack: dtype for dtype in ALL}
-CARRIERS = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in ALL if dtype.type.__module__ != "numpy"}
-"""The unsigned integer as which each dtype of ml_dtypes travels."""
+CARRIERS = {
+    dtype: np.dtype(f"u{dtype.itemsize}")
+    for dtype in (*ALL, *PACKED)
+    if dtype.type.__module__ != "numpy" or dtype in PACKED
+}
+"""The unsigned integer as which each dtype of ml_dtypes travels, and each pair."""
 
 
 class DataType(ctypes.Structure):
@@ -192,6 +196,7 @@ def amend(capsule: object, dtype: np.dtype, flags: int = 0) -> None:
     """Write the fields that NumPy cannot: the dtype, flags, and a null address for size 0 on a GPU."""
     opened = open_capsule(capsule)
     opened.tensor.dtype.code, opened.tensor.dtype.bits = info(dtype).dlpack
+    opened.tensor.dtype.lanes = 1 + (dtype == float4_e2m1fn_x2)
     if opened.tensor.device_type == CUDA and 0 in opened.tensor.shape[: opened.tensor.ndim]:
         opened.tensor.data = None
     if opened.versioned is not None:
@@ -244,7 +249,7 @@ def take_out(capsule: object) -> Taken:
     device = tensor.device_type, tensor.device_id
     given = bytes(tensor.dtype)
     if dtype in CARRIERS:
-        tensor.dtype.code, tensor.dtype.bits = _UINT, 8 * dtype.itemsize
+        tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes = _UINT, 8 * dtype.itemsize, 1
     tensor.device_type, tensor.device_id = HOST
     try:
         array = np.from_dlpack(Carrier(capsule))
@@ -296,13 +301,15 @@ def check_kind(kind: int) -> None:
 def _dtype_of(given: DataType, flags: int) -> np.dtype:
     code, bits, lanes = given.code, given.bits, given.lanes
     dtype = _DTYPES.get((code, bits)) if lanes == 1 else None
+    if lanes == 2 and (code, bits) == info(float4_e2m1fn_x2).dlpack:
+        return float4_e2m1fn_x2
     if dtype is not None and (dtype != float4_e2m1fn or flags & PADDED):
         return dtype
     name = f"{_CODE_NAMES.get(code, 'an unknown kind')}, {bits} bits, {lanes} lanes (DLPack type code {code})"
     if code == info(float4_e2m1fn).dlpack[0]:
         raise DTypeError(
-            f"from_dlpack: expected float4_e2m1fn with one value per byte, got {name}, packed; export the bytes as "
-            f"uint8, in torch by x.view(torch.uint8), and write ta.unpack_float4 of them"
+            f"from_dlpack: expected float4_e2m1fn with two lanes, or with one value per byte, got {name}, packed; "
+            f"export the bytes as uint8, and write x.view('float4_e2m1fn_x2')"
         )
     raise DTypeError(f"from_dlpack: expected a supported dtype, got {name}; convert the array in its own library first")
 

@@ -1,7 +1,8 @@
 """Packed float4: two values of float4_e2m1fn in a byte, the first one in the lower four bits.
 
 An Array of float4_e2m1fn has one value in a byte, so that every element has an address. Packed values are an Array of
-uint8, whose last axis is half as long. PyTorch's ``float4_e2m1fn_x2`` has these bytes.
+float4_e2m1fn_x2, whose last axis is half as long: an element is a byte with two values, as in PyTorch. So views begin
+at even values, and no others can be written.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tilearray.engine.signature import HostData
 from tilearray.errors import DTypeError, ShapeError
 from tilearray.ops.signatures import show
 
-_FLOAT4, _UINT8 = dtypes.float4_e2m1fn, dtypes.uint8
+_FLOAT4, _PACKED = dtypes.float4_e2m1fn, dtypes.float4_e2m1fn_x2
 
 
 def pack_float4(x: Array | HostData, /) -> Array:
@@ -35,7 +36,7 @@ def pack_float4(x: Array | HostData, /) -> Array:
     Returns
     -------
     Array
-        uint8, with half the extent along the last axis. Element 2 i is in the lower four bits of byte i.
+        float4_e2m1fn_x2, with half the extent along the last axis. Element 2 i is in the lower four bits of byte i.
 
     Raises
     ------
@@ -49,8 +50,8 @@ def pack_float4(x: Array | HostData, /) -> Array:
     >>> import tilearray as ta
     >>> x = ta.asarray([0.5, 1.0, -6.0, 0.0]).astype("float4_e2m1fn")
     >>> packed = ta.pack_float4(x)
-    >>> packed.tolist(), ta.unpack_float4(packed).tolist()
-    ([33, 15], [0.5, 1.0, -6.0, 0.0])
+    >>> packed.tolist(), packed.view("uint8").tolist(), ta.unpack_float4(packed[1:]).tolist()
+    ([(0.5, 1.0), (-6.0, 0.0)], [33, 15], [-6.0, 0.0])
     """
     given = asarray(x)
     if given.dtype != _FLOAT4:
@@ -71,17 +72,17 @@ def check_even(function: str, shape: tuple[int, ...]) -> None:
 
 
 def packed_pairs(first: Array, second: Array) -> Array:
-    """Return bytes whose lower four bits are `first`, and whose upper ones are `second`, both of float4."""
+    """Return packed values, of which `first` are the ones at even places, and `second` those at odd ones."""
     return run_fixed(_pack(), (first, second), None)
 
 
 def unpack_float4(x: Array | HostData, /) -> Array:
-    """Return an array of float4_e2m1fn with one value in a byte, from bytes with two: the inverse of `pack_float4`.
+    """Return an array of float4_e2m1fn with one value in a byte, from packed ones: the inverse of `pack_float4`.
 
     Parameters
     ----------
     x : Array
-        Of dtype uint8.
+        Of dtype float4_e2m1fn_x2, or uint8.
 
     Returns
     -------
@@ -102,8 +103,13 @@ def unpack_float4(x: Array | HostData, /) -> Array:
     [0.5, 1.0]
     """
     given = asarray(x)
-    if given.dtype != _UINT8:
-        raise DTypeError(f"unpack_float4: expected uint8, got {given.dtype.name}; write x.view('uint8') first")
+    if given.dtype == dtypes.uint8:
+        given = given.view(_PACKED)
+    if given.dtype != _PACKED:
+        raise DTypeError(
+            f"unpack_float4: expected float4_e2m1fn_x2, got {given.dtype.name}; write x.view('float4_e2m1fn_x2') of "
+            f"bytes"
+        )
     if not given.ndim:
         raise ShapeError("unpack_float4: expected one axis or more, got shape (); write x.reshape(1)")
     out = empty((*given.shape[:-1], 2 * given.shape[-1]), _FLOAT4, device=given.device)
@@ -116,15 +122,15 @@ def unpack_float4(x: Array | HostData, /) -> Array:
 def _pack() -> FixedOperation:
     builder = ExpressionBuilder()
     pair = builder.array(_FLOAT4), builder.array(_FLOAT4)
-    node = builder.call("pack_float4", pair, _UINT8, "(({x} & 15) | ({y} << 4))")
-    return FixedOperation("pack_float4", builder.build([node], [_UINT8]))
+    node = builder.call("pack_float4", pair, _PACKED, "(({x} & 15) | ({y} << 4))")
+    return FixedOperation("pack_float4", builder.build([node], [_PACKED]))
 
 
 @cache
 def _unpack(place: int) -> FixedOperation:
     builder = ExpressionBuilder()
     template = "({x} >> 4)" if place else "({x} & 15)"
-    node = builder.call(f"unpack_float4_{place}", (builder.array(_UINT8),), _FLOAT4, template)
+    node = builder.call(f"unpack_float4_{place}", (builder.array(_PACKED),), _FLOAT4, template)
     return FixedOperation("unpack_float4", builder.build([node], [_FLOAT4]))
 
 
@@ -161,8 +167,8 @@ def quotients_of_pairs() -> FixedOperation:
     """
     builder = ExpressionBuilder()
     operands = builder.array(np.dtype("u4")), builder.array(np.dtype("f4"))
-    node = builder.call("quotients_of_pairs", operands, _UINT8, "bfloat16_pairs_to_e2m1fn({x}, {y}, {arch})")
-    return FixedOperation("quantize", builder.build([node], [_UINT8]))
+    node = builder.call("quotients_of_pairs", operands, _PACKED, "bfloat16_pairs_to_e2m1fn({x}, {y}, {arch})")
+    return FixedOperation("quantize", builder.build([node], [_PACKED]))
 
 
 show([pack_float4, unpack_float4])

@@ -140,7 +140,7 @@ def quantize(
     layout : str
         The order of scales: "linear", or "128x4" for cublasLt; see docs/low_precision.md.
     packed : bool
-        Whether values of float4_e2m1fn are packed, two in a byte of uint8, as `pack_float4` does.
+        Whether values of float4_e2m1fn are packed, two in a byte, in the dtype float4_e2m1fn_x2, as by `pack_float4`.
 
     Returns
     -------
@@ -201,7 +201,8 @@ def dequantize(
     values, scales, global_scale : Array
         The results of `quantize`.
     block, axis, layout, packed
-        As in `quantize`. The blocks follow from the shapes if they divide the values and `layout` is "linear".
+        As in `quantize`. The blocks follow from the shapes if they divide the values and `layout` is "linear". Values
+        of float4_e2m1fn_x2 are packed; with ``packed=True`` so are bytes.
     dtype : dtype
         The dtype of the result; the product is computed in float32, or in float64 for a float64 result.
 
@@ -225,7 +226,7 @@ def dequantize(
     """
     check_layout(layout, "dequantize")
     given, factors = asarray(values), asarray(scales)
-    if packed:
+    if packed or given.dtype == dtypes.float4_e2m1fn_x2:
         given = unpack_float4(given)
     target = dtypes.as_dtype(dtype, "dequantize")
     if dtypes.info(target).kind != "float":
@@ -263,8 +264,8 @@ def _recipe(
     info = dtypes.info(target)
     if target != dtypes.int8 and (info.kind != "float" or info.bits > 8 or target == dtypes.float8_e8m0fnu):
         raise DTypeError(
-            f"quantize: expected a signed float of 8 bits or fewer, or int8, got {target.name}; write "
-            f"'float8_e4m3fn', or x.astype({target.name!r}) without scales"
+            f"quantize: expected a signed float of 8 bits or fewer, or int8, got {info.name}; write "
+            f"'float8_e4m3fn', or x.astype({info.name!r}) without scales"
         )
     if factor not in SCALES:
         names = ", ".join(repr(each.name) for each in SCALES)
@@ -315,7 +316,7 @@ def _converted(x: Array, sizes: Ints, recipe: _Recipe, total: Array | None) -> t
         return values, scales.reshape(grid)
     random = recipe.rounding == "rs"
     packed = recipe.packed and not random
-    dtype = _wide(x.dtype) if random else dtypes.uint8 if packed else recipe.dtype
+    dtype = _wide(x.dtype) if random else dtypes.float4_e2m1fn_x2 if packed else recipe.dtype
     shape = (*x.shape[:-1], x.shape[-1] // 2) if packed else x.shape
     values, scales = empty(shape, dtype, device=x.device), empty(grid, recipe.scale, device=x.device)
     for places, of_scales in parts:
@@ -426,7 +427,11 @@ def _scales(recipe: _Recipe, amax: Array, total: Array | None) -> Array:
         top = 2.0 ** (frexp(largest)[1] - 1)
         found = divide(amax, largest, rounding=up) if up else amax * (1 / top)
         return astype(maximum(found, least), recipe.scale, rounding="rp" if up else "rz", saturate=False)
-    found = divide(amax, largest, rounding=up)
+    if up or amax.dtype != dtypes.float32:
+        found = divide(amax, largest, rounding=up)
+    else:
+        reciprocal = float(np.float32(1) / np.float32(largest))
+        found = run_fixed(_quotient(bounded=False, by_number=True), (amax, largest, reciprocal), None)
     if total is not None:
         found = divide(found, total, rounding=up)
     return astype(maximum(found, least), recipe.scale, rounding=up, saturate=total is not None)
@@ -454,13 +459,16 @@ def _factor(scales: Array, total: Array | None, dtype: np.dtype) -> Array:
 
 
 @cache
-def _quotient(bounded: bool) -> FixedOperation:
+def _quotient(bounded: bool, by_number: bool = False) -> FixedOperation:
     """Return the division of float32 by a divisor whose reciprocal is given, for quotients that are then rounded.
 
     Its smallest results, below 2**-23, may differ in the last place. They are `bounded` if no quotient exceeds float32.
+    Quotients by a number of 8 bits or fewer are rounded correctly, if they are 2**-80 or more: the middle of two floats
+    times the divisor is no float, and no multiple of it is close to one.
     """
     builder = ExpressionBuilder()
-    operands = tuple([builder.array(dtypes.float32) for _ in range(3)])
+    divisor = builder.number if by_number else builder.array
+    operands = builder.array(dtypes.float32), divisor(dtypes.float32), divisor(dtypes.float32)
     node = builder.call("quotient_by", operands, dtypes.float32, f"quotient_by({{x}}, {{y}}, {{z}}, {bounded})")
     return FixedOperation("quantize", builder.build([node], [dtypes.float32]))
 

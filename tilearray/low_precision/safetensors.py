@@ -6,7 +6,7 @@ after the other without gaps. The header gives ``{"dtype", "shape", "data_offset
 ``"__metadata__"`` of strings. The package of that name is not needed.
 
 A file is mapped into memory, so arrays on the host are views of it, and read-only. float4 values are packed, two in a
-byte: they are read as uint8 with half the extent along the last axis, as `tilearray.pack_float4` makes them.
+byte: they are read as float4_e2m1fn_x2 with half the extent along the last axis, as by `tilearray.pack_float4`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def load_safetensors(path: str | os.PathLike[str], /, *, device: DeviceLike | No
     Returns
     -------
     dict of str to Array
-        In the order of the file. "F4" arrays are uint8, with two values in a byte: see `unpack_float4`.
+        In the order of the file. "F4" arrays are float4_e2m1fn_x2, with two values in a byte: see `unpack_float4`.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def save_safetensors(
     ----------
     path : str or path
     arrays : mapping of str to Array
-        Of any device and layout; float4_e2m1fn arrays are packed, two values in a byte.
+        Of any device and layout; float4_e2m1fn arrays are packed, and float4_e2m1fn_x2 arrays are so already.
     metadata : mapping of str to str, optional
 
     Raises
@@ -154,7 +154,10 @@ def save_safetensors(
     for name, array in ordered:
         first, end = end, end + _nbytes(array)
         named = _NAME_OF.get(array.dtype, "F4")
-        header[name] = {"dtype": named, "shape": list(array.shape), "data_offsets": [first, end]}
+        shape = list(array.shape)
+        if array.dtype == dtypes.float4_e2m1fn_x2:
+            shape[-1] *= 2
+        header[name] = {"dtype": named, "shape": shape, "data_offsets": [first, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     target = Path(path)
@@ -220,7 +223,7 @@ def _entry(path: Any, name: str, facts: Any) -> _Entry:
     if not all(type(each) is int and each >= 0 for each in sizes):
         raise _damaged(path, f"{name!r} has sizes {shown(sizes)}")
     if named == "F4" and shape and shape[-1] % 2 == 0:
-        dtype, shape = dtypes.uint8, (*shape[:-1], shape[-1] // 2)
+        dtype, shape = dtypes.float4_e2m1fn_x2, (*shape[:-1], shape[-1] // 2)
     elif named in NAMES:
         dtype = NAMES[named]
     else:
@@ -254,7 +257,8 @@ def _check_entry(name: Any, array: Any) -> None:
         raise OperandError(
             f"save_safetensors: expected an Array for {name!r}, got {type_name(array)}; write ta.asarray(x)"
         )
-    packs = array.dtype == dtypes.float4_e2m1fn and array.ndim and array.shape[-1] % 2 == 0
+    even = array.ndim and (array.dtype == dtypes.float4_e2m1fn_x2 or array.shape[-1] % 2 == 0)
+    packs = even and array.dtype in (dtypes.float4_e2m1fn, dtypes.float4_e2m1fn_x2)
     if array.dtype not in _NAME_OF and not packs:
         raise OperandError(
             f"save_safetensors: the format has no {array.dtype.name} of shape {array.shape}, which is {name!r}; write "

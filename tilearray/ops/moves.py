@@ -12,15 +12,15 @@ from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import OperandType
 from tilearray.ops.promotion_methods import Promotion
-from tilearray.ops.row import ANY, CallTyping, Row
+from tilearray.ops.row import MOVED, CallTyping, Row
 from tilearray.promotion.scalars import Number
 from tilearray.promotion.semantics import Semantics
 
 # fmt: off
-assign = Row("setitem", "The values of x in another dtype or place.", 1, ANY, Promotion.NO_OPMATH, moves=True,
+assign = Row("setitem", "The values of x in another dtype or place.", 1, MOVED, Promotion.NO_OPMATH, moves=True,
             derivative=("g",),
             example=("ta.asarray([1, 2]).copy()", "Array([1, 2], dtype=int64, device='cpu')"))
-convert = Row("astype", "The values of x in any dtype.", 1, ANY, Promotion.NO_OPMATH, casts_freely=True, moves=True,
+convert = Row("astype", "The values of x in any dtype.", 1, MOVED, Promotion.NO_OPMATH, casts_freely=True, moves=True,
              derivative=("g",),
              example=("ta.asarray([1.5]).astype('int8')", "Array([1], dtype=int8, device='cpu')"))
 # fmt: on

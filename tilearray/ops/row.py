@@ -46,6 +46,7 @@ C = frozenset({"complex"})
 REAL = B | I | F
 NUMERIC = I | F | C
 ANY = B | NUMERIC
+MOVED = ANY | frozenset({"pair"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +304,11 @@ class Row:
         Assignment casts within the kind, and freely under the semantics of NumPy.
         """
         if self.casts_freely or (self.moves and semantics.inplace == "numpy"):
+            if result != out and "pair" in (dtypes.info(result).kind, dtypes.info(out).kind):
+                raise DTypeError(
+                    f"{self.name}: {dtypes.info(result).name} does not become {dtypes.info(out).name}, because a pair "
+                    f"is not a number; {_INSTEAD_OF_PAIRS[dtypes.info(out).kind == 'pair']}"
+                )
             if dtypes.info(result).kind == "complex" and dtypes.info(out).kind not in ("complex", "bool"):
                 raise DTypeError(
                     f"{self.name}: {out.name} cannot hold {result.name}: the imaginary part would be lost; "
@@ -310,8 +316,9 @@ class Row:
                 )
         elif not (can_cast_same_kind(result, out) if self.moves else semantics.stores(result, out)):
             raise DTypeError(
-                f"{self.name}: expected a target that can store the {result.name} result, got {out.name}; "
-                f"write a target of dtype {result.name}, or target[...] = result.astype({out.name!r})"
+                f"{self.name}: expected a target that can store the {dtypes.info(result).name} result, got "
+                f"{dtypes.info(out).name}; write a target of dtype {dtypes.info(result).name}, or target[...] = "
+                f"result.astype({dtypes.info(out).name!r})"
                 f"{_if_unasked(semantics, types, result)}"
             )
         return out
@@ -326,6 +333,11 @@ def _if_unasked(semantics: Semantics, types: tuple[OperandType, ...], result: np
     return f". {result.name} is the default float: see ta.semantics({name!r}, float=...)"
 
 
+_INSTEAD_OF_PAIRS = (
+    "write ta.unpack_float4(x).astype(...)",
+    "write ta.pack_float4(x.astype('float4_e2m1fn'))",
+)
+"""What gives numbers of pairs, and pairs of numbers."""
 _INSTEAD_OF = {"complex": "write x.real, x.imag", "float": "write x.astype('float32')"} | dict.fromkeys(
     ("bool", "int", "uint"), "write x.astype('int32')"
 )

@@ -192,8 +192,10 @@ def _outside(dtype: np.dtype, others: Iterable[np.dtype], function: str) -> str:
     """Return the message about a dtype that is not in the lattice."""
     row = dt.info(dtype)
     reason = "does not take part in promotion" if row.arithmetic else "is for storage only"
-    instead = "x.real or x.imag" if row.kind == "complex" else "x.astype('float32'), which holds all of its values"
-    return f"{function}: {dtype.name} {reason} and has no common dtype with {names(others)}; write {instead}"
+    instead = {"complex": "x.real or x.imag", "pair": "ta.unpack_float4(x).astype('float32')"}.get(
+        row.kind, "x.astype('float32'), which holds all of its values"
+    )
+    return f"{function}: {row.name} {reason} and has no common dtype with {names(others)}; write {instead}"
 
 
 def _reach(edges: Mapping[np.dtype, DTypes]) -> dict[np.dtype, Pair]:
@@ -219,7 +221,7 @@ def _pairs(dtypes: Iterable[np.dtype]) -> list[Pair]:
     return [frozenset(pair) for pair in combinations(sorted(dtypes, key=position), 2)]
 
 
-_POSITIONS: Final = {dtype: position for position, dtype in enumerate(dt.ALL)}
+_POSITIONS: Final = {dtype: position for position, dtype in enumerate((*dt.ALL, *dt.PACKED))}
 
 
 def position(dtype: np.dtype) -> int:
@@ -229,4 +231,4 @@ def position(dtype: np.dtype) -> int:
 
 def names(dtypes: Iterable[np.dtype]) -> str:
     """Return the names of dtypes for a message, in the table's order."""
-    return " and ".join(dtype.name for dtype in sorted(dtypes, key=position))
+    return " and ".join(dt.info(dtype).name for dtype in sorted(dtypes, key=position))

@@ -40,8 +40,8 @@ class Rules(Protocol):
     def rule(self) -> str: ...
 
 
-RANK: Final[dict[str, int]] = {"bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3}
-_RANK_NAMES: Final = ("bool", "integer", "float", "complex")
+RANK: Final[dict[str, int]] = {"bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3, "pair": 4}
+_RANK_NAMES: Final = ("bool", "integer", "float", "complex", "pair")
 SCALAR_KIND: Final[dict[ScalarClass, str]] = {
     ScalarClass.BOOL: "bool",
     **dict.fromkeys(
@@ -67,7 +67,7 @@ class ZeroDim:
     dtype: np.dtype
 
 
-_ZERO_DIM: Final = {dtype: ZeroDim(dtype) for dtype in dt.ALL}
+_ZERO_DIM: Final = {dtype: ZeroDim(dtype) for dtype in (*dt.ALL, *dt.PACKED)}
 
 
 def zero_dim(dtype: np.dtype) -> ZeroDim:

@@ -173,6 +173,8 @@ def as_number(value: Number, dtype: np.dtype, function: str = "") -> Number:
     kind = info(dtype).kind
     if kind == "bool":
         return bool(value)
+    if kind == "pair" and value == 0:
+        return 0
     if kind == "complex":
         return value if isinstance(value, complex) else complex(_as_float(value, dtype.itemsize < 16))
     raise _wrong_kind(value, dtype, function)
@@ -219,6 +221,11 @@ def _wider(value: int, limits: IInfo) -> str | None:
 
 
 def _wrong_kind(value: Number, dtype: np.dtype, function: str) -> DTypeError:
+    if info(dtype).kind == "pair":
+        return DTypeError(
+            f"{_prefix(function)}an element of {info(dtype).name} is two numbers, got {value!r}; write "
+            f"ta.pack_float4(x) of an array x of float4_e2m1fn"
+        )
     instead, lost = ("value.real", "imaginary part") if isinstance(value, complex) else ("int(value)", "fraction")
     return DTypeError(f"{_prefix(function)}{dtype.name} cannot hold {value!r}; write {instead} to drop the {lost}")
 

@@ -26,11 +26,16 @@ def can_cast_same_kind(from_: np.dtype, to: np.dtype, /) -> bool:
     (True, False)
     """
     source, target = dt.info(from_).kind, dt.info(to).kind
-    return RANK[source] <= RANK[target] and (source, target) != ("int", "uint")
+    return _by_rank(source, target) and (source, target) != ("int", "uint")
+
+
+def _by_rank(source: str, target: str) -> bool:
+    """Return whether the kind of a target holds numbers of the kind of a source; pairs are not numbers."""
+    return RANK[source] <= RANK[target] and (source == "pair") == (target == "pair")
 
 
 def _by_kind(joins: Joins, result: np.dtype, target: np.dtype) -> bool:
-    return RANK[dt.info(result).kind] <= RANK[dt.info(target).kind]
+    return _by_rank(dt.info(result).kind, dt.info(target).kind)
 
 
 def _by_promotion(joins: Joins, result: np.dtype, target: np.dtype) -> bool:

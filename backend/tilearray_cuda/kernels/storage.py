@@ -53,6 +53,7 @@ STORAGE |= {
         "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn",
     )
 }  # fmt: skip
+STORAGE["float4_e2m1fn_x2"] = Storage("bits", 1, "*u8", "tl.uint8", ("u8", "B"))  # only moved
 ITEMSIZE = {name: storage.itemsize for name, storage in STORAGE.items()}
 
 

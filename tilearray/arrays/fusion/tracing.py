@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import numpy as np
@@ -238,7 +239,7 @@ class TracingDevice(Device):
         self.depth = 1
         self.real = real
         self.recorder = record
-        self.positions = lambda shape: ranges_of(shape, real)
+        self.positions = partial(ranges_of, real)
         self.backend = cast(Any, _TracingBackend(real))
 
     def __eq__(self, other: object) -> bool:
@@ -247,7 +248,7 @@ class TracingDevice(Device):
     __hash__ = Device.__hash__
 
 
-def ranges_of(shape: tuple[int, ...], real: Device) -> list[ArrayBase]:
+def ranges_of(real: Device, shape: tuple[int, ...]) -> list[ArrayBase]:
     """Return arrays in memory of uint64, whose sum is the position of each element of a shape in C order.
 
     The trace is then right for this shape only.

@@ -236,7 +236,7 @@ def bfloat16_bound(factor, middle: tl.constexpr, half: tl.constexpr):
     least = tl.full([], 2.802596928649634e-45, tl.float32)  # Triton takes so small a number for a float64
     part = half * tl.maximum(factor * 5.9604644775390625e-08, least)
     bits = libdevice.fma_rz(factor, tl.full([], middle, tl.float32), part).to(tl.uint32, bitcast=True)
-    return (bits >> 16) | (bits & 0xFFFF0000)
+    return tl.inline_asm_elementwise("prmt.b32 $0, $1, $1, 0x3232;", "=r,r", [bits], tl.uint32, is_pure=True, pack=1)
 
 
 def bfloat16_pairs_to_e2m1fn(words, factor, arch: tl.constexpr):
