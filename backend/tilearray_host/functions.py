@@ -356,6 +356,8 @@ OF_WORDS: dict[str, Callable[..., Any]] = {
     "quotient_by": rounding.quotient_by,
     "pack_float4": packed.pack_float4,
     "quotients_of_pairs": packed.quotients_of_pairs,
+    "e4m3fn_scale": packed.e4m3fn_scale,
+    "scaled_pairs": packed.scaled_pairs,
     "without_signs": packed.without_signs,
     "larger_half": packed.larger_half,
     "unpack_float4_0": packed.unpack_first,

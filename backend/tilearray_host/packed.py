@@ -24,6 +24,17 @@ def quotients_of_pairs(words: Array, factor: Array, *, out: Array) -> None:
     pack_float4(*[cast(half.view(np.float32) / factor, _FLOAT4) for half in halves], out=out)
 
 
+def scaled_pairs(words: Array, factor: Array, *, out: Array) -> None:
+    """Write bytes with two float4 of the two bfloat16 in each word, times a factor."""
+    halves = (words << np.uint32(16), words & np.uint32(0xFFFF0000))
+    pack_float4(*[cast(half.view(np.float32) * factor, _FLOAT4) for half in halves], out=out)
+
+
+def e4m3fn_scale(x: Array, *, out: Array) -> None:
+    """Write scales of float8_e4m3fn as float32."""
+    out[...] = x.astype(np.float32)
+
+
 def without_signs(words: Array, *, out: Array) -> None:
     """Write the magnitudes of the two floats in each word."""
     np.bitwise_and(words, np.uint32(0x7FFF7FFF), out=out)

@@ -60,8 +60,11 @@ def low_precision_sources() -> list[Source]:
     for bits in (32, 64):
         dtype = f"float{bits}"
         found.append(raw_source(f"round_at_random_{bits}(x, y, 4, -9)", [dtype, "uint32"], dtype))
-    pairs = raw_source("bfloat16_pairs_to_e2m1fn(x, y, 80)", ["uint32", "float32"], "uint8")
-    return [*found, raw_source("quotient_by(x, y, z, True)", ["float32"] * 3, "float32"), pairs]
+    for text in ("bfloat16_pairs_to_e2m1fn(x, y)", "bfloat16_quotients_to_e2m1fn(x, y, 80)"):
+        found.append(raw_source(text, ["uint32", "float32"], "uint8"))
+    found.append(raw_source("larger_half(larger_halves(x, y))", ["uint32", "uint32"], "float32"))
+    found.append(raw_source("e4m3fn_scale(x, 80)", ["float8_e4m3fn"], "float32"))
+    return [*found, raw_source("quotient_by(x, y, z, True)", ["float32"] * 3, "float32")]
 
 
 def rounding_sources() -> list[Source]:

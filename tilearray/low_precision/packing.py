@@ -167,7 +167,25 @@ def quotients_of_pairs() -> FixedOperation:
     """
     builder = ExpressionBuilder()
     operands = builder.array(np.dtype("u4")), builder.array(np.dtype("f4"))
-    node = builder.call("quotients_of_pairs", operands, _PACKED, "bfloat16_pairs_to_e2m1fn({x}, {y}, {arch})")
+    node = builder.call("quotients_of_pairs", operands, _PACKED, "bfloat16_quotients_to_e2m1fn({x}, {y}, {arch})")
+    return FixedOperation("quantize", builder.build([node], [_PACKED]))
+
+
+@cache
+def scaled_pairs() -> FixedOperation:
+    """Return the operation that makes packed float4 of pairs of bfloat16 in words and a power of two, in one step.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> words = ta.asarray([1.0, 2.0], dtype="bfloat16").view("uint32")
+    >>> found = run_fixed(scaled_pairs(), (words, ta.asarray([0.5])), None)
+    >>> ta.unpack_float4(found).tolist()
+    [0.5, 1.0]
+    """
+    builder = ExpressionBuilder()
+    operands = builder.array(np.dtype("u4")), builder.array(np.dtype("f4"))
+    node = builder.call("scaled_pairs", operands, _PACKED, "bfloat16_pairs_to_e2m1fn({x}, {y})")
     return FixedOperation("quantize", builder.build([node], [_PACKED]))
 
 

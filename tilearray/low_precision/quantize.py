@@ -51,7 +51,14 @@ from tilearray.low_precision.blocks import (
     sizes_within,
     split,
 )
-from tilearray.low_precision.packing import check_even, half_of_word, packed_pairs, quotients_of_pairs, unpack_float4
+from tilearray.low_precision.packing import (
+    check_even,
+    half_of_word,
+    packed_pairs,
+    quotients_of_pairs,
+    scaled_pairs,
+    unpack_float4,
+)
 from tilearray.low_precision.scale_layouts import ScaleLayout, check_layout, linear, tiled
 from tilearray.ops.arithmetic import abs, divide, maximum, minimum
 from tilearray.ops.options import CAST_MODES, CastMode, NamedMode, checked_flag, mode_named
@@ -388,7 +395,12 @@ def _function(recipe: _Recipe, with_total: bool, which: Literal["both", "scales"
         if which == "scales":
             return scales
         if recipe.pairs == "bfloat16" and recipe.rounding == "rn":
-            found = run_fixed(quotients_of_pairs(), (given[0], _factor(scales, total, dtypes.float32)), None)
+            factor, is_power = _factor(scales, total, dtypes.float32), recipe.scale == dtypes.float8_e8m0fnu
+            found = (
+                run_fixed(scaled_pairs(), (given[0], divide(1.0, factor)), None)
+                if is_power
+                else run_fixed(quotients_of_pairs(), (given[0], factor), None)
+            )
         else:
             values = [_values(recipe, part, scales, total) for part in _parts(recipe, given)]
             found = packed_pairs(*values) if recipe.packed else values[0]
@@ -426,7 +438,7 @@ def _scales(recipe: _Recipe, amax: Array, total: Array | None) -> Array:
     if recipe.scale == dtypes.float8_e8m0fnu:
         top = 2.0 ** (frexp(largest)[1] - 1)
         found = divide(amax, largest, rounding=up) if up else amax * (1 / top)
-        return astype(maximum(found, least), recipe.scale, rounding="rp" if up else "rz", saturate=False)
+        return astype(_at_least(found, least), recipe.scale, rounding="rp" if up else "rz", saturate=False)
     if up or amax.dtype != dtypes.float32:
         found = divide(amax, largest, rounding=up)
     else:
@@ -434,7 +446,7 @@ def _scales(recipe: _Recipe, amax: Array, total: Array | None) -> Array:
         found = run_fixed(_quotient(bounded=False, by_number=True), (amax, largest, reciprocal), None)
     if total is not None:
         found = divide(found, total, rounding=up)
-    return astype(maximum(found, least), recipe.scale, rounding=up, saturate=total is not None)
+    return astype(_at_least(found, least), recipe.scale, rounding=up, saturate=total is not None)
 
 
 def _values(recipe: _Recipe, part: Array, scales: Array, total: Array | None) -> Array:
@@ -454,8 +466,34 @@ def _values(recipe: _Recipe, part: Array, scales: Array, total: Array | None) ->
 
 def _factor(scales: Array, total: Array | None, dtype: np.dtype) -> Array:
     """Return the number by which the elements of a block are divided."""
-    factor = astype(scales, dtype, copy=False)
+    if scales.dtype == dtypes.float8_e4m3fn and dtype == dtypes.float32:
+        factor = run_fixed(_scale(), (scales,), None)
+    else:
+        factor = astype(scales, dtype, copy=False)
     return factor if total is None else factor * astype(total, dtype, copy=False)
+
+
+@cache
+def _scale() -> FixedOperation:
+    """Return the cast of a scale of float8_e4m3fn to float32; on a GPU it is an instruction, unlike other casts."""
+    builder = ExpressionBuilder()
+    operand = builder.array(dtypes.float8_e4m3fn)
+    node = builder.call("e4m3fn_scale", (operand,), dtypes.float32, "e4m3fn_scale({x}, {arch})")
+    return FixedOperation("quantize", builder.build([node], [dtypes.float32]))
+
+
+def _at_least(x: Array, number: float) -> Array:
+    """Return `maximum`; an instruction of GPUs does this for floats that are not negative."""
+    return run_fixed(_larger(x.dtype), (x, number), None)
+
+
+@cache
+def _larger(dtype: np.dtype) -> FixedOperation:
+    builder = ExpressionBuilder()
+    operands = builder.array(dtype), builder.number(dtype)
+    return FixedOperation(
+        "quantize", builder.build([builder.call("maximum", operands, dtype, "larger({x}, {y})")], [dtype])
+    )
 
 
 @cache

@@ -195,7 +195,7 @@ def _extreme(row: Row, of_floats: str, *, starts: bool = False) -> Build:
 
 
 def _largest_of_pairs(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
-    sizes = builder.call("without_signs", (builder.array(dtype),), dtype, "({x} & 0x7FFF7FFF)")
+    sizes = builder.call("without_signs", (builder.array(dtype),), dtype, "sizes_of_pairs({x})")
     (found,) = builder.reduce("maximum_of_halves", (sizes,), [dtype])
     return builder.call("larger_half", (found,), result, "larger_half({x})")
 

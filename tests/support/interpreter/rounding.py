@@ -40,6 +40,9 @@ WORDS: dict[str, Any] = {
     "mad": lambda x, y, z: x * y + z,
     "prmt": lambda x, y, selector: _permuted(x, y, int(selector)),
     "max": lambda *given: _of_pairs(np.maximum, given),  # with .NaN
+    "min": lambda *given: _of_pairs(np.fmin, given),
+    "fma": lambda *given: _rounded_pairs(lambda x, y, z: x * y + z, given),
+    "abs": lambda x: x & np.uint32(0x7FFF7FFF),
     "set": lambda x, y: sum((a > b).astype(np.uint32) * np.uint32(0xFFFF0000 >> 16 * k) for k, (a, b) in _halves(x, y)),
     "shf": lambda low, high, bits: ((high.astype("u8") << np.uint64(32) | low) >> np.minimum(bits, 32)).astype("u4"),
 }
@@ -65,6 +68,16 @@ def _of_pairs(function: Any, given: Any) -> Any:
     return upper | lower >> np.uint32(16)
 
 
+def _rounded_pairs(function: Any, given: Any) -> Any:
+    """What a function makes of pairs of bfloat16, rounded to bfloat16; float64 holds products, and sums near 128."""
+    found: list[Any] = []
+    for _, pair in _halves(*given):
+        with np.errstate(all="ignore"):
+            found.append(function(*[x.astype(np.float64) for x in pair]).astype(ml_dtypes.bfloat16))
+    upper, lower = (pair.view(np.uint16).astype(np.uint32) for pair in found)
+    return upper << np.uint32(16) | lower
+
+
 def _permuted(x: Any, y: Any, selector: int) -> Any:
     """The bytes of two words that a selector names; a name from 8 on takes the sign of a byte."""
     found = np.zeros_like(x)
@@ -87,7 +100,7 @@ def computed_on_words(asm: str, kind: Any, pack: int, arrays: Any) -> Any:
     words = [word for four in fours for word in ([four.view(np.uint32)] if pack * four.itemsize == 4 else
              np.ascontiguousarray(four.reshape(-1, pack).T))]  # fmt: skip
     registers: dict[str, Any] = {f"${k + 1}": word for k, word in enumerate(words)}
-    pattern = r"(\w+)(?:\.r\.clamp|\.NaN|\.lo|\.gt\.u32)?\.(?:[bu]32|bf16x2) ([^;]+);"
+    pattern = r"(\w+)(?:\.r\.clamp|\.NaN|\.lo|\.rn|\.gt\.u32)?\.(?:[bu]32|bf16x2) ([^;]+);"
     with np.errstate(over="ignore"):
         for name, operands in re.findall(pattern, asm):
             to, *sources = operands.split(", ")
@@ -154,6 +167,9 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
             assert (constraints, dtype, pack) == (("=r,f,f,f,f", tl.uint8, 4) if is_block else ("=r,f", tl.uint32, 1))
             kind = np.uint8 if is_block else np.uint32
             return on_tensors(lambda x: _narrowed(x, narrows[1]).astype(kind))(*args)
+        if "cvt.rn.f16x2.e4m3x2 t, h;" in asm:
+            assert (constraints, dtype, pack) == ("=f,r", tl.float32, 1)
+            return on_tensors(lambda x: x.astype(np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float32))(*args)
         if constraints.startswith("=r,r"):
             bits = [arg.dtype.primitive_bitwidth for arg in args]
             assert constraints == "=r" + ",r" * sum(max(1, each * pack // 32) for each in bits)

@@ -189,6 +189,19 @@ def bits8_to_float32(code, mantissa: tl.constexpr, bias: tl.constexpr, largest: 
     return (sign | value).to(tl.float32, bitcast=True)
 
 
+def e4m3fn_scale(code, arch: tl.constexpr):
+    """The bits of float8_e4m3fn -> float32, by an instruction that converts two to float16, if there is one."""
+    asm: tl.constexpr = (
+        "{ .reg .b16 h, z; .reg .b32 t; cvt.u16.u32 h, $1; cvt.rn.f16x2.e4m3x2 t, h; mov.b32 {h, z}, t; "
+        "cvt.f32.f16 $0, h; }"
+    )
+    if arch >= 89:
+        value = tl.inline_asm_elementwise(asm, "=f,r", [code.to(tl.uint32)], tl.float32, is_pure=True, pack=1)
+    else:
+        value = bits8_to_float32(code, 3, 7, 0x7E, 0xFF)
+    return value
+
+
 # --- formats that are for storage only --------------------------------------------------------------------------------
 
 
@@ -215,6 +228,11 @@ def float32_to_e2m1fn(x):
     return ((code.to(tl.uint32, bitcast=True) & 7) | ((x.to(tl.uint32, bitcast=True) >> 28) & 8)).to(tl.uint8)
 
 
+def sizes_of_pairs(words):
+    """Pairs of bfloat16 in words, without signs: an instruction for floats, since those for integers are the fewest."""
+    return tl.inline_asm_elementwise("abs.bf16x2 $0, $1;", "=r,r", [words], tl.uint32, is_pure=True, pack=1)
+
+
 def larger_halves(x, y):
     """Words with the larger one of the lower bfloat16 of two words, and of the upper ones; NaN is larger than all."""
     return tl.inline_asm_elementwise("max.NaN.bf16x2 $0, $1, $2;", "=r,r,r", [x, y], tl.uint32, is_pure=True, pack=1)
@@ -222,73 +240,107 @@ def larger_halves(x, y):
 
 def larger_half(words):
     """The larger magnitude of the two bfloat16 in a word without signs, as float32; NaN is larger than all."""
-    return (tl.maximum(words >> 16, words & 0xFFFF) << 16).to(tl.float32, bitcast=True)
+    return (larger_halves(words, words << 16) & 0xFFFF0000).to(tl.float32, bitcast=True)
+
+
+def bfloat16_pairs_to_e2m1fn(words, factor):
+    """Pairs of bfloat16 in words, times a power of two of each word's block -> pairs of float4_e2m1fn in bytes.
+
+    The steps are those of `float32_to_e2m1fn`, for two at once: bfloat16 from 128 up to 256 are integers. The products
+    are exact, or so small that they become zeros. Registers collect the codes of two words, in bits 4-7 and 12-15 of
+    each half, and the bits of 128 beside them, which are taken away at once; then four words become four bytes.
+    """
+    power = factor.to(tl.bfloat16).to(tl.uint16, bitcast=True).to(tl.uint32) * 0x10001
+    keep = tl.where(factor == factor, 0xFFFFFFFF, 0).to(tl.uint32)
+    head: tl.constexpr = (
+        "{ .reg .b32 a, b, c, d, h, i, j, k, m, n, s, v, x, y, z;\nmov.b32 h, 0x40004000; mov.b32 i, 0x3F003F00; "
+        "mov.b32 j, 0x43004300; mov.b32 k, 0x43024302; mov.b32 m, 0x43044304; mov.b32 n, 0x43074307;\n"
+    )
+    code: tl.constexpr = (
+        "mov.b32 a, 0x80008000; fma.rn.bf16x2 v, v, b, a; fma.rn.bf16x2 x, v, h, j; mov.b32 a, 0x3F803F80; "
+        "fma.rn.bf16x2 y, v, a, k; fma.rn.bf16x2 z, v, i, m;\n"
+        "min.bf16x2 x, x, y; min.bf16x2 x, x, z; min.bf16x2 x, x, n;\n"
+    )
+    first: tl.constexpr = code + "mad.lo.u32 c, x, 16, 0xCBCBD000; "
+    second: tl.constexpr = code + "mad.lo.u32 c, x, 4096, c; shr.u32 s, s, 8; lop3.b32 c, s, 0x00800080, c, 0xEA;\n"
+    asm: tl.constexpr = (
+        head
+        + "mov.b32 v, $5; mov.b32 b, $9; "
+        + first
+        + "mov.b32 v, $6; mov.b32 b, $10; mov.b32 s, $1; "
+        + second
+        + "lop3.b32 d, $2, 0x80008000, c, 0xEA;\n"
+        "mov.b32 v, $7; mov.b32 b, $11; "
+        + first
+        + "mov.b32 v, $8; mov.b32 b, $12; mov.b32 s, $3; "
+        + second
+        + "lop3.b32 c, $4, 0x80008000, c, 0xEA;\n"
+        "prmt.b32 a, d, c, 0x5410; prmt.b32 b, d, c, 0x7632; shr.u32 a, a, 4; lop3.b32 $0, a, b, $13, 0xA8; }"
+    )
+    constraints: tl.constexpr = "=r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r"
+    given = [words, sizes_of_pairs(words), power, keep]
+    return tl.inline_asm_elementwise(asm, constraints, given, tl.uint8, is_pure=True, pack=4)
 
 
 def bfloat16_bound(factor, middle: tl.constexpr, half: tl.constexpr):
     """The largest bfloat16 whose quotient by a factor is rounded down at a middle of float4_e2m1fn, twice in a word.
 
     A quotient is rounded to float32 first. So it is beyond the middle if it is beyond ``middle + half``, where `half`
-    is half a last place of float32, times 2**24; it is negative where the tie goes up. No quotient of a bfloat16 is
-    just there. So the product of that and the factor, which a fma rounds toward zero, is cut off to bfloat16. The
-    part with `half` is exact, or only its sign counts: a factor below 2**-125 is a power of two.
+    is half a last place of float32; it is negative where the tie goes up. No quotient of a bfloat16 is just there. So
+    the product of that and the factor, which a fma rounds toward zero, is cut off to bfloat16.
     """
-    least = tl.full([], 2.802596928649634e-45, tl.float32)  # Triton takes so small a number for a float64
-    part = half * tl.maximum(factor * 5.9604644775390625e-08, least)
+    part = factor * half
     bits = libdevice.fma_rz(factor, tl.full([], middle, tl.float32), part).to(tl.uint32, bitcast=True)
     return tl.inline_asm_elementwise("prmt.b32 $0, $1, $1, 0x3232;", "=r,r", [bits], tl.uint32, is_pure=True, pack=1)
 
 
-def bfloat16_pairs_to_e2m1fn(words, factor, arch: tl.constexpr):
+def doubled_pairs(words):
+    """Twice the bfloat16 in words."""
+    asm: tl.constexpr = "{ .reg .b32 c, z; mov.b32 c, 0x40004000; mov.b32 z, 0x80008000; fma.rn.bf16x2 $0, $1, c, z; }"
+    return tl.inline_asm_elementwise(asm, "=r,r", [words], tl.uint32, is_pure=True, pack=1)
+
+
+def bfloat16_quotients_to_e2m1fn(words, factor, arch: tl.constexpr):
     """Quotients of pairs of bfloat16 in words by a float32 of each word's block -> pairs of float4_e2m1fn in bytes.
 
-    A code is the number of bounds that a magnitude exceeds. Three comparisons find it, for both halves of a word at
-    once, and four words become four bytes. A comparison gives -1 in each half that is true. So products with it add
-    the lower code to the lower half, and the difference of the codes to the upper one. Registers collect two words, in
-    bits 4-7 and 12-15 of each half.
+    The factor is 2**-80 or more. A code is the number of bounds that a magnitude exceeds. Three comparisons find it,
+    for both halves of a word at once, and four words become four bytes. A comparison gives -1 in each half that is
+    true. So products with it add the lower code to the lower half, and the difference of the codes to the upper one.
+    Registers collect two words, in bits 4-7 and 12-15 of each half.
     """
-    t1, t2 = bfloat16_bound(factor, 0.25, 0.25), bfloat16_bound(factor, 0.75, -0.5)
-    t3, t4 = bfloat16_bound(factor, 1.25, 1.0), bfloat16_bound(factor, 1.75, -1.0)
-    t5, t6 = bfloat16_bound(factor, 2.5, 2.0), bfloat16_bound(factor, 3.5, -2.0)
-    t7 = bfloat16_bound(factor, 5.0, 4.0)
+    t1, t2 = bfloat16_bound(factor, 0.25, 2.0**-26), bfloat16_bound(factor, 0.75, -(2.0**-25))
+    t3, t4 = bfloat16_bound(factor, 1.25, 2.0**-24), bfloat16_bound(factor, 1.75, -(2.0**-24))
+    t5, t6, t7 = doubled_pairs(t3), doubled_pairs(t4), bfloat16_bound(factor, 5.0, 2.0**-22)
     if arch >= 90:
-        size: tl.constexpr = "and.b32 v, w, 0x7FFF7FFF; "
         above: tl.constexpr = "set.gt.u32.bf16x2 p, v, t; "
     else:
-        size: tl.constexpr = "and.b32 v, w, 0x7FFF7FFF; add.u32 v, v, 0x7FFF7FFF; "
-        above: tl.constexpr = "sub.u32 p, v, t; prmt.b32 p, p, 0, 0xBB99; "
+        above: tl.constexpr = "add.u32 p, v, 0x7FFF7FFF; sub.u32 p, p, t; prmt.b32 p, p, 0, 0xBB99; "
     code: tl.constexpr = (
-        size + "mov.b32 t, h; " + above + "mov.b32 m, p; lop3.b32 t, m, j, f, 0xCA; " + above + "mov.b32 n, p;\n"
+        "mov.b32 t, h; " + above + "mov.b32 m, p; lop3.b32 t, m, j, f, 0xCA; " + above + "mov.b32 n, p;\n"
         "lop3.b32 a, m, k, g, 0xCA; lop3.b32 b, m, i, e, 0xCA; lop3.b32 t, n, a, b, 0xCA; " + above
     )
     first: tl.constexpr = code + "mul.lo.u32 c, m, -64; mad.lo.u32 c, n, -32, c; mad.lo.u32 c, p, -16, c;\n"
-    second: tl.constexpr = code + "mad.lo.u32 c, m, -16384, c; mad.lo.u32 c, n, -8192, c; mad.lo.u32 c, p, -4096, c;\n"
-    signs: tl.constexpr = "mad.lo.u32 c, c, 65536, c; shr.u32 s, s, 8; lop3.b32 c, s, 0x00800080, c, 0xEA; "
+    second: tl.constexpr = (
+        code + "mad.lo.u32 c, m, -16384, c; mad.lo.u32 c, n, -8192, c; mad.lo.u32 c, p, -4096, c;\n"
+        "mad.lo.u32 c, c, 65536, c; shr.u32 s, s, 8; lop3.b32 c, s, 0x00800080, c, 0xEA; "
+    )
     asm: tl.constexpr = (
-        "{ .reg .b32 a, b, c, d, e, f, g, h, i, j, k, m, n, p, s, t, v, w;\n"
-        "mov.b32 w, $1; mov.b32 e, $5; mov.b32 f, $9; mov.b32 g, $13; mov.b32 h, $17; mov.b32 i, $21; mov.b32 j, $25; "
-        "mov.b32 k, $29; "
+        "{ .reg .b32 a, b, c, d, e, f, g, h, i, j, k, m, n, p, s, t, v;\n"
+        "mov.b32 v, $5; mov.b32 e, $9; mov.b32 f, $13; mov.b32 g, $17; mov.b32 h, $21; mov.b32 i, $25; mov.b32 j, $29; "
+        "mov.b32 k, $33; "
         + first
-        + "mov.b32 w, $2; mov.b32 e, $6; mov.b32 f, $10; mov.b32 g, $14; mov.b32 h, $18; mov.b32 i, $22; "
-        "mov.b32 j, $26; mov.b32 k, $30; "
-        + second
-        + "mov.b32 s, $1; "
-        + signs
-        + "lop3.b32 d, w, 0x80008000, c, 0xEA;\n"
-        "mov.b32 w, $3; mov.b32 e, $7; mov.b32 f, $11; mov.b32 g, $15; mov.b32 h, $19; mov.b32 i, $23; "
-        "mov.b32 j, $27; mov.b32 k, $31; "
+        + "mov.b32 v, $6; mov.b32 e, $10; mov.b32 f, $14; mov.b32 g, $18; mov.b32 h, $22; mov.b32 i, $26; "
+        "mov.b32 j, $30; mov.b32 k, $34; mov.b32 s, $1; " + second + "lop3.b32 d, $2, 0x80008000, c, 0xEA;\n"
+        "mov.b32 v, $7; mov.b32 e, $11; mov.b32 f, $15; mov.b32 g, $19; mov.b32 h, $23; mov.b32 i, $27; "
+        "mov.b32 j, $31; mov.b32 k, $35; "
         + first
-        + "mov.b32 w, $4; mov.b32 e, $8; mov.b32 f, $12; mov.b32 g, $16; mov.b32 h, $20; mov.b32 i, $24; "
-        "mov.b32 j, $28; mov.b32 k, $32; "
-        + second
-        + "mov.b32 s, $3; "
-        + signs
-        + "lop3.b32 c, w, 0x80008000, c, 0xEA;\n"
+        + "mov.b32 v, $8; mov.b32 e, $12; mov.b32 f, $16; mov.b32 g, $20; mov.b32 h, $24; mov.b32 i, $28; "
+        "mov.b32 j, $32; mov.b32 k, $36; mov.b32 s, $3; " + second + "lop3.b32 c, $4, 0x80008000, c, 0xEA;\n"
         "prmt.b32 a, d, c, 0x5410; prmt.b32 b, d, c, 0x7632; shr.u32 a, a, 4; or.b32 $0, a, b; }"
     )
-    constraints: tl.constexpr = "=r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r"
-    bounds = [words, t1, t2, t3, t4, t5, t6, t7]
-    return tl.inline_asm_elementwise(asm, constraints, bounds, tl.uint8, is_pure=True, pack=4)
+    constraints: tl.constexpr = "=r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r"
+    given = [words, sizes_of_pairs(words), t1, t2, t3, t4, t5, t6, t7]
+    return tl.inline_asm_elementwise(asm, constraints, given, tl.uint8, is_pure=True, pack=4)
 
 
 def bits4_of_bits8(code):
