@@ -155,6 +155,13 @@ def test_one_kernel_reads_a_block_once(options):
     assert packs == ("packed" in options)
 
 
+def test_a_transposed_array_takes_no_second_pass():
+    x = ta.zeros((256, 512), device="cpu").astype("bfloat16")
+    for options in ({"block": (128, 128)}, {"block": 32, "axis": 0, "scale": "float8_e8m0fnu"}, {"axis": 0}):
+        explanation = ta.explain(lambda x, options=options: ta.quantize(x.T, "e4m3", **options)[:2], x, arch=90)
+        assert "1 launch" in str(explanation).splitlines()[0]
+
+
 def test_it_is_a_part_of_a_fused_kernel():
     x = ta.zeros((64, 4, 32), device="cpu").astype("bfloat16")
     for options in ({"dtype": "float8_e4m3fn"}, {"dtype": "float4_e2m1fn", "packed": True}):

@@ -79,6 +79,17 @@ def test_a_part_of_a_fused_function() -> None:
         assert [each.tolist() for each in fused(x)] == [each.tolist() for each in convert(x)]
 
 
+def test_values_have_the_order_of_the_array() -> None:
+    x = ta.asarray(np.random.default_rng(8).standard_normal((64, 96)).astype(np.float32))
+    for block, axis in (((32, 32), None), (32, 0), (None, 0), (16, 1)):
+        options: Any = {"block": block, "axis": axis}
+        want = ta.quantize(x.T.copy(), "float8_e4m3fn", **options)
+        for view in (x.T, ta.flip(x.T, axis=0)[::-1]):
+            found = ta.quantize(view, "float8_e4m3fn", **options)
+            assert found.values.strides == (1, 96)
+            assert [each.tolist() for each in found[:2]] == [each.tolist() for each in want[:2]]
+
+
 def test_packed_values_of_every_source() -> None:
     for source in ("float16", "bfloat16", "float32", "float64"):
         for shape in ((8, 64), (3, 32)):

@@ -28,7 +28,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.fills import empty
+from tilearray.arrays.fills import empty, empty_like
 from tilearray.arrays.fusion.fuse import Fused
 from tilearray.arrays.fusion.tracing import Traced
 from tilearray.dtypes import DTypeLike
@@ -355,11 +355,14 @@ def _of_region(x: Array, sizes: Ints, recipe: _Recipe, total: Array | None) -> t
     else:
         operands, made = [blocks[..., 0::2], blocks[..., 1::2]], made._replace(pairs="views")
     given = [*([] if total is None else [total]), *operands]
+    target = None
+    if not (packed or made.rounding == "rs" or isinstance(x, Traced) or x.flags.c_contiguous):
+        target = empty_like(x, dtype=made.dtype).reshape(view.shape)  # in the order of x, so that no copy follows
     if prod([view.shape[axis] for axis in view.axes]) <= HELD:
-        values, scales = _function(made, total is not None)(*given)
+        values, scales = _function(made, total is not None)(*given, out=(target, None))
     else:
         scales = _function(made, total is not None, "scales")(*given)
-        values = _function(made, total is not None, "values")(*given, scales)
+        values = _function(made, total is not None, "values")(*given, scales, out=target)
     shape = (*x.shape[:-1], x.shape[-1] // 2) if packed else x.shape
     return values.reshape(shape), scales
 
