@@ -150,6 +150,12 @@ _PAIRS: Final = (
     DTypeInfo("float4_e2m1fn_x2", np.dtype([("float4_e2m1fn_x2", "u1")]), "pair", 8, None, _FLOAT4.dlpack, False, None),
 )
 
+DESCRIPTORS: Final = {
+    row.dtype: np.dtype([(row.name, f"u{row.dtype.itemsize}")]) for row in _TABLE if row.dtype.isbuiltin != 1
+}
+"""For each dtype of ml_dtypes a structure with one field of its name, by which files of NumPy's format tell it."""
+_OF_DESCRIPTORS: Final = {descriptor: dtype for dtype, descriptor in DESCRIPTORS.items()}
+
 _BY_DTYPE: Final = {row.dtype: row for row in (*_TABLE, *_PAIRS)}
 _BY_NAME: Final = {row.name: row.dtype for row in (*_TABLE, *_PAIRS)}
 # Triton prints integers as int8, and all other dtypes as in its signatures.
@@ -301,7 +307,7 @@ def dtype_of(obj: object, function: str) -> np.dtype:
 
 
 def _supported(dtype: np.dtype, function: str) -> np.dtype:
-    row = _BY_DTYPE.get(dtype)
+    row = _BY_DTYPE.get(_OF_DESCRIPTORS.get(dtype, dtype))
     if row is not None:
         return row.dtype
     if dtype.name in _BY_NAME:  # a name does not include the byte order

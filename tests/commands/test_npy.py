@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import tilearray as ta
 from tilearray import dtypes
 from tilearray.commands.eval import npy
 from tilearray.commands.eval.npy import FileError, check_place, open_npy, write_npy
@@ -59,13 +60,13 @@ def test_a_written_array_is_equal_after_numpy_load_and_open_npy(array: np.ndarra
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if dtype.isbuiltin != 1], ids=str)
-def test_dtypes_that_the_format_has_no_name_for_are_raw_bytes(dtype: np.dtype, tmp_path: Path):
+def test_dtypes_that_the_format_has_no_name_for_have_a_descriptor(dtype: np.dtype, tmp_path: Path):
     path = tmp_path / "x.npy"
     values = np.array([[0, 1, 2], [0.5, 4, 1]]).astype(dtype).T
     write_npy(path, values)
     raw = np.load(path, allow_pickle=False)
-    assert raw.dtype == np.dtype(f"V{dtype.itemsize}")
-    for found in (raw.view(dtype), open_npy(path, dtype)):
+    assert raw.dtype.descr == [(dtype.name, f"<u{dtype.itemsize}" if dtype.itemsize > 1 else "|u1")]
+    for found in (raw.view(dtype), open_npy(path, dtype), open_npy(path), ta.to_numpy(ta.asarray(raw, device="cpu"))):
         assert (found.dtype, found.tobytes()) == (dtype, values.tobytes())
 
 

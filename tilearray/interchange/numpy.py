@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.dtypes import ALL, PACKED, as_dtype
+from tilearray.dtypes import ALL, DESCRIPTORS, PACKED, as_dtype
 from tilearray.errors import DTypeError, InterchangeError, LayoutError
 
-_OURS = {dtype: dtype for dtype in (*ALL, *PACKED)}
-_ALIGNED = {dtype: dtype for dtype in _OURS if dtype.alignment == dtype.itemsize}
+_OURS = {dtype: dtype for dtype in (*ALL, *PACKED)} | {descriptor: dtype for dtype, descriptor in DESCRIPTORS.items()}
+_ALIGNED = {dtype: dtype for dtype in (*ALL, *PACKED) if dtype.alignment == dtype.itemsize}
 """The dtypes that NumPy aligns to the itemsize: for them it has checked the pointer and every stride in use."""
 _DEVICE_PROTOCOLS = ("__dlpack__", "__cuda_array_interface__")
 _ARRAY_PROTOCOLS = ("__array_interface__", "__array_struct__", "__array__")

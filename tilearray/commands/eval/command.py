@@ -196,6 +196,6 @@ def save(output: str, result: Any) -> None:
     if npy.stored(array).dtype != array.dtype:
         name = printable(os.path.basename(output))
         print(
-            f"The .npy format has no name for {array.dtype.name}. To read the file, write "
-            f"np.load(...).view({array.dtype.name!r}), or here NAME:{array.dtype.name}={name}"
+            f"The .npy format has no name for {array.dtype.name}; a descriptor tells it. To read the file, write "
+            f"ta.asarray(np.load(...)), np.load(...).view({array.dtype.name!r}), or here NAME={name}"
         )

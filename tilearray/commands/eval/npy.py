@@ -4,8 +4,9 @@ A file is mapped into memory, read-only, and never unpickled. A new file is writ
 folder, synchronised with the disk, and renamed. So an incomplete file never appears, and a failure leaves the previous
 file unchanged.
 
-The format has no name for bfloat16 and float8: NumPy writes them as raw bytes. Raw elements of 2 bytes are read as
-bfloat16, the only such dtype. Raw elements of 1 byte can be any float8, so the caller must give the dtype.
+The format has no name for bfloat16 and float8. They are written with a descriptor, a structure with one field that has
+the dtype's name, as packed float4 is to NumPy. NumPy itself writes them as raw bytes. Raw elements of 2 bytes are read
+as bfloat16, the only such dtype. Raw elements of 1 byte can be any float8, so the caller must give the dtype.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from tilearray.errors import DTypeError, TileArrayError
 
 # NumPy's errors for an invalid header. NumPy parses a header as Python and trusts its numbers.
 _NOT_A_HEADER = (ValueError, TypeError, OverflowError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError)
+
+
+_DTYPES = {descriptor: dtype for dtype, descriptor in dtypes.DESCRIPTORS.items()}
 
 
 class FileError(TileArrayError):
@@ -78,7 +82,10 @@ def _kind(path: str | os.PathLike[str]) -> str:
 
 
 def _typed(array: np.ndarray, dtype: np.dtype | None, shown: str) -> np.ndarray:
+    array = array.view(_DTYPES.get(array.dtype, array.dtype))
     found: np.dtype[Any] = array.dtype
+    if found in _DTYPES.values() and dtype in (None, found):
+        return array
     if found.kind != "V" or found.names or found.subdtype:
         if dtype not in (None, found):
             raise FileError(f"{shown} contains {found.name}, not {dtype}; write ta.astype or ta.view in the expression")
@@ -137,15 +144,14 @@ def write_npy(
 
 
 def stored(array: np.ndarray) -> np.ndarray:
-    """Return the array as the format can store it: itself, or its raw bytes if the format has no name for the dtype.
+    """Return the array as the format can store it: itself, or with a descriptor of a dtype for which it has no name.
 
     Examples
     --------
-    >>> stored(np.zeros(3, dtypes.bfloat16)).dtype.str, stored(np.zeros(3)).dtype.str
-    ('|V2', '<f8')
+    >>> stored(np.zeros(3, dtypes.bfloat16)).dtype.descr, stored(np.zeros(3)).dtype.str
+    ([('bfloat16', '<u2')], '<f8')
     """
-    native = array.dtype.isbuiltin == 1
-    return array if native else array.view(f"V{array.dtype.itemsize}")
+    return array.view(dtypes.DESCRIPTORS.get(array.dtype, array.dtype))
 
 
 class _Counting:
