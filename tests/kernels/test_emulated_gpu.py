@@ -5,7 +5,9 @@ What has no row in the table of ops is seen here without a GPU: gathers, assignm
 
 from __future__ import annotations
 
+import gc
 import itertools
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -43,6 +45,7 @@ def test_indexing_is_numpys(process, name):
         "_over_rows",
         "_powers",
         "_tiles",
+        "_tiles_of_views",
     ],
 )
 def test_on_the_device(process, name):
@@ -337,10 +340,45 @@ def _tiles() -> None:
             if function is ta.var and name in ("bool", "complex64", "complex128"):
                 continue
             before = backend.launches
-            found = ours.tiles((4, 8), order=order, padding=1, step=step).reduce(function)
+            grid = ours.tiles((4, 8), order=order, padding=1, step=step)
+            found = grid.reduce(function)
             assert backend.launches - before == 1
+            kept = weakref.ref(grid)
+            del grid
+            gc.collect()
+            assert kept() is None  # what is kept for the next call holds no array
             wanted = host.tiles((4, 8), order=order, padding=1, step=step).reduce(function)
             assert ta.to_numpy(found).tobytes() == ta.to_numpy(wanted).tobytes(), (name, function)
+
+
+def _tiles_of_views() -> None:
+    """Fused functions that take tiles apart or return them: views start inside, run backwards, and are read again."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    functions = [
+        ta.fuse(lambda tiles, axis: ta.sum(ta.flip(tiles, axis=-1) * tiles, axis=axis)),
+        ta.fuse(lambda tiles, axis: ta.sum(tiles[1:, ..., 1:], axis=axis)),
+        ta.fuse(lambda tiles, axis: tiles[..., 1:] - tiles[..., :-1]),
+        ta.fuse(lambda tiles, axis: (ta.max(tiles, axis=axis), tiles - ta.sum(tiles, axis=axis, keepdims=True))),
+    ]
+    device, rng = emulated_device(), np.random.default_rng(23)
+    for name, shape, tile in (
+        ("float32", (70, 131), (16, 32)),
+        ("complex128", (9, 21), (4, 8)),
+        ("uint8", (130,), (64,)),
+    ):
+        x = rng.integers(0, 50, shape).astype(dtype_of(name))
+        for place in (slice(None), slice(None, None, -1)):
+            host, ours = (ta.asarray(x, device=where)[place] for where in ("cpu", device))
+            for function in functions[:3] if name == "complex128" else functions:
+                axes = tuple(range(len(shape), 2 * len(shape)))
+                wanted = function(host.tiles(tile, padding=3).stack(), axis=axes)
+                found = ours.tiles(tile, padding=3).reduce(function)
+                several = isinstance(found, tuple)
+                for one, right in zip(found, wanted, strict=True) if several else ((found, wanted),):
+                    assert ta.to_numpy(one).tobytes() == ta.to_numpy(right).tobytes(), (name, place, function)
 
 
 def _puts() -> None:

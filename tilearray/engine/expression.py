@@ -17,7 +17,7 @@ The nodes are:
 ``("constant", number, dtype)``                    a number that is part of the kernel
 ``("index",)``                                     the position of the element in a dense output, an int64
 ``("gather", input, node)``                        the element of an input at a distance of `node` elements
-``("distance", input)``                            how far the element of an input lies from the first one, an int64
+``("distance", input, origin)``                    how many elements an input is further than another one
 ``("guarded", input, node)``                       the element of an input if `node` is true, else any value
 ``("search", input, size, node, side)``           where the value of a node belongs in an input that is sorted, an int64
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true

@@ -30,7 +30,10 @@ ELEMENTWISE = frozenset({"input", "cast", "call"})
 
 def memory_of(expression: Expression) -> frozenset[int]:
     """Return the inputs that are memory for guarded elements and distances."""
-    return frozenset([cast(int, node[1]) for node in expression.nodes if node[0] in ("distance", "guarded")])
+    found: list[object] = []
+    for node in expression.nodes:
+        found += node[1:] if node[0] == "distance" else node[1:2] if node[0] == "guarded" else ()
+    return frozenset(cast("list[int]", found))
 
 
 def is_elementwise(expression: Expression) -> bool:
@@ -117,7 +120,7 @@ class Splicer:
                 given = tuple([places[int(argument)] for argument in parts[2]])
                 places.append(self._node(("call", parts[1], given, *parts[3:])))
             elif parts[0] == "distance":
-                places.append(self._node(("distance", arguments[int(parts[1])])))
+                places.append(self._node(("distance", *[arguments[int(part)] for part in parts[1:]])))
             elif parts[0] == "guarded":
                 places.append(self._node(("guarded", arguments[int(parts[1])], places[int(parts[2])])))
             elif parts[0] == "reduce":

@@ -262,6 +262,13 @@ class _Copy:
         self.reads.append(-1)
         return len(self._inputs) - 1
 
+    def _memory_of(self, given: int) -> int:
+        """Add an input whose elements other nodes read, and return its position."""
+        if given not in self.reads:
+            self._inputs.append(self._source.inputs[given])
+            self.reads.append(given)
+        return self.reads.index(given)
+
     def _read(self, given: int, kind: tuple[str, str], position: int) -> int:
         self._inputs.append(kind)
         self.reads.append(given)
@@ -284,11 +291,10 @@ class _Copy:
                 node = (parts[0], name, tuple([self.copy(argument) for argument in arguments]), *rest)
             case ("position",) | ("index",) | ("coordinate", _):
                 pass
-            case ("gather" | "guarded" | "distance", given, *places):
-                number = int(given)
-                self._inputs.append(self._source.inputs[number])
-                self.reads.append(number)
-                node = (parts[0], len(self._inputs) - 1, *[self.copy(int(place)) for place in places])
+            case ("gather" | "guarded", given, place):
+                node = (parts[0], self._memory_of(int(given)), self.copy(int(place)))
+            case ("distance", given, origin):
+                node = ("distance", self._memory_of(int(given)), self._memory_of(int(origin)))
             case _:
                 raise NotImplementedError(f"{parts[0]} before or after a reduction")
         return self.place(position, node)

@@ -10,7 +10,6 @@ stack all the same.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import inf, nan
@@ -198,20 +197,22 @@ class Tiles:
 
     def _reducer(self, function: Callable[..., Array], axes: tuple[int, ...], options: dict[str, Any]) -> Fused:
         """Return the fused function of an array that reduces its tiles, each found by what it depends on."""
-        given = (self.order, self.tile_shape, self.step, repr(self._padding))
-        key = (function, given, tuple([(name, repr(value)) for name, value in options.items()]))
+        given = (self.tile_shape, self.order, self._padding, self.step)
+        key = (function, repr(given), tuple([(name, repr(value)) for name, value in options.items()]))
         found = _REDUCERS.get(key)
         if found is None:
-            found = _REDUCERS.put(key, Fused(functools.partial(self._reduced, function, axes, options)))
+
+            def reduced(x: Array) -> Array:
+                return function(Tiles(x, *given)._traced_stack(), axis=axes, **options)
+
+            found = _REDUCERS.put(key, Fused(reduced))
         return found
 
-    def _reduced(self, function: Callable[..., Array], axes: tuple[int, ...], options: dict[str, Any], x: Any) -> Array:
-        """Reduce the tiles of an array without memory."""
-        grid = Tiles(x, self.tile_shape, self.order, self._padding, self.step)
-        layout = grid._layout_of_copy()
+    def _traced_stack(self) -> Array:
+        """Return all tiles of an array without memory, of which some lie partly outside."""
+        layout = self._layout_of_copy()
         assert layout is not None
-        view = cast(Traced, grid._view)
-        return function(grid._stacked(padded(view, layout, grid._number())), axis=axes, **options)
+        return self._stacked(padded(cast(Traced, self._view), layout, self._number()))
 
     def _number(self) -> Any:
         """Return the padding as a number of the dtype."""

@@ -97,9 +97,9 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
             return (f"i{axis}{branch.tag}.to(tl.int64)",), "int64"
         case ("gather", position, place):
             return _load(schedule, inputs[position], branch, lines, values[place][0][0]), inputs[position].dtype
-        case ("distance", _) if branch.inside:
+        case ("distance", *_) if branch.inside:
             return ("tl.full([], 0, tl.int64)",), "int64"
-        case ("distance", position):
+        case ("distance", position, _):
             operand = inputs[position]
             return (f"({added(operand.name, schedule.index(operand, branch))}).to(tl.int64)",), "int64"
         case ("guarded", position, condition):

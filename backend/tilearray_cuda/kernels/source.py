@@ -156,8 +156,12 @@ def arguments_of(schedule: Schedule) -> tuple[Argument, ...]:
 def _distances(schedule: Schedule) -> list[str]:
     """Return the lines that make numbers of the operands of which only distances count: they move like pointers."""
     inputs = schedule.spec.operands[schedule.spec.outputs :]
-    places = sorted({node[1] for node in schedule.spec.nodes if node[0] == "distance"})
-    return [f"{inputs[place].name} = 0 * n{schedule.spec.rank - 1}  # a distance, not an address" for place in places]
+    pairs = sorted({node[1:] for node in schedule.spec.nodes if node[0] == "distance"})
+    lines = [f"origin{origin} = {inputs[origin].name}.to(tl.int64)" for origin in sorted({pair[1] for pair in pairs})]
+    for place, origin in pairs:
+        operand = inputs[place]
+        lines.append(f"{operand.name} = ({operand.name}.to(tl.int64) - origin{origin}) // {operand.itemsize}")
+    return lines
 
 
 def _body(schedule: Schedule) -> list[str]:

@@ -43,7 +43,8 @@ def padded(x: Traced, layout: Layout, padding: Any) -> Traced:
     units = [tuple([int(axis == other) for other in range(layout.ndim)]) for axis in axes]
     counted = np.dtype(f"{'u' if dtype.kind == 'i' else 'i'}{min(dtype.itemsize, 8)}")  # as wide, and another operand
     operands: list[Read] = [read._replace(shape=layout.shape)]
-    operands += [Load(read.place, read.offset, layout.shape, unit, counted) for unit in units]
+    for strides in (*units, (0,) * layout.ndim):
+        operands.append(Load(read.place, read.offset, layout.shape, strides, counted))
     operands += [Constant(read.shape[axis], dtypes.int64) for axis in axes]
     operands += [] if padding is None else [Constant(padding, dtype)]
     expression = _expression(dtype, counted, len(axes), padding is not None)
@@ -55,10 +56,14 @@ def padded(x: Traced, layout: Layout, padding: Any) -> Traced:
 
 
 def _expression(dtype: np.dtype, counted: np.dtype, count: int, pads: bool) -> Expression:
-    """Return the expression: of an array, a distance and an extent for each of `count` axes, and the padding."""
+    """Return the expression.
+
+    Its operands are an array, the places along each of `count` axes, the first place, their extents, and the padding.
+    """
     builder = ExpressionBuilder()
-    memory = builder.memory(dtype)
-    distances = [builder.node("distance", builder.memory(counted)) for _ in range(count)]
+    memory, places = builder.memory(dtype), [builder.memory(counted) for _ in range(count)]
+    origin = builder.memory(counted)
+    distances = [builder.node("distance", place, origin) for place in places]
     extents = [builder.number(dtypes.int64) for _ in range(count)]
     inside = [
         builder.call("less", (distance, extent), BOOL, "{x} < {y}")
