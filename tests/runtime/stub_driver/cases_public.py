@@ -168,3 +168,17 @@ def test_a_wait_raises_the_error_of_a_deferred_check(wait):
     with pytest.raises(DeferredIndexError, match="an index array held"):
         wait(stream)
     wait(stream)  # reported once
+
+
+def test_stochastic_rounding_in_a_fused_function_and_packed_float4():
+    """The ranges of positions are copied on the stream of the call; pairs are moved as bytes."""
+    cast = ta.fuse(lambda x, seed: ta.astype(x, "int8", rounding="rs", seed=seed))
+    stream = cuda.Stream("cuda:0")
+    with cuda.stream(stream):
+        assert cast(ta.ones((3, 5), device="cuda"), 3).dtype == ta.int8
+    x = ta.zeros((4, 12), dtype="float4_e2m1fn_x2", device="cuda")
+    for found in (x.T.copy(), ta.concat([x, x[:1]]), x[1:, ::-3].copy(), ta.pack_float4(ta.unpack_float4(x))):
+        assert found.dtype == x.dtype
+    x[:, 1:3] = x[:, 5:7].copy()
+    assert isinstance(x[0, 1].item(), tuple)
+    assert ta.from_dlpack(x).dtype == x.dtype

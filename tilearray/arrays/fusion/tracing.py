@@ -260,8 +260,9 @@ def ranges_of(real: Device, shape: tuple[int, ...]) -> list[ArrayBase]:
             numbers = np.arange(shape[axis], dtype=np.uint64) * np.uint64(stride)
             ranges.append(numbers.reshape(-1, *[1] * (len(shape) - axis - 1)))
     found: list[ArrayBase] = []
+    stream = real.backend.own_stream(STATE.get().stream)
     for numbers in ranges[1:] or ranges:
-        buffer, offset = real.backend.from_numpy(numbers, copy=False, stream=None)
+        buffer, offset = real.backend.from_numpy(numbers, copy=False, stream=stream)
         found.append(
             ArrayBase._public._make(buffer, offset, signature_of(Layout.of(numbers.shape), numbers.dtype, real))
         )
