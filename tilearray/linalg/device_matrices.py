@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,9 @@ from tilearray.arrays.fills import full, zeros
 from tilearray.arrays.triangular import eye, tril, triu
 from tilearray.engine.backend import Factors
 from tilearray.engine.context import STATE, semantics, unrecorded
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import new_array, signature_of
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, reshape, squeeze
@@ -30,7 +34,7 @@ from tilearray.functions.searching import where
 from tilearray.geometry.layout import Layout
 from tilearray.ops.arithmetic import abs
 from tilearray.ops.elementary import log
-from tilearray.ops.execute import execute, fill
+from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj, isfinite, isnan, sign
 from tilearray.ops.promotion_methods import REAL_PART, opmath
@@ -235,7 +239,7 @@ class DeviceMatrices:
 
     def _run(self, function: str, like: Any, *arguments: Any) -> Any:
         """Call a function of the library for the matrices of an array; return its int32 for each of them."""
-        info = zeros(_count(like.shape[:-2]), _INT32, device=like.device)
+        info = _new(like, (_count(like.shape[:-2]),), _INT32)  # which the library writes
         method = getattr(self._factors, function)
         method(STATE.get().stream, like.dtype.name, *arguments, info._address)
         return info
@@ -267,8 +271,7 @@ class DeviceMatrices:
         arguments = x.shape[-1], _count(x.shape[:-2]), a._address, pivots._address, found._address
         said = _new(x, info.shape, _INT32)
         if not self._factors.getri(STATE.get().stream, wide.name, *arguments, said._address):
-            fill(found, 0, "inv")
-            fill(diagonal(found, 0, -2, -1), 1, "inv")
+            run_fixed(_identity(wide), [x.shape[-1] ** 2, x.shape[-1] + 1], found)
             self._solve(a, pivots, found)
         return found.mT, info
 
@@ -354,6 +357,17 @@ class DeviceMatrices:
 
 def _new(x: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     return new_array(x.__class__, signature_of(Layout.of(shape), dtype, x.device))
+
+
+@cache
+def _identity(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that writes identity matrices of n * n elements each, from that and from n + 1."""
+    builder, integer = ExpressionBuilder(), dtypes.int64
+    place, size, step = builder.node("index"), builder.number(integer), builder.number(integer)
+    place = builder.call("remainder", (place, size), integer, "{x} % {y}")
+    place = builder.call("remainder", (place, step), integer, "{x} % {y}")
+    found = builder.call("equal", (place, builder.constant(0, integer)), dtypes.bool_, "{x} == {y}")
+    return FixedOperation("inv", builder.build([builder.cast(found, dtypes.bool_, dtype)], [dtype]))
 
 
 def _columns(x: Any, dtype: np.dtype) -> Any:
