@@ -2,13 +2,15 @@
 
 A row is a product of matrices of small integers. Its figure is milliseconds, and for large products TFLOPS: two
 operations for each pair of elements. Every result is compared with torch's before it is timed; torch has no product of
-integers on a GPU, so those are compared with its float64. TF32 is off everywhere.
+integers on a GPU, so those are compared with its float64. TF32 is off everywhere. ``scaled(a, b.T)`` is
+`ta.scaled_matmul`, beside ``torch._scaled_mm`` without its fast sums, with a scale for each matrix and float32 sums.
 
 Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error; 2 without a GPU or without torch.
 """
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
 from collections.abc import Sequence
@@ -40,6 +42,7 @@ ROWS = (
     *[Row("a @ b", SQUARE, SQUARE, dtype) for dtype in ("complex64",)],
     *[Row(text, SQUARE, SQUARE, "bfloat16") for text in ("a @ b.T", "a.T @ b", "a.T @ b.T")],
     *[Row(text, SQUARE, SQUARE, "float32") for text in ("a @ b.T", "a.T @ b.T")],
+    Row("scaled(a, b.T)", SQUARE, SQUARE, "float8_e4m3fn"),
     Row("a @ b", ("n - 1", "n - 1"), ("n - 1", "n - 1"), "bfloat16"),
     Row("a[:, 1:] @ b[1:]", SQUARE, SQUARE, "bfloat16"),
     Row("a @ b", ("64", "n // 4", "n // 32"), ("64", "n // 32", "n // 4"), "bfloat16"),
@@ -61,19 +64,31 @@ def made(torch: Any, row: Row, side: int) -> dict[str, Any]:
     }
 
 
+def scaled(torch: Any, library: str) -> Any:
+    """Return a library's product of float8 with scales of 1, or the product of exact numbers."""
+    one = torch.ones((1, 1), device="cuda")
+    if library == "tilearray":
+        ta = importlib.import_module("tilearray")
+        scale = ta.from_dlpack(one)
+        return lambda a, b: ta.scaled_matmul(a, b, scale, scale)
+    if library == "torch":
+        return lambda a, b: torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.float32)
+    return lambda a, b: a @ b
+
+
 def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: str) -> dict[str, Any]:
     """Check and time a row with every library."""
     arrays = made(torch, row, SIDES[size])
     wide = torch.complex128 if row.dtype.startswith("complex") else torch.float64
-    exact = eval(row.text, {name: x.to(wide) for name, x in arrays.items()})
+    exact = eval(row.text, {name: x.to(wide) for name, x in arrays.items()} | {"scaled": scaled(torch, "")})
     if row.dtype == "int8":  # which wraps
         exact = (exact.to(torch.int64) + 128) % 256 - 128
-    kind = arrays["a"].dtype
+    kind = torch.float32 if "float8" in row.dtype else arrays["a"].dtype
     summed = arrays["a"].shape[-1]
     results: dict[str, Any] = {}
     for library in found:
         try:
-            own = {name: library.adopt(x) for name, x in arrays.items()}
+            own = {name: library.adopt(x) for name, x in arrays.items()} | {"scaled": scaled(torch, library.name)}
             result = eval(row.text, own)
             given = result if library.name == "torch" else torch.from_dlpack(result)
             if not torch.equal(given, exact.to(kind)):

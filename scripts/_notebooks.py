@@ -94,7 +94,9 @@ def main() -> int:
         if not arguments.check:
             nbformat.write(notebook, path)
         elif cells := stale(nbformat.read(path, as_version=4), notebook):
-            print(f"{path.name}: the stored outputs of code cells {cells} are not those of this run; write the notebook")
+            print(
+                f"{path.name}: the stored outputs of code cells {cells} are not those of this run; write the notebook"
+            )
             status = 1
             continue
         print(f"{path.name}: {'runs' if arguments.check else 'written'}")
