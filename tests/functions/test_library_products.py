@@ -56,6 +56,15 @@ def test_einstein_sums_are_exact(gpu):
     assert len(gpu.backend.products.library.calls) > 20
 
 
+def test_einstein_sums_take_the_cheapest_pairs_first(gpu):
+    """Of three matrices and a vector: three matrices times a vector, and no product of matrices."""
+    rng = np.random.default_rng(8)
+    given = [rng.integers(-3, 4, shape).astype("float64") for shape in ((9, 8), (8, 7), (7, 6), (6,))]
+    found = ta.einsum("ij,jk,kl,l->i", *[ta.asarray(x, device=gpu) for x in given])
+    assert found.tolist() == np.linalg.multi_dot(given).tolist()
+    assert gpu.backend.products.library.calls == ["dgemv"] * 3
+
+
 def test_other_products_are_within_the_bound_of_a_sum(gpu):
     oracle.check_rounding(gpu, 4)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, cast
 
@@ -21,6 +22,9 @@ from tilearray.functions.device_products import multiplied
 from tilearray.functions.diagonals import diagonal
 from tilearray.functions.manipulation import permute_dims, reshape
 from tilearray.functions.reductions import sum as sum_of
+
+MOST_TRIED = 5
+"""The most operands of which all orders are tried, in about a millisecond; results are kept."""
 
 
 class Term(NamedTuple):
@@ -37,7 +41,7 @@ class Term(NamedTuple):
 def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype) -> Any:
     """Return the sum of products that subscripts describe, in memory of its own.
 
-    The pairs are taken in the order that NumPy finds. Of more than two operands, narrow floats are computed as float32.
+    The pairs are taken in the order of `order_of`. Of more than two operands, narrow floats are computed as float32.
 
     Raises
     ------
@@ -45,15 +49,14 @@ def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype) -> Any:
         If the subscripts do not fit the operands.
     """
     try:
-        shapes = [np.broadcast_to(np.float32(0), x.shape) for x in operands]
-        order = np.einsum_path(subscripts, *shapes, optimize="greedy")[0]
+        order = order_of(subscripts, tuple([x.shape for x in operands]))
     except (TypeError, KeyError, IndexError) as error:
         raise ValueError(str(error)) from None
     names, result = _letters(subscripts, [x.ndim for x in operands])
     narrow = dtypes.info(dtype).kind == "float" and dtypes.info(dtype).bits < 32
     wide = dtypes.float32 if narrow and len(operands) > 2 else dtype
     terms = [Term(name, astype(x, wide, copy=False)) for name, x in zip(names, operands, strict=True)]
-    for places in cast("list[tuple[int, ...]]", order[1:]):
+    for places in order:
         taken = [terms[place] for place in places]
         terms = [term for place, term in enumerate(terms) if place not in places]
         found, *rest = taken
@@ -66,6 +69,21 @@ def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype) -> Any:
     array = permute_dims(last.array, tuple([last.letters.index(letter) for letter in result]))
     is_view = any(array._buffer is x._buffer for x in operands)
     return astype(array, dtype, copy=is_view)
+
+
+@lru_cache(256)
+def order_of(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """Return which operands are multiplied, one pair after the other, by their places among those that are left.
+
+    NumPy's `einsum_path` tries all orders of up to `MOST_TRIED` operands; of more it takes the best pair each time.
+    These are the searches of opt_einsum, by the same author.
+
+    >>> order_of("ij,jk,k->i", ((9, 8), (8, 7), (7,)))
+    ((1, 2), (0, 1))
+    """
+    operands = [np.broadcast_to(np.float32(0), shape) for shape in shapes]
+    search = "optimal" if len(shapes) <= MOST_TRIED else "greedy"
+    return tuple(cast("list[tuple[int, ...]]", np.einsum_path(subscripts, *operands, optimize=search)[0][1:]))
 
 
 def _letters(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
