@@ -34,8 +34,8 @@ from clients import calls, npbench  # noqa: E402
 
 from benchmarks import report, tables, timing  # noqa: E402
 
-LONGEST = 4
-"""The seconds after which a run is given up."""
+LONGEST = 15
+"""The seconds after which a run is given up. The first one compiles."""
 NAMES = ("tilearray", "cupy", "numpy")
 
 
