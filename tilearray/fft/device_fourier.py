@@ -36,6 +36,11 @@ Ints = tuple[int, ...]
 
 TOGETHER: Final = 3
 """The axes of one transform."""
+ALONE: Final = 2**20
+"""The elements from which all axes of one array of real numbers are not one transform, but two: the last one alone.
+
+As torch does: it took 0.84 of the time for 4096 x 4096 on an H200.
+"""
 _COMPLEX: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 
 
@@ -134,7 +139,7 @@ class DeviceFourier:
     ) -> Any:
         """Return the `Passes` of a forward transform of real numbers."""
         wide = _COMPLEX[dtype]
-        last = axes[-TOGETHER:]
+        last = _first_of_real(x.shape, axes)
         shape = list(x.shape)
         shape[axes[-1]] = shape[axes[-1]] // 2 + 1
         target = _ordered(source, tuple(shape))
@@ -164,7 +169,7 @@ class DeviceFourier:
     def from_real(self, x: Any, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype) -> Any:
         """Return the first half of a transform of real numbers along the last of `axes`."""
         x = _fitted(x, sizes, axes, dtype)
-        last = axes[-TOGETHER:]
+        last = _first_of_real(x.shape, axes)
         found = self._pass("r2c", x, last, False, None, _COMPLEX[dtype])
         found = self._complex(found, axes[: -len(last)], False, True)
         if inverse and found.size:
@@ -218,6 +223,13 @@ class DeviceFourier:
         dtype = x.dtype if kind == "c2r" else found.dtype
         layouts = x._signature.layout, found._signature.layout
         return self._transforms.planned(kind, dtype.name, *_places(kind, *layouts, axes))
+
+
+def _first_of_real(shape: Ints, axes: Ints) -> Ints:
+    """Return the axes that are transformed with the last one from real numbers."""
+    if len(axes) > 1 and prod(shape) >= ALONE and len(axes) == len(shape):
+        return axes[-1:]
+    return axes[-TOGETHER:]
 
 
 def _groups(layout: Layout, axes: Ints) -> Iterator[Ints]:
