@@ -348,12 +348,11 @@ def clients_table() -> str:
 def client_causes_table() -> str:
     """The causes of the failures of each client."""
     rows = [
-        [one["client"], one["device"], str(row["count"]), row["cause"], row["whose"]]
+        [one["client"], one.get("library", "tilearray"), one["device"], str(row["count"]), row["cause"], row["whose"]]
         for one in records()
         for row in one["causes"]
-        if "library" not in one
     ]
-    return markdown(["client", "device", "failed", "cause", "whose"], rows)
+    return markdown(["client", "arrays of", "device", "failed", "cause", "whose"], rows)
 
 
 def partner_table(partner: str) -> str:

@@ -21,6 +21,12 @@ class Cause(NamedTuple):
 OPEN = Cause("", "", "not judged yet", "open")
 CAUSES: tuple[Cause, ...] = (
     Cause(
+        "array_api::",
+        "has no attribute '__array_namespace__'",
+        "`einops.array_api` asks arrays for the standard's namespace, which these do not have",
+        "CuPy, torch",
+    ),
+    Cause(
         "test_input_validation",
         "Regex pattern did not match.*(be broadcast|out of range|cval)",
         "the test matches the words of the messages of libraries that it knows",
@@ -76,7 +82,6 @@ CAUSES: tuple[Cause, ...] = (
         "makes arrays with the class, `np.ndarray(shape)`; write `np.empty(shape)`",
         "tilearray",
     ),
-    Cause("covariance2", "no cov yet", "had no kernels for `ta.cov` on a GPU, and has them since", "tilearray"),
     Cause(
         "test_cupy_core.py::test_asanyarray|test_cupy_unsupported",
         "DID NOT RAISE",

@@ -27,7 +27,7 @@ def of(
     for test, one in sorted(outcomes.items()):
         parts.setdefault(client.part(test), Counter())[one["outcome"]] += 1
         if one["outcome"] == "failed":
-            cause = causes.of(test, one["message"]) if peers.name() == peers.OURS else causes.OPEN
+            cause = causes.of(test, one["message"])
             reasons[cause.reason, cause.whose] += 1
             message = " ".join(one["message"].split())[:LONGEST]
             failures.append({"test": test, "message": message, "cause": cause.reason})
