@@ -19,7 +19,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.frameworks import is_foreign
+from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped
 from tilearray.arrays.fusion.fuse import Fused
 from tilearray.arrays.fusion.pointwise import Pointwise
@@ -55,6 +55,7 @@ class Operator:
         functools.update_wrapper(self, function)
         self.function = function
         self._operators: dict[Any, Callable[..., Any]] = {}
+        self._by_class: dict[tuple[type, ...], Callable[..., Any]] = {}  # of calls with tensors and numbers alone
         self._call = importlib.import_module("torch").compiler.allow_in_graph(self._run)  # whole, with its checks
 
     def __repr__(self) -> str:
@@ -65,17 +66,25 @@ class Operator:
         return self._call(*args, **kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
+        classes = tuple(map(type, args))
+        call = None if kwargs else self._by_class.get(classes)
+        if call is not None:
+            return call(*args)
         given = list(leaves((args, kwargs)))
         kinds = tuple([_kind(each) for each in given])
         key = (str(mapped((args, kwargs), _no_value)), kinds)
         call = self._operators.get(key)
         if call is None:
             call = self._operators[key] = self._new(args, kwargs, given)
+        if not kwargs and all(kind in _KINDS or _is_tensor(each) for kind, each in zip(classes, args)):
+            self._by_class[classes] = call
         return call(*[each for each in given if not _is_constant(each)])
 
     def _new(self, args: Any, kwargs: Any, given: Sequence[Any]) -> Callable[..., Any]:
         """Make the operator for arguments of one structure."""
         constants = {place: each for place, each in enumerate(given) if _is_constant(each)}
+        if not kwargs and len(given) == len(args) and not constants:
+            return Operation(self._name, self.function, given, spreads=isinstance(self.function, Pointwise)).call
         if len(given) == len(constants):
             raise OperandError(f"{self._name}.torch: expected at least one tensor, got none; write torch.tensor(x)")
         like = mapped((args, kwargs), _no_value)
@@ -158,14 +167,19 @@ class Operation:
     def call(self, *operands: Any) -> Any:
         """Run the operator, and return its results in the structure of the function's."""
         found = self._op(*operands)
+        if self._like is None:
+            return found
         results = iter((found,) if self._count == 1 else found)
         return mapped(self._like, lambda _: next(results))
 
     # ------------------------------------------------------------------ what torch calls
 
     def _run(self, *operands: Any) -> Any:
-        plain = [each.detach() if tensor else each for each, tensor in zip(operands, self._is_tensor)]
-        results = list(leaves(self._function(*plain)))
+        plain = tuple(
+            [each.detach() if tensor and each.requires_grad else each for each, tensor in zip(operands, self._is_tensor)]
+        )
+        found = called(self._function, plain, {})
+        results = [found] if self._like is None else list(leaves(found))
         taken = {each.untyped_storage().data_ptr() for each, tensor in zip(plain, self._is_tensor) if tensor}
         owned: list[Any] = []
         for each in results:  # an operator returns neither an operand nor one memory twice
