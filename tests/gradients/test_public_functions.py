@@ -27,6 +27,27 @@ def gradients(call: str, of: Any = called, at: np.ndarray = X) -> tuple[np.ndarr
     return ta.to_numpy(pull(1.0)[0]), expected
 
 
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (ta.roots, [[0.0, 1.0, -3.0, 2.0, 0.0]]),
+        (ta.roots, [[2.0, 0.0, 2.0]]),
+        (ta.roots, [[0.0, 0.0]]),
+        (ta.poly, [[1.0, 2.0, 3.5]]),
+        (ta.poly, [[[1.0, -2.0], [3.0, 4.0]]]),
+        (ta.poly, [[1j, -1j, 2.0]]),
+        (lambda x, y: ta.polyfit(x, y, 2), [[0.0, 1.0, 2.0, 4.0], [1.0, 3.0, 2.0, 5.0]]),
+        (lambda w: ta.bincount(ta.asarray([3, 0, 3]), w, 6), [[0.5, 1.5, 4.0]]),
+        (lambda x: ta.digitize(x, [0.2, 0.5]), [[0.1, 0.5, 0.7]]),
+    ],
+)
+def test_formulas_for_derivatives_give_the_result_of_the_function(function: Any, given: list[Any]) -> None:
+    arrays = [ta.asarray(np.asarray(each, "c16" if 1j in np.ravel(each) else "f8")) for each in given]
+    plain, (found, _) = function(*arrays), ta.vjp(function, *arrays)
+    assert (found.dtype, found.shape) == (plain.dtype, plain.shape)
+    np.testing.assert_allclose(ta.to_numpy(found), ta.to_numpy(plain), atol=1e-12)
+
+
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_the_gradient_is_that_of_differences(name: str):
     found, expected = gradients(DIFFERENTIABLE[name])

@@ -176,7 +176,10 @@ class Operation:
 
     def _run(self, *operands: Any) -> Any:
         plain = tuple(
-            [each.detach() if tensor and each.requires_grad else each for each, tensor in zip(operands, self._is_tensor)]
+            [
+                each.detach() if tensor and each.requires_grad else each
+                for each, tensor in zip(operands, self._is_tensor)
+            ]
         )
         found = called(self._function, plain, {})
         results = [found] if self._like is None else list(leaves(found))

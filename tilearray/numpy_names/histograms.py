@@ -23,7 +23,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, shown
-from tilearray.functions.arguments import as_array, as_array_beside
+from tilearray.functions.arguments import as_array, as_array_beside, is_differentiated, without_derivative
 from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import astype, single
 from tilearray.functions.indexing.scatter import combine
@@ -65,6 +65,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     Array([1, 0, 2], dtype=int64, device='cpu')
     """
     array: Array = as_array("bincount", x)
+    if is_differentiated(weights):
+        found = weights._signature.device.functions.counted(array, astype(weights, dtypes.float64), minlength)
+        return astype(found, float_of("bincount", [array.dtype, weights.dtype]))
     if not array.device.backend.computes_places:
         return by_numpy("bincount", (x, weights), minlength)
     if array.ndim != 1 or dtypes.info(array.dtype).kind not in ("bool", "int", "uint"):
@@ -374,9 +377,10 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     >>> ta.digitize([0.2, 6.4, 3.0], [0.0, 1.0, 2.5, 4.0])
     Array([1, 4, 3], dtype=int64, device='cpu')
     """
-    array: Array = as_array("digitize", x)
+    array: Array = without_derivative(as_array("digitize", x))
+    bins = without_derivative(bins) if isinstance(bins, Array) else bins
     if not array.device.backend.computes_places:
-        return by_numpy("digitize", (x, bins), right)
+        return by_numpy("digitize", (array, bins), right)
     given = bins if isinstance(bins, Array) else asarray(bins, device=array.device)
     common_device("digitize", [array._signature, given._signature])
     values, edges = _comparable(array), _comparable(given)

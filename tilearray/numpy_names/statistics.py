@@ -9,7 +9,7 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full
 from tilearray.errors import OperandError, ShapeError
-from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.functions.arguments import all_arrays, as_array, is_differentiated
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_to, moveaxis, reshape
 from tilearray.functions.reduce import reduce_arrays
@@ -17,6 +17,7 @@ from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import any, max, mean, min, reduced_axes, sum
 from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
+from tilearray.numpy_names.polynomials import fitted, poly_of, roots_of
 from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import divide, equal, multiply, subtract
@@ -221,6 +222,8 @@ def polyfit(x: Any, y: Any, deg: int) -> Array:
     >>> ta.round(ta.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1), 3).tolist()
     [2.0, 1.0]
     """
+    if is_differentiated(x) or is_differentiated(y):
+        return fitted(x, y, deg)
     return by_numpy("polyfit", (x, y), deg)
 
 
@@ -233,7 +236,7 @@ def roots(p: Any) -> Array:
     >>> ta.round(ta.sort(ta.roots([1.0, -3.0, 2.0])), 3).tolist()
     [1.0, 2.0]
     """
-    return by_numpy("roots", (p,))
+    return roots_of(p) if is_differentiated(p) else by_numpy("roots", (p,))
 
 
 def poly(seq_of_zeros: Any) -> Array:
@@ -245,4 +248,4 @@ def poly(seq_of_zeros: Any) -> Array:
     >>> ta.poly([1.0, 2.0])
     Array([ 1., -3.,  2.], dtype=float32, device='cpu')
     """
-    return by_numpy("poly", (seq_of_zeros,))
+    return poly_of(seq_of_zeros) if is_differentiated(seq_of_zeros) else by_numpy("poly", (seq_of_zeros,))
