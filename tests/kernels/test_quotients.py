@@ -60,6 +60,14 @@ def test_fused_divisions_by_a_number_of_each_row_are_quotients(dtype: str) -> No
 
 
 @needs_triton
+def test_divisions_of_rows_whose_columns_are_reduced_are_quotients() -> None:
+    x = ta.empty((8192, 4096), device="cpu")
+    first, *_ = ta.explain(ta.fuse(lambda x, y: ta.sum(x / y[:, None], axis=0)), x, x[:, 0].copy(), arch=90).launches
+    assert "quotient_float32(" in first.kernel.source
+    assert DIVIDE not in first.kernel.source
+
+
+@needs_triton
 def test_results_that_stay_wide_are_quotients_of_float32() -> None:
     x = ta.empty((8192, 4096), dtype="bfloat16", device="cpu")
     wide = ta.fuse(lambda x: ta.round(x / ta.max(x, axis=1)[:, None] * 127), intermediates="compute")
@@ -80,4 +88,4 @@ def _emulated() -> None:
     device = emulated_device()
     before = device.backend.launches
     check_quotients(device)
-    assert device.backend.launches == before + 3
+    assert device.backend.launches == before + 6

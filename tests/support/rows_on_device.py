@@ -17,6 +17,11 @@ def divided(x: Any, y: Any) -> Any:
     return x / ta.max(y, axis=1)[:, None]
 
 
+def largest_of_divided(x: Any, y: Any) -> Any:
+    """Divide each row by a number, and reduce the columns."""
+    return ta.max(ta.abs(x / y[:, None]), axis=0)
+
+
 def check_quotients(device: Any) -> None:
     """Rows of dividends, each by its own divisor; half of the quotients of float32 lie between two denormals."""
     rng = np.random.default_rng(3)
@@ -35,6 +40,9 @@ def check_quotients(device: Any) -> None:
         mine, others = ta.asarray(x, device="cpu"), ta.asarray(y.copy(), device="cpu")
         found = ta.fuse(divided)(mine.to_device(device), others.to_device(device))
         assert bits(found) == bits(divided(mine, others)), dtype
+        both = mine[5:], others[5:, 0].copy()
+        found = ta.fuse(largest_of_divided)(*[each.copy().to_device(device) for each in both])
+        assert bits(found) == bits(largest_of_divided(*both)), dtype
 
 
 def crossed(function: Any, x: Any, y: Any) -> Any:

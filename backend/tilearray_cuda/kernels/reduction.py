@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.expression import Values, computed, indented, stored
+from tilearray_cuda.kernels.quotients import with_quotients
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.storage import STORAGE
@@ -71,6 +72,8 @@ def parts_of(dtype: str) -> tuple[str, ...]:
 
 def reduced(schedule: Reduce) -> list[str]:
     """Return the lines of a kernel after its setup: the loop over elements is written for each arm."""
+    if schedule.spec.case == "reduce_columns":
+        schedule = schedule.with_spec(with_quotients(schedule.spec, of_lanes(schedule)))
     nodes = schedule.spec.nodes
     found = reductions(schedule)
     beside = list(schedule.spec.outputs_beside)
@@ -94,6 +97,22 @@ def reduced(schedule: Reduce) -> list[str]:
     branch = arms[-1].branch._replace(tag="_of_results") if set(after) & set(before) else arms[-1].branch
     post, known = computed(schedule, branch, after, values)
     return [*lines, *post, *stored(schedule, branch, known, results)]
+
+
+def of_lanes(schedule: Reduce) -> set[int]:
+    """Return the nodes that have one value for all results of a tile, at each place along the reduced axis."""
+    spec, found = schedule.spec, set[int]()
+    for number, node in enumerate(spec.nodes):
+        match node:
+            case ("input", position) if spec.operands[spec.outputs + position].last_two[0] == 0:
+                found.add(number)
+            case ("cast", argument, *_) if argument in found:
+                found.add(number)
+            case ("call", _, arguments, *_) if found.issuperset(arguments):
+                found.add(number)
+            case _:
+                pass
+    return found
 
 
 def _lanes_combined(schedule: Reduce, found: list[Node], lanes: int) -> list[str]:
