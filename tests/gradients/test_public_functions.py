@@ -48,6 +48,12 @@ def test_formulas_for_derivatives_give_the_result_of_the_function(function: Any,
     np.testing.assert_allclose(ta.to_numpy(found), ta.to_numpy(plain), atol=1e-12)
 
 
+@pytest.mark.parametrize(("places", "count"), [([0, -1], 2), ([0, 1, 2], 2)])
+def test_places_of_weights_that_are_differentiated_are_checked(places: list[int], count: int) -> None:
+    with pytest.raises((ValueError, ta.TileArrayError)):
+        ta.vjp(lambda w: ta.bincount(ta.asarray(places), w), ta.ones(count))
+
+
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_the_gradient_is_that_of_differences(name: str):
     found, expected = gradients(DIFFERENTIABLE[name])

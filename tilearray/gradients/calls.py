@@ -66,10 +66,9 @@ class Calls:
         """Return the indices that sort an array along an axis."""
         return argsort(without_derivative(x), axis, descending=descending)
 
-    def counted(self, places: Any, weights: Any, least: int) -> Any:
-        """Return the sums of weights of equal places, from 0 on; there are at least so many."""
-        plain = self.below(places)
-        return spread(weights, plain, max(least, int(plain.max().item()) + 1 if plain.size else 0))
+    def counted(self, places: Any, weights: Any, count: int) -> Any:
+        """Return the sums of weights of equal places below `count`."""
+        return spread(weights, self.below(places), count)
 
     def gather(self, x: Any, key: Any) -> Any:
         """Return the elements at a key with index arrays."""

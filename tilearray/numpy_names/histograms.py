@@ -66,8 +66,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     """
     array: Array = as_array("bincount", x)
     if is_differentiated(weights):
-        found = weights._signature.device.functions.counted(array, astype(weights, dtypes.float64), minlength)
-        return astype(found, float_of("bincount", [array.dtype, weights.dtype]))
+        plain = bincount(array, without_derivative(weights), minlength)  # with all checks
+        found = weights._signature.device.functions.counted(array, astype(weights, dtypes.float64), plain.size)
+        return astype(found, plain.dtype)
     if not array.device.backend.computes_places:
         return by_numpy("bincount", (x, weights), minlength)
     if array.ndim != 1 or dtypes.info(array.dtype).kind not in ("bool", "int", "uint"):
