@@ -61,7 +61,7 @@ class Kernel:
         self.source = source
         self.function = function
         operands = [packed_as(operand.dtype, operand.strides is None) for operand in spec.operands]
-        formats = [part for format, _ in operands for part in format]
+        formats = [part for format, _ in operands for part in format] + ["P"] * schedule.has_scratch
         integer = "i4x" if spec.index_bits == 32 else "q"
         constants = spec.rank + len(schedule.open_strides()) + len(schedule.loop_arguments())
         self.arguments = launch.Arguments(function, formats, [integer] * constants)
@@ -142,11 +142,61 @@ class Kernel:
         return self.written.setdefault((shifted, same), bind_loop)
 
 
+class ScratchKernel(Kernel):
+    """A kernel whose launches need memory beside their operands. It is allocated, and zeroed in part, by each launch.
+
+    The memory is one more array that a launch takes, after the operands.
+    """
+
+    __slots__ = ()
+
+    def bind(self, loop: Any) -> Launch:
+        """Fix the loop, as `Kernel.bind`."""
+        return self._with_memory(loop, self._bound(loop))
+
+    def bind_fused(self, loop: Any, made: Sequence[Any], constants: Mapping[int, Any], public: Any) -> Launch:
+        """As `Kernel.bind_fused`."""
+        return self._with_memory(loop, self._bound(loop, made, constants, public))
+
+    def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: tuple[Any, ...]) -> Launch:
+        """Fix the loop and the call, as `Kernel.bind_call`, of functions that make an array of arrays."""
+        assert signature is not None
+        assert not gaps
+        assert not any(rule.numbers)
+        launches: dict[type, Launch] = {}  # by the class of the array to make
+
+        def call(stream: int, *operands: Any) -> Any:
+            public = operands[0].__class__
+            launch = launches.get(public)
+            if launch is None:
+                launch = launches.setdefault(public, self.bind_fused(loop, (signature,), {}, public))
+            return launch(stream, *[part for x in operands for part in (x._buffer, x._offset)])
+
+        return call
+
+    def _bound(self, loop: Any, *made: Any) -> Launch:
+        outputs = self.schedule.spec.outputs
+        shifts, converters = (*self.shifts(loop), 0), (*self.converters, None)
+        return call_source.bind_operands(self.arguments, self.fixed(loop), shifts, converters, outputs, *made)
+
+    def _with_memory(self, loop: Any, bound: Launch) -> Launch:
+        size, zeroed = self.schedule.scratch(loop)
+        device = self.function.device
+
+        def run(stream: int, *operands: Any) -> Any:
+            memory = device.allocate(size, stream)
+            launch.zero(device, memory.pointer, zeroed, stream)
+            return bound(stream, *operands, memory, 0)
+
+        return run
+
+
 def compile_kernel(device: Any, expression: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Kernel:
     """Return the kernel of an expression for a class of loops, loaded on a device."""
     schedule = schedule_of(make_spec(expression, loop_class, aligned), device.arch)
     source = source_of(schedule)
-    return Kernel(schedule, source, launch.load_function(device, cubin_of(source, device.arch, schedule.spec.contract)))
+    made = ScratchKernel if schedule.has_scratch else Kernel
+    return made(schedule, source, launch.load_function(device, cubin_of(source, device.arch, schedule.spec.contract)))
 
 
 def fixed_by_loop(schedule: Schedule, arguments: Any) -> Callable[[Any], bytes]:

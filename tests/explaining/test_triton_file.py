@@ -76,6 +76,17 @@ assert len(m) == 3 and abs(total - given.sum()) <= 1e-6 * total
 
 
 @pytest.mark.slow
+def test_a_launch_with_memory_of_its_own(tmp_path):
+    text = written(ta.fuse(lambda a: a - ta.max(a, axis=0)), x(70, 5))
+    check = """
+out, a = [each[:1400].view("f4").reshape(70, 5) for each in m]
+assert len(m) == 2 and a.any() and (out == a - a.max(0)).all()
+"""
+    assert text.count("# scratch") == 1
+    assert run(text, tmp_path, check).split() == ["right"]
+
+
+@pytest.mark.slow
 def test_an_operation_in_place_and_a_number_of_its_own_type(tmp_path):
     def f(a):
         a += 3

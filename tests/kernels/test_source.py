@@ -28,6 +28,7 @@ from support.processes import in_fresh_python
 from support.random_sources import all_sources as draw_sources
 from support.raw_kernels import low_precision_sources, rounding_sources
 from support.reduction_sources import all_sources
+from support.row_sources import source as row_source
 from support.scan_sources import all_sources as scan_sources
 from support.sort_sources import sort_sources
 
@@ -158,7 +159,7 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
         kernels.append(kernel_for(_divisor(function, dtype_of("int32")).graph, (1000,), [(1,), (1,), (1,)]))
     used: set[str] = set()
     written = [kernel.source for kernel in kernels if kernel is not None]
-    written += [*rounding_sources(), *low_precision_sources()]
+    written += [*rounding_sources(), *low_precision_sources(), row_source("softmax", "float32", (3000, 100), axis=0)]
     for source in [*written, *all_sources(), *scan_sources(), *draw_sources(), *sort_sources()]:
         assert undefined_names(source.text) == set()
         defined = re.findall(r"^def (\w+)", source.text, re.MULTILINE)

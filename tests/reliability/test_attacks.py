@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.attacks import __main__ as command
-from support.attacks import api, caches, children, differential, interrupts, liars, parts, texts, threads
+from support.attacks import api, caches, children, differential, interrupts, liars, parts, programs, texts, threads
 from support.attacks.outcome import Outcome
 
 import tilearray as ta

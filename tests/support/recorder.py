@@ -30,6 +30,7 @@ class Gpu:
     call_writer = lists = index_errors = indexing = sorting = None
     linear_algebra = products = matrices = factors = fourier = transforms = None
     on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
+    most_members = 64
 
     def own_stream(self, stream: int) -> int:
         return stream

@@ -16,14 +16,14 @@ from tilearray_cuda.kernels.source import source_of
 from tilearray_cuda.kernels.spec import make_spec
 
 
-def source(name: str, dtype: str, shape: tuple[int, int], arch: int = 90) -> Any:
-    """Return the source of a function along the rows of an aligned matrix."""
+def source(name: str, dtype: str, shape: tuple[int, int], arch: int = 90, axis: int = 1) -> Any:
+    """Return the source of a function along the rows of an aligned matrix, or along its columns."""
     given = np.dtype(getattr(ml_dtypes, dtype, dtype))
-    operation = row_function_of(name, given, (1,), False)
+    operation = row_function_of(name, given, (axis,), False)
     strides = dense_strides(shape)
     outputs = [strides if operation.reduced.spread else (1,)]
     loop = make_reduction(
-        shape, (1,), outputs, [strides], given.itemsize, held=True, spread=operation.reduced.spread
+        shape, (axis,), outputs, [strides], given.itemsize, held=True, spread=operation.reduced.spread
     )._replace(held=True)
     spec = make_spec(operation.expression(ARRAY_API, (given,), None), choose.loop_class(loop), (True, True))
     return source_of(choose.schedule_of(spec, arch))

@@ -471,6 +471,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def most_members(self) -> int:
+        """The most programs of a launch that may wait for each other, and so share columns; 0 if none may."""
+        ...
+
+    @property
     def computes_places(self) -> bool:
         """Whether expressions compute where they read and write: gathers, searches, and results that are combined."""
         ...

@@ -13,6 +13,7 @@ from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Reduced
 from tilearray.engine.stages import has_an_order, outputs_beside, reads_after, split, values_of
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.loop import LayoutCase
 from tilearray.geometry.reduction import ReductionLoop, as_blocks, holds, make_reduction, make_reduction_like
 from tilearray.geometry.shapes import reduced_shape
 
@@ -191,18 +192,20 @@ def _reading(loop: ReductionLoop, outputs: int, expression: Expression, reads: I
 
 
 def held_loop(
-    reductions: Sequence[tuple[Expression, Reducing]], outputs: Sequence[Ints], inputs: Sequence[Ints]
+    reductions: Sequence[tuple[Expression, Reducing]], outputs: Sequence[Ints], inputs: Sequence[Ints], members: int
 ) -> ReductionLoop | None:
     """Return the loop of a launch that goes over rows for several reductions of one shape along the same axes.
 
-    The result is None if there are too few rows for their length, if they are not along the fastest axis, or if the
-    reductions combine them in different orders.
+    The result is None if a launch can neither hold rows nor share columns (see `tilearray.geometry.reduction.holds`),
+    or if the reductions combine them in different orders.
 
     Parameters
     ----------
     reductions : sequence of (Expression, Reducing)
     outputs, inputs : sequence of tuple of int
         The strides of the arrays that the launch writes and reads, along all axes.
+    members : int
+        The most programs that may share a column.
     """
     ordered = [each for each in reductions if has_an_order(each[0])]
     found: set[ReductionLoop] = set()
@@ -210,11 +213,12 @@ def held_loop(
         loop = reducing.rows(expression, outputs, inputs)
         if loop is None:
             return None
-        found.add(loop if ordered or loop.blocks else loop._replace(segments=loop.segments.joined()))
+        fixed = ordered or loop.blocks or loop.case is LayoutCase.REDUCE_COLUMNS
+        found.add(loop if fixed else loop._replace(segments=loop.segments.joined()))
     if len(found) > 1:
         return None
     (loop,) = found
-    return loop if holds(loop) else None
+    return loop if holds(loop, members) else None
 
 
 def joined_parts(

@@ -223,6 +223,10 @@ def _launched(launch: _Launch, memories: dict[int, _Memory]) -> list[str]:
             part = next(arrays)
             given = memories[id(part.buffer)].from_first(part, _POINTERS[types[operand.name]])
         lines.append(f"{given},  # {operand.name}")
+    if schedule.has_scratch:
+        size, _ = schedule.scratch(loop)
+        device = f"{memories[id(parts[0].buffer)].name}.device"
+        lines.append(f"torch.zeros({size}, dtype=torch.int8, device={device}),  # scratch")
     lines += [f"{extent},  # n{axis}" for axis, extent in enumerate(loop.shape)]
     lines += [f"{loop.strides[place][axis]},  # {name}" for name, place, axis in schedule.open_strides()]
     lines += [f"{attrgetter(attribute)(loop)},  # {name}" for name, attribute in schedule.loop_arguments()]

@@ -142,7 +142,8 @@ def _shares(function: str, x: Any, axis: Axis) -> Any:
 def _in_one_launch(function: str, x: A, axes: tuple[int, ...], keepdims: bool, words: Words) -> A | None:
     """Return the function of floats if one launch does it, else None."""
     device = x.device
-    held = device.backend.holds_rows and is_held(x._signature.layout, axes, x.dtype.itemsize)
+    backend = device.backend
+    held = backend.holds_rows and is_held(x._signature.layout, axes, x.dtype.itemsize, backend.most_members)
     if not held and device.functions is None:
         return None
     return run_rows(_formulas().row_function_of(function, x.dtype, axes, keepdims), x, words)

@@ -12,7 +12,8 @@ merges neighbours. The elements of one result are then combined in this order:
    1 with 0, lane 3 with 2; then each pair with the next one; and so on. If it is kept, each lane of the lower half is
    combined with its lane of the upper half, and so on.
    If an operation such as a softmax goes over a row several times, and a GPU holds the row meanwhile, it has one
-   segment and as many lanes as an eighth of it (`held_lanes`).
+   segment and as many lanes as an eighth of it (`held_lanes`). If it goes over a column, it has 16 lanes, and segments
+   of at most 512 elements, up to 64 segments.
 3. **Segments.** A long reduction is cut into segments, so that a GPU has enough programs. Each is reduced alone, and a
    second loop reduces the results of the segments by the same rules.
 
@@ -45,6 +46,8 @@ FEW_OF_SEVERAL = 4
 """What the most lanes are divided by if each one has several values, as those of a variance; positions do not count."""
 FEWEST = {1: 512, 2: 256, 4: 128, 8: 64, 16: 32}
 """The most lanes for many results: 512 bytes."""
+SHARED_LANES = 16
+"""The most lanes across the fastest axis, if several programs share a column and hold their segments."""
 COLUMN_LANES = {1: 8, 2: 8, 4: 16, 8: 16, 16: 16}
 """The most lanes across the fastest axis."""
 ROW_PROGRAMS = {1: 4096, 2: 8192, 4: 2112, 8: 2112, 16: 2112}
@@ -59,6 +62,10 @@ HELD_CHUNKS = 8
 MOST_HELD_CHUNKS = 32
 """The most chunks of a row that is held for several reductions, in their own order: each one is text of the kernel.
 Long rows have as many lanes as that takes, if there are enough rows for a program each."""
+SHARED_COLUMN = 512
+"""The most elements of a segment of a column, if several programs share it and hold their segments."""
+MOST_SHARED = 64
+"""The number of segments from which columns are not cut further for that."""
 HELD = 2**14
 """The most elements of such a row, rounded up to a power of two."""
 
@@ -185,7 +192,11 @@ def make_reduction(
     *slow_reduced, last_reduced = reduced or [(*[0] * count, 1)]
     is_columns = 0 < abs(last_kept[first]) < abs(last_reduced[first])
     rounded = 1 << (last_reduced[-1] - 1).bit_length()
-    most = COLUMN_LANES[itemsize] if is_columns else row_lanes(last_kept[-1], rounded, itemsize, values, ordered)
+    is_shared = held and is_columns and not slow_reduced
+    if is_columns:
+        most = max(COLUMN_LANES[itemsize], SHARED_LANES) if is_shared else COLUMN_LANES[itemsize]
+    else:
+        most = row_lanes(last_kept[-1], rounded, itemsize, values, ordered)
     lanes = min(most, rounded)
     is_held = held and not is_columns and not slow_reduced and last_reduced[-1] <= HELD
     if is_held:
@@ -195,6 +206,8 @@ def make_reduction(
     results = prod([axis[-1] for axis in slow_kept])
     if is_columns:
         wanted = -(-COLUMN_PROGRAMS[itemsize] // (results * -(-last_kept[-1] // COLUMN_WIDTH)))
+        if is_shared:
+            wanted = max(min(wanted, MOST_SHARED), min(-(-last_reduced[-1] // SHARED_COLUMN), MOST_SHARED))
     else:
         wanted = -(-ROW_PROGRAMS[itemsize] // (results * last_kept[-1]))
     segments = _segments(slow_reduced, last_reduced[-1], lanes, 1 if whole or is_held else wanted)
@@ -259,8 +272,13 @@ def held_lanes(extent: int, itemsize: int) -> int:
     return min(rounded, max(FEWEST[itemsize], rounded // HELD_CHUNKS))
 
 
-def holds(loop: ReductionLoop) -> bool:
-    """Return whether a program can hold the rows of a loop, whose lanes are those of a reduction."""
+def holds(loop: ReductionLoop, members: int) -> bool:
+    """Return whether one launch goes over the rows or the columns of a loop, whose lanes are those of a reduction.
+
+    A program holds a row, and as many programs as a column has segments, at most `members`, share a column.
+    """
+    if loop.case is LayoutCase.REDUCE_COLUMNS:
+        return not loop.outer and loop.segments.total <= members
     extent = loop.shape[-1] * (loop.shape[-3] if loop.blocks else 1)
     is_rows = loop.case is LayoutCase.REDUCE_ROWS and (loop.blocks or not loop.outer)
     return is_rows and extent <= HELD and -(-extent // loop.lanes) <= MOST_HELD_CHUNKS
@@ -289,14 +307,14 @@ def as_blocks(loop: ReductionLoop, itemsize: int) -> ReductionLoop | None:
     return loop._replace(lanes=lanes, segments=Segments(1, 1, 1, rows * columns // lanes), blocks=True)
 
 
-def is_held(layout: Layout, axes: Sequence[int], itemsize: int) -> bool:
-    """Whether the loop that goes over the rows of an array several times holds them.
+def is_held(layout: Layout, axes: Sequence[int], itemsize: int, members: int) -> bool:
+    """Whether one launch goes over the rows or columns of an array several times, as `holds` tells.
 
     The results are as large as the array, and in the same order.
     """
     written = row_result_layout(layout, axes).strides
     loop = make_reduction(layout.shape, axes, [written], [layout.strides], itemsize, held=True, spread=True)
-    return holds(loop)
+    return holds(loop, members)
 
 
 def _axes(

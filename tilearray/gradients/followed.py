@@ -134,6 +134,7 @@ class _FollowingBackend:
 
     call_writer = index_errors = indexing = linear_algebra = sorting = transforms = None
     holds_rows = True
+    most_members = 0
 
     def __init__(self, real: Device) -> None:
         self._real = real.backend

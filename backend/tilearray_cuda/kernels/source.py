@@ -31,8 +31,10 @@ from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.select import Select
+from tilearray_cuda.kernels.schedules.shared_columns import SharedColumns
 from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.selection import selected
+from tilearray_cuda.kernels.shared_columns import shared_columns
 from tilearray_cuda.kernels.sort import sorted_rows
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
@@ -50,6 +52,7 @@ DEVICE_FILES = (
     "atomics.py",
     "searching.py",
     "radix.py",
+    "groups.py",
 )
 
 
@@ -147,6 +150,7 @@ def arguments_of(schedule: Schedule) -> tuple[Argument, ...]:
             arguments += [Argument(f"{operand.name}_{part}", storage.argument[0], 1) for part in ("re", "im")]
         else:
             arguments.append(Argument(operand.name, storage.argument[0], 1))
+    arguments += [Argument("scratch", "*i8", 16)] * schedule.has_scratch
     arguments += [Argument(f"n{axis}", integer, schedule.extent_divisor(axis)) for axis in range(spec.rank)]
     divisors = [schedule.stride_divisor(operand) for operand in spec.arrays]
     arguments += [Argument(name, integer, divisors[position]) for name, position, _ in schedule.open_strides()]
@@ -172,6 +176,8 @@ def _body(schedule: Schedule) -> list[str]:
         return folded(schedule)
     if isinstance(schedule, Held):
         return held(schedule)
+    if isinstance(schedule, SharedColumns):
+        return shared_columns(schedule)
     if isinstance(schedule, Sort):
         return sorted_rows(schedule)
     if isinstance(schedule, Partition):

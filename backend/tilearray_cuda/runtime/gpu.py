@@ -49,6 +49,10 @@ def event_passed(event: Any) -> bool:
     return status is SUCCESS
 
 
+LAUNCHES = 2
+"""The launches whose programs wait for each other and that may run at once, on several streams."""
+
+
 class Gpu:
     """One GPU, with its primary context.
 
@@ -61,6 +65,9 @@ class Gpu:
         Its architecture: 90 for compute capability 9.0.
     shared_memory : int
         The largest shared memory of one block of a kernel, in bytes.
+    most_members : int
+        The most programs of a launch that may wait for each other. Each multiprocessor runs one of them at least, and
+        LAUNCHES such launches may run at once.
     context : object
         The driver's handle of the primary context.
     events : Events
@@ -76,6 +83,7 @@ class Gpu:
             attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
         )
         self.shared_memory = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        self.most_members = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) // LAUNCHES
         self.context = call(api.cuDevicePrimaryCtxRetain, self._device)
         self.events = Events(self.context)
         self.index_errors = IndexErrors(self.context)

@@ -38,6 +38,7 @@ from tilearray_cuda.errors import CudaError
 from tilearray_cuda.kernels.cubin import Cubin
 from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import (
+    STREAMS,
     SUCCESS,
     WRONG_CONTEXT,
     AnyCapture,
@@ -46,6 +47,7 @@ from tilearray_cuda.runtime.driver import (
     api,
     c_function,
     call,
+    check_capture,
     failure,
     status_of,
 )
@@ -132,6 +134,13 @@ def _count_parameters(handle: Any) -> int | None:
         if status is not SUCCESS:
             return count if status == api.CUresult.CUDA_ERROR_INVALID_VALUE else None
     return None
+
+
+def zero(device: Gpu, pointer: int, nbytes: int, stream: int) -> None:
+    """Fill device memory with zeros, a multiple of 4 bytes."""
+    check_capture(stream)
+    with Current(device.context):
+        call(api.cuMemsetD32Async, pointer, 0, nbytes // 4, STREAMS[stream])
 
 
 class _Slab:

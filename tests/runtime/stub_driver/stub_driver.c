@@ -371,6 +371,11 @@ CUresult cuMemcpyDtoHAsync(void *to, u64 from, size_t size, struct stream *strea
 CUresult cuMemcpyDtoDAsync(u64 to, u64 from, size_t size, struct stream *stream) {
     ENTER; STREAM_DEVICE(stream); LOG(stream, to, size); memmove((void *)to, (void *)from, size); return OK;
 }
+CUresult cuMemsetD32Async(u64 to, unsigned value, size_t count, struct stream *stream) {
+    ENTER; STREAM_DEVICE(stream); LOG(stream, to, 4 * count);
+    for (size_t i = 0; i < count; i++) ((unsigned *)to)[i] = value;
+    return OK;
+}
 CUresult cuMemcpyPeerAsync(u64 to, void *to_context, u64 from, void *from_context, size_t size, struct stream *stream) {
     ENTER; STREAM_DEVICE(stream);
     u64 arguments[4] = {from};

@@ -133,6 +133,7 @@ class Emulated:
     arch = 90
     call_writer = indexing = sorting = linear_algebra = products = matrices = factors = fourier = transforms = None
     on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
+    most_members = 64
 
     def own_stream(self, stream: int) -> int:
         return stream
@@ -175,7 +176,7 @@ class Emulated:
             kinds = [operand.strides is None for operand in kernel.spec.operands]
             origins = [at.pointer + offset for (at, offset), number in zip(pairs, kinds, strict=True) if not number]
             numbers = [given for (given, _), number in zip(pairs, kinds, strict=True) if number]
-            arguments = _arguments(kernel, origins, numbers)
+            arguments = _arguments(kernel, origins, numbers, self._scratch(kernel))
             for (name, _, divisor), given in zip(kernel.source.arguments, arguments, strict=True):
                 if divisor > 1 and int(given.handle.data[0]) % divisor:
                     raise FaultError(f"{name} is said to be a multiple of {divisor}")
@@ -183,6 +184,15 @@ class Emulated:
             _launch(kernel, arguments, range(programs_of(kernel)), _Watch(self.memory))
 
         return launch
+
+    def _scratch(self, kernel: Kernel) -> int:
+        """The address of the memory that a launch needs beside its operands; what need not be 0 is not."""
+        if not kernel.schedule.has_scratch:
+            return 0
+        size, zeroed = kernel.schedule.scratch(kernel.loop)
+        memory = self.allocate(size, 0)
+        ctypes.memset(memory.pointer + zeroed, 0xAB, size - zeroed)
+        return memory.pointer
 
     def to_numpy(
         self, buffer: Memory, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from support.interpreter.mended import FaultError, mend
+from support.interpreter.together import Together
 from support.kernels import Kernel, Strides, body_for, kernel_for
 from support.oracles.formats import Number, dtype_of
 from tilearray.engine.expression import Expression
@@ -246,8 +247,11 @@ def _trace(kernel: Kernel, programs: Sequence[int]) -> list[list[int]]:
     return found
 
 
-def _arguments(kernel: Kernel, origins: Sequence[int], numbers: Sequence[Number]) -> list[Any]:
-    """The arguments of a launch, as tensors of the types that the compiled kernel has."""
+def _arguments(kernel: Kernel, origins: Sequence[int], numbers: Sequence[Number], scratch: int = 0) -> list[Any]:
+    """The arguments of a launch, as tensors of the types that the compiled kernel has.
+
+    `scratch` is the address of the memory that a schedule asks for beside the operands.
+    """
     spec, loop = kernel.spec, kernel.loop
     values: dict[str, Any] = {}
     addresses, given = iter(zip(origins, loop.shifts, strict=True)), iter(numbers)
@@ -257,6 +261,7 @@ def _arguments(kernel: Kernel, origins: Sequence[int], numbers: Sequence[Number]
         else:
             origin, shift = next(addresses)
             values[operand.name] = origin + shift * STORAGE[operand.dtype].itemsize
+    values |= {"scratch": scratch} if kernel.schedule.has_scratch else {}
     values |= {f"n{axis}": extent for axis, extent in enumerate(loop.shape)}
     values |= {name: loop.strides[position][axis] for name, position, axis in kernel.schedule.open_strides()}
     values |= {name: attrgetter(attribute)(loop) for name, attribute in kernel.schedule.loop_arguments()}
@@ -298,6 +303,9 @@ def _launch(kernel: Kernel, arguments: Sequence[Any], programs: Sequence[int], w
     try:
         with np.errstate(all="ignore"):
             function = jit_function(kernel.source)
+            if kernel.schedule.has_scratch:
+                _launch_together(kernel, function, arguments, len(programs), interpreter, tl)
+                return
             for program in [programs] if programs == range(len(programs)) else [[one] for one in programs]:
                 first = program[0]
                 builder.create_get_program_id = lambda axis, first=first: interpreter.TensorHandle(
@@ -308,7 +316,35 @@ def _launch(kernel: Kernel, arguments: Sequence[Any], programs: Sequence[int], w
         raise error.__cause__ if isinstance(error.__cause__, FaultError) else error from None
     finally:
         interpreter._interpreter = module
-        del builder.create_get_program_id
+        vars(builder).pop("create_get_program_id", None)
+
+
+def _launch_together(
+    kernel: Kernel, function: Any, arguments: Sequence[Any], programs: int, interpreter: Any, tl: Any
+) -> None:
+    """Run programs that wait for each other. As few run at once as a group has members."""
+    builder = interpreter.interpreter_builder
+    atomic = builder.create_atomic_rmw
+    constants = dict(kernel.source.constants)
+
+    def grid(given: dict[str, Any]) -> tuple[int]:
+        launch = Together(lambda: run(**given), programs, kernel.loop.segments.total)
+        builder.create_get_program_id = lambda axis: builder.get_int32(launch.program)
+
+        def paused(*operands: Any) -> Any:
+            found = atomic(*operands)
+            launch.pause()
+            return found
+
+        builder.create_atomic_rmw = paused
+        try:
+            launch.launch()
+        finally:
+            del builder.create_atomic_rmw
+        return (0,)
+
+    run = function.rewrite()
+    interpreter.GridExecutor(run, function.arg_names, grid, [])(*arguments, **constants)
 
 
 def _allocate(memory: Memory) -> tuple[np.ndarray, np.ndarray]:

@@ -266,7 +266,7 @@ class Program:
         reductions = [(value.expression, value.reducing) for value in unit.members if value.reducing is not None]
         outputs, inputs = [target.strides for _, _, target in stores], [leaf.strides for leaf in spliced.leaves]
         if unit.goes_back:
-            loop = held_loop(reductions, outputs, inputs)
+            loop = held_loop(reductions, outputs, inputs, self._device.backend.most_members)
             return None if loop is None else spliced._replace(loop=loop)
         parts = joined_parts(self._expression(spliced), reductions, outputs, inputs)
         return None if parts is None else spliced._replace(reducing=reducing, parts=parts)

@@ -22,6 +22,7 @@ from tilearray_cuda.kernels.schedules.rows import Rows
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule
 from tilearray_cuda.kernels.schedules.select import Select
+from tilearray_cuda.kernels.schedules.shared_columns import SharedColumns
 from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
 from tilearray_cuda.kernels.schedules.skewed_rows import SkewedRows
 from tilearray_cuda.kernels.schedules.sort import Sort
@@ -36,6 +37,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     SkewedRows,
     Tiles,
     Reduce,
+    SharedColumns,
     Held,
     HeldLanes,
     Scan,

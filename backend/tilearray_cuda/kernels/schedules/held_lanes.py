@@ -61,7 +61,7 @@ class HeldLanes(Held):
         _, lanes, chunks, _, rows, *_ = facts
         itemsize = itemsize_of(spec)
         if chunks > 1 or lanes * itemsize > WARP_BYTES:
-            words = chunks * lanes * max(1, itemsize // WORD) * _arrays_of_rows(spec)
+            words = chunks * lanes * max(1, itemsize // WORD) * arrays_of_rows(spec)
             warps = min(lanes // WARP, words // (WARP * WORDS), MOST_WARPS[itemsize])
             return cls(spec, Tile(1, lanes, 1 << max(0, warps.bit_length() - 1)))
         # Rows that only have a largest element take few registers. So each thread holds two vectors, or a row of four.
@@ -107,6 +107,6 @@ class HeldLanes(Held):
         return f"({added(outer, term(f'{branch.column}_inner', column, f'{operand.name}_s{rank - 1}'))})"
 
 
-def _arrays_of_rows(spec: KernelSpec) -> int:
+def arrays_of_rows(spec: KernelSpec) -> int:
     """Return how many arrays are read of which each row has elements of its own: a program holds them all."""
     return max(1, sum(0 not in operand.last_two for operand in spec.arrays[spec.outputs :]))

@@ -117,7 +117,7 @@ class Reduce(Tiled):
         row = self.spec.rank - 2
         lines = [f"program = {self.program()}"]
         first_row = [
-            f"row_tiles = {_blocks(row, 'ROWS')}",
+            f"row_tiles = {blocks(row, 'ROWS')}",
             "first_row = (program % row_tiles) * ROWS",
             "program = program // row_tiles",
         ]
@@ -129,17 +129,17 @@ class Reduce(Tiled):
             lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
         lines += ["i0 = program"] if self.kept else []
         for operand in self.spec.arrays if self.kept else ():
-            lines.append(_moved(operand, [f"i{axis} * {operand.name}_s{axis}" for axis in range(self.kept)]))
+            lines.append(moved(operand, [f"i{axis} * {operand.name}_s{axis}" for axis in range(self.kept)]))
         if self.stores_segments:
             states = [each for each in self.spec.operands[: self.spec.outputs] if each.name not in self.beside]
-            lines += [_moved(operand, ["segment"]) for operand in states]
+            lines += [moved(operand, ["segment"]) for operand in states]
         rows = [*self.rows(), *[f"in_rows = {self.in_rows()}"] * (self.tile.rows > 1)]
         return [*lines, *rows, *self.chunk_range()]
 
     def chunk_range(self) -> list[str]:
         """Return the lines that find the chunks of a segment, and its indices of the slower reduced axes."""
         column, first = self.spec.rank - 1, self.kept
-        chunks = _blocks(column, self.chunk)
+        chunks = blocks(column, self.chunk)
         lines = [f"whole_chunks = n{column} // {self.chunk}"]
         inner = " * ".join(f"n{axis}" for axis in range(first + 1, first + self.outer))
         if not self.is_cut:
@@ -241,7 +241,7 @@ class Reduce(Tiled):
         return f", mask={' & '.join(masks)}" if masks else ""
 
 
-def _blocks(axis: int, size: str) -> str:
+def blocks(axis: int, size: str) -> str:
     """Return the number of blocks along an axis, without a sum that exceeds 32 bits where the extent does not."""
     return f"(n{axis} - 1) // {size} + 1"
 
@@ -251,6 +251,6 @@ def itemsize_of(spec: KernelSpec) -> int:
     return next(operand.itemsize for operand in spec.operands[spec.outputs :] if operand.strides is not None)
 
 
-def _moved(operand: Operand, terms: list[str]) -> str:
+def moved(operand: Operand, terms: list[str]) -> str:
     offset = f"({' + '.join(terms)})"
     return f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if operand.dtype == 'complex128' else offset}"

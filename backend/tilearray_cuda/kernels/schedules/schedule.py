@@ -61,12 +61,14 @@ class Schedule:
     spec : the kernel's spec, as the schedule names its strides
     tile : the block sizes
     in_list : whether programs are counted within a member of a list of arrays; see `tilearray_cuda.kernels.lists`
+    has_scratch : whether a launch needs memory beside its operands, of which `scratch` tells the size
     arch : the architecture, such as 90
     """
 
     cases: ClassVar[tuple[str, ...]]
     serves_all: ClassVar[bool] = False
     in_list = False
+    has_scratch = False
     arch = 80
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
@@ -164,6 +166,10 @@ class Schedule:
     def loop_arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the other arguments that a loop gives: their names, and the loop's attributes."""
         return ()
+
+    def scratch(self, loop: Any) -> tuple[int, int]:
+        """Return the bytes that a launch needs beside its operands, and how many of them must be 0 before it."""
+        raise NotImplementedError
 
     def functions(self) -> list[str]:
         """Return the texts of the functions that the kernel has of its own."""

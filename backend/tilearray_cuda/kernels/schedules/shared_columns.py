@@ -1,0 +1,165 @@
+"""Shared columns: columns that a group of programs goes over several times, in one launch.
+
+A softmax along columns needs the largest element of a column before it adds up, and the sum before it divides. The
+programs of one strip of columns are a group: each one walks its segment, stores what it gives, and waits for the
+others. Then it has the result of the whole column, and walks its segment again, which lies in the L2 cache.
+
+Programs take numbers in the order in which they start, and the members of a group have neighbouring numbers. So all
+members of the first unfinished group run if a GPU runs as many programs at once as a group has members.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilearray_cuda.kernels.hardware import WORD
+from tilearray_cuda.kernels.schedules.addressing import Branch
+from tilearray_cuda.kernels.schedules.held_lanes import arrays_of_rows
+from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, Reduce, blocks, itemsize_of, moved
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
+from tilearray_cuda.kernels.spec import KernelSpec, Operand
+from tilearray_cuda.kernels.storage import STORAGE
+
+SLOT = 8
+"""Bytes of a value that programs exchange."""
+LINE = 128
+"""Bytes of a line of the caches, which slots do not share with counters."""
+THREADS = 512
+"""The threads of a program, each of which holds an element of each chunk."""
+CHUNKS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
+"""The numbers of chunks that a kernel holds: each one is text of its own. Fewer chunks are masked."""
+WORDS = 64
+"""The most words that a thread holds."""
+TILES = {1: 1024, 2: 1024, 4: 1024, 8: 512, 16: 256}
+"""Elements of a tile of chunks that are not held, by itemsize."""
+WARPS, UNROLL = 8, 4
+"""The warps of such a tile, and the chunks that are loaded at once."""
+
+
+class SharedColumns(Reduce):
+    """Strips of columns by lanes.
+
+    Attributes
+    ----------
+    members : the programs of a group, rounded up to a power of two
+    chunks : the chunks that a program holds, or 0 if it reads them again
+    is_whole : whether no chunk reaches beyond the columns
+    policy : what loads that are repeated say of the L2 cache
+    """
+
+    cases = ("reduce_columns",)
+    serves_all = False
+    has_scratch = True
+    unroll = UNROLL
+    policy = "evict_last"
+
+    def __init__(self, spec: KernelSpec, tile: Tile, chunks: int) -> None:
+        super(Reduce, self).__init__(spec, tile)
+        self.kept, self.lanes, self.members, _, self.is_whole, _ = spec.facts[1]  # type: ignore[misc]
+        self.outer, self.is_cut, self.is_short, self.chunks = 0, self.members > 1, False, chunks
+
+    @staticmethod
+    def facts(loop: Any) -> tuple[int, ...] | None:
+        """The slower kept axes, the lanes, the members of a group, the chunks, `is_whole`, and the most columns."""
+        if not loop.held:
+            return None
+        rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
+        members = 1 << (loop.segments.total - 1).bit_length()
+        chunks = next((each for each in CHUNKS if each >= loop.segments.chunks), 0)
+        is_whole = chunks == loop.segments.chunks and loop.shape[-1] % (chunks * loop.lanes) == 0
+        return loop.kept, loop.lanes, members, chunks, is_whole, rows
+
+    @classmethod
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
+        """Every spec: chunks that threads hold, or longer segments, which they read again."""
+        _, lanes, _, chunks, _, rows = facts
+        itemsize = itemsize_of(spec)
+        if chunks * max(1, itemsize // WORD) * arrays_of_rows(spec) > WORDS:
+            chunks = 0
+        rows = max(1, min(rows, (THREADS if chunks else TILES[itemsize]) // lanes))
+        return cls(
+            spec,
+            Tile(rows, lanes, max(1, rows * lanes // 32) if chunks else max(1, min(WARPS, rows * lanes // 32))),
+            chunks,
+        )
+
+    # ------------------------------------------------------------------ the kernel
+
+    @property
+    def phases(self) -> int:
+        """How often the members of a group meet."""
+        return sum(node[0] == "reduce" for node in self.spec.nodes)
+
+    @property
+    def stores_segments(self) -> bool:
+        """No: a group stores the results of its columns once."""
+        return False
+
+    @property
+    def total(self) -> str:
+        """The number of members, by name."""
+        return "segments_total" if self.is_cut else "1"
+
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Return the size of a tile, and the members of a group."""
+        return (*super().constants(), ("MEMBERS", self.members))
+
+    @property
+    def exchanged(self) -> int:
+        """The number of values that programs exchange for each column."""
+        reductions = [node[3] for node in self.spec.nodes if node[0] == "reduce"]
+        return sum(1 + (STORAGE[dtype].kind == "complex") for dtypes in reductions for dtype in dtypes)
+
+    def scratch(self, loop: Any) -> tuple[int, int]:
+        """Return the bytes that a launch needs beside its operands, and how many of them must be 0 before it.
+
+        They are the numbers of programs that started and that arrived, and two slots for each column of each program
+        and each of the values that are exchanged.
+        """
+        strips = -(-loop.shape[-2] // self.tile.rows)
+        for extent in loop.shape[: self.kept]:
+            strips *= extent
+        counters = -(-4 * (strips * self.phases + 1) // LINE) * LINE
+        return counters + 2 * SLOT * self.exchanged * strips * loop.segments.total * self.tile.rows, counters
+
+    def setup(self) -> list[str]:
+        """Return the lines that find a program's columns and its segment, and the slots of its group."""
+        row = self.spec.rank - 2
+        number = "take_turn(counters)" + ".to(tl.int64)" * (self.spec.index_bits == 64)
+        lines = ["counters = scratch.to(tl.pointer_type(tl.int32), bitcast=True)", f"program = {number}"]
+        lines += (
+            ["segment = program % segments_total", "strip = program // segments_total"]
+            if self.is_cut
+            else ["strip = program"]
+        )
+        lines += [f"row_tiles = {blocks(row, 'ROWS')}", "first_row = (strip % row_tiles) * ROWS"]
+        strips = " * ".join(["row_tiles", *[f"n{axis}" for axis in range(self.kept)]])
+        lines += [f"strips = {strips}", f"slots = (strips * {self.phases} + {LINE // 4}) // {LINE // 4} * {LINE}"]
+        lines += ["rest = strip // row_tiles"] if self.kept else []
+        for axis in range(self.kept - 1, 0, -1):
+            lines += [f"i{axis} = rest % n{axis}", f"rest = rest // n{axis}"]
+        lines += ["i0 = rest"] if self.kept else []
+        for operand in self.spec.arrays if self.kept else ():
+            lines.append(moved(operand, [f"i{axis} * {operand.name}_s{axis}" for axis in range(self.kept)]))
+        lines += [*self.rows(), *[f"in_rows = {self.in_rows()}"] * (self.tile.rows > 1)]
+        lines += ["lane = tl.broadcast_to(tl.arange(0, COLUMNS)[None, :], (ROWS, COLUMNS))"]
+        lines += ["member = tl.broadcast_to(tl.arange(0, MEMBERS)[None, :], (ROWS, MEMBERS))"] * self.is_cut
+        lines += self.chunk_range()
+        if self.chunks:
+            return [*lines, f"end = tl.minimum(last_chunk * COLUMNS, n{row + 1})"]
+        whole = f"whole_blocks = first_chunk + (whole_chunks - first_chunk) // {self.unroll} * {self.unroll}"
+        return [*lines, whole]
+
+    # ------------------------------------------------------------------ loads and stores
+
+    def load(self, operand: Operand, branch: Branch, place: str = "") -> str:
+        """Return a load that says whether the elements are read again."""
+        found = super().load(operand, branch, place)
+        again = not self.chunks and 0 not in operand.last_two
+        return f'{found[:-1]}, eviction_policy="{self.policy}")' if again else found
+
+    def store(self, operand: Operand, value: str, branch: Branch, place: str = "") -> str:
+        """Return a store that does not take the place of elements that are read again."""
+        found = super().store(operand, value, branch, place)
+        again = not self.chunks and 0 not in operand.last_two
+        return f'{found[:-1]}, cache_modifier=".cs")' if again else found
