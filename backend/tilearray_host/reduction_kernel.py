@@ -18,7 +18,7 @@ from tilearray_host.calls import Slot, bind_reduction
 from tilearray_host.casts import assigns, caster, dtype_named, is_narrow_float, scalar
 from tilearray_host.float_errors import quietly
 from tilearray_host.functions import FORWARDS, FORWARDS_OF_COMPLEX, forwards, function_named
-from tilearray_host.lanes import Bound, finish
+from tilearray_host.lanes import BLOCK, Bound, finish
 from tilearray_host.memory import allocate
 from tilearray_host.reduction_functions import OF_REDUCTIONS
 from tilearray_host.rounded_casts import rounded_caster
@@ -39,6 +39,8 @@ POSITION = "position"
 _INT64 = np.dtype(np.int64)
 MOST_VIEWS = 8
 """The most views of a call that is written out."""
+COMPUTED = 2**14
+"""The elements from which values that are reduced in any order are computed for whole rows of a block."""
 SMALL = 2**20
 """The elements up to which a launch keeps the parts of its loop."""
 
@@ -185,24 +187,82 @@ class ReductionKernel:
     ) -> Callable[[Sequence[Any]], None] | None:
         """Return ``run(operands)``, one call of NumPy, if the order has no influence on the result; else None."""
         node, outputs = self.reduce, len(self.stores)
-        kept, count = (*loop.shape[: loop.kept], loop.shape[-2]), loop.segments.total
+        kept = (*loop.shape[: loop.kept], loop.shape[-2])
         if len(node.dtypes) == 1:
             whole = _whole(node, self.steps, self.reduced[0], loop)
         else:
             whole = _searched(node, self.steps, self.reduced) if len(loop.shape) - 2 == loop.kept else None
         if whole is None:
-            return None
+            return self._computed_in_any_order(loop, walk, slots)
         function, source = whole
         source += outputs
+
+        def reduced(operands: Sequence[Any]) -> list[Any]:
+            view = _viewed(operands, source, *slots[source], loop.shape)
+            found: list[Any] = [np.empty(kept, dtype) for dtype in node.dtypes]
+            function(view, out=found if len(found) > 1 else found[0])
+            return found
+
+        return self._finishing(reduced, loop, walk, slots)
+
+    def _computed_in_any_order(
+        self, loop: Any, walk: reduction.Walk, slots: list[Slot]
+    ) -> Callable[[Sequence[Any]], None] | None:
+        """Return ``run(operands)`` if the order has no influence on computed values; else None.
+
+        They are computed and reduced block by block, so they stay in the cache.
+        """
+        node, ufunc = self.reduce, self.reduce.combine.whole
+        if len(node.dtypes) > 1 or ufunc is None or node.dtypes[0].kind not in node.combine.in_any_order:
+            return None
+        if POSITION in [self.steps[read] for read in self.reads] or math.prod(loop.shape) < COMPUTED:
+            return None
+        axes = (*range(loop.kept, len(loop.shape) - 2), len(loop.shape) - 1)
+        sources = [len(self.stores) + self.steps[read] for read in self.reads]
+        dtype, (value,) = node.dtypes[0], self.reduced
+        parts = [(part, _kept(part, axes)) for part in reduction.slices(loop.shape, BLOCK)]
+
+        def reduced(operands: Sequence[Any]) -> list[Any]:
+            views = [_viewed(operands, source, *slots[source], loop.shape) for source in sources]
+            found = np.empty((*loop.shape[: loop.kept], loop.shape[-2]), dtype)
+            memory: dict[int, np.ndarray] = {}
+            for part, (results, is_first) in parts:
+                values: dict[int, Any] = {
+                    read: view[part] if view.ndim else view for read, view in zip(self.reads, views, strict=True)
+                }
+                for place in self.before:
+                    values[place] = self._computed(place, values, memory)
+                some = reduction.reduced(ufunc, values[value], axes, dtype)
+                if not is_first:
+                    (some,) = node.combine.pair([found[results]], [some])
+                found[results] = some
+            return [found]
+
+        return self._finishing(reduced, loop, walk, slots)
+
+    def _computed(self, place: int, values: dict[int, Any], memory: dict[int, np.ndarray]) -> np.ndarray:
+        """Return the value of a node in a block, in its memory of the block before if that has the shape."""
+        function, dtype, arguments = self.steps[place]
+        given = [values[argument] for argument in arguments]
+        shape = np.broadcast_shapes(*[each.shape for each in given])
+        out = memory.get(place)
+        if out is None or out.shape != shape:
+            out = memory[place] = np.empty(shape, dtype)
+        function(*given, out=out)
+        return out
+
+    def _finishing(
+        self, reduced: Callable[[Sequence[Any]], list[Any]], loop: Any, walk: reduction.Walk, slots: list[Slot]
+    ) -> Callable[[Sequence[Any]], None]:
+        """Return ``run(operands)``, which computes what follows on the results of all elements, and stores it."""
+        node, outputs, count = self.reduce, len(self.stores), loop.segments.total
+        kept = (*loop.shape[: loop.kept], loop.shape[-2])
         stored = [(i, *walk.output(slot)) for i, slot in enumerate(slots[:outputs])]
         numbers = [(outputs + number, *slots[outputs + number], ()) for number in self.numbers.values()]
 
         def run(operands: Sequence[Any]) -> None:
             outs = [_viewed(operands, *view) for view in stored]
-            view = _viewed(operands, source, *slots[source], loop.shape)
-            found: list[Any] = [np.empty(kept, dtype) for dtype in node.dtypes]
-            function(view, out=found if len(found) > 1 else found[0])
-            found = [part.reshape((*kept[:-1], 1, kept[-1])) for part in found]
+            found = [part.reshape((*kept[:-1], 1, kept[-1])) for part in reduced(operands)]
             if count > 1:  # the first segment has all, and the others have nothing
                 for number, (first, identity, dtype) in enumerate(
                     zip(found, node.identities, node.dtypes, strict=True)
@@ -212,6 +272,12 @@ class ReductionKernel:
             finish(self, found, [_viewed(operands, *number) for number in numbers], outs)
 
         return run
+
+
+def _kept(part: tuple[slice, ...], axes: tuple[int, ...]) -> tuple[tuple[slice, ...], bool]:
+    """Return the results of a part of a loop, and whether it has the first elements of them."""
+    kept = tuple([each for axis, each in enumerate(part) if axis not in axes])
+    return kept, all(part[axis].start == 0 for axis in axes)
 
 
 def needed(steps: list[Any], wanted: tuple[int, ...]) -> list[int]:

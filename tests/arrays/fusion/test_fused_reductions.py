@@ -104,6 +104,28 @@ def test_other_functions_of_reductions():
     same(lambda a, b: (a * 2).sum(axis=0) + (b + 1).max(), a, b)
 
 
+@pytest.mark.parametrize("shape", [(300, 100), (3, 70_000), (70_000, 3), (40_000,), (20, 3, 700)])
+def test_what_has_no_order_is_computed_block_by_block(shape):
+    """Blocks have whole rows, or parts of rows whose results are combined; -0.0 is less than 0.0, and NaN remains."""
+    values = np.random.default_rng(1).integers(-3, 4, shape).astype("f4")
+    values.flat[1::1000] = np.nan
+    x, first, last = ta.asarray(values, device="cpu"), 0, len(shape) - 1
+    found = ta.fuse(
+        lambda x: (
+            ta.max(-x, axis=last),
+            ta.min(ta.abs(x) - 1, axis=first),
+            ta.any(x > 2, axis=last),
+            ta.sum(ta.where(x == x, x, 0).astype("int32") * 2),
+        )
+    )(x)
+    expected = (-values).max(last), (abs(values) - 1).min(first), (values > 2).any(last), 2 * np.nansum(values)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ta.to_numpy(one), other)
+    zeros = ta.asarray(np.where(np.arange(40_000) % 20_000, -0.0, 0.0).reshape(2, -1), device="cpu")
+    signs = ta.fuse(lambda x: (ta.max(-x, axis=1), ta.min(-x)))(zeros)
+    assert [np.signbit(ta.to_numpy(one)).any() for one in signs] == [False, True]
+
+
 # --- several parts -----------------------------------------------------------------------------------------------
 
 NORMS = {
