@@ -163,14 +163,12 @@ class ScratchKernel(Kernel):
         assert signature is not None
         assert not gaps
         assert not any(rule.numbers)
-        launches: dict[type, Launch] = {}  # by the class of the array to make
+        launch, device, nbytes = self.bind(loop), self.function.device, signature.nbytes
 
         def call(stream: int, *operands: Any) -> Any:
-            public = operands[0].__class__
-            launch = launches.get(public)
-            if launch is None:
-                launch = launches.setdefault(public, self.bind_fused(loop, (signature,), {}, public))
-            return launch(stream, *[part for x in operands for part in (x._buffer, x._offset)])
+            buffer = device.allocate(nbytes, stream)
+            launch(stream, buffer, 0, *[part for x in operands for part in (x._buffer, x._offset)])
+            return operands[0].__class__._make(buffer, 0, signature)
 
         return call
 

@@ -58,6 +58,15 @@ def test_counters_are_zeroed_before_each_launch(device, stub, function, on_a_str
     assert results[0]._buffer.pointer != results[1]._buffer.pointer
 
 
+@pytest.mark.parametrize("function", [ta.softmax, ta.logsumexp, ta.fuse(lambda x, axis: x - ta.max(x, axis=axis))])
+def test_a_walk_backwards_begins_at_the_last_element(device, stub, function):
+    x = ta.ones((300, 20), dtype="float32", device="cuda:0")
+    stub.start_log()
+    found = function(x[:, ::-1], axis=0)
+    (launched,) = [call for call in work(stub) if call.name == "cuLaunchKernel"]
+    assert launched.arguments[:2] == (found._buffer.pointer + 19 * 4, x._buffer.pointer)
+
+
 def test_a_graph_zeroes_its_counters_at_each_replay(device, stub):
     x = ta.ones((3000, 100), dtype="float32", device="cuda:0")
     softmax(x)

@@ -24,8 +24,9 @@ SLOT = 8
 """Bytes of a value that programs exchange."""
 LINE = 128
 """Bytes of a line of the caches, which slots do not share with counters."""
-THREADS = 512
-"""The threads of a program, each of which holds an element of each chunk."""
+THREADS, SECTOR = 256, 32
+"""The threads of a program, each of which holds an element of each chunk; and the bytes of a row, at least, that are
+stored at once. More threads wait longer for each other. Measured on an H100."""
 CHUNKS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 """The numbers of chunks that a kernel holds: each one is text of its own. Fewer chunks are masked."""
 WORDS = 64
@@ -76,12 +77,11 @@ class SharedColumns(Reduce):
         itemsize = itemsize_of(spec)
         if chunks * max(1, itemsize // WORD) * arrays_of_rows(spec) > WORDS:
             chunks = 0
-        rows = max(1, min(rows, (THREADS if chunks else TILES[itemsize]) // lanes))
-        return cls(
-            spec,
-            Tile(rows, lanes, max(1, rows * lanes // 32) if chunks else max(1, min(WARPS, rows * lanes // 32))),
-            chunks,
-        )
+        wanted, warps = TILES[itemsize] // lanes, WARPS
+        if chunks:
+            wanted, warps = max(THREADS // lanes, SECTOR // spec.narrowest), 32
+        rows = max(1, min(rows, wanted))
+        return cls(spec, Tile(rows, lanes, max(1, min(warps, rows * lanes // 32))), chunks)
 
     # ------------------------------------------------------------------ the kernel
 
