@@ -41,6 +41,12 @@ def test_threads_tasks_and_texts(run, cases):
     held(run(cases, SEED), cases)
 
 
+def test_fused_programs():
+    outcome = programs.run(60, SEED)
+    held(outcome, 60)
+    assert sum(count for end, count in outcome.ends.items() if end.endswith("equal")) > 45
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 def test_interrupts():
     outcome = interrupts.run(300, SEED)
