@@ -84,13 +84,15 @@ def test_a_softmax_of_narrow_floats_stays_in_registers(columns):
     assert launch.kernel.code.spills == 0
 
 
-def test_rows_that_are_too_long_to_hold_and_columns_are_read_by_each_launch():
+def test_rows_that_are_too_long_to_hold_and_columns_of_many_segments_are_read_by_each_launch():
     x = ta.empty((10_000, 20_000))
     launches = ta.explain(ta.fuse(lambda x: x - ta.sum(x, axis=1, keepdims=True)), x, arch=90).launches
     assert [launch.kernel.schedule for launch in launches] == ["reduce", "lookup"]
-    launches = ta.explain(ta.fuse(lambda x: x - ta.sum(x, axis=0)), ta.empty((10_000, 30_000)), arch=90).launches
-    assert len(launches) > 1
-    assert launches[0].kernel.schedule == "reduce"
+    centred = ta.fuse(lambda x: x - ta.sum(x, axis=0))
+    (launch,) = ta.explain(centred, ta.empty((10_000, 30_000)), arch=90).launches
+    assert launch.kernel.schedule == "shared_columns"
+    launches = ta.explain(centred, ta.empty((200_000, 100)), arch=90).launches
+    assert [launch.kernel.schedule for launch in launches][:2] == ["reduce", "reduce"]
 
 
 def _random() -> None:
