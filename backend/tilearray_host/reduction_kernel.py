@@ -213,22 +213,25 @@ class ReductionKernel:
         They are computed and reduced block by block, so they stay in the cache.
         """
         node, ufunc = self.reduce, self.reduce.combine.whole
-        if len(node.dtypes) > 1 or ufunc is None or node.dtypes[0].kind not in node.combine.in_any_order:
+        if len(node.dtypes) != 1 or ufunc is None or node.dtypes[0].kind not in node.combine.in_any_order:
             return None
         if POSITION in [self.steps[read] for read in self.reads] or math.prod(loop.shape) < COMPUTED:
             return None
         axes = (*range(loop.kept, len(loop.shape) - 2), len(loop.shape) - 1)
-        sources = [len(self.stores) + self.steps[read] for read in self.reads]
+        given = [self._slot(slots, read) for read in self.reads]
+        numbers = [len(self.stores) + self.steps[read] for read in self.reads]
+        sources: list[Operand] = [(i, *slot, loop.shape) for i, slot in zip(numbers, given, strict=True)]
         dtype, (value,) = node.dtypes[0], self.reduced
         parts = [(part, _kept(part, axes)) for part in reduction.slices(loop.shape, BLOCK)]
 
         def reduced(operands: Sequence[Any]) -> list[Any]:
-            views = [_viewed(operands, source, *slots[source], loop.shape) for source in sources]
+            views = [_viewed(operands, *source) for source in sources]
             found = np.empty((*loop.shape[: loop.kept], loop.shape[-2]), dtype)
             memory: dict[int, np.ndarray] = {}
             for part, (results, is_first) in parts:
                 values: dict[int, Any] = {
-                    read: view[part] if view.ndim else view for read, view in zip(self.reads, views, strict=True)
+                    read: view[part] if view.ndim else view  # a number has no axes
+                    for read, view in zip(self.reads, views, strict=True)
                 }
                 for place in self.before:
                     values[place] = self._computed(place, values, memory)
