@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tilearray_cuda.device import CudaDevice
     from tilearray_cuda.runtime.memory.allocator import Statistics
     from tilearray_cuda.runtime.memory.hooks import MemoryEvent
+    from tilearray_cuda.runtime.peers import TransferStatistics
 
 __all__ = [
     "Event",
@@ -43,10 +44,12 @@ __all__ = [
     "memory_hook",
     "memory_statistics",
     "pinned_like",
+    "peer_access",
     "set_allocator",
     "set_memory_limit",
     "stream",
     "synchronize",
+    "transfer_statistics",
 ]
 
 
@@ -451,6 +454,46 @@ def memory_statistics(device: Device | str | None = None, /) -> Statistics:
     return _backend(device, "memory_statistics").statistics()
 
 
+def peer_access(device: Device | str, other: Device | str, /) -> bool:
+    """Return whether two GPUs read each other's memory directly, over NVLink or PCIe.
+
+    If they do not, `to_device` between them copies through memory of the host, which is slower;
+    `transfer_statistics` counts such bytes as ``through_host``.
+
+    Examples
+    --------
+    >>> from tilearray import cuda
+    >>> if cuda.device_count() > 1:
+    ...     assert cuda.peer_access("cuda:0", "cuda:1") in (True, False)
+    """
+    first, second = _backend(device, "peer_access"), _backend(other, "peer_access")
+    from tilearray_cuda.runtime import peers
+
+    return peers.connect(first, second)
+
+
+def transfer_statistics(device: Device | str | None = None, /) -> TransferStatistics:
+    """Return the bytes that copies moved to and from a GPU, since the start of the process.
+
+    Returns
+    -------
+    named tuple
+        ``to_host`` and ``from_host``: copies between the GPU and the host; ``from_peers``: copies from other GPUs by
+        peer access; ``through_host``: copies from other GPUs that went through the host, because `peer_access` is
+        False.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> from tilearray import cuda
+    >>> if cuda.device_count():
+    ...     before = cuda.transfer_statistics("cuda:0").to_host
+    ...     _ = ta.to_numpy(ta.ones(10, dtype="float32", device="cuda:0"))
+    ...     assert cuda.transfer_statistics("cuda:0").to_host == before + 40
+    """
+    return _backend(device, "transfer_statistics").transfers.statistics()
+
+
 def pinned_like(x: A, /) -> A:
     """Return an uninitialised array of the host in pinned memory, with the shape and dtype of an array.
 
@@ -637,8 +680,6 @@ class memory_hook:  # noqa: N801 - called like a function
         from tilearray_cuda import device
 
         device.remove_hook(self._function)
-
-
 def set_allocator(allocator: Any, release: Callable[[int, int, int], object] | None = None, /) -> None:
     """Take device memory from another library's allocator, on all GPUs.
 

@@ -24,6 +24,7 @@ from tilearray_cuda.runtime.memory import allocators, hooks
 from tilearray_cuda.runtime.memory.allocator import Allocator, Statistics
 from tilearray_cuda.runtime.memory.buffers import Buffer
 from tilearray_cuda.runtime.pinned import Pinned, is_pinned
+from tilearray_cuda.runtime.peers import Transfers, connect
 from tilearray_cuda.runtime.staging import Staging, download_array, upload_array
 from tilearray_cuda.runtime.streams import device_of, home_of
 
@@ -36,6 +37,7 @@ class CudaDevice(Gpu):
     memory : Allocator
     staging : Staging
     pinned : Pinned
+    transfers : Transfers
     allocate : callable
         ``allocate(nbytes, stream) -> Buffer``: uninitialised memory ordered by a stream.
     join : callable
@@ -54,6 +56,7 @@ class CudaDevice(Gpu):
         self.memory = Allocator(self)
         self.staging = Staging(self.context)
         self.pinned = Pinned(self)
+        self.transfers = Transfers()
         self.call_writer = self
         self.allocate = self.memory.allocate
         self.join = self.memory.join
@@ -134,6 +137,7 @@ class CudaDevice(Gpu):
         stream = home_of(buffer) if stream is None else stream
         self.join(buffer, stream)
         found = download_array(self.staging, buffer.pointer + offset, shape, strides, dtype, stream)
+        self.transfers.add("to_host", found.nbytes)
         self.index_errors.check()
         return found
 
@@ -143,6 +147,7 @@ class CudaDevice(Gpu):
         The buffer is a copy for each value of `copy`, and includes gaps. The array may change as soon as this returns.
         """
         check_fork("cuMemcpyHtoDAsync")
+        self.transfers.add("from_host", array.nbytes)
         return upload_array(self.staging, array, self.allocate, stream)
 
     def copy_async(self, buffer: Buffer, offset: int, host: np.ndarray, to_device: bool, stream: int, /) -> None:
@@ -160,16 +165,21 @@ class CudaDevice(Gpu):
             raise ValueError("the memory of the host is not pinned")
         self.join(buffer, stream, to_device)
         if host.nbytes:
+            self.transfers.add("from_host" if to_device else "to_host", host.nbytes)
             self.pinned.copy(buffer.pointer + offset, host, to_device, stream)
 
     def from_device(
         self, other: CudaDevice, buffer: Buffer, offset: int = 0, nbytes: int | None = None, /, *, stream: int = 0
     ) -> Buffer:
-        """Return a copy of bytes of another GPU's buffer on this GPU; `stream` is a stream of this GPU."""
+        """Return a copy of bytes of another GPU's buffer on this GPU; `stream` is a stream of this GPU.
+
+        The GPUs get access to each other's memory first, if the hardware has it; see `tilearray_cuda.runtime.peers`.
+        """
         count = buffer.nbytes - offset if nbytes is None else nbytes
         target = self.allocate(count, stream)
         if not count:
             return target
+        self.transfers.add("from_peers" if connect(self, other) else "through_host", count)
         source = home_of(buffer)
         with Current(other.context):
             ready = other.events.record(source)

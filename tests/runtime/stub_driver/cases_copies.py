@@ -11,7 +11,8 @@ from support.threads import in_threads
 
 from tilearray_cuda.device import CudaDevice
 from tilearray_cuda.errors import CaptureError, CudaError, NeedsDense
-from tilearray_cuda.runtime import staging
+from tilearray_cuda.runtime import driver, staging
+from tilearray_cuda.runtime.memory import allocators
 from tilearray_cuda.runtime.streams import Stream
 
 
@@ -163,7 +164,17 @@ def test_copies_are_refused_in_a_capture(device, stub):
     stub.capture(stream, 0)
 
 
-def test_between_devices(device, stub):
+@pytest.fixture
+def peers(stub, monkeypatch):
+    """Two GPUs that no copy has connected; return the function that chooses their hardware."""
+    monkeypatch.setattr("tilearray_cuda.runtime.peers._connected", {})
+    monkeypatch.setattr("tilearray_cuda.runtime.memory.allocators._peers", {})
+    stub.allow_peers(True)
+    yield stub.allow_peers
+    stub.allow_peers(True)
+
+
+def test_between_devices(device, stub, peers):
     other = CudaDevice(1)
     array = np.arange(1000)
     source = Stream(device).handle
@@ -181,3 +192,66 @@ def test_between_devices(device, stub):
     ]
     assert copy.device_index == 1
     assert same(other.to_numpy(copy, 0, (1000,), (1,), array.dtype), array)
+
+
+def is_direct(stub):
+    """Whether the last copy between GPUs was one between peers: both contexts and both pools allow it."""
+    return [call.arguments[1] for call in stub.log() if call.name == "cuMemcpyPeerAsync"][-1] == 1
+
+
+def test_the_first_copy_between_two_gpus_connects_them_in_both_directions(device, stub, peers):
+    other = CudaDevice(1)
+    buffer, _ = device.from_numpy(np.arange(1000))
+    stub.start_log()
+    back = device.from_device(other, other.from_device(device, buffer))
+    assert is_direct(stub)
+    asked = [call.name for call in stub.log() if call.name in ("cuCtxEnablePeerAccess", "cuMemPoolSetAccess")]
+    assert asked == 2 * ["cuCtxEnablePeerAccess"] + 2 * ["cuMemPoolSetAccess"]  # once, for all copies
+    assert same(device.to_numpy(back, 0, (1000,), (1,), np.dtype("int64")), np.arange(1000))
+    assert [one.transfers.statistics()[2:] for one in (device, other)] == [(8000, 0), (8000, 0)]
+    assert device.transfers.statistics()[:2] == (8000, 8000)
+
+
+def test_another_library_may_have_enabled_the_access(device, stub, peers):
+    other = CudaDevice(1)
+    with driver.Current(device.context):
+        driver.call(driver.api.cuCtxEnablePeerAccess, other.context, 0)
+    buffer, _ = device.from_numpy(np.arange(10))
+    stub.start_log()
+    other.from_device(device, buffer)
+    assert is_direct(stub)
+
+
+@pytest.mark.parametrize("refusal", ["hardware", "too many peers"])
+def test_without_peer_access_copies_go_through_the_host_and_are_counted(device, stub, peers, refusal):
+    if refusal == "hardware":
+        peers(False)
+    else:
+        stub.fail("cuCtxEnablePeerAccess", 711)
+    other = CudaDevice(1)
+    buffer, _ = device.from_numpy(np.arange(10))
+    stub.start_log()
+    copy = other.from_device(device, buffer)
+    assert not is_direct(stub)
+    assert other.transfers.statistics()[2:] == (0, 80)
+    assert same(other.to_numpy(copy, 0, (10,), (1,), np.dtype("int64")), np.arange(10))
+
+
+def test_a_context_that_cannot_be_connected_is_an_error(device, stub, peers):
+    other = CudaDevice(1)
+    buffer, _ = device.from_numpy(np.arange(10))
+    stub.fail("cuCtxEnablePeerAccess", 700)
+    with pytest.raises(CudaError, match="cuCtxEnablePeerAccess: CUDA_ERROR_ILLEGAL_ADDRESS"):
+        other.from_device(device, buffer)
+    stub.start_log()
+    other.from_device(device, buffer)  # the next copy asks again
+    assert is_direct(stub)
+
+
+def test_a_pool_that_is_made_later_is_shared(stub, peers, monkeypatch):
+    monkeypatch.setattr("tilearray_cuda.runtime.memory.allocators._driver_sources", {})
+    allocators.share(0, 1)
+    stub.start_log()
+    first, second = allocators.driver_source(0), allocators.driver_source(0)
+    assert first is second
+    assert [(call.object, call.size) for call in stub.log() if call.name == "cuMemPoolSetAccess"] == [(0, 1)]

@@ -182,3 +182,30 @@ def test_stochastic_rounding_in_a_fused_function_and_packed_float4():
     x[:, 1:3] = x[:, 5:7].copy()
     assert isinstance(x[0, 1].item(), tuple)
     assert ta.from_dlpack(x).dtype == x.dtype
+
+
+def test_arrays_move_between_gpus_and_are_counted(stub, monkeypatch):
+    monkeypatch.setattr("tilearray_cuda.runtime.peers._connected", {})
+    before = [cuda.transfer_statistics(f"cuda:{index}") for index in (0, 1)]
+    x = ta.asarray([[1, 2, 3], [4, 5, 6]], dtype="int64", device="cuda:0")
+    assert cuda.peer_access("cuda:0", "cuda:1") is cuda.peer_access("cuda:1", "cuda:0") is True
+    assert cuda.peer_access("cuda:0", "cuda:0")
+    there = x.T.to_device("cuda:1")
+    assert (str(there.device), there.tolist()) == ("cuda:1", [[1, 4], [2, 5], [3, 6]])
+    after = [cuda.transfer_statistics(f"cuda:{index}") for index in (0, 1)]
+    assert [tuple(b - a for a, b in zip(*pair)) for pair in zip(before, after)] == [(0, 48, 0, 0), (48, 0, 48, 0)]
+
+
+def test_without_peer_access_the_library_says_so(stub, monkeypatch):
+    monkeypatch.setattr("tilearray_cuda.runtime.peers._connected", {})
+    stub.allow_peers(False)
+    try:
+        before = cuda.transfer_statistics("cuda:1")
+        x = ta.asarray([1, 2, 3], dtype="int64", device="cuda:0").to_device("cuda:1")
+        assert not cuda.peer_access("cuda:0", "cuda:1")
+        assert x.tolist() == [1, 2, 3]
+        assert cuda.transfer_statistics("cuda:1").through_host - before.through_host == 24
+    finally:
+        stub.allow_peers(True)
+    with pytest.raises(ta.DeviceError, match=r"peer_access: expected a cuda device, got 'cpu'; write 'cuda:0'"):
+        cuda.peer_access("cpu", "cuda:0")

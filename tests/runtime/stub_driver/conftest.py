@@ -74,6 +74,10 @@ class Stub:
         """Make launches yield the processor before and during the read of their arguments."""
         self.library.stub_yield(int(on))
 
+    def allow_peers(self, on: bool) -> None:
+        """Give the GPUs peer access, or hardware without it; forget what was enabled."""
+        self.library.stub_peers(int(on))
+
     def calls(self) -> int:
         """Return the number of driver calls so far."""
         return self.library.stub_calls()

@@ -21,6 +21,7 @@ typedef int CUresult;
 typedef uint64_t u64;
 enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
        INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, NOT_SUPPORTED = 801,
+       PEER_ACCESS_ALREADY_ENABLED = 704,
        CAPTURE_UNSUPPORTED = 900, CAPTURE_ISOLATION = 905, CAPTURED_EVENT = 907 };
 enum { MAX_DEVICES = 8, MAX_LOG = 1 << 20, MAX_FAILURES = 16 };
 #define STREAM 0x57534d52u
@@ -169,6 +170,19 @@ CUresult cuCtxPopCurrent(void **context) { ENTER; NEEDS_CONTEXT; *context = stac
 CUresult cuCtxGetDevice(int *device) { ENTER; NEEDS_CONTEXT; *device = device_of(current()); return OK; }
 CUresult cuCtxSynchronize(void) { ENTER; NEEDS_CONTEXT; LOG(0, current(), 0); return OK; }
 
+/* peer access: which contexts may access which, and which pools other devices may access */
+static int no_peers;
+static int enabled[MAX_DEVICES][MAX_DEVICES], shared_pools[MAX_DEVICES][MAX_DEVICES];
+CUresult cuDeviceCanAccessPeer(int *can, int device, int peer) { ENTER; *can = device != peer && !no_peers; return OK; }
+CUresult cuCtxEnablePeerAccess(void *peer, unsigned flags) {
+    ENTER; NEEDS_CONTEXT;
+    int *on = &enabled[device_of(current())][device_of(peer)];
+    if (*on) return PEER_ACCESS_ALREADY_ENABLED;
+    *on = 1;
+    LOG(0, peer, device_of(current()));
+    return OK;
+}
+
 /* streams and events */
 CUresult cuStreamCreate(struct stream **stream, unsigned flags) {
     ENTER; NEEDS_CONTEXT;
@@ -277,7 +291,25 @@ CUresult cuEventSynchronize(struct event *event) {
 CUresult cuEventElapsedTime(float *milliseconds, struct event *start, struct event *end) { ENTER; *milliseconds = 1.5f; return OK; }
 
 /* memory */
-CUresult cuMemPoolCreate(void **pool, void *properties) { ENTER; *pool = calloc(1, 64); return OK; }
+struct pool { u64 threshold; int device; };
+struct location { int type, id; };
+struct pool_properties { int allocation, handles; struct location location; };
+struct access { struct location location; int flags; };
+CUresult cuMemPoolCreate(struct pool **pool, struct pool_properties *properties) {
+    ENTER;
+    *pool = calloc(1, sizeof **pool);
+    (*pool)->device = properties->location.id;
+    return OK;
+}
+CUresult cuMemPoolSetAccess(struct pool *pool, const struct access *map, size_t count) {
+    ENTER;
+    for (size_t i = 0; i < count; i++) {
+        if (map[i].location.type != 1 || map[i].flags != 3) return INVALID_VALUE;
+        shared_pools[pool->device][map[i].location.id] = 1;
+        LOG(0, pool->device, map[i].location.id);
+    }
+    return OK;
+}
 CUresult cuMemPoolSetAttribute(void *pool, int attribute, void *value) { ENTER; *(u64 *)pool = *(u64 *)value; return OK; }
 CUresult cuMemPoolGetAttribute(void *pool, int attribute, void *value) { ENTER; *(u64 *)value = *(u64 *)pool; return OK; }
 CUresult cuMemPoolTrimTo(void *pool, size_t keep) { ENTER; LOG(0, pool, keep); return OK; }
@@ -378,7 +410,10 @@ CUresult cuMemsetD32Async(u64 to, unsigned value, size_t count, struct stream *s
 }
 CUresult cuMemcpyPeerAsync(u64 to, void *to_context, u64 from, void *from_context, size_t size, struct stream *stream) {
     ENTER; STREAM_DEVICE(stream);
-    u64 arguments[4] = {from};
+    int source = device_of(from_context), target = device_of(to_context);
+    int direct = enabled[source][target] && enabled[target][source] && shared_pools[source][target] &&
+                 shared_pools[target][source];
+    u64 arguments[4] = {from, direct};
     record(__func__, stream, to, size, arguments);
     memmove((void *)to, (void *)from, size);
     return OK;
@@ -493,6 +528,7 @@ void stub_hold(struct stream *stream, int device, int held) {
     if (REAL(stream)) stream->held = held; else legacy_held[device] = held;
 }
 void stub_yield(int on) { yielding = on; }
+void stub_peers(int on) { no_peers = !on; memset(enabled, 0, sizeof enabled); memset(shared_pools, 0, sizeof shared_pools); }
 u64 stub_calls(void) { return calls; }
 u64 stub_used(int device) { return used[device]; }
 int stub_shared(struct function *function) { return function->shared; }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from tilearray_cuda.errors import CudaError, OutOfMemoryError
@@ -46,6 +46,12 @@ class DriverSource:
         threshold = api.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
         call(api.cuMemPoolSetAttribute, self._pool, threshold, api.cuuint64_t(2**64 - 1))
 
+    def share(self, devices: Iterable[int]) -> None:
+        """Let other GPUs read and write the blocks, those of now and later ones."""
+        rights = [_access_of(device) for device in devices]
+        if rights:
+            call(api.cuMemPoolSetAccess, self._pool, rights, len(rights))
+
     def allocate(self, nbytes: int, stream: int) -> int:
         """Return the address of a block for later work on `stream`."""
         return int(call(api.cuMemAllocFromPoolAsync, nbytes, self._pool, STREAMS[stream]))
@@ -57,6 +63,14 @@ class DriverSource:
     def trim(self) -> None:
         """Return free memory to the system."""
         call(api.cuMemPoolTrimTo, self._pool, 0)
+
+
+def _access_of(device: int) -> Any:
+    access = api.CUmemAccessDesc()
+    access.location.type = api.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    access.location.id = device
+    access.flags = api.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    return access
 
 
 class ExternalSource:
@@ -92,13 +106,26 @@ class ExternalSource:
 
 
 _driver_sources: dict[int, DriverSource] = {}
+_peers: dict[int, set[int]] = {}
+"""The GPUs that may access the memory of each GPU."""
 _chosen: Any = None  # the argument of set_allocator
 
 
 def driver_source(device: int) -> DriverSource:
     """Return the driver's pool on a device, created at first use."""
     found = _driver_sources.get(device)
-    return found if found is not None else _driver_sources.setdefault(device, DriverSource(device))
+    if found is None:
+        found = _driver_sources.setdefault(device, DriverSource(device))
+        found.share(_peers.get(device, ()))
+    return found
+
+
+def share(device: int, other: int) -> None:
+    """Let two GPUs access the memory of each other's pools, which exist now or are made later."""
+    for one, peer in ((device, other), (other, device)):
+        _peers.setdefault(one, set()).add(peer)
+        if one in _driver_sources:
+            _driver_sources[one].share([peer])
 
 
 def current(device: int) -> Source:
