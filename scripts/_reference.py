@@ -39,7 +39,7 @@ CHAPTERS = {
     "Errors": "errors",
 }
 """The modules of each chapter, below `tilearray`. The longest prefix decides."""
-NAMESPACES = ("linalg", "fft", "random", "cuda")
+NAMESPACES = ("linalg", "fft", "random", "cuda", "distributed")
 ROWS = {"ops.arithmetic": arithmetic, "ops.elementary": elementary, "ops.number_parts": number_parts}
 
 

@@ -242,6 +242,7 @@ from tilearray.promotion.semantics import Semantics
 if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses one
     from builtins import bool as _bool
 
+    from tilearray import distributed as distributed
     from tilearray import fft as fft
     from tilearray import linalg as linalg
     from tilearray import random as random
@@ -510,9 +511,9 @@ __all__ = [
     "complexfloating", "compress", "concat", "concatenate", "conj", "conjugate", "convolve", "copy", "copysign",
     "copyto", "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum",
     "cumulative_prod", "cumulative_sum", "default_device", "deg2rad", "degrees", "delete", "dequantize", "devices",
-    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot",
-    "double", "draw", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "empty", "empty_like", "entr", "equal",
-    "erf", "erfc", "erfinv", "errstate", "euler_gamma", "evaluate", "exp", "exp2", "expand", "expand_dims", "expit",
+    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "distributed", "divide",
+    "divmod", "dot", "double", "draw", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "empty",
+    "empty_like", "entr", "equal", "erf", "erfc", "erfinv", "errstate", "euler_gamma", "evaluate", "exp", "exp2", "expand", "expand_dims", "expit",
     "explain", "explain_promotion", "expm1", "extract", "eye", "fabs", "fft", "fill_diagonal", "finfo", "fix",
     "flatnonzero", "flip", "fliplr", "flipud", "float4_e2m1fn", "float4_e2m1fn_x2", "float8_e3m4", "float8_e4m3",
     "float8_e4m3b11fnuz",
@@ -553,7 +554,13 @@ __all__ = [
 ]
 # fmt: on
 
-_NAMESPACES = {"fft": "fft", "lib": "numpy_names.lib", "linalg": "linalg", "random": "random"}
+_NAMESPACES = {
+    "distributed": "distributed",
+    "fft": "fft",
+    "lib": "numpy_names.lib",
+    "linalg": "linalg",
+    "random": "random",
+}
 """Namespaces that are imported when they are first used."""
 _LATE = {
     "dequantize": "low_precision.quantize",

@@ -17,6 +17,7 @@ from tilearray_cuda.kernels.schedules import choose
 from tilearray_cuda.libraries.cublas import Products
 from tilearray_cuda.libraries.cufft import Transforms
 from tilearray_cuda.libraries.cusolver import Factors
+from tilearray_cuda.libraries.nccl import COLLECTIVES
 from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
 from tilearray_cuda.runtime.gpu import Gpu
@@ -63,6 +64,7 @@ class CudaDevice(Gpu):
         self.products = Products(self)
         self.factors = Factors(self)
         self.transforms = Transforms(self)
+        self.collectives = COLLECTIVES
 
     def __repr__(self) -> str:
         return f"<cuda:{self.index} {self.name}>"

@@ -26,7 +26,7 @@ ORDER = {
         "functions",
         "arrays",
         "numpy_names",
-        "linalg fft random low_precision tile_space",
+        "linalg fft random low_precision tile_space distributed",
         "gradients",
         "explaining dask",
         "__init__",

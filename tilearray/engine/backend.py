@@ -7,7 +7,7 @@ asks for the part, and says which function is missing on which device. It never 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +30,9 @@ Call = Callable[..., Any]
 """Called with a stream and the operands, the target first if there is one; returns the result."""
 Kernel = Any
 """A backend's own object: an expression, ready for every loop of one class."""
+Member = tuple[Any, Stream, tuple[Any, int], tuple[Any, int]]
+"""The part of one device in a collective operation: its backend, a stream, and the memory that is read and written,
+each as a buffer and the bytes from its start to the first element."""
 Gap = tuple[int, int, bool]
 """An operand shares memory with the target if the distance of their addresses lies between two numbers of bytes; the
 third says whether it is the same view if the distance is 0."""
@@ -430,6 +433,36 @@ class Transforms(Protocol):
         ...
 
 
+class Collectives(Protocol):
+    """Operations over memory of several devices, each in the order of `members`; see `tilearray.distributed`."""
+
+    @property
+    def operations(self) -> Collection[str]:
+        """The names of reductions."""
+        ...
+
+    @property
+    def dtypes(self) -> Collection[str]:
+        """The names of dtypes that can be reduced."""
+        ...
+
+    def all_reduce(self, members: Sequence[Member], count: int, dtype: str, operation: str, /) -> None:
+        """Write the reduction of `count` elements of all devices to each."""
+        ...
+
+    def reduce_scatter(self, members: Sequence[Member], count: int, dtype: str, operation: str, /) -> None:
+        """Write a part of `count` reduced elements to each device."""
+        ...
+
+    def all_gather(self, members: Sequence[Member], nbytes: int, /) -> None:
+        """Write the bytes of all devices, one after the other, to each."""
+        ...
+
+    def broadcast(self, members: Sequence[Member], nbytes: int, root: int, /) -> None:
+        """Write the bytes of one device to each."""
+        ...
+
+
 class Backend(Protocol):
     """The operations of a device."""
 
@@ -455,6 +488,8 @@ class Backend(Protocol):
     def fourier(self) -> Fourier | None: ...
     @property
     def transforms(self) -> Transforms | None: ...
+    @property
+    def collectives(self) -> Collectives | None: ...
     @property
     def on_host(self) -> bool:
         """Whether the memory is the process's own, so that NumPy reaches it without a copy."""

@@ -111,6 +111,7 @@ _WHAT = {
     "factors": "decomposes matrices",
     "fourier": "computes a Fourier transform",
     "transforms": "computes a Fourier transform",
+    "collectives": "exchanges data between devices",
     "to_numpy": "reads the values of an array",
     "from_device": "copies between devices",
     "indexing": "indexes with arrays through NumPy",

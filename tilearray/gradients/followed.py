@@ -108,6 +108,7 @@ _WHAT = {
     "computes_places": "counts or combines at places; write it outside of the function, or of x.tolist()",
     "to_numpy": "reads the values of an array; write functions of ta, and ta.stack([x, y]) for a list",
     "from_device": "copies between devices; write it outside of the function",
+    "collectives": "exchanges data between devices; write it outside of the function",
 }
 
 

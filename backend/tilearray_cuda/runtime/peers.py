@@ -1,7 +1,7 @@
 """Peer access between the GPUs of a host: one reads the memory of another, without the host between them.
 
 The driver forbids it until it is asked, and then copies through memory of the host, at a tenth of the rate. A context
-has to allow it for memory that other libraries allocated, and each stream-ordered pool for its own memory; both for each
+has to allow it for memory that other libraries allocated, and each stream-ordered pool for its own memory; both in each
 direction. `connect` does so at the first copy between two GPUs, because a context of a GPU that nobody uses costs
 memory. Without the hardware for it, or if a GPU has as many peers as it can, the driver copies through the host.
 `Transfers` counts both.

@@ -193,6 +193,7 @@ _WHAT = {
     "transforms": "a Fourier transform",
     "to_numpy": "reading the values of an array",
     "from_device": "a copy between devices",
+    "collectives": "an exchange of data between devices",
 }
 """The parts of a backend that a fused function cannot use, in words."""
 
