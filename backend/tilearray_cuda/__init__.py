@@ -16,7 +16,7 @@ from tilearray_cuda.errors import NoDriverError
 if TYPE_CHECKING:
     from tilearray_cuda.device import CudaDevice
 
-__all__ = ["device_count", "open_device"]
+__all__ = ["device_count", "open_device", "total_memory"]
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
@@ -46,6 +46,20 @@ def device_count() -> int:
         return driver.device_count()
     except Exception:
         return 0
+
+
+def total_memory(index: int) -> int:
+    """Return the bytes of memory of a GPU, without the context that `open_device` makes on it.
+
+    Raises
+    ------
+    CudaError
+        If the driver does not work, or does not offer this GPU.
+    """
+    from tilearray_cuda.runtime import driver
+
+    driver.initialise()
+    return int(driver.call(driver.api.cuDeviceTotalMem, driver.call(driver.api.cuDeviceGet, index)))
 
 
 def open_device(index: int) -> CudaDevice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -145,3 +146,104 @@ def test_torch_and_cupy_exchange_where_they_are(index, current):
             y = x * 2
             assert torch.from_dlpack(y).tolist() == [2 * value for value in range(10)]
         assert torch.cuda.current_device() == cp.cuda.Device().id == current
+
+
+# --- peer access, and collective operations --------------------------------------------------------------------------
+
+
+def test_copies_between_peers_do_not_touch_the_host():
+    host, x = on("cuda:0", (1 << 22,))
+    is_direct = cuda.peer_access("cuda:0", "cuda:1")
+    before = [cuda.transfer_statistics(device) for device in DEVICES]
+    there = x.to_device("cuda:1")
+    back = there.to_device("cuda:0")
+    after = [cuda.transfer_statistics(device) for device in DEVICES]
+    moved = [tuple(b - a for a, b in zip(*pair)) for pair in zip(before, after)]
+    assert moved == [(0, 0, x.nbytes, 0) if is_direct else (0, 0, 0, x.nbytes)] * 2
+    np.testing.assert_array_equal(ta.to_numpy(back), host)
+
+
+def test_memory_of_torch_moves_between_peers():
+    """Its allocator takes memory from the driver without a pool: the contexts give the access to it."""
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(1 << 20, device="cuda:1")
+    moved = ta.asarray(tensor).to_device("cuda:0")
+    assert (torch.from_dlpack(moved).cpu() == tensor.cpu()).all()
+
+
+def both(*values, dtype):
+    host = [np.asarray(value).astype(ta.empty(0, dtype=dtype, device="cpu").dtype) for value in values]
+    return host, [ta.asarray(one, device=device) for one, device in zip(host, DEVICES, strict=True)]
+
+
+NCCL = pytest.mark.skipif(find_spec("nccl") is None, reason="nccl4py is not installed")
+
+
+@NCCL
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16",
+                                   "float32", "float64"])  # fmt: skip
+@pytest.mark.parametrize("shape", [(), (5,), (1000, 1001)])
+def test_all_reduce(shape, dtype):
+    values = np.random.default_rng(1).integers(1, 6, (2, *shape))
+    of = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+    host, arrays = both(*values, dtype=dtype)
+    for op, expected in of.items():
+        for x, device in zip(ta.distributed.all_reduce(arrays, op), DEVICES, strict=True):
+            assert (str(x.device), x.dtype) == (device, host[0].dtype)
+            np.testing.assert_array_equal(ta.to_numpy(x), expected(*host))
+
+
+@NCCL
+def test_means_complex_sums_and_truth_values():
+    host, arrays = both([1.0, 2.0], [4.0, -2.0], dtype="float32")
+    assert [x.tolist() for x in ta.distributed.all_reduce(arrays, "mean")] == [[2.5, 0.0]] * 2
+    host, arrays = both([1 + 2j, 3], [4j, -2 - 1j], dtype="complex64")
+    assert ta.distributed.all_reduce(arrays)[1].tolist() == (host[0] + host[1]).tolist()
+    host, arrays = both([True, False, False], [True, True, False], dtype="bool")
+    assert ta.distributed.all_reduce(arrays, "max")[0].tolist() == [True, True, False]
+
+
+@NCCL
+@pytest.mark.parametrize("dtype", ["bool", "int16", "bfloat16", "float64", "complex128"])
+def test_gathers_broadcasts_and_scatters(dtype):
+    host, arrays = both(*np.random.default_rng(2).integers(0, 2, (2, 6, 5)), dtype=dtype)
+    for x in ta.distributed.all_gather([x.T for x in arrays]):
+        np.testing.assert_array_equal(ta.to_numpy(x), np.concatenate([one.T for one in host]))
+    for x, device in zip(ta.distributed.broadcast(arrays[1], DEVICES), DEVICES, strict=True):
+        assert str(x.device) == device
+        np.testing.assert_array_equal(ta.to_numpy(x), host[1])
+    if dtype in ("bfloat16", "float64", "complex128"):
+        for x, part in zip(ta.distributed.reduce_scatter(arrays), np.split(host[0] + host[1], 2), strict=True):
+            np.testing.assert_array_equal(ta.to_numpy(x), part)
+
+
+@NCCL
+def test_results_go_to_out_and_in_place_on_any_stream():
+    host, arrays = both(*np.random.default_rng(3).integers(0, 99, (2, 1 << 20)), dtype="int64")
+    sides = [cuda.Stream(device) for device in DEVICES]
+    ballast = [ta.ones(1 << 26, dtype="float32", device=device) for device in DEVICES]
+    for side, x, heavy in zip(sides, arrays, ballast, strict=True):
+        with cuda.stream(side):
+            for _ in range(50):
+                heavy *= 1.0
+            x += 1  # still runs when the sum begins
+    with cuda.stream(sides[1]):
+        found = ta.distributed.all_reduce(arrays, out=arrays)
+    assert all(x is y for x, y in zip(found, arrays, strict=True))
+    doubled = [x * 2 for x in arrays]
+    for x in doubled:
+        np.testing.assert_array_equal(ta.to_numpy(x), 2 * (host[0] + host[1] + 2))
+    wide = [ta.zeros((1 << 20, 2), dtype="int64", device=device) for device in DEVICES]
+    ta.distributed.all_reduce(arrays, out=[x[:, 1] for x in wide])
+    assert all((ta.to_numpy(x[:, 1]) == 2 * (host[0] + host[1] + 2)).all() for x in wide)
+    assert all((ta.to_numpy(x[:, 0]) == 0).all() for x in wide)
+
+
+@NCCL
+def test_threads_reduce_one_after_the_other():
+    def body(seed):
+        _, arrays = both(np.full(1000, seed), np.full(1000, 10 * seed), dtype="int64")
+        for _ in range(20):
+            assert ta.distributed.all_reduce(arrays)[1].tolist() == [11 * seed] * 1000
+
+    assert in_threads(4, body) == [None] * 4

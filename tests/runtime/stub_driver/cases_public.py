@@ -10,6 +10,7 @@ import pytest
 import tilearray as ta
 from tilearray import cuda
 from tilearray.engine.context import STATE
+from tilearray.engine.devices import as_device
 from tilearray_cuda.device import open_device
 from tilearray_cuda.errors import CudaError, DeferredIndexError
 
@@ -194,6 +195,22 @@ def test_arrays_move_between_gpus_and_are_counted(stub, monkeypatch):
     assert (str(there.device), there.tolist()) == ("cuda:1", [[1, 4], [2, 5], [3, 6]])
     after = [cuda.transfer_statistics(f"cuda:{index}") for index in (0, 1)]
     assert [tuple(b - a for a, b in zip(*pair)) for pair in zip(before, after)] == [(0, 48, 0, 0), (48, 0, 48, 0)]
+
+
+def test_workers_have_a_gpu_each_and_see_the_others_behind_it(stub, monkeypatch):
+    workers = pytest.importorskip("tilearray.dask.workers")
+    calls = stub.calls()
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert workers.environment_of(as_device("cuda:1")) == {
+        "TILEARRAY_DEVICE": "cuda:0",
+        "CUDA_VISIBLE_DEVICES": "1,0",
+    }
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
+    assert workers.environment_of(as_device("cuda:1"))["CUDA_VISIBLE_DEVICES"] == "GPU-b,GPU-a"
+    assert workers._all_gpus() == ["cuda:0", "cuda:1"]
+    assert workers._limit_of(as_device("cuda:1"), None, 2) == 1 << 30
+    assert workers._limit_of(as_device("cuda:1"), "1GB", 2) == "1GB"
+    assert stub.calls() - calls < 10  # no context is made
 
 
 def test_without_peer_access_the_library_says_so(stub, monkeypatch):

@@ -144,6 +144,7 @@ CUresult cuDeviceGet(int *device, int ordinal) {
     *device = ordinal;
     return OK;
 }
+CUresult cuDeviceTotalMem(size_t *bytes, int device) { ENTER; *bytes = capacity; return OK; }
 CUresult cuDeviceGetName(char *name, int length, int device) { ENTER; snprintf(name, length, "Stub %d", device); return OK; }
 CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
     ENTER;
