@@ -100,3 +100,13 @@ def test_a_killed_worker_loses_nothing(client):
     (holder,) = client.who_has([first])[first.key]
     os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
     np.testing.assert_array_equal(ta.to_numpy(held.sum(axis=0).compute()), expected)
+
+
+def test_dask_cudas_cluster_gives_each_worker_its_gpu():
+    dask_cuda = pytest.importorskip("dask_cuda", exc_type=ImportError)
+    with dask_cuda.LocalCUDACluster(dashboard_address=None) as cluster, distributed.Client(cluster) as client:
+        found = client.run(lambda: (str(ta.zeros(3).device), os.environ["CUDA_VISIBLE_DEVICES"].partition(",")[0]))
+        assert sorted(found.values()) == [("cuda:0", str(index)) for index in range(cuda.device_count())]
+        x = drawn(1 << 14, 64, 1 << 12)
+        expected = ta.to_numpy(normalised_deviation(x).compute(scheduler="sync").to_device("cpu"))
+        np.testing.assert_array_equal(ta.to_numpy(normalised_deviation(x).compute()), expected)

@@ -17,8 +17,12 @@ from tilearray import cuda
 from tilearray.engine.devices import Device, DeviceLike, as_device
 from tilearray.errors import DeviceError
 
-COUNTED_BY_SIZE = {"distributed.worker.memory.spill": False, "distributed.worker.memory.pause": False}
-"""The limits of a worker that dask compares with the memory of its process, which is not that of its GPU."""
+ON_GPUS = {
+    "distributed.worker.memory.spill": False,  # these two compare the limit with the memory of the process, on the host
+    "distributed.worker.memory.pause": False,
+    "distributed-ucxx.create-cuda-context": True,  # UCX finds the links between GPUs only with a context
+}
+"""The configuration of a worker with a GPU, beside dask's own."""
 
 
 def local_cluster(
@@ -77,7 +81,7 @@ def local_cluster(
                 "memory_limit": _limit_of(device, memory_limit, len(chosen)),
                 "env": environment_of(device),
                 "silence_logs": logging.WARNING,
-                "config": COUNTED_BY_SIZE if device.type == "cuda" else {},
+                "config": ON_GPUS if device.type == "cuda" else {},
                 **options,
             },
         }
