@@ -16,6 +16,7 @@ from benchmarks.chunks import k_means, normalised_deviation, random_matrix, sten
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
+local_cluster = pytest.importorskip("tilearray.dask.workers").local_cluster
 
 pytestmark = pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")  # the oracle; dask of 2025
 MEBI = 2**20
@@ -101,23 +102,59 @@ def slowly_doubled(x: ta.Array) -> ta.Array:
 
 def test_a_killed_worker_loses_nothing():
     with cluster(2) as started, distributed.Client(started) as client:
-        x = random_matrix(4000, 100, 250)
-        expected = x.map_blocks(slowly_doubled).sum(axis=0).compute(scheduler="sync")
-        held = x.map_blocks(slowly_doubled).persist()
-        first = distributed.futures_of(held)[0]
-        distributed.wait(first)
-        (holder,) = client.who_has([first])[first.key]
-        os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
-        same_bits(held.sum(axis=0).compute(), expected)
+        kill_one_in_the_middle(client, random_matrix(4000, 100, 250))
 
 
-@pytest.mark.slow  # four processes, a gibibyte
-def test_four_processes_compute_chunks_of_64_mebibytes():
-    with cluster(4) as started, distributed.Client(started) as client:
-        assert len(client.run(os.getpid)) == 4
-        x = random_matrix(MEBI, 128, 65536)
-        assert x.nbytes == 1024 * MEBI
-        assert x.blocks[0].nbytes == 64 * MEBI
-        found = normalised_deviation(x).compute()
-        same_bits(found, normalised_deviation(x).compute(scheduler="sync"))
-        np.testing.assert_allclose(ta.to_numpy(found), 1 / np.sqrt(3), rtol=0.01)
+def kill_one_in_the_middle(client: Any, x: Any) -> None:
+    """Kill a worker that holds a result while others are computed; compare with one process."""
+    expected = x.map_blocks(slowly_doubled).sum(axis=0).compute(scheduler="sync")
+    held = x.map_blocks(slowly_doubled).persist()
+    first = distributed.futures_of(held)[0]
+    distributed.wait(first)
+    (holder,) = client.who_has([first])[first.key]
+    os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
+    same_bits(held.sum(axis=0).compute(), expected)
+
+
+# --- four processes, chunks of 64 MiB --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def four() -> Iterator[Any]:
+    with local_cluster(["cpu"] * 4, memory_limit="3GiB") as started, distributed.Client(started) as found:
+        found.wait_for_workers(4)
+        yield found
+
+
+def chunks_of_64_mebibytes(count: int) -> Any:
+    x = random_matrix(count * 65536, 128, 65536)
+    assert (x.nbytes, x.blocks[0].nbytes) == (64 * count * MEBI, 64 * MEBI)
+    return x
+
+
+@pytest.mark.slow  # ten gibibytes
+@pytest.mark.parametrize("count", [8, 160])
+def test_four_processes_compute_a_deviation_of_half_a_gibibyte_and_of_ten(four, count):
+    assert len(four.run(os.getpid)) == 4
+    x = chunks_of_64_mebibytes(count)
+    found = normalised_deviation(x).compute()
+    np.testing.assert_allclose(ta.to_numpy(found), 1 / np.sqrt(3), rtol=0.01)
+    if count == 8:  # the larger one would take minutes in one process
+        same_bits(found, normalised_deviation(x).compute(scheduler="threads"))
+
+
+@pytest.mark.slow  # half a gibibyte, twice
+def test_four_processes_compute_a_stencil(four):
+    x = chunks_of_64_mebibytes(4)
+    same_bits(stencil(x).sum().compute(), stencil(x).sum().compute(scheduler="threads"))
+
+
+@pytest.mark.slow  # half a gibibyte, twelve times
+def test_four_processes_compute_k_means(four):
+    points = chunks_of_64_mebibytes(4)[:, :4]
+    same_bits(k_means(points, 8), k_means(points, 8, scheduler="threads"))
+
+
+@pytest.mark.slow  # four processes; the last test, as one of them dies
+def test_one_of_four_processes_dies(four):
+    kill_one_in_the_middle(four, random_matrix(8000, 100, 250))
