@@ -7,4 +7,5 @@ imported, before or after ours. dask finds the backend "tilearray" by an entry p
 - `tilearray.dask.backend`: the creation functions under ``dask.config.set({"array.backend": "tilearray"})``.
 - `tilearray.dask.tokens`: the names of arrays in graphs.
 - `tilearray.dask.serialize`: arrays in messages between processes.
+- `tilearray.dask.workers`: a worker for each GPU of a host.
 """
