@@ -183,8 +183,7 @@ class CudaDevice(Gpu):
             return target
         self.transfers.add("from_peers" if connect(self, other) else "through_host", count)
         source = home_of(buffer)
-        with Current(other.context):
-            ready = other.events.record(source)
+        ready = other.events.record(source)
         with Current(self.context):
             call(api.cuStreamWaitEvent, STREAMS[stream], ready, 0)
             call(
