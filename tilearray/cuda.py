@@ -43,8 +43,8 @@ __all__ = [
     "graph",
     "memory_hook",
     "memory_statistics",
-    "pinned_like",
     "peer_access",
+    "pinned_like",
     "set_allocator",
     "set_memory_limit",
     "stream",
@@ -680,6 +680,8 @@ class memory_hook:  # noqa: N801 - called like a function
         from tilearray_cuda import device
 
         device.remove_hook(self._function)
+
+
 def set_allocator(allocator: Any, release: Callable[[int, int, int], object] | None = None, /) -> None:
     """Take device memory from another library's allocator, on all GPUs.
 

@@ -24,8 +24,8 @@ from tilearray_cuda.runtime.gpu import Gpu
 from tilearray_cuda.runtime.memory import allocators, hooks
 from tilearray_cuda.runtime.memory.allocator import Allocator, Statistics
 from tilearray_cuda.runtime.memory.buffers import Buffer
-from tilearray_cuda.runtime.pinned import Pinned, is_pinned
 from tilearray_cuda.runtime.peers import Transfers, connect
+from tilearray_cuda.runtime.pinned import Pinned, is_pinned
 from tilearray_cuda.runtime.staging import Staging, download_array, upload_array
 from tilearray_cuda.runtime.streams import device_of, home_of
 
