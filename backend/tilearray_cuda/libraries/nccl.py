@@ -8,12 +8,12 @@ groups in the same order.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 from tilearray_cuda.errors import CaptureError
 from tilearray_cuda.libraries.bindings import bindings, failure
+from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import Current, after_fork, check_capture, check_fork, is_capturing
 
 DTYPES = {
@@ -46,7 +46,7 @@ class Collectives:
 
     def __init__(self) -> None:
         self._communicators: dict[tuple[int, ...], list[Any]] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
         after_fork.append(self._forget)
 
     def all_reduce(self, members: Sequence[Member], count: int, dtype: str, operation: str) -> None:
@@ -117,7 +117,7 @@ class Collectives:
 
     def _forget(self) -> None:
         """Forget all communicators in a forked child, which cannot use CUDA."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._communicators = {}
 
 

@@ -9,9 +9,9 @@ memory. Without the hardware for it, or if a GPU has as many peers as it can, th
 
 from __future__ import annotations
 
-import threading
 from typing import NamedTuple
 
+from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import SUCCESS, Current, after_fork, api, call, failure
 from tilearray_cuda.runtime.gpu import Gpu
 from tilearray_cuda.runtime.memory import allocators
@@ -21,12 +21,12 @@ _ENABLED = frozenset({SUCCESS, api.CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABL
 _REFUSED = frozenset({api.CUresult.CUDA_ERROR_TOO_MANY_PEERS, api.CUresult.CUDA_ERROR_PEER_ACCESS_UNSUPPORTED})
 
 _connected: dict[frozenset[int], bool] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def _in_child() -> None:
     global _lock
-    _lock = threading.Lock()
+    _lock = Lock()
 
 
 after_fork.append(_in_child)
@@ -52,7 +52,7 @@ class Transfers:
 
     def __init__(self) -> None:
         self._counts = dict.fromkeys(TransferStatistics._fields, 0)
-        self._lock = threading.Lock()
+        self._lock = Lock()
         after_fork.append(self._renew)
 
     def add(self, field: str, nbytes: int) -> None:
@@ -66,7 +66,7 @@ class Transfers:
             return TransferStatistics(**self._counts)
 
     def _renew(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
 
 def _can_access(device: int, other: int) -> bool:
