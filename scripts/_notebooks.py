@@ -26,7 +26,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
-DEVICE = re.compile(r"device: .*\n|, device=(Device\()?'[^']*'\)?|\b(cuda|cpu)(:\d+)?\b")
+DEVICE = re.compile(r"device: .*\n|, device=(?:Device\('[^']*'\)|'[^']*')|\b(?:cuda|cpu)(?::\d+)?\b")
 NUMBER = re.compile(r"\d+\.?\d*(?:e[+-]?\d+)?")
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -94,9 +94,7 @@ def main() -> int:
         if not arguments.check:
             nbformat.write(notebook, path)
         elif cells := stale(nbformat.read(path, as_version=4), notebook):
-            print(
-                f"{path.name}: the stored outputs of code cells {cells} are not those of this run; write the notebook"
-            )
+            print(f"{path.name}: the stored outputs of code cells {cells} are not those of this run; write it anew")
             status = 1
             continue
         print(f"{path.name}: {'runs' if arguments.check else 'written'}")
