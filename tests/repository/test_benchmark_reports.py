@@ -269,7 +269,7 @@ COLUMNS = {"CuPy": "cupy", "JAX (jit)": "jax.jit"}  # the page's heading -> the 
 
 def test_the_figures_of_the_page_are_those_of_the_records_beside_its_pictures():
     text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    pictures = re.findall(r"\((\.\./benchmarks/results/([^)]*)-(layouts|calls)\.svg)\)", text)
+    pictures = re.findall(r"!\[[^]]*\]\((\.\./benchmarks/results/([^)]*)-(layouts|calls)\.svg)\)", text)
     assert [part for *_, part in pictures] == ["layouts", "calls"]
     for (_, stem, part), shown in zip(pictures, text.split("![")[1:], strict=True):
         report = json.loads((ROOT / "benchmarks" / "results" / f"{stem}.json").read_text(encoding="utf-8"))
