@@ -259,7 +259,10 @@ def _to_scale(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 def _odd_float64(x: Array) -> Array:
     """Return 64-bit integers as float64. Beyond 53 bits, one sticky bit replaces the last 11 bits."""
     odd = (x >> 11 | ((x & 2047) != 0)) << 11
-    return np.where((x >= -(2**53)) & (x <= 2**53), x, odd).astype(_FLOAT64)
+    exact = x <= 2**53
+    if x.dtype.kind == "i":  # NumPy 2.1 ends the process where strided uint64 are compared with a negative number
+        exact &= x >= -(2**53)
+    return np.where(exact, x, odd).astype(_FLOAT64)
 
 
 def odd_float32(x: Array) -> Array:

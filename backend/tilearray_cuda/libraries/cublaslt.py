@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 from collections import OrderedDict
 from typing import Any
 
@@ -17,6 +16,7 @@ from tilearray_cuda.errors import MissingLibraryError
 from tilearray_cuda.libraries.bindings import bindings
 from tilearray_cuda.libraries.handles import Handles
 from tilearray_cuda.libraries.numbers import NUMBERS, ONE, SINGLE, WORKSPACE, ZERO
+from tilearray_cuda.locks import Lock
 
 PLANS_KEPT = 256
 LEAST_ARCH = 89
@@ -45,7 +45,7 @@ class ScaledProducts:
     def __init__(self, device: Any) -> None:
         self._device = device
         self._plans: OrderedDict[Key, _Plan | None] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._workspaces: dict[int, int] = {}
 
     @functools.cached_property
