@@ -189,8 +189,8 @@ def _collect(obj: Any, kinds: Kinds, function: str, depth: int) -> None:
     if depth > _DEPTH:
         raise ShapeError(f"{function}: expected lists nested up to {_DEPTH} times, got deeper lists; flatten them")
     if not is_sequence(obj):
-        is_number = classify(obj) is not None
-        kinds.add(next(kind for kind in _CARRIERS if isinstance(obj, kind)) if is_number else _dtype(obj, function))
+        carrier = None if classify(obj) is None else next((kind for kind in _CARRIERS if isinstance(obj, kind)), None)
+        kinds.add(_dtype(obj, function) if carrier is None else carrier)  # a fused number has no carrier
         return
     found: set[type] = {int} if isinstance(obj, range) else set(map(type, obj))
     if found <= _CARRIERS.keys():

@@ -18,6 +18,8 @@ from tilearray.errors import OperandError, ParameterError, shown
 from tilearray.geometry.shapes import as_int
 from tilearray.ops.seeds import Seed, key_of, seed_sequence
 
+MOST_CHILDREN = 1 << 24
+"""The most streams of one call of `spawn`: a giant number would never end."""
 NAME = "Philox4x32"
 WORDS = 2**66
 """The words of one stream, four for each of 2**64 blocks; another one begins after a jump."""
@@ -141,6 +143,10 @@ class Philox4x32:
         count = as_int(n_children, f"{NAME}.spawn", "n_children")
         if count < 0:
             raise ParameterError(f"{NAME}.spawn: expected n_children >= 0, got {count}")
+        if count > MOST_CHILDREN:
+            raise ParameterError(
+                f"{NAME}.spawn: expected n_children <= {MOST_CHILDREN}, got {count}; write several calls"
+            )
         return [Philox4x32(child) for child in self.seed_seq.spawn(count)]
 
     def __repr__(self) -> str:
