@@ -63,8 +63,14 @@ LAYOUTS: dict[str, tuple[str, tuple[int, ...], Strides, Strides, Strides | None]
     "reversed, of 4 axes": ("tile", (3, 2, 12, 70), (1680, 840, 70, 1), (1, 3, 6, 72), None),
     "three fastest axes": ("mixed", (5, 34, 35), (1, 35 * 5, 5), (34, 1, 34 * 5), (34 * 35, 35, 1)),
     "three fastest of 4 axes": ("mixed", (3, 2, 34, 35), (1, 3, 6, 204), (34, 102, 1, 204), (2380, 1190, 35, 1)),
+    "three long axes": ("mixed", (33, 34, 36), (1, 33 * 36, 33), (34, 1, 34 * 33), (34 * 36, 36, 1)),
+    "three long axes in fours": ("mixed", (32, 36, 40), (1, 32 * 40, 32), (36, 1, 36 * 32), (36 * 40, 40, 1)),
+    "three long axes of 4": (
+        "mixed", (2, 33, 34, 35), (39270, 1, 33 * 35, 33), (39270, 34, 1, 34 * 33), (39270, 34 * 35, 35, 1)
+    ),
 }  # fmt: skip
-SMALL, SMALLER = {"BLOCK": 256, "ROWS": 16, "COLUMNS": 64}, {"BLOCK": 16, "ROWS": 8, "COLUMNS": 8}
+SMALL = {"BLOCK": 256, "ROWS": 16, "COLUMNS": 64, "DEPTH": 16}
+SMALLER = {"BLOCK": 16, "ROWS": 8, "COLUMNS": 8, "DEPTH": 4}
 ADDED = [
     "float32",
     "int8",

@@ -27,6 +27,7 @@ from support.oracles.formats import Number, dtype_of
 from tilearray.engine.expression import Expression
 from tilearray.geometry.layout import Layout, result_layout
 from tilearray_cuda.kernels.interpreter import type_of
+from tilearray_cuda.kernels.schedules.boxes import Boxes
 from tilearray_cuda.kernels.schedules.linear import Linear
 from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
@@ -394,6 +395,9 @@ def programs_of(kernel: Kernel) -> int:
         return -(-shape[0] // tile["ROWS"])
     if isinstance(schedule, Product):
         return -(-shape[-3] // tile["ROWS"]) * -(-shape[-2] // tile["COLUMNS"]) * math.prod(shape[:-3])
+    if isinstance(schedule, Boxes):
+        sizes = (tile["DEPTH"], tile["ROWS"], tile["COLUMNS"])
+        return math.prod(shape[:-3]) * math.prod([-(-n // size) for n, size in zip(shape[-3:], sizes, strict=True)])
     assert isinstance(schedule, Tiled)
     if isinstance(schedule, Reduce):
         tiles = -(-shape[-2] // tile["ROWS"]) * math.prod(shape[: schedule.kept])

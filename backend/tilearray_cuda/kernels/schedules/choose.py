@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from tilearray_cuda.kernels.schedules.boxes import Boxes
 from tilearray_cuda.kernels.schedules.extents import LARGE, NARROW
 from tilearray_cuda.kernels.schedules.flat import Flat
 from tilearray_cuda.kernels.schedules.fold import Fold
@@ -33,6 +34,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Flat,
     Lookup,
     Rows,
+    Boxes,
     SkewedColumns,
     SkewedRows,
     Tiles,
