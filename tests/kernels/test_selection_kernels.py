@@ -95,14 +95,38 @@ def test_the_compiler_takes_selections(dtype, shape):
         assert all(cubin_of(source, 90).code for source in _sources(operation, given, shape))
 
 
-def test_dense_arrays_are_read_in_vectors():
-    """Also where the loop keeps its axes, whose indices are divided out of the position."""
+@pytest.mark.parametrize("shape", [(300, 200), (300, 5000)])
+def test_threads_keep_their_elements(shape):
+    """Elements are stored by the threads that read them, and not through shared memory; counts are read in vectors."""
     from tilearray.ops.selection import positions
     from tilearray_cuda.kernels.compile import compile_source
 
-    _, stores = _sources(positions(2), ("float32",), (300, 200))
-    assert "i0 = rest" in stores.text
-    assert "ld.global.v4" in compile_source(stores, 90).ptx
+    counts, stores = _sources(positions(2), ("float32",), shape)
+    assert ("i0 = rest" in stores.text) == (shape == (300, 200))  # in long rows, indices of a block are two rows'
+    assert ("i0 = tl.where(wraps, next, this)" in stores.text) == (shape == (300, 5000))
+    assert compile_source(stores, 90).shared == 0
+    assert "ld.global.v4" in compile_source(counts, 90).ptx
+
+
+def test_long_rows_are_numpys(process):
+    process.pool.submit(_compare_long_rows).result()
+
+
+def _compare_long_rows() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device, rng = emulated_device(), np.random.default_rng(2)
+    for shape, share in (((3, 4100), 0.5), ((2, 3, 4099), 0.01)):
+        mask, host = rng.random(shape) < share, rng.normal(size=shape)
+        condition, x = ta.asarray(mask).to_device(device), ta.asarray(host).to_device(device)
+        for found, wanted in zip(ta.nonzero(condition), np.nonzero(mask), strict=True):
+            assert ta.to_numpy(found).tolist() == wanted.tolist()
+        assert ta.to_numpy(x[condition]).tolist() == host[mask].tolist()
+        assert ta.to_numpy(x[..., 1:][condition[..., 1:]]).tolist() == host[..., 1:][mask[..., 1:]].tolist()
+        assert ta.count_nonzero(condition[..., 1:]).item() == mask[..., 1:].sum()
 
 
 def test_sizes_do_not_change_the_kernels():

@@ -25,7 +25,7 @@ Ints = tuple[int, ...]
 
 LANES = 4096
 """The elements of a chunk."""
-SEGMENTS = 4096
+SEGMENTS = 8192
 """The most segments: each program adds the counts of those before its own."""
 
 

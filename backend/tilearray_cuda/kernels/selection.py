@@ -103,11 +103,11 @@ def _placed(schedule: Select, arm: Arm) -> list[str]:
     lines, values, before = _chosen(schedule, arm)
     values[number] = (f"slot{tag}",), "int64"
     after = [other for other in range(len(schedule.spec.nodes)) if other not in before and other != number]
-    rest, values = computed(schedule, arm.branch, after, values)
+    rest, values = computed(schedule, arm.branch._replace(mask=f"chosen{tag}"), after, values)
     return [
         *lines,
         f"ones{tag} = chosen{tag}.to(tl.int32)",
-        f"slot{tag} = before + (tl.cumsum(ones{tag}, 0) - ones{tag})",
+        f"slot{tag} = before + rank_of_chosen(ones{tag}, place)",
         f"before += tl.sum(ones{tag}, 0)",
         *rest,
         *stored(schedule, arm.branch, values),

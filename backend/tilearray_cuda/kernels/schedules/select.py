@@ -1,21 +1,20 @@
 """Select: blocks of positions in C order, which a program visits one after the other.
 
 A program has a segment of `tilearray.geometry.selection`. It counts the elements for which a condition holds, or all of
-them by their value, or stores them one after the other: elements are read in vectors, and stored where those before
-them end.
+them by their value, or stores them one after the other. A program that stores is one warp, whose threads have
+neighbouring elements: so they store neighbours as well, and find the places by votes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tilearray_cuda.kernels.block_order import rank_function, with_decorator
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
-BLOCK_BYTES = 16384
-"""Bytes of the results that a block may store."""
-MOST, LEAST = 2048, 512
+PLACED = 256
 """The elements of a block that is stored."""
 COUNTED = 4096
 """The elements of a block that is counted."""
@@ -27,6 +26,7 @@ class Select(Schedule):
     Attributes
     ----------
     lanes : the number of elements of a loop's chunk, a multiple of a block's
+    is_wide : whether a block reaches at most into the next row
     dense : for each array in memory whether its elements lie in C order, without gaps
     """
 
@@ -35,23 +35,22 @@ class Select(Schedule):
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super().__init__(spec, tile)
-        self.lanes, dense = spec.facts[0]  # type: ignore[misc]
+        self.lanes, self.is_wide, dense = spec.facts[0]  # type: ignore[misc]
         self.dense = dict(zip([operand.name for operand in spec.arrays], dense, strict=True))
 
     @staticmethod
-    def facts(loop: Any) -> tuple[int, tuple[bool, ...]]:
-        """The elements of a chunk, and `dense`."""
+    def facts(loop: Any) -> tuple[int, bool, tuple[bool, ...]]:
+        """The elements of a chunk, `is_wide`, and `dense`."""
         in_order = [1]
         for extent in loop.shape[:0:-1]:
             in_order.insert(0, in_order[0] * extent)
-        return loop.lanes, tuple([strides == tuple(in_order) for strides in loop.strides])
+        is_wide = len(loop.shape) > 1 and loop.shape[-1] >= COUNTED
+        return loop.lanes, is_wide, tuple([strides == tuple(in_order) for strides in loop.strides])
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
-        """Every spec: smaller blocks for larger results."""
-        stored = sum(operand.itemsize for operand in spec.operands[: spec.outputs])
-        block = COUNTED if cls.counts(spec) else max(LEAST, min(MOST, BLOCK_BYTES // stored))
-        return cls(spec, Tile(1, 1 << (block.bit_length() - 1), 4))
+        """Every spec."""
+        return cls(spec, Tile(1, COUNTED, 4) if cls.counts(spec) else Tile(1, PLACED, 1))
 
     @staticmethod
     def counts(spec: KernelSpec) -> bool:
@@ -72,6 +71,10 @@ class Select(Schedule):
         """Return the size of a block."""
         return (("BLOCK", self.tile.columns),)
 
+    def functions(self) -> list[str]:
+        """Return the function that finds the places of a block."""
+        return [] if self.counts(self.spec) else with_decorator([rank_function(self.tile.columns)])
+
     def setup(self) -> list[str]:
         """Return the lines that find the blocks of a program's segment."""
         size = " * ".join(f"n{axis}" for axis in range(self.spec.rank))
@@ -90,14 +93,34 @@ class Select(Schedule):
 
     def _arm(self, branch: Branch) -> Arm:
         """Return the lines that name the elements of a block: their position, and their index along each axis."""
-        lines = ["index = block * BLOCK + tl.arange(0, BLOCK)"]
+        within = "tl.arange(0, BLOCK)"
+        lines = [f"index = block * BLOCK + {within}"]
+        if not self.counts(self.spec):
+            lines = [f"place = {within}", "index = tl.max_contiguous(block * BLOCK + place, 1)"]
         if branch.mask:
             lines.append("inside = index < size")
-        tag, rest = branch.tag, "index"
-        for axis in range(self.spec.rank - 1, 0, -1):
+        tag, rest, last = branch.tag, "index", self.spec.rank - 1
+        if self.is_wide:
+            return Arm(None, branch, (*lines, *self._wide(tag, within if self.counts(self.spec) else "place")))
+        for axis in range(last, 0, -1):
             lines += [f"i{axis}{tag} = {rest} % n{axis}", f"rest{tag} = {rest} // n{axis}"]
             rest = f"rest{tag}"
         return Arm(None, branch, (*lines, f"i0{tag} = {rest}"))
+
+    def _wide(self, tag: str, within: str) -> list[str]:
+        """Return the lines that name indices, which are divided out for the block's first row and the next one."""
+        last = self.spec.rank - 1
+        lines = [
+            f"this{tag} = block * BLOCK // n{last}",
+            f"next{tag} = this{tag} + 1",
+            f"column{tag} = {within} + (block * BLOCK - this{tag} * n{last})",
+            f"wraps{tag} = column{tag} >= n{last}",
+            f"i{last}{tag} = tl.where(wraps{tag}, column{tag} - n{last}, column{tag})",
+        ]
+        for axis in range(last - 1, 0, -1):
+            lines.append(f"i{axis}{tag} = tl.where(wraps{tag}, next{tag} % n{axis}, this{tag} % n{axis})")
+            lines += [f"{name}{tag} = {name}{tag} // n{axis}" for name in ("this", "next")]
+        return [*lines, f"i0{tag} = tl.where(wraps{tag}, next{tag}, this{tag})"]
 
     # ------------------------------------------------------------------ where elements lie
 
