@@ -34,7 +34,7 @@ from tilearray.ops.op import Op
 from tilearray.promotion.scalars import as_number, classify
 
 Mode = Literal["ordered", "atomic"]
-_MODES = ("ordered", "atomic")
+MODES = ("ordered", "atomic")
 
 
 def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> None:
@@ -55,7 +55,7 @@ def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> Non
     check_array(name, x)
     if op.arity > 2 or (values is None) != (op.arity == 1):
         raise OperandError(f"{name}: expected an op of one operand, or of two and values; write x[indices] = ...")
-    if mode not in _MODES:  # pyright: ignore[reportUnnecessaryContains]
+    if mode not in MODES:  # pyright: ignore[reportUnnecessaryContains]
         raise OperandError(f"{name}: expected a mode, got {shown(mode)}; write mode='ordered' or mode='atomic'")
     check_target(name, x)
     if x.device.backend.computes_places:

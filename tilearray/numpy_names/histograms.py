@@ -1,7 +1,8 @@
 """Counts of integers, and of numbers in bins.
 
 The edges of bins are NumPy's, and an element is in the bin whose edges it lies between, by comparison; the last edge
-belongs to the last bin. On a GPU a binary search finds the bins of all elements. If there are few bins, each program
+belongs to the last bin. On a GPU a binary search finds the bins of all elements; of many equal bins, a guess that its
+neighbours correct. If there are few bins, each program
 counts by itself, and then adds its counts to those of the others. Weights of floats are summed in float64, in the order
 of the elements.
 """
@@ -10,14 +11,14 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.fills import zeros
+from tilearray.arrays.fills import empty_like, zeros
 from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
@@ -30,7 +31,8 @@ from tilearray.functions.indexing.scatter import combine
 from tilearray.functions.manipulation import flip, reshape, unstack
 from tilearray.functions.reductions import any, max, min, sum
 from tilearray.functions.scans import diff
-from tilearray.functions.ufunc_at import at
+from tilearray.functions.ufunc_at import MODES, Mode, at
+from tilearray.geometry.layout import Layout
 from tilearray.numpy_names.on_device import There, there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of, on_host
 from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less_equal, subtract
@@ -43,7 +45,7 @@ BLOCK = 2**18
 """The narrow numbers of which the host has a wider copy at a time."""
 
 
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode = "ordered") -> Array:
     """Return how often each integer from 0 on occurs, or the sums of their weights.
 
     On a GPU the host waits for the largest element, which decides the size of the result; not if no element of the
@@ -57,6 +59,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
         Of the same shape; summed in float64.
     minlength : int
         The least size of the result.
+    mode : {"ordered", "atomic"}
+        On a GPU "atomic" adds weights in an order that differs from run to run, many times faster, as in
+        ``ta.add.at``. The host adds them in order.
 
     Examples
     --------
@@ -65,8 +70,10 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     Array([1, 0, 2], dtype=int64, device='cpu')
     """
     array: Array = as_array("bincount", x)
+    if mode not in MODES:  # pyright: ignore[reportUnnecessaryContains]
+        raise OperandError(f"bincount: expected a mode, got {shown(mode)}; write mode='ordered' or mode='atomic'")
     if is_differentiated(weights):
-        plain = bincount(array, without_derivative(weights), minlength)  # with all checks
+        plain = bincount(array, without_derivative(weights), minlength, mode=mode)  # with all checks
         found = weights._signature.device.functions.counted(array, astype(weights, dtypes.float64), plain.size)
         return astype(found, plain.dtype)
     if not array.device.backend.computes_places:
@@ -91,7 +98,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     common_device("bincount", [array._signature, given._signature])
     if given.shape != array.shape:
         raise ShapeError(f"bincount: expected weights of shape {array.shape}, got {given.shape}; write one for each")
-    found = _weighted(array, size, given)
+    found = _weighted(array, size, given, mode)
     return astype(found, float_of("bincount", [array.dtype, given.dtype]))
 
 
@@ -113,7 +120,7 @@ def _counting(dtype: np.dtype, size: int) -> FixedOperation:
     return FixedOperation("bincount", builder.build([counts], [dtypes.int64], combines="add"))
 
 
-def _weighted(places: Array, size: int, weights: Array) -> Array:
+def _weighted(places: Array, size: int, weights: Array, mode: Mode = "ordered") -> Array:
     """The sum of the weights of each place below a size, in float64; of integers in int64."""
     kind = dtypes.info(weights.dtype).kind
     if kind == "complex":
@@ -121,7 +128,7 @@ def _weighted(places: Array, size: int, weights: Array) -> Array:
     wide = dtypes.float64 if kind == "float" else dtypes.int64
     sums: Array = zeros(size, dtype=wide, device=places.device)
     if places.size:
-        at(add, sums, places, astype(weights, wide))
+        at(add, sums, places, astype(weights, wide), mode)
     return sums
 
 
@@ -157,8 +164,8 @@ def histogram(
             return _by_blocks(array, limits, range)
         return by_numpy("histogram", (a,), limits, range, density, weights)
     flat = _comparable(reshape(array, -1))
-    edges = _edges("histogram", flat, bins, range)
-    places = _bins(flat, edges)
+    edges, equal = _edges("histogram", flat, bins, range)
+    places = _bins(flat, edges, equal)
     size = edges.size
     if weights is None:
         found: Any = _counted(places, size)[1:]
@@ -184,8 +191,8 @@ def _comparable(x: Any) -> Any:
     return astype(x, dtypes.float32) if info.kind == "float" and info.bits < 32 else x
 
 
-def _edges(function: str, flat: Any, bins: Any, range: Any) -> Any:
-    """The edges of bins as an Array beside `flat`: those that are given, or NumPy's."""
+def _edges(function: str, flat: Any, bins: Any, range: Any) -> tuple[Any, Equal | None]:
+    """The edges of bins as an Array beside `flat`: those that are given, or NumPy's; and how to guess a bin."""
     if isinstance(bins, str):
         raise DeviceError(
             f"{function}: expected a number of bins, or edges, for an array on {flat.device}, got {shown(bins)}; "
@@ -195,12 +202,12 @@ def _edges(function: str, flat: Any, bins: Any, range: Any) -> Any:
         edges = _comparable(bins)
         if edges.ndim != 1 or edges.size < 2 or single(any(greater(edges[:-1], edges[1:])), function):
             raise ShapeError(f"{function}: expected edges of one axis that do not decrease; write ta.sort on the host")
-        return edges
+        return edges, None
     try:
         found = np.histogram_bin_edges(_extremes(flat, range, function), exact(function, bins), range)
     except ValueError as error:
         raise ShapeError(f"{function}: {error}") from error
-    return asarray(found, device=flat.device)
+    return asarray(found, device=flat.device), Equal.of(found)
 
 
 def _extremes(flat: Any, range: Any, function: str) -> np.ndarray:
@@ -209,10 +216,51 @@ def _extremes(flat: Any, range: Any, function: str) -> np.ndarray:
     return np.array(known, flat.dtype)
 
 
-def _bins(flat: Any, edges: Any) -> Any:
+class Equal(NamedTuple):
+    """Many bins of one width: the first and the last edge, and the bins of a unit."""
+
+    first: float
+    last: float
+    scale: float
+
+    @classmethod
+    def of(cls, edges: np.ndarray) -> Equal | None:
+        """Return what guesses a bin of these edges, wrong by at most one; None for few bins, and unequal ones."""
+        bins = edges.size - 1
+        if bins <= MOST_BINS or edges.dtype.kind != "f":
+            return None
+        first, last = float(edges[0]), float(edges[-1])
+        with np.errstate(all="ignore"):
+            places = (edges.astype(np.float64) - first) * (bins / (last - first))
+        is_equal = bool((np.abs(places - np.arange(bins + 1)) < 0.25).all())  # not if edges are rounded to one another
+        return cls(first, last, bins / (last - first)) if is_equal else None
+
+
+@cache
+def _guessing(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that guesses the bins of elements, and compares them with the edges of their bins."""
+    builder = ExpressionBuilder()
+    edges, value = builder.memory(dtype), builder.array(dtype)
+    first, last, scale = (builder.number(dtypes.float64) for _ in range(3))
+    end, wide = builder.number(dtypes.int64), builder.cast(value, dtype, dtypes.float64)
+    guess = "tl.minimum(tl.where({0} >= {1}, ({0} - {1}) * {2}, 0.0), {3}.to(tl.float64)).to(tl.int64)"
+    bin = builder.call("guess", (wide, first, scale, end), dtypes.int64, guess)
+    below = builder.node("gather", edges, bin)
+    above = builder.node("gather", edges, builder.call("next", (bin,), dtypes.int64, "{x} + 1"))
+    moved = "{0} + 1 + (({1} >= {3}) & ({0} < {4})).to(tl.int64) - ({1} < {2}).to(tl.int64)"
+    text = f"tl.where(({{5}} >= {{6}}) & ({{5}} <= {{7}}), {moved}, 0)"
+    place = builder.call("bin", (bin, value, below, above, end, wide, first, last), dtypes.int64, text)
+    return FixedOperation("histogram", builder.build([place], [dtypes.int64]))
+
+
+def _bins(flat: Any, edges: Any, equal: Equal | None) -> Any:
     """The number of the bin of each element, from 1 on; 0 if it is in none."""
     common = np.result_type(flat.dtype, edges.dtype)
     values, limits = astype(flat, common, copy=False), astype(edges, common, copy=False)
+    if equal is not None:
+        out = empty_like(values, dtype=dtypes.int64)
+        memory = limits._view(Layout(values.shape, (0,)))
+        return run_fixed(_guessing(common), [memory, values, *equal, edges.size - 2], out)
     places = search(limits[:-1], values, common, "right")
     return choose(less_equal(values, limits[-1:]), places, 0)
 
@@ -308,12 +356,13 @@ def _joint_counts(
         )
     common = np.result_type(*[column.dtype for column in columns])
     flat = [_comparable(astype(column, common, copy=False)) for column in columns]
-    edges = [_edges(function, column, one, span) for column, one, span in zip(flat, bins, ranges)]
+    found_edges = [_edges(function, column, one, span) for column, one, span in zip(flat, bins, ranges)]
+    edges = [one for one, _ in found_edges]
     sizes = tuple([one.size - 1 for one in edges])
     place: Any = 0
     is_inside: Any = True
-    for column, limits, size in zip(flat, edges, sizes):
-        number = _bins(column, limits)
+    for column, (limits, equal), size in zip(flat, found_edges, sizes):
+        number = _bins(column, limits, equal)
         place = add(place * size, subtract(number, 1))
         is_inside = bitwise_and(greater(number, 0), is_inside)
     place = choose(is_inside, add(place, 1), 0)
@@ -363,7 +412,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     """
     array: Array = as_array("histogram_bin_edges", a)
     if array.device.backend.computes_places:
-        found = _edges("histogram_bin_edges", _comparable(reshape(array, -1)), bins, range)
+        found, _ = _edges("histogram_bin_edges", _comparable(reshape(array, -1)), bins, range)
         return astype(found, float_of("histogram_bin_edges", [array.dtype]))
     weights = None if weights is None else exact("histogram_bin_edges", as_array("histogram_bin_edges", weights))
     return by_numpy("histogram_bin_edges", (a,), exact("histogram_bin_edges", bins), range, weights)
