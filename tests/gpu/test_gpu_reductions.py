@@ -11,6 +11,7 @@ from support.oracles.reductions import check_same_bits
 import tilearray as ta
 
 EXAMPLES, SHARDS = int(os.environ.get("TILEARRAY_EXAMPLES", "400")), 4
+KINDS = int(os.environ.get("TILEARRAY_KINDS", "0"))
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
@@ -18,7 +19,7 @@ EXAMPLES, SHARDS = int(os.environ.get("TILEARRAY_EXAMPLES", "400")), 4
     ("seed", "elements", "share"), [(11, 60, 1), (12, 3000, 1), (13, 200_000, 2), (14, 4_000_000, 16)]
 )
 def test_a_gpu_gives_the_bits_of_the_host(seed, elements, share, shard):
-    check_same_bits("cuda:0", seed + 100 * shard, max(1, EXAMPLES // share // SHARDS), elements)
+    check_same_bits("cuda:0", seed + 100 * shard, max(1, EXAMPLES // share // SHARDS), elements, KINDS)
 
 
 def test_a_billion_elements_add_up_to_1e_7():
@@ -38,6 +39,10 @@ def test_more_than_2_to_the_31_elements():
     rows = ta.reshape(x[: 2**31], (2**30, 2))
     assert ta.sum(rows, axis=0).tolist() == [2**30, 2**30]
     assert ta.sum(ta.sum(rows, axis=1)).item() == 2**31
+    kept = ta.sum(ta.broadcast_to(x, (2, count)), axis=0, dtype="uint8")  # as many results
+    assert kept.shape == (count,)
+    assert [kept[place].item() for place in (0, 2**31 - 1, 2**31, count - 2, count - 1)] == [2, 2, 2, 14, 2]
+    assert ta.sum(kept).item() == 2 * count + 12
 
 
 def test_a_reduction_compiles_no_more_kernels_than_layouts_met():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -27,9 +28,14 @@ def dtype_of(name: str) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
-def drawn_array(rng: np.random.Generator, dtype: str, elements: int) -> np.ndarray:
-    """Return an array of one to four axes with about `elements` elements; some have hard values."""
-    ndim = int(rng.integers(1, 5))
+def drawn_array(
+    rng: np.random.Generator, dtype: str, elements: int, pick: np.random.Generator | None = None
+) -> np.ndarray:
+    """Return an array of one to four axes with about `elements` elements; some have hard values.
+
+    `pick` draws the number of axes.
+    """
+    ndim = int((pick or rng).integers(1, 5))
     sizes = np.exp(rng.dirichlet(np.ones(ndim)) * math.log(elements))
     shape = tuple(int(size) for size in np.maximum(1, np.round(sizes)))
     numbers = rng.normal(size=shape) * 10.0 ** rng.integers(-1, 3) + rng.integers(-2, 3)
@@ -82,24 +88,34 @@ CALLS: dict[str, Any] = {
 }
 
 
-def check_same_bits(device: Any, seed: int, count: int, elements: int) -> None:
+def picks(rng: np.random.Generator, seed: int, count: int, kinds: int) -> Iterator[tuple[int, np.random.Generator]]:
+    """Yield the number of each case, and the generator that draws its kind: dtype, function, number of axes and view.
+
+    There are `kinds` of them, or each case has its own if it is 0. Cases of a kind have other sizes and values, and
+    mostly the same kernels, so many cases need little of a compiler.
+    """
+    for number in range(count):
+        yield number, np.random.default_rng([seed, number % kinds]) if kinds else rng
+
+
+def check_same_bits(device: Any, seed: int, count: int, elements: int, kinds: int = 0) -> None:
     """Compare reductions on a device with those on the host: dtype, shape and every bit, except those of NaN."""
     rng = np.random.default_rng(seed)
-    for number in range(count):
-        dtype = str(rng.choice(DTYPES))
+    for number, pick in picks(rng, seed, count, kinds):
+        dtype = str(pick.choice(DTYPES))
         is_complex = dtype.startswith("complex")
-        name = str(rng.choice([each for each in FUNCTIONS if not (is_complex and each in ORDERED)]))
-        values = drawn_array(rng, dtype, elements)
-        state = rng.bit_generator.state
-        mine = drawn_view(rng, ta.asarray(values, device="cpu"))
-        rng.bit_generator.state = state
-        other = drawn_view(rng, ta.asarray(values, device=device))
-        axis = drawn_axis(rng, mine.ndim, single=name.startswith("arg"))
+        name = str(pick.choice([each for each in FUNCTIONS if not (is_complex and each in ORDERED)]))
+        values = drawn_array(rng, dtype, elements, pick)
+        state = pick.bit_generator.state
+        mine = drawn_view(pick, ta.asarray(values, device="cpu"))
+        pick.bit_generator.state = state
+        other = drawn_view(pick, ta.asarray(values, device=device))
+        axis = drawn_axis(pick, mine.ndim, single=name.startswith("arg"))
         if name == "vecdot":
-            axis = int(rng.integers(-mine.ndim, 0))
-        options: dict[str, Any] = {"keepdims": bool(rng.integers(0, 2))} if name != "vecdot" else {}
+            axis = int(pick.integers(-mine.ndim, 0))
+        options: dict[str, Any] = {"keepdims": bool(pick.integers(0, 2))} if name != "vecdot" else {}
         if name in ("var", "std"):
-            options["correction"] = int(rng.integers(0, 3))
+            options["correction"] = int(pick.integers(0, 3))
         function = CALLS.get(name) or getattr(ta, name)
         told = f"#{number} {name} {dtype} {mine.shape} {mine.strides} axis={axis} {options}"
         compare(function(mine, axis=axis, **options), function(other, axis=axis, **options), told)
