@@ -200,6 +200,7 @@ QUOTED: list[Case] = [
     (lambda: ta.einsum(X[0], ta.zeros(0)), OperandError, "einsum: expected subscripts as a str, got .* of type Array"),
     (lambda: ta.random.default_rng(0).spawn(2**62), ParameterError, "spawn: expected n_children <= 16777216, got 46"),
     (lambda: ta.fuse(lambda x, y: x * y)([1, "a"], X), OperandError, "multiply: expected numbers or arrays in nested"),
+    (lambda: ta.jvp(ta.exp, itertools.repeat(X), (X,)), OperandError, "jvp: expected primals as a tuple or a list"),
     (lambda: ta.union1d([], None), OperandError, "union1d: expected an array, got None; write ta.asarray"),
     (lambda: ta.histogram2d(None, X), OperandError, "histogram2d: expected an array, got None; write"),
     (lambda: ta.histogramdd(X, itertools.repeat(1)), OperandError, "histogramdd: expected numbers of bins, or edges"),

@@ -269,6 +269,9 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     (Array([1., 4.], dtype=float32, device='cpu'), Array([ 2., 40.], dtype=float32, device='cpu'))
     """
     _check_callable("jvp", function)
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not issubclass(type(given), (list, tuple)):  # an endless iterable would fill the memory
+            raise OperandError(f"jvp: expected {name} as a tuple or a list, got {type_name(given)}; write (x,)")
     primals, tangents = mapped((tuple(primals), tuple(tangents)), _as_ours)
     if len(primals) != len(tangents):
         raise OperandError(
