@@ -80,8 +80,7 @@ def test_stored_notebooks_are_small_and_name_no_machine(path: Path):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_says_which_device_its_outputs_are_of(path: Path):
     first = next(cell for cell in contents(path)["cells"] if cell["cell_type"] == "code")
-    device = "cpu" if path.stem == "01_an_expression" else "cuda:0"
-    assert "".join(first["outputs"][0]["text"]).startswith(f"device: {device}\n")
+    assert "".join(first["outputs"][0]["text"]).startswith("device: cuda:0\n")
 
 
 @pytest.mark.usefixtures("extra")
