@@ -19,9 +19,9 @@ def reduction(name, rows, columns, *, strides=None, axes=(1,), count=1):
     return expression, Reducing(Reduced(axes, False), (rows, columns), strides, 4)
 
 
-def loop_of(*reductions):
+def loop_of(*reductions, members=0):
     _, columns = reductions[0][1].shape
-    return held_loop(reductions, [(columns, 1)], [(columns, 1)])
+    return held_loop(reductions, [(columns, 1)], [(columns, 1)], members)
 
 
 def test_the_order_is_that_of_the_reductions():
@@ -51,12 +51,21 @@ def test_what_is_not_held(reductions):
     assert loop_of(*reductions) is None
 
 
+def test_programs_share_a_column_if_they_run_at_once():
+    columns = reduction("sum", 4096, 1000, axes=(0,))
+    loop = loop_of(columns, members=66)
+    assert loop is not None
+    assert 1 < loop.segments.total <= 66
+    assert loop_of(columns, members=loop.segments.total) == loop
+    assert loop_of(columns, members=loop.segments.total - 1) is None
+
+
 def blocks(name, rows=4, columns=32, *, inputs=None):
     """The loop over blocks of (8 * rows, 16 * columns) elements, reduced along their rows and columns."""
     shape, dense = (8, rows, 16, columns), (16 * columns * rows, 16 * columns, columns, 1)
     expression = reduction_of(name, SINGLE, (1, 3), False).expression(None, (SINGLE,), None)
     reducing = Reducing(Reduced((1, 3), False), shape, (dense,), 4)
-    return held_loop([(expression, reducing)], [dense, (16, 0, 1, 0)], [dense] if inputs is None else inputs)
+    return held_loop([(expression, reducing)], [dense, (16, 0, 1, 0)], [dense] if inputs is None else inputs, 0)
 
 
 def test_blocks_are_held_as_rows_if_the_order_has_no_influence():
