@@ -583,9 +583,10 @@ def copy_async(x: ArrayBase, /, out: ArrayBase) -> Event:
     host, there = (x, out) if x.device.type == "cpu" else (out, x)
     backend, stream = _backend(there.device, "copy_async"), STATE.get().stream
     buffer: Any = host._buffer
+    device_buffer: Any = there._buffer
     memory = buffer.memory.view(np.uint8)[host._offset : host._offset + host.nbytes]
     try:
-        backend.copy_async(there._buffer, there._offset, memory, there is out, stream)
+        backend.copy_async(device_buffer, there._offset, memory, there is out, stream)
     except ValueError as error:
         raise LayoutError(
             f"copy_async: {error}; write ta.cuda.pinned_like(x) for an array to copy to or from"
@@ -628,7 +629,8 @@ def set_memory_limit(nbytes: int | None, /, device: Device | str | None = None) 
     ...     print("too large")
     too large
     """
-    if nbytes is not None and (not isinstance(nbytes, int) or isinstance(nbytes, bool) or nbytes < 0):
+    given: Any = nbytes
+    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or given < 0):
         raise OperandError(
             f"set_memory_limit: expected a number of bytes or None, got {shown(nbytes)} of type "
             f"{type(nbytes).__name__}; write 8 * 2**30 for 8 GiB"

@@ -287,7 +287,7 @@ CLOSED = {  # public functions that an expression does not call
     *("foreach", "lazy", "tiles"),
     *("draw", "evaluate", "explain", "pointwise"),
     *("grad", "jvp", "value_and_grad", "vjp"),
-    *("quantize", "dequantize", "pack_float4", "unpack_float4"),
+    *("quantize", "dequantize", "pack_float4", "unpack_float4", "scaled_matmul"),
     *("load_safetensors", "save_safetensors", "safetensors_metadata", "top_k"),
 }
 

@@ -28,9 +28,9 @@ def of_numpy(text: str, library: str = "numpy") -> str:
 def ran(text: str, capsys: Any) -> tuple[str, Any]:
     """The text that a program prints, and the array that its `main` returns."""
     names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(text, "example", "exec"), names)
     before = ta.get_semantics()
     try:
+        exec(compile(text, "example", "exec"), names)  # which sets semantics
         result = names["main"]()
     finally:
         ta.set_semantics(before)

@@ -418,9 +418,10 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
         raise ShapeError(
             "einsum: expected at least one array after the subscripts, got none; write einsum('ij->ji', x)"
         )
-    if not issubclass(type(subscripts), str):
+    kind: Any = type(subscripts)
+    if not issubclass(kind, str):
         raise OperandError(
-            f"einsum: expected subscripts as a str, got {shown(subscripts)} of type {type(subscripts).__name__}; write "
+            f"einsum: expected subscripts as a str, got {shown(subscripts)} of type {kind.__name__}; write "
             f"letters, such as einsum('ij,jk->ik', a, b)"
         )
     del optimize

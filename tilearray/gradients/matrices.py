@@ -124,8 +124,10 @@ class FollowedMatrices(DeviceMatrices):
         return self._recorded("solve", (x1, x2), (dtype,), _solve)
 
     def _solved(self, x1: Any, x2: Any, wide: np.dtype) -> Any:
-        found = self.solve(x1, x2, wide)
-        return found, zeros(math.prod(found.shape[:-2]), dtypes.int32, device=place_of(found))
+        return _without_errors(self.solve(x1, x2, wide))
+
+    def _inverted(self, x: Any, wide: np.dtype) -> Any:
+        return _without_errors(self.inv(x, wide))
 
     def lstsq(self, a: Any, b: Any, rcond: float | None, dtype: np.dtype) -> Any:
         def rule(operands: Sequence[Any], results: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
@@ -146,6 +148,11 @@ class FollowedMatrices(DeviceMatrices):
 
 
 # --- matrices --------------------------------------------------------------------------------------------------------
+
+
+def _without_errors(found: Any) -> tuple[Any, Any]:
+    """Return results, and that none of their matrices is singular: a singular one has raised an error."""
+    return found, zeros(math.prod(found.shape[:-2]), dtypes.int32, device=place_of(found))
 
 
 def _differs(x: Any, result: Any) -> bool:

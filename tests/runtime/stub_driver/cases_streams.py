@@ -28,7 +28,8 @@ def races(log, streams):
     Each stream, each event and the host have a vector clock. A launch writes its first argument and reads the next two.
     The allocation and the release of a block count as writes.
     """
-    clocks = {one: defaultdict(int) for one in streams}
+    clocks = defaultdict(lambda: defaultdict(int))  # also of streams whose blocks an earlier case left to be freed
+    clocks.update({one: defaultdict(int) for one in streams})
     events, host = {}, defaultdict(int)
     written, read = {}, defaultdict(dict)
     found = []
