@@ -49,7 +49,7 @@ def event_passed(event: Any) -> bool:
     return status is SUCCESS
 
 
-LAUNCHES = 2
+LAUNCHES = 4
 """The launches whose programs wait for each other and that may run at once, on several streams."""
 
 
