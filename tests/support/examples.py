@@ -33,5 +33,6 @@ def ran(text: str, capsys: Any) -> tuple[str, Any]:
         exec(compile(text, "example", "exec"), names)  # which sets semantics
         result = names["main"]()
     finally:
-        ta.set_semantics(before)
+        if ta.get_semantics() != before:  # else this may be the semantics of a block, and it would outlive the block
+            ta.set_semantics(before)
     return capsys.readouterr().out, result
