@@ -46,8 +46,11 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A device that is not the host, although its memory is: ``cuda:7654321``."""
     from support.elsewhere import ELSEWHERE, Elsewhere  # which imports tilearray, and that reads the environment
 
+    from tilearray.engine import caches
     from tilearray.engine.devices import _DEVICES
 
+    for cache in (caches.PLANS, caches.RECIPES, caches.KERNELS):  # those of the backend that another test gave it
+        cache.clear()
     ELSEWHERE.backend = Elsewhere()  # type: ignore[assignment]
     monkeypatch.setitem(_DEVICES, ELSEWHERE.name, ELSEWHERE)
     return ELSEWHERE
