@@ -35,8 +35,8 @@ TOUCHES: dict[str, tuple[tuple[int, ...], list[Strides], int, int, int]] = {
     "columns of two axes": (
         *((800, 400, 912), [(364800, 912, 1), (364800, 912, 1), (1, 832, 332800)], 2, 0, 0),
     ),
-    "three fastest axes": ((64, 64, 64), [(4096, 64, 1), (1, 64, 4096), (64, 1, 4096)], 1, 1, 0),
 }  # fmt: skip
+THREE_FASTEST_AXES = ((64, 64, 64), [(4096, 64, 1), (1, 64, 4096), (64, 1, 4096)])
 DTYPES = ["float32", "int8", "bfloat16", "float64", "complex64"]
 
 # name -> shape, strides, how many inputs are read in vectors, element by element, and as one element a row
@@ -51,7 +51,8 @@ NARROW_ROW = ((4096, 40), [(40, 1), (40, 1), (0, 1)])
 
 
 def touching(name: str, dtype: str, **options: Any) -> Kernel:
-    shape, strides, *_ = NARROW_ROW if name == "narrow row" else (TOUCHES | LOOKS)[name]
+    apart = {"narrow row": NARROW_ROW, "three fastest axes": THREE_FASTEST_AXES}
+    shape, strides, *_ = (apart | TOUCHES | LOOKS)[name]
     return kernel_for(body_for("add", [dtype, dtype]), shape, strides, **options)
 
 
@@ -85,6 +86,19 @@ def check_vectors(kernel: Kernel, arch: int, vectors: int, elements: int, once: 
 def test_loads_and_stores_are_vectors(name: str, dtype: str) -> None:
     kernel = touching(name, dtype)
     check_vectors(kernel, 90, *TOUCHES[name][2:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_of_three_orders_are_read_in_vectors(dtype: str) -> None:
+    """Each along its own fastest axis, of which a thread has 16 bytes or 4 elements; with masks by elements."""
+    kernel, size = touching("three fastest axes", dtype), ITEMSIZE[dtype]
+    code, each = compiled(kernel), 32 * 16 * min(32, 128 // size) // 256
+    reads, writes = code.accesses("ld", masked=False), code.accesses("st", masked=False)
+    assert sum(width * count for width, count in reads.items()) == 2 * each * size
+    assert min(reads) >= min(16, 4 * size)
+    assert writes == {16: each * size // 16}
+    assert code.accesses("ld", masked=True) == {size: 2 * each}
+    assert code.accesses("st", masked=True) == {size: each}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -347,8 +361,13 @@ def test_odd_pitches_are_read_by_elements() -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex64", "complex128"])
 def test_tiles_fit_the_shared_memory_that_needs_no_asking(dtype: str) -> None:
-    for name in ("transposed", "three fastest axes"):
-        assert compiled(touching(name, dtype)).shared <= 48 * 1024
+    assert compiled(touching("transposed", dtype)).shared <= 48 * 1024
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_boxes_fit_the_shared_memory_of_every_gpu(dtype: str) -> None:
+    """A block may ask for 64 KiB of the smallest, an sm_75."""
+    assert compiled(touching("three fastest axes", dtype)).shared <= 64 * 1024
 
 
 # --- index arithmetic -----------------------------------------------------------------------------------------------
