@@ -43,6 +43,8 @@ def nested(depth: int) -> list[Any]:
 
 
 DEEP: Any = nested(5000)
+CYCLIC: Any = [1]
+CYCLIC.append(CYCLIC)
 X = ta.asarray(LINE, device="cpu")
 RULES = ta.get_semantics()
 
@@ -199,6 +201,9 @@ QUOTED: list[Case] = [
     (lambda: ta.einsum(object(), X), OperandError, "einsum: expected subscripts as a str, got .* of type obj"),
     (lambda: ta.einsum(X[0], ta.zeros(0)), OperandError, "einsum: expected subscripts as a str, got .* of type Array"),
     (lambda: ta.random.default_rng(0).spawn(2**62), ParameterError, "spawn: expected n_children <= 16777216, got 46"),
+    (lambda: ta.random.default_rng(CYCLIC), OperandError, "expected seed as an int, a sequence of ints, .*; write an"),
+    (lambda: ta.random.default_rng(DEEP), OperandError, "expected seed as an int, a sequence of ints, .*; write an"),
+    (lambda: X.astype("float16", rounding="rs", seed=CYCLIC), OperandError, "astype: expected seed as an int, a seq"),
     (lambda: ta.fuse(lambda x, y: x * y)([1, "a"], X), OperandError, "multiply: expected numbers or arrays in nested"),
     (lambda: ta.jvp(ta.exp, itertools.repeat(X), (X,)), OperandError, "jvp: expected primals as a tuple or a list"),
     (lambda: ta.union1d([], None), OperandError, "union1d: expected an array, got None; write ta.asarray"),

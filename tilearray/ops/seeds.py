@@ -11,6 +11,9 @@ from tilearray.errors import OperandError, ParameterError, shown
 
 Seed: TypeAlias = "int | Sequence[int] | np.random.SeedSequence | None"
 
+MOST_LEVELS = 64
+"""The most levels of nested sequences of a seed."""
+
 
 def seed_sequence(seed: Any, function: str) -> np.random.SeedSequence:
     """Return NumPy's `SeedSequence` of a seed.
@@ -25,7 +28,7 @@ def seed_sequence(seed: Any, function: str) -> np.random.SeedSequence:
     if isinstance(seed, np.random.SeedSequence):
         return seed
     try:
-        return np.random.SeedSequence(seed)
+        return np.random.SeedSequence(_read(seed, ()))
     except (TypeError, OverflowError):
         raise OperandError(
             f"{function}: expected seed as an int, a sequence of ints, a SeedSequence or None, got {shown(seed)}; "
@@ -33,6 +36,17 @@ def seed_sequence(seed: Any, function: str) -> np.random.SeedSequence:
         ) from None
     except ValueError:
         raise ParameterError(f"{function}: expected seed >= 0, got {shown(seed)}; write an int >= 0") from None
+
+
+def _read(seed: Any, within: tuple[int, ...]) -> Any:
+    """Return a seed with lists as its sequences. NumPy follows a list that contains itself until the stack ends."""
+    if isinstance(seed, np.ndarray) and not seed.dtype.hasobject:
+        return seed
+    if not isinstance(seed, list | tuple | np.ndarray) and (not within or not hasattr(seed, "__len__")):
+        return seed
+    if id(seed) in within or len(within) == MOST_LEVELS:
+        raise TypeError("a sequence that contains itself, or is nested too deeply")
+    return [_read(part, (*within, id(seed))) for part in seed]
 
 
 def key_of(sequence: np.random.SeedSequence) -> int:
