@@ -165,7 +165,7 @@ def measured(session: run.Session, device: str, chosen: argparse.Namespace) -> d
         floor = run.launch_floor(session) if calls else None
         rows["calls"].extend(shown((run.run_call(session, call) for call in calls), len(calls), "calls"))
         rows["layouts"].extend(shown(run.run_cases(session, layouts), len(layouts), "layouts"))
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:  # scripts/gpu interrupts at the end of the time
         traceback.print_exc()
         stopped = f"{type(error).__name__}: {error}"
     return {

@@ -322,16 +322,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     spent = timing.kernel_timing(clock, lambda: ta.positive(source, out=target), timing.EFFORTS[size])
     copied = 2 * source.nbytes / spent.seconds / 1e9
     rows: list[dict[str, Any]] = []
+    result = {**report.environment(kind, clock, "benchmarks.fused"), "size": size, "rows": rows, "calls": {}}
+    result["copy_gb_per_s"] = copied
     for program in PROGRAMS:
         if chosen.only in program.name:
             rows.append(measured(clock, program, found, size))
             cells = [f"  {name:16} {cell(result)}" for name, result in rows[-1]["results"].items()]
             print(program.name, *cells, sep="\n", flush=True)
+            if chosen.out:
+                report.write_unfinished(result, chosen.out, markdown(result), "-fused")
     calls = {program.name: host_times(clock, program, found) for program in (PROGRAMS[0], PROGRAMS[-1])}
     print(*[f"{name}: {times}" for name, times in calls.items()], sep="\n", flush=True)
     if chosen.out and rows:
-        result = {**report.environment(kind, clock, "benchmarks.fused"), "size": size, "rows": rows, "calls": calls}
-        result["copy_gb_per_s"] = copied
+        result["calls"] = calls
         for path in report.write(result, chosen.out, markdown(result), "-fused"):
             print(f"wrote {path}")
     wrong = any(row["results"]["tilearray fused"]["status"] != "ok" for row in rows)

@@ -242,13 +242,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kind = chosen.device.partition(":")[0]
     clock, found = timing.open_clock(kind), libraries(chosen.device)
     rows: list[dict[str, Any]] = []
+    result = {**report.environment(kind, clock, "benchmarks.gradients"), "size": size, "rows": rows}
     for program in PROGRAMS:
         if chosen.only in program.name:
             rows.append(measured(clock, program, found, size))
             cells = [f"  {name:16} {cell(result)}" for name, result in rows[-1]["results"].items()]
             print(program.name, *cells, sep="\n", flush=True)
+            if chosen.out:
+                report.write_unfinished(result, chosen.out, markdown(result), "-gradients")
     if chosen.out and rows:
-        result = {**report.environment(kind, clock, "benchmarks.gradients"), "size": size, "rows": rows}
         for path in report.write(result, chosen.out, markdown(result), "-gradients"):
             print(f"wrote {path}")
     wrong = any(row["results"]["tilearray fused"]["status"] != "ok" for row in rows)

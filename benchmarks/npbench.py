@@ -56,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"benchmarks.npbench: {error}", file=sys.stderr)
         return 2
     rows: list[dict[str, Any]] = []
+    result = {**report.environment("cuda", clock, "benchmarks.npbench"), "size": "S", "rows": rows}
     until = time.perf_counter() + options.limit
     files = sorted((options.checkout / "bench_info").glob("*.json"))
     with libraries["tilearray"].semantics("numpy"), np.errstate(all="ignore"), warnings.catch_warnings():
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if time.perf_counter() < until and (not options.kernels or file.stem in options.kernels):
                 rows.append(measured(options.checkout, file, libraries, clock, options.largest, options.seconds))
                 print(rows[-1]["name"], *[_figure(*each) for each in rows[-1]["results"].items()], flush=True)
-    result = {**report.environment("cuda", clock, "benchmarks.npbench"), "size": "S", "rows": rows}
+                report.write_unfinished(result, options.out, markdown(result), "-npbench")
     for path in report.write(result, options.out, markdown(result), "-npbench"):
         print(f"wrote {path}")
     return 0

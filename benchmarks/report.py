@@ -282,6 +282,11 @@ def write(report: Row, folder: Path, text: str | None = None, part: str = "") ->
     return [write_whole(folder / name, text) for name, text in contents.items()]
 
 
+def write_unfinished(report: Row, folder: Path, text: str, part: str) -> None:
+    """Write what is measured so far, in the files that `write` replaces: the end of the time loses no row."""
+    write({**report, "unfinished": True}, folder, f"**Unfinished: the rest of the rows is not here.**\n\n{text}", part)
+
+
 def write_whole(path: Path, text: str) -> Path:
     """Write a text file atomically, and return its path."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")

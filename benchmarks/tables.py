@@ -67,15 +67,16 @@ def run(benchmark: Benchmark, arguments: Sequence[str] | None) -> int:
     found = benchmark.libraries(torch, chosen.libraries.split(","))
     copy = () if benchmark.copied is None else (copy_rate(torch, clock, benchmark.copied(chosen.size), chosen.size),)
     rows: list[dict[str, Any]] = []
+    result = {**report.environment("cuda", clock, name), "size": chosen.size, "rows": rows, "calls": []}
     for row in benchmark.rows:
         if chosen.only in row.name:
             rows.append(benchmark.measured(torch, clock, row, found, chosen.size, *copy))
             print(benchmark.line(rows[-1]), flush=True)
+            report.write_unfinished(result, chosen.out, benchmark.markdown(result), f"-{benchmark.name}")
             torch.cuda.empty_cache()
-    calls = benchmark.host_times(torch, clock, found, chosen.size)
-    for call in calls:
+    result["calls"] = benchmark.host_times(torch, clock, found, chosen.size)
+    for call in result["calls"]:
         print(call["name"], {each: round(value, 2) for each, value in call["microseconds"].items()}, flush=True)
-    result = {**report.environment("cuda", clock, name), "size": chosen.size, "rows": rows, "calls": calls}
     for path in report.write(result, chosen.out, benchmark.markdown(result), f"-{benchmark.name}"):
         print(f"wrote {path}")
     ours = [row["results"].get("tilearray", {"status": "ok"})["status"] for row in rows]

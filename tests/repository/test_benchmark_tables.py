@@ -88,6 +88,25 @@ def test_a_command_measures_and_records_the_rows_that_are_named(torch, tmp_path,
     assert "1.23" in text
 
 
+def test_a_run_that_is_ended_keeps_the_rows_that_it_has(torch, tmp_path):
+    benchmark = made("ok")
+
+    def measured(torch: Any, clock: Any, row: Any, *rest: Any) -> dict[str, Any]:
+        if row.name == "second":
+            raise KeyboardInterrupt
+        return benchmark.measured(torch, clock, row, *rest)
+
+    with pytest.raises(KeyboardInterrupt):
+        tables.run(benchmark._replace(measured=measured), ["--out", str(tmp_path)])
+    (record,) = tmp_path.glob("*-tables.json")
+    found = json.loads(record.read_text())
+    assert [row["name"] for row in found["rows"]] == ["first"]
+    assert found["unfinished"] is True
+    assert record.with_suffix(".md").read_text().startswith("**Unfinished")
+    assert tables.run(benchmark, ["--out", str(tmp_path)]) == 0
+    assert "unfinished" not in json.loads(record.read_text())
+
+
 @pytest.mark.parametrize("status", ["mismatch", "error"])
 def test_a_wrong_result_is_status_1(torch, tmp_path, status):
     assert tables.run(made(status), ["--out", str(tmp_path)]) == 1
