@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 from support.attacks import __main__ as command
-from support.attacks import api, caches, children, differential, interrupts, liars, parts, programs, texts, threads
+from support.attacks import (
+    api,
+    caches,
+    children,
+    differential,
+    interrupts,
+    liars,
+    parts,
+    programs,
+    texts,
+    threads,
+    tiles,
+)
 from support.attacks.outcome import Outcome
 
 import tilearray as ta
@@ -39,6 +51,17 @@ def test_calls_beside_numpys():
 @pytest.mark.parametrize(("run", "cases"), [(threads.run, 1000), (threads.run_tasks, 300), (texts.run, 3000)])
 def test_threads_tasks_and_texts(run, cases):
     held(run(cases, SEED), cases)
+
+
+def test_tiles_beside_numpys():
+    outcome = tiles.run(150, SEED)
+    held(outcome, 150)
+    assert len(outcome.ends) == 3  # tiles that overlap, touch, and lie apart
+
+
+def test_other_elements_of_tiles_are_seen(monkeypatch):
+    monkeypatch.setattr(ta.Array, "tiles", lambda x, *given, **options: ta.tiles(x, *given, **options | {"padding": 1}))
+    assert len(tiles.run(100, SEED).wrong) > 40
 
 
 def test_fused_programs():

@@ -13,17 +13,11 @@ import tilearray as ta
 
 
 def test_gather_is_a_loop_over_the_indices():
-    check_gather(300, 3, "cpu")
+    check_gather(200, 3, "cpu", wide=True)
 
 
 def test_scatter_is_a_loop_over_the_indices():
-    check_scatter(300, 4, "cpu")
-
-
-@pytest.mark.slow
-def test_ten_thousand_sets_of_indices():
-    check_gather(5000, 5, "cpu")
-    check_scatter(5000, 6, "cpu")
+    check_scatter(200, 4, "cpu", wide=True)
 
 
 @pytest.mark.parametrize("name", ["array-api", "triton", "cutile", "torch", "numpy"])

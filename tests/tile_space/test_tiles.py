@@ -11,12 +11,8 @@ from tilearray.tile_space.grid import PADDINGS
 
 
 def test_tiles_are_those_of_numpy():
-    check_tiles(500, 1, "cpu")
-
-
-@pytest.mark.slow
-def test_ten_thousand_grids_are_those_of_numpy():
-    check_tiles(10_000, 2, "cpu")
+    """`scripts/reliability tiles` draws ten thousand."""
+    check_tiles(300, 1, "cpu", wide=True)
 
 
 def test_a_tile_inside_shares_memory_and_one_at_the_edge_does_not():

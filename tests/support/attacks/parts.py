@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 import numpy as np
 
 import tilearray as ta
-from support.attacks import api, caches, children, differential, interrupts, memory, programs, texts, threads
+from support.attacks import api, caches, children, differential, interrupts, memory, programs, texts, threads, tiles
 from support.attacks.outcome import Outcome
 
 ATTACKS: dict[str, tuple[Callable[[int, int, str], Outcome], float]] = {
@@ -21,6 +21,7 @@ ATTACKS: dict[str, tuple[Callable[[int, int, str], Outcome], float]] = {
     "tasks": (threads.run_tasks, 0.05),
     "texts": (texts.run, 0.2),
     "programs": (programs.run, 0.05),
+    "tiles": (tiles.run, 0.05),
     "interrupts": (interrupts.run, 0.05),
     "memory": (memory.run, 0.05),
     "children": (children.run, 0.00006),

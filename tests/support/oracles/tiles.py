@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tilearray as ta
+from support.oracles.formats import dtype_of
 
 VALUES = {"zero": 0.0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "neg_inf": -np.inf, 7: 7.0}
 KINDS = ("int64", "int32", "int8", "uint8", "uint64")
+FLOATS = ("float32", "float64")
+DTYPES = (*FLOATS, "float16", "bfloat16", "float8_e5m2", "complex64", "complex128", *KINDS, "bool")
 Index = tuple[int, ...]
 
 
@@ -46,66 +49,141 @@ class Case(NamedTuple):
         return dense, self.view(ta, dense).tiles(self.tile, **options)
 
 
-def drawn(rng: np.random.Generator) -> Case:
-    ndim = int(rng.integers(0, 4))
-    dense = np.asarray(rng.standard_normal(tuple(rng.integers(0, 8, ndim)))).astype(rng.choice(["float32", "float64"]))
+def drawn(rng: np.random.Generator, *, wide: bool = False) -> Case:
+    """Draw a case; a wide one has any dtype, up to four axes, and views that start inside."""
+    ndim = int(rng.integers(0, 5 if wide else 4))
+    shape = tuple(map(int, rng.integers(0, 8 if ndim < 4 else 4, ndim)))
+    name = str(rng.choice(DTYPES if wide else FLOATS))
+    steps = [slice(None, None, int(rng.choice([1, -1, 2]))) for _ in range(ndim)]
+    if wide:
+        steps = [slice(*[(None, None, each.step), (1, None, 3), (None, -1, 1)][rng.integers(3)]) for each in steps]
     return Case(
-        dense=dense,
+        dense=elements(rng, shape, name),
         axes=tuple(map(int, rng.permutation(ndim))),
-        steps=tuple([slice(None, None, int(rng.choice([1, -1, 2]))) for _ in range(ndim)]),
+        steps=tuple(steps),
         repeats=bool(ndim and rng.random() < 0.1),
         tile=tuple(map(int, rng.integers(1, 5, ndim))),
         step=None if rng.random() < 0.5 else tuple(map(int, rng.integers(1, 5, ndim))),
         order=["C", "F", tuple(map(int, rng.permutation(ndim)))][rng.integers(3)],
-        padding=list(VALUES)[rng.integers(len(VALUES))],
+        padding=padding_of(rng, name, wide=wide),
     )
 
 
-def same(found: Any, want: np.ndarray) -> bool:
+def elements(rng: np.random.Generator, shape: Index, name: str) -> np.ndarray:
+    """Draw the elements of an array, small ones for integers."""
+    values = np.asarray(rng.standard_normal(shape))
+    if name == "bool":
+        return np.asarray(values > 0)
+    if name.startswith("complex"):
+        return np.asarray(values + 1j * rng.standard_normal(shape)).astype(name)
+    integers = np.abs(values * 5) if name.startswith("uint") else values * 5
+    return np.asarray(integers if "int" in name else values).astype(dtype_of(name))
+
+
+def padding_of(rng: np.random.Generator, name: str, *, wide: bool) -> Any:
+    """Draw a padding that the dtype holds; only wide cases leave it undetermined."""
+    names: list[Any] = list(VALUES) if "float" in name or "complex" in name else ["zero", 1 if name == "bool" else 7]
+    return (names + ["undetermined"] * wide)[rng.integers(len(names) + wide)]
+
+
+def padding_value(case: Case) -> np.ndarray:
+    """The padding in the array's dtype; nothing in particular if it is undetermined."""
+    return np.asarray(VALUES.get(case.padding, case.padding != "undetermined"), case.dense.dtype)
+
+
+def same(found: Any, want: np.ndarray, also: bool = True) -> bool:
     """Whether an array has the shape, the dtype and the bits of an ndarray."""
     got = ta.to_numpy(found)
-    return (got.shape, got.dtype, got.tobytes()) == (want.shape, want.dtype, want.tobytes())
+    return also and (got.shape, got.dtype, got.tobytes()) == (want.shape, want.dtype, want.tobytes())
 
 
 # --- tiles -----------------------------------------------------------------------------------------------------------
 
 
-def check_tiles(cases: int, seed: int, device: Any) -> None:
+def check_tiles(cases: int, seed: int, device: Any, *, wide: bool = False) -> None:
     """The grid, each tile, the stack, functions over the grid, and one tile that is written."""
     rng = np.random.default_rng(seed)
     for _ in range(cases):
-        case = drawn(rng)
-        shape, tiles = expected(case)
-        dense, grid = case.grid(device)
-        assert grid.shape == shape, case
-        stack = ta.to_numpy(grid.stack())
-        assert stack.shape == shape + case.tile, case
-        for (index, want), part in zip(tiles.items(), grid, strict=True):
-            assert same(part, want), case
-            assert stack[index].tobytes() == want.tobytes(), case
-        check_functions(case, grid, shape, tiles)
-        if tiles and not case.repeats:
-            check_written(rng, case, dense, grid, list(tiles))
+        check_grid(rng, drawn(rng, wide=wide), device)
 
 
-def check_functions(case: Case, grid: Any, shape: Index, tiles: dict[Index, np.ndarray]) -> None:
-    """A mapped grid; the largest element and the sum of each tile, which have the bits of reductions of the stack."""
-    assert same(grid.map(ta.abs), np.abs(case.view(np, case.dense))), case
+def check_grid(rng: np.random.Generator, case: Case, device: Any) -> None:
+    """One case of `check_tiles`."""
+    shape, tiles = expected(case)
+    dense, grid = case.grid(device)
+    assert grid.shape == shape, case
+    stack = ta.to_numpy(grid.stack())
+    assert stack.shape == shape + case.tile, case
+    for (index, want), part in zip(tiles.items(), grid, strict=True):
+        inside = inside_of(case, index) if case.padding == "undetermined" else ...
+        assert same(part[inside], want[inside], part.shape == want.shape), case
+        assert stack[index][inside].tobytes() == want[inside].tobytes(), case
+    check_maps(case, grid)
+    if case.padding != "undetermined":
+        check_reductions(case, grid, shape, tiles)
+    if tiles and not case.repeats:
+        check_written(rng, case, dense, grid, list(tiles))
+
+
+def check_maps(case: Case, grid: Any) -> None:
+    """Elementwise functions: one of the library, one of the caller, and a fused one; operations round one by one."""
+    x = case.view(np, case.dense)
+    if x.dtype == bool:
+        assert same(grid.map(ta.logical_not), ~x), case
+        return
+    with np.errstate(over="ignore"):
+        squares = np.asarray(np.multiply(x, x) + x.dtype.type(1), x.dtype)
+    for function, want in ((ta.abs, np.abs(x)), (shifted_square, squares), (FUSED, squares)):
+        found = grid.map(function)
+        if x.dtype.kind == "c":  # NumPy's last bits depend on strides
+            np.testing.assert_allclose(ta.to_numpy(found), want, 1e-6, err_msg=str((function, case)))
+        else:
+            assert same(found, want), (function, case)
+
+
+def shifted_square(x: Any) -> Any:
+    """An elementwise function of two operations."""
+    return x * x + 1
+
+
+FUSED = ta.fuse(shifted_square)
+
+
+def check_reductions(case: Case, grid: Any, shape: Index, tiles: dict[Index, np.ndarray]) -> None:
+    """Reductions of each tile, which have the bits of reductions of the stack."""
     axes = tuple(range(-len(shape), 0))
     values = np.array([tiles[index] for index in np.ndindex(shape)], case.dense.dtype).reshape(shape + case.tile)
-    with np.errstate(invalid="ignore"):
-        sums = values.sum(axes, np.float64)
-    for function, want, near in ((ta.max, values.max(axes), 0.0), (ta.sum, sums, 1e-5)):
+    for function, want, near in reduced(values, axes):
         found = grid.reduce(function)
-        assert same(found, ta.to_numpy(function(grid.stack(), axis=axes))), case
-        np.testing.assert_allclose(ta.to_numpy(found), want, near, near, err_msg=str(case))
+        assert same(found, ta.to_numpy(function(grid.stack(), axis=axes))), (function, case)
+        got = ta.to_numpy(found)
+        got = got.astype(want.dtype) if want.dtype.kind in "fc" else got
+        for one, right in ((got.real, want.real), (got.imag, want.imag)):  # an infinite part leaves the other as it is
+            np.testing.assert_allclose(one, right, near, near, err_msg=str((function, case)))
+
+
+def reduced(values: np.ndarray, axes: Index) -> Iterator[tuple[Any, np.ndarray, float]]:
+    """Functions, their values in wide dtypes by NumPy, and how near results must be."""
+    kind = {**dict.fromkeys("bui", "i"), "c": "c"}.get(values.dtype.kind, "f")  # the kind of bfloat16 is V
+    whole = values.astype(
+        {"i": "uint64" if values.dtype.kind == "u" else "int64", "c": "complex128", "f": "float64"}[kind]
+    )
+    near = {"float32": 1e-5, "float64": 1e-5, "complex64": 1e-5, "complex128": 1e-5, "float16": 2e-3}
+    close = 0.0 if kind == "i" else near.get(values.dtype.name, 0.25 if values.dtype.itemsize == 1 else 2e-2)
+    with np.errstate(invalid="ignore", over="ignore"):
+        if kind != "c":
+            yield ta.max, whole.max(axes), 0.0
+            yield ta.min, whole.min(axes), 0.0
+        yield ta.sum, whole.sum(axes), close
+        yield ta.count_nonzero, np.count_nonzero(whole, axes), 0.0
+        yield ta.all, whole.all(axes), 0.0
 
 
 def expected(case: Case) -> tuple[Index, dict[Index, np.ndarray]]:
     """The shape of the grid, and each tile by its index."""
     turned, tile = case.turned, case.tile
     padding = [(0, size) for size in tile]
-    wide = np.pad(turned, padding, constant_values=VALUES[case.padding]) if turned.ndim else turned
+    wide = np.pad(turned, padding, constant_values=padding_value(case)) if turned.ndim else turned
     starts = [range(0, size, by) for size, by in zip(turned.shape, case.step or tile, strict=True)]
     tiles = {
         index: wide[tuple(slice(s[i], s[i] + n) for s, i, n in zip(starts, index, tile, strict=True))]
@@ -114,14 +192,22 @@ def expected(case: Case) -> tuple[Index, dict[Index, np.ndarray]]:
     return tuple(map(len, starts)), tiles
 
 
+def inside_of(case: Case, index: Index) -> tuple[slice, ...]:
+    """The part of a tile that lies inside the array."""
+    starts = [i * s for i, s in zip(index, case.step or case.tile, strict=True)]
+    ends = zip(starts, case.tile, case.turned.shape, strict=True)
+    return tuple([slice(0, min(tile, size - start)) for start, tile, size in ends])
+
+
 def check_written(rng: np.random.Generator, case: Case, dense: Any, grid: Any, indices: list[Index]) -> None:
-    """A tile is written in its part inside, and no other element changes."""
+    """A tile is written in its part inside by a value that broadcasts, and no other element changes."""
     index = indices[rng.integers(len(indices))]
-    value = rng.standard_normal(case.tile).astype(case.dense.dtype)
-    want = case._replace(dense=case.dense.copy())
-    start = [i * s for i, s in zip(index, case.step or case.tile, strict=True)]
-    turned, inside = want.turned, tuple([slice(s, s + n) for s, n in zip(start, case.tile, strict=True)])
-    turned[inside] = value[tuple(slice(0, n) for n in np.shape(turned[inside]))]
+    axes = case.tile[rng.integers(0, len(case.tile) + 1) :]
+    value = elements(rng, tuple([1 if rng.random() < 0.2 else size for size in axes]), case.dense.dtype.name)
+    want, inside = case._replace(dense=case.dense.copy()), inside_of(case, index)
+    starts = [i * s for i, s in zip(index, case.step or case.tile, strict=True)]
+    place = tuple([slice(start, start + part.stop) for start, part in zip(starts, inside, strict=True)])
+    want.turned[place] = np.broadcast_to(value, case.tile)[inside]
     grid[tuple(i - n for i, n in zip(index, grid.shape, strict=True))] = ta.asarray(value, device=dense.device)
     assert same(dense, want.dense), case
 
@@ -157,38 +243,51 @@ def places(
         yield place, index if inside and mask[place] else None
 
 
-def check_gather(cases: int, seed: int, device: Any) -> None:
+def check_gather(cases: int, seed: int, device: Any, *, wide: bool = False) -> None:
     """Elements at indices, and padding for those outside."""
     rng = np.random.default_rng(seed)
     for _ in range(cases):
-        case = drawn(rng)
-        turned = case.turned
-        indices, mask = drawn_indices(rng, turned.shape)
-        given = None if rng.random() < 0.3 else mask
-        holds = np.True_ if given is None else given
-        want = np.empty(np.broadcast_shapes(*[index.shape for index in indices], holds.shape), turned.dtype)
-        for place, index in places(turned.shape, indices, np.asarray(holds)):
-            want[place] = VALUES[case.padding] if index is None else turned[index]
-        _, grid = case.grid(device)
-        assert same(grid.gather(indices, mask=given), want), (case, indices, given)
+        check_gathered(rng, drawn(rng, wide=wide), device)
 
 
-def check_scatter(cases: int, seed: int, device: Any) -> None:
+def check_gathered(rng: np.random.Generator, case: Case, device: Any) -> None:
+    """One case of `check_gather`; with padding that is undetermined, elements outside have any value."""
+    turned = case.turned
+    indices, mask = drawn_indices(rng, turned.shape)
+    given = None if rng.random() < 0.3 else mask
+    holds = np.True_ if given is None else given
+    want = np.zeros(np.broadcast_shapes(*[index.shape for index in indices], holds.shape), turned.dtype)
+    known = np.ones(want.shape, bool)
+    for place, index in places(turned.shape, indices, np.asarray(holds)):
+        want[place] = padding_value(case) if index is None else turned[index]
+        known[place] = index is not None or case.padding != "undetermined"
+    _, grid = case.grid(device)
+    found = ta.to_numpy(grid.gather(indices, mask=given))
+    assert (found.shape, found.dtype) == (want.shape, want.dtype), (case, indices, given)
+    assert found[known].tobytes() == want[known].tobytes(), (case, indices, given)
+
+
+def check_scatter(cases: int, seed: int, device: Any, *, wide: bool = False) -> None:
     """Elements that are written at indices: on the host the last value for one element stays, on a GPU any of them."""
     rng = np.random.default_rng(seed)
     for _ in range(cases):
-        case = drawn(rng)
-        indices, mask = drawn_indices(rng, case.turned.shape)
-        if case.repeats:
-            continue
-        shape = np.broadcast_shapes(*[index.shape for index in indices], mask.shape)
-        value = np.asarray(rng.standard_normal(shape[rng.integers(0, len(shape) + 1) :])).astype(case.dense.dtype)
-        want, values = case._replace(dense=case.dense.copy()), np.broadcast_to(value, shape)
-        inside = [each for each in places(case.turned.shape, indices, mask) if each[1] is not None]
-        if str(device) != "cpu" and len({index for _, index in inside}) < len(inside):
-            continue
-        for place, index in inside:
-            want.turned[index] = values[place]
-        dense, grid = case.grid(device)
-        grid.scatter(indices, float(value) if not value.ndim and rng.random() < 0.5 else value, mask=mask)
-        assert same(dense, want.dense), (case, indices, mask)
+        check_scattered(rng, drawn(rng, wide=wide), device)
+
+
+def check_scattered(rng: np.random.Generator, case: Case, device: Any) -> None:
+    """One case of `check_scatter`."""
+    indices, mask = drawn_indices(rng, case.turned.shape)
+    if case.repeats:
+        return
+    shape = np.broadcast_shapes(*[index.shape for index in indices], mask.shape)
+    value = elements(rng, shape[rng.integers(0, len(shape) + 1) :], case.dense.dtype.name)
+    want, values = case._replace(dense=case.dense.copy()), np.broadcast_to(value, shape)
+    inside = [each for each in places(case.turned.shape, indices, mask) if each[1] is not None]
+    if str(device) != "cpu" and len({index for _, index in inside}) < len(inside):
+        return
+    turned = want.turned
+    for place, index in inside:
+        turned[index] = values[place]
+    dense, grid = case.grid(device)
+    grid.scatter(indices, value.item() if not value.ndim and rng.random() < 0.5 else value, mask=mask)
+    assert same(dense, want.dense), (case, indices, mask)
