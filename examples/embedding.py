@@ -8,14 +8,14 @@ WORDS, WIDTH, LENGTH = 50, 16, 12
 
 
 def rotary(x):
-    """Turn each pair of columns by an angle that grows with the position."""
+    """Rotate each pair of columns by an angle that grows with the position."""
     position = np.arange(x.shape[0], dtype=np.float32)[:, None]
     angle = position * 10000.0 ** (-np.arange(0, WIDTH, 2, dtype=np.float32) / WIDTH)
     cos, sin = np.cos(angle), np.sin(angle)
-    turned = np.empty_like(x)
-    turned[..., 0::2] = x[..., 0::2] * cos - x[..., 1::2] * sin
-    turned[..., 1::2] = x[..., 0::2] * sin + x[..., 1::2] * cos
-    return turned
+    rotated = np.empty_like(x)
+    rotated[..., 0::2] = x[..., 0::2] * cos - x[..., 1::2] * sin
+    rotated[..., 1::2] = x[..., 0::2] * sin + x[..., 1::2] * cos
+    return rotated
 
 
 def attention(x):
