@@ -80,6 +80,21 @@ def test_arrays_and_fused_functions_travel(client):
     assert back.strides == x.strides
 
 
+def test_all_chunks_of_a_worker_use_one_fused_function(client):
+    """A function by value comes with each task, and is traced once in each process."""
+    doubled = ta.fuse(lambda a: a * 2.0)
+
+    def uses(chunk):
+        doubled(chunk)
+        doubled.uses = getattr(doubled, "uses", 0) + 1
+        return ta.full((1, 1), 100 * doubled.traces + doubled.uses, dtype="int64")
+
+    x = random_matrix(60, 4, 5)
+    found = x.map_blocks(uses, dtype="int64", chunks=(1, 1)).compute().ravel().tolist()
+    assert max(found) >= 100 + 12 // 2
+    assert max(found) < 200
+
+
 def test_workers_create_chunks_on_their_default_device(client):
     with importlib.import_module("dask").config.set({"array.backend": "tilearray"}):
         x = da.ones((8, 8), chunks=4)

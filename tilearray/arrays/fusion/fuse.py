@@ -8,7 +8,6 @@ arrays of other shapes the recorded steps are repeated, without the function, un
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
 
@@ -19,6 +18,7 @@ from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped, members, names, rebuilt
 from tilearray.arrays.fusion.numbers import ChangedNumber, TracedNumber, argument
+from tilearray.arrays.fusion.sameness import Incomparable, Lasting, content, is_named
 from tilearray.arrays.fusion.tracing import Trace, Traced, record, traced, tracing_device, viewed
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
@@ -122,7 +122,7 @@ class CallPlan(NamedTuple):
         return False
 
 
-class Fused:
+class Fused(Lasting):
     """A function that runs as one kernel for each shape of its results. `fuse` makes it.
 
     Attributes
@@ -160,11 +160,10 @@ class Fused:
         return f"<fused function {getattr(self, '__qualname__', self.function)}>"
 
     def __reduce__(self) -> Any:
-        """Return the name if the module has the function by it, else the parts; plans are made anew after it."""
-        module, name = getattr(self, "__module__", "__main__"), getattr(self, "__qualname__", "")
-        if module != "__main__" and getattr(sys.modules.get(module), name, None) is self:
-            return name
-        return functools.partial(Fused, contract=self.contract), (self.function, self.intermediates)
+        """Return the name if the module has the function by it, else the parts, of which `read` makes one function."""
+        if is_named(self):
+            return str(getattr(self, "__qualname__", self.__name__))
+        return read, (self.function, self.intermediates, self.contract)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else functools.partial(self, owner)
@@ -394,6 +393,19 @@ class Fused:
         written, updated = [{positions[place] for place in places} for places in (program.written, trace.updated)]
         gaps = _gaps(written, positions, arguments)
         return CallPlan(program, tuple(positions), tuple(signatures), written, updated, gaps)
+
+
+_READ: TwoGenerations[Fused] = TwoGenerations(128)
+"""The functions that this process has read from pickles, by their contents."""
+
+
+def read(function: Callable[..., Any], intermediates: str, contract: bool) -> Fused:
+    """Return the fused function of a pickle: the same one for each pickle with the same function."""
+    try:
+        key = content(function), intermediates, contract
+    except Incomparable:
+        return Fused(function, intermediates, contract=contract)
+    return _READ.get(key) or _READ.put(key, Fused(function, intermediates, contract=contract))
 
 
 def _result(function: str, trace: Trace, result: Any) -> Any:

@@ -20,6 +20,7 @@ from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.fuse import Fused, check_contract
 from tilearray.arrays.fusion.numbers import ChangedNumber, TracedNumber
 from tilearray.arrays.fusion.promoted import results_of, stored
+from tilearray.arrays.fusion.sameness import Incomparable, Lasting, content, is_named
 from tilearray.arrays.fusion.schema import NumberType, Schema, schema_of
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE, semantics
@@ -40,7 +41,7 @@ _OURS = frozenset((Array, *_NUMBERS))
 _OF_KIND = {"bool": bool, "int": int, "uint": int, "float": float, "complex": complex}
 
 
-class Pointwise:
+class Pointwise(Lasting):
     """A function of scalars that runs on arrays. `pointwise` makes it.
 
     Attributes
@@ -62,13 +63,17 @@ class Pointwise:
         inner = functools.partial(results_of, jitted or function, schema)
         functools.update_wrapper(inner, function)
         self.fused = Fused(inner, contract=contract)
+        self._is_jitted = jitted is not None
         self._declares = any(array is not None for array in schema.is_array)
 
     def __repr__(self) -> str:
         return f"<pointwise function {getattr(self, '__qualname__', self.schema.name)}>"
 
-    def __reduce__(self) -> str:
-        return str(getattr(self, "__qualname__", self.schema.name))
+    def __reduce__(self) -> Any:
+        """Return the name if the module has the function by it, else the parts, of which `read` makes one function."""
+        if self._is_jitted or is_named(self):
+            return str(getattr(self, "__qualname__", self.schema.name))
+        return read, (self.function, self.schema, self.fused.contract)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run the function on arrays of any library. ``out0=``, ``out1=`` are the targets of its outputs."""
@@ -367,6 +372,19 @@ def pointwise(
     schema = {"is_tensor": is_tensor, "dtypes": dtypes, "promotion": promotion, "num_outputs": num_outputs}
     decorated = functools.partial(_decorated, contract=contract, **schema)
     return decorated if function is None else decorated(function)
+
+
+_READ: TwoGenerations[Pointwise] = TwoGenerations(128)
+"""The functions that this process has read from pickles, by their contents."""
+
+
+def read(function: Callable[..., Any], schema: Schema, contract: bool) -> Pointwise:
+    """Return the function of a pickle: the same one for each pickle with the same function."""
+    try:
+        key = content(function), schema, contract
+        return _READ.get(key) or _READ.put(key, Pointwise(function, schema, contract))
+    except (Incomparable, TypeError):  # a default value without a hash
+        return Pointwise(function, schema, contract)
 
 
 def _decorated(function: Any, *, contract: bool, **options: Any) -> Pointwise:
