@@ -12,7 +12,6 @@ Exit status: 0 for success; 1 if a result of tilearray was wrong; 2 if the devic
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import itertools
@@ -29,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import report, timing  # noqa: E402
+from benchmarks import programs, report, timing  # noqa: E402
 
 SIDES = {"full": 16384, "host": 2048, "small": 64}
 """Rows and columns of a matrix; vectors have a third of its elements."""
@@ -232,11 +231,9 @@ def measured(clock: Any, program: Program, found: Sequence[Library], size: str) 
                     results[library.name] = {"status": "mismatch"}
                     continue
             call = partial(function, *[library.adopt(x) for x in arrays])
-            spent = timing.kernel_timing(clock, call, timing.EFFORTS[size], library.wait)
-            results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": moved / spent.seconds / 1e9}
+            results[library.name] = programs.timed(clock, call, size, library.wait, moved)
         except Exception as error:  # any error of a library; the run continues, and the table contains the error
-            why = f"{type(error).__name__}: {error}".splitlines()[0][:60]
-            results[library.name] = {"status": "error", "why": why}
+            results[library.name] = programs.failed(error)
     return {"name": program.name, "bytes": moved, "results": results}
 
 
@@ -273,17 +270,10 @@ def _agrees(ta: Any, found: Any, expected: tuple[np.ndarray, ...], itemsize: int
     return all(np.allclose(ta.to_numpy(x).astype(np.float32), y, rtol=tolerance, atol=tolerance) for x, y in pairs)
 
 
-def cell(result: dict[str, Any]) -> str:
-    """Return a result as text."""
-    if result["status"] != "ok":
-        return f"{result['status']} {result.get('why', '')}".strip()
-    return f"{result['seconds'] * 1e3:.3f} ms, {result['gb_per_s']:.0f} GB/s"
-
-
 def markdown(found: dict[str, Any]) -> str:
     """Return the report as Markdown."""
     names = list(found["rows"][0]["results"])
-    rows = [[row["name"], *[cell(row["results"][name]) for name in names]] for row in found["rows"]]
+    rows = [[row["name"], *[programs.cell(row["results"][name]) for name in names]] for row in found["rows"]]
     calls = [
         [name, *[f"{times[each]:.2f}" if each in times else "" for each in names]]
         for name, times in found["calls"].items()
@@ -297,48 +287,23 @@ def markdown(found: dict[str, Any]) -> str:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with the given arguments (default: those of the process) and return its exit status."""
-    top = argparse.ArgumentParser(prog="python -m benchmarks.fused", description="Fused programs beside the peers.")
-    top.add_argument("--device", default="cpu", help="cpu, or a GPU as cuda or cuda:0")
-    top.add_argument("--size", choices=tuple(SIDES), default=None)
-    top.add_argument("--libraries", default="", metavar="NAMES", help="some of the libraries, with commas between")
-    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
-    top.add_argument("--out", type=Path, default=None, metavar="DIR", help="write a record")
-    chosen = top.parse_args(arguments)
+def copy_rate(clock: Any, device: str, size: str) -> dict[str, Any]:
+    """Return the GB/s of a copy of a matrix."""
     import tilearray as ta
 
-    if chosen.device == "cuda":
-        chosen.device = "cuda:0"
-    if chosen.device not in map(str, ta.devices()):
-        print(f"benchmarks.fused: there is no device {chosen.device}", file=sys.stderr)
-        return 2
-    size = chosen.size or ("host" if chosen.device == "cpu" else "full")
-    kind = chosen.device.partition(":")[0]
-    names = chosen.libraries.split(",") if chosen.libraries else []
-    clock = timing.open_clock(kind)
-    found = [each for each in libraries(chosen.device) if not names or each.name in ("tilearray fused", *names)]
-    target, source = (ta.ones((SIDES[size], SIDES[size]), dtype="float32", device=chosen.device) for _ in range(2))
+    target, source = (ta.ones((SIDES[size], SIDES[size]), dtype="float32", device=device) for _ in range(2))
     spent = timing.kernel_timing(clock, lambda: ta.positive(source, out=target), timing.EFFORTS[size])
-    copied = 2 * source.nbytes / spent.seconds / 1e9
-    rows: list[dict[str, Any]] = []
-    result = {**report.environment(kind, clock, "benchmarks.fused"), "size": size, "rows": rows, "calls": {}}
-    result["copy_gb_per_s"] = copied
-    for program in PROGRAMS:
-        if chosen.only in program.name:
-            rows.append(measured(clock, program, found, size))
-            cells = [f"  {name:16} {cell(result)}" for name, result in rows[-1]["results"].items()]
-            print(program.name, *cells, sep="\n", flush=True)
-            if chosen.out:
-                report.write_unfinished(result, chosen.out, markdown(result), "-fused")
-    calls = {program.name: host_times(clock, program, found) for program in (PROGRAMS[0], PROGRAMS[-1])}
-    print(*[f"{name}: {times}" for name, times in calls.items()], sep="\n", flush=True)
-    if chosen.out and rows:
-        result["calls"] = calls
-        for path in report.write(result, chosen.out, markdown(result), "-fused"):
-            print(f"wrote {path}")
-    wrong = any(row["results"]["tilearray fused"]["status"] != "ok" for row in rows)
-    return int(wrong)
+    return {"copy_gb_per_s": 2 * source.nbytes / spent.seconds / 1e9}
+
+
+BENCHMARK = programs.Programs(
+    "fused", "Fused programs", SIDES, PROGRAMS, libraries, measured, markdown, copy_rate, host_times
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with the given arguments (default: those of the process) and return its exit status."""
+    return programs.run(BENCHMARK, arguments)
 
 
 if __name__ == "__main__":

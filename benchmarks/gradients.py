@@ -12,7 +12,6 @@ Exit status: 0 for success; 1 if a gradient of tilearray was wrong; 2 if the dev
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import sys
@@ -27,8 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import report, timing  # noqa: E402
-from benchmarks.fused import cell, gated, gelu  # noqa: E402
+from benchmarks import programs, report  # noqa: E402
+from benchmarks.fused import gated, gelu  # noqa: E402
 
 SIDES = {"full": 8192, "host": 1024, "small": 32}
 """Rows and columns of a matrix."""
@@ -196,11 +195,9 @@ def measured(clock: Any, program: Program, found: Sequence[Library], size: str) 
                 results[library.name] = {"status": "mismatch"}
                 continue
             call = partial(function, *[library.adopt(x) for x in arrays])
-            spent = timing.kernel_timing(clock, call, timing.EFFORTS[size], library.wait)
-            results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": moved / spent.seconds / 1e9}
+            results[library.name] = programs.timed(clock, call, size, library.wait, moved)
         except Exception as error:  # any error of a library; the run continues, and the table contains the error
-            why = f"{type(error).__name__}: {error}".splitlines()[0][:60]
-            results[library.name] = {"status": "error", "why": why}
+            results[library.name] = programs.failed(error)
     return {"name": program.name, "bytes": moved, "results": results}
 
 
@@ -218,43 +215,17 @@ def _agrees(found: Sequence[Any], wanted: Sequence[np.ndarray], itemsize: int) -
 def markdown(found: dict[str, Any]) -> str:
     """Return the report as Markdown."""
     names = list(found["rows"][0]["results"])
-    rows = [[row["name"], *[cell(row["results"][name]) for name in names]] for row in found["rows"]]
+    rows = [[row["name"], *[programs.cell(row["results"][name]) for name in names]] for row in found["rows"]]
     head = "\n".join(report.provenance(found, "Forward and backward: "))
     return f"{head}\n\n" + report.table(["function", *names], rows)
 
 
+BENCHMARK = programs.Programs("gradients", "Gradients", SIDES, PROGRAMS, libraries, measured, markdown)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with the given arguments (default: those of the process) and return its exit status."""
-    top = argparse.ArgumentParser(prog="python -m benchmarks.gradients", description="Gradients beside the peers.")
-    top.add_argument("--device", default="cpu", help="cpu, or a GPU as cuda or cuda:0")
-    top.add_argument("--size", choices=tuple(SIDES), default=None)
-    top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
-    top.add_argument("--out", type=Path, default=None, metavar="DIR", help="write a record")
-    chosen = top.parse_args(arguments)
-    import tilearray as ta
-
-    if chosen.device == "cuda":
-        chosen.device = "cuda:0"
-    if chosen.device not in map(str, ta.devices()):
-        print(f"benchmarks.gradients: there is no device {chosen.device}", file=sys.stderr)
-        return 2
-    size = chosen.size or ("host" if chosen.device == "cpu" else "full")
-    kind = chosen.device.partition(":")[0]
-    clock, found = timing.open_clock(kind), libraries(chosen.device)
-    rows: list[dict[str, Any]] = []
-    result = {**report.environment(kind, clock, "benchmarks.gradients"), "size": size, "rows": rows}
-    for program in PROGRAMS:
-        if chosen.only in program.name:
-            rows.append(measured(clock, program, found, size))
-            cells = [f"  {name:16} {cell(result)}" for name, result in rows[-1]["results"].items()]
-            print(program.name, *cells, sep="\n", flush=True)
-            if chosen.out:
-                report.write_unfinished(result, chosen.out, markdown(result), "-gradients")
-    if chosen.out and rows:
-        for path in report.write(result, chosen.out, markdown(result), "-gradients"):
-            print(f"wrote {path}")
-    wrong = any(row["results"]["tilearray fused"]["status"] != "ok" for row in rows)
-    return int(wrong)
+    return programs.run(BENCHMARK, arguments)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -192,26 +191,20 @@ def measured(
                 continue
             spent = timing.kernel_timing(clock, call, timing.EFFORTS[size])
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            results[library.name] = tables.failed(error)
             continue
-        moved = row.nbytes * count * count / spent.seconds / 1e9
-        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": moved, "of_copy": moved / rate}
+        results[library.name] = tables.rated(spent, row.nbytes * count * count, rate)
     return {"name": row.name, "copy_gb_per_s": rate, "results": results}
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
     """Return the host times of conversions of a small matrix by tilearray."""
-    rows: list[dict[str, Any]] = []
-    for row in ROWS:
-        results: dict[str, float] = {}
-        for library in found:
-            if library.name == "tilearray":
-                x = torch.zeros((128, 128), device="cuda", dtype=torch.bfloat16)
-                given = {"call": library.call(row, x)}
-                spent = timing.host_timing(clock, "call()", itertools.repeat(given), timing.EFFORTS[size])
-                results[library.name] = spent.seconds * 1e6
-        rows.append({"name": row.name, "microseconds": results})
-    return rows
+    x = torch.zeros((128, 128), device="cuda", dtype=torch.bfloat16)
+    ours = [library for library in found if library.name == "tilearray"]
+    return [
+        tables.host_row(clock, row.name, ((each.name, "call()", {"call": each.call(row, x)}) for each in ours), size)
+        for row in ROWS
+    ]
 
 
 line = tables.line_of_rates

@@ -97,7 +97,7 @@ def measured(
                 results[name] = timed or {"status": "mismatch", "why": str(problem)[:200]}
                 break
             except Exception as error:  # whatever a kernel meets is a result of the library
-                results[name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+                results[name] = tables.failed(error)
     return {"name": file.stem, "results": {name: results[name] for name in NAMES}}
 
 

@@ -11,7 +11,6 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 from __future__ import annotations
 
 import importlib
-import itertools
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -96,7 +95,7 @@ def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: s
                 continue
             spent = timing.kernel_timing(clock, lambda own=own: eval(row.text, own), timing.EFFORTS[size])
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            results[library.name] = tables.failed(error)
             continue
         flops = 2 * exact.numel() * summed / spent.seconds
         results[library.name] = {"status": "ok", **spent.as_dict(), "tflops": flops / 1e12}
@@ -107,14 +106,9 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     """Return the host times of small products."""
     rows: list[dict[str, Any]] = []
     for text, *shapes in CALLS:
-        results: dict[str, float] = {}
-        for library in found:
-            own = {
-                name: library.adopt(torch.ones(shape, device="cuda")) for name, shape in zip("ab", shapes, strict=True)
-            }
-            spent = timing.host_timing(clock, text, itertools.repeat(own), timing.EFFORTS[size])
-            results[library.name] = spent.seconds * 1e6
-        rows.append({"name": f"{text}, {shapes[0]} and {shapes[1]}", "microseconds": results})
+        a, b = (torch.ones(shape, device="cuda") for shape in shapes)
+        calls = ((each.name, text, {"a": each.adopt(a), "b": each.adopt(b)}) for each in found)
+        rows.append(tables.host_row(clock, f"{text}, {shapes[0]} and {shapes[1]}", calls, size))
     return rows
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -179,7 +178,7 @@ def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: s
                 continue
             spent = timing.kernel_timing(clock, lambda run=library.run: run(row, count), timing.EFFORTS[size])
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            results[library.name] = tables.failed(error)
             continue
         rate = count * itemsize(row) / spent.seconds / 1e9
         results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": rate}
@@ -193,16 +192,15 @@ def itemsize(row: Row) -> int:
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
     """Return the host times of draws of 1000 numbers."""
+
+    def given(library: Library, row: Row) -> dict[str, Any]:
+        return {"lib": library.module, "rng": library.generator, "n": 1000, "dtype": library.dtype(row.dtype)}
+
     rows: list[dict[str, Any]] = []
     for row in ROWS:
-        results: dict[str, float] = {}
-        for library in found:
-            text = getattr(row, library.name)
-            if text is not None:
-                given = {"lib": library.module, "rng": library.generator, "n": 1000, "dtype": library.dtype(row.dtype)}
-                spent = timing.host_timing(clock, text, itertools.repeat(given), timing.EFFORTS[size])
-                results[library.name] = spent.seconds * 1e6
-        rows.append({"name": row.name, "microseconds": results})
+        texts = [(each, getattr(row, each.name)) for each in found]
+        calls = ((each.name, text, given(each, row)) for each, text in texts if text is not None)
+        rows.append(tables.host_row(clock, row.name, calls, size))
     return rows
 
 

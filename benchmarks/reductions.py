@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import itertools
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -188,10 +187,9 @@ def measured(
             del result
             spent = timing.kernel_timing(clock, partial(library.run, own, row), timing.EFFORTS[size])
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            results[library.name] = tables.failed(error)
             continue
-        gigabytes = nbytes / spent.seconds / 1e9
-        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": gigabytes, "of_copy": gigabytes / rate}
+        results[library.name] = tables.rated(spent, nbytes, rate)
     return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
 
 
@@ -200,18 +198,9 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     rows: list[dict[str, Any]] = []
     for name, shape, text in CALLS:
         x = torch.rand(shape, device="cuda")
-        results = {
-            library.name: timing.host_timing(
-                clock,
-                text.format(lib="lib"),
-                itertools.repeat({"lib": library.module, "x": library.adopt(x)}),
-                timing.EFFORTS[size],
-            ).seconds
-            * 1e6
-            for library in found
-            if library.name != "torch.compile"
-        }
-        rows.append({"name": name, "microseconds": results})
+        those = [library for library in found if library.name != "torch.compile"]
+        calls = ((each.name, text.format(lib="lib"), {"lib": each.module, "x": each.adopt(x)}) for each in those)
+        rows.append(tables.host_row(clock, name, calls, size))
     return rows
 
 

@@ -11,7 +11,6 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 from __future__ import annotations
 
 import importlib
-import itertools
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -166,27 +165,25 @@ def measured(
                 clock, lambda run=run, library=library, own=own: run(library.module, own), timing.EFFORTS[size]
             )
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            results[library.name] = tables.failed(error)
             continue
-        gigabytes = nbytes / spent.seconds / 1e9
-        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": gigabytes, "of_copy": gigabytes / rate}
+        results[library.name] = tables.rated(spent, nbytes, rate)
     return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
     """Return the host times of calls on 1000 elements, of 1000 places."""
+
+    def given(library: Library, call: str) -> dict[str, Any]:
+        own = {name: library.adopt(x) for name, x in made(torch, Row(call, call, 1000), 1000).items()}
+        return {"run": CALLS[call][library.name], "lib": library.module, "own": own}
+
     rows: list[dict[str, Any]] = []
     for call in HOST:
-        row = Row(call, call, 1000)
-        results: dict[str, float] = {}
-        for library in found:
-            if library.name not in CALLS[call]:
-                continue
-            own = {name: library.adopt(x) for name, x in made(torch, row, 1000).items()}
-            given = {"run": CALLS[call][library.name], "lib": library.module, "own": own}
-            spent = timing.host_timing(clock, "run(lib, own)", itertools.repeat(given), timing.EFFORTS[size])
-            results[library.name] = spent.seconds * 1e6
-        rows.append({"name": call, "microseconds": results})
+        those = [each for each in found if each.name in CALLS[call]]
+        rows.append(
+            tables.host_row(clock, call, ((each.name, "run(lib, own)", given(each, call)) for each in those), size)
+        )
     return rows
 
 

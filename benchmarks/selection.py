@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import itertools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -151,27 +150,30 @@ def measured(
             own = {name: library.adopt(x) for name, x in made(torch, row, SIZES[size]).items()}
             spent = timing.kernel_timing(clock, lambda run=library.run, own=own: run(row, own), timing.EFFORTS[size])
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            results[library.name] = tables.failed(error)
             continue
-        gigabytes = nbytes / spent.seconds / 1e9
-        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": gigabytes, "of_copy": gigabytes / rate}
+        results[library.name] = tables.rated(spent, nbytes, rate)
     return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
     """Return the host times of calls on 1000 elements."""
-    rows: list[dict[str, Any]] = []
     x = torch.rand(1000, device="cuda")
     arrays = {"x": x, "m": x < 0.5, "i": torch.randperm(1000, device="cuda")}
-    for text in CALLS:
-        results: dict[str, float] = {}
-        for library in found:
-            own = {name: library.adopt(array) for name, array in arrays.items()}
-            given = {"lib": library.module, "take": take, "along": along, **own}
-            spent = timing.host_timing(clock, text, itertools.repeat(given), timing.EFFORTS[size])
-            results[library.name] = spent.seconds * 1e6
-        rows.append({"name": text.replace("lib, ", "").replace("lib.", ""), "microseconds": results})
-    return rows
+
+    def given(library: Library) -> dict[str, Any]:
+        own = {name: library.adopt(array) for name, array in arrays.items()}
+        return {"lib": library.module, "take": take, "along": along, **own}
+
+    return [
+        tables.host_row(
+            clock,
+            text.replace("lib, ", "").replace("lib.", ""),
+            ((library.name, text, given(library)) for library in found),
+            size,
+        )
+        for text in CALLS
+    ]
 
 
 line = tables.line_of_rates

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import itertools
 import sys
 from collections.abc import Sequence
 from math import prod
@@ -160,7 +159,7 @@ def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: s
             code = compile(text, row.name, "eval")
             spent = timing.kernel_timing(clock, lambda code=code, given=given: eval(code, given), timing.EFFORTS[size])
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            results[library.name] = tables.failed(error)
             continue
         rate = prod(x.shape) / spent.seconds / 1e9
         results[library.name] = {"status": "ok", **spent.as_dict(), "elements_per_ns": rate}
@@ -171,12 +170,8 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     """Return the host times of calls on 1000 elements."""
     rows: list[dict[str, Any]] = []
     for row in ROWS[:2]:
-        results: dict[str, float] = {}
-        for library in found:
-            given = library.given(torch.randn(1000, device="cuda"))
-            spent = timing.host_timing(clock, getattr(row, library.name), itertools.repeat(given), timing.EFFORTS[size])
-            results[library.name] = spent.seconds * 1e6
-        rows.append({"name": row.name.split(" 1e8")[0], "microseconds": results})
+        calls = ((each.name, getattr(row, each.name), each.given(torch.randn(1000, device="cuda"))) for each in found)
+        rows.append(tables.host_row(clock, row.name.split(" 1e8")[0], calls, size))
     return rows
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,6 +93,26 @@ def copy_rate(torch: Any, clock: Any, shape: Any, size: str) -> Callable[[], flo
         return 2 * source.nbytes / timing.kernel_timing(clock, copier, timing.EFFORTS[size]).seconds / 1e9
 
     return rate
+
+
+def failed(error: Exception) -> dict[str, Any]:
+    """Return the result of a library that raised an error."""
+    return {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+
+
+def rated(spent: timing.Timing, nbytes: float, rate: float) -> dict[str, Any]:
+    """Return the result of a library that moved bytes, beside the GB/s of a copy."""
+    gigabytes = nbytes / spent.seconds / 1e9
+    return {"status": "ok", **spent.as_dict(), "gb_per_s": gigabytes, "of_copy": gigabytes / rate}
+
+
+def host_row(clock: Any, name: str, calls: Iterable[tuple[str, str, dict[str, Any]]], size: str) -> dict[str, Any]:
+    """Return the host microseconds of a call: for each library its name, the statement, and the names in it."""
+    times = {
+        library: timing.host_timing(clock, statement, itertools.repeat(names), timing.EFFORTS[size]).seconds * 1e6
+        for library, statement, names in calls
+    }
+    return {"name": name, "microseconds": times}
 
 
 def line_of_milliseconds(row: dict[str, Any]) -> str:

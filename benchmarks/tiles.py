@@ -10,7 +10,6 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -123,25 +122,23 @@ def measured(
                 del wanted
             spent = timing.kernel_timing(clock, partial(run, library.module, own, row.tile), timing.EFFORTS[size])
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            results[library.name] = tables.failed(error)
             continue
-        gigabytes = bytes_of(row, x) / spent.seconds / 1e9
-        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": gigabytes, "of_copy": gigabytes / rate}
+        results[library.name] = tables.rated(spent, bytes_of(row, x), rate)
     return {"name": row.name, "bytes": bytes_of(row, x), "copy_gb_per_s": rate, "results": results}
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
     """Return the host times of calls on 30 x 50 elements, of which some tiles lie partly outside."""
-    rows: list[dict[str, Any]] = []
-    for call in HOST:
-        results: dict[str, float] = {}
-        for library in found:
-            own = library.adopt(torch.zeros((30, 50), device="cuda"))
-            given = {"run": CALLS[call][library.name], "lib": library.module, "own": own, "tile": (8, 16)}
-            spent = timing.host_timing(clock, "run(lib, own, tile)", itertools.repeat(given), timing.EFFORTS[size])
-            results[library.name] = spent.seconds * 1e6
-        rows.append({"name": call, "microseconds": results})
-    return rows
+
+    def given(library: Library, call: str) -> dict[str, Any]:
+        own = library.adopt(torch.zeros((30, 50), device="cuda"))
+        return {"run": CALLS[call][library.name], "lib": library.module, "own": own, "tile": (8, 16)}
+
+    return [
+        tables.host_row(clock, call, ((each.name, "run(lib, own, tile)", given(each, call)) for each in found), size)
+        for call in HOST
+    ]
 
 
 BENCHMARK = tables.Benchmark(

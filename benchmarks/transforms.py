@@ -8,7 +8,6 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -90,7 +89,7 @@ def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: s
             del given, result
             spent = timing.kernel_timing(clock, lambda names=names: eval(row.text, names), timing.EFFORTS[size])
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            results[library.name] = tables.failed(error)
             continue
         results[library.name] = {"status": "ok", **spent.as_dict()}
     return {"name": row.name, "results": results}
@@ -100,13 +99,9 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     """Return the host times of small calls. Those that wait for the GPU include the wait."""
     rows: list[dict[str, Any]] = []
     for text, shape in CALLS:
-        results: dict[str, float] = {}
         x = torch.eye(shape[-1], device="cuda")[: shape[0]] if len(shape) > 1 else torch.ones(shape, device="cuda")
-        for library in found:
-            names = {"lib": library.module, "x": library.adopt(x)}
-            spent = timing.host_timing(clock, text, itertools.repeat(names), timing.EFFORTS[size])
-            results[library.name] = spent.seconds * 1e6
-        rows.append({"name": f"{text.replace('lib.', '')}, {shape} float32", "microseconds": results})
+        calls = ((each.name, text, {"lib": each.module, "x": each.adopt(x)}) for each in found)
+        rows.append(tables.host_row(clock, f"{text.replace('lib.', '')}, {shape} float32", calls, size))
     return rows
 
 

@@ -69,7 +69,7 @@ def command_of(name: str, out: Path) -> list[str]:
     command = [sys.executable, "-m", "benchmarks" if module == "bar" else f"benchmarks.{module}"]
     if module == "bar":
         command += ["--parts", "bar"]
-    takes_out = any(word in source_of(module) for word in ('"--out"', "tables.run("))
+    takes_out = any(word in source_of(module) for word in ('"--out"', "tables.run(", "programs.run("))
     folder = ["--out", str(out)] if takes_out and "{out}" not in name else []
     return [*command, *[word.replace("{out}", str(out)) for word in arguments], *folder]
 

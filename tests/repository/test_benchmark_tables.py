@@ -12,6 +12,7 @@ import pytest
 from benchmarks import (
     low_precision,
     products,
+    programs,
     random,
     reductions,
     report,
@@ -105,6 +106,37 @@ def test_a_run_that_is_ended_keeps_the_rows_that_it_has(torch, tmp_path):
     assert record.with_suffix(".md").read_text().startswith("**Unfinished")
     assert tables.run(benchmark, ["--out", str(tmp_path)]) == 0
     assert "unfinished" not in json.loads(record.read_text())
+
+
+@pytest.mark.parametrize("status", ["ok", "mismatch"])
+def test_programs_on_the_host_are_measured_and_recorded(tmp_path, capsys, status):
+    def measured(clock: Any, row: Any, found: Any, size: str) -> dict[str, Any]:
+        assert size == "host"
+        result = {"status": status, "seconds": 1e-3, "gb_per_s": 2.0}
+        return {"name": row.name, "results": {each.name: result for each in found}}
+
+    def host_times(clock: Any, row: Any, found: Any) -> dict[str, float]:
+        return {"tilearray fused": 5.0}
+
+    rows = [SimpleNamespace(name=name) for name in ("first", "second", "third")]
+    libraries = [SimpleNamespace(name=name) for name in ("tilearray fused", "numpy", "torch")]
+    benchmark = programs.Programs(
+        "programs", "P", {"host": 2, "small": 1}, rows, lambda device: libraries, measured, str,
+        lambda *_: {"copy_gb_per_s": 9.0}, host_times,
+    )  # fmt: skip
+    given = ["--out", str(tmp_path), "--only", "s", "--libraries", "torch"]
+    assert programs.run(benchmark, given) == (status != "ok")
+    printed = capsys.readouterr().out
+    assert ("first\n  tilearray fused  " + ("1.000 ms, 2 GB/s" if status == "ok" else status)) in printed
+    (record,) = tmp_path.glob("*-programs.json")
+    found = json.loads(record.read_text())
+    assert [row["name"] for row in found["rows"]] == ["first", "second"]
+    assert list(found["rows"][0]["results"]) == ["tilearray fused", "torch"]
+    assert found["calls"] == {"first": {"tilearray fused": 5.0}, "third": {"tilearray fused": 5.0}}
+    assert found["copy_gb_per_s"] == 9.0
+    assert "unfinished" not in found
+    assert programs.run(benchmark, ["--device", "cuda:77"]) == 2
+    assert capsys.readouterr().err == "benchmarks.programs: there is no device cuda:77\n"
 
 
 @pytest.mark.parametrize("status", ["mismatch", "error"])
