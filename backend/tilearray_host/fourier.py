@@ -19,6 +19,7 @@ DType = np.dtype[Any]
 Ints = tuple[int, ...]
 _OTHER_DIRECTION = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The scale of a transform that is computed as the conjugate of the one in the other direction."""
+_ALONG_ONE = {"fftn": "fft", "ifftn": "ifft", "rfftn": "rfft", "irfftn": "irfft"}
 
 
 @cache
@@ -57,6 +58,8 @@ def to_real(x: np.ndarray, sizes: Ints, axes: Ints, inverse: bool, norm: str, dt
 def _call(name: str, x: np.ndarray, sizes: Ints, axes: Ints, norm: str, dtype: DType) -> np.ndarray:
     if x.size == 0:
         x = _padded(x, axes)
+    if len(axes) == 1:  # the same transform, in half the time of a small call
+        return getattr(_library(), _ALONG_ONE[name])(converted(x, dtype), sizes[0], axes[0], norm)
     return getattr(_library(), name)(converted(x, dtype), sizes, axes, norm)
 
 

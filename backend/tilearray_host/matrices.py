@@ -1,4 +1,4 @@
-"""Decompositions, inverses, determinants and norms of matrices by NumPy's LAPACK.
+"""Decompositions, inverses, determinants and norms of matrices by NumPy's LAPACK; large inverses by SciPy's.
 
 Operands are rounded to one dtype. float32 and wider go to NumPy as they are, narrower floats as float32; each result is
 rounded once. Norms add up in float64, as sums do. NumPy's own LinAlgError says that a decomposition does not exist.
@@ -7,6 +7,8 @@ rounded once. Norms add up in float64, as sums do. NumPy's own LinAlgError says 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ Array = np.ndarray[Any, Any]
 _COMPLEX64, _COMPLEX128, _FLOAT64 = np.dtype(np.complex64), np.dtype(np.complex128), np.dtype(np.float64)
 _BLOCK = 8192
 """Elements that are cast to float64 at a time: 64 KiB, and so few that OpenBLAS multiplies them in one thread."""
+INVERTED = 32
+"""The rows of matrices from which SciPy inverts them: it takes one matrix a call, at 2 us."""
 
 
 def _real(dtype: DType) -> DType:
@@ -103,13 +107,50 @@ def eigvalsh(x: Array, lower: bool, dtype: DType, /) -> Array:
 
 @quiet
 def inv(x: Array, dtype: DType, /) -> Array:
-    """Return the inverses."""
-    return _rounded(np.linalg.inv(computable(x, dtype)), dtype)
+    """Return the inverses, by SciPy's LAPACK from `INVERTED` rows on where SciPy is installed, else by NumPy's.
+
+    SciPy has the routine that inverts factors; NumPy solves equations with the identity, in 4/3 of the operations.
+
+    >>> inv(np.diag([2.0, 4.0]), np.dtype(np.float64)).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    wide = computable(x, dtype)
+    routines = _inverting(wide.dtype.char) if wide.shape[-1] >= INVERTED else None
+    if routines is None:
+        return _rounded(np.linalg.inv(wide), dtype)
+    if wide.ndim == 2:
+        return _rounded(_inverse(wide, *routines), dtype)
+    found = np.empty(wide.shape, wide.dtype)
+    for index in np.ndindex(wide.shape[:-2]):
+        found[index] = _inverse(wide[index], *routines)
+    return _rounded(found, dtype)
+
+
+@cache
+def _inverting(char: str) -> tuple[Any, Any, Any] | None:
+    """Return SciPy's routines for the factors, the inverse and its memory; None if SciPy is not installed."""
+    try:
+        lapack: Any = import_module("scipy.linalg.lapack")
+    except ImportError:
+        return None
+    kind = {"f": "s", "d": "d", "F": "c", "D": "z"}[char]
+    factors, inverse, memory = [getattr(lapack, kind + name) for name in ("getrf", "getri", "getri_lwork")]
+    return factors, inverse, memory
+
+
+def _inverse(x: Array, factors: Any, inverse: Any, memory: Any) -> Array:
+    """Return the inverse of one matrix: LAPACK reads columns, so it gets the transpose, and returns that of ours."""
+    lu, pivots, info = factors(x.T)
+    if info == 0:
+        found, info = inverse(lu, pivots, lwork=int(memory(len(x))[0].real), overwrite_lu=True)
+        if info == 0:
+            return found.T
+    raise np.linalg.LinAlgError("Singular matrix")
 
 
 @quiet
 def solve(x1: Array, x2: Array, dtype: DType, /) -> Array:
-    """Return the solutions of ``x1 @ x = x2`` for stacks of matrices `x2`."""
+    """Return the solutions of ``x1 @ x = x2`` for stacks of matrices `x2`, or for one vector."""
     return _rounded(np.linalg.solve(computable(x1, dtype), computable(x2, dtype)), dtype)
 
 

@@ -193,6 +193,24 @@ def test_a_call_gives_numpys_result(call):
     np.testing.assert_allclose(ta.to_numpy(ours), theirs, rtol=1e-12, atol=1e-12)
 
 
+def test_a_call_that_ran_before_is_read_anew_where_it_means_something_else():
+    x = ta.asarray([1, 2, 3, 4])
+    assert ta.fft.fft(x, n=1).tolist() == ta.fft.fft(x, n=1).tolist() == [1]
+    for wrong in (True, 1.0):
+        with pytest.raises(ShapeError):
+            ta.fft.fft(x, n=wrong)
+        with pytest.raises((AxisError, ShapeError)):
+            ta.fft.irfft(x, axis=wrong)
+    for name in ("fft", "rfft", "irfft", "ihfft"):
+        function = getattr(ta.fft, name)
+        narrow = [function(x).dtype for _ in range(2)][1]
+        with ta.semantics("numpy"):
+            wide = [function(x).dtype for _ in range(2)][1]
+        assert wide.itemsize == 2 * narrow.itemsize == 2 * function(x).dtype.itemsize
+    first, second = ta.fft.fft(x), ta.fft.fft(ta.asarray([1, 0, 0, 0]))
+    assert (first.tolist(), second.tolist()) == ([10, -2 + 2j, -2, -2 - 2j], [1, 1, 1, 1])
+
+
 def test_frequencies():
     assert [ta.fft.fftfreq(n).dtype.name for n in (1, 4)] == ["float32", "float32"]
     assert ta.fft.fftfreq(10, 0.1, dtype="float64").tolist() == np.fft.fftfreq(10, 0.1).tolist()

@@ -260,7 +260,7 @@ class Matrices(Protocol):
     def inv(self, x: np.ndarray, dtype: np.dtype, /) -> np.ndarray: ...
 
     def solve(self, x1: np.ndarray, x2: np.ndarray, dtype: np.dtype, /) -> np.ndarray:
-        """Return the solutions of ``x1 @ x = x2``; `x2` has at least two axes."""
+        """Return the solutions of ``x1 @ x = x2``; `x2` has at least two axes, or is one vector for all matrices."""
         ...
 
     def lstsq(

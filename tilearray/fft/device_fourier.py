@@ -120,10 +120,14 @@ class DeviceFourier:
             return getattr(self, method)(*arguments)
 
     def once(self, method: str, x: Any, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype) -> Any:
-        """Return the `Passes` of a method for arrays of the signature of `x`, or None if there are none."""
+        """Return what runs a method for arrays of the signature of `x`: `Passes`, else the method itself, or None."""
         layout = x._signature.layout
         if method == "to_real" or not x.size or any(x.shape[axis] != size for axis, size in zip(axes, sizes)):
-            return None
+
+            def whole(x: Any) -> Any:
+                return self.run(method, x, sizes, axes, inverse, norm, dtype)
+
+            return whole
         converted = None if x.dtype == dtype else signature_of(layout.dense(), dtype, x.device)
         source = layout if converted is None else converted.layout
         if method == "from_real":

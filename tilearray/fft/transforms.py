@@ -293,7 +293,7 @@ def ihfft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm |
 
 
 _KNOWN: TwoGenerations[Callable[[Any], Any]] = TwoGenerations(1024)
-"""The transforms of calls in the same words, on a device that plans them."""
+"""The transforms of calls in the same words."""
 
 
 def _again(words: Words) -> Any:
@@ -306,12 +306,20 @@ def _again(words: Words) -> Any:
 def _key(words: Words) -> tuple[Any, ...] | None:
     """Return what a plan is kept under; None for words that are equal to others, and are not read as these."""
     function, x, sizes, axes, norm = words
-    for word in (sizes, axes):
-        if word is not None and {each.__class__ for each in (word if word.__class__ is tuple else (word,))} != {int}:
-            return None
-    if not isinstance(x, ArrayBase) or x.device.backend.transforms is None or norm.__class__ is not str:
+    if not (_is_plain(sizes) and _is_plain(axes) and norm.__class__ is str and issubclass(x.__class__, ArrayBase)):
         return None
-    return function, x._signature, sizes, axes, norm, STATE.get().semantics.key
+    signature = x._signature
+    device = signature.device
+    if device.functions is not None or (device.backend.transforms is None and device.backend.fourier is None):
+        return None
+    return function, signature, sizes, axes, norm, STATE.get().semantics.key
+
+
+def _is_plain(word: Any) -> bool:
+    """Whether a size, an axis or a tuple of them equals only words that are read alike: 1 also equals True and 1.0."""
+    if word is None or word.__class__ is int:
+        return True
+    return word.__class__ is tuple and all(each.__class__ is int for each in word)
 
 
 def _computed(words: Words, part: Runs, method: str, x: Any, *rest: Any) -> Any:
@@ -407,13 +415,16 @@ def _to_real(
     inverse: bool = True,
     words: Words | None = None,
 ) -> A:
-    del words
+    words = words or (function, x, s, axes, norm)
+    known = _again(words)
+    if known is not None:
+        return known
     x = as_array(function, x)
     part, scale = _part(function, x), _scale(function, norm)
     sizes, places = _extents(function, x, s, axes, halved=True)
     dtype = _precision(function, x)
     _check_some(function, x, places)
-    return ran(function, part, "to_real", x, sizes, places, inverse, scale, _COMPLEX.get(dtype, dtype))
+    return _computed(words, part, "to_real", x, sizes, places, inverse, scale, _COMPLEX.get(dtype, dtype))
 
 
 def _to_real_forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None) -> A:

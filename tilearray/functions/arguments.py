@@ -13,7 +13,7 @@ the error says how to write the move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -269,27 +269,35 @@ class OnHost:
         self._part = part
 
     def run(self, method: str, *arguments: Any) -> Any:
-        """Return the result of a method as Arrays of the class of the first Array, in C order."""
-        like = next(_arrays(arguments))
+        """Return the result of a method as Arrays of the class of the first Array, in C order.
+
+        The first argument is an Array, or a list of them.
+        """
+        if method == "once":
+            return self._once(*arguments)
+        like = arguments[0]
         found: Any = getattr(self._part, method)(*[_on_host(one) for one in arguments])
-        if found.__class__ in (list, tuple):
-            return tuple([_array(one, like) for one in found])
-        return _array(found, like)
+        return _arrays(found, like[0] if like.__class__ is list else like)
 
-
-def _arrays(arguments: Any) -> Iterator[Any]:
-    """Yield the Arrays among arguments, and those of lists."""
-    for one in arguments:
-        if issubclass(type(one), ArrayBase):
-            yield one
-        elif isinstance(one, list):
-            yield from _arrays(one)
+    def _once(self, method: str, x: ArrayBase, *rest: Any) -> Callable[[Any], Any]:
+        """Return what computes a method, with the same further arguments, for Arrays of the signature of `x`."""
+        del x
+        compute: Any = getattr(self._part, method)
+        return lambda x: _arrays(compute(to_numpy(x), *rest), x)
 
 
 def _on_host(argument: Any) -> Any:
-    if isinstance(argument, list):
-        return [to_numpy(x) for x in _arrays(argument)]
-    return to_numpy(argument) if issubclass(type(argument), ArrayBase) else argument
+    """An Array, or each Array of a list, as an ndarray; all other arguments as they are."""
+    if argument.__class__ is list:
+        return [to_numpy(x) for x in argument]
+    return to_numpy(argument) if issubclass(argument.__class__, ArrayBase) else argument
+
+
+def _arrays(found: Any, like: Any) -> Any:
+    """The ndarrays that a method returned as Arrays, in a tuple if there are several."""
+    if found.__class__ is tuple or found.__class__ is list:
+        return tuple([_array(one, like) for one in found])
+    return _array(found, like)
 
 
 def _array(found: Any, like: Any) -> Any:

@@ -128,7 +128,9 @@ class DeviceMatrices:
         return _rounded(found, dtype)
 
     def solve(self, x1: Any, x2: Any, dtype: np.dtype) -> Any:
-        """Return the solutions of ``x1 @ x = x2`` for stacks of matrices `x2`."""
+        """Return the solutions of ``x1 @ x = x2`` for stacks of matrices `x2`, or for one vector."""
+        if x2.ndim == 1:
+            return squeeze(self.solve(x1, expand_dims(x2, axis=1), dtype), axis=-1)
         found, info = self._solved(x1, x2, opmath(dtype))
         _check(info, _SINGULAR)
         return _rounded(found, dtype)

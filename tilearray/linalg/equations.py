@@ -12,7 +12,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.signature import HostData
 from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
-from tilearray.functions.manipulation import expand_dims, moveaxis, reshape, squeeze
+from tilearray.functions.manipulation import moveaxis, reshape
 from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices, tolerances
 from tilearray.ops.options import checked_flag
@@ -101,10 +101,9 @@ def solve(x1: A | HostData, x2: A | HostData, /) -> A:
             f"{name}: expected x2 of shape ({x1.shape[-1]},) or (..., {x1.shape[-1]}, K) for x1 of shape {x1.shape}, "
             f"got {x2.shape}; write x2[..., None] for a stack of vectors"
         )
-    broadcast_shapes(x1.shape[:-2], x2.shape[:-2], function=name)
-    columns = expand_dims(x2, axis=1) if x2.ndim == 1 else x2
-    found = computed(name, part, "solve", x1, columns, float_dtype(name, x1, x2))
-    return squeeze(found, axis=-1) if x2.ndim == 1 else found
+    if x1.ndim > 2 and x2.ndim > 2:
+        broadcast_shapes(x1.shape[:-2], x2.shape[:-2], function=name)
+    return computed(name, part, "solve", x1, x2, float_dtype(name, x1, x2))
 
 
 def lstsq(a: A | HostData, b: A | HostData, rcond: float | None = None) -> LstsqResult[A]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, check_array
@@ -30,14 +31,15 @@ def matrices(function: str, *operands: ArrayBase) -> Runs:
     DeviceError
         If the device has no such part, or the operands are on different devices.
     """
-    check_array(function, operands[0])
-    deepest = max(operands, key=lambda x: x.device.depth).device
+    first = operands[0]
+    check_array(function, first)
+    deepest = (first if len(operands) == 1 else max(operands, key=lambda x: x.device.depth)).device
     if deepest.functions is not None:
         common_device(function, [x._signature for x in operands])
         return deepest.functions.matrices(function)
-    factors = operands[0].device.backend.factors
+    factors = first.device.backend.factors
     if factors is None:
-        part: Runs = OnHost(matrices_of(function, operands[0]))
+        part: Runs = OnHost(matrices_of(function, first))
     else:
         from tilearray.linalg.device_matrices import DeviceMatrices  # the host does not need it
 
@@ -56,8 +58,16 @@ def float_dtype(function: str, *operands: ArrayBase) -> np.dtype:
     >>> float_dtype("inv", ta.asarray([1, 2])), float_dtype("inv", ta.asarray([1.0], dtype="bfloat16"))
     (dtype('float32'), dtype(bfloat16))
     """
-    common = common_dtype(function, [x.dtype for x in operands], ANY)
-    return computed_as(Promotion.TRUE_DIVISION, STATE.get().semantics, common)
+    given, rules = [x._signature.dtype for x in operands], STATE.get().semantics
+    key = (rules.key, *given)
+    found = _FLOATS.get(key)
+    if found is None:
+        found = _FLOATS.put(key, computed_as(Promotion.TRUE_DIVISION, rules, common_dtype(function, given, ANY)))
+    return found
+
+
+_FLOATS: TwoGenerations[np.dtype] = TwoGenerations(1024)
+"""The dtypes that `float_dtype` found."""
 
 
 def check_matrices(function: str, x: ArrayBase, name: str = "x") -> None:
