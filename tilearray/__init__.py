@@ -623,6 +623,7 @@ _Waiting(
         "dask.sizeof": "tilearray.dask.chunks:size",
         "dask.array.backends": "tilearray.dask.chunks:lookups",
         "distributed.protocol.cuda": "tilearray.dask.serialize:register",
+        "einops._backends": "tilearray.arrays.einops_backend:register",
     }
 ).start()
 if _environ.get("TILEARRAY_DEBUG"):
