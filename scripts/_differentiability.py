@@ -85,14 +85,14 @@ REFUSED = """
     scaled_matmul: scaled_matmul(astype(n[:3, :3], "int8"), astype(n[:3, :3], "int8"), w[0], 1.0)
     setdiff1d(x, y); setxor1d(x, y); to_numpy(x); union1d(x, y); unique(x); unique_all(x)
     unique_counts(x); unique_inverse(x); unique_values(x); to_torch(x)
-    save_safetensors("x", {"x": x})
+    save_safetensors("x", {"x": x}); save("x", x); savez("x", x); savez_compressed("x", x)
 """
 """Calls that raise GradientError."""
 
 OTHERS = """
     __array_namespace_info__ arange bartlett blackman broadcast_shapes default_device devices diag_indices empty
     explain_promotion eye finfo frombuffer fromfunction fromiter full geomspace get_printoptions get_semantics geterr
-    hamming hanning identity iinfo indices isdtype isscalar issubdtype iterable kaiser linspace load_safetensors
+    hamming hanning identity iinfo indices isdtype isscalar issubdtype iterable kaiser linspace load load_safetensors
     logspace ndenumerate ndindex ones printoptions promote_types safetensors_metadata set_default_device
     set_index_check set_printoptions set_semantics set_transfer_guard seterr tri tril_indices triu_indices
     unbroadcast_axes zeros fft.fftfreq fft.rfftfreq draw explain to_cupy to_jax

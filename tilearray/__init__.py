@@ -358,6 +358,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         union1d,
         unique,
     )
+    from tilearray.numpy_names.files import load, save, savez, savez_compressed
     from tilearray.numpy_names.grids import (
         c_,
         diag_indices,
@@ -526,7 +527,7 @@ __all__ = [
     "interp", "intersect1d", "intp", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin",
     "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_", "jvp",
     "kaiser", "kron", "lazy", "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort", "lgamma", "lib", "linalg",
-    "linspace", "load_safetensors", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2",
+    "linspace", "load", "load_safetensors", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2",
     "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "longlong", "matmul",
     "matrix_transpose", "matvec", "max", "maximum", "may_share_memory", "mean", "median", "meshgrid", "mgrid", "min",
     "minimum", "mod", "modf", "moveaxis", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod",
@@ -537,18 +538,19 @@ __all__ = [
     "pow", "power", "printoptions", "prod", "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile",
     "quantize", "r_", "rad2deg", "radians", "random", "ravel", "ravel_multi_index", "real", "real_if_close",
     "reciprocal", "remainder", "repeat", "reshape", "resize", "result_type", "right_shift", "rint", "roll", "rollaxis",
-    "roots", "rot90", "round", "rsqrt", "s_", "safetensors_metadata", "save_safetensors", "scaled_matmul",
-    "searchsorted", "select", "semantics", "set_default_device", "set_index_check", "set_printoptions", "set_semantics",
-    "set_transfer_guard", "setdiff1d", "seterr", "setxor1d", "shape", "shares_memory", "short", "sign", "signbit",
-    "signedinteger", "sin", "sinc", "single", "sinh", "size", "sliding_window_view", "softmax", "sort", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "subtract", "sum", "sum_to_shape", "swapaxes", "take", "take_along_axis",
-    "tan", "tanh", "tensordot", "tile", "tiles", "to_cupy", "to_device", "to_jax", "to_numpy", "to_torch", "top_k",
-    "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros", "triu",
-    "triu_indices", "triu_indices_from", "true_divide", "trunc", "ubyte", "uint", "uint8", "uint16", "uint32", "uint64",
-    "uintc", "uintp", "ulonglong", "unbroadcast_axes", "union1d", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unpack_float4", "unravel_index", "unsignedinteger", "unstack", "unwrap",
-    "ushort", "value_and_grad", "vander", "var", "vdot", "vecdot", "vecmat", "vectorize", "view", "vjp", "vsplit",
-    "vstack", "where", "xlog1py", "xlogy", "zeros", "zeros_like",
+    "roots", "rot90", "round", "rsqrt", "s_", "safetensors_metadata", "save", "save_safetensors", "savez",
+    "savez_compressed", "scaled_matmul", "searchsorted", "select", "semantics", "set_default_device", "set_index_check",
+    "set_printoptions", "set_semantics", "set_transfer_guard", "setdiff1d", "seterr", "setxor1d", "shape",
+    "shares_memory", "short", "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size",
+    "sliding_window_view", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum",
+    "sum_to_shape", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "tiles", "to_cupy",
+    "to_device", "to_jax", "to_numpy", "to_torch", "top_k", "trace", "transpose", "trapezoid", "tri", "tril",
+    "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide",
+    "trunc", "ubyte", "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ulonglong", "unbroadcast_axes",
+    "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unpack_float4",
+    "unravel_index", "unsignedinteger", "unstack", "unwrap", "ushort", "value_and_grad", "vander", "var", "vdot",
+    "vecdot", "vecmat", "vectorize", "view", "vjp", "vsplit", "vstack", "where", "xlog1py", "xlogy", "zeros",
+    "zeros_like",
 ]
 # fmt: on
 

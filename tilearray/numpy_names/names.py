@@ -36,6 +36,9 @@ LATER: Final = {
     "distinct": """
         argpartition ediff1d intersect1d lexsort partition setdiff1d setxor1d union1d unique
     """,
+    "files": """
+        load save savez savez_compressed
+    """,
     "grids": """
         c_ diag_indices diag_indices_from diagflat indices ix_ mgrid ogrid r_ tri tril_indices tril_indices_from
         triu_indices triu_indices_from vander
@@ -135,8 +138,8 @@ MISSING: Final = {
     "matrix": "write ta.asarray with two axes, and x @ y for products",
     "mat": "write ta.asarray with two axes, and x @ y for products",
     # files and text
-    **dict.fromkeys(["load", "loadtxt", "genfromtxt", "fromfile", "fromstring", "memmap", "fromregex"], _FILES),
-    **dict.fromkeys(["save", "savez", "savez_compressed", "savetxt"], _OUT),
+    **dict.fromkeys(["loadtxt", "genfromtxt", "fromfile", "fromstring", "memmap", "fromregex"], _FILES),
+    "savetxt": _OUT,
     **dict.fromkeys(["array2string", "array_repr", "array_str", "format_float_positional"], _PRINT),
     # machinery of NumPy
     "nditer": "write a loop over ta.ndenumerate(x), or operations of whole arrays",

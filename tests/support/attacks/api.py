@@ -37,7 +37,10 @@ SETTINGS = {
     "set_printoptions",
     "seterr",
 }
-FILES = {"load_safetensors", "save_safetensors", "safetensors_metadata", "tofile", "fromfile"}
+FILES = {
+    *("load_safetensors", "save_safetensors", "safetensors_metadata", "tofile", "fromfile"),
+    *("load", "save", "savez", "savez_compressed"),
+}
 CALLBACKS = {"array_agnostic", "fromfunction", "apply_along_axis", "apply_over_axes", "piecewise", "vectorize"}
 TILES_METHODS = ("gather", "map", "reduce", "scatter", "stack", "__getitem__", "__setitem__", "__iter__", "__len__")
 OPERATION_METHODS = ("reduce", "accumulate", "outer", "at")

@@ -4,8 +4,8 @@ A file is mapped into memory, read-only, and never unpickled. A new file is writ
 folder, synchronised with the disk, and renamed. So an incomplete file never appears, and a failure leaves the previous
 file unchanged.
 
-The format has no name for bfloat16 and float8. They are written with a descriptor, a structure with one field that has
-the dtype's name, as packed float4 is to NumPy. NumPy itself writes them as raw bytes. Raw elements of 2 bytes are read
+bfloat16 and float8 are written with a descriptor: see `tilearray.numpy_names.files`. NumPy itself writes them as raw
+bytes. Raw elements of 2 bytes are read
 as bfloat16, the only such dtype. Raw elements of 1 byte can be any float8, so the caller must give the dtype.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-import tokenize
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -26,10 +25,9 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.commands.text import counted
 from tilearray.errors import DTypeError, TileArrayError
+from tilearray.numpy_names.files import NOT_A_HEADER, stored
 
-# NumPy's errors for an invalid header. NumPy parses a header as Python and trusts its numbers.
-_NOT_A_HEADER = (ValueError, TypeError, OverflowError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError)
-
+_NOT_MAPPED = (*NOT_A_HEADER, MemoryError)  # NumPy trusts the numbers of a header
 
 _DTYPES = {descriptor: dtype for dtype, descriptor in dtypes.DESCRIPTORS.items()}
 
@@ -69,7 +67,7 @@ def open_npy(path: str | os.PathLike[str], dtype: np.dtype | None = None) -> np.
             mapped = np.lib.format.open_memmap(path, mode="r")
     except OSError as error:
         raise FileError(f"{shown} cannot be read: {error.strerror}") from error
-    except _NOT_A_HEADER as error:
+    except _NOT_MAPPED as error:
         if "Python objects" in str(error):
             raise FileError(f"{shown} contains Python objects, which are not unpickled; save numbers") from error
         reason = " ".join(str(error).split())
@@ -141,17 +139,6 @@ def write_npy(
     except OSError as error:
         state = "the file is unchanged" if place.exists() else "no file was made"
         raise FileError(f"{os.fspath(path)!r} cannot be written: {error.strerror}; {state}") from error
-
-
-def stored(array: np.ndarray) -> np.ndarray:
-    """Return the array as the format can store it: itself, or with a descriptor of a dtype for which it has no name.
-
-    Examples
-    --------
-    >>> stored(np.zeros(3, dtypes.bfloat16)).dtype.descr, stored(np.zeros(3)).dtype.str
-    ([('bfloat16', '<u2')], '<f8')
-    """
-    return array.view(dtypes.DESCRIPTORS.get(array.dtype, array.dtype))
 
 
 class _Counting:
