@@ -20,9 +20,10 @@ from tilearray import cuda
 from tilearray.dtypes import info
 from tilearray.engine.array_type import A
 from tilearray.engine.backend import Collectives, Member
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import DeviceLike, as_device
-from tilearray.engine.signature import check_array, dense_signature, empty_array, overlap
+from tilearray.engine.signature import ArrayBase, check_array, dense_signature, empty_array, overlap
 from tilearray.errors import DeviceError, DTypeError, OperandError, ParameterError, ShapeError, shown
 from tilearray.functions.arguments import listed
 from tilearray.functions.manipulation import c_contiguous
@@ -63,7 +64,7 @@ def all_reduce(arrays: Sequence[A], op: Reduction = "sum", *, out: Sequence[A] |
     ...     assert [x.tolist() for x in ta.distributed.all_reduce(arrays)] == [[3.0, 3.0, 3.0]] * 2
     """
     members, collectives = _checked("all_reduce", arrays)
-    dtype, parts = _reduced_as("all_reduce", members[0], op, collectives)
+    dtype, parts = _reduced_as("all_reduce", members[0].dtype, op, collectives)
     found = _targets("all_reduce", members, members[0].shape, out)
     if members[0].size:
         collectives.all_reduce(_parts(members, found), parts * members[0].size, dtype, op)
@@ -95,7 +96,7 @@ def reduce_scatter(arrays: Sequence[A], op: Reduction = "sum", *, out: Sequence[
     ...     assert [x.tolist() for x in ta.distributed.reduce_scatter(arrays)] == [[0, 2], [4, 6]]
     """
     members, collectives = _checked("reduce_scatter", arrays)
-    dtype, parts = _reduced_as("reduce_scatter", members[0], op, collectives)
+    dtype, parts = _reduced_as("reduce_scatter", members[0].dtype, op, collectives)
     shape, count = members[0].shape, len(members)
     if not shape or shape[0] % count:
         raise ShapeError(
@@ -183,9 +184,26 @@ def broadcast(x: A, devices: Sequence[DeviceLike], *, out: Sequence[A] | None = 
 # --- arguments -------------------------------------------------------------------------------------------------------
 
 
+_CHECKED: TwoGenerations[Collectives] = TwoGenerations(256)
+"""What computes on arrays in C order, by the signatures of lists that `_checked` has found right."""
+
+
 def _checked(function: str, arrays: Any) -> tuple[list[Any], Collectives]:
     """Return arrays in C order, one on each of several GPUs and of one shape and dtype, and what computes on them."""
     members = listed(function, arrays)
+    key = tuple([x._signature if issubclass(type(x), ArrayBase) else None for x in members])
+    known = _CHECKED.get(key)
+    if known is not None:
+        return members, known
+    _check(function, members)
+    collectives = members[0].device.backend.collectives
+    if all(x._signature.layout.contiguous for x in members):
+        _CHECKED.put(key, collectives)
+    return [_in_c_order(x) for x in members], collectives
+
+
+def _check(function: str, members: list[Any]) -> None:
+    """Raise an error if these are not arrays of one shape and dtype, one on each of several GPUs."""
     if not members:
         raise OperandError(f"{function}: expected one array for each GPU, got none; write {function}([x, y])")
     for place, x in enumerate(members):
@@ -212,7 +230,6 @@ def _checked(function: str, arrays: Any) -> tuple[list[Any], Collectives]:
                 f"{function}: expected arrays of one dtype, got {first.dtype} for arrays[0] and {x.dtype} for "
                 f"arrays[{place}]; write x.astype({first.dtype.name!r})"
             )
-    return [_in_c_order(x) for x in members], first.device.backend.collectives
 
 
 def _stream_of(x: Any) -> Any:
@@ -233,12 +250,18 @@ def _uninitialised(x: A, shape: tuple[int, ...], device: Any) -> A:
     return empty_array(type(x), signature, device.backend.own_stream(STATE.get().stream))
 
 
-def _reduced_as(function: str, x: Any, op: Any, collectives: Collectives) -> tuple[str, int]:
+_REDUCED: dict[tuple[Any, str], tuple[str, int]] = {}
+"""What `_reduced_as` returned for a dtype and an operation."""
+
+
+def _reduced_as(function: str, dtype: Any, op: Any, collectives: Collectives) -> tuple[str, int]:
     """Return the dtype that NCCL reduces, and the number of its elements in one element of an array."""
-    if op not in collectives.operations:
+    if isinstance(op, str) and (dtype, op) in _REDUCED:
+        return _REDUCED[dtype, op]
+    if not isinstance(op, str) or op not in collectives.operations:
         names = ", ".join(map(repr, collectives.operations))
         raise ParameterError(f"{function}: expected op as one of {names}, got {shown(op)}")
-    kind, dtype = info(x.dtype).kind, x.dtype
+    kind = info(dtype).kind
     name, parts = dtype.name, 1
     if kind == "complex" and op in ("sum", "mean"):
         name, parts = f"float{dtype.itemsize * 4}", 2
@@ -248,7 +271,7 @@ def _reduced_as(function: str, x: Any, op: Any, collectives: Collectives) -> tup
         raise DTypeError(
             f"{function}: NCCL cannot reduce {dtype.name} by {op!r}; write x.astype('float32') or x.astype('int64')"
         )
-    return name, parts
+    return _REDUCED.setdefault((dtype, op), (name, parts))
 
 
 def _targets(function: str, members: Sequence[A], shape: tuple[int, ...], out: Any) -> list[A]:
@@ -261,6 +284,9 @@ def _targets(function: str, members: Sequence[A], shape: tuple[int, ...], out: A
     found: list[A] = []
     for place, (x, target) in enumerate(zip(members, given)):
         check_target(function, target)
+        if target is x and x.shape == shape:
+            found.append(target)
+            continue
         if (target.shape, target.dtype, target.device) != (shape, x.dtype, x.device):
             raise ShapeError(
                 f"{function}: expected out[{place}] of shape {shape}, dtype {x.dtype} and on {x.device}, got "
@@ -274,8 +300,14 @@ def _targets(function: str, members: Sequence[A], shape: tuple[int, ...], out: A
 
 
 def _parts(members: Sequence[A], targets: Sequence[A]) -> list[Member]:
+    active = STATE.get().stream
     return [
-        (x.device.backend, _stream_of(x), (x._buffer, x._offset), (target._buffer, target._offset))
+        (
+            x.device.backend,
+            x.device.backend.own_stream(active) if active else 0,
+            (x._buffer, x._offset),
+            (target._buffer, target._offset),
+        )
         for x, target in zip(members, targets)
     ]
 

@@ -183,15 +183,16 @@ class CudaDevice(Gpu):
             return target
         self.transfers.add("from_peers" if connect(self, other) else "through_host", count)
         source = home_of(buffer)
-        ready = other.events.record(source)
-        with Current(self.context):
-            call(api.cuStreamWaitEvent, STREAMS[stream], ready, 0)
-            call(
-                api.cuMemcpyPeerAsync,
-                *(target.pointer, self.context, buffer.pointer + offset, other.context, count, STREAMS[stream]),
-            )
-            done = self.events.record(stream)
-        with Current(other.context):  # nothing overwrites or frees the source before the copy is done
+        with Current(other.context):
+            ready = other.events.record_here(source)
+            with Current(self.context):
+                call(api.cuStreamWaitEvent, STREAMS[stream], ready, 0)
+                call(
+                    api.cuMemcpyPeerAsync,
+                    *(target.pointer, self.context, buffer.pointer + offset, other.context, count, STREAMS[stream]),
+                )
+                done = self.events.record_here(stream)
+            # nothing overwrites or frees the source before the copy is done
             call(api.cuStreamWaitEvent, STREAMS[source], done, 0)
         other.events.give_back(ready)
         self.events.give_back(done)

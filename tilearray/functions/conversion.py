@@ -238,7 +238,7 @@ def _as_dense(x: A) -> A:
 
 def is_dense(layout: Layout) -> bool:
     """Whether the elements lie without gaps, in any order of axes."""
-    return layout.strides == layout.dense().strides
+    return (layout.canonical and layout.size > 0) or layout.strides == layout.dense().strides
 
 
 def as_ndarray(x: ArrayBase, dtype: Any, copy: bool | None) -> np.ndarray:

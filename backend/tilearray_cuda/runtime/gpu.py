@@ -22,11 +22,15 @@ class Events:
     def record(self, stream: int) -> Any:
         """Return an event that passes when all work launched on `stream` so far is done. The caller gives it back."""
         with Current(self._context):
-            try:
-                event = self._unused.pop()
-            except IndexError:
-                event = call(api.cuEventCreate, api.CUevent_flags.CU_EVENT_DISABLE_TIMING)
-            call(api.cuEventRecord, event, STREAMS[stream])
+            return self.record_here(stream)
+
+    def record_here(self, stream: int) -> Any:
+        """Do as `record`, for a caller that has made the context current."""
+        try:
+            event = self._unused.pop()
+        except IndexError:
+            event = call(api.cuEventCreate, api.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+        call(api.cuEventRecord, event, STREAMS[stream])
         return event
 
     def give_back(self, event: Any) -> None:
@@ -36,7 +40,7 @@ class Events:
     def wait(self, stream: int, other: int) -> None:
         """Make `stream` wait for all work launched on `other` so far."""
         with Current(self._context):
-            event = self.record(other)
+            event = self.record_here(other)
             call(api.cuStreamWaitEvent, STREAMS[stream], event, 0)
         self.give_back(event)
 

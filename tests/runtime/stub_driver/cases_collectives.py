@@ -206,6 +206,24 @@ def test_one_communicator_and_one_group_a_call(library):
     assert library.groups == 4
 
 
+def test_a_list_of_known_signatures_is_not_checked_again(library, monkeypatch):
+    checked = []
+    check = ta.distributed._check
+    monkeypatch.setattr("tilearray.distributed._check", lambda *given: checked.append(given) or check(*given))
+    host, arrays = on_both(*numbers(37))
+    for _ in range(3):
+        ta.distributed.all_reduce(arrays, out=arrays)
+    ta.distributed.all_gather([x.copy() for x in arrays])
+    assert len(checked) <= 1
+    assert arrays[1].tolist() == (4 * (host[0] + host[1])).tolist()
+    columns = [ta.zeros((37, 2), dtype="float32", device=device)[:, 0] for device in DEVICES]
+    for _ in range(2):  # these are copied, and so are not known
+        assert [x.shape for x in ta.distributed.all_gather(columns)] == [(74,)] * 2
+    for wrong in (arrays[:1] * 2, [arrays[0], columns[1][:36]], [arrays[0], ta.to_numpy(arrays[1])]):
+        with pytest.raises((ta.DeviceError, ta.ShapeError, ta.OperandError)):
+            ta.distributed.all_reduce(wrong)
+
+
 def test_calls_run_on_the_active_stream_of_a_gpu_after_the_work_on_its_arrays(library, stub):
     calls = []
     library._all_reduce = lambda given: calls.extend(given)

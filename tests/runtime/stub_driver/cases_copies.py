@@ -194,6 +194,19 @@ def test_between_devices(device, stub, peers):
     assert same(other.to_numpy(copy, 0, (1000,), (1,), array.dtype), array)
 
 
+def test_a_copy_between_gpus_takes_few_calls_of_the_driver(device, stub, peers):
+    """Five for the copy and its order, two to ask for the current context, and two for each change of it."""
+    other = CudaDevice(1)
+    first, _ = device.from_numpy(np.arange(10))
+    second = other.from_device(device, first)  # connects the GPUs
+    with driver.Current(device.context):
+        for source, target, memory, most in ((device, other, first, 9), (other, device, second, 11)):
+            target.from_device(source, memory)  # its memory is free for the next one
+            before = stub.calls()
+            target.from_device(source, memory)
+            assert stub.calls() - before <= most
+
+
 def is_direct(stub):
     """Whether the last copy between GPUs was one between peers: both contexts and both pools allow it."""
     return [call.arguments[1] for call in stub.log() if call.name == "cuMemcpyPeerAsync"][-1] == 1
