@@ -10,6 +10,7 @@ import tilearray as ta
 
 def test_tiles_are_those_of_numpy():
     check_tiles(150, 11, "cuda:0")
+    check_tiles(20, 15, "cuda:0", wide=True)
 
 
 def test_elements_are_those_of_a_loop():
