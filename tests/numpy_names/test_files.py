@@ -177,8 +177,13 @@ def test_functions_that_are_recorded_write_no_files(tmp_path):
 
 
 def test_arrays_elsewhere_are_copied_to_the_file(elsewhere):
-    file = io.BytesIO()
-    ta.save(file, ta.asarray([1.5, 2.5], dtype="bfloat16", device=elsewhere).to_device(elsewhere)[::-1])
-    assert ta.load(io.BytesIO(file.getvalue()), device="cpu").tolist() == [2.5, 1.5]
+    x = ta.asarray([1.5, 2.5], dtype="bfloat16", device=elsewhere)[::-1]
+    for save in (ta.save, np.save):
+        file = io.BytesIO()
+        save(file, x)
+        assert ta.load(io.BytesIO(file.getvalue()), device="cpu").tolist() == [2.5, 1.5]
+    archive = io.BytesIO()
+    np.savez(archive, np.ones(1), x=x)
+    assert ta.load(io.BytesIO(archive.getvalue()), device="cpu")["x"].tolist() == [2.5, 1.5]
     found = ta.load(io.BytesIO(file.getvalue()), device=elsewhere)
     assert (found.device, found.dtype) == (elsewhere, ta.bfloat16)
