@@ -54,8 +54,8 @@ def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
     file : str, path or file object
         Open for writing bytes. A name gets the suffix ``.npy`` if it lacks it.
     arr : Array
-        Of any device and layout: a GPU array is copied for it. bfloat16, float8 and float4 are written with a descriptor, which names the dtype:
-        ``np.load(file).view("bfloat16")`` reads them without tilearray.
+        Of any device and layout; those on a GPU are copied to the host. bfloat16, float8 and float4 are written with a
+        descriptor, which names the dtype: ``np.load(file).view("bfloat16")`` reads them without tilearray.
     allow_pickle : bool
         As of ``np.save``; Arrays have no Python objects.
 
