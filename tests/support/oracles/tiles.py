@@ -36,7 +36,7 @@ class Case(NamedTuple):
         return library.broadcast_to(found[:1], found.shape) if self.repeats and found.shape[0] else found
 
     @property
-    def turned(self) -> np.ndarray:
+    def permuted(self) -> np.ndarray:
         """The view with the axes of tile space."""
         ndim = self.dense.ndim
         axes = {"C": tuple(range(ndim)), "F": tuple(range(ndim))[::-1]}.get(self.order, self.order)
@@ -181,10 +181,10 @@ def reduced(values: np.ndarray, axes: Index) -> Iterator[tuple[Any, np.ndarray, 
 
 def expected(case: Case) -> tuple[Index, dict[Index, np.ndarray]]:
     """The shape of the grid, and each tile by its index."""
-    turned, tile = case.turned, case.tile
+    permuted, tile = case.permuted, case.tile
     padding = [(0, size) for size in tile]
-    wide = np.pad(turned, padding, constant_values=padding_value(case)) if turned.ndim else turned
-    starts = [range(0, size, by) for size, by in zip(turned.shape, case.step or tile, strict=True)]
+    wide = np.pad(permuted, padding, constant_values=padding_value(case)) if permuted.ndim else permuted
+    starts = [range(0, size, by) for size, by in zip(permuted.shape, case.step or tile, strict=True)]
     tiles = {
         index: wide[tuple(slice(s[i], s[i] + n) for s, i, n in zip(starts, index, tile, strict=True))]
         for index in itertools.product(*[range(len(s)) for s in starts])
@@ -195,7 +195,7 @@ def expected(case: Case) -> tuple[Index, dict[Index, np.ndarray]]:
 def inside_of(case: Case, index: Index) -> tuple[slice, ...]:
     """The part of a tile that lies inside the array."""
     starts = [i * s for i, s in zip(index, case.step or case.tile, strict=True)]
-    ends = zip(starts, case.tile, case.turned.shape, strict=True)
+    ends = zip(starts, case.tile, case.permuted.shape, strict=True)
     return tuple([slice(0, min(tile, size - start)) for start, tile, size in ends])
 
 
@@ -207,7 +207,7 @@ def check_written(rng: np.random.Generator, case: Case, dense: Any, grid: Any, i
     want, inside = case._replace(dense=case.dense.copy()), inside_of(case, index)
     starts = [i * s for i, s in zip(index, case.step or case.tile, strict=True)]
     place = tuple([slice(start, start + part.stop) for start, part in zip(starts, inside, strict=True)])
-    want.turned[place] = np.broadcast_to(value, case.tile)[inside]
+    want.permuted[place] = np.broadcast_to(value, case.tile)[inside]
     grid[tuple(i - n for i, n in zip(index, grid.shape, strict=True))] = ta.asarray(value, device=dense.device)
     assert same(dense, want.dense), case
 
@@ -252,14 +252,14 @@ def check_gather(cases: int, seed: int, device: Any, *, wide: bool = False) -> N
 
 def check_gathered(rng: np.random.Generator, case: Case, device: Any) -> None:
     """One case of `check_gather`; with padding that is undetermined, elements outside have any value."""
-    turned = case.turned
-    indices, mask = drawn_indices(rng, turned.shape)
+    permuted = case.permuted
+    indices, mask = drawn_indices(rng, permuted.shape)
     given = None if rng.random() < 0.3 else mask
     holds = np.True_ if given is None else given
-    want = np.zeros(np.broadcast_shapes(*[index.shape for index in indices], holds.shape), turned.dtype)
+    want = np.zeros(np.broadcast_shapes(*[index.shape for index in indices], holds.shape), permuted.dtype)
     known = np.ones(want.shape, bool)
-    for place, index in places(turned.shape, indices, np.asarray(holds)):
-        want[place] = padding_value(case) if index is None else turned[index]
+    for place, index in places(permuted.shape, indices, np.asarray(holds)):
+        want[place] = padding_value(case) if index is None else permuted[index]
         known[place] = index is not None or case.padding != "undetermined"
     _, grid = case.grid(device)
     found = ta.to_numpy(grid.gather(indices, mask=given))
@@ -276,18 +276,18 @@ def check_scatter(cases: int, seed: int, device: Any, *, wide: bool = False) -> 
 
 def check_scattered(rng: np.random.Generator, case: Case, device: Any) -> None:
     """One case of `check_scatter`."""
-    indices, mask = drawn_indices(rng, case.turned.shape)
+    indices, mask = drawn_indices(rng, case.permuted.shape)
     if case.repeats:
         return
     shape = np.broadcast_shapes(*[index.shape for index in indices], mask.shape)
     value = elements(rng, shape[rng.integers(0, len(shape) + 1) :], case.dense.dtype.name)
     want, values = case._replace(dense=case.dense.copy()), np.broadcast_to(value, shape)
-    inside = [each for each in places(case.turned.shape, indices, mask) if each[1] is not None]
+    inside = [each for each in places(case.permuted.shape, indices, mask) if each[1] is not None]
     if str(device) != "cpu" and len({index for _, index in inside}) < len(inside):
         return
-    turned = want.turned
+    permuted = want.permuted
     for place, index in inside:
-        turned[index] = values[place]
+        permuted[index] = values[place]
     dense, grid = case.grid(device)
     grid.scatter(indices, value.item() if not value.ndim and rng.random() < 0.5 else value, mask=mask)
     assert same(dense, want.dense), (case, indices, mask)
