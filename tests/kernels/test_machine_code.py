@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.kernels import Kernel, body_for, compiled, flat_kernel, kernel_for, needs_triton
 
+from tilearray_cuda.kernels import compile as compiling
 from tilearray_cuda.kernels.machine_code import read_machine_code
 
 pytestmark = needs_triton
@@ -73,3 +74,15 @@ def test_other_bytes_are_refused(damage):
     code = compiled(flat_kernel("add", "float32", "float32")).cubin
     with pytest.raises(ValueError, match="expected the ELF file of one kernel, got"):
         read_machine_code(damage(code))
+
+
+def test_a_triton_that_flushes_denormals_is_refused(monkeypatch):
+    """Up to Triton 3.5 the compiler ignores the option, and float32 quotients and roots were other than the host's."""
+    options = pytest.importorskip("triton.backends.nvidia.compiler").CUDAOptions
+    monkeypatch.delattr(options, "enable_reflect_ftz")
+    compiling._compile_without_a_key.cache_clear()
+    try:
+        with pytest.raises(RuntimeError, match=r"compile_source: expected Triton 3\.6 or newer, got \d.*; write pip"):
+            compiling.compile_source(flat_kernel("add", "float32", "float32").source, 90)
+    finally:
+        compiling._compile_without_a_key.cache_clear()

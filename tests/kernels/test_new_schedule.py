@@ -50,7 +50,7 @@ class ReversedCopy(Linear):
         return branch.position
 
     def load(self, operand, branch, place=""):
-        return f"tl.flip(tl.load({operand.name} - start - (BLOCK - 1) + tl.arange(0, BLOCK)))"
+        return f"tl.flip(tl.load({operand.name} - start - (BLOCK - 1) + tl.arange(0, BLOCK)), 0)"
 '''
 # file -> the line after which something is written, and the addition
 LISTED = {
@@ -112,7 +112,7 @@ def test_it_generates_its_kernel(project: Path) -> None:
     assert body == [
         "start = tl.program_id(0) * BLOCK",
         "index = start + tl.arange(0, BLOCK)",
-        "v0 = tl.flip(tl.load(x0 - start - (BLOCK - 1) + tl.arange(0, BLOCK)))",
+        "v0 = tl.flip(tl.load(x0 - start - (BLOCK - 1) + tl.arange(0, BLOCK)), 0)",
         "v1 = v0 * -1.0",
         "tl.store(out0 + index, v1)",
     ]

@@ -147,9 +147,20 @@ def _compile_without_a_key() -> Callable[..., Any]:
     Triton's own key includes a hash of its library of hundreds of megabytes. The hash took two thirds of a process's
     first compilation. This is the same function with another ``get_cache_key``. It does not change Triton: other
     kernels that Triton compiles keep their keys.
+
+    Raises
+    ------
+    RuntimeError
+        If Triton is older than 3.6: it ignores ``enable_reflect_ftz``, and float32 quotients and roots lose denormals.
     """
     import triton
+    from triton.backends.nvidia.compiler import CUDAOptions
 
+    if not hasattr(CUDAOptions, "enable_reflect_ftz"):
+        raise RuntimeError(
+            f"compile_source: expected Triton 3.6 or newer, got {triton.__version__}, whose float32 functions flush "
+            "denormals to zero; write pip install 'triton>=3.6'"
+        )
     names = {**triton.compile.__globals__, "get_cache_key": lambda *_, **__: "the only kernel of its folder"}
     return FunctionType(triton.compile.__code__, names, argdefs=triton.compile.__defaults__)
 

@@ -52,11 +52,10 @@ def run(text: str, arguments: list[tuple[bytes, bool, str]], size: int, result: 
 
 
 def type_of(name: str) -> Any:
-    """Return Triton's type of a name such as ``*fp32``. Its function takes the name only in Triton 3.4."""
+    """Return Triton's type of a name such as ``*fp32``."""
     import triton.language as tl
 
-    found: Any = tl.str_to_ty
-    return found(name, *[None] * (found.__code__.co_argcount - 1))
+    return tl.str_to_ty(name, None)
 
 
 def _tensor(address: int, type_: str) -> Any:

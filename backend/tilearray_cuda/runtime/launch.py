@@ -17,7 +17,7 @@ So the frames of a kernel serve all of its loops and streams. **A launch pops it
 driver call releases the GIL, and a second thread could overwrite the arguments before the driver reads them. Frames are
 parts of slabs, and keep them alive. A KeyboardInterrupt right after the pop loses one frame.
 
-Each argument has 8 bytes. The null pointers are Triton's scratch memory (Triton 3.5 and later). `Function.parameters`
+Each argument has 8 bytes. The null pointers are Triton's scratch memory. `Function.parameters`
 is the number of parameters that the kernel takes, so a wrong count is an error of the plan, not a crash of the GPU.
 
 ctypes calls the launch, with objects made beforehand. This takes half the time of cuda-bindings' function, which makes

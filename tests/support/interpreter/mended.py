@@ -85,11 +85,13 @@ def _functions(libdevice: Any) -> dict[str, Any]:
 
 def mend(interpreter: Any, tl: Any) -> None:
     """Put right what the interpreter does not do as the hardware does."""
+    from triton.language import standard
     from triton.language.extra import libdevice
 
     if hasattr(libdevice, "mended"):
         return
     libdevice.mended = True
+    interpreter._patch_lang(standard.max.fn)  # a launch prepares the module that kernels name, not that of `tl.max`
     _remember_types(tl)
     for name, function in _functions(libdevice).items():
         setattr(libdevice, name, _on_tensors(function, interpreter, tl))
