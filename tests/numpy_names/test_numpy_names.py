@@ -96,6 +96,35 @@ def test_host_functions_name_the_transfer(elsewhere: Device):
             getattr(ta, name)(x, *more)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("weights", [None, "int64", "float16", "float32", "complex64"])
+@pytest.mark.parametrize("density", [False, True])
+def test_histograms_have_the_dtypes_of_numpy_under_its_semantics(dtype, weights, density):
+    x = np.arange(6).astype(dtype).reshape(3, 2)
+    w = None if weights is None else np.ones((3, 2), weights)
+    ours, scale = ta.asarray(x), None if w is None else ta.asarray(w)
+    with ta.semantics("numpy"):
+        pairs = [
+            (ta.histogram(ours, 3, density=density, weights=scale), np.histogram(x, 3, density=density, weights=w))
+        ]
+        if weights is None:
+            pairs.append((ta.histogram2d(*ours.T, 2, density=density), np.histogram2d(*x.T, 2, density=density)))
+            found, wanted = (xp.histogramdd(each, 2, density=density) for xp, each in ((ta, ours), (np, x)))
+            pairs.append(((found[0], *found[1]), (wanted[0], *wanted[1])))
+    for found, wanted in pairs:
+        assert [each.dtype for each in found] == [each.dtype for each in wanted]
+        for mine, numpys in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(ta.to_numpy(mine), numpys, rtol=2e-3 if dtype == "float16" else 0)
+
+
+def test_counts_are_exact_beyond_what_narrow_floats_count():
+    x = ta.zeros(3001, dtype="float16")
+    assert ta.histogram2d(x, x, 1)[0].tolist() == [[3001.0]]
+    assert ta.histogramdd(x.astype("bfloat16")[:, None], 1)[0].tolist() == [3001.0]
+    assert ta.histogram(x, 1, weights=ta.ones(3001))[0].tolist() == [3001.0]
+    assert ta.histogram(x, 1, (0, 1), weights=ta.ones(3001, dtype="bfloat16"))[0].dtype == ta.bfloat16
+
+
 def test_every_name_is_tested():
     """In a line of the table, in a test below, or in test_files.py."""
     here = Path(__file__)

@@ -19,6 +19,7 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import empty_like, zeros
+from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
@@ -34,7 +35,7 @@ from tilearray.functions.scans import diff
 from tilearray.functions.ufunc_at import MODES, Mode, at
 from tilearray.geometry.layout import Layout
 from tilearray.numpy_names.on_device import There, there
-from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of, on_host
+from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of, on_host, rounded
 from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less_equal, subtract
 from tilearray.promotion.scalars import classify
 
@@ -157,16 +158,19 @@ def histogram(
     """
     array: Array = as_array("histogram", a)
     if not array.device.backend.computes_places:
-        weights = None if weights is None else exact("histogram", as_array("histogram", weights))
+        scale = None if weights is None else as_array("histogram", weights)
+        weights = None if scale is None else exact("histogram", scale)
         limits = exact("histogram", bins)
         info = dtypes.info(array.dtype)
         if array.size > BLOCK and info.kind == "float" and info.bits < 32 and weights is None and not density:
             return _by_blocks(array, limits, range)
-        return by_numpy("histogram", (a,), limits, range, density, weights)
+        found, edges = by_numpy("histogram", (a,), limits, range, density, weights, floats=dtypes.float64)
+        return _in_their_dtypes(array, scale, density, found, edges)
     flat = _comparable(reshape(array, -1))
     edges, equal = _edges("histogram", flat, bins, range)
     places = _bins(flat, edges, equal)
     size = edges.size
+    given = None
     if weights is None:
         found: Any = _counted(places, size)[1:]
     else:
@@ -175,12 +179,23 @@ def histogram(
         if given.shape != array.shape:
             raise ShapeError(f"histogram: expected weights of shape {array.shape}, got {given.shape}; reshape them")
         found = astype(_weighted(places, size, reshape(given, -1))[1:], given.dtype)
-    target = float_of("histogram", [array.dtype])
     if density:
         width, wide = astype(diff(edges), dtypes.float64), astype(found, dtypes.float64)
         found = divide(divide(wide, width), astype(sum(found), dtypes.float64))
-    found = astype(found, target) if dtypes.info(found.dtype).kind == "float" else found
-    return found, astype(edges, target) if dtypes.info(edges.dtype).kind == "float" else edges
+    return _in_their_dtypes(array, given, density, found, edges)
+
+
+def _in_their_dtypes(array: Array, weights: Array | None, density: Any, counts: Any, edges: Any) -> tuple[Array, Array]:
+    """Return a histogram: sums of weights in the dtype of the weights, densities in `_wide`, edges as the elements."""
+    target = float_of("histogram", [array.dtype])
+    counted = target if weights is None else weights.dtype
+    return rounded(counts, _wide(target) if density else counted), rounded(edges, target)
+
+
+def _wide(target: np.dtype) -> np.dtype:
+    """Return a dtype of floats, or the default one if that is wider: float16 counts to 2048 only."""
+    default = STATE.get().semantics.defaults["float"]
+    return default if dtypes.info(target).bits < dtypes.info(default).bits else target
 
 
 def _comparable(x: Any) -> Any:
@@ -341,7 +356,13 @@ def _joint_by_numpy(function: str, arrays: Any, bins: Any, *options: Any) -> Any
         )
     several: Any = [exact(function, one) for one in bins] if isinstance(bins, (list, tuple)) else exact(function, bins)  # pyright: ignore[reportUnknownVariableType]
     weights = None if options[-1] is None else exact(function, as_array(function, options[-1]))
-    return by_numpy(function, arrays, several, *options[:-1], weights)
+    counts, *edges = by_numpy(function, arrays, several, *options[:-1], weights, floats=dtypes.float64)
+    target = float_of(function, [as_array(function, each).dtype for each in arrays])
+    limits: Any = [
+        [rounded(each, target) for each in one] if isinstance(one, list) else rounded(one, target)  # pyright: ignore[reportUnknownVariableType]
+        for one in edges
+    ]
+    return rounded(counts, _wide(target)), *limits
 
 
 def _joint_counts(
@@ -384,7 +405,7 @@ def _joint_counts(
             shape[axis] = -1
             counts = divide(counts, reshape(widths, tuple(shape)))
         counts = divide(counts, total)
-    return given.finished(counts), [given.finished(one) for one in edges]
+    return rounded(counts, _wide(given.target)), [given.finished(one) for one in edges]
 
 
 def _by_blocks(x: Array, bins: Any, span: Any) -> tuple[Array, Array]:

@@ -92,7 +92,14 @@ def check_given(function: str, arrays: Sequence[Any]) -> None:
 
 
 def by_numpy(
-    function: str, arrays: Sequence[Any], /, *args: Any, out: Any = None, compares: bool = False, **options: Any
+    function: str,
+    arrays: Sequence[Any],
+    /,
+    *args: Any,
+    out: Any = None,
+    compares: bool = False,
+    floats: np.dtype | None = None,
+    **options: Any,
 ) -> Any:
     """Return what NumPy's function of a name computes of arrays on the host.
 
@@ -108,6 +115,8 @@ def by_numpy(
         Takes the result.
     compares : bool
         Whether the function compares and returns elements, and computes none: then float16 stays float16.
+    floats : dtype, optional
+        That of floats that come back, instead of that of `float_of`.
 
     Raises
     ------
@@ -142,7 +151,7 @@ def by_numpy(
     except (TypeError, AttributeError, OverflowError, ZeroDivisionError) as error:
         raise OperandError(f"{function}: {error}; write numbers, or sequences of them, as options") from error
     typed = [x.dtype for x, first in zip(given, arrays) if x is not None and classify(first) is None]
-    found = wrapped(computed, float_of(function, typed))  # a Python number has no dtype to add
+    found = wrapped(computed, floats or float_of(function, typed))  # a Python number has no dtype to add
     return found if out is None else finished(function, found, out)
 
 

@@ -13,6 +13,8 @@ Seed: TypeAlias = "int | Sequence[int] | np.random.SeedSequence | None"
 
 MOST_LEVELS = 64
 """The most levels of nested sequences of a seed."""
+_NDARRAY: Any = np.ndarray
+_SEQUENCES: Any = (list, tuple, np.ndarray)
 
 
 def seed_sequence(seed: Any, function: str) -> np.random.SeedSequence:
@@ -40,9 +42,9 @@ def seed_sequence(seed: Any, function: str) -> np.random.SeedSequence:
 
 def _read(seed: Any, within: tuple[int, ...]) -> Any:
     """Return a seed with lists as its sequences. NumPy follows a list that contains itself until the stack ends."""
-    if isinstance(seed, np.ndarray) and not seed.dtype.hasobject:
+    if isinstance(seed, _NDARRAY) and not seed.dtype.hasobject:
         return seed
-    if not isinstance(seed, list | tuple | np.ndarray) and (not within or not hasattr(seed, "__len__")):
+    if not isinstance(seed, _SEQUENCES) and (not within or not hasattr(seed, "__len__")):
         return seed
     if id(seed) in within or len(within) == MOST_LEVELS:
         raise TypeError("a sequence that contains itself, or is nested too deeply")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import tilearray as ta
+from support.attacks import formulas
 from support.attacks.outcome import Outcome
 from tilearray.errors import TileArrayError
 
@@ -222,6 +223,7 @@ CALLS: dict[str, tuple[Call, tuple[str, ...], int, bool]] = {
     "x[mask]": (_masked, REAL, 1, True),
     "in place": (_in_place, FLOATS, 1, True),
     "in place, overlapping": (_overlapping, FLOATS, 1, True),
+    **formulas.CALLS,
 }  # fmt: skip
 """For each call: what it runs, the dtypes of its arrays, how many it takes, and whether its results are exact."""
 
