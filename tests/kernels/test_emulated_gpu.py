@@ -331,7 +331,7 @@ def _tiles() -> None:
     import tilearray as ta
 
     device = emulated_device()
-    check_tiles(25, 21, device)
+    check_tiles(8, 21, device)
     rng, backend = np.random.default_rng(22), device.backend
     for name in ("float32", "float64", "bfloat16", "complex64", "complex128", "int8", "bool"):
         x = rng.integers(0, 2, (10, 21)).astype(dtype_of(name))

@@ -73,7 +73,7 @@ os.environ["TRITON_INTERPRET"] = "1"
 from support.interpreter.emulated_gpu import emulated_device
 from support.oracles.tiles import check_gather, check_scatter, check_tiles
 device = emulated_device()
-check_tiles(8, 7, device, wide=True)
+check_tiles(6, 7, device, wide=True)
 check_gather(8, 8, device)
 check_scatter(8, 9, device)
 """
