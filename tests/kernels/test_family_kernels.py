@@ -10,7 +10,6 @@ import random
 
 import pytest
 from support.families import FAMILIES
-from support.family_kernels import kernels_of
 from support.kernels import needs_triton
 
 from tilearray_cuda.kernels.compile import compile_source
@@ -24,6 +23,7 @@ ALL = bool(os.environ.get("TILEARRAY_COMPILE_ALL"))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kernels_of_a_family_compile_without_spills(family):
     """One kernel, for the architectures by turns; those of all families and runs are the same."""
+    kernels_of = pytest.importorskip("support.family_kernels").kernels_of  # cuda-python is optional
     rng = random.Random(family)
     for arch in ARCHITECTURES if ALL else [ARCHITECTURES[list(FAMILIES).index(family) % len(ARCHITECTURES)]]:
         found = kernels_of(family, arch)
