@@ -54,12 +54,22 @@ def _scaled_square(x: Any, factor: float, out: Array) -> None:
 
 def usable_sum(squares: Array, large: Array, small: Array, *, out: Array) -> None:
     """Choose the sum of squares that neither overflowed nor underflowed. NaN is in all of them."""
+    if squares.size == 1:  # Python chooses in a twentieth of the time
+        out[...] = _usable(squares.item(), large, small, squares)
+        return
     out[...] = np.where(squares > MOST, large, np.where(squares < LEAST, small, squares))
 
 
 def usable_scale(squares: Array, large: Array, small: Array, *, out: Array) -> None:
     """Compute the factor that takes the root of `usable_sum` back to the scale of the numbers."""
+    if squares.size == 1:
+        out[...] = _usable(squares.item(), UP, DOWN, 1.0)
+        return
     out[...] = np.where(squares > MOST, UP, np.where(squares < LEAST, DOWN, 1.0))
+
+
+def _usable(square: float, large: Any, small: Any, usual: Any) -> Any:
+    return large if square > MOST else small if square < LEAST else usual
 
 
 def larger(x: Array, y: Array, *, out: Array) -> None:

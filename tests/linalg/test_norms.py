@@ -161,3 +161,14 @@ def test_singular_matrices_have_infinite_condition():
     for p in (None, 1, "fro"):
         assert ta.linalg.cond(ta.zeros((2, 2)), p).item() == math.inf
     assert ta.linalg.cond(ta.asarray([[1.0, 2.0, 2.0], [0.0, 0.0, 1.0]])).item() > 1
+
+
+@pytest.mark.parametrize("size", [1e300, 1e200, 3.0, 1e-200, 5e-324, 0.0, math.inf, math.nan])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_one_norm_has_the_bits_of_one_of_many(size, dtype):
+    x = ta.asarray(np.array([0.75, -1, 0.5]) * size).astype(dtype)
+    one, many = ta.linalg.vector_norm(x), ta.linalg.vector_norm(ta.stack([x, ta.ones_like(x)]), axis=1)
+    assert ta.to_numpy(one).tobytes() == ta.to_numpy(many)[:1].tobytes()
+    with np.errstate(all="ignore"):
+        expected = math.hypot(*(0.75 * size, -size, 0.5 * size))
+    np.testing.assert_allclose(one.item(), expected, rtol=1e-15, atol=0)
