@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 from support.interrupts import interrupted_everywhere
 from support.threads import in_threads
 
 from tilearray.engine import locks
 from tilearray_cuda import locks as copied
+
+
+def test_the_lock_of_the_backend_is_a_copy_to_the_letter():
+    first, second = (inspect.getsource(module).split('"""', 2)[2] for module in (locks, copied))
+    assert first == second
 
 
 @pytest.mark.parametrize("module", [locks, copied])

@@ -169,6 +169,17 @@ class AsGiven:
         return as_number(number, dtype, self.name)
 
 
+class FixedResult(AsGiven):
+    """The part of an operation that is made for one dtype of its result."""
+
+    result: np.dtype
+
+    def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
+        """Return the dtypes: each operand as it is, and the result."""
+        del semantics
+        return FixedTyping(tuple([() for _ in types]), self.result)
+
+
 @dataclass(frozen=True, eq=False)
 class FixedOperation(AsGiven):
     """An operation with one expression for all calls, without promotion. Keep it: plans are found by its identity.

@@ -32,7 +32,6 @@ from tilearray.ops.arithmetic import divide, equal, less, logical_and, multiply,
 from tilearray.ops.elementary import log, tan
 from tilearray.ops.execute import fill
 from tilearray.ops.number_parts import conj, floor, real
-from tilearray.ops.row import Row
 
 LETTERS = "xyzw"
 """The names of the operands in rules."""
@@ -178,8 +177,3 @@ def digamma(x: Any) -> Any:
     angle = where(less(x, 0), x - nearest, 0.25)
     found = where(below, found - np.pi / tan(np.pi * angle), found)
     return where(logical_and(below, equal(x, nearest)), math.nan, found)
-
-
-def derivative_of(row: Row) -> tuple[str, ...]:
-    """Return the rules of a row, one for each operand, or () if it has no derivative."""
-    return row.derivative or ()

@@ -8,14 +8,13 @@ are bytes, and a result is whether any product was true. A product and a sum may
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.expression import Expression, ExpressionBuilder
-from tilearray.engine.operation import AsGiven, FixedTyping, OperandType, Reduced
+from tilearray.engine.operation import FixedResult, OperandType, Reduced
 from tilearray.ops.row import plain_dtype
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
@@ -49,7 +48,7 @@ A library multiplies complex numbers; kernels multiply their parts.
 
 
 @dataclass(frozen=True, eq=False)
-class Product(AsGiven):
+class Product(FixedResult):
     """A matrix product. `product_of` keeps it, so that plans are found by its identity.
 
     Attributes
@@ -69,11 +68,6 @@ class Product(AsGiven):
     reduced = Reduced((), False, multiplies=True)
     scanned = None
     selects = False
-
-    def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
-        """Return the dtypes: the operands as they are, and the result."""
-        del semantics
-        return FixedTyping(tuple([() for _ in types]), self.result)
 
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
         """Return the expression, the same for all shapes."""

@@ -40,7 +40,7 @@ pass over memory, and without cancellation unless the first element lies many st
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -48,7 +48,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.expression import Expression, ExpressionBuilder
-from tilearray.engine.operation import AsGiven, FixedTyping, OperandType, Reduced
+from tilearray.engine.operation import FixedResult, OperandType, Reduced
 from tilearray.ops import arithmetic, elementary
 from tilearray.ops.row import Row, plain_dtype
 from tilearray.promotion.operands import ZeroDim
@@ -56,7 +56,7 @@ from tilearray.promotion.semantics import Semantics
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction(AsGiven):
+class Reduction(FixedResult):
     """A reduction over some axes. `reduction_of` keeps them, so that plans are found by their identity.
 
     Attributes
@@ -74,11 +74,6 @@ class Reduction(AsGiven):
     into: object = field(default_factory=object, repr=False)
     scanned = None
     selects = False
-
-    def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
-        """Return the dtypes: each operand as it is, and the result."""
-        del semantics
-        return FixedTyping(tuple([() for _ in types]), self.result)
 
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
         """Return the expression; the same object for all axes."""

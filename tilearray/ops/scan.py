@@ -7,14 +7,13 @@ and each result is rounded once. `tilearray.geometry.scan` says in which order.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.expression import Expression, ExpressionBuilder
-from tilearray.engine.operation import AsGiven, FixedTyping, OperandType, Scanned
+from tilearray.engine.operation import FixedResult, OperandType, Scanned
 from tilearray.ops.reduction import accumulator
 from tilearray.ops.row import plain_dtype
 from tilearray.promotion.scalars import ScalarClass
@@ -24,7 +23,7 @@ OF_TRUTHS = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
 
 
 @dataclass(frozen=True, eq=False)
-class Scan(AsGiven):
+class Scan(FixedResult):
     """A scan along an axis. `scan_of` keeps it, so that plans are found by its identity.
 
     Attributes
@@ -45,11 +44,6 @@ class Scan(AsGiven):
     into: object = field(default_factory=object, repr=False)
     reduced = None
     selects = False
-
-    def typing(self, semantics: Semantics, types: Sequence[OperandType], /) -> FixedTyping:
-        """Return the dtypes: the operand as it is, and the result."""
-        del semantics
-        return FixedTyping(tuple([() for _ in types]), self.result)
 
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
         """Return the expression; the same object for all axes."""

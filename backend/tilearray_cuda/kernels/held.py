@@ -12,6 +12,7 @@ from tilearray_cuda.kernels.quotients import with_quotients
 from tilearray_cuda.kernels.reduction import (
     Node,
     combined,
+    constant_along,
     given,
     halved,
     halves,
@@ -82,20 +83,7 @@ def computed_for(schedule: Schedule, outputs: list[int]) -> list[int]:
 
 def of_rows(schedule: Schedule) -> set[int]:
     """Return the nodes that have one value for a whole row."""
-    spec, found = schedule.spec, set[int]()
-    for number, node in enumerate(spec.nodes):
-        match node:
-            case ("part", *_):
-                found.add(number)
-            case ("input", position) if spec.operands[spec.outputs + position].last_two[1] == 0:
-                found.add(number)
-            case ("cast", argument, *_) if argument in found:
-                found.add(number)
-            case ("call", _, arguments, *_) if found.issuperset(arguments):
-                found.add(number)
-            case _:
-                pass
-    return found
+    return constant_along(schedule.spec, 1, parts=True)
 
 
 def _over_chunks(schedule: Held, node: Node, branches: list[Branch], chunks: list[Values]) -> list[str]:

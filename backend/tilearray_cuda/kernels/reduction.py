@@ -13,6 +13,7 @@ from tilearray_cuda.kernels.expression import Values, computed, indented, stored
 from tilearray_cuda.kernels.quotients import with_quotients
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.reduce import Reduce
+from tilearray_cuda.kernels.spec import KernelSpec
 from tilearray_cuda.kernels.storage import STORAGE
 
 PAIRS = {
@@ -101,10 +102,17 @@ def reduced(schedule: Reduce) -> list[str]:
 
 def of_lanes(schedule: Reduce) -> set[int]:
     """Return the nodes that have one value for all results of a tile, at each place along the reduced axis."""
-    spec, found = schedule.spec, set[int]()
+    return constant_along(schedule.spec, 0, parts=False)
+
+
+def constant_along(spec: KernelSpec, axis: int, parts: bool) -> set[int]:
+    """Return the nodes that have one value along one of the last two axes. `parts`: what a reduction gives has one."""
+    found = set[int]()
     for number, node in enumerate(spec.nodes):
         match node:
-            case ("input", position) if spec.operands[spec.outputs + position].last_two[0] == 0:
+            case ("part", *_) if parts:
+                found.add(number)
+            case ("input", position) if spec.operands[spec.outputs + position].last_two[axis] == 0:
                 found.add(number)
             case ("cast", argument, *_) if argument in found:
                 found.add(number)
