@@ -92,10 +92,10 @@ COMPUTATIONS: dict[str, Callable[..., Any]] = {
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
-def seconds(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+def seconds(call: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
     """Return the time of a call, and its result."""
     start = time.perf_counter()
-    result = call(*arguments)
+    result = call(*arguments, **options)
     return time.perf_counter() - start, result
 
 

@@ -108,7 +108,10 @@ def test_threads_use_both():
 
 
 def test_memory_is_counted_per_gpu():
-    cuda.empty_cache("cuda:1")
+    gc.collect()
+    for device in DEVICES:  # what earlier tests left is counted until its streams are done
+        cuda.synchronize(device)
+        cuda.empty_cache(device)
     before = [cuda.memory_statistics(device).live for device in DEVICES]
     x = ta.empty(1 << 22, dtype="uint8", device="cuda:1")
     after = [cuda.memory_statistics(device).live for device in DEVICES]

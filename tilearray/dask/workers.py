@@ -45,7 +45,7 @@ def local_cluster(
         One thread keeps a GPU busy: launches return before the work is done.
     memory_limit : int or str, optional
         The bytes of arrays of a worker by which dask spills to disk; the memory of its GPU if omitted, and dask's own
-        limit on the host.
+        limit on the host. dask takes no more than the memory of the host.
     host, protocol, dashboard_address, **options
         As for ``distributed.LocalCluster`` and ``distributed.Nanny``. ``protocol="ucx"`` sends arrays between GPUs
         without the host, if `distributed-ucxx` is installed. ``local_directory="/dev/shm"`` spills to host memory.
