@@ -97,6 +97,22 @@ def test_what_may_change_is_not_compared(changing):
         content(function.function)
 
 
+class Unhashable(type):
+    """The class of a class that cannot be a key."""
+
+    __hash__ = None
+
+    def __eq__(cls, other):
+        return NotImplemented
+
+
+def test_a_constant_without_a_hash_is_not_a_key():
+    constant = Unhashable("Constant", (), {})
+    for kind in (ta.fuse, ta.pointwise):
+        read, parts = kind(lambda x: x if constant is None else x + 1).__reduce__()
+        assert read(*parts)(X).tolist() == [2.0, 5.0, 10.0]
+
+
 def test_a_function_that_calls_itself_is_compared():
     def power(x, n):
         return x * power(x, n - 1) if n > 1 else x

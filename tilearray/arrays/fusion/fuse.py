@@ -403,9 +403,9 @@ def read(function: Callable[..., Any], intermediates: str, contract: bool) -> Fu
     """Return the fused function of a pickle: the same one for each pickle with the same function."""
     try:
         key = content(function), intermediates, contract
-    except Incomparable:
+        return _READ.get(key) or _READ.put(key, Fused(function, intermediates, contract=contract))
+    except (Incomparable, TypeError):  # something without a hash
         return Fused(function, intermediates, contract=contract)
-    return _READ.get(key) or _READ.put(key, Fused(function, intermediates, contract=contract))
 
 
 def _result(function: str, trace: Trace, result: Any) -> Any:

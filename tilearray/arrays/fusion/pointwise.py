@@ -383,7 +383,7 @@ def read(function: Callable[..., Any], schema: Schema, contract: bool) -> Pointw
     try:
         key = content(function), schema, contract
         return _READ.get(key) or _READ.put(key, Pointwise(function, schema, contract))
-    except (Incomparable, TypeError):  # a default value without a hash
+    except (Incomparable, TypeError):  # something without a hash
         return Pointwise(function, schema, contract)
 
 
