@@ -16,22 +16,20 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from tilearray_host.blocks import Block, Computation, Job, Nodes, View, assign
 from tilearray_host.reduction import Array, Ints, Reduce, Walk, slices
 
-Fold = tuple[Array, Array, Array]
+Fold = tuple[Any, Any, Any]
 """Lower and upper half of some lanes, and what they become."""
-TURNED = 16
-"""The most lanes that are the slowest axis of their memory."""
-BLOCK = 2**16
+BLOCK = 2**15
 """The elements of a block: its temporaries stay in a processor's cache."""
 STEPS = 16
 """The steps of a block, at least, if there are as many."""
-LANES = 2**15
+LANES = 2**16
 """The values of the lanes of a part."""
 KEPT_BYTES = 2**23
 """The most memory that all reductions keep for the next calls."""
@@ -46,17 +44,13 @@ class Extents(NamedTuple):
         The extents of the slower kept axes, of the segments, and of the fastest kept axis.
     outer : tuple of int
         Those of the slower reduced axes.
-    apart : int
-        The chunks from one segment to the next.
-    whole, rest : int
-        The whole chunks of each segment, and the elements after them.
+    last : tuple of int
+        The whole chunks of the last segment, and the elements after them; () if it is as long as the others.
     """
 
     kept: Ints
     outer: Ints
-    apart: int
-    whole: int
-    rest: int
+    last: Ints
 
 
 class Place(NamedTuple):
@@ -85,22 +79,24 @@ class Bound:
 
     def __init__(self, nodes: Nodes, reduce: Reduce, walk: Walk, strides: list[Ints | None], as_it_is: bool) -> None:
         self.nodes, self.reduce, self.walk, self.strides = nodes, reduce, walk, strides
-        self.as_it_is = as_it_is and not walk.outer
+        is_one_chunk = len(walk.outer) == 1 and walk.extent <= walk.lanes
+        self.as_it_is = as_it_is and (not walk.outer or is_one_chunk)
         self._parts: dict[Extents, Part] = {}
 
     def places(self) -> Iterator[Place]:
         """Yield the parts in order."""
         walk = self.walk
+        chunks, last = walk.segments.chunks, walk.last
         for runs in walk.runs():
-            shape = (*walk.slow_kept, runs.length, walk.fast)
-            whole, rest = walk.chunks_of(runs)
+            shape = (*walk.slow_kept, walk.segments.inner, walk.fast)
             outer = (runs.indices.stop - runs.indices.start, *walk.outer[1:]) if walk.outer else ()
             for key in slices(shape, max(1, LANES // (walk.lanes * len(self.reduce.dtypes)))):
-                extents = Extents(tuple([each.stop - each.start for each in key]), outer, runs.chunks, whole, rest)
+                *slow, segments, fast = key
+                is_last = segments.stop == walk.segments.inner and last != (chunks, 0)
+                extents = Extents(tuple([each.stop - each.start for each in key]), outer, last if is_last else ())
                 part = self._parts.get(extents)
                 if part is None:
                     part = self._parts[extents] = Part(self, extents)
-                *slow, segments, fast = key
                 distances = [0 if given is None else walk.distance(given, runs, key) for given in self.strides]
                 stored = slice(runs.number + segments.start, runs.number + segments.stop)
                 yield Place(part, distances, (*slow, stored, fast))
@@ -116,50 +112,69 @@ class Part:
     """
 
     def __init__(self, bound: Bound, extents: Extents) -> None:
-        self.bound = bound
-        self.lanes = bound.walk.with_lanes(extents.kept)
-        self.jobs = [self._whole(extents)] if bound.as_it_is else list(self._blocks(extents))
+        self.bound, walk = bound, bound.walk
+        kept = tuple([slice(0, size) for size in extents.kept])
+        *slow, segments, fast = kept
+        others = slice(0, segments.stop - 1) if extents.last else segments
+        whole = ((*slow, others, fast), walk.segments.chunks, 0)
+        last = [((*slow, slice(others.stop, segments.stop), fast), *extents.last)] if extents.last else []
+        runs = [whole, *last] if others.stop else last
+        """Segments of one length: their key, whole chunks, and the elements of a chunk that is shorter."""
+        only_rest = bound.reduce.ufunc is not None and len(runs) == 1 and not runs[0][1]
+        self.used = _used(runs[0][2], walk) if only_rest else walk.lanes
+        self.lanes = walk.with_lanes(extents.kept, self.used)
+        make = self._whole if bound.as_it_is else self._blocks
+        self.jobs = [job for run in runs for job in make(extents.outer, *run)]
         self.views = [view for job in self.jobs for view in (*job.whole, *job.rest)]
         self.spare: list[Memory] = []
 
-    def _whole(self, extents: Extents) -> Job:
-        """Return the only job of a part whose elements are reduced as they are."""
-        kept, _, apart, whole, rest = extents
-        key = tuple([slice(0, size) for size in kept])
+    def _whole(self, outer: Ints, key: tuple[slice, ...], whole: int, rest: int) -> Iterator[Job]:
+        """Yield the only job of some segments whose elements are reduced as they are. Views have one axis of steps."""
+        walk = self.bound.walk
+        within = (*key[:-2], *[slice(0, size) for size in outer], *key[-2:])
         views = [
-            self._views(key, first, apart, count, size, squeezed=False)
-            for first, count, size in ((0, whole, self.bound.walk.lanes), (whole, 1, rest))
+            self._views(within, first, count, size, squeezed=False)
+            for first, count, size in ((0, whole, walk.lanes), (whole, 1, rest))
         ]
-        return Job((), self.lanes, (), False, whole, rest, 0, *views)
+        if outer:
+            views = [
+                tuple(
+                    [View(read, (shape[0], *shape[2:]), (steps[0], *steps[2:]), at) for read, shape, steps, at in each]
+                )
+                for each in views
+            ]
+        yield Job(walk.with_lanes(key, slice(None)), self.lanes, (), False, whole, rest, 0, *views)
 
-    def _blocks(self, extents: Extents) -> Iterator[Job]:
-        """Yield the blocks of a part: for some lanes at a time, one after the other along the steps."""
-        walk, (kept, outer, apart, whole, rest) = self.bound.walk, extents
+    def _blocks(self, outer: Ints, kept: tuple[slice, ...], whole: int, rest: int) -> Iterator[Job]:
+        """Yield the blocks of some segments: for some lanes at a time, one after the other along the steps."""
+        walk, lanes = self.bound.walk, self.used
         steps = (*outer, whole + (1 if rest else 0))
-        is_line = not outer and math.prod(kept) == 1 and walk.lane_axis == -1
-        for part in slices(kept, max(1, BLOCK // (walk.lanes * min(math.prod(steps), STEPS)))):
+        extents = tuple([each.stop - each.start for each in kept])
+        is_line = not outer and walk.lane_axis == -1
+        for within in slices(extents, max(1, BLOCK // (lanes * min(math.prod(steps), STEPS)))):
+            part = tuple([slice(each.start + at.start, each.start + at.stop) for each, at in zip(kept, within)])
             sizes = tuple([each.stop - each.start for each in part])
             continues = False
-            for *at, along in slices(steps, max(STEPS, BLOCK // (walk.lanes * math.prod(sizes)))):
+            for *at, along in slices(steps, max(STEPS, BLOCK // (lanes * math.prod(sizes)))):
                 key = (*part[:-2], *at, *part[-2:])
                 first, count = along.start, min(along.stop, whole) - along.start
                 size = rest if along.stop > whole else 0
                 flat = count * walk.lanes + size if is_line else 0
                 yield Job(
                     walk.with_lanes(part, slice(None)),
-                    walk.with_lanes(sizes),
+                    walk.with_lanes(sizes, lanes),
                     tuple([each.stop - each.start for each in (*at, along)]),
                     continues,
                     count,
                     size,
                     flat,
-                    self._views(key, first, apart, *((1, flat) if flat else (count, walk.lanes))),
-                    () if flat else self._views(key, first + count, apart, 1, size),
+                    self._views(key, first, *((1, flat) if flat else (count, walk.lanes))),
+                    () if flat else self._views(key, first + count, 1, size),
                 )
                 continues = True
 
     def _views(
-        self, key: tuple[slice, ...], first: int, apart: int, count: int, size: int, squeezed: bool = True
+        self, key: tuple[slice, ...], first: int, count: int, size: int, squeezed: bool = True
     ) -> tuple[View, ...]:
         """Return what a block reads of each operand: axes that repeat an element have one, if they are `squeezed`."""
         found: list[View] = []
@@ -167,7 +182,7 @@ class Part:
             if strides is None:
                 found.append(View(read, (), (), 0))
             else:
-                shape, steps, distance = self.bound.walk.geometry(strides, key, first, apart, count, size)
+                shape, steps, distance = self.bound.walk.geometry(strides, key, first, count, size)
                 shape = [size if step or not squeezed else 1 for size, step in zip(shape, steps, strict=True)]
                 found.append(View(read, tuple(shape), tuple(steps), distance))
         return tuple(found)
@@ -197,14 +212,34 @@ class Memory:
 
     def __init__(self, part: Part) -> None:
         nodes, reduce, walk = part.bound.nodes, part.bound.reduce, part.bound.walk
-        self._reduce = reduce
+        self._reduce, self._ufunc = reduce, cast("Any", reduce.ufunc)
         self._identities = [reduce.identities[group[0]] for group in reduce.groups]
         self._dtypes = [reduce.dtypes[group[0]] for group in reduce.groups]
-        self.lanes = [
-            np.full((len(group), *part.lanes), identity, dtype)
-            for group, identity, dtype in zip(reduce.groups, self._identities, self._dtypes, strict=True)
-        ]
-        folds = [_folds(lanes, walk) for lanes in self.lanes]
+        self._work: list[Callable[[Sequence[Any]], None]] = []
+        blocks: dict[Any, Block] = {}
+        only = part.jobs[0]
+        if part.bound.as_it_is or len(part.jobs) > 1 or math.prod(only.steps) > 1 or reduce.start is not None:
+            self.lanes = [
+                np.empty((len(group), *part.lanes), dtype)
+                for group, dtype in zip(reduce.groups, self._dtypes, strict=True)
+            ]
+        else:  # the values of the only step are the lanes
+            block = Block(nodes, reduce, walk.lane_axis, only, 0)
+            blocks[()] = block
+            self.lanes = [x[0] for x in block.rows]
+            self._work.append(lambda given: block.compute(given))
+        read = 0
+        for job in () if self._work else part.jobs:
+            views = slice(read, read := read + len(job.whole) + len(job.rest))
+            if part.bound.as_it_is:
+                self._work.append(self._as_it_is(job, read - 1, walk))
+                continue
+            before = 1 if job.continues or reduce.start is not None else 0
+            shape = (before, *job[1:3], *job[4:7], tuple([view.shape for view in (*job.whole, *job.rest)]))
+            if shape not in blocks:
+                blocks[shape] = Block(nodes, reduce, walk.lane_axis, job, before)
+            self._work.append(self._block(job, blocks[shape], views))
+        folds = [_folds(lanes, walk, identity) for lanes, identity in zip(self.lanes, self._identities, strict=True)]
         firsts = [first for _, first in folds]
         self._folds = [fold for each, _ in folds for fold in each] if reduce.ufunc else []
         self._pairs = [] if reduce.ufunc else list(zip(*[each for each, _ in folds], strict=True))
@@ -212,34 +247,14 @@ class Memory:
         self._after, self._stores = _after(nodes, results), () if nodes.last >= 0 else nodes.stores
         self._result = results[0] if nodes.assigns else None
         self._views = len(part.views)
-        self._whole = part.jobs[0] if part.bound.as_it_is else None
-        (lanes, *_), size, after = self.lanes, part.jobs[0].size, (slice(None),) * (-1 - walk.lane_axis)
-        self._first, self._rest = lanes[0], lanes[(0, ..., slice(0, size), *after)]
-        self._work: list[Callable[[Sequence[Any]], None]] = []
-        blocks: dict[Any, Block] = {}
-        read = 0
-        for job in [] if self._whole else part.jobs:
-            views = slice(read, read := read + len(job.whole) + len(job.rest))
-            shape = (*job[1:3], *job[4:7], tuple([view.shape for view in (*job.whole, *job.rest)]))
-            if shape not in blocks:
-                blocks[shape] = Block(nodes, reduce, walk.lane_axis, job)
-            self._work.append(self._block(job, blocks[shape], views))
         own = [*self.lanes, *[fold for each, _ in folds for _, _, fold in each]]
-        self.nbytes = sum([x.nbytes for x in own]) + sum([block.nbytes for block in blocks.values()])
+        self.nbytes = _nbytes([*own, *[x for block in blocks.values() for x in block.memory]])
 
     def run(self, given: Sequence[Any], out: Any) -> None:
         """As `Part.run`."""
-        ufunc: Any = self._reduce.ufunc
-        job = self._whole
-        if job is None:
-            for work in self._work:
-                work(given)
-        elif job.whole:  # NumPy would begin with 0.0, and lose -0.0
-            ufunc.reduce(given[0], 0, self._dtypes[0], self._first, False, self._identities[0])
-            if job.rest:
-                ufunc(self._rest, given[1][0], self._rest)
-        else:  # the other lanes hold the identity, which nothing overwrites
-            self._rest[...] = given[0][0]
+        ufunc = self._ufunc
+        for work in self._work:
+            work(given)
         for low, high, fold in self._folds:
             ufunc(low, high, fold)
         for pairs in self._pairs:
@@ -253,15 +268,46 @@ class Memory:
         for each, store in zip((out,) if isinstance(out, np.ndarray) else out, self._stores):
             each[...] = values[store]
 
+    def _as_it_is(self, job: Job, last: int, walk: Walk) -> Callable[[Sequence[Any]], None]:
+        """Return the work of some segments whose elements are reduced as they are. `last` is their last view."""
+        ufunc = self._ufunc
+        (lanes,), (dtype,), (identity,) = self.lanes, self._dtypes, self._identities
+        target, after = lanes[(0, *job.place)], (slice(None),) * (-1 - walk.lane_axis)
+        rest, others = target[(..., slice(0, job.size), *after)], target[(..., slice(job.size, None), *after)]
+        reduce = ufunc.reduce
+
+        def chunks(given: Sequence[Any]) -> None:  # NumPy would begin with 0.0, and lose -0.0
+            reduce(given[last], 0, dtype, target, False, identity)
+
+        def chunks_and_rest(given: Sequence[Any]) -> None:
+            reduce(given[last - 1], 0, dtype, target, False, identity)
+            ufunc(rest, given[last][0], rest)
+
+        def only_rest(given: Sequence[Any]) -> None:
+            rest[...] = given[last][0]
+
+        def rest_of_several(given: Sequence[Any]) -> None:
+            reduce(given[last], 0, dtype, rest, False, identity)
+
+        def filled(given: Sequence[Any]) -> None:
+            others[...] = identity
+            alone(given)
+
+        if job.whole:
+            return chunks_and_rest if job.rest else chunks
+        alone = rest_of_several if walk.outer else only_rest
+        others[...] = identity  # folds of neighbours leave it there
+        return alone if walk.neighbours or not others.size else filled
+
     def _block(self, job: Job, block: Block, views: slice) -> Callable[[Sequence[Any]], None]:
         """Return the work of one block: it computes values, and combines them after those of the blocks before."""
         reduce, start = self._reduce, self._reduce.start
         targets = [lanes[(slice(None), *job.place)] for lanes in self.lanes]
-        begins = job.continues or start is not None
-        rows = block.rows if begins else [x[1:] for x in block.rows]
-        firsts = [x[0] for x in block.rows] if begins else []
+        rows = block.rows
+        firsts = [x[0] for x in rows] if job.continues or start is not None else []
         before = targets if job.continues else [start] * len(firsts)
         combine: Any = reduce.ufunc
+        tails = list(zip(block.tails, [x[..., : tail.shape[-1]] for x, tail in zip(targets, block.tails)]))
 
         def work(given: Sequence[Any]) -> None:
             block.compute(given[views])
@@ -270,6 +316,8 @@ class Memory:
             if combine is not None:
                 for x, target, dtype, identity in zip(rows, targets, self._dtypes, self._identities):
                     combine.reduce(x, 0, dtype, target, False, identity)
+                for tail, target in tails:
+                    combine(target, tail, target)
             else:
                 for target, found in zip(targets, reduce.combine.rows(rows), strict=True):
                     target[...] = found
@@ -302,30 +350,57 @@ def finish(nodes: Nodes, results: list[Array], numbers: Sequence[Any], outs: Seq
             out[...] = values[store]
 
 
-def _folds(lanes: Array, walk: Walk) -> tuple[list[Fold], Array]:
+def _nbytes(views: Sequence[Array]) -> int:
+    """Return the bytes of the memory of some views, each piece once."""
+    pieces: dict[int, int] = {}
+    for view in views:
+        while isinstance(view.base, np.ndarray):
+            view = view.base
+        pieces[id(view)] = view.nbytes
+    return sum(pieces.values())
+
+
+def _used(elements: int, walk: Walk) -> int:
+    """Return how many lanes hold some elements of one chunk: of neighbours so many that halves need little filling."""
+    if not walk.neighbours:
+        return elements
+    most = 1 << (elements - 1).bit_length()
+    return most // 4 * 3 if elements <= most // 4 * 3 else most
+
+
+def _folds(lanes: Array, walk: Walk, identity: Any) -> tuple[list[Fold], Array]:
     """Return the calls that combine the lanes of an array, and the view of the results.
 
-    Each call writes to memory of its own: NumPy copies operands that may share memory with the output. Arrays of few
-    lanes have the lanes as their slowest axis, so that halves lie without gaps: this is four times as fast.
+    Without gaps in memory, all halves are views of one axis: NumPy begins a call of those in a third of the time. An
+    odd number of neighbours is filled up to a power of two, once, with the identity. Halves are combined in place.
     """
-    along, found = lanes.swapaxes(-1, walk.lane_axis), list[Fold]()
-    while along.shape[-1] > 1:
-        low, high = _halves(along, walk.neighbours)
-        count = low.shape[-1]
-        if walk.lane_axis == -1 and count <= TURNED:
-            along = np.moveaxis(np.empty((count, *low.shape[:-1]), lanes.dtype), 0, -1)
+    found: list[Fold] = []
+    memory: list[Array] = []
+    along = lanes.swapaxes(-1, walk.lane_axis)
+    while (count := along.shape[-1]) > 1 and not walk.neighbours:
+        half = (1 << (count - 1).bit_length()) // 2
+        low = along[..., : count - half]
+        found.append((low, along[..., half:], low))
+        along = along[..., :half]
+    while (count := along.shape[-1]) > 1:
+        half = count // 2
+        if count % 2:
+            filled = np.full((*along.shape[:-1], 1 << half.bit_length()), identity, along.dtype)
+            found.append((along[..., : count - 1 : 2], along[..., 1:count:2], filled[..., :half]))
+            found.append((along[..., count - 1], np.array(identity, along.dtype), filled[..., half]))
+            along = filled
+        elif along.flags.c_contiguous:
+            in_line = along.reshape(-1)
+            size = in_line.size // 2
+            halves = memory[-2][:size] if len(memory) > 1 else np.empty(size, along.dtype)
+            memory.append(halves)
+            found.append((in_line[::2], in_line[1::2], halves))
+            along = halves.reshape(*along.shape[:-1], half)
         else:
-            along = np.empty_like(low)
-        found.append((low, high, along))
+            halves = np.empty((*along.shape[:-1], half), along.dtype)
+            found.append((along[..., ::2], along[..., 1::2], halves))
+            along = halves
     return found, along[..., 0]
-
-
-def _halves(along: Array, neighbours: bool) -> tuple[Array, Array]:
-    """Return the lower and the upper half of the last axis. If neighbours are combined, a half has every second one."""
-    if neighbours:
-        return along[..., ::2], along[..., 1::2]
-    count = along.shape[-1] // 2
-    return along[..., :count], along[..., count:]
 
 
 _KEEPERS: deque[tuple[list[Memory], int]] = deque()

@@ -244,7 +244,7 @@ class Reduce(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Segments of equal length along the fastest reduced axis, which are reduced together.
+    """The segments along the fastest reduced axis for some indices of the first slower one.
 
     Attributes
     ----------
@@ -252,17 +252,10 @@ class Runs(NamedTuple):
         The number of the first one.
     indices : slice
         Their indices of the first slower axis.
-    first, chunks : int
-        The first chunk of the first one, and the chunks of each.
-    length : int
-        How many there are.
     """
 
     number: int
     indices: slice
-    first: int
-    chunks: int
-    length: int
 
 
 class Walk:
@@ -304,23 +297,15 @@ class Walk:
         return (*self.slow_kept, *total, self.fast), (*strides[: self.kept], *segments, strides[-2])
 
     def runs(self) -> Iterator[Runs]:
-        """Yield the segments: those of whole chunks together, a last one with fewer or part of a chunk alone."""
-        outer, inner, indices, chunks = self.segments
-        last = -(-self.extent // self.lanes)
-        whole = min(inner, self.extent // (self.lanes * chunks)) if inner > 1 else 0
+        """Yield the segments for some indices of the first slower reduced axis; all have the same shape."""
+        outer, inner, indices, _ = self.segments
         for i in range(outer):
-            part = slice(i * indices, min((i + 1) * indices, self.outer[0] if self.outer else 1))
-            if whole:
-                yield Runs(i * inner, part, 0, chunks, whole)
-            if whole < inner:
-                yield Runs(i * inner + whole, part, whole * chunks, last - whole * chunks, 1)
+            yield Runs(i * inner, slice(i * indices, min((i + 1) * indices, self.outer[0] if self.outer else 1)))
 
-    def chunks_of(self, runs: Runs) -> tuple[int, int]:
-        """Return the whole chunks of each of some segments, and the elements of a chunk that is shorter."""
-        if runs.length > 1:
-            return runs.chunks, 0
-        whole = min(runs.chunks, self.extent // self.lanes - runs.first)
-        return whole, self.extent - (runs.first + whole) * self.lanes if whole < runs.chunks else 0
+    @property
+    def last(self) -> tuple[int, int]:
+        """The whole chunks of the last segment along the fastest axis, and the elements after them."""
+        return divmod(self.extent - (self.segments.inner - 1) * self.segments.chunks * self.lanes, self.lanes)
 
     def with_lanes(self, kept: Sequence[Any], lanes: Any = None) -> tuple[Any, ...]:
         """Return extents or a key of slower kept axes, segments and the fastest kept axis with those of the lanes."""
@@ -337,19 +322,19 @@ class Walk:
     def distance(self, strides: Sequence[int], runs: Runs, key: Sequence[slice]) -> int:
         """Return where a part begins: `key` selects of slower kept axes, segments of `runs`, the fastest kept axis."""
         *slow, segments, fast = key
-        found = (runs.first + segments.start * runs.chunks) * self.lanes * strides[-1] + fast.start * strides[-2]
+        found = segments.start * self.segments.chunks * self.lanes * strides[-1] + fast.start * strides[-2]
         found += sum([each.start * stride for each, stride in zip(slow, strides)])
         return found + runs.indices.start * strides[self.kept] if self.outer else found
 
     def geometry(
-        self, strides: Sequence[int], key: tuple[slice, ...], first: int, apart: int, count: int, size: int
+        self, strides: Sequence[int], key: tuple[slice, ...], first: int, count: int, size: int
     ) -> tuple[list[int], list[int], int]:
         """Return the shape of a part, its strides, and the distance of its first element, in units of `strides`.
 
         `key` selects of slower kept and reduced axes, segments and the fastest kept axis; `first` is the first chunk of
-        the first segment, `apart` the chunks from one segment to the next; `count` chunks of `size` lanes are taken.
+        the first segment; `count` chunks of `size` lanes are taken.
         """
-        kept, outer = self.kept, len(self.outer)
+        kept, outer, apart = self.kept, len(self.outer), self.segments.chunks
         *slow, fast, lane = strides
         start = (first + key[-2].start * apart) * self.lanes
         shape = [*[part.stop - part.start for part in key], count, size]
@@ -359,6 +344,38 @@ class Walk:
         order = [*range(kept, kept + outer), kept + outer + 2, *range(kept), kept + outer]
         order += [kept + outer + 3, kept + outer + 1] if self.lane_axis == -2 else [kept + outer + 1, kept + outer + 3]
         return [shape[axis] for axis in order], [steps[axis] for axis in order], distance
+
+
+def batches(loop: Any, outputs: int) -> list[Any]:
+    """Return loops that do the work of one whose segments are cut along a slower reduced axis: that axis is kept then.
+
+    So many segments are reduced at once. The last one is a loop of its own if it is shorter. A loop without such
+    segments is returned as it is; the first operands are `outputs`.
+    """
+    outer, inner, indices, _ = loop.segments
+    if outer == 1:
+        return [loop]
+    kept, extent = loop.kept, loop.shape[loop.kept]
+
+    def cut(first: int, count: int, each: int) -> Any:
+        """Return the loop over some segments of as many indices."""
+        alone = each == 1
+        strides: list[Ints] = []
+        shifts: list[int] = []
+        for operand, (steps, shift) in enumerate(zip(loop.strides, loop.shifts, strict=True)):
+            apart = inner if operand < outputs else indices * steps[kept]
+            strides.append((*steps[:kept], apart, *steps[kept + alone :]))
+            shifts.append(shift + first * apart)
+        shape = (*loop.shape[:kept], count, *(() if alone else (each,)), *loop.shape[kept + 1 :])
+        slower = shape[kept + 1] if len(shape) > kept + 3 else 1
+        segments = loop.segments._replace(outer=1, indices=slower)
+        return loop._replace(
+            shape=shape, strides=tuple(strides), shifts=tuple(shifts), kept=kept + 1, segments=segments
+        )
+
+    whole = extent // indices
+    found = [cut(0, whole, indices)] if whole else []
+    return [*found, cut(whole, 1, extent % indices)] if extent % indices else found
 
 
 def positions(shape: Sequence[int], steps: Sequence[int], lowest: int) -> Array:

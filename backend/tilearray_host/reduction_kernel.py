@@ -154,17 +154,27 @@ class ReductionKernel:
 
     def _in_parts(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Callable[[Sequence[Any]], None]:
         """Return ``run(operands)``, which reduces part after part."""
-        bound, several = self._bound(walk, slots), len(self.stores) > 1
-        known = list(self._work(bound, slots)) if math.prod(loop.shape) <= SMALL else None
+        if POSITION in self.steps:
+            batches = [(self._bound(walk, slots), slots)]
+        else:
+            loops = reduction.batches(loop, len(self.stores))
+            all_slots = [slots_of(self.operands, each) for each in loops]
+            batches = [(self._bound(reduction.Walk(e), s), s) for e, s in zip(loops, all_slots, strict=True)]
+        several = len(self.stores) > 1
+
+        def parts() -> Iterator[Work]:
+            return itertools.chain.from_iterable([self._work(*batch) for batch in batches])
+
+        known = list(parts()) if math.prod(loop.shape) <= SMALL else None
 
         def run(operands: Sequence[Any]) -> None:
-            for reduce, given, stored in self._work(bound, slots) if known is None else known:
+            for reduce, given, stored in parts() if known is None else known:
                 out = [_viewed(operands, *view) for view in stored]
                 reduce(*[_viewed(operands, *view) for view in given], out=out if several else out[0])
 
         return run
 
-    def _work(self, bound: Bound, slots: list[Slot]) -> Iterator[tuple[Function, list[Operand], list[Operand]]]:
+    def _work(self, bound: Bound, slots: list[Slot]) -> Iterator[Work]:
         """Yield for each part ``run(*given, out=out)``, what it is given, and where it stores."""
         walk, outputs = bound.walk, len(self.stores)
         numbers = [(outputs + number, *slots[outputs + number], ()) for number in self.numbers.values()]
@@ -407,6 +417,8 @@ def slots_of(operands: Sequence[tuple[str, np.dtype]], loop: Any) -> list[Slot]:
 Operand = tuple[int | None, np.dtype, int, tuple[int, ...] | None, tuple[int, ...]]
 """A view of an operand of a launch: its number, dtype, byte offset, strides and shape. A Python number has no strides.
 Positions of elements have no number; their offset and strides count elements."""
+Work = tuple[Function, list[Operand], list[Operand]]
+"""A part of a reduction: ``run(*given, out=out)``, what it is given, and where it stores."""
 
 
 def _viewed(
