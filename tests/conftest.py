@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import tempfile
@@ -39,6 +40,12 @@ if "TILEARRAY_CACHE_DIR" not in os.environ:
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.register_profile("tilearray", settings.get_profile("explore"), derandomize=True)
 settings.load_profile("tilearray")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep the garbage collector from walking over tens of thousands of tests at each of its full collections."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from support.gradient_trees import ALL, EXACT_ONE, EXACT_TWO, Program, grow
 
 import tilearray as ta
 
-EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", "800"))
+EXAMPLES = int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
 """The number of programs of the slow test. 5,000 pass in two minutes."""
 STEP = 1e-6
 

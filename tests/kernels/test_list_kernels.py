@@ -112,7 +112,7 @@ def _views(rng, dtype):
 def _layouts():
     rng = np.random.default_rng(2)
     for dtype in ("float32", "complex64"):
-        x = [view for _ in range(2) for view in _views(rng, dtype)]
+        x = _views(rng, dtype)
         y = [_floats(rng, *view.shape, dtype=dtype) for view in x]
         for function in (lambda x, y: x * y + x, lambda x, y: (x == y, x - y)):
             found, launches = _launched(function, x, y)

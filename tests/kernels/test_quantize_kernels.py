@@ -19,7 +19,7 @@ def test_a_few_conversions_on_the_emulated_gpu(process):
 
 @pytest.mark.slow
 def test_the_emulated_gpu_gives_the_bits_of_the_host(process):
-    process.pool.submit(_compare, 2, 150).result()
+    process.pool.submit(_compare, 2, 60).result()
 
 
 def _compare(seed: int, count: int) -> None:

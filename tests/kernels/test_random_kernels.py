@@ -13,7 +13,7 @@ pytestmark = needs_triton
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 150, 100), (2, 40, 3000)])
+@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 60, 100), (2, 15, 3000)])
 def test_the_emulated_gpu_gives_the_bits_of_the_host(process, seed, count, elements):
     process.pool.submit(_compare, seed, count, elements).result()
 

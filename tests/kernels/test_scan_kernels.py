@@ -8,7 +8,7 @@ from support.kernels import needs_triton
 pytestmark = [needs_triton, pytest.mark.slow]
 
 
-@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 120, 60), (2, 40, 2000)])
+@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 50, 60), (2, 15, 2000)])
 def test_the_emulated_gpu_gives_the_bits_of_the_host(process, seed, count, elements):
     process.pool.submit(_compare, seed, count, elements).result()
 
@@ -35,12 +35,12 @@ def _compare_hard() -> None:
     import tilearray as ta
 
     device, rng = emulated_device(), np.random.default_rng(7)
-    for length in (255, 256, 257, 511, 1000, 1281):
+    for length in (255, 257, 1281):
         for dtype in ("float16", "float32", "float64", "complex64"):
             x = ta.asarray(rng.normal(size=(3, length))).astype(dtype)
             for function in (ta.cumulative_sum, ta.cumulative_prod):
                 compare(function(x, axis=1), function(x.to_device(device), axis=1), f"{function.__name__} {length}")
-    for dtype in ("int8", "float16", "float32", "float64", "complex64", "complex128"):
+    for dtype in ("int8", "float16", "float32", "complex128"):
         long = ta.asarray(rng.normal(size=(2, 4500))).astype(dtype)  # in two segments
         for x, axis in ((long[0], 0), (ta.flip(long, axis=1), 1), (long.T[:, :1], 0)):
             for function in (ta.cumulative_sum, ta.cumulative_prod):

@@ -13,14 +13,14 @@ pytestmark = [needs_triton, pytest.mark.slow]
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("check_at", (1, 150, 60)),
-        ("check_at", (2, 30, 3000)),
+        ("check_at", (1, 50, 60)),
+        ("check_at", (2, 10, 3000)),
         ("check_wraps_and_kinds", ()),
         ("check_errors_of_at", ()),
-        ("check_atomic", (300,)),
+        ("check_atomic", (100,)),
         ("check_wide_rows_at", ()),
-        ("check_ordered", (3, 60, 60)),
-        ("check_ordered", (4, 8, 3000)),
+        ("check_ordered", (3, 20, 60)),
+        ("check_ordered", (4, 4, 3000)),
         ("check_order", ()),
     ],
 )

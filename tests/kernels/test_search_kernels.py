@@ -13,11 +13,11 @@ pytestmark = [needs_triton, pytest.mark.slow]
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("check_search", (1, 120, 60)),
-        ("check_search", (2, 20, 3000)),
+        ("check_search", (1, 40, 60)),
+        ("check_search", (2, 8, 3000)),
         ("check_names", ()),
-        ("check_counts", (3, 60, 200)),
-        ("check_counts", (4, 10, 5000)),
+        ("check_counts", (3, 20, 200)),
+        ("check_counts", (4, 4, 5000)),
         ("check_refusals", ()),
         ("check_bins", ()),
     ],

@@ -12,13 +12,13 @@ pytestmark = needs_triton
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 10, 100), (2, 3, 3000)])
+@pytest.mark.parametrize(("seed", "count", "elements"), [(1, 4, 100), (2, 2, 3000)])
 def test_the_emulated_gpu_gives_the_order_of_the_host(process, seed, count, elements):
     process.pool.submit(_compare, seed, count, elements).result()
 
 
 def test_a_few_orders_on_the_emulated_gpu(process):
-    process.pool.submit(_compare, 3, 2, 100).result()
+    process.pool.submit(_compare, 3, 1, 100).result()
 
 
 def test_choices_that_sort_are_those_of_the_host(process):

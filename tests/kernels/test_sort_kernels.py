@@ -12,18 +12,18 @@ pytestmark = [needs_triton, pytest.mark.slow]
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("check_sorts", (1, 60, 60)),
-        ("check_sorts", (2, 12, 3000)),
+        ("check_sorts", (1, 20, 60)),
+        ("check_sorts", (2, 5, 3000)),
         ("check_lengths", ((1, 2, 32, 33),)),
         ("check_lengths", ((4096,), ("int8",))),
         ("check_lengths", ((4097,), ("bool", "uint8", "float16", "float32", "int64"))),
         ("check_lengths", ((20_001,), ("bfloat16", "uint32"))),
-        ("check_sets", (5, 30, 40)),
-        ("check_sets", (6, 3, 5000)),
-        ("check_names", (7, 8, 40)),
-        ("check_tops", (8, 40, 60)),
-        ("check_tops", (9, 10, 9000)),
-        ("check_tops", (10, 6, 80_000)),
+        ("check_sets", (5, 12, 40)),
+        ("check_sets", (6, 2, 5000)),
+        ("check_names", (7, 4, 40)),
+        ("check_tops", (8, 15, 60)),
+        ("check_tops", (9, 4, 9000)),
+        ("check_tops", (10, 3, 80_000)),
     ],
 )
 def test_on_the_device(process, name, arguments):

@@ -14,11 +14,11 @@ pytestmark = needs_triton
 
 @pytest.mark.slow
 def test_the_emulated_gpu_gives_the_bits_of_the_host(process):
-    process.pool.submit(_compare, 1, 150, 2000).result()
+    process.pool.submit(_compare, 1, 60, 2000).result()
 
 
 def test_a_few_casts_on_the_emulated_gpu(process):
-    process.pool.submit(_compare, 2, 25, 600).result()
+    process.pool.submit(_compare, 2, 10, 600).result()
 
 
 def test_casts_in_fused_functions_on_the_emulated_gpu(process):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 
@@ -13,6 +14,9 @@ from support.trees import bits, check, grow
 
 import tilearray as ta
 from tilearray.ops import PUBLIC
+
+PROGRAMS = int(os.environ.get("TILEARRAY_EXAMPLES", "500"))
+"""The number of programs of each slow test."""
 
 
 def outcomes(seeds, in_place, reductions=False):
@@ -42,13 +46,13 @@ def test_random_programs_with_reductions_have_the_same_bits():
 @pytest.mark.slow
 @pytest.mark.parametrize("in_place", [False, True])
 def test_many_random_programs_with_reductions_have_the_same_bits(in_place):
-    judge(outcomes(range(50_000, 51_500), in_place, reductions=True))
+    judge(outcomes(range(50_000, 50_000 + PROGRAMS), in_place, reductions=True))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("in_place", [False, True])
 def test_many_random_programs_have_the_same_bits(in_place):
-    judge(outcomes(range(20_000, 21_500), in_place))
+    judge(outcomes(range(20_000, 20_000 + PROGRAMS), in_place))
 
 
 @pytest.mark.parametrize("name", ["triton", "torch", "numpy", "cutile"])

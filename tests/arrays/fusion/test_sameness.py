@@ -89,7 +89,9 @@ def test_other_constants_options_or_code_are_another_function():
         assert again(function)(X).tolist() == function(X).tolist()
 
 
-@pytest.mark.parametrize("changing", [[1.0], {"a": 1.0}, np.ones(3), X, object(), slice(X), (1.0, [2.0])], ids=str)
+@pytest.mark.parametrize(
+    "changing", [[1.0], {"a": 1.0}, np.ones(3), X, object(), slice(X), (1.0, [2.0])], ids=lambda x: type(x).__name__
+)
 def test_what_may_change_is_not_compared(changing):
     function = ta.fuse(lambda x: x if changing is None else x + 1)
     assert again(function) is not again(function)
