@@ -248,15 +248,17 @@ class Recording:
         if out is not None and target is not None and target[0] == "source":
             self._write(call, any(overlap(source, out) for source in self._sources[:before]))
             return out
+        made = None
         if out is None:
             made = Node(self, len(self._steps), typing.signature)
-            self._nodes[made.place] = weakref.ref(made)
             self._nbytes += typing.signature.nbytes
             out = made.array(0, typing.signature)
             target = "result", made.place
-        self._steps.append(call)
         if target is not None and any(node is not None and node.place in self._repeated for node in nodes):
             self._repeated.add(target[1])
+        self._steps.append(call)
+        if made is not None:  # after its step: an interrupt between both leaves no result that nothing computes
+            self._nodes[made.place] = weakref.ref(made)
         return out
 
     def _write(self, call: tuple[Step, Semantics], changes_source: bool) -> None:
