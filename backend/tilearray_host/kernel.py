@@ -39,6 +39,7 @@ from tilearray_host.functions import (
 )
 from tilearray_host.rounded_casts import rounded_caster
 from tilearray_host.tabled import array_to_look_up, looked_up
+from tilearray_host.threads import in_threads
 
 BLOCK = 65536
 """Elements of a block. Three float64 temporaries take about 1.5 MB, the size of a second-level cache."""
@@ -162,8 +163,7 @@ def _casting(convert: Any, target: np.dtype) -> Function:
         if out.size <= most:
             convert(x, target, out)
         else:
-            for block in _blocks(out.shape, int(most)):
-                convert(x[block], target, out[block])
+            in_threads(lambda block: convert(x[block], target, out[block]), _blocks(out.shape, int(most)), out.size)
 
     return run
 
@@ -400,10 +400,20 @@ def _blockwise(evaluate: Evaluate, outputs: int) -> Function:
 
 def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray]) -> None:
     """Evaluate an expression block by block over its outputs and inputs."""
+
+    def evaluated(given: tuple[int, list[np.ndarray]]) -> None:
+        first, parts = given
+        evaluate(first, *parts)
+
+    in_threads(evaluated, _parts(arrays), arrays[0].size)
+
+
+def _parts(arrays: list[np.ndarray]) -> Iterator[tuple[int, list[np.ndarray]]]:
+    """Yield the arrays of each block, and the position of its first element in a dense output."""
     first = 0
     for block in _blocks(arrays[0].shape, BLOCK):
         parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays
-        evaluate(first, *parts)
+        yield first, parts
         first += parts[0].size
 
 

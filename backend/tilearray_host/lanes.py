@@ -44,13 +44,13 @@ class Extents(NamedTuple):
         The extents of the slower kept axes, of the segments, and of the fastest kept axis.
     outer : tuple of int
         Those of the slower reduced axes.
-    last : tuple of int
+    last : tuple of two int, or ()
         The whole chunks of the last segment, and the elements after them; () if it is as long as the others.
     """
 
     kept: Ints
     outer: Ints
-    last: Ints
+    last: tuple[int, int] | tuple[()]
 
 
 class Place(NamedTuple):
@@ -116,17 +116,19 @@ class Part:
         kept = tuple([slice(0, size) for size in extents.kept])
         *slow, segments, fast = kept
         others = slice(0, segments.stop - 1) if extents.last else segments
-        whole = ((*slow, others, fast), walk.segments.chunks, 0)
-        last = [((*slow, slice(others.stop, segments.stop), fast), *extents.last)] if extents.last else []
-        runs = [whole, *last] if others.stop else last
+        runs: list[tuple[tuple[slice, ...], int, int]] = []
         """Segments of one length: their key, whole chunks, and the elements of a chunk that is shorter."""
+        if others.stop:
+            runs.append(((*slow, others, fast), walk.segments.chunks, 0))
+        if extents.last:
+            runs.append(((*slow, slice(others.stop, segments.stop), fast), *extents.last))
         only_rest = bound.reduce.ufunc is not None and len(runs) == 1 and not runs[0][1]
         self.used = _used(runs[0][2], walk) if only_rest else walk.lanes
         self.lanes = walk.with_lanes(extents.kept, self.used)
         make = self._whole if bound.as_it_is else self._blocks
         self.jobs = [job for run in runs for job in make(extents.outer, *run)]
         self.views = [view for job in self.jobs for view in (*job.whole, *job.rest)]
-        self.spare: list[Memory] = []
+        self.spare = Spare()
 
     def _whole(self, outer: Ints, key: tuple[slice, ...], whole: int, rest: int) -> Iterator[Job]:
         """Yield the only job of some segments whose elements are reduced as they are. Views have one axis of steps."""
@@ -198,7 +200,22 @@ class Part:
             memory = Memory(self)
             _will_keep(self.spare, memory.nbytes)
         memory.run(given, out)
-        self.spare.append(memory)
+        if len(self.spare) < self.spare.notes:
+            self.spare.append(memory)
+
+
+class Spare(list["Memory"]):
+    """Memory of a part that no call uses.
+
+    Attributes
+    ----------
+    notes : int
+        How many may be kept: each has a note, and gives it up where all parts have too much.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes = 0
 
 
 class Memory:
@@ -403,7 +420,7 @@ def _folds(lanes: Array, walk: Walk, identity: Any) -> tuple[list[Fold], Array]:
     return found, along[..., 0]
 
 
-_KEEPERS: deque[tuple[list[Memory], int]] = deque()
+_KEEPERS: deque[tuple[Spare, int]] = deque()
 
 
 def _noted() -> int:
@@ -413,9 +430,12 @@ def _noted() -> int:
             return sum([size for _, size in tuple(_KEEPERS)])
 
 
-def _will_keep(spare: list[Memory], nbytes: int) -> None:
+def _will_keep(spare: Spare, nbytes: int) -> None:
     """Note that a list will keep memory. The lists that were noted first give theirs up, if all have too much."""
+    spare.notes += 1
     _KEEPERS.append((spare, nbytes))
     while len(_KEEPERS) > 1 and _noted() > KEPT_BYTES:
         with suppress(IndexError):  # they took the last ones
-            _KEEPERS.popleft()[0].clear()
+            first, _ = _KEEPERS.popleft()
+            first.notes -= 1
+            first.clear()

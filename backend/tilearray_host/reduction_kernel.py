@@ -22,6 +22,7 @@ from tilearray_host.lanes import BLOCK, Bound, finish
 from tilearray_host.memory import allocate
 from tilearray_host.reduction_functions import OF_REDUCTIONS
 from tilearray_host.rounded_casts import rounded_caster
+from tilearray_host.threads import in_threads
 
 Launch = Callable[..., None]
 Function = Callable[..., None]
@@ -165,12 +166,16 @@ class ReductionKernel:
         def parts() -> Iterator[Work]:
             return itertools.chain.from_iterable([self._work(*batch) for batch in batches])
 
-        known = list(parts()) if math.prod(loop.shape) <= SMALL else None
+        elements = math.prod(loop.shape)
+        known = list(parts()) if elements <= SMALL else None
 
         def run(operands: Sequence[Any]) -> None:
-            for reduce, given, stored in parts() if known is None else known:
+            def reduced(work: Work) -> None:
+                reduce, given, stored = work
                 out = [_viewed(operands, *view) for view in stored]
                 reduce(*[_viewed(operands, *view) for view in given], out=out if several else out[0])
+
+            in_threads(reduced, parts() if known is None else known, elements)
 
         return run
 

@@ -117,7 +117,7 @@ def test_reductions_note_the_memory_that_they_keep():
 
     def work(number: int) -> None:
         for step in range(300):
-            lanes._will_keep([], (number + step) * 2**10)
+            lanes._will_keep(lanes.Spare(), (number + step) * 2**10)
 
     together(work)
     assert sum([size for _, size in lanes._KEEPERS]) <= max(lanes.KEPT_BYTES, (THREADS + 300) * 2**10)

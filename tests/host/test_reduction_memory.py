@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import tilearray as ta
+from tilearray_host.threads import most_threads
 
 SIZE = 2**21
-SLACK = 2**21
-"""Bytes: blocks, NumPy's buffers, and what other modules allocate meanwhile."""
+SLACK = 2**20 * (1 + most_threads())
+"""Bytes: the blocks of each thread, NumPy's buffers, and what other modules allocate meanwhile."""
 
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "sum": (ta.sum, lambda x: np.sum(x, dtype=x.dtype)),

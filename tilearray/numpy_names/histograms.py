@@ -359,7 +359,7 @@ def _joint_by_numpy(function: str, arrays: Any, bins: Any, *options: Any) -> Any
     counts, *edges = by_numpy(function, arrays, several, *options[:-1], weights, floats=dtypes.float64)
     target = float_of(function, [as_array(function, each).dtype for each in arrays])
     limits: Any = [
-        [rounded(each, target) for each in one] if isinstance(one, list) else rounded(one, target)  # pyright: ignore[reportUnknownVariableType]
+        [rounded(each, target) for each in one] if isinstance(one, list) else rounded(one, target)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         for one in edges
     ]
     return rounded(counts, _wide(target)), *limits

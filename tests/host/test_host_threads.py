@@ -1,0 +1,139 @@
+"""Calls on the host over several threads: the bits of one thread, errors that come out, and processes that fork."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from support.processes import in_fresh_python
+
+import tilearray as ta
+from tilearray_host import threads
+
+
+@pytest.fixture
+def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Sets the number of threads of a call."""
+
+    def use(count: int) -> None:
+        monkeypatch.setenv(threads.ENVIRONMENT_VARIABLE, str(count))
+        threads._HELPERS.dismiss()
+        threads._HELPERS.start_over()
+
+    yield use
+    threads._HELPERS.dismiss()
+    threads._HELPERS.start_over()
+
+
+def programs() -> dict[str, Callable[[], Any]]:
+    rng = np.random.default_rng(3)
+    x = ta.asarray(rng.normal(size=(700, 1500)).astype("float32"))
+    y = ta.asarray(rng.normal(size=(1500,)).astype("float32"))
+
+    @ta.fuse
+    def several(x: Any, y: Any) -> Any:
+        z = x * y + ta.exp(-x)
+        return z, z > 0, (z * 3).astype("bfloat16")
+
+    def in_place() -> Any:
+        z = x.copy()
+        z *= 3
+        ta.fuse(lambda z, y: z.__iadd__(ta.tanh(z) * y))(z, y)
+        return z
+
+    return {
+        "fused": lambda: several(x, y),
+        "in place": in_place,
+        "rows": lambda: (ta.sum(x, axis=1), ta.var(x[:, 1:], axis=1), ta.max(x, axis=1)),
+        "columns": lambda: (ta.sum(x, axis=0), ta.mean(x.T, axis=1), ta.prod(x[::2], axis=0)),
+        "all": lambda: (ta.sum(x), ta.std(x), ta.argmin(x)),
+        "softmax": lambda: (ta.softmax(x, axis=1), ta.softmax(x, axis=0)),
+        "casts": lambda: (x.astype("bfloat16"), x.astype("int8"), x.astype("float8_e4m3fn")),
+        "rounded": lambda: x.astype("bfloat16", rounding="rs", seed=7),
+    }
+
+
+@pytest.mark.parametrize("name", programs())
+def test_results_have_the_bits_of_one_thread(helpers: Callable[[int], None], name: str) -> None:
+    def bits() -> list[bytes]:
+        found = programs()[name]()
+        return [ta.to_numpy(each).tobytes() for each in (found if isinstance(found, tuple) else (found,))]
+
+    helpers(1)
+    expected = bits()
+    for count in (2, 5):
+        helpers(count)
+        assert bits() == expected
+
+
+def test_parts_run_in_several_threads(helpers: Callable[[int], None]) -> None:
+    helpers(3)
+    together = threading.Barrier(3, timeout=30)  # passes only if three threads wait
+    threads.in_threads(lambda part: together.wait(), range(3), threads.ELEMENTS)
+
+
+def test_few_elements_and_a_single_part_stay_in_the_thread(helpers: Callable[[int], None]) -> None:
+    helpers(3)
+    seen = set[int]()
+    threads.in_threads(lambda part: seen.add(threading.get_ident()), range(50), threads.ELEMENTS - 1)
+    threads.in_threads(lambda part: seen.add(threading.get_ident()), [0], threads.ELEMENTS)
+    assert seen == {threading.get_ident()}
+    assert threads._HELPERS._pool is None
+
+
+@pytest.mark.parametrize("failing", ["caller", "helper"])
+def test_an_error_of_a_part_comes_out_and_ends_the_others(helpers: Callable[[int], None], failing: str) -> None:
+    helpers(2)
+    both, begun = threading.Barrier(2, timeout=30), []
+
+    def run(part: int) -> None:
+        begun.append(part)
+        if part < 2:
+            both.wait()
+            if (threading.current_thread() is threading.main_thread()) == (failing == "caller"):
+                raise MemoryError(part)
+            threading.Event().wait(0.05)
+
+    with pytest.raises(MemoryError):
+        threads.in_threads(run, range(1000), threads.ELEMENTS)
+    assert len(begun) < 10
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
+def test_a_wrong_number_of_threads_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("TILEARRAY_THREADS", text)
+    with pytest.raises(ValueError, match=rf"TILEARRAY_THREADS: expected a number .*, got {text!r}; write 1 or 4"):
+        threads.most_threads()
+
+
+def test_there_are_not_more_threads_than_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TILEARRAY_THREADS", raising=False)
+    assert 1 <= threads.most_threads() <= min(threads.MOST, os.cpu_count() or 1)
+
+
+FORKS = """
+import os, threading, warnings
+warnings.simplefilter("error")  # Python 3.12 warns if a process with threads forks
+import tilearray as ta
+x = ta.ones((1000, 1000), device="cpu")
+def work():
+    return int(ta.sum(ta.sum(x + 1, axis=1))), int(ta.sum(x.astype("int8"), axis=0)[5])
+assert work() == (2_000_000, 1000)
+assert threading.active_count() > 1
+child = os.fork()
+if child == 0:
+    os._exit(0 if work() == (2_000_000, 1000) and threading.active_count() > 1 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert work() == (2_000_000, 1000)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason=f"{sys.platform} cannot fork")
+def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEARRAY_THREADS", "3")
+    in_fresh_python(FORKS)
