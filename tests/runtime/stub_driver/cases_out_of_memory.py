@@ -131,7 +131,8 @@ def test_a_lower_limit_frees_the_cache_and_keeps_arrays(device, stub, side):
 def test_out_of_memory_at_random_limits_loses_nothing(device, stub, side):
     """Each allocation is given, or refused because the live blocks leave too little room; then all memory goes back."""
     rng, live, refused, before = random.Random(7), [], 0, stub.used()
-    for _ in range(3000):
+    gc.freeze()  # each refusal collects garbage first: only that of this test
+    for _ in range(1000):
         limit = rng.randrange(64) * MIB
         device.memory.set_limit(limit)
         nbytes = rng.choice([1, 3 * MIB, 10 * MIB, 33 * MIB])
@@ -144,7 +145,8 @@ def test_out_of_memory_at_random_limits_loses_nothing(device, stub, side):
             assert held + block_size(nbytes) > limit
         while live and rng.random() < 0.5:
             live.pop(rng.randrange(len(live)))
-    assert refused > 500
+    assert refused > 150
+    gc.unfreeze()
     live.clear()
     device.memory.set_limit(None)
     device.empty_cache()
