@@ -48,6 +48,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let all objects be collected when the process ends: Triton reports those that are not."""
+    gc.unfreeze()
+
+
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A device that is not the host, although its memory is: ``cuda:7654321``."""
