@@ -11,7 +11,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from tilearray_host.float_errors import quietly
@@ -55,7 +55,7 @@ class _Helpers:
         """Forget the threads: a forked process has none of them."""
         self._count = -1
         self._pool: ThreadPoolExecutor | None = None
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer may call the library, or fork, while its thread holds it
 
     def dismiss(self) -> None:
         """End the threads: Python warns where a process with threads forks."""
@@ -71,12 +71,13 @@ class _Helpers:
         found: list[Future[None]] = []
         if self._count:
             with suppress(RuntimeError), self._lock:  # the interpreter ends: then there are fewer
-                if self._pool is None:
+                pool = self._pool
+                if pool is None:
                     from concurrent.futures import ThreadPoolExecutor
 
-                    self._pool = ThreadPoolExecutor(self._count, "tilearray")
+                    pool = self._pool = ThreadPoolExecutor(self._count, "tilearray")
                 for _ in range(self._count):
-                    found.append(self._pool.submit(quietly, work))
+                    found.append(pool.submit(quietly, work))
         return found
 
 
@@ -115,16 +116,16 @@ def _shared(run: Callable[[P], None], waiting: Iterator[P]) -> None:
     lock, failed = Lock(), list[bool]()
 
     def work() -> None:
-        while not failed:
-            with lock:  # a generator runs in one thread at a time
-                part = next(waiting, _END)
-            if part is _END:
-                return
-            try:
+        try:
+            while not failed:
+                with lock:  # a generator runs in one thread at a time
+                    part = next(waiting, _END)
+                if part is _END:
+                    return
                 run(cast("P", part))
-            except BaseException:
-                failed.append(True)
-                raise
+        except BaseException:  # an interrupt between two parts ends the helpers as well
+            failed.append(True)
+            raise
 
     helpers = _HELPERS.begin(work)
     try:

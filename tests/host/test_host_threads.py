@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,57 @@ def test_an_error_of_a_part_comes_out_and_ends_the_others(helpers: Callable[[int
     with pytest.raises(MemoryError):
         threads.in_threads(run, range(1000), threads.ELEMENTS)
     assert len(begun) < 10
+
+
+def test_an_interrupt_between_two_parts_ends_the_helpers(helpers: Callable[[int], None]) -> None:
+    helpers(2)
+    both, begun = threading.Barrier(2, timeout=30), []
+
+    class Parts:
+        """An iterator that goes on after it was interrupted, which a generator does not."""
+
+        def __init__(self) -> None:
+            self.numbers = iter(range(1000))
+
+        def __iter__(self) -> Iterator[int]:
+            return self
+
+        def __next__(self) -> int:
+            number = next(self.numbers)
+            if number > 1 and threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+            return number
+
+    def run(part: int) -> None:
+        begun.append(part)
+        if part < 2:
+            both.wait()
+        else:
+            threading.Event().wait(0.002)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.in_threads(run, Parts(), threads.ELEMENTS)
+    assert len(begun) < 200
+
+
+def test_a_finalizer_may_call_the_library_while_helpers_are_asked(
+    helpers: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helpers(2)
+    found = []
+
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *arguments: Any, **options: Any) -> Any:
+            if not found:  # as a finalizer that runs here would
+                found.append(None)
+                threads.in_threads(found.append, range(3), threads.ELEMENTS)
+                threads._HELPERS.dismiss()
+            return super().submit(*arguments, **options)
+
+    monkeypatch.setattr(threads._HELPERS, "_pool", Pool(1))
+    done: list[int] = []
+    threads.in_threads(done.append, range(3), threads.ELEMENTS)
+    assert (sorted(done), len(found)) == ([0, 1, 2], 4)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
