@@ -36,6 +36,15 @@ def test_the_second_of_two_bytes_is_taken_from_a_word(target: str, stride: int) 
 
 
 @pytest.mark.parametrize("target", ["float8_e4m3fn", "float8_e5m2"])
+def test_a_word_of_bytes_is_not_put_together_by_mov(target: str) -> None:
+    """For four equal values ptxas 12.8 makes one instruction of two, and merges its result with another register."""
+    body = expression_of(convert, ARRAY_API, (dtype_of("bool"),), dtype_of(target))
+    code = compiled(kernel_for(body, (700, 130), [(1, 700), (0, 1)]))
+    assert "satfinite" in code.ptx
+    assert "{l, h}" not in code.ptx
+
+
+@pytest.mark.parametrize("target", ["float8_e4m3fn", "float8_e5m2"])
 def test_a_block_of_one_element_is_cast(target: str) -> None:
     """An array that repeats one element is read as a block of it."""
     source = {"float8_e4m3fn": "float8_e5m2", "float8_e5m2": "float8_e4m3fn"}[target]

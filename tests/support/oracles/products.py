@@ -60,8 +60,12 @@ def check(found: ta.Array, exact: np.ndarray, told: object) -> None:
     wanted = rounded(exact, found.dtype)
     assert found.shape == wanted.shape, told
     given = ta.to_numpy(found)
-    same = (given == wanted) | ((given != given) & (wanted != wanted))  # beyond the largest float8_e4m3fn is NaN
-    assert same.all(), told
+    wrong = (given != wanted) & ((given == given) | (wanted == wanted))  # beyond the largest float8_e4m3fn is NaN
+    if wrong.any():
+        place = tuple(int(index) for index in np.argwhere(wrong)[0])
+        raise AssertionError(
+            f"{told}: {wrong.sum()} of {wrong.size} wrong, at {place} {given[place]} instead of {wanted[place]}"
+        )
 
 
 def check_products(device: object, seed: int, count: int, most: int) -> None:

@@ -144,11 +144,14 @@ def converted_to_8_bits(x, instruction: tl.constexpr):
     """float32 -> bytes, by an instruction that converts two, four at a time.
 
     Triton's own cast takes the second byte of two by a shift of 16 bits. ptxas 12.8, which Triton 3.6 ships, moves that
-    shift before the instruction where a thread has two elements, and the second one is then wrong.
+    shift before the instruction where a thread has two elements, and the second one is then wrong. Where all four are
+    one value, and `mov` puts the halves of the word together, it makes one instruction of two, which merges its result
+    with a register that holds something else.
     """
     if x.numel % 4 == 0:
         asm: tl.constexpr = (
-            "{ .reg .b16 l, h;\n" + instruction + " l, $2, $1;\n" + instruction + " h, $4, $3;\nmov.b32 $0, {l, h}; }"
+            "{ .reg .b16 l, h; .reg .b32 a, b;\n" + instruction + " l, $2, $1;\n" + instruction + " h, $4, $3;\n"
+            "cvt.u32.u16 a, l; cvt.u32.u16 b, h; shl.b32 b, b, 16; or.b32 $0, a, b; }"
         )
         code = tl.inline_asm_elementwise(asm, "=r,f,f,f,f", [x.to(tl.float32)], tl.uint8, is_pure=True, pack=4)
     else:
