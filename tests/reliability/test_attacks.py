@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -186,6 +187,13 @@ def test_jobs_keep_counts_in_a_file_that_becomes_the_table(tmp_path, monkeypatch
     rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| texts")]
     assert [row[1:3] for row in rows] == [["cpu", "600"]]
     assert f"NumPy {np.__version__} |" in rows[0][-1]
+
+
+@pytest.mark.parametrize("name", parts.ATTACKS)
+def test_no_case_begins_after_the_deadline(monkeypatch, name):
+    monkeypatch.setattr(Outcome, "deadline", math.inf)  # which is put back at the end
+    found = parts.one(name, 5, SEED, "cpu", deadline=0.0)
+    assert (found.tried, found.wrong) == (0, [])
 
 
 def dies(*_: object) -> None:

@@ -93,6 +93,17 @@ def rows(of: Inputs) -> list[Any]:
     ]
 
 
+def columns(of: Inputs) -> list[Any]:
+    """Programs of a group meet: columns that one holds, columns of several, and columns that are read again."""
+    short, tall, long = of(19, 70) / 8, of(3001, 37) / 8, of(20_001, 3) / 8
+    centred = ta.fuse(lambda x, w: (x - ta.mean(x, axis=0)) / ta.sqrt(ta.var(x, axis=0) + 1e-5) * w)
+    return [
+        *(ta.softmax(short, axis=0), ta.softmax(tall, axis=0), ta.log_softmax(long, axis=0)),
+        *(ta.softmax(of(2, 500, 7) / 8, axis=1), ta.softmax(ta.astype(tall, "float16"), axis=0)),
+        *(centred(short, short[0]), centred(tall, tall[0])),
+    ]
+
+
 def scans(of: Inputs) -> list[Any]:
     x, flat, tall = of(33, 700), of(30_003, dtype="int32"), of(5000, 3)
     return [
@@ -198,8 +209,8 @@ def gradients(of: Inputs) -> list[Any]:
 
 
 FAMILIES: dict[str, Family] = {
-    **{each.__name__: each for each in (elementwise, casts, in_place, fused, reductions, rows, scans, selection)},
-    **{each.__name__: each for each in (gathers, sorts, products, randoms, quantized, joined, gradients)},
+    **{each.__name__: each for each in (elementwise, casts, in_place, fused, reductions, rows, columns, scans)},
+    **{each.__name__: each for each in (selection, gathers, sorts, products, randoms, quantized, joined, gradients)},
 }
 
 

@@ -27,8 +27,8 @@ from support.attacks.liars import MAKERS, Lie
 from support.attacks.outcome import Outcome
 from tilearray.errors import TileArrayError
 
-PATIENCE = 20
-"""Seconds after which a call counts as one that never ends."""
+PATIENCE = 60
+"""Seconds after which a call counts as one that never ends; on a GPU of a busy machine some kernels compile for 20."""
 SETTINGS = {
     "set_semantics",
     "set_default_device",
@@ -286,7 +286,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     hook, sys.unraisablehook = sys.unraisablehook, lambda args: unraisable.append(repr(args.exc_value))
     with warnings.catch_warnings(), np.errstate(all="ignore"), _limited():
         warnings.simplefilter("ignore")
-        for number in range(cases):
+        for number in outcome.numbers(cases):
             name, call, target = drawing.call()
             before = bits(target)
             if hasattr(signal, "setitimer"):

@@ -44,7 +44,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     """Start processes on one empty directory, and damage what they write; a case is one lookup."""
     outcome, rng = Outcome("lookups in a cache that is damaged", "cpu"), random.Random(seed)
     del device  # the cache does not ask which machine code it keeps
-    while outcome.tried < cases:
+    while outcome.wants(cases):
         with tempfile.TemporaryDirectory() as folder:
             _round(Path(folder) / "kernels", rng, outcome, cases)
     return outcome

@@ -100,7 +100,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     outcome = Outcome("children of a process with threads", "cpu")
     del device  # a child has no device of its parent
     methods = ("fork", "spawn", "forkserver") if hasattr(os, "fork") else ("spawn",)
-    for number in range(cases):
+    for number in outcome.numbers(cases):
         method = methods[(number + seed) % len(methods)]
         status, told = program(CHILD, method, "6")
         outcome.count(method, cases)
@@ -112,7 +112,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
 def run_exits(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     """End processes with live arrays, capsules, blocks, generators and threads: silently, with status 0."""
     outcome, rng = Outcome("ends with everything alive", device), random.Random(seed)
-    for _ in range(cases):
+    for _ in outcome.numbers(cases):
         status, told = program(EXIT, str(rng.randrange(2**31)), device, flags=rng.choice([(), ("-X", "dev")]))
         outcome.count("ended", cases)
         if status or told:

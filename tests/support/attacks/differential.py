@@ -287,7 +287,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     outcome, rng = Outcome("calls beside NumPy's", device), random.Random(seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for number in range(cases):
+        for number in outcome.numbers(cases):
             end, wrong = one(rng, device, "numpy" if number % 2 else "array-api")
             outcome.count(end, cases)
             if wrong:

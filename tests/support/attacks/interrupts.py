@@ -30,7 +30,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            while outcome.tried < cases:
+            while outcome.wants(cases):
                 works = [Work(rng, device) for _ in range(20)]
                 for _ in range(100):
                     end, wrong = _interrupted(rng.choices(works, k=50), rng.uniform(2e-5, 3e-3))

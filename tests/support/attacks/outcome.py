@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclass
@@ -26,7 +28,11 @@ class Outcome:
     seed : int
     place : str
         Where it ran: the versions, and the GPU.
+    deadline : float
+        When the attacks of this process begin no further case, as `time.time` says it.
     """
+
+    deadline: ClassVar[float] = math.inf
 
     attack: str
     device: str
@@ -43,6 +49,20 @@ class Outcome:
     def tried(self) -> int:
         """The cases."""
         return self.ends.total()
+
+    @property
+    def in_time(self) -> bool:
+        """Whether there is time for one more case."""
+        return time.time() < self.deadline
+
+    def wants(self, cases: int) -> bool:
+        """Whether fewer cases than these were tried, and there is time for one more."""
+        return self.tried < cases and self.in_time
+
+    def numbers(self, cases: int) -> Iterator[int]:
+        """Count cases from 0 while there is time; the caller counts how each ended."""
+        while self.wants(cases):
+            yield self.tried
 
     def count(self, end: str, cases: int) -> None:
         """Count one case, and tell a terminal the progress twice a second."""

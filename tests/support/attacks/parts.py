@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import platform
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
@@ -31,8 +33,8 @@ ATTACKS: dict[str, tuple[Callable[[int, int, str], Outcome], float]] = {
 """For each attack what runs it, and its cases for each case of `--cases`."""
 CASES, PART = 200_000, 1_000
 """The value of `--cases`, and how many of them are one part with `--jobs`."""
-PATIENCE = 30
-"""Seconds after `--seconds` in which the last parts must end."""
+PATIENCE = 80
+"""Seconds after `--seconds` in which the last case of each process must end."""
 
 
 def outcomes(
@@ -40,17 +42,18 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """Yield the outcome of each attack, or with several jobs of each part of it, as they end.
 
-    After `seconds`, no further part begins.
+    After `seconds`, no further case begins.
     """
+    deadline = math.inf if seconds is None else time.time() + seconds
     if jobs == 1:
         for name in names:
-            yield one(name, max(1, round(cases * ATTACKS[name][1])), seed, device)
+            yield one(name, max(1, round(cases * ATTACKS[name][1])), seed, device, deadline)
         return
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
     timer = threading.Timer(seconds or 1e6, lambda: [future.cancel() for future in running])
     timer.daemon = True
     try:
-        running = {pool.submit(one, *part): part for part in parts(names, cases, seed, device)}
+        running = {pool.submit(one, *part, deadline): part for part in parts(names, cases, seed, device)}
         timer.start()
         for future in as_completed(running, (seconds or 1e6) + PATIENCE):
             if future.cancelled():
@@ -84,8 +87,9 @@ def parts(names: list[str], cases: int, seed: int, device: str) -> list[tuple[st
     return found
 
 
-def one(name: str, cases: int, seed: int, device: str) -> Outcome:
-    """Run one attack in this process."""
+def one(name: str, cases: int, seed: int, device: str, deadline: float = math.inf) -> Outcome:
+    """Run one attack in this process, and begin no case after a deadline."""
+    Outcome.deadline = deadline
     outcome = ATTACKS[name][0](cases, seed, device)
     outcome.seed, outcome.place = seed, place(outcome.device)
     return outcome

@@ -32,7 +32,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     outcome = Outcome("fused programs", device)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for number in range(cases):
+        for number in outcome.numbers(cases):
             try:
                 outcome.count(one(random.Random(seed * 10**9 + number), device), cases)
             except Exception as error:

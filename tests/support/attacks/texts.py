@@ -50,7 +50,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     arrays = {name: ta.asarray(np.arange(4.0) + 1, device=device) for name in "ab"}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for number in range(cases):
+        for number in outcome.numbers(cases):
             given = text(rng)
             try:
                 ta.evaluate(given, **arrays)

@@ -51,7 +51,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     outcome, rng = Outcome(f"calls in {THREADS} threads", device), random.Random(seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        while outcome.tried < cases:
+        while outcome.wants(cases):
             work = partial(_thread, [Work(rng, device) for _ in range(60)], seed, min(60, max(1, cases // THREADS)))
             for result in in_threads(THREADS, work, interval=1e-5):
                 if isinstance(result, BaseException):
@@ -115,7 +115,7 @@ def run_tasks(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     """Run tasks that suspend within blocks, fifty at a time."""
     outcome, rng = Outcome("tasks that suspend within blocks", device), random.Random(seed)
     before = ta.get_semantics()
-    while outcome.tried < cases:
+    while outcome.wants(cases):
         wrong: list[str] = []
         asyncio.run(_together(rng, 50, wrong))
         for _ in range(50):

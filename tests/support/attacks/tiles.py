@@ -19,7 +19,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     outcome = Outcome("tiles beside NumPy's", device)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for number in range(cases):
+        for number in outcome.numbers(cases):
             rng = np.random.default_rng([seed, number])
             case = drawn(rng, wide=True)
             try:
