@@ -11,6 +11,14 @@ from support.examples import FILES, of_numpy, ran, text_of
 
 import tilearray as ta
 
+CLOSE = {"adam": 2e-3}
+"""How far elements may be apart, if that is more than 1e-6.
+
+adam rounds weights to bfloat16 in each of 301 steps. Sums in another order may round one to its other neighbour, and
+the steps after it differ. With NumPy's sums off by up to 2**-24 of the sums of magnitudes, its weights were off by
+1.5e-3 at most; by up to a quarter of that, 1.5e-5. What it prints has to be the same.
+"""
+
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_an_example_gives_what_the_numpy_program_gives(file: Path, capsys: Any):
@@ -23,5 +31,5 @@ def test_an_example_gives_what_the_numpy_program_gives(file: Path, capsys: Any):
     finally:
         ta.set_default_device(before)
     assert (type(ours), str(ours.device), ours.dtype) == (ta.Array, "cuda:0", array.dtype)
-    np.testing.assert_allclose(ta.to_numpy(ours), array, rtol=2e-6, atol=1e-6)
+    np.testing.assert_allclose(ta.to_numpy(ours), array, rtol=2e-6, atol=CLOSE.get(file.stem, 1e-6))
     assert printed == expected
