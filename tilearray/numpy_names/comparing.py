@@ -9,15 +9,14 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import zeros_like
-from tilearray.engine.signature import overlap
+from tilearray.engine.signature import ArrayBase, overlap
 from tilearray.errors import BroadcastError
-from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.functions.arguments import all_arrays, as_array, without_derivative
 from tilearray.functions.conversion import part
 from tilearray.functions.manipulation import broadcast_to, reshape
 from tilearray.functions.reductions import all
 from tilearray.functions.sets import isin
 from tilearray.geometry.layout import broadcast_shapes
-from tilearray.numpy_names.through_numpy import memory_of
 from tilearray.ops.arithmetic import equal, greater, less, logical_and, logical_or
 from tilearray.ops.composed import isclose
 from tilearray.ops.number_parts import isinf, isnan
@@ -244,7 +243,9 @@ def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 
 
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    """Return whether two arrays on the host have an element in common. `may_share_memory` compares their ranges.
+    """Return whether two arrays have an element in common. `may_share_memory` compares their address ranges.
+
+    Addresses, shapes and strides decide: the memory of a GPU is not read.
 
     Examples
     --------
@@ -253,5 +254,16 @@ def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     >>> ta.shares_memory(x[::2], x[::2]), ta.shares_memory(x[::2], x[1::2])
     (True, False)
     """
-    memory = [memory_of("shares_memory", x) for x in (a, b)]
-    return np.shares_memory(memory[0], memory[1], max_work)
+    x, y = [without_derivative(as_array("shares_memory", given)) for given in (a, b)]
+    if not (x.size and y.size and overlap(x, y)):
+        return False
+    return np.shares_memory(np.asarray(_Placed(x)), np.asarray(_Placed(y)), max_work)
+
+
+class _Placed:
+    """The bytes of an array's elements, as NumPy asks for them: an ndarray of them must not be read."""
+
+    def __init__(self, x: ArrayBase) -> None:
+        strides = tuple([stride * x.itemsize for stride in x._signature.layout.strides])
+        kind, data = f"|V{x.itemsize}", (x._address, True)
+        self.__array_interface__ = {"version": 3, "shape": x.shape, "strides": strides, "typestr": kind, "data": data}

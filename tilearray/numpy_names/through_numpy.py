@@ -23,7 +23,7 @@ from tilearray.arrays.array import Array
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import from_host
 from tilearray.errors import DeviceError, GradientError, OperandError, PromotionError, ShapeError
-from tilearray.functions.arguments import all_arrays, as_array, is_differentiated, without_derivative
+from tilearray.functions.arguments import all_arrays, as_array, is_differentiated
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import MOST_AXES
@@ -56,17 +56,6 @@ def on_host(function: str, x: Any, *, compares: bool = False) -> np.ndarray:
     info = dtypes.info(array.dtype)
     stays = info.kind != "float" or info.bits >= 32 or (compares and array.dtype == dtypes.float16)
     return to_numpy(array if stays else astype(array, dtypes.float32))
-
-
-def memory_of(function: str, x: Any) -> np.ndarray:
-    """Return the memory of an argument on the host, in its own dtype. Errors are those of `on_host`.
-
-    Examples
-    --------
-    >>> memory_of("shares_memory", [1, 2])
-    array([1, 2])
-    """
-    return to_numpy(_there(function, without_derivative(as_array(function, x))))
 
 
 def _host_array(function: str, x: Any) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 import weakref
 
+import numpy as np
 import pytest
 
 import tilearray as ta
@@ -226,3 +227,24 @@ def test_without_peer_access_the_library_says_so(stub, monkeypatch):
         stub.allow_peers(True)
     with pytest.raises(ta.DeviceError, match=r"peer_access: expected a cuda device, got 'cpu'; write 'cuda:0'"):
         cuda.peer_access("cpu", "cuda:0")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float8_e5m2", "float4_e2m1fn", "float4_e2m1fn_x2", "complex128"])
+def test_arrays_of_a_gpu_share_memory_as_numpys_do(stub, dtype):
+    """Addresses, shapes and strides decide: the driver is not called."""
+    keys = (
+        *(np.s_[:], np.s_[:, ::2], np.s_[:, 1::2], np.s_[::-1, ::3], np.s_[1:3, 4:], np.s_[:1, :4]),
+        *(np.s_[2, 5, ...], np.s_[:0], np.s_[..., None, ::-2], np.s_[3:, ::-1]),
+    )
+    ours, others = (ta.empty((4, 6), dtype=dtype, device="cuda:0") for _ in range(2))
+    theirs = np.zeros((4, 6), f"V{ours.itemsize}")
+    second = ta.empty((4, 6), dtype=dtype, device="cuda:1")
+    stub.start_log()
+    for one in keys:
+        for two in keys:
+            assert ta.shares_memory(ours[one], ours[two]) == np.shares_memory(theirs[one], theirs[two])
+            assert ta.may_share_memory(ours[one], ours[two]) == np.may_share_memory(theirs[one], theirs[two])
+        for elsewhere in (others, second, ta.zeros(3), np.zeros(3)):
+            assert not ta.shares_memory(ours[one], elsewhere)
+            assert not ta.may_share_memory(ours[one], elsewhere)
+    assert stub.log() == []
