@@ -1,7 +1,8 @@
 """The events of a file of tests: its process writes each as a line of JSON at once, so a kill loses no message.
 
 `python scripts/_gpu_events.py EVENTS FILE` runs a file with pytest and appends to EVENTS. Tests that have an outcome
-there do not run again; with `--alone` those that failed do. `Story` is what the events say, and `text_of` shows it.
+there do not run again; with `--alone` those run that failed, and those that are marked `whole_gpu`. `Story` is what the
+events say, and `text_of` shows it.
 """
 
 from __future__ import annotations
@@ -48,15 +49,16 @@ class Story:
     Attributes
     ----------
     tests : those that began, by name, in order
-    count : the number of collected tests
+    count, whole : the number of collected tests, and the names of those that need the memory of a whole GPU
     current : the test that has begun and not ended
     broken : messages that belong to no test: of the collection, or of the process's end
     stopped : whether the last process asks for a new one
-    finished, seconds : whether nothing is left to run, and how long the processes took together
+    finished, seconds : whether nothing is left to run beside others, and how long the processes took together
     """
 
     tests: dict[str, Test] = field(default_factory=dict)
     count: int = 0
+    whole: list[str] = field(default_factory=list)
     current: str | None = None
     broken: list[str] = field(default_factory=list)
     stopped: bool = False
@@ -71,9 +73,18 @@ class Story:
     def bad(self) -> bool:
         return bool(self.broken or self.named(*BAD))
 
-    def to_repeat(self) -> list[str]:
-        """Return the failed tests that shall run alone: another process's memory may be what failed them."""
-        return [name for name in self.named("failed", "died")[:AGAIN] if not self.tests[name].alone]
+    @property
+    def complete(self) -> bool:
+        """Return whether all tests have an outcome."""
+        return self.finished and not self._whole_left()
+
+    def to_run_alone(self) -> list[str]:
+        """Return the tests that need a whole GPU, and failed ones: another process's memory may be what failed them."""
+        failed = [name for name in self.named("failed", "died")[:AGAIN] if not self.tests[name].alone]
+        return self._whole_left() + failed
+
+    def _whole_left(self) -> list[str]:
+        return [name for name in self.whole if name not in self.tests or not self.tests[name].outcome]
 
 
 def story_of(events: Path) -> Story:
@@ -98,7 +109,7 @@ def _take(story: Story, event: dict[str, Any]) -> None:
     if kind == "run":
         story.stopped, story.current = False, None
     elif kind == "collected" and not alone:
-        story.count = event["count"]
+        story.count, story.whole = event["count"], event.get("whole", [])
     elif kind == "began":
         story.current = name
         story.tests.setdefault(name, Test())
@@ -109,7 +120,7 @@ def _take(story: Story, event: dict[str, Any]) -> None:
         test = story.tests.setdefault(name, Test())
         if alone:
             test.alone = event["outcome"]
-        else:
+        if not alone or name in story.whole:
             test.outcome, test.seconds = event["outcome"], event["seconds"]
             test.text = event.get("text") or test.text
     elif kind == "broken":
@@ -149,7 +160,7 @@ def short(name: str) -> str:
 def text_of(name: str, story: Story) -> str:
     """Return the results of a file: counts, messages, reasons of skips, the slowest tests."""
     where = f" in {short(story.current)}" if story.current else ""
-    lines = [f"{name}: {counts_of(story)}", "finished" if story.finished else f"not finished{where}"]
+    lines = [f"{name}: {counts_of(story)}", "finished" if story.complete else f"not finished{where}"]
     for text in story.broken:
         lines += ["", "BROKEN", *shown(text)]
     for each, test in story.tests.items():
@@ -191,10 +202,11 @@ class Recorder:
         self.session = session
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        self.write("collected", count=len(items))
+        whole = [item.nodeid for item in items if item.get_closest_marker("whole_gpu")]
+        self.write("collected", count=len(items), whole=whole)
         story = story_of(self.events)
-        again, done = story.to_repeat(), {name for name, test in story.tests.items() if test.outcome}
-        items[:] = [item for item in items if (item.nodeid in again if self.alone else item.nodeid not in done)]
+        alone, not_now = story.to_run_alone(), {*whole, *(name for name, test in story.tests.items() if test.outcome)}
+        items[:] = [item for item in items if (item.nodeid in alone if self.alone else item.nodeid not in not_now)]
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:

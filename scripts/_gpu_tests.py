@@ -1,8 +1,8 @@
 """`scripts/gpu tests`: each file of tests/gpu in a process of its own, several at a time.
 
 Each process writes its events at once (`_gpu_events.py`), and DIR/NAME.txt follows them, so whoever ends this command,
-even with SIGKILL, loses no message. Failed tests run once more at the end, alone and without limits of memory: what
-passes then failed because of the other processes.
+even with SIGKILL, loses no message. Tests that are marked `whole_gpu` run at the end, alone and without limits of
+memory, and failed tests run once more there: what passes then failed because of the other processes.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ class Tests:
         self.share = int(0.95 * self.total / self.processes) - CONTEXT if self.total else 0
 
     def run(self) -> None:
-        """Run what is not finished, several at a time, and then failed tests alone."""
+        """Run what is not finished, several at a time, and then alone what needs that."""
         share = f" of {self.share / GIB:.1f} GiB of the GPU's memory" if self.share > 0 else ""
         say(f"{len(self.files)} files, {self.processes} processes{share}; results: {self.chosen.out}")
         self.run_all([file for file in self.files if not file.story().finished], alone=False)
-        self.run_all([file for file in self.files if file.story().to_repeat()], alone=True)
+        self.run_all([file for file in self.files if file.story().to_run_alone()], alone=True)
 
     def run_all(self, files: Sequence[File], alone: bool) -> None:
         self.waiting.extend(files)
@@ -155,7 +155,7 @@ class Tests:
                 append(child.file.events, event="finished")
             self.close(child)
         elif story.stopped:
-            again = bool(story.to_repeat()) if child.alone else True
+            again = bool(story.to_run_alone()) if child.alone else True
             self.close(child, "the next test needs a new process" if again else "", again=again)
         else:
             self.died(child, "died", f"the process ended with status {status}")
@@ -174,7 +174,7 @@ class Tests:
             if not child.alone:
                 append(file.events, event="finished")
         where = f", in {short(story.current)}" if story.current else ""
-        again = bool(story.current) and (not child.alone or bool(file.story().to_repeat()))
+        again = bool(story.current) and (not child.alone or bool(file.story().to_run_alone()))
         self.close(child, f"{why}{where}", again=again)
 
     def close(self, child: Child, why: str = "", again: bool = False) -> None:
@@ -185,7 +185,7 @@ class Tests:
         child.file.write()
         self.summarise()
         story = child.file.story()
-        done = sum(file.story().finished for file in self.files)
+        done = sum(file.story().complete for file in self.files)
         say(
             f"[{done}/{len(self.files)}] {child.file.name}{' alone' if child.alone else ''}: "
             f"{counts_of(story)}{'; ' if why else ''}{why}"
@@ -229,7 +229,7 @@ class Tests:
     def summarise(self) -> None:
         """Write the line of each file."""
         lines = [f"{file.name}: {counts_of(file.story())}" for file in self.files if file.events.exists()]
-        left = [file.name for file in self.files if not file.story().finished]
+        left = [file.name for file in self.files if not file.story().complete]
         text = "\n".join([*lines, *([f"not finished: {' '.join(left)}"] if left else []), *gpus()])
         (self.chosen.out / "summary.txt").write_text(text + "\n", encoding="utf-8")
 
@@ -282,7 +282,7 @@ def put_aside(folder: Path) -> None:
 def status_of(stories: Sequence[Story]) -> int:
     if any(story.bad for story in stories):
         return 1
-    return 0 if all(story.finished for story in stories) else 3
+    return 0 if all(story.complete for story in stories) else 3
 
 
 def default_processes(total: int) -> int:

@@ -98,6 +98,7 @@ def test_scalars_items_and_text() -> None:
         x + ta.arange(4, device="cpu")
 
 
+@pytest.mark.whole_gpu
 def test_more_than_two_to_the_31_elements() -> None:
     n = 2**31 + 3
     x = ta.zeros(n, dtype="int8", device="cuda")

@@ -168,6 +168,7 @@ def test_the_same_bits_on_each_run():
         assert all(ta.to_numpy(x @ y).tobytes() == first for _ in range(5))
 
 
+@pytest.mark.whole_gpu
 def test_long_strides():
     """Leading dimensions beyond 2**31 need the functions for 64 bits."""
     memory = ta.zeros(2**31 + 4096, dtype="float16", device="cuda")

@@ -112,6 +112,7 @@ def test_ranges_are_those_of_the_host(dtype):
         assert ours.tobytes() == host.tobytes()
 
 
+@pytest.mark.whole_gpu
 def test_beyond_2_to_31_elements():
     n = 2**31 + 5
     x = ta.arange(n, dtype="int64", device="cuda") % 251

@@ -39,6 +39,7 @@ def test_other_products_are_within_the_bound_of_a_sum():
     check_rounding("cuda:0", 6)
 
 
+@pytest.mark.whole_gpu
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8"])
 def test_beyond_2_to_31_elements(dtype):
     """Of an operand and of the result."""

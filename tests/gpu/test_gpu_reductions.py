@@ -30,6 +30,7 @@ def test_a_billion_elements_add_up_to_1e_7():
     assert ta.var(x).item() == 0
 
 
+@pytest.mark.whole_gpu
 def test_more_than_2_to_the_31_elements():
     count = 2**31 + 5
     x = ta.ones(count, dtype="uint8", device="cuda:0")

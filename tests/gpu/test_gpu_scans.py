@@ -28,6 +28,7 @@ def test_columns_have_the_bits_of_the_host(dtype):
         compare(ta.cumulative_sum(given, axis=0), ta.cumulative_sum(given.to_device("cuda:0"), axis=0), dtype)
 
 
+@pytest.mark.whole_gpu
 def test_more_than_2_to_the_31_elements():
     count = 2**31 + 5
     x = ta.ones(count, dtype="uint8", device="cuda:0")

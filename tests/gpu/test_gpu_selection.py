@@ -36,6 +36,7 @@ def test_many_elements(size, share):
     np.testing.assert_array_equal(ta.to_numpy(ta.nonzero(condition)[0]), np.nonzero(mask)[0])
 
 
+@pytest.mark.whole_gpu
 def test_beyond_2_to_31_elements():
     n = 2**31 + 4099
     mask = ta.zeros(n, dtype="bool", device="cuda")

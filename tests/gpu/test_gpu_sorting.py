@@ -106,6 +106,7 @@ def test_choices_without_replacement_are_those_of_the_host():
     assert chosen[0] == chosen[1]
 
 
+@pytest.mark.whole_gpu
 def test_beyond_2_to_31_elements():
     n = 2**31 + 4099
     x = (ta.arange(n, dtype="int64", device="cuda:0") * 7919 % 251).astype("uint8")

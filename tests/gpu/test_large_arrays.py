@@ -31,6 +31,7 @@ def check(found: ta.Array, wanted, places: np.ndarray) -> None:
         assert found.reshape(-1)[place].item() == wanted(place), place
 
 
+@pytest.mark.whole_gpu
 def test_every_second_element_of_a_contiguous_one():
     x = pattern(2 * N + 2)[::2]
     assert x.size == N + 1
@@ -40,6 +41,7 @@ def test_every_second_element_of_a_contiguous_one():
     check(y, lambda i: (2 * i % 251 + 1 + 2 * (N - i) % 251) % 256, np.append(PLACES, N))
 
 
+@pytest.mark.whole_gpu
 def test_a_small_first_operand_is_broadcast():
     rows, columns = 2**16 + 1, 2**15
     row = pattern(columns)
@@ -54,6 +56,7 @@ def test_a_small_first_operand_is_broadcast():
     check(one * matrix, lambda i: 3 * (i % 251) % 256, np.append(PLACES, last))
 
 
+@pytest.mark.whole_gpu
 def test_transposed():
     rows, columns = 2**16 + 1, 2**15 + 1
     x = pattern(rows * columns).reshape(rows, columns)
@@ -63,6 +66,7 @@ def test_transposed():
     check(y, wanted, np.append(PLACES, [last, last - 1, N + 12345]))
 
 
+@pytest.mark.whole_gpu
 def test_outer_broadcast_of_two_small_operands():
     side = 46341  # its square exceeds 2**31
     x, y = pattern(side), pattern(side)

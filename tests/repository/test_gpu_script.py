@@ -50,6 +50,16 @@ FILES = {
         def test_after():
             pass
     """,
+    "test_needs_all": """
+        import sys, pytest
+        @pytest.mark.whole_gpu
+        @pytest.mark.parametrize("large", [True, False])
+        def test_whole(large):
+            assert "--alone" in sys.argv
+            assert not large, "no memory at all"
+        def test_part():
+            assert "--alone" not in sys.argv
+    """,
     "test_broken": "import nothing_of_this_name",
     "test_absent": "import pytest; pytest.importorskip('nothing_of_this_name', reason='nothing is not installed')",
 }
@@ -107,6 +117,10 @@ def test_each_file_has_its_text_and_failed_tests_run_again_alone(tree: Path):
     assert found["test_dies"].startswith("test_dies: 1 passed, 1 failed, 1 died,")
     assert "the process ended with status -9" in found["test_dies"]
     assert "the next test needs a new process" in printed
+    assert found["test_needs_all"].startswith("test_needs_all: 2 passed, 1 failed,")
+    assert "\nfinished\n" in found["test_needs_all"]
+    assert re.search(r"FAILED test_whole\[True\], [\d.]+ s; alone: failed", found["test_needs_all"])
+    assert (out / "test_needs_all.events").read_text().count('"event": "began"') == 3
     assert "test_hangs: 2 passed, 1 hung" in found["summary"]
     assert len(found["summary"].splitlines()) >= len(FILES)
 
@@ -146,7 +160,7 @@ def test_the_end_of_the_time_names_the_test_and_what_failed_runs_first_then(tree
     assert process.returncode == 3, printed
     assert "0.05 minutes are over; scripts/gpu tests --resume goes on" in printed
     assert "not finished: test_hangs test_passes" in texts(out)["summary"]
-    for name in ("test_hangs", "test_broken", "test_absent", "test_fails"):
+    for name in ("test_hangs", "test_broken", "test_absent", "test_fails", "test_needs_all"):
         (tree / "tests" / "gpu" / f"{name}.py").unlink()
     (tree / "tests" / "gpu" / "test_dies.py").write_text("def test_one(): assert True\n")
     (out / "test_passes.events").write_text('{"event": "broken", "text": "no", "time": 0}\n')
