@@ -145,13 +145,13 @@ class Stream:
 
     def record(self, event: Event | None = None) -> Event:
         """Record an event, a new one by default, after all work launched so far; return the event."""
-        event = Event(device=self.device) if event is None else event
+        event = Event(device=self.device) if event is None else _event("record", event)
         event._event.record(self.handle)
         return event
 
     def wait(self, other: Event | Stream) -> None:
         """Make later work wait for an event, or for all work launched on another stream so far."""
-        event = other.record() if isinstance(other, Stream) else other
+        event = other.record() if isinstance(other, Stream) else _event("wait", other)
         event._event.hold_back(self.handle)
 
 
@@ -194,9 +194,19 @@ class Event:
 
     def milliseconds_since(self, start: Event) -> float:
         """Return the time from another event to this one, in milliseconds. Both must have passed."""
-        if not (self.timing and start.timing):
+        if not (self.timing and _event("milliseconds_since", start).timing):
             raise OperandError("milliseconds_since: expected events with times; write ta.cuda.Event(timing=True)")
         return self._event.milliseconds_since(start._event)
+
+
+def _event(function: str, value: object) -> Event:
+    """Return an event, or raise an error that says how to get one."""
+    if not isinstance(value, Event):
+        raise OperandError(
+            f"{function}: expected an event of ta.cuda, got {shown(value)} of type {type(value).__name__}; write "
+            f"ta.cuda.current_stream().record(), which returns one"
+        )
+    return value
 
 
 A = TypeVar("A", bound=ArrayBase)

@@ -13,7 +13,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from operator import attrgetter
@@ -52,11 +52,16 @@ TRANSFORMED: tuple[Callable[..., Any], ...] = (
     lambda *xs: ta.where(xs[0] > 0, xs[0], 0),
     lambda x, y=1, z=2: x * y - z,
 )
+GPU_METHODS = {
+    "Stream": ("synchronize", "is_done", "record", "wait", "__cuda_stream__", "__eq__", "__hash__"),
+    "Event": ("synchronize", "is_done", "milliseconds_since"),
+    "graph": ("replay", "update"),
+}
 LEFT_OUT = SETTINGS | FILES | CALLBACKS | {"fromiter"}
 """Functions that change settings or read files, that call what they are given, or that read iterators to the end."""
 DTYPES = ("bool", "int8", "uint8", "int64", "uint64", "float16", "bfloat16", "float32", "float64", "complex64")
 SHAPES = ((), (0,), (3,), (1,), (2, 3), (3, 0), (2, 1, 3))
-WORDS = ("float32", "int8", "C", "K", "left", "raise", "numpy", "ij", "cpu", "reflect", "", "ij,jk->ik", "x + 1")
+WORDS = ("float32", "int8", "C", "K", "left", "raise", "numpy", "ij", "cpu", "cuda:0", "sum", "reflect", "", "ij,jk->ik", "x + 1")
 OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"),
     *("eq", "ne", "lt", "le", "gt", "ge", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand"),
@@ -82,10 +87,28 @@ def callables() -> dict[str, Callable[..., Any]]:
             value = getattr(space, name)
             if callable(value) and not inspect.isclass(value) and name not in LEFT_OUT and not name.startswith("__"):
                 found[f"{module}.{name}".strip(".")] = value
+    found |= of_gpus()
     operations = {name: value for name, value in found.items() if hasattr(value, "accumulate")}
     for name, operation in operations.items():
         found |= {f"{name}.{method}": getattr(operation, method) for method in OPERATION_METHODS}
     return found | {f"{name} of a function": partial(_transformed, name) for name in TRANSFORMS}
+
+
+def of_gpus() -> dict[str, Callable[..., Any]]:
+    """The functions and classes of `ta.cuda` and `ta.distributed`; what sets something puts it back after the call."""
+    found = {f"distributed.{name}": getattr(ta.distributed, name) for name in ta.distributed.__all__}
+    found |= {f"cuda.{name}": getattr(ta.cuda, name) for name in ta.cuda.__all__}
+    return found | {f"cuda.{name}": partial(_put_back, name) for name in ("set_allocator", "set_memory_limit")}
+
+
+def _put_back(name: str, *args: Any, **options: Any) -> None:
+    try:
+        getattr(ta.cuda, name)(*args, **options)
+    finally:
+        for index in range(ta.cuda.device_count()):
+            ta.cuda.set_memory_limit(None, f"cuda:{index}")
+        if ta.cuda.device_count():
+            ta.cuda.set_allocator(None)
 
 
 def _transformed(name: str, *args: Any, **options: Any) -> Any:
@@ -130,6 +153,7 @@ class Drawing:
     def __init__(self, seed: int, device: str) -> None:
         self.rng = random.Random(seed)
         self.device = device
+        self.gpus = [] if device == "cpu" else [f"cuda:{index}" for index in range(ta.cuda.device_count())]
         self.functions = callables()
         self.names = list(self.functions)
         self.methods = methods()
@@ -138,16 +162,33 @@ class Drawing:
     def array(self) -> Any:
         """A small array of any dtype, sometimes a view."""
         rng = self.rng
-        shape, dtype = rng.choice(SHAPES), rng.choice(DTYPES)
-        values = np.arange(int(np.prod(shape))).reshape(shape) % 3
-        x = ta.asarray(values, device=self.device).astype(dtype)
+        x = self._values(rng.choice(SHAPES), rng.choice(DTYPES), self.device)
         return x if rng.random() < 0.7 or not x.ndim else x[::-1]
+
+    def _values(self, shape: tuple[int, ...], dtype: str, device: str) -> Any:
+        return ta.asarray(np.arange(int(np.prod(shape))).reshape(shape) % 3).astype(dtype).to_device(device)
+
+    def of_gpus(self) -> Any:
+        """An array on each GPU, a GPU, or a stream, an event or a graph of one."""
+        rng = self.rng
+        shape, dtype = rng.choice(SHAPES), rng.choice(DTYPES)
+        makers: list[Callable[[], Any]] = [
+            lambda: [self._values(shape, dtype, device) for device in self.gpus],
+            lambda: rng.choice([self.gpus, rng.choice(self.gpus)]),
+            lambda: ta.cuda.Stream(rng.choice(self.gpus)),
+            lambda: ta.cuda.Event(timing=rng.random() < 0.5, device=rng.choice(self.gpus)),
+            lambda: ta.cuda.current_stream().record(ta.cuda.Event(timing=True, device=self.device)),
+            lambda: ta.cuda.graph(rng.choice(self.gpus)),
+            lambda: ta.cuda.pinned_like(self.array()),
+        ]
+        return rng.choice(makers)()
 
     def plain(self) -> Any:
         """An argument as somebody may write it."""
         rng = self.rng
         makers: list[Callable[[], Any]] = [
             *[self.array] * 6,
+            *[self.of_gpus] * len(self.gpus),
             lambda: rng.choice([0, 1, 2, -1, 3, 2**62, -(2**63), 10**20]),
             lambda: rng.choice([0.5, -1.5, float("nan"), float("inf"), 1j, True, None, ...]),
             lambda: rng.choice(WORDS),
@@ -176,13 +217,16 @@ class Drawing:
         count = self.rng.randint(least, min(most, least + 2)) if self.rng.random() < 0.95 else self.rng.randrange(5)
         return [self.argument() for _ in range(count)]
 
-    def owner(self, x: Any) -> tuple[Any, list[str]]:
+    def owner(self, x: Any) -> tuple[Any, Sequence[str]]:
         """An object with methods, mostly an array."""
         kind = self.rng.random()
         if kind < 0.12:
             return self.generator, [name for name in dir(self.generator) if name[0] != "_" and name != "bit_generator"]
         if kind < 0.24 and x.ndim:
             return ta.tiles(x, tuple([self.rng.randint(1, 3) for _ in x.shape])), list(TILES_METHODS)
+        if kind < 0.36 and self.gpus:
+            owner = self.of_gpus()
+            return (owner, GPU_METHODS[kind]) if (kind := type(owner).__name__) in GPU_METHODS else (x, self.methods)
         return x, self.methods
 
     def call(self) -> tuple[str, Callable[[], Any], Any]:
