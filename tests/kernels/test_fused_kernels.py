@@ -27,6 +27,7 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
         "_recorded",
         "_random_recorded",
         "_beside",
+        "_targets",
     ],
 )
 def test_on_the_device(process, name):
@@ -125,6 +126,13 @@ def _beside() -> None:
     from support.interpreter.emulated_gpu import emulated_device
 
     check_beside(emulated_device(), ("float32", "bfloat16"))
+
+
+def _targets() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.targets_on_device import check_targets
+
+    check_targets(emulated_device())
 
 
 def _recorded() -> None:
@@ -233,7 +241,8 @@ def _random_reductions() -> None:
     device = emulated_device()
     assert Counter(check_reduced(seed, device) for seed in range(12))["equal"] > 9
     trees = [grow(random.Random(seed), 15, in_place=seed % 2 == 0, reductions=True) for seed in range(15)]
-    assert Counter(check(tree, device).split(":")[0] for tree in trees)["equal"] > 9
+    trees += [grow(random.Random(seed), 12, in_place=True, reductions=True) for seed in range(0, 30, 2)]
+    assert Counter(check(tree, device).split(":")[0] for tree in trees)["equal"] > 20
 
 
 def _rows() -> None:

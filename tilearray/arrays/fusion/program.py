@@ -89,18 +89,12 @@ class Program:
         self._signatures = list(signatures)
         self.outside = [real for _, real in trace.sources if real is not None]
         self._sources = len(trace.sources)
-        self._new: list[Signature] = []
-        self._copies: list[tuple[Leaf, Layout, int]] = []
-        self._stores: dict[Ints, list[Store]] = {}
-        self._kept: dict[tuple[Value, Walk, Ints], int] = {}
-        self._apart: dict[Value, Leaf] = {}
-        self._returned: list[Value] = []
+        self._apart_targets = set[tuple[int, int]]()
         self._own = set[int]()
-        self._result = self._described(trace, results)
-        self.written = self._add_targets(trace)
-        spliced = self._all_apart()
-        spliced += [self._spliced(shape, stores) for shape, stores in self._stores.items() if stores]
-        self._separate(spliced)
+        spliced = self._all_spliced(trace, results)
+        while clashing := self._clashing(spliced):
+            self._apart_targets |= clashing
+            spliced = self._all_spliced(trace, results)
         self.launches = [launch for each in spliced for launch in self._launches(each)]
         finish = self.finish if self._copies else self._result
         self._run = written_out(self.launches, self.outside, self._sources, self._new, finish)
@@ -132,6 +126,19 @@ class Program:
                 raise WriteError("fuse: an argument that the function writes is read-only; write x.copy() instead")
 
     # ------------------------------------------------------------------ results and targets
+
+    def _all_spliced(self, trace: Trace, results: Any) -> list[Spliced]:
+        """Return all launches. The targets in `_apart_targets` are written after them, from new memory."""
+        self._new: list[Signature] = []
+        self._copies: list[tuple[Leaf, Layout, int]] = []
+        self._stores: dict[Ints, list[Store]] = {}
+        self._kept: dict[tuple[Value, Walk, Ints], int] = {}
+        self._apart: dict[Value, Leaf] = {}
+        self._returned: list[Value] = []
+        self._result = self._described(trace, results)
+        self.written = self._add_targets(trace)
+        found = self._all_apart()
+        return found + [self._spliced(shape, stores) for shape, stores in self._stores.items() if stores]
 
     def _described(self, trace: Trace, results: Any) -> Result:
         """Return the function that makes the results of a call."""
@@ -195,6 +202,10 @@ class Program:
             for written, value in buffer_of(source).writes:
                 layout = written._signature.layout
                 leaf = Leaf(place, written._offset - source._offset, layout.strides, written._signature.dtype)
+                if (place, leaf.offset) in self._apart_targets:
+                    new = layout.dense()
+                    self._copies.append((leaf, layout, self._allocated(new, leaf.dtype)))
+                    leaf = Leaf(self._copies[-1][-1], 0, new.strides, leaf.dtype)
                 self._stores.setdefault(layout.shape, []).append(Store(value, whole(layout.shape), leaf))
                 found.add(place)
         return found
@@ -325,19 +336,19 @@ class Program:
         found = [nodes.add(value, walk) for value, walk, _ in stores]
         return Spliced(shape, stores, nodes.splicer, found)
 
-    def _separate(self, launches: list[Spliced]) -> None:
-        """Replace the target of a store by new memory if its launch or a later one reads the target's memory."""
-        for turn, (shape, stores, splicer, *_) in enumerate(launches):
-            for position, (value, walk, target) in enumerate(stores):
-                if target.place < self._sources and any(
-                    clash(target, shape, leaf, later.shape, later.splicer is splicer)
-                    for later in launches[turn:]
-                    for leaf in later.leaves
-                ):
-                    layout = Layout.of(shape)
-                    place = self._allocated(layout, target.dtype)
-                    stores[position] = Store(value, walk, Leaf(place, 0, layout.strides, target.dtype))
-                    self._copies.append((target, Layout(shape, target.strides), place))
+    def _clashing(self, launches: list[Spliced]) -> set[tuple[int, int]]:
+        """Return the place and the offset of each target whose memory its launch or a later one reads."""
+        return {
+            (target.place, target.offset)
+            for turn, each in enumerate(launches)
+            for _, _, target in each.stores
+            if target.place < self._sources
+            and any(
+                clash(target, each.shape, leaf, later.shape, later.splicer is each.splicer)
+                for later in launches[turn:]
+                for leaf in later.leaves
+            )
+        }
 
     def _launches(self, spliced: Spliced) -> list[Launch]:
         """Return the launches of an expression: none if there are no elements."""
