@@ -25,6 +25,26 @@ def test_masked_assignment_is_numpys(shape, axes, value):
     assert mask.any() or (host == before).all()
 
 
+@pytest.mark.parametrize(
+    ("shape", "mask"),
+    [((0, 1), (0, 0)), ((2, 3), (2, 0)), ((2, 3), (0, 3)), ((2, 3), (0,)), ((3,), (0,)), ((3,), (1,)), ((2,), (2, 0))],
+)
+def test_a_mask_of_size_0_selects_nothing(shape, mask):
+    """Along any axis, as in NumPy; the standard's own tests ask for it."""
+    host, none = np.ones(shape, dtype="int32"), np.zeros(mask, dtype="bool")
+    ours, chosen = ta.asarray(host), ta.asarray(none)
+    try:
+        expected = host[none]
+    except IndexError:
+        for act in (lambda: ours[chosen], lambda: ours.__setitem__(chosen, 5)):
+            with pytest.raises((IndexError, ta.ShapeError)):
+                act()
+        return
+    assert ours[chosen].shape == expected.shape
+    ours[chosen] = 5
+    assert ours.tolist() == host.tolist()
+
+
 def test_through_views_and_from_the_array_itself():
     host = np.arange(24).reshape(4, 6)
     ours = ta.asarray(host.copy())

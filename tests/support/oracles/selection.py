@@ -85,6 +85,7 @@ def check_keys(device: Any) -> None:
         np.s_[:, matrix], np.s_[..., matrix, 0], np.s_[0, matrix], np.s_[:, row, :, ::-2], np.s_[pair, None],
         np.s_[:, row, indices], np.s_[:, row, :, indices], np.s_[np.array(True)], np.s_[:, np.array(False)],
         np.s_[0, np.array(True), :, indices], np.s_[..., np.array(True), None], np.s_[:, row, 1],
+        np.s_[np.zeros((2, 0), bool)], np.s_[np.zeros((0, 3), bool)], np.s_[0, np.zeros(0, bool)],
     ):  # fmt: skip
         parts = key if isinstance(key, tuple) else (key,)
         there = tuple([ta.asarray(part, device=device) if isinstance(part, np.ndarray) else part for part in parts])

@@ -18,7 +18,7 @@ from tilearray.engine.devices import CPU, common_device, using_device
 from tilearray.engine.signature import ArrayBase, before_access, from_host, overlap
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.conversion import to_device
-from tilearray.functions.indexing.keys import BOOLS, PLAIN, has_arrays, is_index
+from tilearray.functions.indexing.keys import BOOLS, PLAIN, has_arrays, is_index, is_mask_over
 from tilearray.functions.indexing.scatter import scatter, scatter_selected, without_leading_axes
 from tilearray.functions.indexing.views import get, switched
 from tilearray.functions.python_data import assigned_data, is_sequence
@@ -167,7 +167,7 @@ def _in_dtype_of(x: ArrayBase, value: ArrayBase) -> ArrayBase:
 def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
     """Assign a number, or an array that broadcasts over the other axes, where a mask over the leading axes is true."""
     shape, masked = x._signature.layout.shape, mask._signature.layout
-    if masked.shape != shape[: masked.ndim]:
+    if not is_mask_over(masked.shape, shape):
         raise ShapeError(
             f"setitem: expected a mask over the leading axes of shape {shape}, got shape {masked.shape}; "
             f"write ta.broadcast_to(mask, {shape})"
@@ -178,6 +178,8 @@ def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
         return
     check_target("setitem", x)
     value = _in_dtype_of(x, value) if issubclass(type(value), ArrayBase) else _number_for(x, value)
+    if 0 in masked.shape:
+        return
     rest = len(shape) - masked.ndim
     spread = mask._view(masked.expand_dims(range(masked.ndim, len(shape)))) if rest else mask
     execute(choose, (spread, value, x), x)

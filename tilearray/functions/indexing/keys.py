@@ -311,8 +311,16 @@ def _taken_by(part: Any) -> int:
     return len(part.shape) if _is_mask(part) else 1
 
 
+def is_mask_over(mask: Ints, shape: Ints) -> bool:
+    """Whether a mask of a shape selects from the leading axes of an array: its sizes are theirs.
+
+    A size of 0 is as good and selects nothing, as in NumPy.
+    """
+    return len(mask) <= len(shape) and all(one in (size, 0) for one, size in zip(mask, shape))
+
+
 def _check_mask(mask: Ints, axis: int, shape: Ints) -> None:
-    if shape[axis : axis + len(mask)] != mask:
+    if not is_mask_over(mask, shape[axis:]):
         raise IndexingError(
             f"indexing: expected a mask with the sizes of the axes of shape {shape} from axis {axis} on, got shape "
             f"{mask}; write ta.broadcast_to(mask, sizes)"
