@@ -190,8 +190,8 @@ def shown(text: str) -> list[str]:
 class Recorder:
     """A plugin of pytest: chooses the tests, and writes the events."""
 
-    def __init__(self, events: Path, alone: bool, memory: Sequence[int]) -> None:
-        self.events, self.alone, self.memory = events, alone, memory
+    def __init__(self, events: Path, alone: bool, part: Sequence[int], memory: Sequence[int]) -> None:
+        self.events, self.alone, self.part, self.memory = events, alone, part, memory
         self.outcome, self.text, self.seconds = "passed", "", 0.0
         self.session: Any = None
 
@@ -202,6 +202,8 @@ class Recorder:
         self.session = session
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        part, parts = self.part
+        items[:] = items[part::parts]
         whole = [item.nodeid for item in items if item.get_closest_marker("whole_gpu")]
         self.write("collected", count=len(items), whole=whole)
         story = story_of(self.events)
@@ -262,6 +264,7 @@ def main() -> int:
     top.add_argument("events", type=Path)
     top.add_argument("file")
     top.add_argument("--alone", action="store_true")
+    top.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("PART", "PARTS"))
     top.add_argument("--memory", type=int, nargs=2, default=(), metavar=("SHARE", "TOTAL"))
     chosen = top.parse_args()
     if sys.platform == "linux":
@@ -270,7 +273,7 @@ def main() -> int:
     import pytest
 
     options = ["-q", "--no-header", "--tb=short", "-r", "N", "-p", "no:cacheprovider"]
-    return int(pytest.main([*options, chosen.file], [Recorder(chosen.events, chosen.alone, chosen.memory)]))
+    return int(pytest.main([*options, chosen.file], [Recorder(chosen.events, chosen.alone, chosen.part, chosen.memory)]))
 
 
 if __name__ == "__main__":

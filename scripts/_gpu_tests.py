@@ -1,4 +1,4 @@
-"""`scripts/gpu tests`: each file of tests/gpu in a process of its own, several at a time.
+"""`scripts/gpu tests`: each file of tests/gpu in a process of its own, or a long one in several, some at a time.
 
 Each process writes its events at once (`_gpu_events.py`), and DIR/NAME.txt follows them, so whoever ends this command,
 even with SIGKILL, loses no message. Tests that are marked `whole_gpu` run at the end, alone and without limits of
@@ -24,8 +24,14 @@ from _gpu_processes import PAUSE, ROOT, end_group, environment_of, gpus, process
 
 FOLDER = ROOT / "tests" / "gpu"
 GIB = 1 << 30
-PROCESSES, MEMORY, CONTEXT = 8, 8 * GIB, GIB
+PROCESSES, MEMORY, CONTEXT = 14, 5 * GIB, GIB
 """By default: the most processes, the least memory for each, and what the context and kernels of one take."""
+PARTS = {
+    "test_gpu_gather": 2, "test_gpu_gradients": 2, "test_gpu_joining": 2, "test_gpu_numpy_names": 3,
+    "test_gpu_op_properties": 8, "test_gpu_products": 2, "test_gpu_reductions": 3, "test_gpu_rows": 2,
+    "test_gpu_scans": 4, "test_gpu_selection": 3, "test_gpu_sorting": 2, "test_gpu_tiles": 2,
+}  # fmt: skip
+"""In how many parts, each as if it were a file, a long file is run."""
 OUTSIDE = 120
 """Seconds that imports, the collection or the end of a process may take, if a test may not take more."""
 
@@ -36,13 +42,15 @@ class OutOfTimeError(Exception):
 
 @dataclass
 class File:
-    """A file of tests, and where its events, its text and what it printed are."""
+    """A file of tests or a part of one, and where its events, its text and what it printed are."""
 
     path: Path
     folder: Path
+    part: int
+    parts: int
 
     def __post_init__(self) -> None:
-        self.name = self.path.stem
+        self.name = self.path.stem + (f"-{self.part + 1}of{self.parts}" if self.parts > 1 else "")
         self.events, self.text, self.log = (self.folder / f"{self.name}{end}" for end in (".events", ".txt", ".log"))
 
     def story(self) -> Story:
@@ -101,6 +109,7 @@ class Tests:
 
     def start(self, file: File, alone: bool) -> Child:
         command = [sys.executable, str(ROOT / "scripts" / "_gpu_events.py"), str(file.events), str(file.path)]
+        command += ["--part", str(file.part), str(file.parts)]
         if alone:
             command += ["--alone"]
         elif self.share > 0:
@@ -117,7 +126,8 @@ class Tests:
     def environment(self, alone: bool) -> dict[str, str]:
         found = environment_of(ROOT, ROOT / "backend", ROOT / "tests")
         if not alone:
-            found.setdefault("OMP_NUM_THREADS", str(max(1, processors() // self.processes)))
+            for name in ("OMP_NUM_THREADS", "TILEARRAY_THREADS"):
+                found.setdefault(name, str(max(1, processors() // self.processes)))
             if self.share > 0:
                 found["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{self.share / 4 / self.total:.4f}"
                 found["CUPY_GPU_MEMORY_LIMIT"] = str(self.share // 4)
@@ -242,7 +252,8 @@ def run_tests(chosen: argparse.Namespace) -> int:
         say(f"tests: expected files of {FOLDER.relative_to(ROOT)}, got {' '.join(unknown)}")
         return 2
     chosen.out.mkdir(parents=True, exist_ok=True)
-    files = in_order([File(path, chosen.out) for path in known.values()], chosen)
+    parts = [(path, part, PARTS.get(path.stem, 1)) for path in known.values() for part in range(PARTS.get(path.stem, 1))]
+    files = in_order([File(path, chosen.out, *which) for path, *which in parts], chosen)
     if not chosen.resume:
         put_aside(chosen.out)
     tests = Tests(files, chosen)
@@ -255,15 +266,16 @@ def run_tests(chosen: argparse.Namespace) -> int:
 
 
 def in_order(files: Sequence[File], chosen: argparse.Namespace) -> list[File]:
-    """Return the files as they are named, then those that failed last time, then those that took longest."""
+    """Return the files as they are named, then those that failed last time, then the longest ones."""
     named = [Path(name).stem for name in chosen.files]
     place = {name: index for index, name in enumerate(named)}
     stories = {file.name: file.story() for file in files}
-    wanted = [file for file in files if not named or chosen.rest or file.name in place]
+    wanted = [file for file in files if not named or chosen.rest or file.path.stem in place]
     return sorted(
         wanted,
         key=lambda file: (
-            place.get(file.name, len(place)), not stories[file.name].bad, -stories[file.name].seconds, file.name
+            *(place.get(file.path.stem, len(place)), not stories[file.name].bad),
+            *(-stories[file.name].seconds, -file.parts, file.name),
         ),
     )  # fmt: skip
 

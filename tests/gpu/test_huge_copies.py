@@ -66,6 +66,7 @@ def test_copies_of_permuted_arrays(name: str, dtype: str) -> None:
         assert ta.to_numpy(ours).tobytes() == target.tobytes(), (name, dtype, start, "added")
 
 
+@pytest.mark.whole_gpu
 def test_copies_of_complex_numbers() -> None:
     """Both parts of complex128, to columns of one axis and of two axes; and complex64."""
     for name in ("columns of two axes", "columns of one axis"):

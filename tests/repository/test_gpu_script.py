@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -59,6 +60,11 @@ FILES = {
             assert not large, "no memory at all"
         def test_part():
             assert "--alone" not in sys.argv
+    """,
+    "test_gpu_rows": """
+        def test_one(): pass
+        def test_two(): pass
+        def test_three(): pass
     """,
     "test_broken": "import nothing_of_this_name",
     "test_absent": "import pytest; pytest.importorskip('nothing_of_this_name', reason='nothing is not installed')",
@@ -121,6 +127,8 @@ def test_each_file_has_its_text_and_failed_tests_run_again_alone(tree: Path):
     assert "\nfinished\n" in found["test_needs_all"]
     assert re.search(r"FAILED test_whole\[True\], [\d.]+ s; alone: failed", found["test_needs_all"])
     assert (out / "test_needs_all.events").read_text().count('"event": "began"') == 3
+    assert found["test_gpu_rows-1of2"].startswith("test_gpu_rows-1of2: 2 passed,")
+    assert found["test_gpu_rows-2of2"].startswith("test_gpu_rows-2of2: 1 passed,")
     assert "test_hangs: 2 passed, 1 hung" in found["summary"]
     assert len(found["summary"].splitlines()) >= len(FILES)
 
@@ -160,7 +168,7 @@ def test_the_end_of_the_time_names_the_test_and_what_failed_runs_first_then(tree
     assert process.returncode == 3, printed
     assert "0.05 minutes are over; scripts/gpu tests --resume goes on" in printed
     assert "not finished: test_hangs test_passes" in texts(out)["summary"]
-    for name in ("test_hangs", "test_broken", "test_absent", "test_fails", "test_needs_all"):
+    for name in ("test_hangs", "test_broken", "test_absent", "test_fails", "test_needs_all", "test_gpu_rows"):
         (tree / "tests" / "gpu" / f"{name}.py").unlink()
     (tree / "tests" / "gpu" / "test_dies.py").write_text("def test_one(): assert True\n")
     (out / "test_passes.events").write_text('{"event": "broken", "text": "no", "time": 0}\n')
@@ -172,6 +180,12 @@ def test_the_end_of_the_time_names_the_test_and_what_failed_runs_first_then(tree
         "test_dies:",
     ]
     assert (out / "before" / "test_hangs.txt").read_text().startswith("test_hangs: ")
+
+
+def test_the_files_that_are_run_in_parts_exist(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    parts = importlib.import_module("_gpu_tests").PARTS
+    assert sorted(parts) == sorted(name for name in parts if (ROOT / "tests" / "gpu" / f"{name}.py").exists())
 
 
 def test_a_name_that_is_no_file_of_tests_is_status_2(tree: Path):
