@@ -11,7 +11,7 @@ from support.oracles.reductions import check_same_bits
 import tilearray as ta
 
 EXAMPLES, SHARDS = int(os.environ.get("TILEARRAY_EXAMPLES", "400")), 4
-KINDS = int(os.environ.get("TILEARRAY_KINDS", "0"))
+KINDS = int(os.environ.get("TILEARRAY_KINDS", "40"))
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
@@ -22,6 +22,7 @@ def test_a_gpu_gives_the_bits_of_the_host(seed, elements, share, shard):
     check_same_bits("cuda:0", seed + 100 * shard, max(1, EXAMPLES // share // SHARDS), elements, KINDS)
 
 
+@pytest.mark.whole_gpu
 def test_a_billion_elements_add_up_to_1e_7():
     x = ta.full(10**9, 0.1, dtype="float32", device="cuda:0")
     exact = 10**9 * float(np.float32(0.1))

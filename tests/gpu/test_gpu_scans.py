@@ -12,7 +12,7 @@ from support.oracles.scans import check_same_bits
 import tilearray as ta
 
 EXAMPLES, SHARDS = int(os.environ.get("TILEARRAY_EXAMPLES", "400")), 4
-KINDS = int(os.environ.get("TILEARRAY_KINDS", "0"))
+KINDS = int(os.environ.get("TILEARRAY_KINDS", "40"))
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))

@@ -13,12 +13,13 @@ import tilearray as ta
 from tilearray_cuda.errors import CaptureError
 
 CASES, SHARDS = 5 * int(os.environ.get("TILEARRAY_EXAMPLES", "400")), 8
+KINDS = int(os.environ.get("TILEARRAY_KINDS", "40"))
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize(("seed", "elements", "share"), [(31, 60, 2), (32, 5000, 3), (33, 300_000, 6)])
 def test_selections_are_numpys(seed, elements, share, shard):
-    check_selections("cuda:0", seed + 100 * shard, max(1, CASES // share // SHARDS), elements)
+    check_selections("cuda:0", seed + 100 * shard, max(1, CASES // share // SHARDS), elements, KINDS)
 
 
 @pytest.mark.parametrize("name", ["check_keys", "check_refusals", "check_names"])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from support.oracles.tiles import check_gather, check_scatter, check_tiles
 
 import tilearray as ta
 
 
-def test_tiles_are_those_of_numpy():
-    check_tiles(150, 11, "cuda:0")
-    check_tiles(20, 15, "cuda:0", wide=True)
+@pytest.mark.parametrize("shard", range(10))
+def test_tiles_are_those_of_numpy(shard):
+    check_tiles(15, 11 + 100 * shard, "cuda:0")
+    check_tiles(2, 15 + 100 * shard, "cuda:0", wide=True)
 
 
 def test_elements_are_those_of_a_loop():

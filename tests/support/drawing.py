@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -228,6 +229,12 @@ class Case:
     block: int = 65536
     dtypes: list[str] = field(default_factory=list)  # of the buffers
     buffers: list[np.ndarray] = field(default_factory=list)
+
+    def refilled(self, number: int) -> Case:
+        """Return the call with other values in its buffers, which its own values and a number determine."""
+        rng = np.random.default_rng([number, *(zlib.crc32(buffer.tobytes()) for buffer in self.buffers)])
+        pairs = zip(self.dtypes, self.buffers, strict=True)
+        return replace(self, buffers=[rng.choice(pool(name), buffer.size) for name, buffer in pairs])
 
 
 def accepted(name: str) -> list[str]:

@@ -41,12 +41,17 @@ def many(
     key: str,
     count: int = EXAMPLES,
     least: float = 0.25,
+    fillings: int = 1,
 ) -> None:
-    """Draw cases, and see that they were that many, and that enough of them gave a result rather than an error."""
+    """Draw cases, and see that they were that many, and that enough of them gave a result rather than an error.
+
+    Each drawn call is checked with so many `fillings` of its buffers, which are cases of their own: on a GPU they have
+    the same kernels.
+    """
     ran = computed = 0
 
     @settings(
-        max_examples=count,
+        max_examples=-(-count // fillings),
         database=None,
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
@@ -55,8 +60,9 @@ def many(
     @given(strategy)
     def run(case: Case) -> None:
         nonlocal ran, computed
-        ran += 1
-        computed += check(case)
+        for filling in range(fillings):
+            ran += 1
+            computed += check(case.refilled(filling) if filling else case)
 
     run()
     assert ran >= count

@@ -85,16 +85,21 @@ def left_toward_zero(x: float, y: float) -> float:
 
 
 def close(x: Any, y: Any, relative: Any, absolute: Any) -> bool:
-    near = abs(x - y) <= absolute.real + relative.real * abs(y)
-    return x == y or (near and abs(x) < math.inf and abs(y) < math.inf)
+    near = magnitude(x - y) <= absolute.real + relative.real * magnitude(y)
+    return x == y or (near and magnitude(x) < math.inf and magnitude(y) < math.inf)
 
 
 def at_the_limit(x: Any, y: Any, relative: Any, absolute: Any) -> bool:
     """Whether the difference is so near to the tolerance that its rounding decides; or it may overflow."""
-    difference, limit = abs(x - y), absolute.real + relative.real * abs(y)
+    difference, limit = magnitude(x - y), absolute.real + relative.real * magnitude(y)
     if not (math.isfinite(difference) and math.isfinite(limit)):
-        return all(abs(value) < math.inf for value in (x, y, relative, absolute))
+        return all(magnitude(value) < math.inf for value in (x, y, relative, absolute))
     return abs(difference - limit) <= 1e-6 * (difference + abs(limit)) + 1e-44 or max(difference, limit) > 1e38
+
+
+def magnitude(x: Any) -> Any:
+    """The absolute value; of a complex number that is too large infinity, where Python has an error."""
+    return math.hypot(x.real, x.imag) if isinstance(x, complex) else abs(x)
 
 
 def replaced(x: float, nan: float, positive: float, negative: float) -> float:

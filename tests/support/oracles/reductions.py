@@ -33,10 +33,11 @@ def drawn_array(
 ) -> np.ndarray:
     """Return an array of one to four axes with about `elements` elements; some have hard values.
 
-    `pick` draws the number of axes.
+    `pick` draws the shape.
     """
-    ndim = int((pick or rng).integers(1, 5))
-    sizes = np.exp(rng.dirichlet(np.ones(ndim)) * math.log(elements))
+    pick = pick or rng
+    ndim = int(pick.integers(1, 5))
+    sizes = np.exp(pick.dirichlet(np.ones(ndim)) * math.log(elements))
     shape = tuple(int(size) for size in np.maximum(1, np.round(sizes)))
     numbers = rng.normal(size=shape) * 10.0 ** rng.integers(-1, 3) + rng.integers(-2, 3)
     if dtype == "bool":
@@ -89,10 +90,10 @@ CALLS: dict[str, Any] = {
 
 
 def picks(rng: np.random.Generator, seed: int, count: int, kinds: int) -> Iterator[tuple[int, np.random.Generator]]:
-    """Yield the number of each case, and the generator that draws its kind: dtype, function, number of axes and view.
+    """Yield the number of each case, and the generator that draws its kind: dtype, function, shape and view.
 
-    There are `kinds` of them, or each case has its own if it is 0. Cases of a kind have other sizes and values, and
-    mostly the same kernels, so many cases need little of a compiler.
+    There are `kinds` of them, or each case has its own if it is 0. Cases of a kind have other values, and the same
+    kernels, so many cases need little of a compiler.
     """
     for number in range(count):
         yield number, np.random.default_rng([seed, number % kinds]) if kinds else rng

@@ -9,7 +9,7 @@ import pytest
 
 import tilearray as ta
 from support.oracles.indexing import bits, cast
-from support.oracles.reductions import drawn_view
+from support.oracles.reductions import drawn_view, picks
 
 DTYPES = (
     "bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "bfloat16", "float32", "float64", "complex64",
@@ -27,27 +27,29 @@ def _shape(rng: np.random.Generator, elements: int) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _array(rng: np.random.Generator, device: Any, dtype: str, shape: tuple[int, ...], share: float) -> tuple[Any, Any]:
-    """An array on the host and on a device in one of many layouts: values, of which a share are not 0."""
+def _array(
+    rng: np.random.Generator, device: Any, dtype: str, shape: tuple[int, ...], share: float, pick: np.random.Generator
+) -> tuple[Any, Any]:
+    """An array on the host and on a device in a layout that `pick` draws: values, of which a share are not 0."""
     values = rng.integers(1, 100, shape) * (rng.random(shape) < share)
     given = cast(values.astype(np.int32), dtype) if dtype != "bool" else values != 0
-    state = rng.bit_generator.state
-    host = drawn_view(rng, ta.asarray(given, device="cpu"))
-    rng.bit_generator.state = state
-    return ta.to_numpy(host), drawn_view(rng, ta.asarray(given, device=device))
+    state = pick.bit_generator.state
+    host = drawn_view(pick, ta.asarray(given, device="cpu"))
+    pick.bit_generator.state = state
+    return ta.to_numpy(host), drawn_view(pick, ta.asarray(given, device=device))
 
 
-def check_selections(device: Any, seed: int, count: int, elements: int) -> None:
+def check_selections(device: Any, seed: int, count: int, elements: int, kinds: int = 0) -> None:
     """Compare ``x[mask]``, ``x[mask] = values`` and `nonzero` on a device with NumPy's, bit for bit."""
     rng = np.random.default_rng(seed)
-    for number in range(count):
-        dtype, share, shape = str(rng.choice(DTYPES)), float(rng.choice(SHARES)), _shape(rng, elements)
-        host, ours = _array(rng, device, dtype, shape, share)
+    for number, pick in picks(rng, seed, count, kinds):
+        dtype, share, shape = str(pick.choice(DTYPES)), float(rng.choice(SHARES)), _shape(pick, elements)
+        host, ours = _array(rng, device, dtype, shape, share, pick)
         told = f"#{number} {dtype} {host.shape} {ours.strides} {share}"
         places = ta.nonzero(ours)
         for place, wanted in zip(places, np.nonzero(host), strict=True):
             assert bits(ta.to_numpy(place)) == bits(wanted), f"nonzero {told}"
-        mask, condition = _mask(rng, device, host.shape, share)
+        mask, condition = _mask(rng, device, host.shape, share, pick)
         told = f"{told}, a mask {mask.shape} {condition.strides}"
         assert bits(ta.to_numpy(ours[condition])) == bits(host[mask]), told
         if not ours._signature.layout.overlaps_itself:
@@ -58,13 +60,15 @@ def check_selections(device: Any, seed: int, count: int, elements: int) -> None:
             assert bits(ta.to_numpy(ours)) == bits(host), f"assigned {told}"
 
 
-def _mask(rng: np.random.Generator, device: Any, shape: tuple[int, ...], share: float) -> tuple[Any, Any]:
+def _mask(
+    rng: np.random.Generator, device: Any, shape: tuple[int, ...], share: float, pick: np.random.Generator
+) -> tuple[Any, Any]:
     """A mask over all axes of a shape or the first ones: in a layout of its own, a broadcast one, or without axes."""
-    axes = len(shape) if rng.random() < 0.7 else int(rng.integers(0, len(shape) + 1))
-    form = rng.choice(["dense", "transposed", "broadcast", "backwards"])
+    axes = len(shape) if pick.random() < 0.7 else int(pick.integers(0, len(shape) + 1))
+    form = pick.choice(["dense", "transposed", "broadcast", "backwards"])
     host = rng.random(shape[:axes][::-1] if form == "transposed" else shape[:axes]) < share
     if form == "broadcast" and axes:
-        host = host[(*[slice(None)] * int(rng.integers(0, axes)), slice(0, 1))]
+        host = host[(*[slice(None)] * int(pick.integers(0, axes)), slice(0, 1))]
         return np.broadcast_to(host, shape[:axes]), ta.broadcast_to(ta.asarray(host, device=device), shape[:axes])
     ours = ta.asarray(host, device=device)
     if form == "transposed":
