@@ -273,7 +273,8 @@ def main() -> int:
     import pytest
 
     options = ["-q", "--no-header", "--tb=short", "-r", "N", "-p", "no:cacheprovider"]
-    return int(pytest.main([*options, chosen.file], [Recorder(chosen.events, chosen.alone, chosen.part, chosen.memory)]))
+    recorder = Recorder(chosen.events, chosen.alone, chosen.part, chosen.memory)
+    return int(pytest.main([*options, chosen.file], [recorder]))
 
 
 if __name__ == "__main__":

@@ -252,8 +252,8 @@ def run_tests(chosen: argparse.Namespace) -> int:
         say(f"tests: expected files of {FOLDER.relative_to(ROOT)}, got {' '.join(unknown)}")
         return 2
     chosen.out.mkdir(parents=True, exist_ok=True)
-    parts = [(path, part, PARTS.get(path.stem, 1)) for path in known.values() for part in range(PARTS.get(path.stem, 1))]
-    files = in_order([File(path, chosen.out, *which) for path, *which in parts], chosen)
+    parts = {path: PARTS.get(path.stem, 1) for path in known.values()}
+    files = in_order([File(path, chosen.out, part, many) for path, many in parts.items() for part in range(many)], chosen)
     if not chosen.resume:
         put_aside(chosen.out)
     tests = Tests(files, chosen)
