@@ -8,6 +8,7 @@ import pytest
 import tilearray as ta
 from tilearray.engine.devices import CPU
 from tilearray.errors import AxisError, DeviceError, ImplicitTransferError, OperandError, PromotionError
+from tilearray.functions import numpy_dispatch
 from tilearray.ops import BY_UFUNC, PUBLIC
 
 # --- operands of other libraries -------------------------------
@@ -54,6 +55,13 @@ def test_scipys_functions_are_ours(name, dtype):
     assert found.dtype == dtype
     assert ta.to_numpy(found).tobytes() == ta.to_numpy(expected).tobytes()
     assert np.allclose(ta.to_numpy(found), getattr(special, name)(*[values] * row.arity), rtol=1e-6, equal_nan=True)
+
+
+def test_scipys_ufuncs_are_ours_where_its_names_are_functions(monkeypatch):
+    special, ufuncs = pytest.importorskip("scipy.special"), pytest.importorskip("scipy.special._ufuncs")
+    monkeypatch.setattr(special, "erf", lambda x: ufuncs.erf(x))  # as with SCIPY_ARRAY_API=1
+    monkeypatch.setattr(numpy_dispatch, "_OPS", {})
+    assert numpy_dispatch._op_of(ufuncs.erf) is PUBLIC["erf"]
 
 
 def test_a_ufunc_of_another_library_is_not_ours_by_its_name(monkeypatch):

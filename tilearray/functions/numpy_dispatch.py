@@ -84,9 +84,13 @@ def _op_of(ufunc: np.ufunc) -> Op | None:
     """Return the op of one of NumPy's or SciPy's ufuncs. numba's have the names that users gave them."""
     name = ufunc.__name__
     op = BY_UFUNC.get(name)
-    if op is None or not any(getattr(sys.modules.get(of), name, None) is ufunc for of in ("numpy", "scipy.special")):
+    if op is None or not any(getattr(sys.modules.get(of), name, None) is ufunc for of in _OWNERS):
         return None
     return _OPS.setdefault(ufunc, op)
+
+
+# With SCIPY_ARRAY_API=1 the names of `scipy.special` are functions around the ufuncs.
+_OWNERS = ("numpy", "scipy.special", "scipy.special._ufuncs")
 
 
 def _run_op(op: Op, operands: list[Any], options: dict[str, Any], out: Any) -> Any:
