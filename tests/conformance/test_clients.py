@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from clients import array_api_extra, calls, causes, record, run, scipy_suite
+from clients import array_api_extra, calls, causes, outcomes, record, run, scipy_suite, suite
 
 SCRIPT = Path(run.__file__)
 
@@ -78,6 +78,53 @@ def test_a_suite_is_counted_by_the_parts_of_its_library():
     assert scipy_suite.part("scipy/special/tests/test_x.py::test[tilearray]") == "special"
     assert array_api_extra.part("tests/main/test_at.py::test") == "at"
     assert record.counts(Counter(passed=2)) == {"passed": 2, "failed": 0, "skipped": 0}
+
+
+def small_suite(folder: Path, source: str, processes: int = 0) -> tuple[dict[str, dict[str, str]], bool]:
+    (folder / "test_few.py").write_text("import os, time\n" + source)
+    client = types.SimpleNamespace(
+        __name__="clients.outcomes",
+        SETTINGS="",
+        folder=lambda checkout: folder,
+        arguments=lambda checkout, rest: rest,
+        paths=lambda checkout: [],
+    )
+    return suite.run(client, None, "numpy", ["test_few.py"], processes)  # type: ignore[arg-type]
+
+
+FEW = "def test_a(): pass\ndef test_b(): assert 0\n"
+EXPECTED = {"test_few.py::test_a": "passed", "test_few.py::test_b": "failed"}
+
+
+@pytest.mark.slow  # processes that import the library
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_suite_has_the_same_outcomes_in_several_processes(tmp_path, processes):
+    found, whole = small_suite(tmp_path, FEW, processes)
+    assert whole
+    assert {test: one["outcome"] for test, one in found.items()} == EXPECTED
+
+
+@pytest.mark.slow
+def test_a_suite_that_ends_early_keeps_what_it_has_and_says_so(tmp_path):
+    found, whole = small_suite(tmp_path, FEW + "def test_c(): os._exit(9)\ndef test_d(): pass\n")
+    assert not whole
+    assert {test: one["outcome"] for test, one in found.items()} == EXPECTED
+    cut = record.of("scipy", scipy_suite, "numpy", "cpu", found, whole)
+    assert cut["whole"] is False
+    assert "; the run ended before its tests did\n" in record.text(cut)
+
+
+def test_a_process_ends_when_its_time_is_over():
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        assert suite._ended(process, 0.001) not in (suite.PASSED, suite.FAILED)
+        assert process.returncode != 0
+
+
+def test_a_line_of_outcomes_that_was_cut_counts_for_nothing(tmp_path):
+    file = tmp_path / "outcomes"
+    assert outcomes.read(file) == {}
+    file.write_text('["a", {"outcome": "passed"}]\n["b", {"outc')
+    assert outcomes.read(file) == {"a": {"outcome": "passed"}}
 
 
 @pytest.mark.parametrize("name", [*run.TABLES])

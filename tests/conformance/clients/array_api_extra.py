@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clients import peers
+from clients import comparing, peers
 
 PACKAGE = "array-api-extra"
 SEMANTICS = "array-api,float=float64"  # the expected values of nan_to_num are those of float64
@@ -70,10 +70,31 @@ def part(test: str) -> str:
     return found.group(1) if found else "other"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Let the tests copy our arrays by the function that has names for the other libraries."""
+    if peers.name() == peers.OURS:
+        from array_api_extra.testing import _testing
+
+        comparing.copied_by_name(_testing, "_as_numpy_array")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Know the marks that the checkout's own settings, which are not read, would declare."""
     for name in ("skip_xp_backend", "xfail_xp_backend"):
         config.addinivalue_line("markers", f"{name}: of array-api-extra")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """On a GPU, skip the tests of copies to NumPy, as the tests' own marks skip them for CuPy."""
+    if peers.name() == peers.OURS and not peers.on_the_host():
+        for item in items:
+            for mark in item.iter_markers("skip_xp_backend"):
+                if mark.args[0].name == "CUPY" and mark.kwargs.get("reason") in _COPIES:
+                    item.add_marker(pytest.mark.skip(reason=mark.kwargs["reason"]))
+
+
+_COPIES = ("device->host copy", "converts to NumPy")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,7 +1,8 @@
-"""A pytest plugin: writes the outcome of every test as JSON to the file that `TILEARRAY_OUTCOMES` names.
+"""A pytest plugin: adds the outcome of each test, as it ends, to the file that `TILEARRAY_OUTCOMES` names.
 
 An outcome is "passed", "failed" or "skipped" (an expected failure is skipped), and the last line of what was raised.
-Under pytest-xdist only the controller writes.
+A line of the file is the JSON of a test and its outcome, so a run that ends early leaves what it has. Under
+pytest-xdist only the controller writes.
 """
 
 from __future__ import annotations
@@ -13,38 +14,47 @@ from typing import Any
 
 import pytest
 
-from clients import peers
+from clients import comparing, peers
 
 FILE = "TILEARRAY_OUTCOMES"
-_outcomes: dict[str, dict[str, str]] = {}
+_WRITES = FILE in os.environ and "PYTEST_XDIST_WORKER" not in os.environ
+_running: dict[str, dict[str, str]] = {}
 
 
-def pytest_configure() -> None:
-    """Let NumPy copy from a GPU, because tests compare there; CuPy's arrays and torch's are copied by name."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Let tests compare arrays on a GPU, before one imports the functions for it."""
     if peers.name() == peers.OURS:
-        import tilearray as ta
-
-        ta.set_transfer_guard("allow")
+        comparing.comparisons_copy()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Keep the worst phase of a test: a failed teardown fails it."""
-    known = _outcomes.setdefault(report.nodeid, {"outcome": "passed"})
+    """Keep the worst phase of a test: a failed teardown fails it. One that ends its worker has no teardown."""
+    known = _running.setdefault(report.nodeid, {"outcome": "passed"})
     if report.failed:
         known.update(outcome="failed", message=_message(report), place=_place(report))
     elif report.skipped and known["outcome"] == "passed":
         known["outcome"] = "skipped"
+    if report.when not in ("setup", "call"):
+        _add(report.nodeid, _running.pop(report.nodeid))
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     """A file that cannot be imported is one failure."""
     if report.failed:
-        _outcomes[report.nodeid] = {"outcome": "failed", "message": str(report.longrepr)[-500:], "place": ""}
+        _add(report.nodeid, {"outcome": "failed", "message": str(report.longrepr)[-500:], "place": ""})
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if not hasattr(session.config, "workerinput") and FILE in os.environ:
-        Path(os.environ[FILE]).write_text(json.dumps(_outcomes), encoding="utf-8")
+def read(file: Path) -> dict[str, dict[str, str]]:
+    """The outcomes in a file; of a line that was cut, nothing."""
+    lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.exists() else []
+    return dict(map(json.loads, lines))
+
+
+def _add(test: str, outcome: dict[str, str]) -> None:
+    if _WRITES:
+        with open(os.environ[FILE], "a", encoding="utf-8") as file:
+            file.write(json.dumps([test, outcome]) + "\n")
 
 
 def _message(report: pytest.TestReport) -> str:

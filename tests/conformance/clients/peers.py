@@ -24,6 +24,11 @@ def name() -> str:
     return os.environ.get(VARIABLE, OURS)
 
 
+def on_the_host() -> bool:
+    """Whether new arrays of ours are on the host."""
+    return os.environ.get("TILEARRAY_DEVICE", "cpu") == "cpu"
+
+
 def device() -> str | None:
     """The device that the library must be told; ours and CuPy have a default one."""
     return "cuda" if name() == "torch" else None

@@ -17,9 +17,12 @@ LONGEST = 200
 
 
 def of(
-    name: str, client: ModuleType, semantics: str, device: str, outcomes: dict[str, dict[str, Any]]
+    name: str, client: ModuleType, semantics: str, device: str, outcomes: dict[str, dict[str, Any]], whole: bool = True
 ) -> dict[str, Any]:
-    """Count the outcomes, and judge the failures. ``arrays`` counts the passed calls whose result holds an Array."""
+    """Count the outcomes, and judge the failures. ``arrays`` counts the passed calls whose result holds an Array.
+
+    A record that is not `whole` says so: its run ended before its tests did.
+    """
     parts: dict[str, Counter[str]] = {}
     kept = [one["kept"] for one in outcomes.values() if "kept" in one]
     failures: list[dict[str, str]] = []
@@ -38,6 +41,7 @@ def of(
         "versions": versions(client.PACKAGE, peers.name()),
         "semantics": semantics,
         "device": device,
+        **({} if whole else {"whole": False}),
         "counts": counts(sum(parts.values(), Counter())),
         **({"arrays": sum(kept)} if kept else {}),
         "parts": {part: counts(count) for part, count in sorted(parts.items())},
@@ -68,7 +72,9 @@ def text(found: dict[str, Any]) -> str:
         rows.append(f"{part:16} {count['passed']:7} {count['failed']:7} {count['skipped']:7}")
     rows += [f"{one['count']:5}  {one['cause']} ({one['whose']})" for one in found["causes"]]
     library = found.get("library", peers.OURS)
-    return f"{found['client']} with {library} on {found['device']}, semantics {found['semantics']}\n" + "\n".join(rows)
+    cut = "" if found.get("whole", True) else "; the run ended before its tests did"
+    title = f"{found['client']} with {library} on {found['device']}, semantics {found['semantics']}{cut}"
+    return "\n".join([title, *rows])
 
 
 def write(found: dict[str, Any], file: Path) -> None:

@@ -8,6 +8,7 @@
     scripts/clients xarray dask --record write the records
     scripts/clients npbench --device cuda with arrays on a GPU, whose records have names of their own
     scripts/clients einops --device cuda --library cupy with CuPy's arrays instead of ours, or torch's
+    scripts/clients scipy --processes 6 --minutes 8     a suite in six processes, and what it has after 8 minutes
 
 Nothing is fetched: a client is an installed package, or a checkout beside the project. What is missing is said with
 the command that brings it. What stands after ``--`` goes to pytest, or names kernels of NPBench.
@@ -54,6 +55,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--device", default="cpu", help="the device of new arrays; the host by default")
     parser.add_argument("--library", default=peers.OURS, choices=(peers.OURS, *peers.PEERS), help="whose arrays")
     parser.add_argument("--semantics", help="instead of the client's own")
+    parser.add_argument("--processes", type=int, default=0, help="run suites with as many workers of pytest-xdist")
+    parser.add_argument("--minutes", type=float, help="end a suite after so long, and count what it has")
     parser.add_argument("--record", action="store_true", help="write the records of the folder records/")
     parser.add_argument("--json", type=Path, help="write the record of one client to this file")
     cut = arguments.index("--") if "--" in arguments else len(arguments)
@@ -80,21 +83,25 @@ def run(name: str, options: argparse.Namespace, rest: list[str]) -> int:
         print(problem, file=sys.stderr)
         return 2
     semantics = options.semantics or client.SEMANTICS
-    found = record.of(name, client, semantics, options.device, outcomes(name, client, checkout, semantics, rest))
+    ended, whole = outcomes(name, client, checkout, semantics, rest, options)
+    found = record.of(name, client, semantics, options.device, ended, whole)
     print(record.text(found))
     if options.json:
         record.write(found, options.json)
-    if options.record:
+    if options.record and whole:
         on = "" if options.device == "cpu" else f"-{options.device}"
         on += "" if options.library == peers.OURS else f"-{options.library}"
         record.write(found, HERE / "records" / f"{name}{on}.json")
     return 0
 
 
-def outcomes(name: str, client: Any, checkout: Path | None, semantics: str, rest: list[str]) -> dict[str, Any]:
+def outcomes(
+    name: str, client: Any, checkout: Path | None, semantics: str, rest: list[str], options: argparse.Namespace
+) -> tuple[dict[str, Any], bool]:
+    """The outcome of each test or call, and whether all ran."""
     if name in SUITES:
-        return suite.run(client, checkout, semantics, rest)
-    return calls.run(client, semantics) if name in TABLES else client.run(checkout, semantics, rest)
+        return suite.run(client, checkout, semantics, rest, options.processes, options.minutes)
+    return (calls.run(client, semantics) if name in TABLES else client.run(checkout, semantics, rest)), True
 
 
 def default_checkout(client: Any) -> Path | None:

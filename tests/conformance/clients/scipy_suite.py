@@ -1,7 +1,8 @@
 """SciPy's own tests of array API support, from the installed wheel; the plugin puts tilearray in SciPy's `xp` fixture.
 
 SciPy's ``conftest.py`` lists the libraries that it knows. The plugin gives the fixture one other parameter, and adds
-the name to the known ones, so that the marks "NumPy only" skip it. Everything else runs as SciPy wrote it.
+the name to the known ones, so that the marks "NumPy only" skip it, and on a GPU "CPU only", as they skip torch and
+CuPy there. Everything else runs as SciPy wrote it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from clients import peers, suite
+from clients import comparing, peers, suite
 
 PACKAGE = "scipy"
 SEMANTICS = "array-api,float=float64"  # SciPy expects float64 of every library that it does not know
@@ -52,6 +53,15 @@ def part(test: str) -> str:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Let SciPy's tests copy our arrays by the function that has names for the other libraries."""
+    if peers.name() == peers.OURS:
+        from scipy._lib import _array_api
+
+        comparing.copied_by_name(_array_api, "_xp_copy_to_numpy")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Let SciPy's fixture yield our namespace, and only ours."""
     if "xp" not in metafunc.fixturenames or peers.name() != peers.OURS:  # SciPy knows the peers
@@ -60,8 +70,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
     for definition in metafunc._arg2fixturedefs["xp"]:
         if definition.params:
-            known = definition.func.__globals__.get("xp_known_backends")
-            if known is not None:
-                known.add(ta.__name__)
+            scipys = definition.func.__globals__
+            if "xp_known_backends" in scipys:
+                scipys["xp_known_backends"].add(ta.__name__)
+                if not peers.on_the_host():
+                    scipys["xp_skip_cpu_only_backends"].add(ta.__name__)
                 ours = pytest.param(ta, id="tilearray", marks=pytest.mark.array_api_backends)
                 definition.params = (ours,)  # pyright: ignore[reportAttributeAccessIssue]

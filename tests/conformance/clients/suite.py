@@ -17,8 +17,8 @@ and the hooks of pytest that put our namespace in. The module is loaded in that 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,23 +31,61 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 
 
-def run(suite: ModuleType, checkout: Path | None, semantics: str, rest: list[str]) -> dict[str, dict[str, str]]:
-    """Run a suite, or the part that pytest's options in `rest` choose, and return the outcome of each test."""
+def run(
+    suite: ModuleType,
+    checkout: Path | None,
+    semantics: str,
+    rest: list[str],
+    processes: int = 0,
+    minutes: float | None = None,
+) -> tuple[dict[str, dict[str, str]], bool]:
+    """Run a suite, or the part that pytest's options in `rest` choose.
+
+    Returns
+    -------
+    outcomes : dict
+        The outcome of each test that ended.
+    whole : bool
+        Whether all of them ran: pytest came to its end, within `minutes` if they are given.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         # A configuration of its own: without one pytest would find the project's above a virtual environment in it.
         settings = Path(scratch, "pytest.ini")
         settings.write_text(f"[pytest]\n{suite.SETTINGS}\n", encoding="utf-8")
-        file = Path(scratch, "outcomes.json")
+        file = Path(scratch, "outcomes")
         command = [
             *(sys.executable, "-m", "pytest", "-q", "-c", str(settings), "--rootdir", str(suite.folder(checkout))),
             *("-p", "no:cacheprovider", "--disable-warnings", "--tb=short", "--show-capture=no"),
             *("-p", "clients.outcomes", "-p", suite.__name__),
+            *(("-n", str(processes), "--dist", "worksteal") if processes else ()),
             *suite.arguments(checkout, rest),
         ]
         paths = [*suite.paths(checkout), ROOT, ROOT / "backend", HERE.parent]
         given = environment(paths, semantics, file) | getattr(suite, "ENVIRONMENT", {})
-        subprocess.run(command, cwd=suite.folder(checkout), env=given, check=False)
-        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        with subprocess.Popen(command, cwd=suite.folder(checkout), env=given) as pytest:
+            status = _ended(pytest, minutes)
+        return outcomes.read(file), status in (PASSED, FAILED)
+
+
+PASSED, FAILED = 0, 1
+"""The exit statuses of pytest after a run of all tests."""
+
+
+def _ended(process: subprocess.Popen[bytes], minutes: float | None) -> int:
+    """The exit status of a process, which is interrupted when its time is over, and killed if that does not end it."""
+    try:
+        return process.wait(None if minutes is None else minutes * 60)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    return -signal.SIGINT
+
+
+GRACE = 20
+"""Seconds for the end of an interrupted run."""
 
 
 def installed(package: str) -> Path:
