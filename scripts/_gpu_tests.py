@@ -253,7 +253,8 @@ def run_tests(chosen: argparse.Namespace) -> int:
         return 2
     chosen.out.mkdir(parents=True, exist_ok=True)
     parts = {path: PARTS.get(path.stem, 1) for path in known.values()}
-    files = in_order([File(path, chosen.out, part, many) for path, many in parts.items() for part in range(many)], chosen)
+    files = [File(path, chosen.out, part, count) for path, count in parts.items() for part in range(count)]
+    files = in_order(files, chosen)
     if not chosen.resume:
         put_aside(chosen.out)
     tests = Tests(files, chosen)
