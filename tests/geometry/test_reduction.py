@@ -185,3 +185,20 @@ def test_a_loop_like_another_one_visits_other_inputs_in_the_same_order():
             nothing = (0,) * (loop.kept + 1)
             assert list(visited(ours, nothing)) == list(visited(model, nothing))
     assert found > 150
+
+
+def test_a_loop_that_stores_elements_of_any_layout_has_the_order_of_a_new_array_of_results():
+    rng = np.random.default_rng(7)
+    found = 0
+    for _ in range(400):
+        x, axes = drawn(rng)
+        kept = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
+        strides, stored = [tuple(step // 8 for step in each.strides) for each in (x, np.empty(x.shape[::-1]).T)]
+        loop = make_reduction_like([strides], x.shape, axes, [stored], [strides], itemsize=8, spread=True)
+        model = make_reduction(x.shape, axes, [dense_strides(kept)], [strides], 8)
+        if loop is not None:
+            found += 1
+            orders = [(each.lanes, each.segments, each.case, each.shape[each.kept : -2], each.shape[-1])
+                      for each in (loop, model)]  # fmt: skip
+            assert orders[0] == orders[1]
+    assert found > 150

@@ -130,9 +130,10 @@ def _beside() -> None:
 
 def _targets() -> None:
     from support.interpreter.emulated_gpu import emulated_device
-    from support.targets_on_device import check_targets
+    from support.targets_on_device import check_orders, check_targets
 
     check_targets(emulated_device())
+    check_orders(emulated_device())
 
 
 def _recorded() -> None:

@@ -108,7 +108,9 @@ class Reducing(NamedTuple):
         first = _reading(first, len(stored), expression, halves.first_reads)
         results = tuple([place for place in range(len(given)) if place not in beside])
         written = [self._along_kept(given[place]) for place in results]
-        second = make_reduction(partial.shape, (len(kept),), written, [partial.strides] * states, 8, whole=True)
+        read = [partial.strides] * states
+        second = make_reduction_like(read, partial.shape, (len(kept),), written, read, itemsize=8, whole=True)
+        assert second is not None  # one axis is reduced
         return [
             ReductionPart(halves.first, first, halves.first_reads, beside),
             ReductionPart(halves.second, second, halves.second_reads, results),

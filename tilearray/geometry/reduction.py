@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase, index_bits_of
 from tilearray.geometry.result import row_result_layout
+from tilearray.geometry.strides import dense_strides
 
 Ints = tuple[int, ...]
 
@@ -220,8 +221,9 @@ def make_reduction_like(
 ) -> ReductionLoop | None:
     """Return the loop over `inputs` that combines elements in the order of the loop over arrays of other strides.
 
-    A fused kernel reduces what it computes from its inputs, in the order in which an array in memory would be reduced.
-    The result is None if there is no such loop: an axis that the array merges is several axes of the inputs.
+    A fused kernel reduces what it computes from its inputs, in the order in which an array in memory would be reduced
+    to a new array. The result is None if there is no such loop: an axis that the array merges is several axes of the
+    inputs, or of an output that has all axes.
 
     Parameters
     ----------
@@ -240,7 +242,7 @@ def make_reduction_like(
     >>> make_reduction_like([(3000, 1)], (1000, 3000), inputs=[(0, 1)], **total) is None
     True
     """
-    model = make_reduction(shape, axes, outputs, order, **how)
+    model = make_reduction(shape, axes, [_new_strides(shape, axes, how.get("spread", False))], order, **how)
     loop = make_reduction(shape, axes, outputs, [*order, *inputs], **how)
     if model.shape[model.kept : -2] != loop.shape[loop.kept : -2] or model.shape[-1] != loop.shape[-1]:
         return None
@@ -251,6 +253,12 @@ def make_reduction_like(
         lanes=model.lanes,
         segments=model.segments,
     )
+
+
+def _new_strides(shape: Ints, axes: Sequence[int], spread: bool) -> Ints:
+    """Return the strides of a new array of results along the kept axes, or along all axes if they are `spread`."""
+    strides = iter(dense_strides(tuple([extent for axis, extent in enumerate(shape) if axis not in axes])))
+    return tuple([0 if axis in axes else next(strides) for axis in range(len(shape)) if spread or axis not in axes])
 
 
 def row_lanes(results: int, extent: int, itemsize: int, values: int, ordered: bool) -> int:
