@@ -260,6 +260,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
     from tilearray.low_precision.safetensors import load_safetensors, safetensors_metadata, save_safetensors
     from tilearray.low_precision.scaled_products import scaled_matmul
     from tilearray.numpy_names import lib as lib
+    from tilearray.numpy_names import special as special
     from tilearray.numpy_names.aliases import (
         absolute,
         amax,
@@ -542,15 +543,15 @@ __all__ = [
     "savez_compressed", "scaled_matmul", "searchsorted", "select", "semantics", "set_default_device", "set_index_check",
     "set_printoptions", "set_semantics", "set_transfer_guard", "setdiff1d", "seterr", "setxor1d", "shape",
     "shares_memory", "short", "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size",
-    "sliding_window_view", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum",
-    "sum_to_shape", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "tiles", "to_cupy",
-    "to_device", "to_jax", "to_numpy", "to_torch", "top_k", "trace", "transpose", "trapezoid", "tri", "tril",
-    "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide",
-    "trunc", "ubyte", "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ulonglong", "unbroadcast_axes",
-    "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unpack_float4",
-    "unravel_index", "unsignedinteger", "unstack", "unwrap", "ushort", "value_and_grad", "vander", "var", "vdot",
-    "vecdot", "vecmat", "vectorize", "view", "vjp", "vsplit", "vstack", "where", "xlog1py", "xlogy", "zeros",
-    "zeros_like",
+    "sliding_window_view", "softmax", "sort", "special", "split", "sqrt", "square", "squeeze", "stack", "std",
+    "subtract", "sum", "sum_to_shape", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
+    "tiles", "to_cupy", "to_device", "to_jax", "to_numpy", "to_torch", "top_k", "trace", "transpose", "trapezoid",
+    "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from",
+    "true_divide", "trunc", "ubyte", "uint", "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ulonglong",
+    "unbroadcast_axes", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unpack_float4", "unravel_index", "unsignedinteger", "unstack", "unwrap", "ushort", "value_and_grad", "vander",
+    "var", "vdot", "vecdot", "vecmat", "vectorize", "view", "vjp", "vsplit", "vstack", "where", "xlog1py", "xlogy",
+    "zeros", "zeros_like",
 ]
 # fmt: on
 
@@ -560,6 +561,7 @@ _NAMESPACES = {
     "lib": "numpy_names.lib",
     "linalg": "linalg",
     "random": "random",
+    "special": "numpy_names.special",
 }
 """Namespaces that are imported when they are first used."""
 _LATE = {
