@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tilearray as ta
+from tilearray.gradients.kept import cut
 
 RNG = np.random.default_rng(11)
 X, Y = (ta.asarray(RNG.standard_normal((5, 4))) for _ in range(2))
@@ -21,6 +25,14 @@ def normalised(x: Any, y: Any, b: Any, c: Any) -> Any:
     return distance * ta.rsqrt(ta.var(x, axis=-1, keepdims=True) + 1e-5) * b + c * y
 
 
+def changed_later(x: Any, y: Any, b: Any, c: Any) -> Any:
+    """The value of tanh is worth keeping, and the function writes to it."""
+    t = ta.tanh(x + y + b)
+    first = t * c
+    t *= 3
+    return first + t * t
+
+
 FUNCTIONS: dict[str, Any] = {
     "elementwise": lambda x, y, b, c: ta.tanh(x * c + b) * y,
     "gated": lambda x, y, b, c: x / (1 + ta.exp(-x)) * (y + b),
@@ -30,7 +42,12 @@ FUNCTIONS: dict[str, Any] = {
     "slices": lambda x, y, b, c: x[1:] * y[:-1] * b * c[1:],
     "normalised": normalised,
     "softmax": lambda x, y, b, c: ta.softmax(x * b, axis=-1) * y + ta.logsumexp(y, axis=1, keepdims=True) * c,
+    "repeated": lambda x, y, b, c: (ta.broadcast_to(b, (5, 4)), x * y * c),
     "several": lambda x, y, b, c: (x * b, {"sum": ta.sum(x * y * c), "flags": x > 0}),
+    "kept value": lambda x, y, b, c: ta.tanh(x + y + b + c) * y,
+    "kept result": lambda x, y, b, c: ta.exp(-ta.square(x + y + b + c)),
+    "kept and changed": changed_later,
+    "kept for several": lambda x, y, b, c: (ta.tanh(x + y * 2 + b), {"product": ta.sin(x + y + b) * c}),
     "nested": lambda x, y, b, c: ta.fuse(lambda t: t * ta.exp(-t * t))(x + b) * y * c,
 }
 
@@ -109,6 +126,169 @@ def test_a_fused_function_keeps_its_arguments_and_computes_the_rest_again():
     assert round(kept(ta.fuse(function))) == 0
 
 
+# --- recompute or keep -----------------------------------------------------------------------------------------------
+
+
+def traffic(function: Any, *args: Any, **options: Any) -> list[tuple[float, float]]:
+    """What forward and backward read and write, in arrays of the size of the first argument; each is one launch."""
+    fused = ta.fuse(**options)(function)
+
+    def backward(*given: Any) -> Any:
+        return ta.vjp(fused, *given[:-1])[1](given[-1])
+
+    found = ta.explain(backward, *args, ta.ones_like(function(*args)))
+    assert [len(step.launches) for step in found.steps] == [1, 1]
+    launches = [step.launches[0] for step in found.steps]
+    return [(each.bytes_read / args[0].nbytes, each.bytes_written / args[0].nbytes) for each in launches]
+
+
+D, E = (ta.asarray(RNG.standard_normal((5, 4))) for _ in range(2))
+
+
+def gate(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return ta.tanh(a + b * 2 + c * 3) * d
+
+
+def test_a_value_is_kept_where_that_moves_fewer_bytes():
+    (forward, backward), (plain, again) = traffic(gate, X, Y, D, E), traffic(gate, X, Y, D, E, keep=[])
+    assert (plain, forward) == ((4, 1), (4, 2))  # tanh is stored
+    assert (again[0], backward[0]) == (5, 3)  # the cotangent, `d`, and tanh in place of `a`, `b` and `c`
+    assert again[1] == backward[1] == 4
+
+
+def test_equal_bytes_are_computed_again():
+    """To store a value and to read it is as much as to read two arrays."""
+    tied = (lambda a, b, c: ta.tanh(a + b * 2) * c, (X, Y, D)), (lambda x: ta.sin(ta.exp(x) * x), (X,))
+    for function, args in tied:
+        assert traffic(function, *args) == traffic(function, *args, keep=[])
+
+
+def test_a_result_is_read_in_place_of_several_arguments():
+    def function(a: Any, b: Any, c: Any) -> Any:
+        return ta.exp(a + b + c)
+
+    forward, backward = traffic(function, X, Y, D)
+    assert (forward, backward[0]) == ((3, 1), 2)
+    assert traffic(function, X, Y, D, keep=[])[1][0] == 4
+
+
+def test_small_arguments_are_read_again():
+    """A row and a column beside an array are few bytes: neither is worth storing an array."""
+    wide, row, column = ta.ones((40, 50)), ta.ones(50), ta.ones((40, 1))
+    fused = ta.fuse(lambda x, b, c: ta.tanh(x * 2 + b + c) * c)
+    found = ta.explain(lambda *args: ta.vjp(fused, *args)[1](1.0), wide, row, column)
+    assert found.steps[0].launches[0].bytes_written == wide.nbytes
+
+
+def test_values_of_other_shapes_are_not_stored():
+    """They would be a launch of their own."""
+    fused = ta.fuse(lambda *args: ta.sum(gate(*args)))
+    found = ta.explain(lambda *args: ta.vjp(fused, *args)[1](1.0), X, Y, D, E)
+    assert sum(launch.bytes_written for launch in found.steps[0].launches) == 8
+
+
+def test_operations_are_kept_by_name():
+    def function(x: Any) -> Any:
+        return ta.sin(ta.exp(x) * x)
+
+    by_bytes, kept = traffic(function, X), traffic(function, X, keep=["exp"])
+    assert (by_bytes[0], kept[0]) == ((1, 1), (1, 2))
+    assert (by_bytes[1][0], kept[1][0]) == (2, 3)
+    shown = ta.explain(lambda x, g: ta.vjp(ta.fuse(keep=("exp",))(function), x)[1](g), X, Y)
+    forward, backward = (step.launches[0].graph for step in shown.steps)
+    assert "exp" in " ".join(forward)
+    assert "exp" not in " ".join(backward)
+    unread = traffic(lambda x: ta.square(x) + 1, X, keep=["add"])  # no rule reads the sum
+    assert unread[0] == (1, 1)
+
+
+@pytest.mark.parametrize("keep", [["tanh"], ["add", "tanh"], ["multiply"], []])
+def test_gradients_do_not_depend_on_what_is_kept(keep: list[str]):
+    args = (X, Y, B, C)
+    for name in ("kept and changed", "kept value"):
+        function = FUNCTIONS[name]
+        expected = ta.grad(lambda *a, f=function: total(f(*a)), (0, 1, 2, 3))(*args)
+        found = ta.grad(lambda *a, f=ta.fuse(keep=keep)(function): total(f(*a)), (0, 1, 2, 3))(*args)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ta.to_numpy(one), ta.to_numpy(other), rtol=1e-12)
+
+
+def test_a_kept_value_may_be_changed_in_the_function():
+    def function(x: Any, y: Any, c: Any) -> Any:
+        s = x + y * 2
+        p = ta.exp(s)
+        s *= 3  # no rule reads it again, so nothing else prevents this
+        return p * c + s
+
+    args, g = (X, Y, D), ta.ones_like(X)
+    result, pull = ta.vjp(ta.fuse(keep=["add"])(function), *args)
+    expected, other = ta.vjp(function, *args)
+    np.testing.assert_allclose(ta.to_numpy(result), ta.to_numpy(expected), rtol=1e-12)
+    for _ in range(2):
+        for one, another in zip(pull(g), other(g), strict=True):
+            np.testing.assert_allclose(ta.to_numpy(one), ta.to_numpy(another), rtol=1e-12)
+
+
+def test_a_kept_result_may_be_changed():
+    fused = ta.fuse(lambda a, b, c: ta.exp(a + b + c))
+
+    def changing(f: Any, a: Any) -> Any:
+        result = f(a, Y, D)
+        result *= 2
+        return ta.sum(result)
+
+    found = ta.grad(lambda a: changing(fused, a))(X)
+    np.testing.assert_allclose(ta.to_numpy(found), 2 * ta.to_numpy(fused(X, Y, D)), rtol=1e-12)
+
+
+def test_names_that_no_operation_has_are_errors():
+    fused = ta.fuse(keep=["tan"])(lambda x, y: ta.tanh(x) * y)
+    assert fused(X, Y).shape == X.shape
+    with pytest.raises(
+        ta.GradientError, match=r"names of operations on differentiated values, got 'tan'; write one of 'tanh', 'mult"
+    ):
+        ta.grad(lambda x: ta.sum(fused(x, Y)))(X)
+    for bad in ("tanh", {"tanh"}, [1], None, 3):
+        with pytest.raises(ta.OperandError, match=r"fuse: expected keep as 'bytes' or a list of names .*write keep=\["):
+            ta.fuse(keep=bad)
+
+
+def test_intermediates_that_are_not_rounded_are_not_stored():
+    args = [x.astype("bfloat16") for x in (X, Y, D, E)]
+    assert traffic(gate, *args) != traffic(gate, *args, keep=[])
+    assert traffic(gate, *args, intermediates="compute") == traffic(gate, *args, keep=[])
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_the_cut_has_the_least_cost(data: Any):
+    """Beside all sets of values that may be kept, of random graphs."""
+    sources, values = [0, 1, 2], [object() for _ in range(data.draw(st.integers(1, 6)))]
+    nodes, edges = [*sources], []
+    for value in values:
+        reads = data.draw(st.lists(st.sampled_from(range(len(nodes))), min_size=1, max_size=3, unique=True))
+        edges += [(nodes[read], value) for read in reads]
+        nodes.append(value)
+    costs = {node: data.draw(st.integers(1, 9)) for node in nodes}
+    needed = {nodes[place] for place in data.draw(st.sets(st.sampled_from(range(len(nodes))), min_size=1))}
+
+    def is_cut(chosen: set[Any]) -> bool:
+        """Whether all that is needed is chosen, or computed from what is."""
+        waiting = [node for node in needed if node not in chosen]
+        while waiting:
+            node = waiting.pop()
+            if node in sources:
+                return False
+            waiting += [one for one, other in edges if other is node and one not in chosen]
+        return True
+
+    subsets = [set(each) for size in range(len(nodes) + 1) for each in itertools.combinations(nodes, size)]
+    least = min(sum(costs[node] for node in chosen) for chosen in subsets if is_cut(chosen))
+    found = cut(edges, needed, costs.__getitem__)
+    assert is_cut(found)
+    assert sum(costs[node] for node in found) == least
+
+
 def test_fuse_of_grad_is_the_gradient_in_one_program():
     def loss(x: Any, y: Any, b: Any, c: Any) -> Any:
         return ta.sum(FUNCTIONS["elementwise"](x, y, b, c) ** 2)
@@ -126,7 +306,8 @@ def test_numbers_are_arguments_of_the_backward_kernels():
     for k, n in ((2.0, 3), (5.0, 3), (-1.0, 2)):
         np.testing.assert_allclose(ta.to_numpy(ta.grad(fused)(X, k, n)), n * ta.to_numpy(X) ** (n - 1) * k, rtol=1e-12)
     (backward,) = fused.gradients.values()
-    assert backward._fused.traces <= 3
+    (gradient,) = backward._fused.values()
+    assert gradient.traces <= 3
 
 
 def test_an_array_from_outside_must_be_an_argument():

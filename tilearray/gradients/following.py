@@ -47,6 +47,8 @@ def record(
         return _written(level, device, operation, semantics, keys, operands, out, active)
     given = [lowered(each, device) for each in operands]
     found = _run(operation, keys, given, None)
+    if level.through is not None:
+        found = level.through(operation.name, found)
     if not any(active) or dtypes.info(found._signature.dtype).kind not in FLOATS:
         return found
     pull, kept, keeps_result = pullback_of(operation, given, found, active)

@@ -1,16 +1,20 @@
 """The gradient of a fused function: one more fused function, which computes the intermediates again.
 
 A call of a fused function with followed arrays is one step. Forward, the function runs as always, and stores nothing
-more. Backward, a fused function of the arguments and the cotangents runs the function again on traced arrays, follows
-it, and runs its steps backward, all in the trace: what comes out are kernels without intermediates in memory, and
-reductions where an operand was broadcast. If a derivative needs memory of its own, as that of a slice does, the same
+more, unless that saves bytes or `keep` asks for it: see `tilearray.gradients.kept`. Backward, a fused function of the
+arguments, what was kept and the cotangents runs the function again on traced arrays, follows it, and runs its steps
+backward, all in the trace: what comes out are kernels without intermediates in memory, and reductions where an operand
+was broadcast. A value that was kept takes the place of the one that is computed again, and what is not read any more
+is not computed. If a derivative needs memory of its own, as that of a slice does, the same
 steps run one by one. So do those of a function that writes to its arguments: what it writes is no result of the step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,12 +23,17 @@ from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped
 from tilearray.arrays.fusion.fuse import Fused, stored
-from tilearray.arrays.fusion.tracing import open_trace
+from tilearray.arrays.fusion.tracing import buffer_of, current_trace, open_trace
+from tilearray.arrays.fusion.values import Use
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase
-from tilearray.errors import FusionError
+from tilearray.errors import FusionError, GradientError
 from tilearray.gradients.followed import FollowingDevice, followed, is_followed, lowered, memory_of, view_of
-from tilearray.gradients.runs import followed_run, without_gaps
+from tilearray.gradients.kept import Seen, choice, value_of
+from tilearray.gradients.runs import Run, followed_run, without_gaps
 from tilearray.gradients.steps import FLOATS, Step, current
+from tilearray.ops.execute import copy_of
 
 
 def is_active(leaf: Any, device: FollowingDevice) -> bool:
@@ -48,23 +57,24 @@ def follow(device: FollowingDevice, function: Fused, args: tuple[Any, ...], kwar
     given = list(leaves((args, kwargs)))
     places = tuple([place for place, leaf in enumerate(given) if is_active(leaf, device)])
     real_args, real_kwargs = mapped((args, kwargs), lambda leaf: lowered(leaf, device))
-    results = function(*real_args, **real_kwargs)
-    outputs = list(leaves(results))
-    differentiable = tuple([place for place, leaf in enumerate(outputs) if _has_gradient(leaf)])
-    if not places or not differentiable:
-        return results
+    if not places:
+        return function(*real_args, **real_kwargs)
+    backward = _backward_of(function, (args, kwargs), places)
+    forward = backward.forward(real_args, real_kwargs)
+    outputs = [_apart(leaf) for leaf in leaves(forward.results)]
+    differentiable = [place for place, leaf in enumerate(outputs) if _has_gradient(leaf)]
+    if not differentiable:
+        return forward.results
     for leaf in given:
         if is_followed(leaf, device):
             memory_of(leaf).kept = True
     made = {place: followed(outputs[place], level.level, active=True) for place in differentiable}
-    backward = _backward_of(function, (args, kwargs), places, differentiable)
-    plain = list(leaves((real_args, real_kwargs)))
+    for place in made:
+        memory_of(made[place]).kept = any(outputs[place] is each for each in forward.kept)
 
     def pull(cotangents: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
         del wanted
-        active = [plain[place] for place in places]
-        others = [leaf for place, leaf in enumerate(plain) if place not in places]
-        return backward(active, others, without_gaps(cotangents, writes))
+        return backward(forward, without_gaps(cotangents, writes))
 
     reads = tuple([view_of(given[place]) for place in places])
     writes = tuple([view_of(made[place]) for place in differentiable])
@@ -74,7 +84,13 @@ def follow(device: FollowingDevice, function: Fused, args: tuple[Any, ...], kwar
     def result(leaf: Any) -> Any:
         return made.get(next(numbered), leaf)
 
-    return mapped(results, result)
+    return mapped(forward.results, result)
+
+
+def _apart(leaf: Any) -> Any:
+    """A result whose elements are memory of their own: the cotangent of a step has no two in one place."""
+    overlaps = isinstance(leaf, ArrayBase) and leaf._signature.layout.overlaps_itself
+    return copy_of(leaf) if overlaps else leaf
 
 
 def _updates(function: Fused, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -96,45 +112,197 @@ def _as_ours(leaf: Any, device: FollowingDevice) -> Any:
     return asarray(leaf) if is_foreign(leaf) else leaf
 
 
+class _Forward(NamedTuple):
+    """What a call returned, and what its gradient reads.
+
+    Attributes
+    ----------
+    results : any
+    active, others : list
+        The arguments that have gradients, and the others.
+    choice : tuple of int
+        The numbers of the operations whose values are kept.
+    kept : list of Array
+        Their values.
+    """
+
+    results: Any
+    active: list[Any]
+    others: list[Any]
+    choice: tuple[int, ...]
+    kept: list[Any]
+
+
+class _Choice(NamedTuple):
+    """The operations whose values are kept, each with the place of the result that has its value, or None."""
+
+    operations: tuple[int, ...]
+    results: tuple[int | None, ...]
+
+
+_NOTHING = _Choice((), ())
+
+
 class _Backward:
     """The fused gradient of a fused function, for arguments of one structure."""
 
-    def __init__(self, function: Fused, like: Any, places: tuple[int, ...], outputs: tuple[int, ...]) -> None:
+    def __init__(self, function: Fused, like: Any, places: tuple[int, ...]) -> None:
         self._function = function
         self._like = mapped(like, lambda leaf: None)
         self._places = places
-        self._outputs = outputs
         self._fuses = True
-        self.__name__ = f"gradient of {function.__name__}"
-        self._fused = Fused(self._gradients, function.intermediates, contract=function.contract)
-        self._fused.__name__ = self.__name__
+        self._choices: TwoGenerations[_Choice] = TwoGenerations(256)
+        self._fused: dict[Any, Fused] = {}
 
-    def __call__(self, active: list[Any], others: list[Any], cotangents: list[Any]) -> list[Any]:
+    # ------------------------------------------------------------------ forward
+
+    def forward(self, args: Any, kwargs: Any) -> _Forward:
+        """Run the function, and keep what its gradient reads beside the arguments."""
+        plain = list(leaves((args, kwargs)))
+        active = [plain[place] for place in self._places]
+        others = [leaf for place, leaf in enumerate(plain) if place not in self._places]
+        operations, places = self._chosen(active, others)
+        stored = tuple([number for number, place in zip(operations, places, strict=True) if place is None])
+        if stored:
+            run = self._as_fused(self._with_values, stored, "forward of")
+            results, values = run(active, others)
+        else:
+            results, values = self._function(*args, **kwargs), []
+        outputs, waiting = list(leaves(results)), iter(values)
+        kept = [next(waiting) if place is None else outputs[place] for place in places]
+        return _Forward(results, active, others, operations, kept)
+
+    def _chosen(self, active: list[Any], others: list[Any]) -> _Choice:
+        """Return what is kept for these arguments; nothing if the gradient does not fuse."""
+        if self._function.keep == () or (self._function.keep == "bytes" and self._function.intermediates == "compute"):
+            return _NOTHING
+        given = [[_in_memory(leaf) for leaf in part] for part in (active, others)]
+        classes = [leaf._signature if isinstance(leaf, ArrayBase) else type(leaf) for leaf in (*given[0], *given[1])]
+        key = (STATE.get().semantics.key, *classes)
+        return self._choices.get(key) or self._choices.put(key, self._choice(*given))
+
+    def _choice(self, active: list[Any], others: list[Any]) -> _Choice:
+        """Trace the gradient, and choose."""
+        found: list[_Choice] = []
+
+        def looked(active: list[Any], others: list[Any]) -> Any:
+            trace = current_trace()
+            seen: list[Seen] = []
+
+            def see(name: str, x: Any) -> Any:
+                seen.append(Seen(name, value_of(trace, x)))
+                return x
+
+            run = self._followed(active, others, see)
+            outputs = list(leaves(run.results))
+            values = [value_of(trace, leaf) if isinstance(leaf, ArrayBase) else None for leaf in outputs]
+            cotangents = [trace.source(leaf) if _has_gradient(leaf) else None for leaf in outputs]
+            gradients = run.pulled(cotangents)
+            chosen = choice(
+                [read.value for read in (trace.read(g, "vjp") for g in gradients) if isinstance(read, Use)],
+                {buffer_of(each).place for each in cotangents if each is not None},
+                seen,
+                values,
+                lambda place: trace.sources[place][0]._signature.nbytes,
+                self._function.keep,
+            )
+            places = [values.index(seen[number].value) if seen[number].value in values else None for number in chosen]
+            found.append(_Choice(chosen, tuple(places)))
+            self._check_names(seen)
+            return gradients
+
+        try:
+            Fused(looked, self._function.intermediates).traced_results(active, others)
+        except (FusionError, GradientError) as error:
+            if isinstance(error, _NameError):
+                raise
+            return _NOTHING
+        return found[0]
+
+    def _check_names(self, seen: Sequence[Seen]) -> None:
+        """Raise an error if `keep` names an operation that the function does not have."""
+        keep, names = self._function.keep, dict.fromkeys(name for name, _ in seen)
+        for name in keep if isinstance(keep, tuple) else ():
+            if name not in names:
+                raise _NameError(
+                    f"{self._function.__name__}: expected keep as names of operations on differentiated values, got "
+                    f"{name!r}; write one of {', '.join(map(repr, names))}"
+                )
+
+    # ------------------------------------------------------------------ backward
+
+    def __call__(self, forward: _Forward, cotangents: list[Any]) -> list[Any]:
+        given = (forward.active, forward.others, forward.kept, cotangents)
         if self._fuses:
             try:
-                return self._fused(active, others, cotangents)
+                return self._as_fused(self._gradients, forward.choice, "gradient of")(*given)
             except FusionError:
                 self._fuses = False
-        return self._gradients(active, others, cotangents)
+        return self._gradients(forward.choice, *given)
 
-    def _gradients(self, active: list[Any], others: list[Any], cotangents: list[Any]) -> list[Any]:
-        run = followed_run(lambda *arrays: self._run(arrays, others), active, {}, None)
-        return run.pulled(cotangents)
+    # ------------------------------------------------------------------ functions that are fused
 
-    def _run(self, active: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-        """Run the function, and return its results that have gradients."""
-        first, second = iter(active), iter(others)
-        numbered = iter(range(len(active) + len(others)))
-        args, kwargs = mapped(self._like, lambda _: next(first if next(numbered) in self._places else second))
-        results = list(leaves(self._function.inlined(args, kwargs)))
-        return [results[place] for place in self._outputs]
+    def _as_fused(self, function: Callable[..., Any], choice: tuple[int, ...], what: str) -> Fused:
+        """Return a method of a choice as a fused function, always the same one."""
+        found = self._fused.get((what, choice))
+        if found is None:
+            made = functools.partial(function, choice)
+            found = self._fused[what, choice] = Fused(
+                made, self._function.intermediates, contract=self._function.contract
+            )
+            found.__name__ = f"{what} {self._function.__name__}"
+        return found
+
+    def _with_values(self, choice: tuple[int, ...], active: list[Any], others: list[Any]) -> tuple[Any, list[Any]]:
+        """Return the results of the function, and the values of some operations."""
+        numbers, found = itertools.count(), dict[int, Any]()
+
+        def keep(name: str, x: Any) -> Any:
+            del name
+            number = next(numbers)
+            if number in choice:
+                found[number] = copy_of(x)  # the function may write to it later
+            return x
+
+        results = self._followed(active, others, keep).results
+        return results, [found[number] for number in choice]
+
+    def _gradients(
+        self, choice: tuple[int, ...], active: list[Any], others: list[Any], kept: list[Any], cotangents: list[Any]
+    ) -> list[Any]:
+        """Return the gradients, given the values of some operations."""
+        numbers, given = itertools.count(), dict(zip(choice, kept, strict=True))
+
+        def put(name: str, x: Any) -> Any:
+            del name
+            number = next(numbers)
+            return copy_of(given[number]) if number in given else x
+
+        run = self._followed(active, others, put)
+        waiting = iter(cotangents)
+        return run.pulled([next(waiting) if _has_gradient(leaf) else None for leaf in leaves(run.results)])
+
+    def _followed(self, active: Sequence[Any], others: Sequence[Any], through: Callable[[str, Any], Any]) -> Run:
+        """Run the function on followed arrays."""
+
+        def run(*arrays: Any) -> Any:
+            first, second = iter(arrays), iter(others)
+            numbered = iter(range(len(arrays) + len(others)))
+            args, kwargs = mapped(self._like, lambda _: next(first if next(numbered) in self._places else second))
+            return self._function.inlined(args, kwargs)
+
+        return followed_run(run, active, {}, None, through)
 
 
-def _backward_of(function: Fused, given: Any, places: tuple[int, ...], outputs: tuple[int, ...]) -> _Backward:
-    key = (_shape_of(given), places, outputs)
+class _NameError(GradientError):
+    """A name in `keep` that no operation has."""
+
+
+def _backward_of(function: Fused, given: Any, places: tuple[int, ...]) -> _Backward:
+    key = (_shape_of(given), places)
     found = function.gradients.get(key)
     if found is None:
-        found = function.gradients[key] = _Backward(function, given, places, outputs)
+        found = function.gradients[key] = _Backward(function, given, places)
     return found
 
 

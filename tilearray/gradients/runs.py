@@ -80,13 +80,20 @@ def _given(found: Any, real: Any) -> Any:
     return fill(made, 0, "vjp")
 
 
-def followed_run(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], places: set[int] | None) -> Run:
+def followed_run(
+    function: Callable[..., Any],
+    args: Any,
+    kwargs: dict[str, Any],
+    places: set[int] | None,
+    through: Callable[[str, Any], Any] | None = None,
+) -> Run:
     """Run a function, and record what reaches its results.
 
-    `places` are the arguments that are differentiated; None is all.
+    `places` are the arguments that are differentiated; None is all. Results of operations go `through` a function, as
+    `Record` says.
     """
     arguments: list[Argument | None] = []
-    with recording() as record:
+    with recording(through) as record:
 
         def follow(value: Any) -> Any:
             if not (isinstance(value, ArrayBase) and dtypes.info(value.dtype).kind in FLOATS):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilearray.arrays.fusion.tracing import open_trace
 from tilearray.errors import GradientError
@@ -42,10 +42,13 @@ class Record:
     level : int
         The number of vjps that are open, with this one.
     steps : list of Step
+    through : callable or None
+        ``through(name of the operation, result)`` returns the array that the function goes on with, of equal elements.
     """
 
-    def __init__(self, level: int) -> None:
+    def __init__(self, level: int, through: Callable[[str, Any], Any] | None = None) -> None:
         self.level = level
+        self.through = through
         self.steps: list[Step] = []
         self.trace = open_trace()
 
@@ -54,10 +57,10 @@ _OPEN: ContextVar[tuple[Record, ...]] = ContextVar("tilearray.vjp", default=())
 
 
 @contextmanager
-def recording() -> Generator[Record, None, None]:
+def recording(through: Callable[[str, Any], Any] | None = None) -> Generator[Record, None, None]:
     """Record the operations of a block on the arrays that `Record` follows."""
     records = _OPEN.get()
-    record = Record(len(records) + 1)
+    record = Record(len(records) + 1, through)
     token = _OPEN.set((*records, record))
     try:
         yield record

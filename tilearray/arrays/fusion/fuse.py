@@ -129,7 +129,7 @@ class Fused(Lasting):
     ----------
     function : callable
         The function itself.
-    intermediates, contract
+    intermediates, contract, keep
         The options of `fuse`.
     traces : int
         How often the function was traced.
@@ -139,13 +139,21 @@ class Fused(Lasting):
         Its gradients by the arguments that have one; `tilearray.gradients.fused` keeps them here.
     """
 
-    def __init__(self, function: Callable[..., Any], intermediates: str = "each", *, contract: bool = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        intermediates: str = "each",
+        *,
+        contract: bool = False,
+        keep: str | tuple[str, ...] = "bytes",
+    ) -> None:
         functools.update_wrapper(self, function)
         self.__name__: str = getattr(function, "__name__", repr(function))
         self.function = function
         self.traces = 0
         self.intermediates = intermediates
         self.contract = contract
+        self.keep = keep
         self.gradients: dict[Any, Any] = {}
         self._wide = intermediates == "compute"
         code = getattr(function, "__code__", None)
@@ -163,7 +171,7 @@ class Fused(Lasting):
         """Return the name if the module has the function by it, else the parts, of which `read` makes one function."""
         if is_named(self):
             return str(getattr(self, "__qualname__", self.__name__))
-        return read, (self.function, self.intermediates, self.contract)
+        return read, (self.function, self.intermediates, self.contract, self.keep)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else functools.partial(self, owner)
@@ -399,13 +407,13 @@ _READ: TwoGenerations[Fused] = TwoGenerations(128)
 """The functions that this process has read from pickles, by their contents."""
 
 
-def read(function: Callable[..., Any], intermediates: str, contract: bool) -> Fused:
+def read(function: Callable[..., Any], intermediates: str, contract: bool, keep: str | tuple[str, ...]) -> Fused:
     """Return the fused function of a pickle: the same one for each pickle with the same function."""
     try:
-        key = content(function), intermediates, contract
-        return _READ.get(key) or _READ.put(key, Fused(function, intermediates, contract=contract))
+        key = content(function), intermediates, contract, keep
+        return _READ.get(key) or _READ.put(key, Fused(function, intermediates, contract=contract, keep=keep))
     except (Incomparable, TypeError):  # something without a hash
-        return Fused(function, intermediates, contract=contract)
+        return Fused(function, intermediates, contract=contract, keep=keep)
 
 
 def _result(function: str, trace: Trace, result: Any) -> Any:
@@ -596,9 +604,19 @@ def _again(known: _Recorded, trace: Trace) -> Any:
 def fuse(function: Callable[P, R], /) -> Callable[P, R]: ...
 @overload
 def fuse(
-    *, intermediates: Literal["each", "compute"] = "each", contract: bool = False
+    *,
+    intermediates: Literal["each", "compute"] = "each",
+    contract: bool = False,
+    keep: Literal["bytes"] | Sequence[str] = "bytes",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] = "each", contract: bool = False) -> Any:
+def fuse(
+    function: Any = None,
+    /,
+    *,
+    intermediates: Literal["each", "compute"] = "each",
+    contract: bool = False,
+    keep: Literal["bytes"] | Sequence[str] = "bytes",
+) -> Any:
     """Run a function of arrays as one kernel for each shape of its results, and one for each reduction.
 
     The first call runs the function on arrays without values, and records its operations. Later calls with arrays of
@@ -617,6 +635,10 @@ def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] =
     contract : bool
         Whether a GPU may compute a product and a sum in one rounding, as fma. Results may then differ from those of the
         function. The host computes as without it.
+    keep : "bytes" or sequence of str
+        What a gradient reads again, beside the arguments: "bytes" chooses results, and intermediates that are stored
+        for it, where fewer bytes move than if all is computed again. Names of operations, such as ["tanh"], keep their
+        values instead, and [] keeps nothing. See docs/gradients.md.
 
     Returns
     -------
@@ -642,11 +664,23 @@ def fuse(function: Any = None, /, *, intermediates: Literal["each", "compute"] =
     if intermediates not in ("each", "compute"):
         raise OperandError(f"fuse: expected intermediates 'each' or 'compute', got {intermediates!r}; write 'each'")
     check_contract("fuse", contract)
+    kept = _checked_keep(keep)
     if function is None:
-        return functools.partial(Fused, intermediates=intermediates, contract=contract)
+        return functools.partial(Fused, intermediates=intermediates, contract=contract, keep=kept)
     if not callable(function):
         raise OperandError(f"fuse: expected a function, got {type_name(function)}; write @ta.fuse before a function")
-    return Fused(function, intermediates, contract=contract)
+    return Fused(function, intermediates, contract=contract, keep=kept)
+
+
+def _checked_keep(keep: Any) -> str | tuple[str, ...]:
+    """Return "bytes", or the names of operations."""
+    if isinstance(keep, str) and keep == "bytes":
+        return "bytes"
+    if not isinstance(keep, list | tuple) or not all(type(name) is str for name in cast("list[Any]", keep)):
+        raise OperandError(
+            f"fuse: expected keep as 'bytes' or a list of names of operations, got {shown(keep)}; write keep=['tanh']"
+        )
+    return tuple(cast("list[str]", keep))
 
 
 def check_contract(function: str, contract: object) -> None:
