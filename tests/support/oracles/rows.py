@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 
 import tilearray as ta
-from support.oracles.reductions import compare, drawn_array, drawn_axis, drawn_view
+from support.oracles.reductions import compare, drawn_array, drawn_axis, drawn_view, picks
 from tilearray.engine.caches import PLANS
 
 FUNCTIONS = ("softmax", "log_softmax", "logsumexp")
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 
-def check_one_launch(device: Any, seed: int, count: int, elements: int) -> int:
+def check_one_launch(device: Any, seed: int, count: int, elements: int, kinds: int = 0) -> int:
     """Compare the functions with those of a device that does not hold rows; return how many took one launch."""
     rng = np.random.default_rng(seed)
     held = 0
-    for number in range(count):
-        name, dtype = str(rng.choice(FUNCTIONS)), str(rng.choice(DTYPES))
-        x = drawn_view(rng, ta.asarray(drawn_array(rng, dtype, elements), device=device))
-        axis = drawn_axis(rng, x.ndim, single=False)
+    for number, pick in picks(rng, seed, count, kinds):
+        name, dtype = str(pick.choice(FUNCTIONS)), str(pick.choice(DTYPES))
+        x = drawn_view(pick, ta.asarray(drawn_array(rng, dtype, elements, pick), device=device))
+        axis = drawn_axis(pick, x.ndim, single=False)
         told = f"#{number} {name} {dtype} {x.shape} {x.strides} axis={axis}"
         launches = getattr(device.backend, "launches", 0)
         found = getattr(ta, name)(x, axis=axis)
