@@ -27,10 +27,9 @@ GIB = 1 << 30
 PROCESSES, MEMORY, CONTEXT = 14, 5 * GIB, GIB
 """By default: the most processes, the least memory for each, and what the context and kernels of one take."""
 PARTS = {
-    "test_gpu_gather": 2, "test_gpu_gradients": 2, "test_gpu_joining": 2, "test_gpu_numpy_names": 3,
-    "test_gpu_op_properties": 8, "test_gpu_products": 2, "test_gpu_random": 2, "test_gpu_reductions": 3,
-    "test_gpu_rows": 2, "test_gpu_scans": 4, "test_gpu_selection": 3, "test_gpu_sorting": 2,
-    "test_gpu_tiles": 2,
+    "test_gpu_all_casts": 2, "test_gpu_gradients": 2, "test_gpu_numpy_names": 2, "test_gpu_op_properties": 8,
+    "test_gpu_products": 2, "test_gpu_reductions": 2, "test_gpu_rows": 2, "test_gpu_scans": 4, "test_gpu_scatter": 2,
+    "test_gpu_selection": 4, "test_gpu_sorting": 3, "test_gpu_tiles": 2, "test_odd_layouts": 2,
 }  # fmt: skip
 """In how many parts, each as if it were a file, a long file is run."""
 OUTSIDE = 120

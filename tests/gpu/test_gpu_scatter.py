@@ -10,12 +10,19 @@ from support.oracles import histograms, scatter
 
 import tilearray as ta
 
-CASES = 2 * int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
+CASES, SHARDS = 2 * int(os.environ.get("TILEARRAY_EXAMPLES", "400")), 8
 
 
+@pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize(("seed", "elements", "share"), [(41, 60, 1), (42, 3000, 2), (43, 200_000, 8)])
-def test_ops_at_indices_are_numpys(seed, elements, share):
-    scatter.check_at("cuda:0", seed, CASES // share, elements)
+def test_ops_at_indices_are_numpys(seed, elements, share, shard):
+    scatter.check_at("cuda:0", seed + 100 * shard, max(1, CASES // share // SHARDS), elements)
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize(("seed", "elements", "share"), [(44, 60, 4), (45, 3000, 16)])
+def test_ops_in_the_order_of_indices_are_numpys(seed, elements, share, shard):
+    scatter.check_ordered("cuda:0", seed + 100 * shard, max(1, CASES // share // SHARDS), elements)
 
 
 @pytest.mark.parametrize(
@@ -26,8 +33,6 @@ def test_ops_at_indices_are_numpys(seed, elements, share):
         ("check_atomic", (300,)),
         ("check_atomic", (300_000,)),
         ("check_wide_rows_at", ()),
-        ("check_ordered", (44, CASES // 4, 60)),
-        ("check_ordered", (45, CASES // 16, 3000)),
         ("check_order", ()),
     ],
 )
