@@ -74,6 +74,21 @@ def test_a_norm_and_its_gradients_stay_in_registers():
     assert [launch.kernel.code.spills for launch in (rows, *columns)] == [0, 0, 0]
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_reduction_that_stores_elements_beside_has_an_element_for_each_thread(axis):
+    """Else Triton loads elements in threads of several warps, and one may load after another has stored in place."""
+
+    def update(x, y):
+        found = ta.sum(x * y, axis=axis)
+        x += 2 * y
+        return found
+
+    for shape in ((3, 5), (1, 3), (300, 3), (5, 2), (40, 30)):
+        launch, *_ = ta.explain(ta.fuse(update), ta.empty(shape), ta.empty(shape), arch=90).launches
+        rows, columns = launch.kernel.tile
+        assert launch.kernel.warps == 1 or rows * columns >= 32 * launch.kernel.warps
+
+
 @pytest.mark.parametrize("columns", [100, 512, 2048, 4096])
 def test_a_softmax_of_narrow_floats_stays_in_registers(columns):
     def softmax(x):

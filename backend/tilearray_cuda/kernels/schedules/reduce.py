@@ -13,6 +13,8 @@ from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
+WARP = 32
+"""Threads of a warp."""
 WARP_BYTES = 512
 """One vector for each thread of a warp: a row of a tile, where rows are as long."""
 COLUMN_TILES = {1: 1024, 2: 2048, 4: 2048, 8: 1024, 16: 512}
@@ -61,25 +63,10 @@ class Reduce(Tiled):
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec: as many results as a tile of the lanes has elements for."""
         _, lanes, _, rows, *_ = facts
-        itemsize = itemsize_of(spec)
-        if spec.case == "reduce_columns":
-            tile = COLUMN_TILES[itemsize] // lanes
-            if spec.outputs_beside and itemsize > 2:  # more arrays in registers; measured on an H100
-                return cls(spec, Tile(max(1, min(rows, tile // 2)), lanes, 4))
-            return cls(spec, Tile(max(1, min(rows, tile)), lanes, 2))
-        elements = WARP_BYTES // itemsize
-        if any(operand.last_two[0] == 1 and operand.last_two[1] not in (0, 1) for operand in spec.arrays[1:]):
-            if lanes > CROSSED_LANES:
-                return cls(spec, Tile(min(rows, CROSSED_ROWS[itemsize]), CROSSED_LANES, 16))
-            return cls(spec, Tile(max(1, min(rows, CROSSED_TILE // lanes)), lanes, 8))
-        if lanes < elements:  # short rows
-            return cls(spec, Tile(max(1, min(rows, 4 * elements // lanes)), lanes, 2))
-        if spec.has_node("position"):  # two values for each lane
-            return cls(spec, Tile(1, lanes, max(2, min(4, lanes // (4 * elements)))))
-        if spec.arrays[-1].dtype == "bool":  # compared byte by byte
-            return cls(spec, Tile(min(rows, 2), lanes, 4))
-        fewest = 1 if all(operand.aligned for operand in spec.arrays) else min(4, lanes // elements)
-        return cls(spec, Tile(1, lanes, max(1, fewest, min(4, lanes // (8 * elements)))))
+        tile = _tile_of(spec, lanes, rows)
+        if spec.outputs_beside:  # one thread loads an element, or another warp might have stored it there before
+            tile = tile._replace(warps=min(tile.warps, max(1, tile.rows * tile.columns // WARP)))
+        return cls(spec, tile)
 
     # ------------------------------------------------------------------ the kernel
 
@@ -239,6 +226,29 @@ class Reduce(Tiled):
             if branch.mask in (mask, "tile") and stride != 0
         ]
         return f", mask={' & '.join(masks)}" if masks else ""
+
+
+def _tile_of(spec: KernelSpec, lanes: int, rows: int) -> Tile:
+    """Return a tile of at most `rows` results."""
+    itemsize = itemsize_of(spec)
+    if spec.case == "reduce_columns":
+        tile = COLUMN_TILES[itemsize] // lanes
+        if spec.outputs_beside and itemsize > 2:  # more arrays in registers; measured on an H100
+            return Tile(max(1, min(rows, tile // 2)), lanes, 4)
+        return Tile(max(1, min(rows, tile)), lanes, 2)
+    elements = WARP_BYTES // itemsize
+    if any(operand.last_two[0] == 1 and operand.last_two[1] not in (0, 1) for operand in spec.arrays[1:]):
+        if lanes > CROSSED_LANES:
+            return Tile(min(rows, CROSSED_ROWS[itemsize]), CROSSED_LANES, 16)
+        return Tile(max(1, min(rows, CROSSED_TILE // lanes)), lanes, 8)
+    if lanes < elements:  # short rows
+        return Tile(max(1, min(rows, 4 * elements // lanes)), lanes, 2)
+    if spec.has_node("position"):  # two values for each lane
+        return Tile(1, lanes, max(2, min(4, lanes // (4 * elements))))
+    if spec.arrays[-1].dtype == "bool":  # compared byte by byte
+        return Tile(min(rows, 2), lanes, 4)
+    fewest = 1 if all(operand.aligned for operand in spec.arrays) else min(4, lanes // elements)
+    return Tile(1, lanes, max(1, fewest, min(4, lanes // (8 * elements))))
 
 
 def blocks(axis: int, size: str) -> str:
