@@ -48,6 +48,8 @@ DIFFERENTIABLE = """
     foreach: foreach(lambda t: t * 2, [x, y]); array_agnostic: array_agnostic(lambda t: t * 2)(x)
     from_dlpack(x); to_device(x, "cpu"); dequantize(x, y[:, :1], block=(1, 4), dtype="float64")
     tiles: tiles(x, (2, 2))[0, 0]; bincount: bincount(n.ravel(), x.ravel()); poly(w)
+    histogram(n, 3, weights=x); histogramdd(astype(n, "float64"), 2, weights=w[:3])
+    histogram2d(astype(n[0], "float64"), n[1], 2, weights=x[2])
     polyfit(w, sin(w * 3), 2); roots(w)
     grad: grad(lambda t: sum(t * t * t))(x); value_and_grad: value_and_grad(lambda t: sum(t * t * t))(x)
     vjp: vjp(exp, x)[1](y); jvp: jvp(exp, (x,), (y,))
@@ -81,7 +83,7 @@ WITHOUT = """
 """Calls whose results are integers, bools, or new constants: derivatives end there."""
 
 REFUSED = """
-    histogram(x); histogram2d(w, w); histogramdd(x); histogram_bin_edges(x); intersect1d(x, y); nextafter(x, 1.0)
+    histogram_bin_edges(x); intersect1d(x, y); nextafter(x, 1.0)
     scaled_matmul: scaled_matmul(astype(n[:3, :3], "int8"), astype(n[:3, :3], "int8"), w[0], 1.0)
     setdiff1d(x, y); setxor1d(x, y); to_numpy(x); union1d(x, y); unique(x); unique_all(x)
     unique_counts(x); unique_inverse(x); unique_values(x); to_torch(x)

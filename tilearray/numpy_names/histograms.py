@@ -32,6 +32,7 @@ from tilearray.functions.indexing.scatter import combine
 from tilearray.functions.manipulation import flip, reshape, unstack
 from tilearray.functions.reductions import any, max, min, sum
 from tilearray.functions.scans import diff
+from tilearray.functions.searching import searchsorted
 from tilearray.functions.ufunc_at import MODES, Mode, at
 from tilearray.geometry.layout import Layout
 from tilearray.numpy_names.on_device import There, there
@@ -148,6 +149,7 @@ def histogram(
     density : bool, optional
         Whether the integral over all bins is 1.
     weights : Array, optional
+        Sums of weights have a gradient by the weights.
 
     Examples
     --------
@@ -157,6 +159,8 @@ def histogram(
     ([1, 2], [1.0, 1.75, 2.5])
     """
     array: Array = as_array("histogram", a)
+    if is_differentiated(weights):
+        return _of_weights(array, bins, range, density, weights)
     if not array.device.backend.computes_places:
         scale = None if weights is None else as_array("histogram", weights)
         weights = None if scale is None else exact("histogram", scale)
@@ -179,10 +183,18 @@ def histogram(
         if given.shape != array.shape:
             raise ShapeError(f"histogram: expected weights of shape {array.shape}, got {given.shape}; reshape them")
         found = astype(_weighted(places, size, reshape(given, -1))[1:], given.dtype)
-    if density:
-        width, wide = astype(diff(edges), dtypes.float64), astype(found, dtypes.float64)
-        found = divide(divide(wide, width), astype(sum(found), dtypes.float64))
+    found = _dense(astype(found, dtypes.float64), [edges]) if density else found
     return _in_their_dtypes(array, given, density, found, edges)
+
+
+def _dense(counts: Any, edges: list[Any]) -> Any:
+    """Counts divided by the widths of the bins along each axis, and by their sum."""
+    total = sum(counts)
+    for axis, limits in enumerate(edges):
+        shape = [1] * len(edges)
+        shape[axis] = -1
+        counts = divide(counts, reshape(astype(diff(limits), dtypes.float64), tuple(shape)))
+    return divide(counts, total)
 
 
 def _in_their_dtypes(array: Array, weights: Array | None, density: Any, counts: Any, edges: Any) -> tuple[Array, Array]:
@@ -272,11 +284,14 @@ def _bins(flat: Any, edges: Any, equal: Equal | None) -> Any:
     """The number of the bin of each element, from 1 on; 0 if it is in none."""
     common = np.result_type(flat.dtype, edges.dtype)
     values, limits = astype(flat, common, copy=False), astype(edges, common, copy=False)
-    if equal is not None:
+    if not flat.device.backend.computes_places:
+        places = searchsorted(limits[:-1], values, side="right")
+    elif equal is not None:
         out = empty_like(values, dtype=dtypes.int64)
         memory = limits._view(Layout(values.shape, (0,)))
         return run_fixed(_guessing(common), [memory, values, *equal, edges.size - 2], out)
-    places = search(limits[:-1], values, common, "right")
+    else:
+        places = search(limits[:-1], values, common, "right")
     return choose(less_equal(values, limits[-1:]), places, 0)
 
 
@@ -302,6 +317,11 @@ def histogram2d(
     >>> ta.histogram2d([0, 0, 1], [0, 1, 1], bins=2)[0].tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
+    if is_differentiated(weights):
+        counts, *edges = histogram2d(x, y, bins, range, density, without_derivative(weights))  # with all checks
+        columns = [as_array("histogram2d", each) for each in (x, y)]
+        each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return _joint_of_weights("histogram2d", columns, each, range, density, weights, counts.dtype), *edges
     given = there("histogram2d", (x, y))
     if given is None:
         return _joint_by_numpy("histogram2d", (x, y), bins, range, density, weights)
@@ -336,6 +356,11 @@ def histogramdd(
     [[1.0, 1.0], [0.0, 1.0]]
     """
     points = as_array("histogramdd", sample)
+    if is_differentiated(weights):
+        counts, edges = histogramdd(points, bins, range, density, without_derivative(weights))  # with all checks
+        each = bins if isinstance(bins, (list, tuple)) else [bins] * points.shape[1]  # pyright: ignore[reportUnknownVariableType]
+        columns = list(unstack(points, 1))
+        return _joint_of_weights("histogramdd", columns, each, range, density, weights, counts.dtype), edges
     given = there("histogramdd", (points,))
     if given is None:
         counts, found = _joint_by_numpy("histogramdd", (points,), bins, range, density, weights)
@@ -369,24 +394,8 @@ def _joint_counts(
     function: str, given: There, columns: list[Any], bins: Any, range: Any, density: bool | None, weights: Any
 ) -> tuple[Array, list[Array]]:
     """How many points lie in each bin of a grid, and the edges along its axes."""
-    ranges = [None] * len(columns) if range is None else range
-    if not len(columns) == len(bins) == len(ranges):
-        raise ShapeError(
-            f"{function}: expected bins and ranges for {len(columns)} axes, got {len(bins)} and {len(ranges)}; "
-            f"write one for each axis"
-        )
-    common = np.result_type(*[column.dtype for column in columns])
-    flat = [_comparable(astype(column, common, copy=False)) for column in columns]
-    found_edges = [_edges(function, column, one, span) for column, one, span in zip(flat, bins, ranges)]
-    edges = [one for one, _ in found_edges]
+    place, edges = _joint_bins(function, columns, bins, range)
     sizes = tuple([one.size - 1 for one in edges])
-    place: Any = 0
-    is_inside: Any = True
-    for column, (limits, equal), size in zip(flat, found_edges, sizes):
-        number = _bins(column, limits, equal)
-        place = add(place * size, subtract(number, 1))
-        is_inside = bitwise_and(greater(number, 0), is_inside)
-    place = choose(is_inside, add(place, 1), 0)
     cells = math.prod(sizes)
     if weights is None:
         found = _counted(place, cells + 1)
@@ -397,15 +406,56 @@ def _joint_counts(
             raise ShapeError(f"{function}: expected weights of shape {place.shape}, got {scale.shape}; reshape them")
         found = _weighted(place, cells + 1, scale)
     counts = reshape(astype(found[1:], dtypes.float64), sizes)
-    if density:
-        total = sum(counts)
-        for axis, limits in enumerate(edges):
-            widths = astype(diff(limits), dtypes.float64)
-            shape = [1] * len(sizes)
-            shape[axis] = -1
-            counts = divide(counts, reshape(widths, tuple(shape)))
-        counts = divide(counts, total)
+    counts = _dense(counts, edges) if density else counts
     return rounded(counts, _wide(given.target)), [given.finished(one) for one in edges]
+
+
+def _joint_bins(function: str, columns: list[Any], bins: Any, range: Any) -> tuple[Any, list[Any]]:
+    """The number of the cell of each point, from 1 on, or 0 if it is in none; and the edges along the axes."""
+    ranges = [None] * len(columns) if range is None else range
+    if not len(columns) == len(bins) == len(ranges):
+        raise ShapeError(
+            f"{function}: expected bins and ranges for {len(columns)} axes, got {len(bins)} and {len(ranges)}; "
+            f"write one for each axis"
+        )
+    common = np.result_type(*[column.dtype for column in columns])
+    flat = [_comparable(astype(column, common, copy=False)) for column in columns]
+    found = [_edges(function, column, one, span) for column, one, span in zip(flat, bins, ranges)]
+    place: Any = 0
+    is_inside: Any = True
+    for column, (limits, equal) in zip(flat, found):
+        number = _bins(column, limits, equal)
+        place = add(place * (limits.size - 1), subtract(number, 1))
+        is_inside = bitwise_and(greater(number, 0), is_inside)
+    return choose(is_inside, add(place, 1), 0), [limits for limits, _ in found]
+
+
+# --- gradients by weights ---------------------------------------------------------------------------------------------
+
+
+def _of_weights(array: Any, bins: Any, range: Any, density: Any, weights: Any) -> tuple[Array, Array]:
+    """A histogram by weights that are differentiated: the elements and the edges are constants."""
+    plain, edges = histogram(array, bins, range, density, without_derivative(weights))  # with all checks
+    place, (found,) = _joint_bins("histogram", [reshape(array, -1)], [bins], None if range is None else [range])
+    counts = _sums(place, found.size, weights)
+    return astype(_dense(counts, [found]) if density else counts, plain.dtype), edges
+
+
+def _joint_of_weights(
+    function: str, columns: list[Any], bins: Any, range: Any, density: Any, weights: Any, dtype: np.dtype
+) -> Any:
+    """The counts of a grid of bins by weights that are differentiated."""
+    place, edges = _joint_bins(function, columns, bins, range)
+    sizes = tuple([one.size - 1 for one in edges])
+    counts = reshape(_sums(place, math.prod(sizes) + 1, weights), sizes)
+    return astype(_dense(counts, edges) if density else counts, dtype)
+
+
+def _sums(place: Any, size: int, weights: Any) -> Any:
+    """The sums of weights that are differentiated, without those of place 0."""
+    wide = dtypes.complex128 if dtypes.info(weights.dtype).kind == "complex" else dtypes.float64
+    given = reshape(astype(weights, wide), -1)
+    return weights._signature.device.functions.counted(place, given, size)[1:]
 
 
 def _by_blocks(x: Array, bins: Any, span: Any) -> tuple[Array, Array]:
