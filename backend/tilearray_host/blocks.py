@@ -1,20 +1,21 @@
 """The values that a reduction combines, computed block after block in memory that stays in a processor's cache.
 
-A block has some steps of some lanes. Its memory has the steps before the last two axes, or before the lanes if the
-elements of each result lie in a line, so that operands are read in their order. It is viewed with the steps as the
-first axis: ``ufunc.reduce`` along it combines one row of lanes after the other, as `tilearray.geometry.reduction` lays
-down.
+A block has some steps of some lanes. Its memory is viewed with the steps as the first axis: ``ufunc.reduce`` along it
+combines one row of lanes after the other, as `tilearray.geometry.reduction` lays down. If the elements of each result
+lie in a line, and a ufunc combines them, values are computed in lines, and laid out with the steps first; NumPy combines
+whole rows of lanes then. Else memory has the steps before the last two axes, or before the lanes, so that operands are
+read in their order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tilearray_host.reduction import Array, Arrays, Ints, Reduce
+from tilearray_host.reduction import Array, Arrays, Ints, Reduce, empty_lanes
 
 Call = tuple[Callable[..., Any], Sequence[int], Any]
 """A function, the nodes that it reads, and the memory of its result (None: the output)."""
@@ -124,8 +125,8 @@ class Block:
     rows : list of ndarray
         The values, one array for each dtype. The first axis has a row for what the steps before gave if `before` is 1,
         and the steps; the second one has the values.
-    tails : list of ndarray
-        The values of a last chunk that is shorter, if `rows` does not have it: (values, lanes).
+    results : list of ndarray
+        What a ufunc combines the rows of each of them to: NumPy writes fastest to memory without gaps.
     pieces : list of Computation
         For the whole chunks, and for a last one that is shorter.
     """
@@ -133,24 +134,28 @@ class Block:
     def __init__(self, nodes: Nodes, reduce: Reduce, axis: int, job: Job, before: int) -> None:
         lanes = job.lanes
         count = math.prod(job.steps)
-        self.tails: list[Array] = []
-        if job.flat and job.chunks and job.size and reduce.ufunc is not None and not before:
-            self._in_lines(nodes, reduce, job)
-            return
+        in_line = bool(job.flat and reduce.ufunc is not None)
         axis_of_steps = -2 if job.flat else -3
         self.rows = [
-            _in_rows((len(group), *lanes), axis_of_steps, count + before, reduce.dtypes[group[0]])
+            empty_lanes((count + before, len(group), *lanes), reduce.dtypes[group[0]])
+            if in_line
+            else _in_rows((len(group), *lanes), axis_of_steps, count + before, reduce.dtypes[group[0]])
             for group in reduce.groups
         ]
+        self.results: list[Array] = []
         values = [(g, i) for g, group in enumerate(reduce.groups) for i, _ in enumerate(group)]
         targets = [self.rows[g][before:, i] for g, i in values]
         self.pieces: list[Computation] = []
+        if in_line:
+            _fill(targets, reduce)
+            self.pieces.append(_in_lines(nodes, job, targets))
+            return
         chunks = (slice(None),) * (len(job.steps) - 1)
         after = (slice(None),) * (-1 - axis)
         if job.flat:
-            in_line = [np.moveaxis(x, 0, -2).reshape(1, *lanes[:-1], -1) for x in targets]
-            self.pieces.append(_before(nodes, job.whole, [x[..., : job.flat] for x in in_line]))
-            _fill([x[..., job.flat :] for x in in_line], reduce)
+            lines = [np.moveaxis(x, 0, -2).reshape(1, *lanes[:-1], -1) for x in targets]
+            self.pieces.append(_before(nodes, job.whole, [x[..., : job.flat] for x in lines]))
+            _fill([x[..., job.flat :] for x in lines], reduce)
             return
         targets = [x.reshape((*job.steps, *lanes)) for x in targets]
         if job.whole:
@@ -160,20 +165,14 @@ class Block:
             self.pieces.append(_before(nodes, job.rest, [x[(*last, slice(0, job.size), *after)] for x in targets]))
             _fill([x[(*last, slice(job.size, None), *after)] for x in targets], reduce)
 
-    def _in_lines(self, nodes: Nodes, reduce: Reduce, job: Job) -> None:
-        """Make memory without gaps: NumPy computes values that lie so in a third of the time."""
-        *others, size = job.lanes
-        lines = [np.empty((len(group), *others, job.flat), reduce.dtypes[group[0]]) for group in reduce.groups]
-        whole = job.chunks * size
-        self.rows = [np.moveaxis(x[..., :whole].reshape(*x.shape[:-1], job.chunks, size), -2, 0) for x in lines]
-        self.tails = [x[..., whole:] for x in lines]
-        targets = [x[i][None] for x, group in zip(lines, reduce.groups, strict=True) for i, _ in enumerate(group)]
-        self.pieces = [_before(nodes, job.whole, targets)]
+    def add_results(self) -> None:
+        """Add the memory of `results`, which a block does not need if its only row is the result."""
+        self.results = [np.empty_like(x[0]) for x in self.rows]
 
     @property
     def memory(self) -> Arrays:
         """Views of the memory of the values, and of what they are computed from."""
-        return [*self.rows, *[x for piece in self.pieces for x in piece.known if x is not None]]
+        return [*self.rows, *self.results, *[x for piece in self.pieces for x in piece.known if x is not None]]
 
     def compute(self, views: Sequence[Any]) -> None:
         """Compute all values from views of the operands, those of the first piece first."""
@@ -194,38 +193,123 @@ def _in_rows(shape: Ints, axis: int, count: int, dtype: np.dtype) -> Array:
 
 
 def _before(nodes: Nodes, views: Sequence[View], targets: Arrays) -> Computation:
-    """Return the computation of the values that are reduced. A ufunc may write over its operands."""
+    """Return the computation of the values that are reduced."""
+    return _computation(nodes, nodes.before, views, list(zip(nodes.reduced, targets, strict=True)))
+
+
+def _in_lines(nodes: Nodes, job: Job, targets: Arrays) -> Computation:
+    """Return the computation of values that lie in lines, each of them cut into chunks: (chunks, lanes).
+
+    The lines have memory of their own without gaps, as the targets have: NumPy computes and combines values that lie so
+    in half the time. A cast at the end takes place on the way from one to the other.
+    """
+    *slow, _, fast, size = job.lanes
+    shape, shapes = (1, *slow, 1, fast, job.flat), _shapes(nodes, nodes.before, job.whole)
+    sources = [uncast(nodes, node) for node in nodes.reduced]
+    sources = [found if shapes[found] == shape else node for found, node in zip(sources, nodes.reduced, strict=True)]
+    lines = {
+        node: np.empty(shape, nodes.steps[node][1] if node in nodes.before else target.dtype)
+        for node, target in zip(sources, targets, strict=True)
+        if node in nodes.before or shapes[node] != shape
+    }
+    computed = [node for node in nodes.before if node in sources or node not in nodes.reduced]
+    found = _computation(nodes, computed, job.whole, list(lines.items()))
+    for node, target in zip(sources, targets, strict=True):
+        for cut, place in _cuts(job, target):
+            if node in lines:
+                found.known.append(cut(lines[node]))
+                found.calls.append((assign, (len(found.known) - 1,), place))
+            else:
+                found.calls.append((_assign_cut(cut), (node,), place))
+    return found
+
+
+def _cuts(job: Job, target: Array) -> Iterator[tuple[Callable[[Array], Array], Array]]:
+    """Yield what is cut from lines, and its place: whole segments, and whole chunks and the rest of a shorter one.
+
+    A target has the chunks, the slower kept axes, the segments, the fastest kept axis and the lanes.
+    """
+    *slow, _, fast, size = job.lanes
+    axes = len(slow)
+    segments, rest = divmod(job.flat, job.chunks * size)
+    chunks, rest = divmod(rest, size)
+    ends = (segments * job.chunks * size, job.flat - rest)
+    if segments:
+        shape, order = (*slow, fast, segments, job.chunks, size), (axes + 2, *range(axes), axes + 1, axes, axes + 3)
+        yield lambda x: x[0, ..., 0, :, : ends[0]].reshape(shape).transpose(order), target[..., :segments, :, :]
+    if chunks:
+        within, first = (*slow, fast, chunks, size), (axes + 1, *range(axes + 1), axes + 2)
+        yield (
+            lambda x: x[0, ..., 0, :, ends[0] : ends[1]].reshape(within).transpose(first),
+            target[:chunks, ..., segments, :, :],
+        )
+    if rest:
+        yield lambda x: x[0, ..., 0, :, ends[1] :], target[chunks, ..., segments, :, :rest]
+
+
+def uncast(nodes: Nodes, node: int) -> int:
+    """Return the node of which a value is a cast that NumPy makes as it assigns, if nothing else reads the cast."""
+    if node not in nodes.before:
+        return node
+    function, _, arguments = nodes.steps[node]
+    is_read = any(node in nodes.steps[other][2] for other in nodes.before)
+    return node if is_read or not getattr(function, "assigns", False) else arguments[0]
+
+
+def _shapes(nodes: Nodes, before: Sequence[int], views: Sequence[View]) -> dict[int, Ints]:
+    """Return the shapes of nodes that are given, and of those that are computed of them."""
     shapes = {node: view.shape for node, view in zip(nodes.reads, views, strict=True)}
-    for node in nodes.before:
+    for node in before:
         shapes[node] = np.broadcast_shapes(*[shapes[argument] for argument in nodes.steps[node][2]])
+    return shapes
+
+
+def _computation(
+    nodes: Nodes, before: Sequence[int], views: Sequence[View], stored: Sequence[tuple[int, Array]]
+) -> Computation:
+    """Return the computation of some nodes before a reduction, and where some of them or of the views are stored.
+
+    A ufunc may write over its operands.
+    """
+    shapes = _shapes(nodes, before, views)
     known: list[Any] = [None] * len(nodes.steps)
-    for node, target in zip(nodes.reduced, targets, strict=True):
-        if node in nodes.before and shapes[node] == target.shape:
+    for node, target in stored:
+        if node in before and shapes[node] == target.shape:
             known[node] = target
-    for node in reversed(nodes.before):
+    kept = [node for node, _ in stored]
+    for node in reversed(before):
         if known[node] is None:
-            known[node] = _memory(nodes, node, known, shapes[node], targets[0])
-    calls: list[Call] = [(nodes.steps[node][0], nodes.steps[node][2], known[node]) for node in nodes.before]
-    for node, target in zip(nodes.reduced, targets, strict=True):
+            readers = [] if node in kept else [other for other in before if node in nodes.steps[other][2]]
+            known[node] = _memory(nodes, before, node, readers, known, shapes[node], stored[0][1])
+    calls: list[Call] = [(nodes.steps[node][0], nodes.steps[node][2], known[node]) for node in before]
+    for node, target in stored:
         if known[node] is not target:
             calls.append((assign, (node,), target))
     return Computation(nodes.reads, calls, known)
 
 
-def _memory(nodes: Nodes, node: int, known: list[Any], shape: Ints, like: Array) -> Array:
-    """Return memory for a node.
-
-    It is that of the only node that reads it, if that is a ufunc of the same shape and dtype, and reads it first.
-    """
+def _memory(
+    nodes: Nodes, before: Sequence[int], node: int, readers: Sequence[int], known: list[Any], shape: Ints, like: Array
+) -> Array:
+    """Return memory for a node: that of its only reader, if that is a ufunc of the same shape and dtype that reads it
+    first of the nodes before the reduction."""
     dtype = nodes.steps[node][1]
-    readers = [other for other in nodes.before if node in nodes.steps[other][2]]
-    if len(readers) == 1 and node not in nodes.reduced:
+    if len(readers) == 1:
         function, out_dtype, arguments = nodes.steps[readers[0]]
         out = known[readers[0]]
-        first = next(argument for argument in arguments if argument in nodes.before)
+        first = next(argument for argument in arguments if argument in before)
         if isinstance(function, np.ufunc) and node == first and out_dtype == dtype and out.shape == shape:
             return out
     return np.empty_like(like, dtype) if shape == like.shape else np.empty(shape, dtype)
+
+
+def _assign_cut(cut: Callable[[Array], Array]) -> Callable[..., None]:
+    """Return the function that assigns what `cut` takes of a value."""
+
+    def assign_cut(x: Array, *, out: Array) -> None:
+        out[...] = cut(x)
+
+    return assign_cut
 
 
 def assign(x: Array, *, out: Array) -> None:

@@ -20,6 +20,7 @@ narrow floats is looked up in a table (`tilearray_host.tabled`) if an expression
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -42,14 +43,18 @@ from tilearray_host.tabled import array_to_look_up, looked_up
 from tilearray_host.threads import in_threads
 
 BLOCK = 65536
-"""Elements of a block. Three float64 temporaries take about 1.5 MB, the size of a second-level cache."""
+"""Elements of 8 bytes in a block, or twice as many smaller ones. Three temporaries take about 1.5 MB, the size of a
+second-level cache."""
+ALONE = 32768
+"""Elements from which an output is a temporary: to find out whether it is alone takes a microsecond."""
 
 Function = Callable[..., Any]
 Launch = Callable[..., None]
 Repeats = tuple[bool, ...]
 """For each axis whether a value repeats along it; ``()`` if it repeats along none."""
 Evaluate = Callable[..., None]
-"""``evaluate(first, out, ..., x, ...)``: `first` is the position of the block's first element in a dense output."""
+"""``evaluate(first, out, ..., x, ..., alone=False)``: `first` is the position of the block's first element in a dense
+output, and `alone` says that the output shares no memory with an input."""
 MANY = 4096
 """Elements of a loop from which values that repeat are computed once: their views cost some microseconds."""
 
@@ -91,7 +96,7 @@ class Kernel:
             self.run, self.run_new = casts
         else:
             self._evaluate = written_out(expression)
-            self.run = self.run_new = _blockwise(self._evaluate, self.outputs)
+            self.run = self.run_new = _blockwise(self._evaluate, self.outputs, _times(expression, {}))
         self._expression = expression
 
     def bind(self, loop: Any) -> Launch:
@@ -104,9 +109,10 @@ class Kernel:
         """Return `run` for a loop over arrays of these strides. Several outputs come before the inputs."""
         place, repeats = array_to_look_up(self._expression, loop), repeats_of(self._expression, loop)
         if place is not None and self._evaluate is not None:
-            run = _blockwise(looked_up(self._evaluate, place), 1)
+            run = _blockwise(looked_up(self._evaluate, place), 1, 1)
         elif repeats:
-            run = _blockwise(written_out(self._expression, repeats), self.outputs)
+            times = _times(self._expression, repeats)
+            run = _blockwise(written_out(self._expression, repeats), self.outputs, times)
         if self.forwards and any(min(strides or (0,)) < 0 for _, _, strides in slots[self.outputs :]):
             outputs = 0 if self.outputs == 1 else self.outputs
             return lambda *arrays, **out: run(*arrays[:outputs], *map(forwards, arrays[outputs:]), **out)
@@ -196,7 +202,7 @@ def source_of(expression: Any, loop: Any) -> str:
 def repeats_of(expression: Any, loop: Any) -> dict[int, Repeats]:
     """Return along which axes of a loop each input repeats, if results that others read do so too; else nothing."""
     rank = len(loop.shape)
-    if len(expression.nodes) - len(expression.inputs) < 2 or rank < 2 or prod(loop.shape) < MANY:
+    if len(expression.nodes) - len(expression.inputs) < 2 or not rank or prod(loop.shape) < MANY:
         return {}
     strides = iter(loop.strides[len(expression.outputs) :])
     found: dict[int, Repeats] = {}
@@ -218,11 +224,23 @@ def _written(expression: Any, repeats: dict[int, Repeats]) -> _Writer:
     return writer
 
 
+def _times(expression: Any, repeats: dict[int, Repeats]) -> int:
+    """Return how many times as large as `BLOCK` the blocks of an expression are.
+
+    Those of one ufunc on all elements need not stay in the cache, and each block costs some microseconds.
+    """
+    whole = _written(expression, repeats).whole
+    if len(whole) == 1 and isinstance(whole[0][0], np.ufunc):
+        return 4
+    return 2 if max([dtype.itemsize for _, dtype in whole], default=8) <= 4 else 1
+
+
 def _text(expression: Any, repeats: dict[int, Repeats]) -> tuple[str, dict[str, Any]]:
     """Return the text of the function that evaluates an expression, and the objects that it names.
 
     A node that reads a temporary for the last time writes its result there if the dtype is the same. If the last node
-    is the only output, it writes to the output itself.
+    is the only output, it writes to the output itself; before, the output is one of the temporaries, if it is `alone`:
+    if no input shares its memory.
     """
     writer = _written(expression, repeats)
     if len(expression.outputs) > 1:
@@ -233,6 +251,7 @@ def _text(expression: Any, repeats: dict[int, Repeats]) -> tuple[str, dict[str, 
     names = {"arange": np.arange, "broadcast_to": np.broadcast_to, "empty": np.empty, **writer.names}
     parameters = [f"out{number}" for number in range(len(expression.outputs))]
     parameters += [f"x{position}" for position in range(len(expression.inputs))]
+    parameters.append("alone=False")
     body = "\n    ".join(writer.lines)
     text = f"def evaluate(first, {', '.join(parameters)}):\n    shape = out0.shape\n    {body}\n"
     return text, names
@@ -247,11 +266,14 @@ class _Writer:
     ----------
     narrowed : int
         How many results are computed so.
+    whole : list of (callable, numpy.dtype)
+        The function and the dtype of each result that is computed for all elements.
     """
 
     def __init__(self, expression: Any, repeats: dict[int, Repeats]) -> None:
         self.inputs: Sequence[tuple[str, str]] = expression.inputs
         self.given, self.narrowed = repeats, 0
+        self.whole: list[tuple[Function, np.dtype]] = []
         self.repeats: list[Repeats] = []
         self.views: dict[tuple[int, Repeats], str] = {}
         self.lines: list[str] = []
@@ -264,6 +286,7 @@ class _Writer:
         } | dict.fromkeys(expression.outputs, len(expression.nodes))
         final = len(expression.nodes) - 1
         self.final = final if expression.outputs == (final,) else -1
+        self.spare = dtype_named(expression.output_dtypes[0]) if self.final >= 0 else None
 
     def add(self, position: int, node: tuple[Any, ...]) -> None:
         match node:
@@ -282,6 +305,8 @@ class _Writer:
                 self.names |= {f"cast{position}": convert, f"d{position}": target}
                 repeats = self._repeats(position, [argument])
                 call = f"cast{position}({self._read(argument, repeats)}, d{position}"
+                if self.is_array[argument] and not repeats:
+                    self.whole.append((convert, target))
                 if position == self.final:
                     self.lines.append(f"{call}, out0)")
                     self._value("out0", target, True)
@@ -303,14 +328,21 @@ class _Writer:
     def _call(self, position: int, function: str, arguments: Sequence[int], dtype: np.dtype) -> None:
         is_array = any(self.is_array[argument] for argument in arguments)
         repeats = self._repeats(position, arguments)
-        given = "".join([f"{self._read(argument, repeats)}, " for argument in arguments])
+        found = function_named(function, dtype)
+        repeated = isinstance(found, np.ufunc)
+        given = "".join([f"{self._read(argument, repeats, repeated)}, " for argument in arguments])
         out = "out0" if position == self.final else self._free(position, arguments, dtype, is_array, repeats)
         if out is None:
             out = f"t{position}"
             self.names[f"d{position}"] = dtype
-            self.lines.append(f"{out} = empty({_shape(repeats) if is_array else '()'}, d{position})")
-        self.names[f"call{position}"] = function_named(function, dtype)
+            made = f"empty({_shape(repeats) if is_array else '()'}, d{position})"
+            if self.spare is not None and dtype == self.spare and is_array and not repeats:
+                made, self.spare = f"out0 if alone else {made}", None
+            self.lines.append(f"{out} = {made}")
+        self.names[f"call{position}"] = found
         self.lines.append(f"call{position}({given}out={out})")
+        if is_array and not repeats:
+            self.whole.append((found, dtype))
         self._value(out, dtype, is_array, repeats)
 
     def _repeats(self, position: int, arguments: Sequence[int]) -> Repeats:
@@ -322,11 +354,16 @@ class _Writer:
         self.narrowed += any(found)
         return found
 
-    def _read(self, argument: int, repeats: Repeats) -> str:
-        """Return the name of a value as another node reads it, which is computed for one element along some axes."""
+    def _read(self, argument: int, repeats: Repeats, repeated: bool = False) -> str:
+        """Return the name of a value as another node reads it, which is computed for one element along some axes.
+
+        A reader that repeats elements itself, as ufuncs do, needs no view of the whole shape.
+        """
         value = self.values[argument]
         is_input = value.startswith("x")  # a view of the whole shape
         if not self.is_array[argument] or repeats == (() if is_input else self.repeats[argument]):
+            return value
+        if repeated and not is_input:
             return value
         if (argument, repeats) not in self.views:
             name = self.views[argument, repeats] = f"v{len(self.views)}"
@@ -358,7 +395,7 @@ class _Writer:
 def _shape(repeats: Repeats) -> str:
     """Return the shape of a value in the text of a function."""
     return (
-        f"({', '.join(['1' if each else f'shape[{axis}]' for axis, each in enumerate(repeats)])})"
+        f"({''.join(['1, ' if each else f'shape[{axis}], ' for axis, each in enumerate(repeats)])})"
         if repeats
         else "shape"
     )
@@ -386,32 +423,40 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
     return slots
 
 
-def _blockwise(evaluate: Evaluate, outputs: int) -> Function:
-    """Return a function that evaluates block after block; several outputs come before the inputs."""
+def _blockwise(evaluate: Evaluate, outputs: int, times: int) -> Function:
+    """Return a function that evaluates block after block; several outputs come before the inputs.
+
+    A block has `times` the elements of `BLOCK`.
+    """
 
     def run(*inputs: np.ndarray, out: np.ndarray) -> None:
-        if out.size <= BLOCK:
+        if out.size < min(ALONE, BLOCK):
             evaluate(0, out, *inputs)
         else:
-            _in_blocks(evaluate, [out, *inputs])
+            _in_blocks(evaluate, [out, *inputs], times * BLOCK)
 
-    return run if outputs == 1 else lambda *arrays: _in_blocks(evaluate, list(arrays))
+    return run if outputs == 1 else lambda *arrays: _in_blocks(evaluate, list(arrays), times * BLOCK)
 
 
-def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray]) -> None:
-    """Evaluate an expression block by block over its outputs and inputs."""
+def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray], elements: int) -> None:
+    """Evaluate an expression over its outputs and inputs, in blocks of some elements."""
+    out = arrays[0]
+    alone = out.flags.c_contiguous and not any([np.may_share_memory(out, x) for x in arrays[1:]])
 
     def evaluated(given: tuple[int, list[np.ndarray]]) -> None:
         first, parts = given
-        evaluate(first, *parts)
+        evaluate(first, *parts, alone=alone)
 
-    in_threads(evaluated, _parts(arrays), arrays[0].size)
+    if out.size <= elements:
+        evaluated((0, arrays))
+    else:
+        in_threads(evaluated, _parts(arrays, elements), out.size)
 
 
-def _parts(arrays: list[np.ndarray]) -> Iterator[tuple[int, list[np.ndarray]]]:
+def _parts(arrays: list[np.ndarray], elements: int) -> Iterator[tuple[int, list[np.ndarray]]]:
     """Yield the arrays of each block, and the position of its first element in a dense output."""
     first = 0
-    for block in _blocks(arrays[0].shape, BLOCK):
+    for block in _blocks(arrays[0].shape, elements):
         parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays
         yield first, parts
         first += parts[0].size
@@ -427,6 +472,6 @@ def _blocks(shape: tuple[int, ...], elements: int) -> Iterator[tuple[Any, ...]]:
         yield ()
         return
     step = max(1, elements // inner)
-    for outer in np.ndindex(shape[:axis]):
+    for outer in product(*map(range, shape[:axis])):
         for low in range(0, shape[axis], step):
             yield (*[slice(i, i + 1) for i in outer], slice(low, low + step))

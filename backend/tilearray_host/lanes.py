@@ -20,13 +20,18 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tilearray_host.blocks import Block, Computation, Job, Nodes, View, assign
-from tilearray_host.reduction import Array, Ints, Reduce, Walk, slices
+from tilearray_host.blocks import Block, Computation, Job, Nodes, View, assign, uncast
+from tilearray_host.reduction import Array, Ints, Reduce, Walk, empty_lanes, slices
 
 Fold = tuple[Any, Any, Any]
 """Lower and upper half of some lanes, and what they become."""
 BLOCK = 2**15
-"""The elements of a block: its temporaries stay in a processor's cache."""
+"""The elements of a block, or twice as many if a cast to the lanes' dtype comes last: its temporaries stay in a
+processor's cache."""
+LINE = 256
+"""The most lanes of values that are computed in lines, if no cast comes last."""
+LINES = 1024
+"""The lanes of several lines that are combined at once, at least, if there are as many."""
 STEPS = 16
 """The steps of a block, at least, if there are as many."""
 LANES = 2**16
@@ -81,6 +86,10 @@ class Bound:
         self.nodes, self.reduce, self.walk, self.strides = nodes, reduce, walk, strides
         is_one_chunk = len(walk.outer) == 1 and walk.extent <= walk.lanes
         self.as_it_is = as_it_is and (not walk.outer or is_one_chunk)
+        casts_last = all([uncast(nodes, node) != node for node in nodes.reduced])
+        self.in_lines = walk.neighbours and not walk.outer and reduce.ufunc is not None
+        self.in_lines = self.in_lines and (casts_last or walk.lanes <= LINE)
+        self.block = 2 * BLOCK if casts_last or (walk.neighbours and walk.lanes > LINE) else BLOCK
         self._parts: dict[Extents, Part] = {}
 
     def places(self) -> Iterator[Place]:
@@ -90,7 +99,7 @@ class Bound:
         for runs in walk.runs():
             shape = (*walk.slow_kept, walk.segments.inner, walk.fast)
             outer = (runs.indices.stop - runs.indices.start, *walk.outer[1:]) if walk.outer else ()
-            for key in slices(shape, max(1, LANES // (walk.lanes * len(self.reduce.dtypes)))):
+            for key in walk.parts(shape, max(1, LANES // (walk.lanes * len(self.reduce.dtypes)))):
                 *slow, segments, fast = key
                 is_last = segments.stop == walk.segments.inner and last != (chunks, 0)
                 extents = Extents(tuple([each.stop - each.start for each in key]), outer, last if is_last else ())
@@ -125,8 +134,11 @@ class Part:
         only_rest = bound.reduce.ufunc is not None and len(runs) == 1 and not runs[0][1]
         self.used = _used(runs[0][2], walk) if only_rest else walk.lanes
         self.lanes = walk.with_lanes(extents.kept, self.used)
-        make = self._whole if bound.as_it_is else self._blocks
-        self.jobs = [job for run in runs for job in make(extents.outer, *run)]
+        if bound.in_lines and not bound.as_it_is:
+            self.jobs = list(self._lines(extents))
+        else:
+            make = self._whole if bound.as_it_is else self._blocks
+            self.jobs = [job for run in runs for job in make(extents.outer, *run)]
         self.views = [view for job in self.jobs for view in (*job.whole, *job.rest)]
         self.spare = Spare()
 
@@ -149,15 +161,15 @@ class Part:
 
     def _blocks(self, outer: Ints, kept: tuple[slice, ...], whole: int, rest: int) -> Iterator[Job]:
         """Yield the blocks of some segments: for some lanes at a time, one after the other along the steps."""
-        walk, lanes = self.bound.walk, self.used
+        walk, lanes, block = self.bound.walk, self.used, self.bound.block
         steps = (*outer, whole + (1 if rest else 0))
         extents = tuple([each.stop - each.start for each in kept])
-        is_line = not outer and walk.lane_axis == -1
-        for within in slices(extents, max(1, BLOCK // (lanes * min(math.prod(steps), STEPS)))):
+        is_line = not outer and walk.lane_axis == -1 and self.bound.reduce.ufunc is None
+        for within in slices(extents, max(1, block // (lanes * min(math.prod(steps), STEPS)))):
             part = tuple([slice(each.start + at.start, each.start + at.stop) for each, at in zip(kept, within)])
             sizes = tuple([each.stop - each.start for each in part])
             continues = False
-            for *at, along in slices(steps, max(STEPS, BLOCK // (lanes * math.prod(sizes)))):
+            for *at, along in slices(steps, max(STEPS, block // (lanes * math.prod(sizes)))):
                 key = (*part[:-2], *at, *part[-2:])
                 first, count = along.start, min(along.stop, whole) - along.start
                 size = rest if along.stop > whole else 0
@@ -174,6 +186,42 @@ class Part:
                     () if flat else self._views(key, first + count, 1, size),
                 )
                 continues = True
+
+    def _lines(self, extents: Extents) -> Iterator[Job]:
+        """Yield the blocks of rows: of some of them, of some segments of one, or of some steps of a segment of some."""
+        walk, lanes, block = self.bound.walk, self.used, self.bound.block
+        *slow, segments, fast = extents.kept
+        chunks = walk.segments.chunks
+        whole, rest = extents.last or (chunks, 0)
+        size, last = chunks * walk.lanes, whole * walk.lanes + rest
+        """The elements of a segment, and of the last one."""
+        if segments == 1:
+            chunks = whole + (1 if rest else 0)
+        if chunks == 1 or chunks * max(lanes, LINES) <= block:
+            each = LANES if chunks == 1 else block // (lanes * chunks)  # the values of one chunk are the lanes
+            for key in walk.parts(extents.kept, max(1, each)):
+                at = key[-2]
+                flat = (at.stop - at.start - 1) * size + (last if at.stop == segments else size)
+                yield self._line(key, 0, chunks, flat, False)
+            return
+        rows = max(1, LINES // lanes)
+        most = max(1, block // (rows * lanes))
+        for segment in range(segments):
+            elements = last if segment == segments - 1 else size
+            steps = -(-elements // lanes)
+            for *slower, fastest in slices((*slow, fast), rows):
+                key = (*slower, slice(segment, segment + 1), fastest)
+                for first in range(0, steps, most):
+                    count = min(most, steps - first)
+                    yield self._line(key, first, count, min(count * lanes, elements - first * lanes), first > 0)
+
+    def _line(self, key: tuple[slice, ...], first: int, chunks: int, flat: int, continues: bool) -> Job:
+        """Return a block of lines: of so many chunks of the segments, and with so many elements in all segments."""
+        walk, segments = self.bound.walk, key[-2]
+        views = self._views((*key[:-2], slice(segments.start, segments.start + 1), key[-1]), first, 1, flat)
+        lanes = walk.with_lanes([each.stop - each.start for each in key], self.used)
+        place = walk.with_lanes(key, slice(None))
+        return Job(place, lanes, (chunks,), continues, chunks, 0, flat, views, ())
 
     def _views(
         self, key: tuple[slice, ...], first: int, count: int, size: int, squeezed: bool = True
@@ -236,10 +284,9 @@ class Memory:
         blocks: dict[Any, Block] = {}
         only = part.jobs[0]
         if part.bound.as_it_is or len(part.jobs) > 1 or math.prod(only.steps) > 1 or reduce.start is not None:
-            self.lanes = [
-                np.empty((len(group), *part.lanes), dtype)
-                for group, dtype in zip(reduce.groups, self._dtypes, strict=True)
-            ]
+            shapes = [(len(group), *part.lanes) for group in reduce.groups]
+            empty = empty_lanes if walk.neighbours else np.empty
+            self.lanes = [empty(shape, dtype) for shape, dtype in zip(shapes, self._dtypes, strict=True)]
         else:  # the values of the only step are the lanes
             block = Block(nodes, reduce, walk.lane_axis, only, 0)
             blocks[()] = block
@@ -255,6 +302,8 @@ class Memory:
             shape = (before, *job[1:3], *job[4:7], tuple([view.shape for view in (*job.whole, *job.rest)]))
             if shape not in blocks:
                 blocks[shape] = Block(nodes, reduce, walk.lane_axis, job, before)
+                if reduce.ufunc is not None:
+                    blocks[shape].add_results()
             self._work.append(self._block(job, blocks[shape], views))
         folds = [_folds(lanes, walk, identity) for lanes, identity in zip(self.lanes, self._identities, strict=True)]
         firsts = [first for _, first in folds]
@@ -324,17 +373,16 @@ class Memory:
         firsts = [x[0] for x in rows] if job.continues or start is not None else []
         before = targets if job.continues else [start] * len(firsts)
         combine: Any = reduce.ufunc
-        tails = list(zip(block.tails, [x[..., : tail.shape[-1]] for x, tail in zip(targets, block.tails)]))
+        calls = list(zip(rows, targets, block.results, self._dtypes, self._identities, strict=True)) if combine else []
 
         def work(given: Sequence[Any]) -> None:
             block.compute(given[views])
             for first, value in zip(firsts, before):
                 first[...] = value
             if combine is not None:
-                for x, target, dtype, identity in zip(rows, targets, self._dtypes, self._identities):
-                    combine.reduce(x, 0, dtype, target, False, identity)
-                for tail, target in tails:
-                    combine(target, tail, target)
+                for x, target, result, dtype, identity in calls:
+                    combine.reduce(x, 0, dtype, result, False, identity)
+                    target[...] = result
             else:
                 for target, found in zip(targets, reduce.combine.rows(rows), strict=True):
                     target[...] = found
@@ -393,7 +441,7 @@ def _folds(lanes: Array, walk: Walk, identity: Any) -> tuple[list[Fold], Array]:
     """
     found: list[Fold] = []
     memory: list[Array] = []
-    along = lanes.swapaxes(-1, walk.lane_axis)
+    along = lanes.swapaxes(-3, -2) if walk.neighbours else lanes.swapaxes(-1, -2)
     while (count := along.shape[-1]) > 1 and not walk.neighbours:
         half = (1 << (count - 1).bit_length()) // 2
         low = along[..., : count - half]
@@ -417,7 +465,8 @@ def _folds(lanes: Array, walk: Walk, identity: Any) -> tuple[list[Fold], Array]:
             halves = np.empty((*along.shape[:-1], half), along.dtype)
             found.append((along[..., ::2], along[..., 1::2], halves))
             along = halves
-    return found, along[..., 0]
+    results = along[..., 0]
+    return found, results.swapaxes(-2, -1) if walk.neighbours else results
 
 
 _KEEPERS: deque[tuple[Spare, int]] = deque()

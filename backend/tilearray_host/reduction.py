@@ -89,7 +89,7 @@ EXTREMES = (*LARGEST, np.minimum, np.fmin)
 def reduced(ufunc: np.ufunc, x: Array, axes: Any, dtype: np.dtype) -> Array:
     """Return the reduction of a whole array by a ufunc that gives the same in any order."""
     found = np.asarray(ufunc.reduce(x, axis=axes, dtype=dtype))
-    return signed(ufunc, found, x, "reduce", axis=axes)
+    return found if np.count_nonzero(found) == found.size else signed(ufunc, found, x, "reduce", axis=axes)
 
 
 def _extremes(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Combine:
@@ -101,7 +101,7 @@ def _extremes(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Combine:
     def pair(values: Arrays, others: Arrays) -> Arrays:
         (x,), (y,) = values, others
         found = np.asarray(ufunc(x, y))
-        if x.dtype.kind != "f":
+        if x.dtype.kind != "f" or np.count_nonzero(found) == found.size:
             return [found]
         which = np.logical_and if ufunc in LARGEST else np.logical_or
         negative = which(np.signbit(x), np.signbit(y))
@@ -314,6 +314,18 @@ class Walk:
             found[-2:] = found[:-3:-1]
         return tuple(found)
 
+    def parts(self, kept: Ints, elements: int) -> Iterator[tuple[slice, ...]]:
+        """Yield parts of slower kept axes, segments and the fastest kept axis, each of about a number of elements.
+
+        They are long in memory: the segments of a row follow each other there.
+        """
+        if not self.neighbours:
+            yield from slices(kept, elements)
+            return
+        *slow, segments, fast = kept
+        for *slower, fastest, along in slices((*slow, fast, segments), elements):
+            yield (*slower, along, fastest)
+
     def positions(self) -> Ints:
         """Return the strides of the positions of elements, which count along the reduced axes in C order."""
         outer = range(1, len(self.outer) + 1)
@@ -344,6 +356,12 @@ class Walk:
         order = [*range(kept, kept + outer), kept + outer + 2, *range(kept), kept + outer]
         order += [kept + outer + 3, kept + outer + 1] if self.lane_axis == -2 else [kept + outer + 1, kept + outer + 3]
         return [shape[axis] for axis in order], [steps[axis] for axis in order], distance
+
+
+def empty_lanes(shape: Ints, dtype: np.dtype) -> Array:
+    """Return memory for lanes of rows, whose axes come last: the segments of a row follow each other in it."""
+    *others, segments, fast, size = shape
+    return np.empty((*others, fast, segments, size), dtype).swapaxes(-3, -2)
 
 
 def batches(loop: Any, outputs: int) -> list[Any]:

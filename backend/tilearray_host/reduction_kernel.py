@@ -18,7 +18,7 @@ from tilearray_host.calls import Slot, bind_reduction
 from tilearray_host.casts import assigns, caster, dtype_named, is_narrow_float, scalar
 from tilearray_host.float_errors import quietly
 from tilearray_host.functions import FORWARDS, FORWARDS_OF_COMPLEX, forwards, function_named
-from tilearray_host.lanes import BLOCK, Bound, finish
+from tilearray_host.lanes import Bound, finish
 from tilearray_host.memory import allocate
 from tilearray_host.reduction_functions import OF_REDUCTIONS
 from tilearray_host.rounded_casts import rounded_caster
@@ -42,6 +42,8 @@ MOST_VIEWS = 8
 """The most views of a call that is written out."""
 COMPUTED = 2**14
 """The elements from which values that are reduced in any order are computed for whole rows of a block."""
+ANY_ORDER = 2**17
+"""The elements of a block of such values."""
 SMALL = 2**20
 """The elements up to which a launch keeps the parts of its loop."""
 
@@ -237,37 +239,38 @@ class ReductionKernel:
         numbers = [len(self.stores) + self.steps[read] for read in self.reads]
         sources: list[Operand] = [(i, *slot, loop.shape) for i, slot in zip(numbers, given, strict=True)]
         dtype, (value,) = node.dtypes[0], self.reduced
-        parts = [(part, _kept(part, axes)) for part in reduction.slices(loop.shape, BLOCK)]
+        parts = [(part, *_kept(part, axes)) for part in reduction.slices(loop.shape, ANY_ORDER)]
+        are_apart = all([is_first for *_, is_first in parts])
+        elements = math.prod(loop.shape) if are_apart else 0
+        arrays = {read for read, (*_, strides, _) in zip(self.reads, sources, strict=True) if strides is not None}
+        for place in self.before:
+            if arrays.intersection(self.steps[place][2]):
+                arrays.add(place)
 
         def reduced(operands: Sequence[Any]) -> list[Any]:
             views = [_viewed(operands, *source) for source in sources]
             found = np.empty((*loop.shape[: loop.kept], loop.shape[-2]), dtype)
-            memory: dict[int, np.ndarray] = {}
-            for part, (results, is_first) in parts:
+
+            def reduce_part(work: tuple[tuple[slice, ...], tuple[slice, ...], bool]) -> None:
+                part, results, is_first = work
+                shape = tuple([each.stop - each.start for each in part])
                 values: dict[int, Any] = {
                     read: view[part] if view.ndim else view  # a number has no axes
                     for read, view in zip(self.reads, views, strict=True)
                 }
                 for place in self.before:
-                    values[place] = self._computed(place, values, memory)
+                    function, kind, arguments = self.steps[place]
+                    values[place] = np.empty(shape if place in arrays else (), kind)
+                    function(*[values[argument] for argument in arguments], out=values[place])
                 some = reduction.reduced(ufunc, values[value], axes, dtype)
                 if not is_first:
                     (some,) = node.combine.pair([found[results]], [some])
                 found[results] = some
+
+            in_threads(reduce_part, parts, elements)
             return [found]
 
         return self._finishing(reduced, loop, walk, slots)
-
-    def _computed(self, place: int, values: dict[int, Any], memory: dict[int, np.ndarray]) -> np.ndarray:
-        """Return the value of a node in a block, in its memory of the block before if that has the shape."""
-        function, dtype, arguments = self.steps[place]
-        given = [values[argument] for argument in arguments]
-        shape = np.broadcast_shapes(*[each.shape for each in given])
-        out = memory.get(place)
-        if out is None or out.shape != shape:
-            out = memory[place] = np.empty(shape, dtype)
-        function(*given, out=out)
-        return out
 
     def _finishing(
         self, reduced: Callable[[Sequence[Any]], list[Any]], loop: Any, walk: reduction.Walk, slots: list[Slot]

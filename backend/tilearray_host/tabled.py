@@ -52,7 +52,7 @@ def looked_up(evaluate: Evaluate, place: int) -> Evaluate:
     [1.5, -inf]
     """
 
-    def look_up(first: int, out: Array, *inputs: Array) -> None:
+    def look_up(first: int, out: Array, *inputs: Array, alone: bool = False) -> None:
         x = inputs[place]
         numbers = tuple([(each.dtype, each.tobytes()) for each in (*inputs[:place], *inputs[place + 1 :])])
         table = _table(evaluate, place, x.dtype, out.dtype, numbers)

@@ -135,6 +135,27 @@ def test_values_in_blocks_are_added_in_the_same_order(small_blocks):
         np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("lines", [1, 8])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_computed_values_are_added_like_those_of_an_array(short, small_blocks, lines, dtype, monkeypatch):
+    """Blocks of rows, of segments of a row, and of steps of a segment."""
+    monkeypatch.setattr(lanes, "LINES", lines)
+    rng = np.random.default_rng(4)
+    squares, two = ta.fuse(lambda x, axes: ta.sum(x * x, axis=axes)), ta.fuse(_of_two)
+    for _ in range(60):
+        x, axes = drawn(rng)
+        mine = ta.asarray(x.astype(dtype), device="cpu")
+        assert squares(mine, axes).tolist() == ta.sum(mine * mine, axis=axes).tolist(), (x.shape, x.strides, axes)
+        rows = rng.normal(size=(rng.integers(1, 5), rng.integers(1, 90))) * 10.0 ** rng.integers(-6, 6)
+        mine = ta.asarray(rows.astype(dtype), device="cpu")
+        for found, expected in zip(two(mine, mine[:1]), _of_two(mine, mine[:1]), strict=True):
+            assert found.tolist() == expected.tolist(), rows.shape
+
+
+def _of_two(x: ta.Array, first: ta.Array) -> tuple[ta.Array, ta.Array]:
+    return ta.sum(x * first, axis=1), ta.mean(x + 1, axis=1)
+
+
 def address(x: np.ndarray) -> int:
     return x.__array_interface__["data"][0]
 
