@@ -19,7 +19,7 @@ from support.threads import in_threads
 import tilearray as ta
 from tilearray.arrays.asarray import converted
 from tilearray.engine.devices import CPU, Device, as_device, using_device
-from tilearray.errors import DeviceError, DeviceUnavailableError, ImplicitTransferError, OperandError
+from tilearray.errors import DeviceError, DeviceUnavailableError, ImplicitTransferError, OperandError, ShapeError
 from tilearray.functions import conversion
 
 devices: Any = sys.modules["tilearray.engine.devices"]  # as an attribute it is the function of that name
@@ -157,6 +157,24 @@ def test_operands_on_two_devices_are_named(elsewhere):
     assert x.tolist() == y.tolist() == [1, 1]
 
 
+def test_lists_of_arrays_are_put_together_where_these_are(elsewhere):
+    x, rows = ta.asarray(2.5, device=elsewhere), ta.asarray([1, 2], device=elsewhere)
+    for found, expected, dtype in (
+        (ta.asarray([x, x]), [2.5, 2.5], "float32"),
+        (ta.asarray([[1, x], (2, np.float64(3))]), [[1, 2.5], [2, 3]], "float64"),
+        (ta.asarray([rows, range(2)]), [[1, 2], [0, 1]], "int64"),
+        (ta.asarray((rows[1], 7), dtype="int8"), [2, 7], "int8"),
+    ):
+        assert (found.device, found.dtype, found.tolist()) == (elsewhere, dtype, expected)
+    assert ta.asarray([x, 1], device="cpu").device is CPU
+    with pytest.raises(ShapeError, match=r"^asarray: nested lists must be rectangular, got elements of shapes \(\) and"):
+        ta.asarray([x, rows])
+    with pytest.raises(DeviceError, match=rf"the operands are on {elsewhere} and on cpu"):
+        ta.asarray([x, ta.asarray(1)])
+    with pytest.raises(OperandError, match=r"^asarray: expected numbers or arrays in nested lists, got str"):
+        ta.asarray([x, "a"])
+
+
 def test_data_do_not_leave_a_device_by_accident(elsewhere):
     x = ta.asarray([1.5, 2], device=elsewhere)
     message = (
@@ -165,7 +183,7 @@ def test_data_do_not_leave_a_device_by_accident(elsewhere):
     for act in (
         lambda: np.asarray(x),
         lambda: np.array(x),
-        lambda: ta.asarray([x]),
+        lambda: np.asarray([x[0]], dtype="float32"),
         lambda: np.ones(2) + np.asarray(x),
     ):
         with pytest.raises(ImplicitTransferError, match=message):

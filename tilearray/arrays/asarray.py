@@ -16,13 +16,21 @@ from tilearray.arrays import torch_cupy
 from tilearray.arrays.array import Array
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import DeviceLike, as_device
+from tilearray.engine.devices import Device, DeviceLike, as_device
 from tilearray.engine.signature import from_host, from_result, placed
-from tilearray.errors import LayoutError, OperandError
+from tilearray.errors import ImplicitTransferError, LayoutError, OperandError
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing import assign
+from tilearray.functions.joining import stack
 from tilearray.functions.orders import Order, in_order
-from tilearray.functions.python_data import is_python_data, ndarray_of, plain_data
+from tilearray.functions.python_data import (
+    check_rectangular,
+    common_dtype,
+    is_python_data,
+    is_sequence,
+    ndarray_of,
+    plain_data,
+)
 from tilearray.geometry.layout import Layout
 from tilearray.interchange import cuda_array_interface, dlpack
 from tilearray.interchange import foreign_memory as gpu_memory
@@ -45,9 +53,10 @@ def asarray(
 
     Parameters
     ----------
-    obj : array of any library, buffer, number, or nested lists of numbers
+    obj : array of any library, buffer, number, or nested lists of numbers and arrays
         An Array; an ndarray; a tensor of torch, an array of CuPy or JAX; an object with ``__dlpack__``,
-        ``__cuda_array_interface__``, ``__array_interface__``, ``__array__`` or a buffer; Python data.
+        ``__cuda_array_interface__``, ``__array_interface__``, ``__array__`` or a buffer; Python data. Lists that hold
+        Arrays on a GPU are put together there.
     dtype : dtype or name, optional
         The dtype of the data if None; for Python numbers the default of their kind, or the wider dtype that holds them.
     order : {"C", "F", "A", "K"}, optional
@@ -112,7 +121,7 @@ def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -
     if is_python_data(obj):
         if copy is False:
             raise LayoutError("asarray: copy=False, but Python numbers have no memory to share; write copy=None")
-        return to_device(from_result(ndarray_of(obj, dtype, "asarray"), Array), as_device(device, "asarray"))
+        return _of_python_data(obj, dtype, device)
     known = torch_cupy.from_framework(obj)
     if known is not None:
         return converted(known, dtype, device, copy)
@@ -134,6 +143,31 @@ def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -
             f"write ta.asarray(list(x)) for an iterable x of numbers, or float(x) for another kind of number"
         )
     return _from_host(host, dtype, device, copy)
+
+
+def _of_python_data(obj: Any, dtype: np.dtype | None, device: Any) -> Array:
+    """An Array of numbers or nested sequences, which is made on a GPU if Arrays in them are there."""
+    try:
+        made = from_result(ndarray_of(obj, dtype, "asarray"), Array)
+    except ImplicitTransferError:
+        return converted(_stacked(obj, dtype or common_dtype(obj, "asarray"), _gpu_in(obj)), None, device, None)
+    return to_device(made, as_device(device, "asarray"))
+
+
+def _gpu_in(obj: Any) -> Device | None:
+    """The GPU of the first Array in nested sequences that is on one."""
+    if isinstance(obj, Array):
+        return None if obj.device.backend.on_host else obj.device
+    return next(filter(None, map(_gpu_in, obj)), None) if is_sequence(obj) else None
+
+
+def _stacked(obj: Any, dtype: np.dtype, gpu: Device | None) -> Array:
+    """Nested sequences as an Array on a GPU. Numbers go there; Arrays on another device are an error."""
+    if is_sequence(obj):
+        parts = [_stacked(part, dtype, gpu) for part in obj]
+        check_rectangular([part.shape for part in parts], "asarray")
+        return stack(parts)
+    return _asarray(obj, dtype, None if isinstance(obj, Array) else gpu, None)
 
 
 def _from_host(host: np.ndarray | None, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:

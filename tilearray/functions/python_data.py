@@ -118,10 +118,19 @@ def _made(obj: Any, kinds: Kinds, dtype: np.dtype | None, function: str) -> np.n
         )
     if kinds <= _CARRIERS.keys():
         return _numbers(obj, kinds, dtype, function)
-    if dtype is None:
-        operands = {classify(leaf) or _dtype(leaf, function) for leaf in _leaves(obj)}
-        dtype = STATE.get().semantics.result_type(operands, function)
-    return _joined(obj, dtype, function)
+    return _joined(obj, dtype or common_dtype(obj, function), function)
+
+
+def common_dtype(obj: Any, function: str) -> np.dtype:
+    """Return the common dtype of the elements of nested sequences, some of which have dtypes.
+
+    Examples
+    --------
+    >>> common_dtype([[1, 2], [np.int8(3), 4]], "asarray")
+    dtype('int8')
+    """
+    operands = {classify(leaf) or _dtype(leaf, function) for leaf in _leaves(obj)}
+    return STATE.get().semantics.result_type(operands, function)
 
 
 def assigned_data(obj: Any, dtype: np.dtype) -> np.ndarray:
@@ -223,7 +232,8 @@ def _is_uniform(found: set[type]) -> bool:
 
 
 def _dtype(element: Any, function: str) -> np.dtype:
-    return dtypes.as_dtype(_host(element, function).dtype, function)
+    host = element if isinstance(element, ArrayBase) else _host(element, function)
+    return dtypes.as_dtype(host.dtype, function)
 
 
 def _host(element: Any, function: str) -> np.ndarray:
@@ -252,10 +262,19 @@ def _joined(obj: Any, dtype: np.dtype, function: str) -> np.ndarray:
     if _is_uniform(set(map(type, obj))):
         return _converted(np.array(obj), dtype, function)
     rows = [_joined(part, dtype, function) for part in obj]
-    shapes = {row.shape for row in rows}
-    if len(shapes) > 1:
-        raise _ragged(function, f"elements of shapes {' and '.join(map(str, sorted(shapes)))}")
+    check_rectangular([row.shape for row in rows], function)
     return np.stack(rows) if rows else np.empty(0, dtype)
+
+
+def check_rectangular(shapes: Sequence[tuple[int, ...]], function: str) -> None:
+    """Refuse the elements of a list if their shapes differ.
+
+    Examples
+    --------
+    >>> check_rectangular([(3,), (3,)], "asarray")
+    """
+    if len(set(shapes)) > 1:
+        raise _ragged(function, f"elements of shapes {' and '.join(map(str, sorted(set(shapes))))}")
 
 
 def _numbers(obj: Any, kinds: Kinds, dtype: np.dtype | None, function: str) -> np.ndarray:
