@@ -43,6 +43,31 @@ def test_gradients_of_1000_random_programs_are_the_hosts(part: int):
                 np.testing.assert_allclose(mine, other, rtol=near, atol=near, err_msg=f"{seed} {program.steps}")
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        (lambda a, b, c, d: ta.tanh(a + b + c) * d, 4),
+        (lambda a, b, c: ta.exp(a + b + c), 3),
+        (lambda a, b, c: ta.where(a + c > 0, a + c, 0) + b, 3),
+    ],
+)
+def test_what_is_kept_does_not_change_gradients(function: Any, count: int, dtype: str):
+    """An intermediate, a result, or a mask is kept where that moves fewer bytes; the bits are those without it."""
+    rng = np.random.default_rng(count)
+    args = [ta.asarray(rng.standard_normal((257, 130)), device=DEVICE).astype(dtype) for _ in range(count)]
+    found: list[list[bytes]] = []
+    for keep in ("bytes", []):
+        fused = ta.fuse(keep=keep)(function)
+        result, pull = ta.vjp(fused, *args)
+        gradients = pull(ta.ones_like(result))
+        found.append([ta.to_numpy(x.to_device("cpu").astype("float64")).tobytes() for x in (result, *gradients)])
+        (backward,) = fused.gradients.values()
+        kept = {choice for _, choice in backward._fused}
+        assert (kept == {()}) == (keep == [])
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("part", range(7))
 def test_gradients_of_random_fused_programs_are_the_hosts(part: int):
     for seed in range(part, 42, 7):

@@ -71,6 +71,7 @@ def test_many_programs_meet_at_few_places(bins, dtype):
         ("check_counts", (54, CASES // 16, 100_000)),
         ("check_refusals", ()),
         ("check_bins", ()),
+        ("check_gradients", ()),
     ],
 )
 def test_searches_and_histograms(name, arguments):

@@ -180,6 +180,34 @@ def test_small_arguments_are_read_again():
     assert found.steps[0].launches[0].bytes_written == wide.nbytes
 
 
+def test_parts_of_arguments_cost_what_is_read_of_them():
+    """Rows of `b`, `c` and `d` are few bytes; all of them are worth storing the value of tanh."""
+
+    def function(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return ta.tanh(a + b[0] + c[0] + d[0]) * a
+
+    def other(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return ta.tanh(a + b + c + d) * a
+
+    for f, stored in ((function, 1), (other, 2)):
+        fused = ta.fuse(f)
+        found = ta.explain(lambda a, *args, f=fused: ta.vjp(lambda a: f(a, *args), a)[1](args[0]), X, Y, D, E)
+        assert [len(step.launches) for step in found.steps] == [1, 1]
+        assert found.steps[0].launches[0].bytes_written == stored * X.nbytes
+
+
+def test_a_mask_is_kept_in_place_of_an_argument():
+    """It has a byte for an element, and the argument has eight."""
+
+    def function(x: Any, bias: Any, residual: Any) -> Any:
+        h = x + bias
+        return ta.where(h > 0, h, 0) + residual
+
+    fused = ta.fuse(function)
+    found = ta.explain(lambda *args: ta.vjp(fused, *args)[1](args[2]), X, B, Y)
+    assert found.steps[0].launches[0].bytes_written == X.nbytes + X.size
+
+
 def test_values_of_other_shapes_are_not_stored():
     """They would be a launch of their own."""
     fused = ta.fuse(lambda *args: ta.sum(gate(*args)))

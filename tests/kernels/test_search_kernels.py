@@ -20,6 +20,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_counts", (4, 4, 5000)),
         ("check_refusals", ()),
         ("check_bins", ()),
+        ("check_gradients", ()),
     ],
 )
 def test_on_the_device(process, name, arguments):

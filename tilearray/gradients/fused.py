@@ -203,7 +203,6 @@ class _Backward:
                 {buffer_of(each).place for each in cotangents if each is not None},
                 seen,
                 values,
-                lambda place: trace.sources[place][0]._signature.nbytes,
                 self._function.keep,
             )
             places = [values.index(seen[number].value) if seen[number].value in values else None for number in chosen]

@@ -43,7 +43,6 @@ def choice(
     cotangents: set[int],
     seen: Sequence[Seen],
     results: Sequence[Value | None],
-    sizes: Callable[[int], int],
     keep: str | tuple[str, ...],
 ) -> tuple[int, ...]:
     """Return which of the values that were seen are kept.
@@ -56,8 +55,6 @@ def choice(
     seen : sequence of Seen
     results : sequence of (Value or None)
         The results of the function.
-    sizes : callable
-        The bytes of a source.
     keep : "bytes" or tuple of str
         What `fuse` was given: operations, whose values are kept, or "bytes".
     """
@@ -76,14 +73,21 @@ def choice(
         elif value.shape in shapes:
             costs[value] = 2 * size + 1
     edges = graph.edges_to(needed)
-    kept = cut(edges, needed, lambda node: sizes(node) if isinstance(node, int) else costs.get(node, math.inf))
+    kept = cut(edges, needed, lambda node: graph.sizes[node] if isinstance(node, int) else costs.get(node, math.inf))
     return tuple([place for place, each in enumerate(seen) if each.value in kept])
 
 
 class _Graph:
-    """Values, and what they read."""
+    """Values, and what they read.
+
+    Attributes
+    ----------
+    sizes : dict
+        The bytes that are read of each source: of the largest of its views that values read.
+    """
 
     def __init__(self, cotangents: set[int]) -> None:
+        self.sizes: dict[int, int] = defaultdict(int)
         self._cotangents = cotangents
         self._backward: dict[Value, bool] = {}
 
@@ -96,7 +100,7 @@ class _Graph:
             if not self._is_backward(each):
                 found.add(each)
                 continue
-            for read in _reads(each):
+            for read in self._reads(each):
                 if isinstance(read, int):
                     found |= set() if read in self._cotangents else {read}
                 elif read not in known:
@@ -110,7 +114,7 @@ class _Graph:
         waiting, known = [each for each in needed if isinstance(each, Value)], set(needed)
         while waiting:
             value = waiting.pop()
-            for read in _reads(value):
+            for read in self._reads(value):
                 edges.append((read, value))
                 if not isinstance(read, int) and read not in known:
                     waiting.append(read)
@@ -122,24 +126,27 @@ class _Graph:
         waiting = [value]
         while waiting:
             each = waiting[-1]
-            reads = [read for read in _reads(each) if isinstance(read, Value)]
+            reads = [read for read in self._reads(each) if isinstance(read, Value)]
             unknown = [read for read in reads if read not in self._backward]
             if unknown:
                 waiting += unknown
                 continue
             waiting.pop()
-            sources = any(isinstance(read, int) and read in self._cotangents for read in _reads(each))
+            sources = any(isinstance(read, int) and read in self._cotangents for read in self._reads(each))
             self._backward[each] = sources or any(self._backward[read] for read in reads)
         return self._backward[value]
 
-
-def _reads(value: Value) -> list[Any]:
-    """The sources and values that a value reads."""
-    return [
-        read.place if isinstance(read, Load) else read.value
-        for read in value.operands
-        if isinstance(read, Load | Use)
-    ]
+    def _reads(self, value: Value) -> list[Any]:
+        """The sources and values that a value reads."""
+        found: list[Any] = []
+        for read in value.operands:
+            if isinstance(read, Load):
+                extents = [size for size, stride in zip(read.shape, read.strides, strict=True) if stride]
+                self.sizes[read.place] = max(self.sizes[read.place], math.prod(extents) * read.dtype.itemsize)
+                found.append(read.place)
+            elif isinstance(read, Use):
+                found.append(read.value)
+        return found
 
 
 # --- the cheapest cut ------------------------------------------------------------------------------------------------

@@ -180,3 +180,25 @@ def check_refusals(device: Any) -> None:
     with pytest.raises(ta.ShapeError, match="histogram: expected edges of one axis that do not decrease"):
         ta.histogram(x, edges)
     assert ta.histogram_bin_edges(ta.asarray([1.0, 2.0, 2.5], device=device), bins=2).tolist() == [1.0, 1.75, 2.5]
+
+
+def check_gradients(device: Any) -> None:
+    """Sums of weights that are differentiated, and their gradients, are those of the host."""
+    rng = np.random.default_rng(3)
+    points, weights = rng.standard_normal((40, 2)), rng.standard_normal(40)
+    functions: list[Any] = [
+        lambda x, w: ta.histogram(x[:, 0], 5, weights=w)[0],
+        lambda x, w: ta.histogram(x[:, 0], [-1.0, 0.0, 0.3, 2.0], density=True, weights=w)[0],
+        lambda x, w: ta.histogram2d(x[:, 0], x[:, 1], 3, weights=w)[0],
+        lambda x, w: ta.histogramdd(x, [2, 3], ((-1, 1), (-2, 2)), weights=w)[0],
+        lambda x, w: ta.bincount(ta.astype(x[:, 0] > 0, "int64"), w),
+    ]
+    for function in functions:
+        results: list[np.ndarray] = []
+        for place in ("cpu", device):
+            x, w = (ta.asarray(each, device=place) for each in (points, weights))
+            found, pull = ta.vjp(lambda w, x=x, function=function: function(x, w), w)
+            (gradient,) = pull(ta.astype(ta.reshape(ta.arange(found.size, device=place), found.shape), found.dtype))
+            results += [ta.to_numpy(each.to_device("cpu")) for each in (found, gradient)]
+        np.testing.assert_allclose(results[2], results[0], rtol=1e-12)
+        np.testing.assert_allclose(results[3], results[1], rtol=1e-12, atol=1e-14)
