@@ -42,9 +42,8 @@ from tilearray_host.rounded_casts import rounded_caster
 from tilearray_host.tabled import array_to_look_up, looked_up
 from tilearray_host.threads import in_threads
 
-BLOCK = 65536
-"""Elements of 8 bytes in a block, or twice as many smaller ones. Three temporaries take about 1.5 MB, the size of a
-second-level cache."""
+BLOCK = 2**17
+"""Elements of a block: a few temporaries are in the caches of a processor, and each block costs some microseconds."""
 ALONE = 32768
 """Elements from which an output is a temporary: to find out whether it is alone takes a microsecond."""
 
@@ -96,7 +95,7 @@ class Kernel:
             self.run, self.run_new = casts
         else:
             self._evaluate = written_out(expression)
-            self.run = self.run_new = _blockwise(self._evaluate, self.outputs, _times(expression, {}))
+            self.run = self.run_new = _blockwise(self._evaluate, self.outputs)
         self._expression = expression
 
     def bind(self, loop: Any) -> Launch:
@@ -109,10 +108,9 @@ class Kernel:
         """Return `run` for a loop over arrays of these strides. Several outputs come before the inputs."""
         place, repeats = array_to_look_up(self._expression, loop), repeats_of(self._expression, loop)
         if place is not None and self._evaluate is not None:
-            run = _blockwise(looked_up(self._evaluate, place), 1, 1)
+            run = _blockwise(looked_up(self._evaluate, place), 1)
         elif repeats:
-            times = _times(self._expression, repeats)
-            run = _blockwise(written_out(self._expression, repeats), self.outputs, times)
+            run = _blockwise(written_out(self._expression, repeats), self.outputs)
         if self.forwards and any(min(strides or (0,)) < 0 for _, _, strides in slots[self.outputs :]):
             outputs = 0 if self.outputs == 1 else self.outputs
             return lambda *arrays, **out: run(*arrays[:outputs], *map(forwards, arrays[outputs:]), **out)
@@ -224,17 +222,6 @@ def _written(expression: Any, repeats: dict[int, Repeats]) -> _Writer:
     return writer
 
 
-def _times(expression: Any, repeats: dict[int, Repeats]) -> int:
-    """Return how many times as large as `BLOCK` the blocks of an expression are.
-
-    Those of one ufunc on all elements need not stay in the cache, and each block costs some microseconds.
-    """
-    whole = _written(expression, repeats).whole
-    if len(whole) == 1 and isinstance(whole[0][0], np.ufunc):
-        return 4
-    return 2 if max([dtype.itemsize for _, dtype in whole], default=8) <= 4 else 1
-
-
 def _text(expression: Any, repeats: dict[int, Repeats]) -> tuple[str, dict[str, Any]]:
     """Return the text of the function that evaluates an expression, and the objects that it names.
 
@@ -266,14 +253,11 @@ class _Writer:
     ----------
     narrowed : int
         How many results are computed so.
-    whole : list of (callable, numpy.dtype)
-        The function and the dtype of each result that is computed for all elements.
     """
 
     def __init__(self, expression: Any, repeats: dict[int, Repeats]) -> None:
         self.inputs: Sequence[tuple[str, str]] = expression.inputs
         self.given, self.narrowed = repeats, 0
-        self.whole: list[tuple[Function, np.dtype]] = []
         self.repeats: list[Repeats] = []
         self.views: dict[tuple[int, Repeats], str] = {}
         self.lines: list[str] = []
@@ -305,8 +289,6 @@ class _Writer:
                 self.names |= {f"cast{position}": convert, f"d{position}": target}
                 repeats = self._repeats(position, [argument])
                 call = f"cast{position}({self._read(argument, repeats)}, d{position}"
-                if self.is_array[argument] and not repeats:
-                    self.whole.append((convert, target))
                 if position == self.final:
                     self.lines.append(f"{call}, out0)")
                     self._value("out0", target, True)
@@ -341,8 +323,6 @@ class _Writer:
             self.lines.append(f"{out} = {made}")
         self.names[f"call{position}"] = found
         self.lines.append(f"call{position}({given}out={out})")
-        if is_array and not repeats:
-            self.whole.append((found, dtype))
         self._value(out, dtype, is_array, repeats)
 
     def _repeats(self, position: int, arguments: Sequence[int]) -> Repeats:
@@ -423,23 +403,20 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
     return slots
 
 
-def _blockwise(evaluate: Evaluate, outputs: int, times: int) -> Function:
-    """Return a function that evaluates block after block; several outputs come before the inputs.
-
-    A block has `times` the elements of `BLOCK`.
-    """
+def _blockwise(evaluate: Evaluate, outputs: int) -> Function:
+    """Return a function that evaluates block after block; several outputs come before the inputs."""
 
     def run(*inputs: np.ndarray, out: np.ndarray) -> None:
         if out.size < min(ALONE, BLOCK):
             evaluate(0, out, *inputs)
         else:
-            _in_blocks(evaluate, [out, *inputs], times * BLOCK)
+            _in_blocks(evaluate, [out, *inputs])
 
-    return run if outputs == 1 else lambda *arrays: _in_blocks(evaluate, list(arrays), times * BLOCK)
+    return run if outputs == 1 else lambda *arrays: _in_blocks(evaluate, list(arrays))
 
 
-def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray], elements: int) -> None:
-    """Evaluate an expression over its outputs and inputs, in blocks of some elements."""
+def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray]) -> None:
+    """Evaluate an expression block by block over its outputs and inputs."""
     out = arrays[0]
     alone = out.flags.c_contiguous and not any([np.may_share_memory(out, x) for x in arrays[1:]])
 
@@ -447,16 +424,16 @@ def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray], elements: int) -> N
         first, parts = given
         evaluate(first, *parts, alone=alone)
 
-    if out.size <= elements:
+    if out.size <= BLOCK:
         evaluated((0, arrays))
     else:
-        in_threads(evaluated, _parts(arrays, elements), out.size)
+        in_threads(evaluated, _parts(arrays), out.size)
 
 
-def _parts(arrays: list[np.ndarray], elements: int) -> Iterator[tuple[int, list[np.ndarray]]]:
+def _parts(arrays: list[np.ndarray]) -> Iterator[tuple[int, list[np.ndarray]]]:
     """Yield the arrays of each block, and the position of its first element in a dense output."""
     first = 0
-    for block in _blocks(arrays[0].shape, elements):
+    for block in _blocks(arrays[0].shape, BLOCK):
         parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays
         yield first, parts
         first += parts[0].size
