@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from support.beside_on_device import check_beside
-from support.reduced_trees import check_reduced
+from support.reduced_trees import check_numbers, check_reduced
 from support.rows_on_device import check_groups, check_quotients
 from support.targets_on_device import check_orders, check_targets
 from support.trees import bits, check, check_recorded, grow
@@ -156,6 +156,10 @@ def test_divisions_by_a_number_of_each_row_have_the_bits_of_the_host():
 
 def test_targets_that_are_read_otherwise_have_the_bits_of_the_host():
     check_targets("cuda:0")
+
+
+def test_reductions_of_numbers_have_the_bits_of_the_host():
+    check_numbers("cuda:0")
 
 
 def test_sums_beside_targets_of_any_layout_have_the_order_of_the_host():

@@ -28,6 +28,7 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
         "_random_recorded",
         "_beside",
         "_targets",
+        "_numbers",
     ],
 )
 def test_on_the_device(process, name):
@@ -87,6 +88,15 @@ def test_a_reduction_that_stores_elements_beside_has_an_element_for_each_thread(
         launch, *_ = ta.explain(ta.fuse(update), ta.empty(shape), ta.empty(shape), arch=90).launches
         rows, columns = launch.kernel.tile
         assert launch.kernel.warps == 1 or rows * columns >= 32 * launch.kernel.warps
+
+
+def test_reductions_of_numbers_compile():
+    from support.reduced_trees import OF_NUMBERS
+
+    for function in OF_NUMBERS:
+        for shape in ((3, 5), (40, 300)):
+            launches = ta.explain(ta.fuse(function), ta.empty(shape), arch=90).launches
+            assert all(launch.kernel.code.spills == 0 for launch in launches)
 
 
 @pytest.mark.parametrize("columns", [100, 512, 2048, 4096])
@@ -149,6 +159,13 @@ def _targets() -> None:
 
     check_targets(emulated_device())
     check_orders(emulated_device())
+
+
+def _numbers() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.reduced_trees import check_numbers
+
+    check_numbers(emulated_device())
 
 
 def _recorded() -> None:

@@ -100,6 +100,28 @@ def check_reduced(seed: int, device: Any = "cpu") -> str:
     return "equal"
 
 
+# --- reductions of numbers ------------------------------------------------------------------------------------------
+
+OF_NUMBERS: list[Callable[[Any], Any]] = [
+    lambda x: ta.any(ta.zeros_like(x), axis=-1),
+    lambda x: ta.sum(ta.ones_like(x) * 2.5, axis=0),
+    lambda x: ta.sum(ta.full_like(x, 3)),
+    lambda x: ta.var(ta.full_like(x, 3), axis=-1, keepdims=True) + x,
+    lambda x: ta.softmax(ta.zeros_like(x), axis=-1),
+    lambda x: ta.zeros_like(x) - ta.max(ta.zeros_like(x), axis=0),
+    lambda x: ta.argmax(ta.zeros_like(x), axis=-1),
+]
+"""Functions that reduce elements which are one number, so most of them read no array."""
+
+
+def check_numbers(device: Any) -> None:
+    """Compare fused reductions of a number with those of the host."""
+    for shape in ((3, 5), (40, 300), (2, 3, 4000)):
+        x = ta.ones(shape, device="cpu")
+        for place, function in enumerate(OF_NUMBERS):
+            assert bits(ta.fuse(function)(x.to_device(device))) == bits(function(x)), (place, shape)
+
+
 # --- functions of rows -----------------------------------------------------------------------------------------------
 
 ROW_SHAPES = [(5, 70), (70, 5), (3, 300), (2, 3, 40), (1, 9), (40, 1), (3, 2000)]

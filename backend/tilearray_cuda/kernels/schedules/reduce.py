@@ -257,8 +257,9 @@ def blocks(axis: int, size: str) -> str:
 
 
 def itemsize_of(spec: KernelSpec) -> int:
-    """Return the bytes of an element of the first array that is read."""
-    return next(operand.itemsize for operand in spec.operands[spec.outputs :] if operand.strides is not None)
+    """Return the bytes of an element of the first array that is read, or of a result if all elements are a number."""
+    read = [operand for operand in spec.operands[spec.outputs :] if operand.strides is not None]
+    return (read or spec.arrays)[0].itemsize
 
 
 def moved(operand: Operand, terms: list[str]) -> str:
