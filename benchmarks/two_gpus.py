@@ -312,12 +312,13 @@ def enough_chunks(client: Any, name: str, nbytes: int, seconds: float, **where: 
         count = min(most, max(2 * count, int(count * seconds / spent) // 4 * 4))
 
 
-def programs(devices: Sequence[str], nbytes: int, seconds: float, keep: Callable[[Rows], None]) -> Rows:
+def programs(devices: Sequence[str], nbytes: int, seconds: float, only: str, keep: Callable[[Rows], None]) -> Rows:
     """Run each program on one worker of a cluster and on all, in turn, with chunks for `seconds` on one."""
     found: Rows = []
     with workers(devices) as client:
         one = {"workers": [next(iter(client.scheduler_info()["workers"]))]}
-        for name, (program, share) in PROGRAMS.items():
+        for name in chosen_programs(only):
+            program, share = PROGRAMS[name]
             chunk = int(share * nbytes)
             with reported(name):
                 count = enough_chunks(client, name, chunk, seconds, **one)
@@ -336,6 +337,11 @@ def programs(devices: Sequence[str], nbytes: int, seconds: float, keep: Callable
                 print(row, file=sys.stderr, flush=True)
                 keep(found)
     return found
+
+
+def chosen_programs(only: str) -> list[str]:
+    """Return the names of the programs that have one of some words, which commas divide; all without words."""
+    return [name for name in PROGRAMS if any(word in name for word in only.split(","))]
 
 
 @contextlib.contextmanager
@@ -484,6 +490,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top.add_argument("--devices", default="cuda:0,cuda:1")
     top.add_argument("--mebibytes", type=float, default=1024.0, help="of a chunk, before a program's own factor")
     top.add_argument("--seconds", type=float, default=8.0, help="of a program on one worker")
+    top.add_argument("--only", default="", help="words of programs' names, with commas; all by default")
     top.add_argument("--protocol", default="ucx")
     options = top.parse_args(arguments)
     devices, nbytes = options.devices.split(","), int(options.mebibytes * MEBI)
@@ -491,14 +498,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         record(options.files, options.out)
         return 0
     if options.part == "programs":
-        rows = programs(devices, nbytes, options.seconds, lambda rows: store(options.json, rows))
+        rows = programs(devices, nbytes, options.seconds, options.only, lambda rows: store(options.json, rows))
     elif options.part == "ucx":
         rows = ucx(devices, nbytes, options.protocol)
     else:
         rows = copies() if options.part == "copies" else collectives()
     print(markdown(rows))
     store(options.json, rows)
-    return 0 if len(rows) == len(PROGRAMS) or options.part != "programs" else 1
+    return 0 if options.part != "programs" or len(rows) == len(chosen_programs(options.only)) else 1
 
 
 if __name__ == "__main__":
