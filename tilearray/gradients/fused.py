@@ -163,11 +163,12 @@ class _Backward:
         others = [leaf for place, leaf in enumerate(plain) if place not in self._places]
         operations, places = self._chosen(active, others)
         stored = tuple([number for number, place in zip(operations, places, strict=True) if place is None])
+        values: list[Any] = []
         if stored:
             run = self._as_fused(self._with_values, stored, "forward of")
             results, values = run(active, others)
         else:
-            results, values = self._function(*args, **kwargs), []
+            results = self._function(*args, **kwargs)
         outputs, waiting = list(leaves(results)), iter(values)
         kept = [next(waiting) if place is None else outputs[place] for place in places]
         return _Forward(results, active, others, operations, kept)
@@ -177,7 +178,9 @@ class _Backward:
         if self._function.keep == () or (self._function.keep == "bytes" and self._function.intermediates == "compute"):
             return _NOTHING
         given = [[_in_memory(leaf) for leaf in part] for part in (active, others)]
-        classes = [leaf._signature if isinstance(leaf, ArrayBase) else type(leaf) for leaf in (*given[0], *given[1])]
+        classes: list[object] = [
+            leaf._signature if isinstance(leaf, ArrayBase) else leaf.__class__ for leaf in (*given[0], *given[1])
+        ]
         key = (STATE.get().semantics.key, *classes)
         return self._choices.get(key) or self._choices.put(key, self._choice(*given))
 

@@ -318,10 +318,11 @@ def histogram2d(
     [[1.0, 1.0], [0.0, 1.0]]
     """
     if is_differentiated(weights):
-        counts, *edges = histogram2d(x, y, bins, range, density, without_derivative(weights))  # with all checks
+        plain, first, second = histogram2d(x, y, bins, range, density, without_derivative(weights))  # with all checks
         columns = [as_array("histogram2d", each) for each in (x, y)]
         each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return _joint_of_weights("histogram2d", columns, each, range, density, weights, counts.dtype), *edges
+        found = _joint_of_weights("histogram2d", columns, each, range, density, weights, plain.dtype)
+        return found, first, second
     given = there("histogram2d", (x, y))
     if given is None:
         return _joint_by_numpy("histogram2d", (x, y), bins, range, density, weights)

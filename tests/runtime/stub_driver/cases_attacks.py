@@ -41,7 +41,7 @@ def test_ten_thousand_calls_with_too_little_memory(monkeypatch):
     assert outcome.ends["right"] > 1_000
 
 
-def test_calls_of_gpus(monkeypatch, library):
+def test_calls_of_gpus(monkeypatch, library):  # noqa: F811
     """`ta.cuda` and `ta.distributed` with two GPUs, and methods of streams, events and graphs."""
     monkeypatch.setattr(api, "callables", api.of_gpus)
     monkeypatch.setattr(api, "methods", lambda: ["to_device", "copy", "__dlpack_device__"])

@@ -61,7 +61,10 @@ LEFT_OUT = SETTINGS | FILES | CALLBACKS | {"fromiter"}
 """Functions that change settings or read files, that call what they are given, or that read iterators to the end."""
 DTYPES = ("bool", "int8", "uint8", "int64", "uint64", "float16", "bfloat16", "float32", "float64", "complex64")
 SHAPES = ((), (0,), (3,), (1,), (2, 3), (3, 0), (2, 1, 3))
-WORDS = ("float32", "int8", "C", "K", "left", "raise", "numpy", "ij", "cpu", "cuda:0", "sum", "reflect", "", "ij,jk->ik", "x + 1")
+WORDS = (
+    *("float32", "int8", "C", "K", "left", "raise", "numpy", "ij", "cpu", "cuda:0", "sum", "reflect", "", "ij,jk->ik"),
+    "x + 1",
+)
 OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"),
     *("eq", "ne", "lt", "le", "gt", "ge", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand"),
