@@ -270,6 +270,26 @@ def test_a_kept_result_may_be_changed():
     np.testing.assert_allclose(ta.to_numpy(found), 2 * ta.to_numpy(fused(X, Y, D)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("choices", [(True, False), (False, True), (1, 0), ("yes", ""), (ta.exp, ta.negative)], ids=str)
+def test_what_is_kept_depends_on_arguments_that_are_no_arrays(choices: tuple[Any, ...]):
+    """They decide which operations there are, and so what the number of an operation means."""
+
+    def function(a: Any, b: Any, c: Any, flag: Any) -> Any:
+        t = flag(a + b + c) if callable(flag) else ta.exp(a + b + c)
+        if flag is ta.negative or not flag:
+            return t * c + ta.tanh(a * b + c)
+        return t
+
+    fused = ta.fuse(function)
+    for flag in choices * 2:
+        found, expected = (
+            ta.grad(lambda a, b, c, f=f, flag=flag: ta.sum(f(a, b, c, flag)), (0, 1, 2))(X, Y, D)
+            for f in (fused, function)
+        )
+        for one, another in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ta.to_numpy(one), ta.to_numpy(another), rtol=1e-12, atol=1e-14)
+
+
 def test_names_that_no_operation_has_are_errors():
     fused = ta.fuse(keep=["tan"])(lambda x, y: ta.tanh(x) * y)
     assert fused(X, Y).shape == X.shape

@@ -22,11 +22,10 @@ from tilearray import dtypes
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped
-from tilearray.arrays.fusion.fuse import Fused, stored
+from tilearray.arrays.fusion.fuse import Fused, Versions, key_of_call, stored
 from tilearray.arrays.fusion.tracing import buffer_of, current_trace, open_trace
 from tilearray.arrays.fusion.values import Use
 from tilearray.engine.caches import TwoGenerations
-from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import FusionError, GradientError
 from tilearray.gradients.followed import FollowingDevice, followed, is_followed, lowered, memory_of, view_of
@@ -151,7 +150,7 @@ class _Backward:
         self._like = mapped(like, lambda leaf: None)
         self._places = places
         self._fuses = True
-        self._choices: TwoGenerations[_Choice] = TwoGenerations(256)
+        self._choices: TwoGenerations[Versions[_Choice]] = TwoGenerations(256)
         self._fused: dict[Any, Fused] = {}
 
     # ------------------------------------------------------------------ forward
@@ -177,19 +176,26 @@ class _Backward:
         """Return what is kept for these arguments; nothing if the gradient does not fuse."""
         if self._function.keep == () or (self._function.keep == "bytes" and self._function.intermediates == "compute"):
             return _NOTHING
-        given = [[_in_memory(leaf) for leaf in part] for part in (active, others)]
-        classes: list[object] = [
-            leaf._signature if isinstance(leaf, ArrayBase) else leaf.__class__ for leaf in (*given[0], *given[1])
-        ]
-        key = (STATE.get().semantics.key, *classes)
-        return self._choices.get(key) or self._choices.put(key, self._choice(*given))
+        given = tuple([[_in_memory(leaf) for leaf in part] for part in (active, others)])
+        arguments: list[Any] = []
+        key = key_of_call(given, {}, arguments)
+        versions = self._choices.get(key)
+        found = None if versions is None else versions.find(arguments)
+        if found is None:
+            found, needed = self._choice(*given)
+            versions = self._choices.get(key) or self._choices.put(key, Versions())
+            versions.add(needed, arguments, found)
+        return found
 
-    def _choice(self, active: list[Any], others: list[Any]) -> _Choice:
-        """Trace the gradient, and choose."""
+    def _choice(self, active: list[Any], others: list[Any]) -> tuple[_Choice, set[int]]:
+        """Trace the gradient, and choose. Also return the positions of the numbers on whose values that depends."""
         found: list[_Choice] = []
+        needed = set[int]()
 
         def looked(active: list[Any], others: list[Any]) -> Any:
+            nonlocal needed
             trace = current_trace()
+            needed = trace.needed
             seen: list[Seen] = []
 
             def see(name: str, x: Any) -> Any:
@@ -218,8 +224,8 @@ class _Backward:
         except (FusionError, GradientError) as error:
             if isinstance(error, _NameError):
                 raise
-            return _NOTHING
-        return found[0]
+            return _NOTHING, needed
+        return found[0], needed
 
     def _check_names(self, seen: Sequence[Seen]) -> None:
         """Raise an error if `keep` names an operation that the function does not have."""

@@ -49,7 +49,7 @@ class _Foreign(Exception):  # noqa: N818 - a signal
     """An argument is an array of another library, or a NumPy scalar."""
 
 
-class _Versions(dict[tuple[str, ...], T]):
+class Versions(dict[tuple[str, ...], T]):
     """What was made for arguments of one key, by the values of the numbers on which it depends.
 
     Attributes
@@ -160,8 +160,8 @@ class Fused(Lasting):
         self.has_out = code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         self._direct: TwoGenerations[CallPlan] = TwoGenerations(1024)
         """The plans of calls with different arrays and numbers alone: found without a look into containers."""
-        self._plans: TwoGenerations[_Versions[CallPlan]] = TwoGenerations(1024)
-        self._recorded: TwoGenerations[_Versions[_Recorded]] = TwoGenerations(256)
+        self._plans: TwoGenerations[Versions[CallPlan]] = TwoGenerations(1024)
+        self._recorded: TwoGenerations[Versions[_Recorded]] = TwoGenerations(256)
         self.together: TwoGenerations[Any] = TwoGenerations(4)  # plans of several calls: see `together`
 
     def __repr__(self) -> str:
@@ -230,7 +230,7 @@ class Fused(Lasting):
         The caller finds out whether arguments share memory.
         """
         arguments: list[Any] = []
-        key = _key_of_call(args, {}, arguments)
+        key = key_of_call(args, {}, arguments)
         plan = self._found(key, (), args, {}, arguments)
         versions = self._plans.get(key)
         return None if versions is None or versions.positions else plan
@@ -239,7 +239,7 @@ class Fused(Lasting):
         """Check a call with Arrays, numbers and constants, and return what runs it."""
         arguments: list[Any] = []
         try:
-            key = _key_of_call(args, {}, arguments)
+            key = key_of_call(args, {}, arguments)
         except (_Inline, _Foreign):
             return functools.partial(self, *args)
         plan = self._found(key, (), args, {}, arguments)
@@ -252,7 +252,7 @@ class Fused(Lasting):
     def updates(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether the function writes to its arguments. They are Arrays, numbers and constants."""
         arguments: list[Any] = []
-        key = _key_of_call(args, kwargs, arguments)
+        key = key_of_call(args, kwargs, arguments)
         return bool(self._found(key, (), args, kwargs, arguments).updated)
 
     def traced_results(self, *args: Any) -> Any:
@@ -343,9 +343,9 @@ class Fused(Lasting):
             recorded = self._traced(same, args, kwargs, arguments, set())
             if recorded.trace.generic:
                 general = _general(key)
-                kept = self._recorded.get(general) or self._recorded.put(general, _Versions())
+                kept = self._recorded.get(general) or self._recorded.put(general, Versions())
                 kept.add(recorded.trace.needed, arguments, recorded)
-        plans = self._plans.get(key) or self._plans.put(key, _Versions())
+        plans = self._plans.get(key) or self._plans.put(key, Versions())
         return plans.add(recorded.trace.needed, arguments, self._plan(recorded, same, arguments))
 
     def _recorded_for(self, key: Any, same: tuple[int, ...], arguments: list[Any]) -> _Recorded | None:
@@ -429,7 +429,7 @@ def _result(function: str, trace: Trace, result: Any) -> Any:
     return result if isinstance(result, Traced) else Traced._make(result._buffer, result._offset, result._signature)
 
 
-def _key_of_call(args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]) -> Any:
+def key_of_call(args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]) -> Any:
     """Return the key of a call, and add its arrays and numbers to `arguments`."""
     key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
     return (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()]) if kwargs else key
