@@ -199,7 +199,11 @@ def joined(of: Inputs) -> list[Any]:
 def gradients(of: Inputs) -> list[Any]:
     x, w = of(17, 33), of(33)
     places = of.ints(12, below=17)
+    gate = ta.fuse(lambda a, b, c, d: ta.tanh(a + b + c) * d)  # it stores the value of tanh
+    kept, pull = ta.vjp(gate, *[of(17, 33, seed=seed) / 8 for seed in range(4)])
     return [
+        *(kept, *pull(x)),
+        ta.grad(lambda w: ta.sum(ta.histogram(of(33), 5, weights=w)[0] ** 2))(w),
         ta.grad(lambda x: ta.sum(ta.tanh(x) * w))(x),
         ta.grad(lambda x: ta.sum(ta.softmax(x, axis=1)[:, 3]))(x),
         ta.grad(lambda x: ta.sum(ta.cumulative_sum(x, axis=1) ** 2))(x),
