@@ -15,6 +15,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
     [
         ("check_search", (1, 40, 60)),
         ("check_search", (2, 8, 3000)),
+        ("check_buckets", (6, 20, 300, 64, 99)),
         ("check_names", ()),
         ("check_counts", (3, 20, 200)),
         ("check_counts", (4, 4, 5000)),
@@ -47,6 +48,29 @@ def test_the_compiler_takes_searches(dtype, side):
     graph = searching(dtype_of(dtype), side).graph
     for shape, strides in (((5000,), [(1,), (0,), (1,)]), ((300, 70), [(70, 1), (0, 0), (1, 300)])):
         assert "ld.global" in compile_source(kernel_for(graph, shape, strides).source, 90).ptx
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "float64"])
+def test_the_compiler_takes_searches_in_buckets(dtype):
+    """Nothing is spilled, whatever the layout of values."""
+    from support.kernels import kernel_for
+    from support.oracles.formats import dtype_of
+
+    from tilearray.functions import binary_search
+    from tilearray_cuda.kernels.compile import compile_source
+    from tilearray_cuda.kernels.machine_code import read_machine_code
+
+    given = dtype_of(dtype)
+    starting = binary_search._starting(given, 1 << 20).graph
+    sources = [kernel_for(starting, ((1 << 20) + 1,), [(1,), (0,)]).source]
+    for operation in (
+        binary_search._searching_in_buckets(given, "right", 1 << 20),
+        binary_search._containing_in_buckets(given, 1 << 20),
+    ):
+        for shape, strides in (((5000,), [(1,), (0,), (0,), (1,)]), ((300, 70), [(70, 1), (0, 0), (0, 0), (1, 300)])):
+            sources.append(kernel_for(operation.graph, shape, strides).source)
+    for source in sources:
+        assert read_machine_code(compile_source(source, 90).cubin).spills == 0
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int64"])

@@ -35,7 +35,7 @@ from support.sort_sources import sort_sources
 import tilearray as ta
 from tilearray import ops
 from tilearray.errors import TileArrayError
-from tilearray.functions.binary_search import searching
+from tilearray.functions.binary_search import _searching_in_buckets, _starting, searching
 from tilearray.functions.indexing.gather import gathering
 from tilearray.functions.indexing.scatter import scattering
 from tilearray.geometry.loop import make_loop
@@ -155,6 +155,9 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
         kernels.append(kernel_for(combined, (1000,), [(0,), (1,), (1,)]))
     for side in ("left", "right"):
         kernels.append(kernel_for(searching(dtype_of("float32"), side).graph, (1000,), [(1,), (0,), (1,)]))
+    kernels.append(kernel_for(_starting(dtype_of("int8"), 256).graph, (257,), [(1,), (0,)]))
+    in_buckets = _searching_in_buckets(dtype_of("int8"), "left", 256).graph
+    kernels.append(kernel_for(in_buckets, (1000,), [(1,), (0,), (0,), (1,)]))
     for function in ("gcd", "lcm"):
         kernels.append(kernel_for(_divisor(function, dtype_of("int32")).graph, (1000,), [(1,), (1,), (1,)]))
     used: set[str] = set()

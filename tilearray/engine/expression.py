@@ -20,6 +20,9 @@ The nodes are:
 ``("distance", input, origin)``                    how many elements an input is further than another one
 ``("guarded", input, node)``                       the element of an input if `node` is true, else any value
 ``("search", input, size, node, side)``           where the value of a node belongs in an input that is sorted, an int64
+``("bucketed", input, size, node, side, starts,    the same among sorted keys, integers without a sign, if an input
+buckets)``                                         ``starts`` has the place of each of so many buckets, and their end
+``("start", input, size, node, buckets)``          where the bucket with a number starts among sorted keys, an int64
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true
 ``("reduce", how, nodes, dtypes)``                 the elements of a loop's reduced axes, combined: see below
 ``("scan", how, (node,), (dtype,))``               the elements of a loop's scanned axis up to each one, combined

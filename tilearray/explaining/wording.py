@@ -80,8 +80,10 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
         return (node[1],)
     if node[0] in ("sort", "argsort"):
         return cast(Sequence[int], node[1:])
-    if node[0] in ("search", "fold"):
-        return (node[3],) if node[0] == "search" else node[1:]
+    if node[0] in ("search", "bucketed", "start"):
+        return (node[3],)
+    if node[0] == "fold":
+        return node[1:]
     if node[0] == "product":
         return cast(Sequence[int], node[1:3])
     if node[0] in ("gather", "guarded"):
@@ -91,6 +93,8 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
 
 _WORDS = {
     "search": "place of {} in sorted {}",
+    "bucketed": "place of {} in sorted {}, of which buckets are known",
+    "start": "start of bucket {} in sorted {}",
     "bins": "how often each integer is {}",
     "digits": "how often each digit is {}",
     "rank": "place by digit {}",
@@ -98,7 +102,7 @@ _WORDS = {
     "argsort": "order of {}",
     "fold": "{}, one after the other",
 }
-_VALUES = {"search": 2, "fold": 1}
+_VALUES = {"search": 2, "bucketed": 2, "start": 2, "fold": 1}
 """The parts of these nodes that are values, where they are not the first."""
 
 

@@ -2,12 +2,16 @@
 
 Both sides are compared in one dtype. Floats of 8 and 16 bits become float32, and bools uint8: all of their values are
 there, in the same order. NaN is the last of all, as in sorting.
+
+Of many values, each is searched in its bucket only: the keys of `tilearray.functions.ordering` that begin with the same
+bits, where the keys of the sorted array differ. A bucket of random elements has about one, while the first steps of a
+search among all of them read memory in places that are far from each other.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +22,17 @@ from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import empty_array, signature_of
 from tilearray.functions.conversion import astype
+from tilearray.functions.manipulation import new_like
+from tilearray.functions.ordering import key_dtype, key_of
 from tilearray.geometry.layout import Layout
 from tilearray.ops.execute import fill, store
+
+BUCKETS = 1 << 20
+"""The most buckets."""
+FEW_VALUES = 4 * BUCKETS
+"""The number of values below which buckets take longer to find than they save."""
+FEW_SORTED = 1 << 14
+"""The same of sorted elements: a search among so few reads memory that is near."""
 
 
 def search(x: Any, values: Any, dtype: np.dtype, side: str) -> Any:
@@ -45,8 +58,10 @@ def search(x: Any, values: Any, dtype: np.dtype, side: str) -> Any:
         dense = empty_array(x.__class__, signature_of(Layout.of(x.shape), ordered.dtype, device), STATE.get().stream)
         store(dense, ordered)
         ordered = dense
-    memory = ordered._view(Layout(layout.shape, (0,) * layout.ndim))
-    return run_fixed(searching(wanted.dtype, side), [memory, x.size, wanted], out)
+    found = _buckets_for(ordered, wanted)
+    if found is not None:
+        return run_fixed(_searching_in_buckets(wanted.dtype, side, BUCKETS), [*found, x.size, wanted], out)
+    return run_fixed(searching(wanted.dtype, side), [_for_each(ordered, wanted), x.size, wanted], out)
 
 
 def contained(x: Any, values: Any, dtype: np.dtype) -> Any:
@@ -55,9 +70,10 @@ def contained(x: Any, values: Any, dtype: np.dtype) -> Any:
     Parameters are those of `search`.
     """
     ordered, wanted = _comparable(x, dtype), _comparable(values, dtype)
-    layout = wanted._signature.layout
-    memory = ordered._view(Layout(layout.shape, (0,) * layout.ndim))
-    return run_fixed(_containing(wanted.dtype), [memory, x.size, wanted], None)
+    found = _buckets_for(ordered, wanted)
+    if found is not None:
+        return run_fixed(_containing_in_buckets(wanted.dtype, BUCKETS), [*found, x.size, wanted], None)
+    return run_fixed(_containing(wanted.dtype), [_for_each(ordered, wanted), x.size, wanted], None)
 
 
 def _comparable(x: Any, dtype: np.dtype) -> Any:
@@ -67,6 +83,75 @@ def _comparable(x: Any, dtype: np.dtype) -> Any:
     if info.kind == "float" and info.bits < 32:
         return astype(found, dtypes.float32)
     return astype(found, dtypes.uint8) if info.kind == "bool" else found
+
+
+def _for_each(memory: Any, values: Any) -> Any:
+    """A view of memory that has it for each of some values."""
+    layout = values._signature.layout
+    return memory._view(Layout(layout.shape, (0,) * layout.ndim))
+
+
+class Buckets(NamedTuple):
+    """The keys of a sorted array, and the place where each bucket starts and the last one ends, for each value."""
+
+    keys: Any
+    starts: Any
+
+
+def _buckets_for(ordered: Any, values: Any) -> Buckets | None:
+    """Find the buckets of a dense sorted array; None if a search of all elements takes less time."""
+    if values.size < FEW_VALUES or not FEW_SORTED <= ordered.size < 1 << 31:
+        return None
+    keys = run_fixed(_keying(ordered.dtype), [ordered], new_like(ordered, ordered.shape, key_dtype(ordered.dtype)))
+    starts = new_like(ordered, (BUCKETS + 1,), dtypes.int32)
+    run_fixed(_starting(ordered.dtype, BUCKETS), [_for_each(keys, starts), ordered.size], starts)
+    return Buckets(_for_each(keys, values), _for_each(starts, values))
+
+
+@cache
+def _keying(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that finds the keys of elements."""
+    builder = ExpressionBuilder()
+    return FixedOperation("search", builder.build([key_of(builder, builder.array(dtype), dtype)], [key_dtype(dtype)]))
+
+
+@cache
+def _starting(dtype: np.dtype, buckets: int) -> FixedOperation:
+    """Return the operation that finds where each bucket of sorted keys starts."""
+    builder = ExpressionBuilder()
+    keys, count = builder.memory(key_dtype(dtype)), builder.number(dtypes.int64)
+    most = builder.constant(buckets, dtypes.int64)
+    start = builder.node("start", keys, count, builder.node("index"), most)
+    return FixedOperation("search", builder.build([builder.cast(start, dtypes.int64, dtypes.int32)], [dtypes.int32]))
+
+
+class _InBuckets(ExpressionBuilder):
+    """A builder with sorted keys, the starts of buckets, a value, its key, and the key's place."""
+
+    def __init__(self, dtype: np.dtype, side: str, buckets: int) -> None:
+        super().__init__()
+        self.keys, starts = self.memory(key_dtype(dtype)), self.memory(dtypes.int32)
+        self.count, self.value = self.number(dtypes.int64), self.array(dtype)
+        self.key = key_of(self, self.value, dtype)
+        most = self.constant(buckets, dtypes.int64)
+        self.place = self.node("bucketed", self.keys, self.count, self.key, side, starts, most)
+
+
+@cache
+def _searching_in_buckets(dtype: np.dtype, side: str, buckets: int) -> FixedOperation:
+    """Return the operation that finds the places of values among sorted keys."""
+    builder = _InBuckets(dtype, side, buckets)
+    return FixedOperation("searchsorted", builder.build([builder.place], [dtypes.int64]))
+
+
+@cache
+def _containing_in_buckets(dtype: np.dtype, buckets: int) -> FixedOperation:
+    """Return the operation that compares the keys of values with those at their places. NaN equals nothing."""
+    builder = _InBuckets(dtype, "left", buckets)
+    place = builder.call("inside", (builder.place, builder.count), dtypes.int64, "tl.minimum({x}, {y} - 1)")
+    found = builder.node("gather", builder.keys, place)
+    same = builder.call("equal", (found, builder.key, builder.value), dtypes.bool_, "({x} == {y}) & ({z} == {z})")
+    return FixedOperation("isin", builder.build([same], [dtypes.bool_]))
 
 
 @cache

@@ -147,7 +147,7 @@ class _Pass:
 
     def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None) -> None:
         (rows, extent), device = given.layout.shape, given.device
-        places, number = end_dtype(extent), typed_scalar(_key_dtype(given.dtype))
+        places, number = end_dtype(extent), typed_scalar(key_dtype(given.dtype))
         semantics = STATE.get().semantics  # which decide nothing about fixed operations
 
         def planned(operation: Operation, keys: Sequence[Key], out: Signature | None) -> Plan:
@@ -192,7 +192,12 @@ def key_bits(dtype: np.dtype) -> int:
     return 1 if info.kind == "bool" else info.bits
 
 
-def _key_dtype(dtype: np.dtype) -> np.dtype:
+def key_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of the key of a dtype.
+
+    >>> key_dtype(np.dtype("float64")).name, key_dtype(np.dtype("int8")).name
+    ('uint64', 'uint32')
+    """
     return _UINT64 if dtypes.info(dtype).bits > _HALF else _UINT32
 
 
@@ -210,11 +215,14 @@ def _key_text(dtype: np.dtype) -> str:
     return f"float_key({bits}, {last}, {{width}})"
 
 
-def _key(builder: ExpressionBuilder, element: int, dtype: np.dtype, flip: int) -> int:
+def key_of(builder: ExpressionBuilder, element: int, dtype: np.dtype) -> int:
     """Add the key of an element, and return its node."""
-    wide = _key_dtype(dtype)
-    key = builder.call("key", (element,), wide, _key_text(dtype))
-    return builder.call("turn", (key, flip), wide, "{x} ^ {y}")
+    return builder.call("key", (element,), key_dtype(dtype), _key_text(dtype))
+
+
+def _key(builder: ExpressionBuilder, element: int, dtype: np.dtype, flip: int) -> int:
+    """Add the key of an element, turned round by a number, and return its node."""
+    return builder.call("turn", (key_of(builder, element, dtype), flip), key_dtype(dtype), "{x} ^ {y}")
 
 
 class Keyed(ExpressionBuilder):
@@ -223,7 +231,7 @@ class Keyed(ExpressionBuilder):
     def __init__(self, dtype: np.dtype, takes_shift: bool) -> None:
         super().__init__()
         self.element = self.array(dtype)
-        wide = self.key_dtype = _key_dtype(dtype)
+        wide = self.key_dtype = key_dtype(dtype)
         self.shift = self.number(wide) if takes_shift else -1
         self.key = _key(self, self.element, dtype, self.number(wide))
 

@@ -109,6 +109,13 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
             zeros = f"({schedule.zeros(branch)}).to(tl.int64)"
             size, wanted = values[count][0][0], values[value][0][0]
             return (f"search_{side}({inputs[position].name}, {size}, {wanted}, {zeros})",), "int64"
+        case ("bucketed", position, count, value, side, starts, buckets):
+            keys, size, key = inputs[position].name, values[count][0][0], values[value][0][0]
+            known = f"{inputs[starts].name}, {values[buckets][0][0]}"
+            return (f"search_in_buckets({keys}, {size}, {key}, {known}, {side == 'left'})",), "int64"
+        case ("start", position, count, value, buckets):
+            keys, size = inputs[position].name, values[count][0][0]
+            return (f"start_of_bucket({keys}, {size}, {values[value][0][0]}, {values[buckets][0][0]})",), "int64"
         case ("report", condition, value, position):
             inside, ((found,), _) = branch.everywhere, values[condition]
             found = f"{found} & {inside}" if inside else found

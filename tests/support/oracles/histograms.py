@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import tilearray as ta
 from support.oracles.formats import dtype_of
 from support.oracles.indexing import bits
 from support.oracles.reductions import drawn_view
+from support.oracles.sorting import drawn as drawn_of_all
+from tilearray.functions import binary_search
 
 DTYPES = (
     "bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64",
@@ -65,6 +68,38 @@ def check_search(device: Any, seed: int, count: int, elements: int) -> None:
         expected = np.searchsorted(plain[order].astype(np.float64), _in_numpy(there).astype(np.float64), side)
         told = f"#{number} {dtype} {other} {host.size} {values.shape} {values.strides} {side}"
         assert bits(ta.to_numpy(found)) == bits(np.asarray(expected)), told
+
+
+def check_buckets(device: Any, seed: int, count: int, elements: int, buckets: int, few: int) -> None:
+    """Compare `searchsorted` and `isin` of many values with NumPy's: spread values, near ones, equal ones, specials.
+
+    From `few` values on, they are searched in `buckets` buckets.
+    """
+    rng = np.random.default_rng(seed)
+    limits = {"BUCKETS": buckets, "FEW_VALUES": few, "FEW_SORTED": 1}
+    with mock.patch.multiple(binary_search, **limits):
+        for number in range(count):
+            dtype = str(rng.choice(DTYPES))
+            is_few = rng.random() < 0.5
+            drawn = _drawn if is_few else _spread
+            host, wanted = drawn(rng, dtype, int(rng.integers(1, elements))), drawn(rng, dtype, (max(few, 99),))
+            plain, values = np.sort(_in_numpy(host)), _in_numpy(wanted)
+            ours, theirs = ta.asarray(plain.astype(host.dtype), device=device), ta.asarray(wanted, device=device)
+            told = f"#{number} {dtype} {host.size} {is_few}"
+            for side in ("left", "right"):
+                found = ta.to_numpy(ta.searchsorted(ours, theirs, side=side))
+                np.testing.assert_array_equal(found, np.searchsorted(plain, values, side), told)
+            found = ta.to_numpy(ta.isin(theirs, ta.asarray(host, device=device)))
+            np.testing.assert_array_equal(found, np.isin(values, _in_numpy(host)), told)
+
+
+def _spread(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
+    """Values of all bits and of all magnitudes, with the least and the largest ones."""
+    if dtype == "bool" or dtype.startswith(("float", "bfloat")):
+        return _drawn(rng, dtype, shape) if dtype == "bool" else drawn_of_all(rng, dtype, shape)
+    limits = np.iinfo(dtype)
+    found = rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True) >> np.array(rng.integers(0, limits.bits), dtype)
+    return np.where(rng.random(shape) < 0.01, rng.choice([limits.min, limits.max], shape), found).astype(dtype)
 
 
 def check_names(device: Any) -> None:
