@@ -8,7 +8,7 @@ ranks of a warp as in S. Ashkiani and others, "GPU multisplit" (2016):
 
 1. Each warp takes a run of the block, 32 elements at a time. Votes on the bits of digits tell each thread which threads
    of its warp have its own digit. The number of those before it, and the warp's counter of the digit, are its rank in
-   the warp. The first of them increases the counter.
+   the warp. The first of them increases the counter. A warp whose digits are all equal needs no votes.
 2. The counters are summed over warps, and then over digits. A rank and the sum before its counter is a place in the
    block.
 3. The index of each element, and its digit, go to that place in shared memory. Each thread reads those of its places.
@@ -134,9 +134,16 @@ def _order(items: int, warps: int) -> Iterator[str]:
     yield f"setp.lt.u32 p, thread, {DIGITS}; shl.b32 x, thread, 2; add.u32 x, x, starts;"
     yield f"@p st.shared.b32 [x], {begin[0]};"
     yield "bar.sync 0;"
+    yield from _all_equal(digit, "RANKS")
+    yield f"shl.b32 y, run, 1; add.u32 y, y, mine; mov.b32 count, {WARP * items}; setp.eq.u32 q, lane, 0;"
+    yield "@q st.shared.u16 [y], count; shl.b32 x, run, 16; or.b32 x, x, lane;"
+    for k in range(items):
+        yield f"add.u32 rank{k}, x, {WARP * k};"
+    yield "bra RANKED;"
+    yield "RANKS:"
     for k in range(items):
         yield from _ranked(k, digit[k])
-    yield "bar.sync 0;"
+    yield "RANKED: bar.sync 0;"
     yield from _summed(warps)
     yield "bar.sync 0;"
     for k in range(items):
@@ -168,6 +175,14 @@ def _declared(items: int, warps: int) -> Iterator[str]:
         yield f"mov.u32 {name}, block_{name};"
     yield f"mul.lo.u32 first, warp, {WARP * items}; add.u32 first, first, lane;"
     yield f"mul.lo.u32 mine, warp, {_COUNTER * DIGITS}; add.u32 mine, mine, counters;"
+
+
+def _all_equal(digits: Sequence[str], otherwise: str) -> Iterator[str]:
+    """Yield the lines that find the first digit of a warp, and go to a label unless all others are equal to it."""
+    yield f"shfl.sync.idx.b32 run, {digits[0]}, 0, 31, -1; mov.b32 y, 0;"
+    for digit in digits:
+        yield f"xor.b32 x, {digit}, run; or.b32 y, y, x;"
+    yield f"setp.eq.u32 p, y, 0; vote.sync.all.pred p, p, -1; @!p bra {otherwise};"
 
 
 def _ranked(k: int, digit: str) -> Iterator[str]:

@@ -186,8 +186,12 @@ class Block:
     # ------------------------------------------------------------------ between the threads of a warp
 
     def do_vote(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        assert (parts, operands[2], self._warps_whole(mask)) == (["sync", "ballot", "b32"], "-1", True)
+        assert (parts[0], operands[2], self._warps_whole(mask)) == ("sync", "-1", True)
         held = self.registers[operands[1]].astype(WORD).reshape(-1, 32)
+        if parts[1:] == ["all", "pred"]:
+            self.put(operands[0], np.repeat(held.astype(bool).all(1), 32), mask)
+            return
+        assert parts[1:] == ["ballot", "b32"]
         words = (held << np.arange(32, dtype=WORD)).sum(1, dtype=WORD)
         self.put(operands[0], np.repeat(words, 32), mask)
 
@@ -199,6 +203,11 @@ class Block:
         self.put(operands[0], words.reshape(-1), mask)
 
     def do_shfl(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts == ["sync", "idx", "b32"]:
+            assert (operands[-2:], self._warps_whole(mask)) == (["31", "-1"], True)
+            lanes = self.value(operands[1]).reshape(-1, 32)
+            self.put(operands[0], np.repeat(lanes[:, int(operands[2])], 32), mask)
+            return
         assert (parts, operands[-2:], self._warps_whole(mask)) == (["sync", "up", "b32"], ["0", "-1"], True)
         found, _, inside = operands[0].partition("|")
         step = int(operands[2])
