@@ -18,6 +18,9 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_lengths", ((4096,), ("int8",))),
         ("check_lengths", ((4097,), ("bool", "uint8", "float16", "float32", "int64"))),
         ("check_lengths", ((20_001,), ("bfloat16", "uint32"))),
+        ("check_lengths", ((530_000,), ("uint8", "float16"))),
+        ("check_scanned_lengths", ((4099,), ("uint8", "float32", "uint64"))),
+        ("check_scanned_lengths", ((20_003,), ("bfloat16", "int64"))),
         ("check_sets", (5, 12, 40)),
         ("check_sets", (6, 2, 5000)),
         ("check_names", (7, 4, 40)),
@@ -54,7 +57,10 @@ def test_the_compiler_takes_sorts(dtype):
             assert read_machine_code(made.cubin).spills == 0
 
 
-@pytest.mark.parametrize(("dtype", "extent"), [("bool", 300_000), ("float32", 3_000_000_000), ("uint64", 300_000)])
+@pytest.mark.parametrize(
+    ("dtype", "extent"),
+    [("bool", 300_000), ("float16", 5_000_000), ("float32", 3_000_000_000), ("uint64", 300_000)],
+)
 def test_the_compiler_takes_partitions(dtype, extent):
     """Neighbours are read by neighbouring threads, without an exchange of layouts; nothing is spilled."""
     from support.sort_sources import partition_sources

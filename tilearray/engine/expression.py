@@ -36,9 +36,11 @@ buckets)``                                         ``starts`` has the place of e
 ``("count", node)``                                how many elements of a segment have a true `node`, an int32
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`: added to the first elements of the output
-``("digits", node)``                               how often each integer below 256 is `node` in each block of rows
-``("rank", node, input)``                          how many elements of its row come before it in the order of `node`,
-                                                   an integer below 256, from an array of the running sums of counts
+``("digits", node, by_block)``                     how often each integer below 256 is `node` in each block of rows;
+                                                   integer by integer, or block by block
+``("rank", node, input, by_block)``                how many elements of its row come before it in the order of `node`,
+                                                   an integer below 256, from an array of the running sums of counts, or
+                                                   of the counts block by block
 ``("sort", node, key, bits)``                      the element of a row at this place in the order of keys, of which so
                                                    many bits count
 ``("argsort", node, key, bits)``                   its index before the sort, an int64

@@ -152,7 +152,7 @@ def _selected(row: Any, k: int, largest: bool) -> Any:
 
 def _counts(row: Any, shift: int, flip: int, prefix: int) -> np.ndarray:
     """How often each digit comes among the elements with the same higher digits."""
-    blocks = new_like(row, (1, DIGITS * blocks_of(row.size)), dtypes.int32)
+    blocks = new_like(row, (1, DIGITS * blocks_of(1, row.size)), dtypes.int32)
     run_fixed(_counting(row.dtype), [row, shift, flip, prefix], blocks)
     return to_numpy(sum(reshape(blocks, (DIGITS, -1)), axis=1, dtype=dtypes.int64))
 
@@ -186,7 +186,7 @@ def _counting(dtype: np.dtype) -> FixedOperation:
     prefix = builder.number(builder.key_dtype)
     same = f"tl.where(({{x}} >> {{y}}) >> {DIGIT} == {{z}}, {{w}}, {DIGITS})"
     counted = builder.call("same", (builder.key, builder.shift, prefix, digit), dtypes.int32, same)
-    return FixedOperation("top_k", builder.build([builder.node("digits", counted)], [dtypes.int32]))
+    return FixedOperation("top_k", builder.build([builder.node("digits", counted, False)], [dtypes.int32]))
 
 
 @cache

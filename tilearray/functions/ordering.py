@@ -32,7 +32,7 @@ from tilearray.functions.manipulation import c_contiguous, moveaxis, new_like, r
 from tilearray.functions.reduce import refuse
 from tilearray.functions.scans import scan
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.sorting import DIGIT, DIGITS, WHOLE, blocks_of
+from tilearray.geometry.sorting import DIGIT, DIGITS, WHOLE, blocks_of, has_few_blocks
 from tilearray.ops.execute import fill
 from tilearray.ops.scan import scan_of
 
@@ -40,8 +40,8 @@ _INT32, _INT64, _UINT32, _UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dt
 _HALF = 32
 """The bits of a position, and those of a key that lie beside it in a word."""
 
-Placing = Callable[[np.dtype, np.dtype], FixedOperation]
-"""Returns an operation for rows of a dtype, and places of a dtype."""
+Placing = Callable[[np.dtype, np.dtype, bool], FixedOperation]
+"""Returns an operation for rows of a dtype and places of a dtype, and for counts that no scan adds."""
 
 
 def sorted_along(x: A, axis: int, descending: bool) -> A:
@@ -134,12 +134,12 @@ def _partitioned(operation: Placing, x: Any, shift: int, flip: int, dtype: np.dt
         key = operation, x._signature, dtype
         return (_PASSES.get(key) or _PASSES.put(key, _Pass(*key)))(state.stream, x, shift, flip)
     rows, extent = x.shape
-    places = end_dtype(extent)
-    counts = new_like(x, (rows, DIGITS * blocks_of(extent)), _INT32)
-    run_fixed(_counting(x.dtype), [x, shift, flip], counts)
-    ends = scan("sort", "add", counts, 1, places)
+    places, by_block = end_dtype(extent), has_few_blocks(rows, extent)
+    counts = new_like(x, (rows, DIGITS * blocks_of(rows, extent)), _INT32)
+    run_fixed(_counting(x.dtype, by_block), [x, shift, flip], counts)
+    ends = counts if by_block else scan("sort", "add", counts, 1, places)
     memory = ends._view(Layout(x.shape, (0, 0)))
-    return run_fixed(operation(x.dtype, places), [x, shift, flip, memory], new_like(x, x.shape, dtype))
+    return run_fixed(operation(x.dtype, places, by_block), [x, shift, flip, memory], new_like(x, x.shape, dtype))
 
 
 class _Pass:
@@ -147,23 +147,25 @@ class _Pass:
 
     def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None) -> None:
         (rows, extent), device = given.layout.shape, given.device
-        places, number = end_dtype(extent), typed_scalar(key_dtype(given.dtype))
+        places, by_block, number = end_dtype(extent), has_few_blocks(rows, extent), typed_scalar(key_dtype(given.dtype))
         semantics = STATE.get().semantics  # which decide nothing about fixed operations
 
         def planned(operation: Operation, keys: Sequence[Key], out: Signature | None) -> Plan:
             return make_plan(operation, semantics, keys, out, refuse)
 
-        self._counts = signature_of(Layout.of((rows, DIGITS * blocks_of(extent))), _INT32, device)
+        self._counts = signature_of(Layout.of((rows, DIGITS * blocks_of(rows, extent))), _INT32, device)
         self._memory = signature_of(Layout((rows, extent), (0, 0)), places, device)
         self._result = signature_of(Layout.of((rows, extent)), dtype or given.dtype, device)
-        self._count = planned(_counting(given.dtype), [given, number, number], self._counts).call
-        self._scan = planned(scan_of("sort", "add", places, 1, False), [self._counts], None).call
-        moving = operation(given.dtype, places)
+        self._count = planned(_counting(given.dtype, by_block), [given, number, number], self._counts).call
+        scanning = scan_of("sort", "add", places, 1, False)
+        self._scan = None if by_block else planned(scanning, [self._counts], None).call
+        moving = operation(given.dtype, places, by_block)
         self._move = planned(moving, [given, number, number, self._memory], self._result).call
 
     def __call__(self, stream: Any, x: Any, shift: int, flip: int) -> Any:
         counts = self._count(stream, empty_array(x.__class__, self._counts, stream), x, shift, flip)
-        memory = x._make(self._scan(stream, counts)._buffer, 0, self._memory)
+        ends = counts if self._scan is None else self._scan(stream, counts)
+        memory = x._make(ends._buffer, 0, self._memory)
         return self._move(stream, empty_array(x.__class__, self._result, stream), x, shift, flip, memory)
 
 
@@ -239,9 +241,9 @@ class Keyed(ExpressionBuilder):
         """Add the digit at the shift."""
         return self.call("digit", (self.key, self.shift), _INT32, f"(({{x}} >> {{y}}) & {DIGITS - 1}).to(tl.int32)")
 
-    def placed(self, output: int, dtype: np.dtype, places: np.dtype) -> FixedOperation:
+    def placed(self, output: int, dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
         """Return the operation that stores a node in the order of the digit, with places of a dtype."""
-        place = self.node("rank", self.digit(), self.memory(places))
+        place = self.node("rank", self.digit(), self.memory(places), by_block)
         return FixedOperation("sort", self.build([output], [dtype], (place,)))
 
 
@@ -262,41 +264,41 @@ def _ordering(dtype: np.dtype) -> FixedOperation:
 
 
 @cache
-def _counting(dtype: np.dtype) -> FixedOperation:
+def _counting(dtype: np.dtype, by_block: bool) -> FixedOperation:
     """Return the operation that counts the digits of blocks: rows, a shift, the number that turns round."""
     builder = Keyed(dtype, True)
-    return FixedOperation("sort", builder.build([builder.node("digits", builder.digit())], [_INT32]))
+    return FixedOperation("sort", builder.build([builder.node("digits", builder.digit(), by_block)], [_INT32]))
 
 
 @cache
-def _moving(dtype: np.dtype, places: np.dtype) -> FixedOperation:
+def _moving(dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
     """Return the operation that stores elements in the order of a digit."""
     builder = Keyed(dtype, True)
-    return builder.placed(builder.element, dtype, places)
+    return builder.placed(builder.element, dtype, places, by_block)
 
 
 @cache
-def _joining(dtype: np.dtype, places: np.dtype) -> FixedOperation:
+def _joining(dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
     """Return the operation that stores words of the lower half of keys and positions in the order of a digit."""
     builder = Keyed(dtype, True)
     position = builder.cast(builder.node("coordinate", 1), _INT64, _UINT32)
     word = builder.call("join", (builder.key, position), _UINT64, f"({{x}}.to(tl.uint64) << {_HALF}) | {{y}}")
-    return builder.placed(word, _UINT64, places)
+    return builder.placed(word, _UINT64, places, by_block)
 
 
 @cache
-def _numbering(dtype: np.dtype, places: np.dtype) -> FixedOperation:
+def _numbering(dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
     """Return the operation that stores positions in the order of a digit."""
     builder = Keyed(dtype, True)
-    return builder.placed(builder.node("coordinate", 1), _INT64, places)
+    return builder.placed(builder.node("coordinate", 1), _INT64, places, by_block)
 
 
 @cache
-def _unjoining(dtype: np.dtype, places: np.dtype) -> FixedOperation:
+def _unjoining(dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
     """Return the operation that stores the positions of words in the order of a digit."""
     builder = Keyed(dtype, True)
     position = builder.call("position", (builder.element,), _INT64, "{x}.to(tl.uint32).to(tl.int64)")
-    return builder.placed(position, _INT64, places)
+    return builder.placed(position, _INT64, places, by_block)
 
 
 @cache

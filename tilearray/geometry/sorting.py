@@ -3,7 +3,8 @@
 Arrays are dense, of shape (rows, n), and rows are sorted one by one. A row of up to `WHOLE` elements stays within one
 program. Longer ones are sorted digit by digit, from the lowest: a launch counts the digits of each block, a scan adds
 the counts, and a launch stores each element behind those of smaller digits, and behind those of its own digit that come
-before it. So elements of equal keys keep their order.
+before it. So elements of equal keys keep their order. Of few blocks there is no scan: each program of the last launch adds
+the counts.
 
 >>> make_rows(1000, 300, [(300, 1), (300, 1)])[:4]
 ((1000, 300), ((300, 1), (300, 1)), (0, 0), <LayoutCase.SORT: 'sort'>)
@@ -24,7 +25,9 @@ Ints = tuple[int, ...]
 WHOLE = 4096
 """The most elements of a row that a program sorts."""
 BLOCK = 4096
-"""The elements of a block of a longer row."""
+"""The elements of a block of a longer row, which has twice as many if only so there are few blocks."""
+FEW_BLOCKS = 128
+"""The most blocks whose counts need no scan. A GPU runs as many at once."""
 DIGIT = 8
 """The bits of a digit."""
 DIGITS = 1 << DIGIT
@@ -39,15 +42,31 @@ def make_rows(rows: int, extent: int, operands: Sequence[Ints]) -> Loop:
 def make_partition(rows: int, extent: int, operands: Sequence[Ints]) -> ScanLoop:
     """Return the loop over the blocks of rows, for operands of strides along both axes; outputs come first."""
     shape, strides = (rows, extent), tuple(operands)
-    segments = Segments(rows, blocks_of(extent), 1, 1)
+    segments = Segments(rows, blocks_of(rows, extent), 1, 1)
     bits = index_bits_of(shape, strides)
-    return ScanLoop(shape, strides, (0,) * len(strides), LayoutCase.PARTITION, bits, BLOCK, segments)
+    lanes = _block_of(rows, extent)
+    return ScanLoop(shape, strides, (0,) * len(strides), LayoutCase.PARTITION, bits, lanes, segments)
 
 
-def blocks_of(extent: int) -> int:
-    """Return the number of blocks of a row.
+def blocks_of(rows: int, extent: int) -> int:
+    """Return the number of blocks of each of some rows.
 
-    >>> blocks_of(4096), blocks_of(4097)
-    (1, 2)
+    >>> blocks_of(1, 4096), blocks_of(1, 4097), blocks_of(1, 1_000_000), blocks_of(1, 2_000_000)
+    (1, 2, 123, 489)
     """
-    return -(-extent // BLOCK)
+    return -(-extent // _block_of(rows, extent))
+
+
+def has_few_blocks(rows: int, extent: int) -> bool:
+    """Whether the counts of the blocks of rows need no scan.
+
+    >>> has_few_blocks(1, 1_000_000), has_few_blocks(1, 2_000_000), has_few_blocks(2, 1_000_000)
+    (True, False, False)
+    """
+    return rows * blocks_of(rows, extent) <= FEW_BLOCKS
+
+
+def _block_of(rows: int, extent: int) -> int:
+    """Return the elements of a block."""
+    is_large = rows * -(-extent // BLOCK) > FEW_BLOCKS >= rows * -(-extent // (2 * BLOCK))
+    return 2 * BLOCK if is_large else BLOCK

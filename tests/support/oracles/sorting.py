@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import tilearray as ta
 from support.oracles.formats import dtype_of
 from support.oracles.indexing import bits
+from tilearray.geometry import sorting as geometry
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
@@ -123,6 +125,12 @@ def any_drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> n
         found.real, found.imag = real, imaginary
         return np.where(rng.random(shape) < 0.5, found, np.roll(found, 1))
     return np.where(rng.random(shape) < 0.5, drawn(rng, dtype, shape), np.roll(drawn(rng, dtype, shape), 1))
+
+
+def check_scanned_lengths(device: Any, lengths: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
+    """Sort rows whose counts a scan adds, as those of many blocks. No other test sorts rows of these lengths."""
+    with mock.patch.object(geometry, "FEW_BLOCKS", 0):
+        check_lengths(device, lengths, dtypes)
 
 
 def check_sets(device: Any, seed: int, cases: int, elements: int) -> None:

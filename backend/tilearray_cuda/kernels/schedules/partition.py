@@ -14,8 +14,8 @@ from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
-PARTS = 2
-"""The blocks that a program counts. Their counts of a digit are neighbours in memory."""
+COUNTED = 8192
+"""The elements that a program counts: of some blocks, whose counts of a digit are neighbours in memory."""
 
 
 class Partition(Schedule):
@@ -24,12 +24,17 @@ class Partition(Schedule):
     Attributes
     ----------
     counts : whether digits are counted
+    block : the elements of a block
     branch : the names of elements, all with one mask
     """
 
     cases = ("partition",)
     serves_all = True
     branch = Branch("inside", position="column")
+
+    def __init__(self, spec: KernelSpec, tile: Tile) -> None:
+        super().__init__(spec, tile)
+        self.block: int = spec.facts[0]  # type: ignore[assignment]
 
     @staticmethod
     def facts(loop: Any) -> int:
@@ -39,18 +44,23 @@ class Partition(Schedule):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
-        size = facts * PARTS if spec.has_node("digits") else facts
+        size = COUNTED if spec.has_node("digits") else facts
         return cls(spec, Tile(1, size, warps_of(size), 1))
 
     @property
     def counts(self) -> bool:
         return self.spec.has_node("digits")
 
+    @property
+    def parts(self) -> int:
+        """The blocks of a program."""
+        return self.tile.columns // self.block
+
     # ------------------------------------------------------------------ the kernel
 
     def programs(self) -> str:
         """Return the number of blocks, or of some together."""
-        return f"loop.segments.outer * -(-loop.segments.inner // {PARTS})" if self.counts else "loop.segments.total"
+        return f"loop.segments.outer * -(-loop.segments.inner // {self.parts})" if self.counts else "loop.segments.total"
 
     def loop_arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the blocks of a row."""
@@ -63,13 +73,13 @@ class Partition(Schedule):
     def functions(self) -> list[str]:
         """Return the function that counts digits, or finds their order."""
         size = self.tile.columns
-        return with_decorator([count_function(size, PARTS) if self.counts else order_function(size)])
+        return with_decorator([count_function(size, self.parts) if self.counts else order_function(size)])
 
     def setup(self) -> list[str]:
         """Return the lines that name the elements of a program's block."""
         return [
             f"program = {self.program()}",
-            f"programs_of_row = (blocks + {PARTS - 1}) // {PARTS}" if self.counts else "programs_of_row = blocks",
+            f"programs_of_row = (blocks + {self.parts - 1}) // {self.parts}" if self.counts else "programs_of_row = blocks",
             "row, block = program // programs_of_row, program % programs_of_row",
             "index = tl.arange(0, SIZE)",
             f"within = {'index' if self.counts else place_text(self.tile.columns)}",
