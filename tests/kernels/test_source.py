@@ -41,6 +41,7 @@ from tilearray.functions.indexing.scatter import scattering
 from tilearray.geometry.loop import make_loop
 from tilearray.numpy_names.numbers import _divisor
 from tilearray_cuda.kernels.casts import UnsupportedCastError
+from tilearray_cuda.kernels.narrow import OF_BFLOAT16
 from tilearray_cuda.kernels.schedules.choose import loop_class
 from tilearray_cuda.kernels.schedules.extents import NARROW
 from tilearray_cuda.kernels.schedules.lookup import Lookup
@@ -108,7 +109,8 @@ def test_the_expression_of_the_table_is_in_the_source(name: str) -> None:
         if dtype.startswith("complex"):
             continue
         names = dict(zip("xyzw", (f"v{argument}" for argument in call[2]), strict=False))
-        template = "quotient_bfloat16({x}, {y})" if (name, dtype) == ("divide", "bfloat16") else call[4]
+        is_narrow = (dtype, call[3]) == ("bfloat16", "float32")
+        template = OF_BFLOAT16.get(call[4], call[4]) if is_narrow else call[4]
         expression = f"v{kernel.spec.nodes.index(call)} = {template.format(**names, width=width_of(dtype))}\n"
         assert kernel.source.text.count(expression) == 2, expression
         seen += 1

@@ -16,9 +16,9 @@ from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.fold import folded
 from tilearray_cuda.kernels.held import held
 from tilearray_cuda.kernels.jit_functions import TEXTS
+from tilearray_cuda.kernels.narrow import with_narrow_functions
 from tilearray_cuda.kernels.partition import partitioned
 from tilearray_cuda.kernels.product import product
-from tilearray_cuda.kernels.quotients import with_narrow_quotients
 from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.scan import scanned
 from tilearray_cuda.kernels.schedules.addressing import Arm
@@ -41,6 +41,7 @@ from tilearray_cuda.kernels.storage import STORAGE
 
 DEVICE_FILES = (
     "numeric.py",
+    "narrow.py",
     "bits.py",
     "rounding.py",
     "complex.py",
@@ -82,12 +83,12 @@ def generate(spec: KernelSpec, arch: int) -> Source:
 
 def source_of(schedule: Schedule) -> Source:
     """Return the Triton source of a kernel whose schedule is chosen."""
-    schedule = schedule.with_spec(with_narrow_quotients(schedule.spec))
     return written(schedule, name_of(schedule), arguments_of(schedule), schedule.setup())
 
 
 def written(schedule: Schedule, name: str, arguments: tuple[Argument, ...], setup: list[str]) -> Source:
     """Return the Triton source of a kernel with these arguments, whose first lines find the block of a program."""
+    schedule = schedule.with_spec(with_narrow_functions(schedule.spec))
     constants = schedule.constants()
     parameters = [argument.name for argument in arguments] + [f"{name}: tl.constexpr" for name, _ in constants]
     lines = [*_distances(schedule), *setup, *_body(schedule)]

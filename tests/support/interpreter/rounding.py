@@ -23,6 +23,7 @@ PTX: dict[str, Any] = {
     "rcp": lambda x: np.reciprocal(x),
     "sqrt": lambda x: np.sqrt(x),
     "ex2": lambda x: np.exp2(x),
+    "lg2": lambda x: np.log2(x),
     "tanh": lambda x: np.tanh(x),
 }
 

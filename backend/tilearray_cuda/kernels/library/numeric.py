@@ -54,11 +54,13 @@ def remainder_uint(x, y):
 
 
 def power(x, y):
-    """Power; a number as exponent that is 2 costs one product, which is rounded once."""
+    """Power; a number as exponent that is 2 or 3 costs one or two products, each of which is rounded."""
     if y.type.is_block():
         result = libdevice.pow(x, y)
     elif y == 2:
         result = x * x
+    elif y == 3:
+        result = x * x * x
     else:
         result = libdevice.pow(x, y)
     return result
@@ -201,21 +203,6 @@ def quotient_float32(x, y):
     """
     reciprocal = 1.0 / y.to(tl.float64)
     return (x.to(tl.float64) * 1.8928834978668395e-270 * reciprocal * 5.282945311356653e269).to(tl.float32)
-
-
-def quotient_bfloat16(x, y):
-    """x / y of bfloat16 in float32, as a product with the reciprocal of y; right if it is rounded to bfloat16.
-
-    The quotient is at least 2**-17 of it away from where that rounding changes. Denormals are as in `quotient_float32`.
-    The factor keeps the reciprocal normal.
-    """
-    size = tl.abs(y)
-    factor = tl.where(
-        size < 1.1754943508222875e-38,
-        4294967296.0,
-        tl.where(size < 18446744073709551616.0, 1.0, 2.3283064365386963e-10),
-    )
-    return x * factor * reciprocal_approx(y * factor)
 
 
 def quotient_float16(x, y):

@@ -54,6 +54,26 @@ def reciprocal_approx(x):
     return tl.inline_asm_elementwise("rcp.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
 
 
+def reciprocal_approx_ftz(x):
+    """As `reciprocal_approx`; denormals are zeros."""
+    return tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+def log2_approx(x):
+    """log2 within 2**-22 for x in [0.5, 2], and within a relative error of 2**-22 beyond."""
+    return tl.inline_asm_elementwise("lg2.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+def log2_approx_ftz(x):
+    """As `log2_approx`; denormals are zeros."""
+    return tl.inline_asm_elementwise("lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+def exp2_approx(x):
+    """2 to the power of x within a relative error of 2**-22."""
+    return tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
 def sqrt_approx(x):
     """The root within a relative error of 2**-23."""
     return tl.inline_asm_elementwise("sqrt.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
