@@ -42,6 +42,11 @@ def test_a_mask_of_size_0_selects_nothing(shape, mask):
         return
     assert ours[chosen].shape == expected.shape
     ours[chosen] = 5
+    ours[chosen] = ta.zeros(expected.shape[1:], dtype="int32")
+    with pytest.raises((ValueError, ta.ShapeError)):
+        ours[chosen] = ta.ones((7,), dtype="int32")
+    with pytest.raises((ta.DTypeError, OverflowError)):
+        ours[chosen] = 1j
     assert ours.tolist() == host.tolist()
 
 

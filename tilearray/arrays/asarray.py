@@ -163,7 +163,7 @@ def _gpu_in(obj: Any) -> Device | None:
 
 def _stacked(obj: Any, dtype: np.dtype, gpu: Device | None) -> Array:
     """Nested sequences as an Array on a GPU. Numbers go there; Arrays on another device are an error."""
-    if is_sequence(obj):
+    if is_sequence(obj) and len(obj):
         parts = [_stacked(part, dtype, gpu) for part in obj]
         check_rectangular([part.shape for part in parts], "asarray")
         return stack(parts)

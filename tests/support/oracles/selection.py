@@ -116,6 +116,8 @@ def check_refusals(device: Any) -> None:
                     act()
     with pytest.raises(ta.BroadcastError):
         x[x == 0] = ta.zeros(11, device=device)
+    with pytest.raises((ta.BroadcastError, ta.ShapeError)):
+        x[ta.zeros(0, dtype="bool", device=device)] = ta.zeros(7, device=device)
     with pytest.raises(ta.ShapeError, match=r"nonzero: expected an array with axes"):
         ta.nonzero(ta.asarray(1, device=device))
     assert not ta.to_numpy(x).any()

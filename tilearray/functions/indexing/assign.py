@@ -177,9 +177,10 @@ def _set_where(x: ArrayBase, mask: ArrayBase, value: Any) -> None:
         scatter(x, mask, _apart(x, value))
         return
     check_target("setitem", x)
-    value = _in_dtype_of(x, value) if issubclass(type(value), ArrayBase) else _number_for(x, value)
     if 0 in masked.shape:
+        set_view(get(x, slice(0)), value)  # nothing, but a value that does not fit is an error
         return
+    value = _in_dtype_of(x, value) if issubclass(type(value), ArrayBase) else _number_for(x, value)
     rest = len(shape) - masked.ndim
     spread = mask._view(masked.expand_dims(range(masked.ndim, len(shape)))) if rest else mask
     execute(choose, (spread, value, x), x)
