@@ -225,6 +225,11 @@ FORWARDS = frozenset({
     *("expit", "logit", "entr", "xlogy", "xlog1py"),
 })  # fmt: skip
 """Functions whose last bits differ in NumPy if an operand has negative strides: another loop computes them then."""
+SLOW = FORWARDS | {
+    *("sin", "cos", "tanh", "sinc", "erf", "erfc", "erfinv", "lgamma", "gamma", "ndtr", "logaddexp", "hypot", "fma"),
+    *("remainder", "floor_divide"),
+}
+"""Functions that take some nanoseconds for each float64."""
 FORWARDS_OF_COMPLEX = FORWARDS | {"multiply", "square", "abs", "angle"}
 """The same if an operand is complex."""
 

@@ -32,6 +32,7 @@ from tilearray_host.functions import (
     FORWARDS,
     FORWARDS_OF_COMPLEX,
     NEVER_WARN,
+    SLOW,
     TEMPORARIES,
     TO_NEW_MEMORY,
     forwards,
@@ -40,7 +41,7 @@ from tilearray_host.functions import (
 )
 from tilearray_host.rounded_casts import rounded_caster
 from tilearray_host.tabled import array_to_look_up, looked_up
-from tilearray_host.threads import in_threads
+from tilearray_host.threads import are_several, in_threads
 
 BLOCK = 2**17
 """Elements of a block: a few temporaries are in the caches of a processor, and each block costs some microseconds."""
@@ -88,6 +89,8 @@ class Kernel:
         self.bears_overlap = direct == "identity" or isinstance(found, np.ufunc)
         casts = _single_cast(expression)
         self._evaluate: Evaluate | None = None
+        wide = [node[1] for node in expression.nodes if node[0] == "call" and dtype_named(node[3]).itemsize >= 8]
+        self._work = 1 + sum(name in SLOW for name in wide)
         if direct is not None and found is not None:
             self.run: Function = found
             self.run_new: Function = TO_NEW_MEMORY.get(direct, found)
@@ -95,7 +98,7 @@ class Kernel:
             self.run, self.run_new = casts
         else:
             self._evaluate = written_out(expression)
-            self.run = self.run_new = _blockwise(self._evaluate, self.outputs)
+            self.run = self.run_new = _blockwise(self._evaluate, self.outputs, self._work)
         self._expression = expression
 
     def bind(self, loop: Any) -> Launch:
@@ -108,9 +111,9 @@ class Kernel:
         """Return `run` for a loop over arrays of these strides. Several outputs come before the inputs."""
         place, repeats = array_to_look_up(self._expression, loop), repeats_of(self._expression, loop)
         if place is not None and self._evaluate is not None:
-            run = _blockwise(looked_up(self._evaluate, place), 1)
+            run = _blockwise(looked_up(self._evaluate, place), 1, 1)
         elif repeats:
-            run = _blockwise(written_out(self._expression, repeats), self.outputs)
+            run = _blockwise(written_out(self._expression, repeats), self.outputs, self._work)
         if self.forwards and any(min(strides or (0,)) < 0 for _, _, strides in slots[self.outputs :]):
             outputs = 0 if self.outputs == 1 else self.outputs
             return lambda *arrays, **out: run(*arrays[:outputs], *map(forwards, arrays[outputs:]), **out)
@@ -403,37 +406,41 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
     return slots
 
 
-def _blockwise(evaluate: Evaluate, outputs: int) -> Function:
-    """Return a function that evaluates block after block; several outputs come before the inputs."""
+def _blockwise(evaluate: Evaluate, outputs: int, work: int) -> Function:
+    """Return a function that evaluates block after block; several outputs come before the inputs.
+
+    Its work is that of an array `work` times as large.
+    """
 
     def run(*inputs: np.ndarray, out: np.ndarray) -> None:
         if out.size < min(ALONE, BLOCK):
             evaluate(0, out, *inputs)
         else:
-            _in_blocks(evaluate, [out, *inputs])
+            _in_blocks(evaluate, [out, *inputs], work)
 
-    return run if outputs == 1 else lambda *arrays: _in_blocks(evaluate, list(arrays))
+    return run if outputs == 1 else lambda *arrays: _in_blocks(evaluate, list(arrays), work)
 
 
-def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray]) -> None:
+def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray], work: int) -> None:
     """Evaluate an expression block by block over its outputs and inputs."""
     out = arrays[0]
     alone = out.flags.c_contiguous and not any([np.may_share_memory(out, x) for x in arrays[1:]])
+    elements = BLOCK // 4 if work > 1 and are_several(work * out.size) else BLOCK
 
     def evaluated(given: tuple[int, list[np.ndarray]]) -> None:
         first, parts = given
         evaluate(first, *parts, alone=alone)
 
-    if out.size <= BLOCK:
+    if out.size <= elements:
         evaluated((0, arrays))
     else:
-        in_threads(evaluated, _parts(arrays), out.size)
+        in_threads(evaluated, _parts(arrays, elements), work * out.size)
 
 
-def _parts(arrays: list[np.ndarray]) -> Iterator[tuple[int, list[np.ndarray]]]:
+def _parts(arrays: list[np.ndarray], elements: int) -> Iterator[tuple[int, list[np.ndarray]]]:
     """Yield the arrays of each block, and the position of its first element in a dense output."""
     first = 0
-    for block in _blocks(arrays[0].shape, BLOCK):
+    for block in _blocks(arrays[0].shape, elements):
         parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays
         yield first, parts
         first += parts[0].size

@@ -64,19 +64,23 @@ class _Helpers:
         if pool is not None:
             pool.shutdown()
 
-    def begin(self, work: Callable[[], None]) -> list[Future[None]]:
-        """Ask all helpers to do some work as soon as they can."""
+    def count(self) -> int:
+        """Return the number of helpers."""
         if self._count < 0:
             self._count = most_threads() - 1
+        return self._count
+
+    def begin(self, work: Callable[[], None]) -> list[Future[None]]:
+        """Ask all helpers to do some work as soon as they can."""
         found: list[Future[None]] = []
-        if self._count:
+        if count := self.count():
             with suppress(RuntimeError), self._lock:  # the interpreter ends: then there are fewer
                 pool = self._pool
                 if pool is None:
                     from concurrent.futures import ThreadPoolExecutor
 
-                    pool = self._pool = ThreadPoolExecutor(self._count, "tilearray")
-                for _ in range(self._count):
+                    pool = self._pool = ThreadPoolExecutor(count, "tilearray")
+                for _ in range(count):
                     found.append(pool.submit(quietly, work))
         return found
 
@@ -84,6 +88,11 @@ class _Helpers:
 _HELPERS = _Helpers()
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(before=_HELPERS.dismiss, after_in_child=_HELPERS.start_over)
+
+
+def are_several(elements: int) -> bool:
+    """Return whether the parts of a call of some elements run in several threads."""
+    return elements >= ELEMENTS and _HELPERS.count() > 0
 
 
 def in_threads(run: Callable[[P], None], parts: Iterable[P], elements: int) -> None:

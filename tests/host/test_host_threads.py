@@ -14,7 +14,7 @@ import pytest
 from support.processes import in_fresh_python
 
 import tilearray as ta
-from tilearray_host import threads
+from tilearray_host import kernel, threads
 
 
 @pytest.fixture
@@ -29,6 +29,24 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     yield use
     threads._HELPERS.dismiss()
     threads._HELPERS.start_over()
+
+
+@pytest.mark.parametrize("dtype, expected", [("float32", 1), ("float64", 4)])
+def test_slow_functions_of_fewer_elements_run_in_several_threads(helpers, dtype, expected, monkeypatch):
+    helpers(2)
+    parts: list[int] = []
+
+    def counted(run: Callable[[Any], None], given: Any, elements: int) -> None:
+        given = list(given)
+        parts.append(len(given) if elements >= threads.ELEMENTS else 1)
+        for part in given:
+            run(part)
+
+    monkeypatch.setattr(kernel, "in_threads", counted)
+    x = ta.asarray(np.linspace(0, 9, 110_000).astype(dtype), device="cpu")
+    found = ta.fuse(lambda x: ta.sin(x) * ta.cos(x) + ta.exp(x) * ta.tan(x) + ta.cbrt(x))(x)
+    assert (parts or [1]) == [expected]
+    assert found.tolist() == (ta.sin(x) * ta.cos(x) + ta.exp(x) * ta.tan(x) + ta.cbrt(x)).tolist()
 
 
 def programs() -> dict[str, Callable[[], Any]]:
