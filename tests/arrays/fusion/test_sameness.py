@@ -34,7 +34,10 @@ def made(factor=2.0, *, kind=ta.fuse, offsets=(1.0, 2.0), inner=math.sqrt, dtype
     return kind(function)
 
 
-@pytest.mark.parametrize("kind", [ta.fuse, ta.fuse(contract=True), ta.fuse(intermediates="compute"), ta.pointwise])
+@pytest.mark.parametrize(
+    "kind",
+    [ta.fuse, ta.fuse(contract=True), ta.fuse(intermediates="compute"), ta.fuse(keep=["sqrt"]), ta.pointwise],
+)
 def test_pickles_of_one_function_are_one_function(kind):
     function = made(kind=kind)
     first, second = again(function), again(function)
@@ -45,7 +48,7 @@ def test_pickles_of_one_function_are_one_function(kind):
     assert first(X).tolist() == function(X).tolist() == [7.5, 9.5, 11.5]
     read, sent = (getattr(each, "fused", each) for each in (first, function))
     assert read.traces == 1
-    assert (read.intermediates, read.contract) == (sent.intermediates, sent.contract)
+    assert (read.intermediates, read.contract, read.keep) == (sent.intermediates, sent.contract, sent.keep)
 
 
 def nested(offset, kind=ta.fuse):
@@ -77,6 +80,9 @@ def test_other_constants_options_or_code_are_another_function():
         made(dtype="float32"),
         made(kind=ta.fuse(contract=True)),
         made(kind=ta.fuse(intermediates="compute")),
+        made(kind=ta.fuse(keep=[])),
+        made(kind=ta.fuse(keep=("sqrt",))),
+        nested(2, ta.fuse(keep=[])),
         made(kind=ta.pointwise),
         made(kind=ta.pointwise(promotion=[(0, "default")])),
         ta.fuse(lambda x, shift=0.5: x + shift),
