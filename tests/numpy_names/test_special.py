@@ -5,17 +5,105 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
+import numpy as np
 import pytest
 
 import tilearray as ta
+from tilearray.numpy_names import special_on_gpu
+
+SHARES = ("chdtr", "chdtrc", "gammainc", "gammaincc")
+FORMULAS = (*SHARES, "i0", "i0e", "i1", "i1e", "log_ndtr", "ndtri", "polygamma", "psi", "zeta")
+TWO = (*SHARES, "polygamma", "zeta")
 
 
 def test_every_name_is_scipys_and_a_function_of_ours():
     special = pytest.importorskip("scipy.special")
     for name in ta.special.__all__:
         assert hasattr(special, name)
-        assert getattr(ta.special, name) is getattr(ta, {"gammaln": "lgamma"}.get(name, name))
+        if name not in FORMULAS:
+            assert getattr(ta.special, name) is getattr(ta, {"gammaln": "lgamma"}.get(name, name))
+
+
+# --- formulas --------------------------------------------------------------------------------------------------------
+
+
+def operands(name: str) -> list[np.ndarray]:
+    """Values of every branch of a formula, where the function is not near one of its zeros."""
+    rng = np.random.default_rng(5)
+    signed = np.concatenate([rng.normal(size=300), rng.normal(size=300) * 25, rng.normal(size=50) * 1e4])
+    size = np.concatenate([np.abs(signed), 10 ** rng.uniform(-5, 4, 200)])
+    if name in SHARES:
+        near = size[:600] + rng.normal(size=600) * np.sqrt(size[:600])
+        return [np.concatenate([size, size[:600]]), np.concatenate([rng.permutation(size), np.abs(near)])]
+    if name == "ndtri":
+        return [np.concatenate([rng.random(500), 10 ** -rng.uniform(0, 300, 200)])]
+    if name == "zeta":
+        return [1 + np.abs(signed) / 10, size[: signed.size] / 10]
+    if name == "polygamma":
+        return [rng.integers(1, 7, signed.size).astype(float), np.abs(signed)]
+    return [np.where(np.abs(signed - 1.4616) < 0.1, 2, signed) if name == "psi" else np.where(signed < 37, signed, 1)]
+
+
+def both(special: Any, name: str, given: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The results of SciPy, whose order of `polygamma` is an integer, and of the formula."""
+    theirs = [given[0].astype(int), given[1]] if name == "polygamma" else given
+    with np.errstate(all="ignore"):
+        found = getattr(special_on_gpu, name)(*map(ta.asarray, given))
+        return getattr(special, name)(*theirs), ta.to_numpy(found)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_formula_is_scipys_function(name):
+    special, given = pytest.importorskip("scipy.special"), operands(name)
+    expected, found = both(special, name, given)
+    kept = np.isnan(expected) | np.isinf(expected) | (np.abs(expected) > 1e-250)
+    least = 1e-15 if name in ("gammaincc", "chdtrc") else 0  # 1 less the other share
+    np.testing.assert_allclose(found[kept], expected[kept], rtol=2e-11, atol=least)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_formula_has_scipys_limits(name):
+    special = pytest.importorskip("scipy.special")
+    values = np.array([0.0, -0.0, 1.0, 0.5, -1.0, -0.5, 2.0, np.inf, np.nan])
+    given = [x.ravel() for x in np.meshgrid(values, values)] if name in TWO else [values]
+    if name == "polygamma":
+        given = [np.ones_like(values), np.where(values == np.inf, 3, values)]
+    expected, found = both(special, name, given)
+    if name in ("i0", "i1"):
+        expected[values == np.inf] = np.inf  # SciPy has NaN
+    if name == "zeta":  # SciPy has an infinite zeta(nan, 0), and NaN for zeta(inf, 2)
+        expected[np.isnan(given[0]) | np.isnan(given[1])] = np.nan
+        expected[(given[0] == np.inf) & (given[1] == 2)] = 0
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_incomplete_gamma_functions_of_large_parameters():
+    mpmath = pytest.importorskip("mpmath")
+    a, x = np.array([9000.0, 2e4, 1e6]), np.array([9100.0, 1.98e4, 1.002e6])
+    with mpmath.workdps(40):  # the last one is an integral of mpmath
+        exact = [float(mpmath.gammainc(p, 0, q, regularized=True)) for p, q in zip(a[:2], x[:2])]
+    found = ta.to_numpy(special_on_gpu.gammainc(ta.asarray(a), ta.asarray(x)))
+    np.testing.assert_allclose(found, [*exact, 0.9771959041012301], rtol=1e-12)
+
+
+def test_riemanns_function():
+    special = pytest.importorskip("scipy.special")
+    x = np.array([-150.5, -4.0, -3.3, -1.0, 0.0, 0.5, 1.0, 1.5, 30.0, np.inf, np.nan])
+    found = ta.to_numpy(special_on_gpu.zeta(ta.asarray(x)))
+    np.testing.assert_allclose(found, special.zeta(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_they_stay_on_their_device_in_the_dtype_of_the_operands(name, elsewhere):
+    x = ta.asarray(np.array([0.25, 0.75]), dtype="float32", device=elsewhere)
+    function = getattr(ta.special, name)
+    found = function(2, x + 1) if name in TWO else function(x)
+    assert (found.device, found.dtype, found.shape) == (elsewhere, "float32", (2,))
+    whole = ta.asarray([1, 1], device=elsewhere)
+    found = function(whole, x) if name in TWO else function(whole)
+    assert (found.device, found.dtype) == (elsewhere, "float64")  # as on the host, SciPy's
 
 
 SOURCE = """
