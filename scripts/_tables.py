@@ -339,7 +339,8 @@ def clients_table() -> str:
         counts = map(str, one["counts"].values())
         library = one.get("library", "tilearray")
         semantics = one["semantics"] if library == "tilearray" else ""
-        return [one["client"], version, library, one["device"], semantics, *counts, str(one.get("arrays", ""))]
+        device = one["device"] + ("" if one.get("whole", True) else ", in part")
+        return [one["client"], version, library, device, semantics, *counts, str(one.get("arrays", ""))]
 
     header = ["client", "version", "arrays of", "device", "semantics", "passed", "failed", "skipped", "Arrays"]
     return markdown(header, map(cells, records()))
