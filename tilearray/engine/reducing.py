@@ -181,7 +181,10 @@ class Reducing(NamedTuple):
         }
         if inputs is None:
             return make_reduction(self.shape, self.axes.axes, outputs, self.strides, **how)
-        return make_reduction_like(self.strides, self.shape, self.axes.axes, outputs, inputs, **how)
+        found = make_reduction_like(self.strides, self.shape, self.axes.axes, outputs, inputs, **how)
+        if found is None and not self.axes.ordered and not has_an_order(expression):
+            return make_reduction(self.shape, self.axes.axes, outputs, inputs, **how)
+        return found
 
 
 def _reading(loop: ReductionLoop, outputs: int, expression: Expression, reads: Ints) -> ReductionLoop:
