@@ -135,6 +135,42 @@ def test_groups_of_lanes_have_the_bits_of_the_host(process):
     process.pool.submit(_compare_groups).result()
 
 
+def test_crossed_words_are_read_by_asynchronous_copies(process):
+    """Of two aligned arrays of 4-byte elements, on GPUs with enough shared memory."""
+    x = ta.empty((16384, 16384), dtype="float32", device="cpu")
+    for arch, dtype in ((90, "float32"), (80, "float32"), (90, "float64")):
+        y = ta.empty((16384, 16384), dtype=dtype, device="cpu")
+        (launch,) = ta.explain(ta.fuse(partial(crossed, ta.sum)), x, y, arch=arch).launches
+        copied = arch == 90 and dtype == "float32"
+        assert ("num_stages=5" in launch.kernel.source) is copied
+        assert launch.kernel.code.spills == 0
+        assert (launch.kernel.code.shared == 128 * 1024) is copied
+    process.pool.submit(_compare_copied).result()
+
+
+def _compare_copied() -> None:
+    """Few rows, which tiles of fewer results read by copies."""
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.trees import bits
+
+    from tilearray_cuda.kernels.schedules import reduce
+    from tilearray_cuda.kernels.schedules.schedule import Tile
+
+    device, rng, answers = emulated_device(), np.random.default_rng(2), list[bool]()
+    before = reduce.COPIED_TILE, reduce._copies_ahead
+    reduce.COPIED_TILE = Tile(8, 64, 8, 5)
+    reduce._copies_ahead = lambda *given: answers.append(before[1](*given)) or answers[-1]
+    try:
+        for dtype, length in (("float32", 1104), ("int32", 2100)):
+            x, y = (ta.asarray(rng.normal(size=shape) * 50).astype(dtype) for shape in ((8, length), (length, 8)))
+            found = ta.fuse(partial(crossed, ta.sum))(x.to_device(device), y.to_device(device))
+            assert bits(found) == bits(crossed(ta.sum, x, y)), dtype
+        assert answers == [True, True]
+    finally:
+        reduce.COPIED_TILE, reduce._copies_ahead = before
+
+
 def _compare_groups() -> None:
     from support.interpreter.emulated_gpu import emulated_device
     from support.rows_on_device import check_groups

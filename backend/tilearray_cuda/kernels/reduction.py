@@ -292,7 +292,9 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
 
     whole = branch._replace(position=position)
     edge = whole._replace(mask="tile" if branch.mask else "in_columns", tag="_of_tail")
-    lines = ["for chunk in range(first_chunk, whole_chunks):", *indented(chunk(whole))]
+    stages = schedule.tile.stages
+    steps = f"tl.range(first_chunk, whole_chunks, num_stages={stages})" if stages else "range(first_chunk, whole_chunks)"
+    lines = [f"for chunk in {steps}:", *indented(chunk(whole))]
     lines += ["if whole_chunks < last_chunk:", *indented(["chunk = whole_chunks", *chunk(edge)])]
     if not schedule.outer:
         return lines
