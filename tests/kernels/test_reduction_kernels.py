@@ -90,7 +90,7 @@ def _compare_composed(seed: int) -> None:
         "softmax": ta.softmax,
         "log_softmax": ta.log_softmax,
         "logsumexp": ta.logsumexp,
-        **{f"norm {ord}": lambda x, axis, ord=ord: norm(x, axis=axis, ord=ord) for ord in (0, 1, 3, np.inf, -np.inf)},
+        **{f"norm {ord}": lambda x, axis, ord=ord: norm(x, axis=axis, ord=ord) for ord in (0, 1, 5, np.inf, -np.inf)},
         "sum_to_shape": lambda x, axis: ta.sum_to_shape(x, (1,) * x.ndim),
         "max with initial": lambda x, axis: ta.max(x, axis=axis, initial=1),
         "add.reduce": lambda x, axis: ta.add.reduce(x, axis=axis, initial=2),
