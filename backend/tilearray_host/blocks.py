@@ -2,9 +2,9 @@
 
 A block has some steps of some lanes. Its memory is viewed with the steps as the first axis: ``ufunc.reduce`` along it
 combines one row of lanes after the other, as `tilearray.geometry.reduction` lays down. If the elements of each result
-lie in a line, and a ufunc combines them, values are computed in lines, and laid out with the steps first; NumPy combines
-whole rows of lanes then. Else memory has the steps before the last two axes, or before the lanes, so that operands are
-read in their order.
+lie in a line, and a ufunc combines them, values are computed in lines, and laid out with the steps first; NumPy then
+combines whole rows of lanes. Else memory has the steps before the last two axes, or before the lanes, so that operands
+are read in their order.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _in_lines(nodes: Nodes, job: Job, targets: Arrays) -> Computation:
     The lines have memory of their own without gaps, as the targets have: NumPy computes and combines values that lie so
     in half the time. A cast at the end takes place on the way from one to the other.
     """
-    *slow, _, fast, size = job.lanes
+    *slow, _, fast, _ = job.lanes
     shape, shapes = (1, *slow, 1, fast, job.flat), _shapes(nodes, nodes.before, job.whole)
     sources = [uncast(nodes, node) for node in nodes.reduced]
     sources = [found if shapes[found] == shape else node for found, node in zip(sources, nodes.reduced, strict=True)]

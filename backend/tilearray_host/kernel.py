@@ -424,7 +424,7 @@ def _blockwise(evaluate: Evaluate, outputs: int, work: int) -> Function:
 def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray], work: int) -> None:
     """Evaluate an expression block by block over its outputs and inputs."""
     out = arrays[0]
-    alone = out.flags.c_contiguous and not any([np.may_share_memory(out, x) for x in arrays[1:]])
+    alone = out.flags.c_contiguous and not any(np.may_share_memory(out, x) for x in arrays[1:])
     elements = BLOCK // 4 if work > 1 and are_several(work * out.size) else BLOCK
 
     def evaluated(given: tuple[int, list[np.ndarray]]) -> None:

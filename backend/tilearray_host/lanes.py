@@ -86,7 +86,7 @@ class Bound:
         self.nodes, self.reduce, self.walk, self.strides = nodes, reduce, walk, strides
         is_one_chunk = len(walk.outer) == 1 and walk.extent <= walk.lanes
         self.as_it_is = as_it_is and (not walk.outer or is_one_chunk)
-        casts_last = all([uncast(nodes, node) != node for node in nodes.reduced])
+        casts_last = all(uncast(nodes, node) != node for node in nodes.reduced)
         self.in_lines = walk.neighbours and not walk.outer and reduce.ufunc is not None
         self.in_lines = self.in_lines and (casts_last or walk.lanes <= LINE)
         self.block = 2 * BLOCK if casts_last or (walk.neighbours and walk.lanes > LINE) else BLOCK

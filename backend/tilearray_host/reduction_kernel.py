@@ -240,7 +240,7 @@ class ReductionKernel:
         sources: list[Operand] = [(i, *slot, loop.shape) for i, slot in zip(numbers, given, strict=True)]
         dtype, (value,) = node.dtypes[0], self.reduced
         parts = [(part, *_kept(part, axes)) for part in reduction.slices(loop.shape, ANY_ORDER)]
-        are_apart = all([is_first for *_, is_first in parts])
+        are_apart = all(is_first for *_, is_first in parts)
         elements = math.prod(loop.shape) if are_apart else 0
         arrays = {read for read, (*_, strides, _) in zip(self.reads, sources, strict=True) if strides is not None}
         for place in self.before:

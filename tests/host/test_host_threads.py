@@ -31,7 +31,7 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     threads._HELPERS.start_over()
 
 
-@pytest.mark.parametrize("dtype, expected", [("float32", 1), ("float64", 4)])
+@pytest.mark.parametrize(("dtype", "expected"), [("float32", 1), ("float64", 4)])
 def test_slow_functions_of_fewer_elements_run_in_several_threads(helpers, dtype, expected, monkeypatch):
     helpers(2)
     parts: list[int] = []

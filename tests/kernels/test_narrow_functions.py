@@ -1,4 +1,4 @@
-"""Functions of bfloat16 by approximations of float32: within an ulp, if the approximations are as far off as they may be.
+"""Functions of bfloat16 by approximations of float32: within an ulp, if these are as far off as they may be.
 
 `GPU` tests compare the results of hardware: tests/gpu/test_gpu_narrow.py.
 """
@@ -57,8 +57,8 @@ def narrow(name: str, error: float) -> Callable[..., Any]:
     names: dict[str, Any] = {"tl": tl, "libdevice": libdevice, **_off(error)}
     texts, wanted = _device_functions(), [name]
     while wanted:
-        text = texts[wanted.pop()].removeprefix("@triton.jit\n").replace(".to(tl.int32, bitcast=True)", ".view(tl.int32)")
-        exec(text, names)
+        text = texts[wanted.pop()].removeprefix("@triton.jit\n")
+        exec(text.replace(".to(tl.int32, bitcast=True)", ".view(tl.int32)"), names)
         wanted += [called for called in _called(text) if called in texts and called not in names]
     return names[name]
 
@@ -105,7 +105,8 @@ def test_kernels_of_bfloat16_are_within_their_bound(name: str, interpreter: Inte
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_cube_is_two_products(dtype: str, interpreter: Interpreter) -> None:
-    x = np.concatenate([np.random.default_rng(1).normal(size=1000), [0.0, -0.0, np.inf, -np.inf, np.nan, 1e4]]).astype(dtype)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e4]
+    x = np.concatenate([np.random.default_rng(1).normal(size=1000), special]).astype(dtype)
     with np.errstate(all="ignore"):
         wide = x.astype(np.promote_types(dtype, np.float32))
         np.testing.assert_array_equal(interpreter.call("pow", x, 3), (wide * wide * wide).astype(dtype))

@@ -3,8 +3,8 @@
 Arrays are dense, of shape (rows, n), and rows are sorted one by one. A row of up to `WHOLE` elements stays within one
 program. Longer ones are sorted digit by digit, from the lowest: a launch counts the digits of each block, a scan adds
 the counts, and a launch stores each element behind those of smaller digits, and behind those of its own digit that come
-before it. So elements of equal keys keep their order. Of few blocks there is no scan: each program of the last launch adds
-the counts.
+before it. So elements of equal keys keep their order. Of few blocks there is no scan: each program of the last launch
+adds the counts.
 
 >>> make_rows(1000, 300, [(300, 1), (300, 1)])[:4]
 ((1000, 300), ((300, 1), (300, 1)), (0, 0), <LayoutCase.SORT: 'sort'>)

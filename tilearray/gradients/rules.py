@@ -20,8 +20,6 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tilearray import dtypes
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.functions.conversion import astype

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tilearray.arrays.fusion.fuse import fuse
 from tilearray.arrays.fills import arange, ones_like
+from tilearray.arrays.fusion.fuse import fuse
 from tilearray.functions.digamma import digamma
 from tilearray.functions.manipulation import expand_dims
 from tilearray.functions.reductions import any as any_of

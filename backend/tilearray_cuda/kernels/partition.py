@@ -1,8 +1,8 @@
 """The text of a stable partition by digits below 256: elements are counted by their digit, or stored in its order.
 
 The counts of blocks are added digit by digit, and within a digit block by block. So the sum before a block's count of a
-digit is where its first element of the digit goes. A scan between both launches adds them, or for few blocks each program
-of the second launch, which then reads the counts block by block.
+digit is where its first element of the digit goes. A scan between both launches adds them, or for few blocks each
+program of the second launch, which then reads the counts block by block.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def _counted(parts: int, by_block: bool) -> list[str]:
     """Return the lines that count the digits of some blocks."""
     last = parts * DIGITS
     digit = f"index // {parts}"
-    place = f"(row * blocks + place) * {DIGITS} + {digit}" if by_block else f"(row * {DIGITS} + {digit}) * blocks + place"
+    by_digit = f"(row * {DIGITS} + {digit}) * blocks + place"
+    place = f"(row * blocks + place) * {DIGITS} + {digit}" if by_block else by_digit
     return [
         f"digit = tl.where(inside, digit * {parts} + index // (SIZE // {parts}), {last})",
         "counted = count_of_digits(digit, index)",
@@ -74,7 +75,7 @@ def _slots(ends: str, is_wide: bool) -> list[str]:
 
 
 def _slots_of_counts(counts: str) -> list[str]:
-    """Return the lines of `_slots` for counts of all blocks of a row: some blocks are read at once, a digit a column."""
+    """Return the lines of `_slots` for counts of all blocks of a row: some are read at once, a digit a column."""
     at_once = f"(SIZE // {DIGITS}, {DIGITS})"
     return [
         f"counts = {counts} + row * blocks * {DIGITS}",

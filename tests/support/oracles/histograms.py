@@ -98,7 +98,8 @@ def _spread(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
     if dtype == "bool" or dtype.startswith(("float", "bfloat")):
         return _drawn(rng, dtype, shape) if dtype == "bool" else drawn_of_all(rng, dtype, shape)
     limits = np.iinfo(dtype)
-    found = rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True) >> np.array(rng.integers(0, limits.bits), dtype)
+    bits = np.array(rng.integers(0, limits.bits), dtype)
+    found = rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True) >> bits
     return np.where(rng.random(shape) < 0.01, rng.choice([limits.min, limits.max], shape), found).astype(dtype)
 
 

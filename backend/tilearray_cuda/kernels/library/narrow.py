@@ -2,7 +2,8 @@
 
 Read as text like numeric.py, which tells how. Operands are float32 that bfloat16 holds. The approximations of hardware
 have a relative error of about 2**-22, and polynomials of 2**-20 or less; half an ulp of bfloat16 is 2**-9 to 2**-8.
-Signs are factors: the compiler would move an exchange of sign bits behind the rounding, where it takes more instructions.
+Signs are factors: the compiler would move an exchange of sign bits behind the rounding, where it takes more
+instructions.
 """
 
 from __future__ import annotations

@@ -69,10 +69,7 @@ def search_in_buckets(pointer, count, key, starts, buckets, is_left: tl.constexp
     while tl.max(left) > 0:
         step = (left + 1) // 2
         found = tl.load(pointer + (place + (step - 1)), mask=left > 0, other=0)
-        if is_left:
-            is_before = found < key
-        else:
-            is_before = found <= key
+        is_before = found < key if is_left else found <= key
         place += tl.where((left > 0) & is_before, step, 0)
         left -= step
     return tl.where(is_inside, place, tl.where(key < first, 0, count)).to(tl.int64)

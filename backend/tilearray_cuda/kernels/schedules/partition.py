@@ -60,7 +60,9 @@ class Partition(Schedule):
 
     def programs(self) -> str:
         """Return the number of blocks, or of some together."""
-        return f"loop.segments.outer * -(-loop.segments.inner // {self.parts})" if self.counts else "loop.segments.total"
+        if self.counts:
+            return f"loop.segments.outer * -(-loop.segments.inner // {self.parts})"
+        return "loop.segments.total"
 
     def loop_arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the blocks of a row."""
@@ -77,9 +79,10 @@ class Partition(Schedule):
 
     def setup(self) -> list[str]:
         """Return the lines that name the elements of a program's block."""
+        programs = f"(blocks + {self.parts - 1}) // {self.parts}" if self.counts else "blocks"
         return [
             f"program = {self.program()}",
-            f"programs_of_row = (blocks + {self.parts - 1}) // {self.parts}" if self.counts else "programs_of_row = blocks",
+            f"programs_of_row = {programs}",
             "row, block = program // programs_of_row, program % programs_of_row",
             "index = tl.arange(0, SIZE)",
             f"within = {'index' if self.counts else place_text(self.tile.columns)}",
