@@ -82,7 +82,7 @@ def explain(
        class    broadcast, 2 axes, int32 indices
        memory   reads 310 kB, writes 1.23 MB
        runs     a function of NumPy calls, for blocks of 131072 elements
-       source   def evaluate(first, out0, x0, x1):
+       source   def evaluate(first, out0, x0, x1, alone=False):
                     shape = out0.shape
                     t1 = cast(x0, float32, None)
                     add(t1, x1, out=out0)
