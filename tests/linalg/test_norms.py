@@ -15,6 +15,8 @@ from support.oracles.formats import ARITHMETIC
 from support.oracles.matrices import check, float_name, near, real_name, tame, wide
 
 import tilearray as ta
+from tilearray.engine.caches import KERNELS, PLANS
+from tilearray_host.reduction_functions import OF_REDUCTIONS
 
 NAMES = st.sampled_from(list(ARITHMETIC))
 VECTOR_ORDERS = [0, 1, 2, 3, 0.5, -1, -2, math.inf, -math.inf, 2.5]
@@ -172,3 +174,21 @@ def test_one_norm_has_the_bits_of_one_of_many(size, dtype):
     with np.errstate(all="ignore"):
         expected = math.hypot(*(0.75 * size, -size, 0.5 * size))
     np.testing.assert_allclose(one.item(), expected, rtol=1e-15, atol=0)
+
+
+def test_only_squares_that_are_out_of_range_are_scaled(monkeypatch):
+    """The norm of other numbers on the host adds up one square of each."""
+    counts, scaled = [], OF_REDUCTIONS["square_of_large"]
+    monkeypatch.setitem(OF_REDUCTIONS, "square_of_large", lambda x, *, out: (counts.append(x.size), scaled(x, out=out)))
+    KERNELS.clear()
+    PLANS.clear()
+    try:
+        for numbers, expected in (([3.0, 4.0], 0), ([3e200, 4e200], 2), ([3e-200, 4e-200], 2), ([0.0, 0.0], 2)):
+            counts.clear()
+            found = ta.linalg.vector_norm(ta.asarray(numbers, dtype="float64", device="cpu")).item()
+            assert (found, sum(counts)) == (math.hypot(*numbers), expected)
+        rows = ta.asarray([[3.0, 4.0], [3e200, 4e200]], dtype="float64", device="cpu")
+        assert ta.linalg.vector_norm(rows, axis=1).tolist() == [5.0, math.hypot(3e200, 4e200)]
+    finally:
+        KERNELS.clear()
+        PLANS.clear()

@@ -176,6 +176,8 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
             f"vecdot: expected equal sizes along axis {place}, got shapes {shapes[0]} and {shapes[1]}; "
             f"write ta.broadcast_to for a vector of one element"
         )
+    if shapes[0] == shapes[1]:
+        return _dot(x1, x2, len(shapes[0]) + place, dtype)
     shape = broadcast_shapes(*shapes, function="vecdot")
     return _dot(broadcast_to(x1, shape), broadcast_to(x2, shape), len(shape) + place, dtype)
 

@@ -85,7 +85,9 @@ def _computed(x: A, axes: tuple[int, ...], keepdims: bool, ord: float, real: np.
         return astype(count_nonzero(x, axes, keepdims=keepdims), real)
     sizes: Any = abs(astype(x, real, copy=False) if dtypes.info(x.dtype).kind != "complex" else x)
     if math.isinf(ord):
-        return max(sizes, axes, keepdims=keepdims, initial=0) if ord > 0 else min(sizes, axes, keepdims=keepdims)
+        if ord > 0 and not all(sizes.shape[axis] for axis in axes):
+            return max(sizes, axes, keepdims=keepdims, initial=0)
+        return (max if ord > 0 else min)(sizes, axes, keepdims=keepdims)
     powers: Any = float_power(sizes, float(ord))
     return astype(float_power(sum(powers, axes, keepdims=keepdims), 1 / ord), real)
 
