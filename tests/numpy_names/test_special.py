@@ -104,6 +104,10 @@ def test_they_stay_on_their_device_in_the_dtype_of_the_operands(name, elsewhere)
     whole = ta.asarray([1, 1], device=elsewhere)
     found = function(whole, x) if name in TWO else function(whole)
     assert (found.device, found.dtype) == (elsewhere, "float64")  # as on the host, SciPy's
+    if name in TWO:
+        listed, single = function(x + 1, [1.25, 1.75]), function(np.float32(2), x + 1)
+        assert (listed.dtype, single.dtype) == ("float64", "float32")
+        assert listed.astype("float32").tolist() == function(x + 1, x + 1).tolist()
 
 
 SOURCE = """

@@ -58,7 +58,8 @@ def _function(name: str) -> Callable[..., Array]:
         given = [x if isinstance(x, Array) else asarray(x, dtype=dtypes.float64, device=gpus[0]) for x in operands]
         formula = getattr(import_module("tilearray.numpy_names.special_on_gpu"), name)
         found = formula(*[astype(x, dtypes.float64, copy=False) for x in given])
-        return astype(found, np.result_type(np.float32, *[getattr(x, "dtype", x) for x in operands]), copy=False)
+        kinds = [getattr(x, "dtype", x if isinstance(x, (int, float)) else dtypes.float64) for x in operands]
+        return astype(found, np.result_type(np.float32, *kinds), copy=False)
 
     function.__name__ = function.__qualname__ = name
     return function
