@@ -74,7 +74,7 @@ def test_functions_of_one_number_are_within_an_ulp(name: str, error: float) -> N
 
 
 @pytest.mark.parametrize("error", [-1.0, 1.0])
-@pytest.mark.parametrize(("name", "bound"), [("any_power", 1), ("atan2", 1)])
+@pytest.mark.parametrize(("name", "bound"), [("power", 1), ("atan2", 1)])
 @pytest.mark.parametrize("step", [257, pytest.param(31, marks=pytest.mark.slow)])
 def test_functions_of_two_numbers_are_within_their_bound(name: str, bound: int, error: float, step: int) -> None:
     """All bfloat16 and some."""
@@ -82,7 +82,7 @@ def test_functions_of_two_numbers_are_within_their_bound(name: str, bound: int, 
     with np.errstate(all="ignore"):
         for y in np.concatenate([SPECIAL, patterns(step)]):
             found = function(x.astype(WIDE), np.full_like(x, y, WIDE)).astype(x.dtype)
-            wrong = apart(found, EXACT[name.removeprefix("any_")](x, np.full_like(x, y)))
+            wrong = apart(found, EXACT[name](x, np.full_like(x, y)))
             assert wrong.max() <= bound, (x[wrong.argmax()], y, found[wrong.argmax()])
 
 
@@ -126,3 +126,12 @@ def test_only_results_that_are_rounded_are_narrow() -> None:
             assert (called in launch.kernel.source) is rounded
     assert "asinh_bfloat16(" not in ta.explain(ta.asinh, x.astype("float16"), arch=90).launches[0].kernel.source
     assert ml_dtypes.bfloat16 is x.dtype.type
+
+
+@needs_triton
+def test_exponents_that_are_arrays_are_powers_in_all_loops() -> None:
+    """Also one that is repeated: other loops read it as a block."""
+    x, y = ta.empty((64, 64), device="cpu"), ta.empty((1, 1), device="cpu")
+    for given, called in ((y, "libdevice.pow("), (3, "power_by_number("), (ta.empty((64, 1), device="cpu"), "libdevice.pow(")):
+        source = ta.explain(ta.pow, x, given, arch=90).launches[0].kernel.source
+        assert called in source.partition("def pow_")[2]

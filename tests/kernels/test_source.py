@@ -141,6 +141,8 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     for dtype in STORAGE:
         kernels += [flat_kernel("astype", dtype, out="float32"), flat_kernel("astype", "float32", out=dtype)]
     kernels.append(flat_kernel("less", "int64", "uint64"))
+    for dtype in ("float32", "bfloat16"):
+        kernels.append(kernel_for(body_for("pow", (dtype, 3)), (1000,), [(1,), (1,)]))
     for dtype in ("int8", "complex128"):
         kernels.append(kernel_for(body_for("add", [dtype] * 2), (64, 64), [(64, 1), (64, 1), (1, 64)]))
     kernels.append(flat_kernel("add", "int8", "int8", aligned=False))

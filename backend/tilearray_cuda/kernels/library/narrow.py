@@ -28,20 +28,18 @@ def quotient_bfloat16(x, y):
     return x * factor * reciprocal_approx(y * factor)
 
 
-def power_bfloat16(x, y):
-    """x ** y; a number as exponent that is 2 or 3 costs one or two products."""
-    if y.type.is_block():
-        result = any_power_bfloat16(x, y)
-    elif y == 2:
+def power_by_number_bfloat16(x, y):
+    """x ** y; 2 and 3 as exponent cost one or two products."""
+    if y == 2:
         result = x * x
     elif y == 3:
         result = x * x * x
     else:
-        result = any_power_bfloat16(x, y)
+        result = power_bfloat16(x, y)
     return result
 
 
-def any_power_bfloat16(x, y):
+def power_bfloat16(x, y):
     """2 ** (y log2(abs(x))), with the sign of an odd power; NaN for other powers of a negative number.
 
     `rest` is how far y is from an even number: 0 or 1 if it is an integer. From 256 on all bfloat16 are even.

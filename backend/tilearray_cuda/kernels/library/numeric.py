@@ -53,11 +53,9 @@ def remainder_uint(x, y):
     return tl.where(y == 0, 0, x % tl.where(y == 0, 1, y)).to(x.dtype)
 
 
-def power(x, y):
-    """Power; a number as exponent that is 2 or 3 costs one or two products, each of which is rounded."""
-    if y.type.is_block():
-        result = libdevice.pow(x, y)
-    elif y == 2:
+def power_by_number(x, y):
+    """Power; 2 and 3 as exponent cost one or two products, each of which is rounded."""
+    if y == 2:
         result = x * x
     elif y == 3:
         result = x * x * x
