@@ -291,7 +291,8 @@ class Memory:
             block = Block(nodes, reduce, walk.lane_axis, only, 0)
             blocks[()] = block
             self.lanes = [x[0] for x in block.rows]
-            self._work.append(lambda given: block.compute(given))
+            compute, reads = block.compute, len(part.views)
+            self._work.append(lambda given: compute(given[:reads]) if len(given) > reads else compute(given))
         read = 0
         for job in () if self._work else part.jobs:
             views = slice(read, read := read + len(job.whole) + len(job.rest))
@@ -310,7 +311,9 @@ class Memory:
         self._folds = [fold for each, _ in folds for fold in each] if reduce.ufunc else []
         self._pairs = [] if reduce.ufunc else list(zip(*[each for each, _ in folds], strict=True))
         results = [first[i] for first, group in zip(firsts, reduce.groups, strict=True) for i, _ in enumerate(group)]
-        self._after, self._stores = _after(nodes, results), () if nodes.last >= 0 else nodes.stores
+        after = _after(nodes, results)
+        self._after = after.written_out() if nodes.last >= 0 else after.run
+        self._stores = () if nodes.last >= 0 else nodes.stores
         self._result = results[0] if nodes.assigns else None
         self._views = len(part.views)
         own = [*self.lanes, *[fold for each, _ in folds for _, _, fold in each]]
@@ -330,7 +333,7 @@ class Memory:
         if self._result is not None:
             out[...] = self._result
             return
-        values = self._after.run(given[self._views :], out)
+        values = self._after(given[self._views :], out)
         for each, store in zip((out,) if isinstance(out, np.ndarray) else out, self._stores):
             each[...] = values[store]
 
@@ -369,14 +372,14 @@ class Memory:
         """Return the work of one block: it computes values, and combines them after those of the blocks before."""
         reduce, start = self._reduce, self._reduce.start
         targets = [lanes[(slice(None), *job.place)] for lanes in self.lanes]
-        rows = block.rows
+        rows, compute = block.rows, block.compute
         firsts = [x[0] for x in rows] if job.continues or start is not None else []
         before = targets if job.continues else [start] * len(firsts)
         combine: Any = reduce.ufunc
         calls = list(zip(rows, targets, block.results, self._dtypes, self._identities, strict=True)) if combine else []
 
         def work(given: Sequence[Any]) -> None:
-            block.compute(given[views])
+            compute(given[views])
             for first, value in zip(firsts, before):
                 first[...] = value
             if combine is not None:
