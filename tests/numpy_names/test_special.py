@@ -95,6 +95,25 @@ def test_riemanns_function():
     np.testing.assert_allclose(found, special.zeta(x), rtol=1e-12)
 
 
+def test_far_below_zero():
+    """The terms of `zeta` that are large, of negative numbers, are as many as its second operand is far below 0."""
+    special, rng = pytest.importorskip("scipy.special"), np.random.default_rng(8)
+    orders, x = rng.integers(2, 40, 4000).astype(float), -40 * rng.random(4000)
+    x[:1000] = np.round(x[:1000]) - 10 ** rng.uniform(-6, -1, 1000)
+    for name, given in (("zeta", [orders, x]), ("polygamma", [orders, x])):
+        expected, found = both(special, name, given)
+        near_zero = (orders % 2 == 1) == (name == "zeta")  # terms of both signs
+        np.testing.assert_allclose(found[~near_zero], expected[~near_zero], rtol=2e-11)
+        apart = np.abs(expected) > 1e-3 * special.gamma(orders + 1)
+        np.testing.assert_allclose(found[near_zero & apart], expected[near_zero & apart], rtol=2e-11)
+    far = np.array([-1.5e154, -1.8e154])
+    np.testing.assert_allclose(ta.to_numpy(special_on_gpu.log_ndtr(ta.asarray(far))), special.log_ndtr(far), rtol=1e-12)
+    far = -4503599627370497.0 - 2 * np.arange(4)
+    assert np.isnan(ta.to_numpy(special_on_gpu.psi(ta.asarray(far)))).all()
+    far = -257.9 - np.arange(4) / 2
+    np.testing.assert_allclose(ta.to_numpy(special_on_gpu.zeta(ta.asarray(far))), special.zeta(far), rtol=2e-11)
+
+
 @pytest.mark.parametrize("name", FORMULAS)
 def test_they_stay_on_their_device_in_the_dtype_of_the_operands(name, elsewhere):
     x = ta.asarray(np.array([0.25, 0.75]), dtype="float32", device=elsewhere)

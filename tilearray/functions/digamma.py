@@ -43,4 +43,4 @@ def digamma(x: Any) -> Any:
     nearest = floor(x + 0.5)
     angle = where(less(x, 0), x - nearest, 0.25)
     found = where(below, found - np.pi / tan(np.pi * angle), found)
-    return where(logical_and(below, equal(x, nearest)), math.nan, found)
+    return where(logical_and(below, equal(x, floor(x))), math.nan, found)

@@ -76,7 +76,7 @@ def log_ndtr(x: Any) -> Any:
     series: Any = 0
     for k in range(19, 0, -2):
         series = (series + 1) * square * -k
-    far = x * x / -2 - log(-x) - 0.5 * math.log(2 * math.pi) + log1p(series)
+    far = x * (x / -2) - log(-x) - 0.5 * math.log(2 * math.pi) + log1p(series)
     return where(x < -20, far, where(x < 0, log(ndtr(x)), log1p(-ndtr(-x))))
 
 
@@ -142,8 +142,16 @@ def zeta(x: Any, q: Any = None) -> Any:
     """The sum of ``(k + q) ** -x`` over k; without q that of Riemann, which goes on below 1."""
     if q is None:
         above = where(x < 0, 1 - x, x)
-        return _mirrored(x, _rest(above, 1.0, _first_terms(above, ones_like(x))))
-    return _at_limits(x, q, _rest(x, q, _first_terms(x, q)))
+        return _mirrored(x, _of_positive(above, ones_like(x)))
+    below = q < 0
+    found = _of_positive(x, where(below, q - floor(q), q))
+    mirrored = _of_positive(x, where(below, -q - floor(-q), 1.0)) - _of_positive(x, where(below, 1 - q, 2.0))
+    return _at_limits(x, q, found, mirrored)
+
+
+def _of_positive(x: Any, q: Any) -> Any:
+    """The sum for q from 0 on."""
+    return _rest(x, q, _first_terms(x, q))
 
 
 def _first_terms(x: Any, q: Any) -> Any:
@@ -169,13 +177,18 @@ def _rest(x: Any, q: Any, found: Any) -> Any:
 def _mirrored(x: Any, found: Any) -> Any:
     """Riemann's function from its value at x, or below 0 at 1 - x."""
     mirrored = 1 - x
-    below = 2 * exp(lgamma(mirrored) - mirrored * math.log(2 * math.pi)) * sin(math.pi / 2 * x) * found
+    root = exp((lgamma(mirrored) - mirrored * math.log(2 * math.pi)) / 2)
+    half = floor(x / 2 + 0.5)  # the nearest zero is 2 half
+    sine = sin(math.pi / 2 * (x - 2 * half))
+    below = 2 * root * where(floor(half / 2) * 2 == half, sine, -sine) * found * root
     found = where(x < 0, where(floor(x / 2) * 2 == x, 0.0, below), found)
     return where(x == 1, math.inf, where(x == math.inf, 1.0, found))
 
 
 @fuse
-def _at_limits(x: Any, q: Any, found: Any) -> Any:
+def _at_limits(x: Any, q: Any, found: Any, mirrored: Any) -> Any:
+    """Add the terms of negative numbers, which are those of positive ones with the sign of an odd x."""
+    found = where(q < 0, where(floor(x / 2) * 2 == x, found + mirrored, found - mirrored), found)
     found = where(x == math.inf, q**-x, where(q == math.inf, 0.0, found))
     found = where((x > 1) & ((q > 0) | (floor(x) == x)), found, math.nan)
     poles = (q <= 0) & (floor(q) == q)
