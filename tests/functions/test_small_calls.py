@@ -56,6 +56,7 @@ CALLS: dict[str, int] = {
     "ta.repeat(x, 2)": 12,
     "ta.sort(x)": 28,
     "m @ m": 22,
+    "ta.linalg.vector_norm(x)": 10,
 }
 
 

@@ -18,8 +18,8 @@ from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import expand_dims, moveaxis
-from tilearray.functions.reduce import reduce
-from tilearray.functions.reductions import count_nonzero, max, min, reduced_axes, sum
+from tilearray.functions.reduce import Words, again, reduce
+from tilearray.functions.reductions import count_nonzero, max, reduced_axes, sum
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
 from tilearray.ops.arithmetic import abs, float_power
 from tilearray.ops.options import checked_flag
@@ -61,10 +61,12 @@ def vector_norm(x: A, /, *, axis: Axes | None = None, keepdims: bool = False, or
     >>> ta.linalg.vector_norm(ta.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
     Array([ 5., 10.], dtype=float32, device='cpu')
     """
-    return _vector_norm("linalg.vector_norm", x, ord, axis, keepdims)
+    words = (f"vector_norm {ord}", axis, keepdims) if ord.__class__ is int and keepdims.__class__ is bool else None
+    known = again(words, x)
+    return _vector_norm("linalg.vector_norm", x, ord, axis, keepdims, words) if known is None else known
 
 
-def _vector_norm(name: str, x: A | HostData, ord: Any, axis: Any, keepdims: Any) -> A:
+def _vector_norm(name: str, x: A | HostData, ord: Any, axis: Any, keepdims: Any, words: Words | None = None) -> A:
     x = as_array(name, x)
     dtype, axes = float_dtype(name, x), reduced_axes(name, x, axis)
     if isinstance(ord, str) or not isinstance(ord, (int, float)):
@@ -74,20 +76,22 @@ def _vector_norm(name: str, x: A | HostData, ord: Any, axis: Any, keepdims: Any)
     if ord == -math.inf:
         _check_elements(name, x, axes)
     keepdims = checked_flag(name, "keepdims", keepdims)
-    return _computed(x, axes, keepdims, ord, REAL_PART.get(dtype, dtype))
+    return _computed(x, axes, keepdims, ord, REAL_PART.get(dtype, dtype), words)
 
 
-def _computed(x: A, axes: tuple[int, ...], keepdims: bool, ord: float, real: np.dtype) -> Any:
-    """The norms of vectors as reductions, rounded once to a real dtype."""
+def _computed(
+    x: A, axes: tuple[int, ...], keepdims: bool, ord: float, real: np.dtype, words: Words | None = None
+) -> Any:
+    """The norms of vectors as reductions, rounded once to a real dtype; `words` asked for them."""
     if ord in (1, 2):
-        return reduce("sizes" if ord == 1 else "norm", x, axes, real, keepdims)
+        return reduce("sizes" if ord == 1 else "norm", x, axes, real, keepdims, words=words)
     if ord == 0:
         return astype(count_nonzero(x, axes, keepdims=keepdims), real)
     sizes: Any = abs(astype(x, real, copy=False) if dtypes.info(x.dtype).kind != "complex" else x)
     if math.isinf(ord):
         if ord > 0 and not all(sizes.shape[axis] for axis in axes):
             return max(sizes, axes, keepdims=keepdims, initial=0)
-        return (max if ord > 0 else min)(sizes, axes, keepdims=keepdims)
+        return reduce("max" if ord > 0 else "min", sizes, axes, sizes.dtype, keepdims)
     powers: Any = float_power(sizes, float(ord))
     return astype(float_power(sum(powers, axes, keepdims=keepdims), 1 / ord), real)
 
