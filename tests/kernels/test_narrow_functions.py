@@ -130,8 +130,15 @@ def test_only_results_that_are_rounded_are_narrow() -> None:
 
 @needs_triton
 def test_exponents_that_are_arrays_are_powers_in_all_loops() -> None:
-    """Also one that is repeated: other loops read it as a block."""
-    x, y = ta.empty((64, 64), device="cpu"), ta.empty((1, 1), device="cpu")
-    for given, called in ((y, "libdevice.pow("), (3, "power_by_number("), (ta.empty((64, 1), device="cpu"), "libdevice.pow(")):
-        source = ta.explain(ta.pow, x, given, arch=90).launches[0].kernel.source
-        assert called in source.partition("def pow_")[2]
+    """Also one that is repeated, which other loops read as a block, and one that a fused function does not store."""
+
+    def text(function: Callable[..., Any], *given: Any) -> str:
+        return ta.explain(function, *given, arch=90).launches[0].kernel.source.rpartition("\ndef ")[2]
+
+    x = ta.empty((64, 64), device="cpu")
+    for y in (ta.empty((1, 1), device="cpu"), ta.empty((64, 1), device="cpu")):
+        assert "libdevice.pow(" in text(ta.pow, x, y)
+    assert "libdevice.pow(" in text(ta.fuse(lambda x: x ** ta.full_like(x, 3)), x)
+    for function in (lambda x: x**3, ta.fuse(lambda x: x**3), ta.fuse(lambda x: ta.float_power(x, 3))):
+        assert "power_by_number(" in text(function, x)
+    assert "power_by_number(" in text(ta.fuse(lambda x, n: x**n), x, 3.0)

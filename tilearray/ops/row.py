@@ -94,7 +94,8 @@ class Row:
     refuse_scalar : a check of Python numbers, by position and common dtype
     example : the documented example: a call and its output
     triton : the expression in Triton over ``{x} {y} {z} {w}``, by dtype or kind; "any" is the default, "trunc int" is
-        for truncating integer division, "numpy float" for semantics `numpy`
+        for truncating integer division, "numpy float" for semantics `numpy`, "float by number" for a last operand that
+        is a number in the call: an array of one number is computed as any array, in a fused function as well
     derivative : for each operand what it adds to the gradient, as an expression over the cotangent ``g``, the operands
         ``x y z w`` and the result ``out``; "0" if the function is flat, "" for conditions and exponents, () for a row
         without derivative. `tilearray.gradients.rules` has the vocabulary
@@ -230,7 +231,7 @@ class Row:
             arguments.append(argument)
         last = arguments[0]
         if not self.moves:
-            last = builder.call(typing.function, tuple(arguments), typing.returns, self._triton(typing))
+            last = builder.call(typing.function, tuple(arguments), typing.returns, self._triton(typing, types[-1]))
         choice = self.choice or USUAL
         clamps = bool(choice.saturate)  # infinities, even if the dtype stays the same
         for before, after, needed in ((typing.returns, typing.result, False), (typing.result, stored, clamps)):
@@ -240,13 +241,14 @@ class Row:
 
     # ------------------------------------------------------------------ parts of typing and expression
 
-    def _triton(self, typing: CallTyping) -> str | None:
-        """Return the expression in Triton for the dtype of the computation."""
+    def _triton(self, typing: CallTyping, last: OperandType) -> str | None:
+        """Return the expression in Triton for the dtype of the computation, and the last operand."""
         computed = typing.casts[self.masks][-1]
         kind = dtypes.info(computed).kind
         prefix = {self.truncating: "trunc ", self.in_numpy: "numpy "}.get(typing.function, "")
         chosen = f"{prefix}{kind}"
-        for name in (computed.name, chosen, kind, "any"):
+        by_number = f"{kind} by number" if isinstance(last, ScalarClass | TypedScalar) else ""
+        for name in (by_number, computed.name, chosen, kind, "any"):
             if name in self.triton:
                 return self.triton[name]
         return None

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.powers import BY_NUMBER, POWER
 from tilearray_cuda.kernels.spec import KernelSpec
 
 DIVISION = "tl.math.div_rn({x}, {y})"
 """The division of float32, correctly rounded."""
 OF_BFLOAT16 = {
     DIVISION: "quotient_bfloat16({x}, {y})",
-    POWER: "power_bfloat16({x}, {y})",
-    BY_NUMBER: "power_by_number_bfloat16({x}, {y})",
+    "libdevice.pow({x}, {y})": "power_bfloat16({x}, {y})",
+    "power_by_number({x}, {y})": "power_by_number_bfloat16({x}, {y})",
     "libdevice.asinh({x})": "asinh_bfloat16({x})",
     "libdevice.atan({x})": "atan_bfloat16({x})",
     "libdevice.atan2({x}, {y})": "atan2_bfloat16({x}, {y})",

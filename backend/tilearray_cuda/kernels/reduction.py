@@ -293,7 +293,8 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
     whole = branch._replace(position=position)
     edge = whole._replace(mask="tile" if branch.mask else "in_columns", tag="_of_tail")
     stages = schedule.tile.stages
-    steps = f"tl.range(first_chunk, whole_chunks, num_stages={stages})" if stages else "range(first_chunk, whole_chunks)"
+    steps = "first_chunk, whole_chunks"
+    steps = f"tl.range({steps}, num_stages={stages})" if stages else f"range({steps})"
     lines = [f"for chunk in {steps}:", *indented(chunk(whole))]
     lines += ["if whole_chunks < last_chunk:", *indented(["chunk = whole_chunks", *chunk(edge)])]
     if not schedule.outer:

@@ -18,7 +18,6 @@ from tilearray_cuda.kernels.held import held
 from tilearray_cuda.kernels.jit_functions import TEXTS
 from tilearray_cuda.kernels.narrow import with_narrow_functions
 from tilearray_cuda.kernels.partition import partitioned
-from tilearray_cuda.kernels.powers import with_powers
 from tilearray_cuda.kernels.product import product
 from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.scan import scanned
@@ -89,7 +88,7 @@ def source_of(schedule: Schedule) -> Source:
 
 def written(schedule: Schedule, name: str, arguments: tuple[Argument, ...], setup: list[str]) -> Source:
     """Return the Triton source of a kernel with these arguments, whose first lines find the block of a program."""
-    schedule = schedule.with_spec(with_narrow_functions(with_powers(schedule.spec)))
+    schedule = schedule.with_spec(with_narrow_functions(schedule.spec))
     constants = schedule.constants()
     parameters = [argument.name for argument in arguments] + [f"{name}: tl.constexpr" for name, _ in constants]
     lines = [*_distances(schedule), *setup, *_body(schedule)]
