@@ -42,7 +42,7 @@ def _lengths(device, rng) -> None:
     import tilearray as ta
 
     functions = [partial(function, axis=0) for function in (ta.softmax, ta.log_softmax, ta.logsumexp)]
-    for length, width in ((1, 3), (2, 40), (17, 5), (128, 33), (700, 3), (1300, 1)):
+    for length, width in ((1, 3), (2, 40), (17, 64), (30, 5), (128, 33), (700, 3), (700, 32), (1300, 1)):
         for dtype in ("bfloat16", "float32", "float64"):
             x = ta.asarray(rng.normal(size=(length, width)) * 3).astype(dtype)
             for function in functions if length < 200 else functions[:1]:
@@ -61,15 +61,16 @@ def _fused(device, rng) -> None:
         size = ta.max(ta.abs(x * gate[0]), axis=0, keepdims=True)
         return ta.round(x / size * 127).astype("int8"), size, ta.sum(x, axis=0)
 
-    for shape in ((30, 40), (400, 3), (3, 70, 5)):
+    for shape in ((30, 40), (70, 64), (400, 3), (3, 70, 5)):
         for dtype in ("float32", "bfloat16"):
             x, gate = (ta.asarray(rng.normal(size=shape)).astype(dtype) for _ in range(2))
             _compare(device, ta.fuse(norm), x, gate)
             _compare(device, ta.fuse(quantised), x, gate)
     x = ta.asarray(rng.normal(size=(70, 9)) + 1j).astype("complex64")
     _compare(device, ta.fuse(lambda x: x - ta.sum(x, axis=0)), x)
-    x = ta.asarray(rng.integers(-50, 50, (300, 20)).astype("int16"))
-    _compare(device, ta.fuse(lambda x: (x - ta.min(x, axis=0), ta.all(x > 0, axis=0))), x)
+    for width in (20, 64):
+        x = ta.asarray(rng.integers(-50, 50, (300, width)).astype("int16"))
+        _compare(device, ta.fuse(lambda x: (x - ta.min(x, axis=0), ta.all(x > 0, axis=0))), x)
 
 
 def _read_again(device, rng) -> None:
@@ -148,3 +149,23 @@ def explained(function, dtype, *shapes):
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     arrays = [ta.asarray(np.empty(shape, kind), device="cpu", copy=False) for shape in shapes]
     return ta.explain(ta.fuse(lambda *given: function(ta, *given)), *arrays, arch=90)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width", "columns", "fills"),
+    [
+        ("bfloat16", 4096, 32, True),
+        ("float16", 4128, 32, True),
+        ("bfloat16", 4112, 16, False),
+        ("bfloat16", 4095, 16, False),
+        ("float32", 4096, 16, True),
+        ("float64", 4104, 16, False),
+    ],
+)
+def test_columns_that_fill_strips_are_read_as_words(dtype, width, columns, fills):
+    """A thread reads neighbours, without masks, if no strip reaches beyond the last column."""
+    (launch,) = explained(softmax, dtype, (2048, width)).launches
+    assert launch.kernel.tile == (columns, 16)
+    assert ("mask=in_rows" not in launch.kernel.source) is fills
+    if dtype == "bfloat16":
+        assert dict(launch.kernel.code.loads).get(2, 0) == (0 if columns == 32 else 8)

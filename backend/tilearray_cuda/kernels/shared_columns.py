@@ -3,6 +3,9 @@
 All lanes of a tile get the result of a reduction through memory. Otherwise Triton would compute all elements in the
 layout of the few that were exchanged. Pointers walk from chunk to chunk: if each chunk had an address of its own, the
 compiler would keep all addresses from the loads to the stores.
+
+Two elements of 2 bytes lie in one register. A copy of that register before each walk hides from the compiler that it
+has computed what follows from them before, so that it does not keep the results, which take a register each.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.reduce import moved
 from tilearray_cuda.kernels.schedules.shared_columns import SLOT, SharedColumns
 from tilearray_cuda.kernels.spec import Operand
+from tilearray_cuda.kernels.storage import STORAGE
 
 Body = Callable[[Branch, Values], list[str]]
 """The lines for a chunk whose values are known."""
@@ -85,6 +89,7 @@ class HeldChunks:
     def __init__(self, schedule: SharedColumns) -> None:
         self._schedule = schedule
         self._values: list[Values] = [{} for _ in range(schedule.chunks)]
+        self._walks = 0
         mask = schedule.arms()[-1].branch.mask
         if not schedule.is_whole:
             mask = "tile" if mask else "in_columns"
@@ -93,13 +98,16 @@ class HeldChunks:
     def __call__(self, wanted: list[int], known: Values, body: Body, outputs: list[int] | None = None) -> list[str]:
         """Return the lines of a walk that computes some nodes; it stores these outputs, if any."""
         schedule, nodes = self._schedule, self._schedule.spec.nodes
+        copied = schedule.halves and self._walks > 0
+        self._walks += 1
         new = [node for node in wanted if nodes[node][0] == "input" and node not in self._values[0]]
         read = [schedule.spec.operands[schedule.spec.outputs + nodes[node][1]] for node in new]
         lines = self._over_chunks([each for each in read if each.last_two[1]], self._computed, new, known)
         written = [schedule.spec.operands[output] for output in outputs or ()]
 
         def each_chunk(chunk: int, wanted: list[int], known: Values) -> list[str]:
-            text = self._computed(chunk, wanted, known)
+            text = self._copied(chunk) if copied else []
+            text += self._computed(chunk, wanted, known)
             return [*text, *body(self._branches[chunk], {**known, **self._values[chunk]})]
 
         return [*lines, *self._over_chunks(written, each_chunk, wanted, known)]
@@ -118,6 +126,16 @@ class HeldChunks:
             if chunk < self._schedule.chunks - 1:
                 lines += [moved(each, [f"COLUMNS * {step}"]) for each, step in steps.items()]
         return lines
+
+    def _copied(self, chunk: int) -> list[str]:
+        """Return the lines that copy the elements of a chunk, and forget what was computed from them."""
+        nodes = self._schedule.spec.nodes
+        self._values[chunk] = {node: value for node, value in self._values[chunk].items() if nodes[node][0] == "input"}
+        return [
+            f'{name} = tl.inline_asm_elementwise("mov.b32 $0, $1; // walk {self._walks}", "=r,r", [{name}], '
+            f"{STORAGE[dtype].register}, is_pure=True, pack=2)"
+            for (name,), dtype in self._values[chunk].values()
+        ]
 
     def _computed(self, chunk: int, wanted: list[int], known: Values) -> list[str]:
         values = {**known, **self._values[chunk]}

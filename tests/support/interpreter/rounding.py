@@ -177,7 +177,9 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
             assert dtype.primitive_bitwidth * pack == 32
             assert all(each in (32 // pack, 32) for each in bits)
             kind = interpreter._get_np_dtype(dtype)
-            return on_tensors(lambda *arrays: computed_on_words(asm, kind, pack, arrays))(*args)
+            found = on_tensors(lambda *arrays: computed_on_words(asm, kind, pack, arrays))(*args)
+            type_ = tl.block_type(dtype, found.type.shape) if found.type.is_block() else dtype
+            return tl.tensor(interpreter.TensorHandle(found.handle.data, dtype), type_)  # bfloat16 is uint16 in NumPy
         registers = ", ".join(f"${k}" for k in range(len(args) + 1))
         name, flushes = re.fullmatch(rf"(\w+)\.(?:full|approx)(\.ftz)?\.f32 {re.escape(registers)};", asm).groups()  # type: ignore[union-attr]
         assert (constraints, dtype) == (",".join(["=f", *["f"] * len(args)]), tl.float32)
