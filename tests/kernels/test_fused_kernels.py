@@ -29,7 +29,6 @@ def test_random_programs_have_the_bits_of_the_unfused_operations(process):
         "_beside",
         "_targets",
         "_numbers",
-        "_without_order",
     ],
 )
 def test_on_the_device(process, name):
@@ -262,32 +261,6 @@ def _reductions() -> None:
         assert device.backend.launches == before + 1
         assert bits(found) == bits(expected)
         assert bits(found) == bits(ta.sum(ta.asarray(ta.to_numpy(first * second.T)), axis=axis))
-
-
-def _without_order() -> None:
-    """The array that an order would need is not stored: rows with gaps between them are two axes."""
-    import numpy as np
-    from support.interpreter.emulated_gpu import emulated_device
-    from support.trees import bits
-
-    import tilearray as ta
-
-    device = emulated_device()
-    values = np.random.default_rng(1).integers(-3, 4, (400, 130)).astype("f4")
-    values[5, 7] = np.nan
-    x, y = [ta.asarray(each, device=device)[:, :100] for each in (values, -values[::-1])]
-    cases = {
-        "max": (lambda x, y: ta.max(ta.abs(x) * y), 2),
-        "zeros": (lambda x, y: ta.min(ta.where(x == y, 0 * y, 1)), 2),
-        "any": (lambda x, y: ta.any(x > 3 * y), 2),
-        "count": (lambda x, y: ta.count_nonzero(x * y, axis=(0, 1)), 2),
-        "order": (lambda x, y: ta.sum(ta.where(x == x, x * y, 0)), 3),
-    }
-    for name, (function, expected) in cases.items():
-        before = device.backend.launches
-        found = ta.fuse(function)(x, y)
-        assert device.backend.launches - before == expected, (name, device.backend.launches - before)
-        assert bits(found) == bits(function(x, y)), name
 
 
 def _random_reductions() -> None:

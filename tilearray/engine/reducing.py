@@ -181,18 +181,7 @@ class Reducing(NamedTuple):
         }
         if inputs is None:
             return make_reduction(self.shape, self.axes.axes, outputs, self.strides, **how)
-        found = make_reduction_like(self.strides, self.shape, self.axes.axes, outputs, inputs, **how)
-        if found is not None or self.axes.ordered or has_an_order(expression):
-            return found
-        loop = make_reduction(self.shape, self.axes.axes, outputs, inputs, **how)
-        return None if _is_crossed(loop, len(outputs)) else loop
-
-
-def _is_crossed(loop: ReductionLoop, outputs: int) -> bool:
-    """Return whether an input lies in memory along another axis than the one that lanes follow: each takes a sector."""
-    fastest = len(loop.shape) - (1 if loop.case is LayoutCase.REDUCE_ROWS else 2)
-    steps = [[abs(step) for step in strides] for strides in loop.strides[outputs:]]
-    return any(each[fastest] > min([step for step in each if step]) for each in steps if any(each))
+        return make_reduction_like(self.strides, self.shape, self.axes.axes, outputs, inputs, **how)
 
 
 def _reading(loop: ReductionLoop, outputs: int, expression: Expression, reads: Ints) -> ReductionLoop:

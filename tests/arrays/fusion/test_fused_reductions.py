@@ -126,22 +126,6 @@ def test_what_has_no_order_is_computed_block_by_block(shape):
     assert [np.signbit(ta.to_numpy(one)).any() for one in signs] == [False, True]
 
 
-def test_what_has_no_order_is_read_where_an_order_would_need_an_array(compiled):
-    """The rows of a dense array are one axis; those of an array with gaps between them are not."""
-    x = floats(40, 60)[:, :50]
-    ta.fuse(lambda x: ta.max(ta.abs(x)))(x)
-    assert kinds(compiled) == [["abs", "maximum"]]
-    compiled.clear()
-    ta.fuse(lambda x: ta.sum(ta.abs(x)))(x)
-    assert kinds(compiled) == [["abs"], ["add"]]
-    values = np.random.default_rng(1).integers(-2, 3, (40, 60)).astype("f4")
-    a, b = ta.asarray(values)[:, :50], ta.asarray(-values[::-1].T)[:50].T
-    for name in ("max", "min", "any", "all", "count_nonzero", "argmax"):
-        same(lambda a, b, name=name: getattr(ta, name)(a * b), a, b)
-        same(lambda a, b, name=name: getattr(ta, name)(a[:20, None] * b[None, 20:, ::-1]), a, b)
-    same(lambda a, b: (ta.max(a * b), ta.sum((a - b).astype("int32"))), a, b)
-
-
 # --- several parts -----------------------------------------------------------------------------------------------
 
 NORMS = {
