@@ -259,8 +259,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], float]] = {
 """Each program, and its share of the bytes of a chunk that ``--mebibytes`` names per 1024.
 
 A chunk needs work for tens of milliseconds: dask's client and scheduler take some milliseconds for one, whichever
-worker has it. 792 chunks of 4 GiB took 5.2 s on one worker, and 4.9 s on two. Several have to fit below the part of a GPU's
-memory at which dask spills; with chunks of 12 GiB the program did not end in 100 s.
+worker has it. 792 chunks of 4 GiB took 5.2 s on one worker, and 4.9 s on two. Several have to fit below the part of a
+GPU's memory at which dask spills; with chunks of 12 GiB the program did not end in 100 s.
 """
 FIRST = dict(zip(PROGRAMS, (8, 4, 4)))
 MOST = dict(zip(PROGRAMS, (1024, 16, 64)))

@@ -73,7 +73,7 @@ class Computation(NamedTuple):
     """Calls that compute nodes. `reads` are the nodes that are given; `known` has the memory of the others."""
 
     reads: Sequence[int]
-    calls: Sequence[Call]
+    calls: list[Call]
     known: list[Any]
 
     def run(self, given: Sequence[Any], out: Any = None) -> list[Any]:

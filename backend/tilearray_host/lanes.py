@@ -333,7 +333,7 @@ class Memory:
         if self._result is not None:
             out[...] = self._result
             return
-        values = self._after(given[self._views :], out)
+        values: Any = self._after(given[self._views :], out)  # None where the last node writes to the output
         for each, store in zip((out,) if isinstance(out, np.ndarray) else out, self._stores):
             each[...] = values[store]
 
