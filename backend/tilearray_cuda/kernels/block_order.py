@@ -236,11 +236,11 @@ def _moved(k: int, distance: int) -> Iterator[str]:
 
 
 def _counts(items: int, warps: int, counters: int) -> Iterator[str]:
-    """Yield the lines that count the digits of a block."""
+    """Yield the lines that count the digits of a block. What does not count has a counter too, which is not read."""
     found, digit, index = _registers(items, 3)
     threads = WARP * warps
     yield "{"
-    yield f".shared .align 16 .b8 block_counts[{4 * counters}];"
+    yield f".shared .align 16 .b8 block_counts[{4 * counters + 4}];"
     yield f".reg .b32 thread, counts, mine, one, x, y; .reg .pred p; .reg .b32 count<{items}>;"
     yield "mov.u32 thread, %tid.x; mov.u32 counts, block_counts; mov.b32 y, 0; mov.b32 one, 1;"
     yield "shl.b32 mine, thread, 2; add.u32 mine, mine, counts;"
@@ -248,8 +248,7 @@ def _counts(items: int, warps: int, counters: int) -> Iterator[str]:
         yield f"setp.lt.u32 p, thread, {counters - k}; @p st.shared.b32 [mine+{4 * k}], y;"
     yield "bar.sync 0;"
     for k in range(items):
-        yield f"setp.lt.u32 p, {digit[k]}, {counters}; shl.b32 x, {digit[k]}, 2; add.u32 x, x, counts;"
-        yield "@p red.shared.add.u32 [x], one;"
+        yield f"min.u32 x, {digit[k]}, {counters}; shl.b32 x, x, 2; add.u32 x, x, counts; red.shared.add.u32 [x], one;"
     yield "bar.sync 0;"
     for k in range(items):
         yield f"mov.b32 count{k}, 0; setp.lt.u32 p, {index[k]}, {counters}; shl.b32 x, {index[k]}, 2;"

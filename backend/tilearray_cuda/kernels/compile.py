@@ -34,11 +34,13 @@ os.register_at_fork(after_in_child=_renew_lock)
 def options_of(source: Source, contract: bool) -> tuple[tuple[str, object], ...]:
     """Return Triton's options for a source."""
     stages = (("num_stages", source.tile.stages),) if source.tile.stages else ()
+    registers = (("maxnreg", source.tile.registers),) if source.tile.registers else ()
     return (
         ("enable_fp_fusion", contract),
         ("enable_reflect_ftz", False),
         ("num_warps", source.tile.warps),
         *stages,
+        *registers,
     )
 
 

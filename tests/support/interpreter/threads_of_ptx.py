@@ -148,6 +148,10 @@ class Block:
     def do_add(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         self._binary(operands, mask, np.add)
 
+    def do_min(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert parts == ["u32"]
+        self._binary(operands, mask, np.minimum)
+
     def do_sub(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         self._binary(operands, mask, np.subtract)
 

@@ -16,6 +16,10 @@ from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
 COUNTED = 8192
 """The elements that a program counts: of some blocks, whose counts of a digit are neighbours in memory."""
+REGISTERS = 32
+"""The most registers of a thread that counts, so that a processor runs four programs at once. To store, more programs at
+once are slower: they write to more places.
+"""
 
 
 class Partition(Schedule):
@@ -44,8 +48,9 @@ class Partition(Schedule):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
-        size = COUNTED if spec.has_node("digits") else facts
-        return cls(spec, Tile(1, size, warps_of(size), 1))
+        if spec.has_node("digits"):
+            return cls(spec, Tile(1, COUNTED, warps_of(COUNTED), 1, REGISTERS))
+        return cls(spec, Tile(1, facts, warps_of(facts), 1))
 
     @property
     def counts(self) -> bool:

@@ -30,13 +30,15 @@ FLOAT_ATOMICS = {"maximum": "keep_larger", "minimum": "keep_smaller"}
 class Tile(NamedTuple):
     """The elements of a program along the last two axes, and its warps; a linear block has one row.
 
-    `stages` is how many steps of a loop are in flight; 0 leaves that to the compiler.
+    `stages` is how many steps of a loop are in flight, and `registers` the most registers of a thread; 0 leaves that to
+    the compiler.
     """
 
     rows: int
     columns: int
     warps: int
     stages: int = 0
+    registers: int = 0
 
     @property
     def of_a_thread(self) -> int:
