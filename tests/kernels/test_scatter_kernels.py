@@ -70,7 +70,7 @@ def test_the_compiler_takes_folds(dtype):
     from tilearray_cuda.kernels.spec import make_spec
 
     for name in {"bool": ("logical_xor",)}.get(dtype, ("subtract", "multiply")):
-        graph = _folding(getattr(ta, name), dtype_of(dtype), dtype_of(dtype)).graph
+        graph = _folding(getattr(ta, name), dtype_of(dtype), dtype_of(dtype), 16 if dtype == "float32" else 8).graph
         for shape, strides in (((5000,), [(0,), (1,), (0,), (1,)]), ((300, 70), [(0, 1), (1, 0), (0, 1), (70, 1)])):
             loop = make_fold(shape, strides)
             source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True,) * 4), 90))

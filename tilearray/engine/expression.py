@@ -45,8 +45,9 @@ buckets)``                                         ``starts`` has the place of e
                                                    many bits count
 ``("argsort", node, key, bits)``                   its index before the sort, an int64
 ``("coordinate", axis)``                           the index of the element along an axis of a selection, an int64
-``("fold", node, result, place)``                  `result` of all elements of a run of equal places, each computed with
-                                                   the one before it as `node`, which is first what is in memory
+``("fold", node, result, place, at_once)``         `result` of all elements of a run of equal places, each computed with
+                                                   the one before it as `node`, which is first what is in memory; so
+                                                   many are read at once
 =================================================  ==================================================================
 
 Gathers, searches and reports access memory at computed places, a distance reads no memory, and a guarded element none

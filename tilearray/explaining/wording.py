@@ -83,7 +83,7 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
     if node[0] in ("search", "bucketed", "start"):
         return (node[3],)
     if node[0] == "fold":
-        return node[1:]
+        return node[1:4]
     if node[0] == "product":
         return cast(Sequence[int], node[1:3])
     if node[0] in ("gather", "guarded"):

@@ -1,13 +1,14 @@
 """The text of a fold: the first element of each run of equal places takes the op of all its elements, one by one.
 
-Some elements are read at once, and then taken in order: each value waits for the one before it, and not for memory.
+Some elements are read at once, and then taken in order: each value waits for the one before it, and not for memory. If
+runs are long, no place and no value waits for the places before: elements beyond the end of a run are read as well.
 """
 
 from __future__ import annotations
 
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.expression import computed, indented, stored
-from tilearray_cuda.kernels.schedules.fold import AT_ONCE, Fold
+from tilearray_cuda.kernels.schedules.fold import LONG, Fold
 from tilearray_cuda.kernels.spec import KernelSpec
 from tilearray_cuda.kernels.storage import STORAGE
 
@@ -15,7 +16,7 @@ from tilearray_cuda.kernels.storage import STORAGE
 def folded(schedule: Fold) -> list[str]:
     """Return the lines of a kernel after its setup."""
     spec = schedule.spec
-    number, (_, held, result, places) = _node(spec)
+    number, (_, held, result, places, _) = _node(spec)
     (arm,) = schedule.arms()
     earlier = arm.branch._replace(row="(i0 - 1)", mask="(inside & (i0 > 0))", tag="_earlier")
     loads, values = computed(schedule, arm.branch._replace(mask="inside"), [places])
@@ -39,7 +40,7 @@ def folded(schedule: Fold) -> list[str]:
     ]
 
 
-def _node(spec: KernelSpec) -> tuple[int, tuple[str, int, int, int]]:
+def _node(spec: KernelSpec) -> tuple[int, tuple[str, int, int, int, int]]:
     """Return the number of the fold, and the node."""
     return next((number, node) for number, node in enumerate(spec.nodes) if node[0] == "fold")
 
@@ -55,17 +56,20 @@ def _steps(schedule: Fold, held: int, result: int, places: int, names: Value) ->
     reads: list[str] = []
     takes: list[str] = []
     walks = "walks"
-    for step in range(AT_ONCE):
-        inside = arm.branch._replace(row=f"row{step}", mask=f"({walks} & (row{step} < n0))", tag=f"_step{step}")
+    _, (*_, at_once) = _node(spec)
+    is_long = at_once >= LONG
+    for step in range(at_once):
+        inside = arm.branch._replace(row=f"row{step}", mask=f"inside{step}", tag=f"_step{step}")
         text, found = computed(schedule, inside, [places])
-        reads += [f"row{step} = row + {step}", *text]
-        reads.append(f"walks{step} = {inside.mask} & ({found[places][0][0]} == {place})")
+        reach = "walks" if is_long else walks
+        reads += [f"row{step} = row + {step}", f"inside{step} = {reach} & (row{step} < n0)", *text]
+        reads.append(f"walks{step} = {walks} & inside{step} & ({found[places][0][0]} == {place})")
         walks = f"walks{step}"
         branch = inside._replace(mask=walks)
-        text, values = computed(schedule, branch, inputs)
+        text, values = computed(schedule, inside if is_long else branch, inputs)
         reads += text
         text, values = computed(schedule, branch, rest, {**values, held: (tuple(kept), dtype)})
         takes += text
         for name, new in zip(kept, values[result][0], strict=True):
             takes.append(f"{name} = tl.where({walks}, ({new}).to({register}), {name})")
-    return [*reads, *takes, f"row += {AT_ONCE}", f"walks = {walks}"]
+    return [*reads, *takes, f"row += {at_once}", f"walks = {walks}"]

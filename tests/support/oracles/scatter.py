@@ -269,7 +269,7 @@ def check_order(device: Any) -> None:
             x = ta.ones(4 + size, dtype="float32", device=device)
             ta.add.at(x, ta.asarray(places, device=device), ta.asarray(values, device=device))
             assert bits(ta.to_numpy(x)) == bits(host), (size, places[:3])
-    for size, bins in ((5000, 40_000), (20_000, 9_000)):  # several segments and digits
+    for size, bins in ((96, 3), (97, 3), (3000, 7), (5000, 40_000), (20_000, 9_000)):  # long runs; several digits
         values, places = rng.standard_normal(size).astype(np.float32), rng.integers(-bins, bins, size)
         host = np.zeros(bins, np.float32)
         np.add.at(host, places, values)

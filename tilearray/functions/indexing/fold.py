@@ -28,6 +28,9 @@ from tilearray.ops.op import Op
 from tilearray.promotion.scalars import classify
 
 _INT64 = dtypes.int64
+SHORT_RUNS, LONG_RUNS = 8, 16
+"""The elements of a run that a thread reads at once; so many more if runs have as many on the average, and an index is
+that of an element."""
 
 
 def fold(op: Op, x: Any, key: Any, values: Any) -> None:
@@ -46,11 +49,12 @@ def fold(op: Op, x: Any, key: Any, values: Any) -> None:
     shape, view = selection.result_shape, selection.view
     if isinstance(values, ArrayBase):
         values = broadcast_to(values, shape)
-    operation = _folding(op, x.dtype, None if values is None else classify(values) or values.dtype)
     places = placed_at(selection, view.strides)
+    count, is_alone = places.size, len(selection.axes) == len(view.shape)
+    at_once = LONG_RUNS if is_alone and count >= LONG_RUNS * prod(view.shape) else SHORT_RUNS
+    operation = _folding(op, x.dtype, None if values is None else classify(values) or values.dtype, at_once)
     if 0 in shape:
         return
-    count = places.size
     rest = [axis for axis in range(len(view.shape)) if axis not in selection.axes]
     common = (count, *[view.shape[axis] for axis in rest])
     order = _stable_order(selection, count)
@@ -79,20 +83,20 @@ def _over(places: Any, shape: tuple[int, ...]) -> Any:
 _FOLDS: TwoGenerations[FixedOperation] = TwoGenerations(512)
 
 
-def _folding(op: Op, dtype: np.dtype, value: Any) -> FixedOperation:
+def _folding(op: Op, dtype: np.dtype, value: Any, at_once: int = SHORT_RUNS) -> FixedOperation:
     """Return the operation that folds values of a dtype, or numbers of a class, by an op into elements of a dtype."""
     semantics = STATE.get().semantics
-    key = (op, semantics.key, dtype, value)
+    key = (op, semantics.key, dtype, value, at_once)
     found = _FOLDS.get(key)
     if found is None:
         types = (dtype,) if value is None else (dtype, value)
         op.typing(semantics, types)
-        graph = _graph(op.expression(semantics, types, dtype), dtype, value)
+        graph = _graph(op.expression(semantics, types, dtype), dtype, value, at_once)
         found = _FOLDS.put(key, FixedOperation(f"{op.name}.at", graph))
     return found
 
 
-def _graph(step: Expression, dtype: np.dtype, value: Any) -> Expression:
+def _graph(step: Expression, dtype: np.dtype, value: Any, at_once: int) -> Expression:
     """The expression of a fold whose steps are an elementwise expression."""
     splicer = Splicer()
     place = splicer.array("places", _INT64)
@@ -101,7 +105,7 @@ def _graph(step: Expression, dtype: np.dtype, value: Any) -> Expression:
     for given in step.scalar_dtypes[1:]:
         arguments.append(splicer.array("values", value) if given is None else splicer.number("values", given))
     result = splicer.splice(step, arguments)
-    return splicer.build([splicer.node("fold", held, result, place)], [dtype], (place,))
+    return splicer.build([splicer.node("fold", held, result, place, at_once)], [dtype], (place,))
 
 
 def _stable_order(selection: Selection, count: int) -> Any:

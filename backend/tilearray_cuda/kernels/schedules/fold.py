@@ -16,8 +16,9 @@ from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
 BLOCK = 128
 """One element for each thread: runs have different lengths, and those of a warp wait for the longest."""
-AT_ONCE = 8
-"""The elements of a run that are read before the first of them is needed."""
+LONG = 16
+"""So many elements that are read at once are those of a long run. Then a block is a warp: most of its threads wait for
+one, and a multiprocessor has more warps."""
 
 
 class Fold(Linear):
@@ -34,7 +35,9 @@ class Fold(Linear):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
-        return cls(spec, Tile(1, BLOCK, BLOCK // 32))
+        *_, at_once = next(node for node in spec.nodes if node[0] == "fold")
+        block = 32 if at_once >= LONG else BLOCK
+        return cls(spec, Tile(1, block, block // 32))
 
     def setup(self) -> list[str]:
         """Return the lines that find the index of each element along each axis."""
