@@ -150,7 +150,12 @@ def test_crossed_words_are_read_by_asynchronous_copies(process):
 
 @pytest.mark.parametrize(
     ("name", "dtype", "length", "warps"),
-    [("sum", "bfloat16", 16384, 4), ("var", "float32", 16384, 4), ("sum", "float32", 16384, 1), ("var", "float32", 4096, 1)],
+    [
+        ("sum", "bfloat16", 16384, 4),
+        ("var", "float32", 16384, 4),
+        ("sum", "float32", 16384, 1),
+        ("var", "float32", 4096, 1),
+    ],
 )
 def test_long_rows_of_two_bytes_or_two_values_have_four_warps(name, dtype, length, warps):
     x = ta.empty((16384, length), dtype=dtype, device="cpu")
