@@ -304,6 +304,20 @@ def test_columns_of_two_axes(name: str, interpreter: Interpreter, monkeypatch: p
         assert interpreter.run(call, SMALL if turn % 3 else None).tobytes() == (x + y).tobytes()
 
 
+@pytest.mark.parametrize(("rows", "of_a_tile"), [(39, 16), (40, 64), (48, 16), (50, 64), (56, 64)])
+def test_short_rows_of_a_copy_are_one_tile(
+    rows: int, of_a_tile: int, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of columns of two axes; 48 rows are three tiles that fill them."""
+    monkeypatch.setattr(extents, "LARGE", 1)
+    x = np.random.default_rng(1).random((16, 32, rows), np.float32).transpose(1, 2, 0)
+    out = np.empty((rows, 32, 16), np.float32).transpose(1, 0, 2)
+    call = planned("identity", x, out=out)
+    assert call.kernel.merged
+    assert call.kernel.schedule.tile.rows == of_a_tile
+    assert interpreter.run(call, None).tobytes() == x.tobytes()
+
+
 @pytest.mark.parametrize("form", ["int32", "int64", "small blocks"])
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_layout(name: str, form: str, interpreter: Interpreter) -> None:
