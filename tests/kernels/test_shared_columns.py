@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.kernels import needs_triton
 
@@ -169,3 +171,16 @@ def test_columns_that_fill_strips_are_read_as_words(dtype, width, columns, fills
     assert ("mask=in_rows" not in launch.kernel.source) is fills
     if dtype == "bfloat16":
         assert dict(launch.kernel.code.loads).get(2, 0) == (0 if columns == 32 else 8)
+
+
+def test_pairs_are_copied_of_elements_that_threads_hold_alone():
+    """A weight of each row is one element in memory for a row, of any dtype: Triton would end the process."""
+    import tilearray as ta
+
+    x, weight = ta.empty((16384, 16384), dtype="bfloat16", device="cpu"), ta.empty((16384, 1), device="cpu")
+    fused = ta.fuse(lambda x, w: ta.softmax((x * w).astype("bfloat16"), axis=0))
+    (launch,) = ta.explain(fused, x, weight, arch=90).launches
+    copied = set(re.findall(r"(\w+)_of_\d+ = tl.inline_asm_elementwise\(\"mov.b32", launch.kernel.source))
+    read = {operand: name for name, operand in re.findall(r"(\w+)_of_\d+ = tl.load\((x\d) ", launch.kernel.source)}
+    assert copied == {read["x0"]} != {read["x1"]}
+    assert launch.kernel.code.spills == 0

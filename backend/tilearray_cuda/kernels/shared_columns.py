@@ -128,13 +128,20 @@ class HeldChunks:
         return lines
 
     def _copied(self, chunk: int) -> list[str]:
-        """Return the lines that copy the elements of a chunk, and forget what was computed from them."""
-        nodes = self._schedule.spec.nodes
-        self._values[chunk] = {node: value for node, value in self._values[chunk].items() if nodes[node][0] == "input"}
+        """Return the lines that copy the elements of a chunk, and forget what was computed from them.
+
+        What repeats along an axis is not copied: it may have other dtypes, and one element for a row.
+        """
+        spec = self._schedule.spec
+        inputs = {
+            node: spec.operands[spec.outputs + at] for node, (kind, at, *_) in enumerate(spec.nodes) if kind == "input"
+        }
+        self._values[chunk] = {node: value for node, value in self._values[chunk].items() if node in inputs}
         return [
             f'{name} = tl.inline_asm_elementwise("mov.b32 $0, $1; // walk {self._walks}", "=r,r", [{name}], '
             f"{STORAGE[dtype].register}, is_pure=True, pack=2)"
-            for (name,), dtype in self._values[chunk].values()
+            for node, ((name,), dtype) in self._values[chunk].items()
+            if 0 not in inputs[node].last_two
         ]
 
     def _computed(self, chunk: int, wanted: list[int], known: Values) -> list[str]:
