@@ -199,16 +199,27 @@ class DeviceFourier:
     def to_real(self, x: Any, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype) -> Any:
         """Return the real transform of numbers of which the first half along the last of `axes` is given."""
         axis, size = axes[-1], sizes[-1]
-        own = _fitted(x, (*sizes[:-1], size // 2 + 1), axes, dtype)
-        own = own if own is not x else execute(assign, (x,), _new(x, x.shape, x.dtype))  # the library overwrites it
+        own, rest = _fitted(x, (*sizes[:-1], size // 2 + 1), axes, dtype), axes[:-1]
+        if own is x:  # the library overwrites it
+            own, rest = self._begun(x, rest) if inverse and x.size else (_copied(x), rest)
         if not inverse and own.size:
             conj(own, out=own)
-        own = self._complex(own, axes[:-1], True, True)
-        for place in (0, size // 2) if size % 2 == 0 else (0,):
-            if own.size:
-                own.imag[_at(own.ndim, axis, slice(place, place + 1))] = 0
+        own = self._complex(own, rest, True, True)
+        if own.size:  # the first imaginary part and, of an even size, the last one
+            own.imag[_at(own.ndim, axis, slice(None, None, size // 2) if size % 2 == 0 else slice(1))] = 0
         found = self._pass("c2r", own, (axis,), True, size, REAL_PART[dtype])
         return _scaled(found, sizes, inverse, norm)
+
+    def _begun(self, x: Any, axes: Ints) -> tuple[Any, Ints]:
+        """Return an array of its own in C order, which has some inverse transforms of `x`, and the axes that are left."""
+        found = _new(x, x.shape, x.dtype)
+        for group in _groups(found._signature.layout, axes):
+            planned = self._planned("c2c", x, found, group)
+            if planned is not None:
+                self._run(planned, True, x, found)
+                return found, tuple([axis for axis in axes if axis not in group])
+            break
+        return _copied(x), axes
 
     def _complex(self, x: Any, axes: Ints, inverse: bool, in_place: bool) -> Any:
         """Transform complex numbers along axes, the last ones first; `in_place` if their memory may be overwritten."""
@@ -284,6 +295,10 @@ def _places(
 
 def _new(x: Any, shape: Ints, dtype: np.dtype) -> Any:
     return new_array(x.__class__, signature_of(Layout.of(shape), dtype, x.device))
+
+
+def _copied(x: Any) -> Any:
+    return execute(assign, (x,), _new(x, x.shape, x.dtype))
 
 
 def _like(x: Any, shape: Ints, dtype: np.dtype) -> Any:
