@@ -133,15 +133,13 @@ class HeldChunks:
         What repeats along an axis is not copied: it may have other dtypes, and one element for a row.
         """
         spec = self._schedule.spec
-        inputs = {
-            node: spec.operands[spec.outputs + at] for node, (kind, at, *_) in enumerate(spec.nodes) if kind == "input"
-        }
-        self._values[chunk] = {node: value for node, value in self._values[chunk].items() if node in inputs}
+        inputs = [node for node in self._values[chunk] if spec.nodes[node][0] == "input"]
+        self._values[chunk] = {node: self._values[chunk][node] for node in inputs}
         return [
             f'{name} = tl.inline_asm_elementwise("mov.b32 $0, $1; // walk {self._walks}", "=r,r", [{name}], '
             f"{STORAGE[dtype].register}, is_pure=True, pack=2)"
             for node, ((name,), dtype) in self._values[chunk].items()
-            if 0 not in inputs[node].last_two
+            if 0 not in spec.operands[spec.outputs + spec.nodes[node][1]].last_two
         ]
 
     def _computed(self, chunk: int, wanted: list[int], known: Values) -> list[str]:
