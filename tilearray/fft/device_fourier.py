@@ -211,7 +211,7 @@ class DeviceFourier:
         return _scaled(found, sizes, inverse, norm)
 
     def _begun(self, x: Any, axes: Ints) -> tuple[Any, Ints]:
-        """Return an array of its own in C order, which has some inverse transforms of `x`, and the axes that are left."""
+        """Return an array of its own in C order with some inverse transforms of `x`, and the axes that are left."""
         found = _new(x, x.shape, x.dtype)
         for group in _groups(found._signature.layout, axes):
             planned = self._planned("c2c", x, found, group)

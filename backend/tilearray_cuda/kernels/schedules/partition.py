@@ -17,8 +17,8 @@ from tilearray_cuda.kernels.spec import KernelSpec, Operand
 COUNTED = 8192
 """The elements that a program counts: of some blocks, whose counts of a digit are neighbours in memory."""
 REGISTERS = 32
-"""The most registers of a thread that counts, so that a processor runs four programs at once. To store, more programs at
-once are slower: they write to more places.
+"""The most registers of a thread that counts, so that a processor runs four programs at once. To store, more programs
+at once are slower: they write to more places.
 """
 
 
