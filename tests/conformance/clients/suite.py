@@ -97,9 +97,9 @@ def installed(package: str) -> Path:
 
 
 def environment(paths: list[Path], semantics: str, file: Path) -> dict[str, str]:
-    """The tree as it is, installed or not, on the device that `run.py` was given."""
+    """The tree as it is, installed or not, on the device that `run.py` was given; no worker of an outer pytest-xdist."""
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")},
         "PYTHONPATH": os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "SCIPY_ARRAY_API": "1",
         "SCIPY_DEVICE": peers.device() or "cpu",

@@ -207,7 +207,7 @@ def cut(tile: Tile, rows: int, columns: int) -> Tile:
     """Return the tile cut to the sizes that both axes fill, with warps in proportion.
 
     >>> cut(Tile(128, 64, 16), 64, 256)
-    Tile(rows=64, columns=64, warps=8, stages=0)
+    Tile(rows=64, columns=64, warps=8, stages=0, registers=0)
     """
     rows, columns = min(tile.rows, rows), min(tile.columns, columns)
     left = rows * columns * tile.warps // (tile.rows * tile.columns)
