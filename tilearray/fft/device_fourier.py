@@ -201,7 +201,7 @@ class DeviceFourier:
         axis, size = axes[-1], sizes[-1]
         own, rest = _fitted(x, (*sizes[:-1], size // 2 + 1), axes, dtype), axes[:-1]
         if own is x:  # the library overwrites it
-            own, rest = self._begun(x, rest) if inverse and x.size else (_copied(x), rest)
+            own, rest = self._begun(x, rest, inverse)
         if not inverse and own.size:
             conj(own, out=own)
         own = self._complex(own, rest, True, True)
@@ -210,16 +210,15 @@ class DeviceFourier:
         found = self._pass("c2r", own, (axis,), True, size, REAL_PART[dtype])
         return _scaled(found, sizes, inverse, norm)
 
-    def _begun(self, x: Any, axes: Ints) -> tuple[Any, Ints]:
-        """Return an array of its own in C order with some inverse transforms of `x`, and the axes that are left."""
+    def _begun(self, x: Any, axes: Ints, inverse: bool) -> tuple[Any, Ints]:
+        """Return a copy of `x` in C order, with some inverse transforms if possible, and the axes that are left."""
         found = _new(x, x.shape, x.dtype)
-        for group in _groups(found._signature.layout, axes):
-            planned = self._planned("c2c", x, found, group)
-            if planned is not None:
-                self._run(planned, True, x, found)
-                return found, tuple([axis for axis in axes if axis not in group])
-            break
-        return _copied(x), axes
+        group = next(_groups(found._signature.layout, axes), ()) if inverse and x.size else ()
+        planned = self._planned("c2c", x, found, group) if group else None
+        if planned is None:
+            return execute(assign, (x,), found), axes
+        self._run(planned, True, x, found)
+        return found, tuple([axis for axis in axes if axis not in group])
 
     def _complex(self, x: Any, axes: Ints, inverse: bool, in_place: bool) -> Any:
         """Transform complex numbers along axes, the last ones first; `in_place` if their memory may be overwritten."""
@@ -295,10 +294,6 @@ def _places(
 
 def _new(x: Any, shape: Ints, dtype: np.dtype) -> Any:
     return new_array(x.__class__, signature_of(Layout.of(shape), dtype, x.device))
-
-
-def _copied(x: Any) -> Any:
-    return execute(assign, (x,), _new(x, x.shape, x.dtype))
 
 
 def _like(x: Any, shape: Ints, dtype: np.dtype) -> Any:
