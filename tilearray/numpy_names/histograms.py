@@ -317,10 +317,10 @@ def histogram2d(
     >>> ta.histogram2d([0, 0, 1], [0, 1, 1], bins=2)[0].tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
+    each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     if is_differentiated(weights):
         plain, first, second = histogram2d(x, y, bins, range, density, without_derivative(weights))  # with all checks
         columns = [as_array("histogram2d", each) for each in (x, y)]
-        each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         found = _joint_of_weights("histogram2d", columns, each, range, density, weights, plain.dtype)
         return found, first, second
     given = there("histogram2d", (x, y))
@@ -332,7 +332,6 @@ def histogram2d(
             f"histogram2d: expected two arrays of one axis and one size, got shapes {columns[0].shape} and "
             f"{columns[1].shape}; write ta.reshape(x, -1)"
         )
-    each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     counts, edges = _joint_counts("histogram2d", given, columns, each, range, density, weights)
     return counts, edges[0], edges[1]
 
