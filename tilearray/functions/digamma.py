@@ -41,6 +41,6 @@ def digamma(x: Any) -> Any:
         series = (series + factor) * square
     found = log(far) - 0.5 / far - series - shifted
     nearest = floor(x + 0.5)
-    angle = where(less(x, 0), x - nearest, 0.25)
+    angle = where(below, x - nearest, 0.25)
     found = where(below, found - np.pi / tan(np.pi * angle), found)
     return where(logical_and(below, equal(x, floor(x))), math.nan, found)
