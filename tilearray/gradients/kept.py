@@ -126,14 +126,15 @@ class _Graph:
         waiting = [value]
         while waiting:
             each = waiting[-1]
-            reads = [read for read in self._reads(each) if isinstance(read, Value)]
-            unknown = [read for read in reads if read not in self._backward]
+            reads = self._reads(each)
+            unknown = [read for read in reads if isinstance(read, Value) and read not in self._backward]
             if unknown:
                 waiting += unknown
                 continue
             waiting.pop()
-            sources = any(isinstance(read, int) and read in self._cotangents for read in self._reads(each))
-            self._backward[each] = sources or any(self._backward[read] for read in reads)
+            self._backward[each] = any(
+                read in self._cotangents if isinstance(read, int) else self._backward[read] for read in reads
+            )
         return self._backward[value]
 
     def _reads(self, value: Value) -> list[Any]:
