@@ -5,8 +5,8 @@ more, unless that saves bytes or `keep` asks for it: see `tilearray.gradients.ke
 arguments, what was kept and the cotangents runs the function again on traced arrays, follows it, and runs its steps
 backward, all in the trace: what comes out are kernels without intermediates in memory, and reductions where an operand
 was broadcast. A value that was kept takes the place of the one that is computed again, and what is not read any more
-is not computed. If a derivative needs memory of its own, as that of a slice does, the same
-steps run one by one. So do those of a function that writes to its arguments: what it writes is no result of the step.
+is not computed. If a derivative needs memory of its own, as that of a slice does, the same steps run one by one. So do
+those of a function that writes to its arguments: what it writes is no result of the step.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def follow(device: FollowingDevice, function: Fused, args: tuple[Any, ...], kwar
 
 
 def _apart(leaf: Any) -> Any:
-    """A result whose elements are memory of their own: the cotangent of a step has no two in one place."""
+    """A result, copied if two of its elements share memory: a step's cotangent has memory for each element."""
     overlaps = isinstance(leaf, ArrayBase) and leaf._signature.layout.overlaps_itself
     return copy_of(leaf) if overlaps else leaf
 
@@ -221,9 +221,9 @@ class _Backward:
 
         try:
             Fused(looked, self._function.intermediates).traced_results(active, others)
-        except (FusionError, GradientError) as error:
-            if isinstance(error, _NameError):
-                raise
+        except _NameError:
+            raise
+        except (FusionError, GradientError):
             return _NOTHING, needed
         return found[0], needed
 
