@@ -1,9 +1,9 @@
 """Functions of `scipy.special` that are no ops, for Arrays on a GPU: float64 from operations of ours, then rounded.
 
-Each formula holds to about 1e-11 of its result, and a small share of a gamma function to 1e-15. Constants are Wichura's
-for `ndtri` (AS 241), Bernoulli's numbers for `zeta`, and Temme's series for incomplete gamma functions of large
-parameters (DLMF 8.12). Sums without a fixed number of terms run until no element changes, and the host waits for that
-answer once in 32 steps.
+Each formula holds to about 1e-11 of its result, and a small share of a gamma function to 1e-15 of the whole. Constants
+are Wichura's for `ndtri` (AS 241), Bernoulli's numbers for `zeta`, and Temme's series for incomplete gamma functions of
+large parameters (DLMF 8.12). Sums without a fixed number of terms run until no element changes, and the host waits for
+that answer once in 32 steps.
 """
 
 from __future__ import annotations
