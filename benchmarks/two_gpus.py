@@ -174,7 +174,7 @@ def deviation(count: int, nbytes: int, **where: Any) -> Any:
     rows = nbytes // (8 * 128)
     with backend():
         x = random.default_rng(7).normal(10.0, 1.0, size=(count * rows, 128), chunks=(rows, 128))
-    return (x.std(axis=0, split_every=16) / x.mean(axis=0, split_every=16)).compute(**where)
+    return chunks.normalised_deviation(x, split_every=16).compute(**where)
 
 
 HALO, EXCHANGES = 128, 4
