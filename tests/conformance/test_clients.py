@@ -81,7 +81,7 @@ def test_a_suite_is_counted_by_the_parts_of_its_library():
 
 
 def small_suite(folder: Path, source: str, processes: int = 0) -> tuple[dict[str, dict[str, str]], bool]:
-    (folder / "test_few.py").write_text("import os, time\n" + source)
+    (folder / "test_few.py").write_text("import os\n" + source)
     client = types.SimpleNamespace(
         __name__="clients.outcomes",
         SETTINGS="",

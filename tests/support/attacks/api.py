@@ -229,7 +229,8 @@ class Drawing:
             return ta.tiles(x, tuple([self.rng.randint(1, 3) for _ in x.shape])), list(TILES_METHODS)
         if kind < 0.36 and self.gpus:
             owner = self.of_gpus()
-            return (owner, GPU_METHODS[kind]) if (kind := type(owner).__name__) in GPU_METHODS else (x, self.methods)
+            if found := GPU_METHODS.get(type(owner).__name__):
+                return owner, found
         return x, self.methods
 
     def call(self) -> tuple[str, Callable[[], Any], Any]:

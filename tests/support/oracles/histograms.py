@@ -95,11 +95,13 @@ def check_buckets(device: Any, seed: int, count: int, elements: int, buckets: in
 
 def _spread(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
     """Values of all bits and of all magnitudes, with the least and the largest ones."""
-    if dtype == "bool" or dtype.startswith(("float", "bfloat")):
-        return _drawn(rng, dtype, shape) if dtype == "bool" else drawn_of_all(rng, dtype, shape)
+    if dtype == "bool":
+        return _drawn(rng, dtype, shape)
+    if dtype.startswith(("float", "bfloat")):
+        return drawn_of_all(rng, dtype, shape)
     limits = np.iinfo(dtype)
-    bits = np.array(rng.integers(0, limits.bits), dtype)
-    found = rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True) >> bits
+    shift = np.array(rng.integers(0, limits.bits), dtype)
+    found = rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True) >> shift
     return np.where(rng.random(shape) < 0.01, rng.choice([limits.min, limits.max], shape), found).astype(dtype)
 
 
