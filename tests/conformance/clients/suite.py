@@ -97,7 +97,10 @@ def installed(package: str) -> Path:
 
 
 def environment(paths: list[Path], semantics: str, file: Path) -> dict[str, str]:
-    """The tree as it is, installed or not, on the device that `run.py` was given; no worker of an outer pytest-xdist."""
+    """The tree as it is, installed or not, on the device that `run.py` was given.
+
+    It is not the environment of a worker, even where an outer pytest-xdist runs this.
+    """
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")},
         "PYTHONPATH": os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])]),
