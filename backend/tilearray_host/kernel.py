@@ -314,8 +314,8 @@ class _Writer:
         is_array = any(self.is_array[argument] for argument in arguments)
         repeats = self._repeats(position, arguments)
         found = function_named(function, dtype)
-        repeated = isinstance(found, np.ufunc)
-        given = "".join([f"{self._read(argument, repeats, repeated)}, " for argument in arguments])
+        broadcasts = isinstance(found, np.ufunc)
+        given = "".join([f"{self._read(argument, repeats, broadcasts)}, " for argument in arguments])
         out = "out0" if position == self.final else self._free(position, arguments, dtype, is_array, repeats)
         if out is None:
             out = f"t{position}"
@@ -337,16 +337,15 @@ class _Writer:
         self.narrowed += any(found)
         return found
 
-    def _read(self, argument: int, repeats: Repeats, repeated: bool = False) -> str:
+    def _read(self, argument: int, repeats: Repeats, broadcasts: bool = False) -> str:
         """Return the name of a value as another node reads it, which is computed for one element along some axes.
 
-        A reader that repeats elements itself, as ufuncs do, needs no view of the whole shape.
+        A reader that broadcasts, as ufuncs do, repeats elements itself: it needs no view of the whole shape.
         """
         value = self.values[argument]
         is_input = value.startswith("x")  # a view of the whole shape
-        if not self.is_array[argument] or repeats == (() if is_input else self.repeats[argument]):
-            return value
-        if repeated and not is_input:
+        as_it_is = not repeats if is_input else broadcasts or repeats == self.repeats[argument]
+        if not self.is_array[argument] or as_it_is:
             return value
         if (argument, repeats) not in self.views:
             name = self.views[argument, repeats] = f"v{len(self.views)}"
