@@ -3,9 +3,9 @@
 Both sides are compared in one dtype. Floats of 8 and 16 bits become float32, and bools uint8: all of their values are
 there, in the same order. NaN is the last of all, as in sorting.
 
-Of many values, each is searched in its bucket only: the keys of `tilearray.functions.ordering` that begin with the same
-bits, where the keys of the sorted array differ. A bucket of random elements has about one, while the first steps of a
-search among all of them read memory in places that are far from each other.
+Of many values, each is searched in its bucket only: among elements whose keys, those of `tilearray.functions.ordering`,
+have the same upper bits in their distances from the least key. A bucket of random elements has about one, while the
+first steps of a search among all of them read memory in places that are far from each other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BUCKETS = 1 << 20
 FEW_VALUES = 4 * BUCKETS
 """The number of values below which buckets take longer to find than they save."""
 FEW_SORTED = 1 << 14
-"""The same of sorted elements: a search among so few reads memory that is near."""
+"""The number of sorted elements below which the same holds: a search among so few reads memory that is near."""
 
 
 def search(x: Any, values: Any, dtype: np.dtype, side: str) -> Any:

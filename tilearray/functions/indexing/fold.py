@@ -29,8 +29,8 @@ from tilearray.promotion.scalars import classify
 
 _INT64 = dtypes.int64
 SHORT_RUNS, LONG_RUNS = 8, 16
-"""The elements of a run that a thread reads at once; so many more if runs have as many on the average, and an index is
-that of an element."""
+"""The elements of a run that a thread reads at once; the larger number if runs have as many on average, and each index
+is that of one element."""
 
 
 def fold(op: Op, x: Any, key: Any, values: Any) -> None:
