@@ -51,14 +51,17 @@ def narrow(name: str, error: float) -> Callable[..., Any]:
         minimum=lambda x, y, propagate_nan=None: (np.minimum if propagate_nan else np.fmin)(WIDE(x), WIDE(y)),
         maximum=lambda x, y, propagate_nan=None: (np.maximum if propagate_nan else np.fmax)(WIDE(x), WIDE(y)),
         PropagateNan=SimpleNamespace(ALL=True),
+        constexpr=int,
         int32=np.int32,
+        int64=np.int64,
+        float64=np.float64,
     )
     libdevice = SimpleNamespace(fma=lambda x, y, z: WIDE(np.float64(x) * np.float64(y) + np.float64(z)))
     names: dict[str, Any] = {"tl": tl, "libdevice": libdevice, **_off(error)}
     texts, wanted = _device_functions(), [name]
     while wanted:
         text = texts[wanted.pop()].removeprefix("@triton.jit\n")
-        exec(text.replace(".to(tl.int32, bitcast=True)", ".view(tl.int32)"), names)
+        exec(text.replace(".to(integer, bitcast=True)", ".view(integer)"), names)
         wanted += [called for called in _called(text) if called in texts and called not in names]
     return names[name]
 

@@ -50,7 +50,7 @@ def power_bfloat16(x, y):
     rest = tl.abs(most - ((most + 16777216.0) - 16777216.0))
     other = tl.where(tl.abs(power) < float("inf"), float("nan"), 1.0)
     sign = tl.where(rest == 0.0, 1.0, tl.where(rest == 1.0, -1.0, other))
-    return exp2_approx(power) * tl.where(x.to(tl.int32, bitcast=True) < 0, sign, 1.0)
+    return exp2_approx(power) * tl.where(is_negative(x), sign, 1.0)
 
 
 def asinh_bfloat16(x):
@@ -72,7 +72,7 @@ def atan_bfloat16(x):
     size = tl.abs(x)
     angle = atan_of_fraction(tl.where(size > 1.0, reciprocal_approx_ftz(size), size))
     angle = tl.where(size > 1.0, 1.5707963267948966 - angle, angle)
-    return angle * tl.where(x.to(tl.int32, bitcast=True) < 0, -1.0, 1.0)
+    return angle * tl.where(is_negative(x), -1.0, 1.0)
 
 
 def atan2_bfloat16(y, x):
@@ -84,8 +84,8 @@ def atan2_bfloat16(y, x):
     fraction = tl.where(less == more, tl.where(more == 0.0, 0.0, 1.0), fraction)  # also of two zeros or infinities
     angle = atan_of_fraction(fraction)
     angle = tl.where(up > across, 1.5707963267948966 - angle, angle)
-    angle = tl.where(x.to(tl.int32, bitcast=True) < 0, 3.141592653589793 - angle, angle)
-    return angle * tl.where(y.to(tl.int32, bitcast=True) < 0, -1.0, 1.0)
+    angle = tl.where(is_negative(x), 3.141592653589793 - angle, angle)
+    return angle * tl.where(is_negative(y), -1.0, 1.0)
 
 
 def atan_of_fraction(x):
