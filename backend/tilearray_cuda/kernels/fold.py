@@ -6,17 +6,19 @@ runs are long, no place and no value waits for the places before: elements beyon
 
 from __future__ import annotations
 
+from typing import Any
+
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.schedules.fold import LONG, Fold
-from tilearray_cuda.kernels.spec import KernelSpec
 from tilearray_cuda.kernels.storage import STORAGE
 
 
 def folded(schedule: Fold) -> list[str]:
     """Return the lines of a kernel after its setup."""
     spec = schedule.spec
-    number, (_, held, result, places, _) = _node(spec)
+    number, node = next((number, node) for number, node in enumerate(spec.nodes) if node[0] == "fold")
+    _, held, _, places, _ = node
     (arm,) = schedule.arms()
     earlier = arm.branch._replace(row="(i0 - 1)", mask="(inside & (i0 > 0))", tag="_earlier")
     loads, values = computed(schedule, arm.branch._replace(mask="inside"), [places])
@@ -35,19 +37,15 @@ def folded(schedule: Fold) -> list[str]:
         "row = i0",
         "walks = first",
         "while tl.max(walks.to(tl.int32), 0) > 0:",
-        *indented(_steps(schedule, held, result, places, (place, *names))),
+        *indented(_steps(schedule, node, (place, *names))),
         *stored(schedule, arm.branch, kept),
     ]
 
 
-def _node(spec: KernelSpec) -> tuple[int, tuple[str, int, int, int, int]]:
-    """Return the number of the fold, and the node."""
-    return next((number, node) for number, node in enumerate(spec.nodes) if node[0] == "fold")
-
-
-def _steps(schedule: Fold, held: int, result: int, places: int, names: Value) -> list[str]:
+def _steps(schedule: Fold, node: Any, names: Value) -> list[str]:
     """Return the lines that read some elements of each run, and take them one after the other."""
     spec, (place, *kept) = schedule.spec, names
+    _, held, result, places, at_once = node
     (arm,) = schedule.arms()
     inputs = [number for number, node in enumerate(spec.nodes) if node[0] == "input" and number != places]
     rest = [number for number, node in enumerate(spec.nodes) if node[0] in ("cast", "call")]
@@ -56,7 +54,6 @@ def _steps(schedule: Fold, held: int, result: int, places: int, names: Value) ->
     reads: list[str] = []
     takes: list[str] = []
     walks = "walks"
-    _, (*_, at_once) = _node(spec)
     is_long = at_once >= LONG
     for step in range(at_once):
         inside = arm.branch._replace(row=f"row{step}", mask=f"inside{step}", tag=f"_step{step}")
