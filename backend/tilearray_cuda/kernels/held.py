@@ -25,8 +25,9 @@ from tilearray_cuda.kernels.reduction import (
     update,
 )
 from tilearray_cuda.kernels.schedules.addressing import Branch
-from tilearray_cuda.kernels.schedules.held import WARP, Held
+from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.held_lanes import IN_ANY_ORDER, HeldLanes
+from tilearray_cuda.kernels.schedules.reduce import WARP
 from tilearray_cuda.kernels.schedules.schedule import Schedule
 
 

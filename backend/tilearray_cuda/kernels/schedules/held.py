@@ -10,12 +10,10 @@ from typing import Any
 
 from tilearray_cuda.kernels.hardware import VECTOR, WORD
 from tilearray_cuda.kernels.schedules.addressing import Arm
-from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP_BYTES, Reduce, itemsize_of
+from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP, WARP_BYTES, Reduce, itemsize_of
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec
 
-WARP = 32
-"""The threads of a warp."""
 ROW_BYTES = 2048
 """The bytes of a chunk, in registers, that a warp holds: four vectors for each thread."""
 

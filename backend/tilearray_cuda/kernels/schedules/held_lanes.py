@@ -10,8 +10,8 @@ from typing import Any
 
 from tilearray_cuda.kernels.hardware import VECTOR, WORD
 from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
-from tilearray_cuda.kernels.schedules.held import WARP, Held
-from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP_BYTES, Reduce, itemsize_of
+from tilearray_cuda.kernels.schedules.held import Held
+from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP, WARP_BYTES, Reduce, itemsize_of
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
