@@ -24,11 +24,11 @@ def rows_sources(dtype: str, rows: int, extent: int, arch: int = 90) -> Iterator
 def partition_sources(dtype: str, extent: int, arch: int = 90) -> Iterator[Source]:
     """Yield the sources of a count of digits, and of all partitions of a row of a dtype."""
     given: np.dtype = dtype_of(dtype)
-    places = ordering.end_dtype(extent), has_few_blocks(1, extent)
-    operations = [ordering._counting(given, places[1]), ordering._moving(given, *places)]
-    operations.append((ordering._numbering if dtype == "bool" else ordering._joining)(given, *places))
+    places, by_block = ordering.end_dtype(extent), has_few_blocks(1, extent)
+    operations = [ordering._counting(given, by_block), ordering._moving(given, places, by_block)]
+    operations.append((ordering._numbering if dtype == "bool" else ordering._joining)(given, places, by_block))
     if dtype == "uint64":
-        operations.append(ordering._unjoining(given, *places))
+        operations.append(ordering._unjoining(given, places, by_block))
     for number, operation in enumerate(operations):
         loop = make_partition(1, extent, [(0, 1), (0, 1), *[(0, 0)] * (number > 0)])
         yield source_of(schedule_of(make_spec(operation.graph, loop_class(loop), (True,) * len(loop.strides)), arch))

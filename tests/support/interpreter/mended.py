@@ -267,9 +267,9 @@ def _truncated(cast_impl: Any, interpreter: Any) -> Any:
 def _on_tensors(function: Any, interpreter: Any, tl: Any) -> Any:
     def apply(*given: Any) -> Any:
         """What a function gives for tensors and numbers; the first one is a tensor."""
-        kind = given[0].handle.data.dtype.type
+        number = given[0].handle.data.dtype.type
         tensors = [each for each in given if not isinstance(each, float)]
-        found = function(*[kind(each) if isinstance(each, float) else each.handle.data for each in given])
+        found = function(*[number(each) if isinstance(each, float) else each.handle.data for each in given])
         like = max(tensors, key=lambda tensor: tensor.handle.data.size).type
         scalar = tensors[0].dtype if found.dtype == tensors[0].handle.data.dtype else tl.int32
         kind = tl.block_type(scalar, like.shape) if like.is_block() else scalar
