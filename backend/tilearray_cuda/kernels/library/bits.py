@@ -145,8 +145,8 @@ def converted_to_8_bits(x, instruction: tl.constexpr):
 
     Triton's own cast takes the second byte of two by a shift of 16 bits. ptxas 12.8, which Triton 3.6 ships, moves that
     shift before the instruction where a thread has two elements, and the second one is then wrong. Where all four are
-    one value, and `mov` puts the halves of the word together, it makes one instruction of two, which merges its result
-    with a register that holds something else.
+    one value, and `mov` puts the halves of the word together, ptxas makes one instruction of both, which merges its
+    result with a register that holds something else.
     """
     if x.numel % 4 == 0:
         asm: tl.constexpr = (

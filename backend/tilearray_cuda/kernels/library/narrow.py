@@ -29,7 +29,7 @@ def quotient_bfloat16(x, y):
 
 
 def power_by_number_bfloat16(x, y):
-    """x ** y; 2 and 3 as exponent cost one or two products."""
+    """x ** y; the exponents 2 and 3 cost one or two products."""
     if y == 2:
         result = x * x
     elif y == 3:

@@ -54,7 +54,7 @@ def remainder_uint(x, y):
 
 
 def power_by_number(x, y):
-    """Power; 2 and 3 as exponent cost one or two products, each of which is rounded."""
+    """Power; the exponents 2 and 3 cost one or two products, each of which is rounded."""
     if y == 2:
         result = x * x
     elif y == 3:
