@@ -17,7 +17,7 @@ def test_all_numbers(name):
 
 @pytest.mark.parametrize("name", ["pow", "atan2"])
 def test_pairs(name):
-    """All numbers and every 67th; at most one pair of 100,000 is not the one that is nearest."""
+    """All numbers and every 67th; at most two pairs of 100,000 have not the nearest number."""
     x, off, count = patterns(1), 0, 0
     for y in np.concatenate([SPECIAL, patterns(67)]):
         pair = x, np.full_like(x, y)
@@ -25,7 +25,7 @@ def test_pairs(name):
         wrong = apart(found, EXACT["power" if name == "pow" else name](*pair))
         assert wrong.max() <= 1, (x[wrong.argmax()], y, found[wrong.argmax()])
         off, count = off + np.count_nonzero(wrong), count + x.size
-    assert off <= count * 1e-5
+    assert off <= count * 2e-5
 
 
 @pytest.mark.parametrize("number", [-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0])

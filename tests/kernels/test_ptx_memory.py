@@ -233,6 +233,13 @@ def test_bytes_are_added_four_at_once(name: str) -> None:
         assert not code.count(r"(add|sub)\.s16|shr\.\S*")
 
 
+@pytest.mark.parametrize("name", ["add", "subtract"])
+def test_repeated_bytes_are_added(name: str) -> None:
+    """Two repeated elements are a block of one each, which is no word."""
+    body = body_for(name, ["uint8"] * 2)
+    assert compiled(kernel_for(body, (100_000,), [(1,), (0,), (0,)])).accesses("ld", masked=False) == {1: 4}
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "float16"])
 def test_blocks_of_a_misaligned_target_begin_where_its_vectors_do(dtype: str) -> None:
     kernel = flat_kernel("add", dtype, dtype, aligned=(False, True, False))

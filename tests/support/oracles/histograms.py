@@ -102,7 +102,8 @@ def _spread(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
     limits = np.iinfo(dtype)
     shift = np.array(rng.integers(0, limits.bits), dtype)
     found = rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True) >> shift
-    return np.where(rng.random(shape) < 0.01, rng.choice([limits.min, limits.max], shape), found).astype(dtype)
+    extremes = rng.choice(np.array([limits.min, limits.max], dtype), shape)
+    return np.where(rng.random(shape) < 0.01, extremes, found)
 
 
 def check_names(device: Any) -> None:

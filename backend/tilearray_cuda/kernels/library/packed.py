@@ -112,7 +112,11 @@ def add_bytes(x, y):
         "{ .reg .b32 s, t; and.b32 s, $1, 0x7F7F7F7F; and.b32 t, $2, 0x7F7F7F7F; add.u32 s, s, t; "
         "lop3.b32 t, $1, $2, 0x80808080, 0x28; xor.b32 $0, s, t; }"
     )
-    return tl.inline_asm_elementwise(asm, "=r,r,r", [x, y], x.dtype, is_pure=True, pack=4)
+    if x.numel % 4 == 0 or y.numel % 4 == 0:
+        found = tl.inline_asm_elementwise(asm, "=r,r,r", [x, y], x.dtype, is_pure=True, pack=4)
+    else:  # an element that others repeat
+        found = x + y
+    return found
 
 
 def subtract_bytes(x, y):
@@ -121,7 +125,11 @@ def subtract_bytes(x, y):
         "{ .reg .b32 s, t; or.b32 s, $1, 0x80808080; and.b32 t, $2, 0x7F7F7F7F; sub.u32 s, s, t; "
         "lop3.b32 t, $1, $2, 0x80808080, 0x82; xor.b32 $0, s, t; }"
     )
-    return tl.inline_asm_elementwise(asm, "=r,r,r", [x, y], x.dtype, is_pure=True, pack=4)
+    if x.numel % 4 == 0 or y.numel % 4 == 0:
+        found = tl.inline_asm_elementwise(asm, "=r,r,r", [x, y], x.dtype, is_pure=True, pack=4)
+    else:
+        found = x - y
+    return found
 
 
 # --- rows of a tile that begin where words of the output do, or sectors, each at another column -----------------------
