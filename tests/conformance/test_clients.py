@@ -80,7 +80,9 @@ def test_a_suite_is_counted_by_the_parts_of_its_library():
     assert record.counts(Counter(passed=2)) == {"passed": 2, "failed": 0, "skipped": 0}
 
 
-def small_suite(folder: Path, source: str, processes: int = 0) -> tuple[dict[str, dict[str, str]], bool]:
+def small_suite(
+    folder: Path, source: str, processes: int = 0, kept: Path | None = None
+) -> tuple[dict[str, dict[str, str]], bool]:
     (folder / "test_few.py").write_text("import os\n" + source)
     client = types.SimpleNamespace(
         __name__="clients.outcomes",
@@ -89,7 +91,7 @@ def small_suite(folder: Path, source: str, processes: int = 0) -> tuple[dict[str
         arguments=lambda checkout, rest: rest,
         paths=lambda checkout: [],
     )
-    return suite.run(client, None, "numpy", ["test_few.py"], processes)  # type: ignore[arg-type]
+    return suite.run(client, None, "numpy", ["test_few.py"], processes, kept=kept)  # type: ignore[arg-type]
 
 
 FEW = "def test_a(): pass\ndef test_b(): assert 0\n"
@@ -112,6 +114,41 @@ def test_a_suite_that_ends_early_keeps_what_it_has_and_says_so(tmp_path):
     cut = record.of("scipy", scipy_suite, "numpy", "cpu", found, whole)
     assert cut["whole"] is False
     assert "; the run ended before its tests did\n" in record.text(cut)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_suite_goes_on_from_the_outcomes_of_an_earlier_run(tmp_path, processes):
+    kept = tmp_path / "outcomes"
+    first, whole = small_suite(tmp_path, FEW + "def test_c(): os._exit(9)\n", kept=kept)
+    assert not whole
+    fails_again = FEW.replace("pass", "assert 0")  # test_a, which passed and must not run
+    found, whole = small_suite(tmp_path, fails_again + "def test_c(): pass\n", processes, kept)
+    assert whole
+    assert found == first | {"test_few.py::test_c": {"outcome": "passed"}}
+    assert small_suite(tmp_path, FEW + "def test_c(): pass\n", processes, kept) == (found, True)
+
+
+def test_only_one_suite_resumes(capsys):
+    for names in ([], ["einops"], ["scipy", "scikit-learn"]):
+        with pytest.raises(SystemExit):
+            run.main([*names, "--resume", "outcomes"])
+        assert "--resume takes one suite; name one of scipy, scikit-learn" in capsys.readouterr().err
+
+
+def test_files_of_scipy_without_its_fixture_are_left_out(tmp_path):
+    sources = {"test_fixture.py": "def test(xp): ...", "test_mark.py": "mark.array_api_backends", "test_no.py": "exp, xp_"}
+    for name, source in sources.items():
+        (tmp_path / name).write_text(source)
+    left_out = {name for name in sources if scipy_suite.pytest_ignore_collect(tmp_path / name)}
+    assert left_out == {"test_no.py"}
+    assert scipy_suite.pytest_ignore_collect(tmp_path / "__init__.py") is None
+
+
+def test_scipys_tests_see_no_other_library():
+    with pytest.raises(ModuleNotFoundError, match="hidden from SciPy's tests: torch"):
+        scipy_suite.Hidden.find_spec("torch")
+    scipy_suite.Hidden.find_spec("numpy")
 
 
 def test_a_process_ends_when_its_time_is_over():

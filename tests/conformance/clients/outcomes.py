@@ -2,7 +2,7 @@
 
 An outcome is "passed", "failed" or "skipped" (an expected failure is skipped), and the last line of what was raised.
 A line of the file is the JSON of a test and its outcome, so a run that ends early leaves what it has. Under
-pytest-xdist only the controller writes.
+pytest-xdist only the controller writes. Tests that the file of `TILEARRAY_ENDED` names are left out.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pytest
 from clients import comparing, peers
 
 FILE = "TILEARRAY_OUTCOMES"
+ENDED = "TILEARRAY_ENDED"
 _WRITES = FILE in os.environ and "PYTEST_XDIST_WORKER" not in os.environ
 _running: dict[str, dict[str, str]] = {}
 
@@ -26,6 +27,16 @@ def pytest_load_initial_conftests() -> None:
     """Let tests compare arrays on a GPU, before one imports the functions for it."""
     if peers.name() == peers.OURS:
         comparing.comparisons_copy()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of an earlier run."""
+    ended = read(Path(os.environ[ENDED])) if ENDED in os.environ else {}
+    left_out = [item for item in items if item.nodeid in ended]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.nodeid not in ended]
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -49,6 +60,11 @@ def read(file: Path) -> dict[str, dict[str, str]]:
     """The outcomes in a file; of a line that was cut, nothing."""
     lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.exists() else []
     return dict(map(json.loads, lines))
+
+
+def write_names(ended: dict[str, dict[str, str]], file: Path) -> None:
+    """Write the names of tests to the file of `TILEARRAY_ENDED`."""
+    file.write_text("".join(json.dumps([test, {}]) + "\n" for test in ended), encoding="utf-8")
 
 
 def _add(test: str, outcome: dict[str, str]) -> None:

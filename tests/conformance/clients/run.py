@@ -9,6 +9,7 @@
     scripts/clients npbench --device cuda with arrays on a GPU, whose records have names of their own
     scripts/clients einops --device cuda --library cupy with CuPy's arrays instead of ours, or torch's
     scripts/clients scipy --processes 6 --minutes 8     a suite in six processes, and what it has after 8 minutes
+    scripts/clients scipy --minutes 8 --resume FILE     goes on from the outcomes in FILE, and adds to them
 
 Nothing is fetched: a client is an installed package, or a checkout beside the project. What is missing is said with
 the command that brings it. What stands after ``--`` goes to pytest, or names kernels of NPBench.
@@ -57,6 +58,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--semantics", help="instead of the client's own")
     parser.add_argument("--processes", type=int, default=0, help="run suites with as many workers of pytest-xdist")
     parser.add_argument("--minutes", type=float, help="end a suite after so long, and count what it has")
+    parser.add_argument("--resume", type=Path, help="keep the outcomes of one suite here; run no test that has one")
     parser.add_argument("--record", action="store_true", help="write the records of the folder records/")
     parser.add_argument("--json", type=Path, help="write the record of one client to this file")
     cut = arguments.index("--") if "--" in arguments else len(arguments)
@@ -70,6 +72,8 @@ def main(arguments: list[str]) -> int:
             )
     if options.library != peers.OURS and not set(options.clients or CLIENTS) <= set(PEERED):
         parser.error(f"--library takes the clients {', '.join(PEERED)}; name some of them")
+    if options.resume and (len(options.clients) != 1 or options.clients[0] not in SUITES):
+        parser.error(f"--resume takes one suite; name one of {', '.join(SUITES)}")
     os.environ["TILEARRAY_DEVICE"] = options.device  # of this process, and of those that it starts
     os.environ[peers.VARIABLE] = options.library
     found = [run(name, options, rest) for name in options.clients or CLIENTS]
@@ -100,7 +104,7 @@ def outcomes(
 ) -> tuple[dict[str, Any], bool]:
     """The outcome of each test or call, and whether all ran."""
     if name in SUITES:
-        return suite.run(client, checkout, semantics, rest, options.processes, options.minutes)
+        return suite.run(client, checkout, semantics, rest, options.processes, options.minutes, options.resume)
     return (calls.run(client, semantics) if name in TABLES else client.run(checkout, semantics, rest)), True
 
 

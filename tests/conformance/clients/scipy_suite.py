@@ -3,6 +3,10 @@
 SciPy's ``conftest.py`` lists the libraries that it knows. The plugin gives the fixture one other parameter, and adds
 the name to the known ones, so that the marks "NumPy only" skip it, and on a GPU "CPU only", as they skip torch and
 CuPy there. Everything else runs as SciPy wrote it.
+
+Two thirds of the tests in these folders are not for arrays of other libraries, and the ``conftest.py`` imports each
+library that is installed. Both would take longer in every process than its share of the tests, so the plugin leaves out
+files without such a test, and hides the other libraries.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,13 +57,33 @@ def part(test: str) -> str:
     return found.group(1) if found else "other"
 
 
+class Hidden:
+    """A finder of modules for which the other libraries that SciPy's tests know are not installed."""
+
+    libraries = frozenset({"torch", "cupy", "jax", "dask", "array_api_strict"} - {peers.name()})
+
+    @classmethod
+    def find_spec(cls, name: str, path: object = None, target: object = None) -> None:
+        if name in cls.libraries:
+            raise ModuleNotFoundError(f"hidden from SciPy's tests: {name}", name=name)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
-    """Let SciPy's tests copy our arrays by the function that has names for the other libraries."""
+    """Hide other libraries, and let SciPy's tests copy our arrays by the function that has names for those."""
+    sys.meta_path.insert(0, Hidden)
     if peers.name() == peers.OURS:
         from scipy._lib import _array_api
 
         comparing.copied_by_name(_array_api, "_xp_copy_to_numpy")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the files that have neither SciPy's fixture nor its mark."""
+    if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
+    used = re.search(r"\bxp\b|\barray_api_backends\b", collection_path.read_text(encoding="utf-8"))
+    return None if used else True
 
 
 @pytest.hookimpl(tryfirst=True)

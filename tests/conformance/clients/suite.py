@@ -38,13 +38,19 @@ def run(
     rest: list[str],
     processes: int = 0,
     minutes: float | None = None,
+    kept: Path | None = None,
 ) -> tuple[dict[str, dict[str, str]], bool]:
     """Run a suite, or the part that pytest's options in `rest` choose.
+
+    Parameters
+    ----------
+    kept : Path, optional
+        A file for the outcomes that outlives the run. Tests whose outcome it has do not run again.
 
     Returns
     -------
     outcomes : dict
-        The outcome of each test that ended.
+        The outcome of each test that ended, now or before.
     whole : bool
         Whether all of them ran: pytest came to its end, within `minutes` if they are given.
     """
@@ -52,7 +58,9 @@ def run(
         # A configuration of its own: without one pytest would find the project's above a virtual environment in it.
         settings = Path(scratch, "pytest.ini")
         settings.write_text(f"[pytest]\n{suite.SETTINGS}\n", encoding="utf-8")
-        file = Path(scratch, "outcomes")
+        file = kept or Path(scratch, "outcomes")
+        ended = Path(scratch, "ended")  # a copy: a worker that starts late must collect the tests of the others
+        outcomes.write_names(outcomes.read(file), ended)
         command = [
             *(sys.executable, "-m", "pytest", "-q", "-c", str(settings), "--rootdir", str(suite.folder(checkout))),
             *("-p", "no:cacheprovider", "--disable-warnings", "--tb=short", "--show-capture=no"),
@@ -61,14 +69,18 @@ def run(
             *suite.arguments(checkout, rest),
         ]
         paths = [*suite.paths(checkout), ROOT, ROOT / "backend", HERE.parent]
-        given = environment(paths, semantics, file) | getattr(suite, "ENVIRONMENT", {})
+        given = environment(paths, semantics, file, ended) | getattr(suite, "ENVIRONMENT", {})
+        given |= dict.fromkeys(THREADS, "1") if processes else {}
         with subprocess.Popen(command, cwd=suite.folder(checkout), env=given) as pytest:
             status = _ended(pytest, minutes)
-        return outcomes.read(file), status in (PASSED, FAILED)
+        done = status in (PASSED, FAILED) or (status == NO_TESTS and bool(outcomes.read(ended)))
+        return outcomes.read(file), done
 
 
-PASSED, FAILED = 0, 1
-"""The exit statuses of pytest after a run of all tests."""
+PASSED, FAILED, NO_TESTS = 0, 1, 5
+"""The exit statuses of pytest after a run of all tests, and where there were none to run."""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables for the threads of a process; several processes with as many threads as the machine has cores are slow."""
 
 
 def _ended(process: subprocess.Popen[bytes], minutes: float | None) -> int:
@@ -96,7 +108,7 @@ def installed(package: str) -> Path:
     return Path(spec.origin).parents[1]
 
 
-def environment(paths: list[Path], semantics: str, file: Path) -> dict[str, str]:
+def environment(paths: list[Path], semantics: str, file: Path, ended: Path) -> dict[str, str]:
     """The tree as it is, installed or not, on the device that `run.py` was given.
 
     It is not the environment of a worker, even where an outer pytest-xdist runs this.
@@ -107,5 +119,7 @@ def environment(paths: list[Path], semantics: str, file: Path) -> dict[str, str]
         "SCIPY_ARRAY_API": "1",
         "SCIPY_DEVICE": peers.device() or "cpu",
         "TILEARRAY_SEMANTICS": semantics,
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # a test process that imports JAX must leave memory to the others
         outcomes.FILE: str(file),
+        outcomes.ENDED: str(ended),
     }
