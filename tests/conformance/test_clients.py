@@ -122,6 +122,8 @@ def test_a_suite_goes_on_from_the_outcomes_of_an_earlier_run(tmp_path, processes
     kept = tmp_path / "outcomes"
     first, whole = small_suite(tmp_path, FEW + "def test_c(): os._exit(9)\n", kept=kept)
     assert not whole
+    with kept.open("a") as file:
+        file.write('["test_few.py::test_c", {"outc')  # a line that was cut
     fails_again = FEW.replace("pass", "assert 0")  # test_a, which passed and must not run
     found, whole = small_suite(tmp_path, fails_again + "def test_c(): pass\n", processes, kept)
     assert whole

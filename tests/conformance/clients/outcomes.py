@@ -62,15 +62,19 @@ def read(file: Path) -> dict[str, dict[str, str]]:
     return dict(map(json.loads, lines))
 
 
-def write_names(ended: dict[str, dict[str, str]], file: Path) -> None:
-    """Write the names of tests to the file of `TILEARRAY_ENDED`."""
-    file.write_text("".join(json.dumps([test, {}]) + "\n" for test in ended), encoding="utf-8")
+def write(found: dict[str, dict[str, str]], file: Path) -> None:
+    """Replace the outcomes in a file."""
+    file.write_text("".join(map(_line, found.items())), encoding="utf-8")
+
+
+def _line(one: tuple[str, dict[str, str]]) -> str:
+    return json.dumps(one) + "\n"
 
 
 def _add(test: str, outcome: dict[str, str]) -> None:
     if _WRITES:
         with open(os.environ[FILE], "a", encoding="utf-8") as file:
-            file.write(json.dumps([test, outcome]) + "\n")
+            file.write(_line((test, outcome)))
 
 
 def _message(report: pytest.TestReport) -> str:

@@ -58,9 +58,10 @@ def run(
         # A configuration of its own: without one pytest would find the project's above a virtual environment in it.
         settings = Path(scratch, "pytest.ini")
         settings.write_text(f"[pytest]\n{suite.SETTINGS}\n", encoding="utf-8")
-        file = kept or Path(scratch, "outcomes")
+        file = kept.resolve() if kept else Path(scratch, "outcomes")
         ended = Path(scratch, "ended")  # a copy: a worker that starts late must collect the tests of the others
-        outcomes.write_names(outcomes.read(file), ended)
+        for each in (ended, file):  # without a line that was cut
+            outcomes.write(outcomes.read(file), each)
         command = [
             *(sys.executable, "-m", "pytest", "-q", "-c", str(settings), "--rootdir", str(suite.folder(checkout))),
             *("-p", "no:cacheprovider", "--disable-warnings", "--tb=short", "--show-capture=no"),
