@@ -81,7 +81,7 @@ def test_functions_of_several_reductions_run_on_the_emulated_gpu(process, seed):
 def _compare_composed(seed: int) -> None:
     import numpy as np
     from support.interpreter.emulated_gpu import emulated_device
-    from support.oracles.reductions import compare, drawn_array, drawn_view
+    from support.oracles.reductions import compare, drawn_array, drawn_shape, drawn_view
 
     import tilearray as ta
 
@@ -97,7 +97,7 @@ def _compare_composed(seed: int) -> None:
     }
     for name, function in functions.items():
         for dtype in ("uint8", "float16", "bfloat16", "float32", "float64"):
-            values = drawn_array(rng, dtype, 200)
+            values = drawn_array(rng, dtype, drawn_shape(rng, 200))
             state = rng.bit_generator.state
             mine = drawn_view(rng, ta.asarray(values, device="cpu"))
             rng.bit_generator.state = state

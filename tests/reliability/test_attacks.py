@@ -23,6 +23,7 @@ from support.attacks import (
     texts,
     threads,
     tiles,
+    walks,
 )
 from support.attacks.outcome import Outcome
 
@@ -63,6 +64,17 @@ def test_tiles_beside_numpys():
 def test_other_elements_of_tiles_are_seen(monkeypatch):
     monkeypatch.setattr(ta.Array, "tiles", lambda x, *given, **options: ta.tiles(x, *given, **options | {"padding": 1}))
     assert len(tiles.run(100, SEED).wrong) > 40
+
+
+def test_selections_beside_numpys():
+    outcome = walks.run_selections(200, SEED)
+    held(outcome, 200)
+    assert len(outcome.ends) == 3  # some, all, none
+
+
+def test_other_selections_are_seen(monkeypatch):
+    monkeypatch.setattr(walks.selection, "bits", lambda x: object())
+    assert len(walks.run_selections(20, SEED).wrong) == 20
 
 
 def test_fused_programs():

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 import numpy as np
 
 import tilearray as ta
-from support.attacks import api, caches, children, differential, interrupts, memory, programs, texts, threads, tiles
+from support.attacks import api, caches, children, differential, interrupts, memory, programs, texts, threads, tiles, walks
 from support.attacks.outcome import Outcome
 
 ATTACKS: dict[str, tuple[Callable[[int, int, str], Outcome], float]] = {
@@ -24,6 +24,9 @@ ATTACKS: dict[str, tuple[Callable[[int, int, str], Outcome], float]] = {
     "texts": (texts.run, 0.2),
     "programs": (programs.run, 0.05),
     "tiles": (tiles.run, 0.05),
+    "reductions": (walks.run_reductions, 0.05),
+    "scans": (walks.run_scans, 0.01),
+    "selections": (walks.run_selections, 0.01),
     "interrupts": (interrupts.run, 0.05),
     "memory": (memory.run, 0.05),
     "children": (children.run, 0.00006),

@@ -8,8 +8,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 import tilearray as ta
+from tilearray.errors import TileArrayError
 
 DTYPES = (
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
@@ -28,17 +30,30 @@ def dtype_of(name: str) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
-def drawn_array(
-    rng: np.random.Generator, dtype: str, elements: int, pick: np.random.Generator | None = None
-) -> np.ndarray:
-    """Return an array of one to four axes with about `elements` elements; some have hard values.
-
-    `pick` draws the shape.
-    """
-    pick = pick or rng
+def drawn_shape(pick: np.random.Generator, elements: int) -> tuple[int, ...]:
+    """Return a shape of one to four axes and about `elements` elements."""
     ndim = int(pick.integers(1, 5))
     sizes = np.exp(pick.dirichlet(np.ones(ndim)) * math.log(elements))
-    shape = tuple(int(size) for size in np.maximum(1, np.round(sizes)))
+    return tuple(int(size) for size in np.maximum(1, np.round(sizes)))
+
+
+def varied_shape(rng: np.random.Generator, shape: tuple[int, ...], least_axes: int = 0) -> tuple[int, ...]:
+    """Return a shape whose extents lie between the same powers of two, so that most kernels are the same.
+
+    One of 25 is empty, and one of 25 has no axes if `least_axes` is 0.
+    """
+    kind = rng.random()
+    if kind < 0.04 and not least_axes:
+        return ()
+    powers = [1 << (size - 1).bit_length() for size in shape]
+    found = [int(rng.integers(power // 2 + 1, power + 1)) if power > 1 else power for power in powers]
+    if kind > 0.96:
+        found[int(rng.integers(0, len(found)))] = 0
+    return tuple(found)
+
+
+def drawn_array(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array; some have hard values."""
     numbers = rng.normal(size=shape) * 10.0 ** rng.integers(-1, 3) + rng.integers(-2, 3)
     if dtype == "bool":
         return rng.random(shape) < rng.choice([0.001, 0.5, 0.999])
@@ -51,7 +66,7 @@ def drawn_array(
         numbers = numbers + 1j * rng.normal(size=shape)
     with np.errstate(all="ignore"):
         found = numbers.astype(dtype_of(dtype))
-        if rng.random() < 0.3:
+        if rng.random() < 0.3 and found.size:
             places = rng.integers(0, found.size, 1 + found.size // 50)
             found.flat[places] = rng.choice(HARD[: rng.integers(1, 10)], places.size).astype(found.dtype)
     return found
@@ -103,23 +118,56 @@ def check_same_bits(device: Any, seed: int, count: int, elements: int, kinds: in
     """Compare reductions on a device with those on the host: dtype, shape and every bit, except those of NaN."""
     rng = np.random.default_rng(seed)
     for number, pick in picks(rng, seed, count, kinds):
-        dtype = str(pick.choice(DTYPES))
-        is_complex = dtype.startswith("complex")
-        name = str(pick.choice([each for each in FUNCTIONS if not (is_complex and each in ORDERED)]))
-        values = drawn_array(rng, dtype, elements, pick)
-        state = pick.bit_generator.state
-        mine = drawn_view(pick, ta.asarray(values, device="cpu"))
-        pick.bit_generator.state = state
-        other = drawn_view(pick, ta.asarray(values, device=device))
-        axis = drawn_axis(pick, mine.ndim, single=name.startswith("arg"))
-        if name == "vecdot":
-            axis = int(pick.integers(-mine.ndim, 0))
-        options: dict[str, Any] = {"keepdims": bool(pick.integers(0, 2))} if name != "vecdot" else {}
-        if name in ("var", "std"):
-            options["correction"] = int(pick.integers(0, 3))
-        function = CALLS.get(name) or getattr(ta, name)
-        told = f"#{number} {name} {dtype} {mine.shape} {mine.strides} axis={axis} {options}"
-        compare(function(mine, axis=axis, **options), function(other, axis=axis, **options), told)
+        check_one(device, rng, pick, elements, f"#{number}")
+
+
+def check_one(
+    device: Any,
+    rng: np.random.Generator,
+    pick: np.random.Generator,
+    elements: int,
+    told: str,
+    vary: bool = False,
+) -> str:
+    """Compare one reduction on a device with that on the host, and return how it ended.
+
+    `pick` draws all that kernels depend on, and `rng` the values; with `vary` also the extents.
+    """
+    dtype = str(pick.choice(DTYPES))
+    is_complex = dtype.startswith("complex")
+    name = str(pick.choice([each for each in FUNCTIONS if not (is_complex and each in ORDERED)]))
+    shape = drawn_shape(pick, elements)
+    shape = varied_shape(rng, shape, int(name == "vecdot")) if vary else shape
+    mine, other = drawn_on_both(device, pick, drawn_array(rng, dtype, shape))
+    axis = drawn_axis(pick, mine.ndim, single=name.startswith("arg")) if mine.ndim else None
+    if name == "vecdot":
+        axis = int(pick.integers(-mine.ndim, 0))
+    options: dict[str, Any] = {"keepdims": bool(pick.integers(0, 2))} if name != "vecdot" else {}
+    if name in ("var", "std"):
+        options["correction"] = int(pick.integers(0, 3))
+    function = CALLS.get(name) or getattr(ta, name)
+    told = f"{told} {name} {dtype} {mine.shape} {mine.strides} axis={axis} {options}"
+    return same_end(lambda x: function(x, axis=axis, **options), mine, other, told)
+
+
+def drawn_on_both(device: Any, pick: np.random.Generator, values: np.ndarray) -> tuple[Any, Any]:
+    """Return the same view of an array on the host and on a device."""
+    state = pick.bit_generator.state
+    mine = drawn_view(pick, ta.asarray(values, device="cpu"))
+    pick.bit_generator.state = state
+    return mine, drawn_view(pick, ta.asarray(values, device=device))
+
+
+def same_end(call: Any, mine: Any, other: Any, told: str) -> str:
+    """Make a call on the host and on a device: both return the same bits, or raise an error of the same class."""
+    try:
+        expected = call(mine)
+    except TileArrayError as error:
+        with pytest.raises(type(error)):
+            call(other)
+        return "refused by both"
+    compare(expected, call(other), told)
+    return "with the bits of the host"
 
 
 def compare(expected: Any, found: Any, told: str) -> None:
@@ -129,6 +177,6 @@ def compare(expected: Any, found: Any, told: str) -> None:
     assert "cuda" in str(found.device), told
     word = np.dtype(f"u{min(one.itemsize, 8)}")
     ours, theirs = (np.ascontiguousarray(array).reshape(-1).view(word) for array in (one, other))
-    same = (ours == theirs).reshape(one.size, -1).all(-1)
+    same = (ours == theirs).reshape(one.size, -(-one.itemsize // 8)).all(-1)
     nan = (np.ravel(one) != np.ravel(one)) & (np.ravel(other) != np.ravel(other))
     assert (same | nan).all(), f"{told}: expected {np.ravel(one)[~same][:4]}, got {np.ravel(other)[~same][:4]}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import tilearray as ta
-from support.oracles.reductions import compare, drawn_array, drawn_axis, drawn_view, picks
+from support.oracles.reductions import compare, drawn_array, drawn_axis, drawn_shape, drawn_view, picks
 from tilearray.engine.caches import PLANS
 
 FUNCTIONS = ("softmax", "log_softmax", "logsumexp")
@@ -20,7 +20,8 @@ def check_one_launch(device: Any, seed: int, count: int, elements: int, kinds: i
     held = 0
     for number, pick in picks(rng, seed, count, kinds):
         name, dtype = str(pick.choice(FUNCTIONS)), str(pick.choice(DTYPES))
-        x = drawn_view(pick, ta.asarray(drawn_array(rng, dtype, elements, pick), device=device))
+        values = drawn_array(rng, dtype, drawn_shape(pick, elements))
+        x = drawn_view(pick, ta.asarray(values, device=device))
         axis = drawn_axis(pick, x.ndim, single=False)
         told = f"#{number} {name} {dtype} {x.shape} {x.strides} axis={axis}"
         launches = getattr(device.backend, "launches", 0)

@@ -9,7 +9,7 @@ import pytest
 
 import tilearray as ta
 from support.oracles.indexing import bits, cast
-from support.oracles.reductions import drawn_view, picks
+from support.oracles.reductions import drawn_view, picks, varied_shape
 
 DTYPES = (
     "bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "bfloat16", "float32", "float64", "complex64",
@@ -43,21 +43,39 @@ def check_selections(device: Any, seed: int, count: int, elements: int, kinds: i
     """Compare ``x[mask]``, ``x[mask] = values`` and `nonzero` on a device with NumPy's, bit for bit."""
     rng = np.random.default_rng(seed)
     for number, pick in picks(rng, seed, count, kinds):
-        dtype, share, shape = str(pick.choice(DTYPES)), float(rng.choice(SHARES)), _shape(pick, elements)
-        host, ours = _array(rng, device, dtype, shape, share, pick)
-        told = f"#{number} {dtype} {host.shape} {ours.strides} {share}"
-        places = ta.nonzero(ours)
-        for place, wanted in zip(places, np.nonzero(host), strict=True):
-            assert bits(ta.to_numpy(place)) == bits(wanted), f"nonzero {told}"
-        mask, condition = _mask(rng, device, host.shape, share, pick)
-        told = f"{told}, a mask {mask.shape} {condition.strides}"
-        assert bits(ta.to_numpy(ours[condition])) == bits(host[mask]), told
-        if not ours._signature.layout.overlaps_itself:
-            value = cast(np.arange(host[mask].size, dtype=np.int32).reshape(host[mask].shape), dtype)
-            host = host.copy()
-            host[mask] = value
-            ours[condition] = ta.asarray(value, device=device)
-            assert bits(ta.to_numpy(ours)) == bits(host), f"assigned {told}"
+        check_one(device, rng, pick, elements, f"#{number}")
+
+
+def check_one(
+    device: Any,
+    rng: np.random.Generator,
+    pick: np.random.Generator,
+    elements: int,
+    told: str,
+    vary: bool = False,
+) -> str:
+    """Compare one selection, its assignment, and `nonzero` with NumPy's, and return what share was selected.
+
+    `pick` draws all that kernels depend on, and `rng` the values; with `vary` also the extents.
+    """
+    dtype, share, shape = str(pick.choice(DTYPES)), float(rng.choice(SHARES)), _shape(pick, elements)
+    shape = varied_shape(rng, shape, least_axes=1) if vary else shape
+    host, ours = _array(rng, device, dtype, shape, share, pick)
+    told = f"{told} {dtype} {host.shape} {ours.strides} {share}"
+    places = ta.nonzero(ours)
+    for place, wanted in zip(places, np.nonzero(host), strict=True):
+        assert bits(ta.to_numpy(place)) == bits(wanted), f"nonzero {told}"
+    mask, condition = _mask(rng, device, host.shape, share, pick)
+    told = f"{told}, a mask {mask.shape} {condition.strides}"
+    selected = host[mask]
+    assert bits(ta.to_numpy(ours[condition])) == bits(selected), told
+    if not ours._signature.layout.overlaps_itself:
+        value = cast(np.arange(selected.size, dtype=np.int32).reshape(selected.shape), dtype)
+        host = host.copy()
+        host[mask] = value
+        ours[condition] = ta.asarray(value, device=device)
+        assert bits(ta.to_numpy(ours)) == bits(host), f"assigned {told}"
+    return "selecting nothing" if not mask.any() else "selecting all" if mask.all() else "selecting some"
 
 
 def _mask(
