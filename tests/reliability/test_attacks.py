@@ -6,6 +6,7 @@ import math
 import os
 import signal
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -176,15 +177,35 @@ def test_the_figures_of_an_attack_replace_its_row_only():
     assert page.endswith("<!-- end of figures -->\nafter\n")
 
 
-def test_parts_share_the_cases_of_all_attacks():
-    found = parts.parts(["api", "texts", "children"], 2500, 7, "cpu")
-    assert [(name, seed) for name, _, seed, _ in found] == [
-        *(("api", 7), ("texts", 7), ("children", 7)),
-        *(("api", 8), ("texts", 8)),
-        *(("api", 9), ("texts", 9)),
+def test_parts_share_the_cases_of_an_attack():
+    assert parts.parts("api", 2500, 7, "cpu", 2) == [
+        *(("api", 1000, 7, "cpu"), ("api", 1000, 8, "cpu"), ("api", 500, 9, "cpu")),
     ]
-    counts = [sum(cases for name, cases, _, _ in found if name == one) for one in ("api", "texts", "children")]
-    assert counts == [2500, 500, 1]
+    assert [cases for _, cases, _, _ in parts.parts("texts", 2500, 7, "cpu", 2)] == [200, 200, 100]
+    assert parts.parts("children", 2500, 7, "cpu", 2) == [("children", 1, 7, "cpu")]
+
+
+def test_each_process_on_a_gpu_has_one_part():
+    assert parts.parts("api", 28_000, 0, "cuda", 14) == [("api", 2000, seed, "cuda") for seed in range(14)]
+    assert parts.parts("memory", 3000, 5, "cuda", 14) == [("memory", 50, seed, "cuda") for seed in (5, 6, 7)]
+
+
+def test_attacks_share_the_time_that_is_left(monkeypatch):
+    begun, now = [], 1000.0
+
+    def one(name, cases, seed, device, deadline):
+        nonlocal now
+        begun.append((name, deadline - now))
+        now += min(deadline - now, 10.0)
+        return Outcome(name, device)
+
+    monkeypatch.setattr(parts, "one", one)
+    monkeypatch.setattr(parts, "time", SimpleNamespace(time=lambda: now))
+    list(parts.outcomes(["api", "texts", "programs"], 10, 0, "cuda", seconds=210.0))
+    assert [name for name, _ in begun] == ["api", "texts", "programs"]
+    assert [seconds for _, seconds in begun] == pytest.approx([80.0, 200 / 13, 190.0])
+    list(parts.outcomes(["api"], 10, 0, "cuda"))
+    assert begun[-1] == ("api", math.inf)
 
 
 @pytest.mark.slow
@@ -238,6 +259,6 @@ def test_the_command_names_unknown_attacks_and_fails_if_something_is_wrong(monke
     assert command.main(["texts", "--cases", "100"]) == 0
     assert "texts of expressions on cpu: 20 cases in " in capsys.readouterr().out
     bad = Outcome("bad", "cpu", wrong=["a line"])
-    monkeypatch.setitem(parts.ATTACKS, "texts", (lambda *_: bad, 1.0))
+    monkeypatch.setitem(parts.ATTACKS, "texts", parts.Attack(lambda *_: bad, 1.0))
     assert command.main(["texts"]) == 1
     assert "1 wrong" in capsys.readouterr().out

@@ -87,11 +87,14 @@ def _array(rng: random.Random, shape: tuple[int, ...], layout: str) -> tuple[np.
     return found, layout
 
 
-def check_reduced(seed: int, device: Any = "cpu") -> str:
-    """Compare a random fused reduction with the same function without fusion."""
+def check_reduced(seed: int, device: Any = "cpu", eagerly_on: Any = None) -> str:
+    """Compare a random fused reduction with the same function without fusion, on another device where one is given."""
     function, arrays = program(random.Random(seed))
-    given = [LAYOUTS[layout](ta.asarray(values, device=device)) for values, layout in arrays]
-    expected, found = outcome(lambda: function(*given)), outcome(lambda: ta.fuse(function)(*given))
+    eager, given = (
+        [LAYOUTS[layout](ta.asarray(values, device=each)) for values, layout in arrays]
+        for each in (device if eagerly_on is None else eagerly_on, device)
+    )
+    expected, found = outcome(lambda: function(*eager)), outcome(lambda: ta.fuse(function)(*given))
     if isinstance(expected, Exception) or isinstance(found, Exception):
         assert type(found) is type(expected), (seed, expected, found)
         return "error"

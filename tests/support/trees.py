@@ -91,7 +91,7 @@ class Tree:
 LAYOUTS: dict[str, Callable[[ta.Array], ta.Array]] = {
     "dense": lambda x: x,
     "transposed": lambda x: ta.asarray(x.T.copy()).T if x.ndim == 2 else x,
-    "gaps": lambda x: ta.repeat(x, 2, axis=-1)[..., ::2] if x.ndim and x.device == "cpu" else x,
+    "gaps": lambda x: ta.repeat(x.to_device("cpu"), 2, axis=-1).to_device(x.device)[..., ::2] if x.ndim else x,
     "back": lambda x: x[..., ::-1] if x.ndim else x,
     "repeated": lambda x: ta.broadcast_to(x[:1], x.shape) if x.ndim and x.shape[0] else x,
 }
@@ -128,8 +128,10 @@ def run(step: Step, values: list[Any], numbers: list[Any]) -> Any:
 
 
 class _Growing:
-    def __init__(self, rng: random.Random, in_place: bool, reductions: bool) -> None:
+    def __init__(self, rng: random.Random, in_place: bool, reductions: bool, exact: bool) -> None:
         self.rng = rng
+        names = (NAMES, OPERATOR_NAMES, REDUCTIONS)
+        self.names, self.operators, self.reduced = EXACT if exact else names
         self.in_place = in_place
         self.reductions = reductions
         shape = tuple([rng.choice([1, 2, 3, 4, 4, 5, 7]) for _ in range(rng.choice([0, 1, 2, 2, 2, 3]))])
@@ -161,9 +163,9 @@ class _Growing:
         if self.reductions and rng.random() < 0.2:
             return self.reduction(count)
         if luck < 0.35:
-            return "operator", rng.choice(OPERATOR_NAMES), self.operand(count, False), self.operand(count)
+            return "operator", rng.choice(self.operators), self.operand(count, False), self.operand(count)
         if luck < 0.6:
-            name = rng.choice(NAMES)
+            name = rng.choice(self.names)
             options = (
                 {"rounding": rng.choice(MODES)} if rng.random() < 0.1 and "rz" in PUBLIC[name].options.rounding else {}
             )
@@ -183,7 +185,7 @@ class _Growing:
 
     def reduction(self, count: int) -> Step:
         rng = self.rng
-        name = rng.choice(REDUCTIONS)
+        name = rng.choice(self.reduced)
         axis = rng.choice([None, 0, -1, -1, 1, (0, 1), (0, -1)])
         options = {"axis": rng.choice([None, 0, -1, 1]) if name == "argmax" else axis}
         if name != "softmax" and rng.random() < 0.5:
@@ -191,9 +193,14 @@ class _Growing:
         return "reduce", name, self.operand(count, False), options
 
 
-def grow(rng: random.Random, nodes: int = 40, *, in_place: bool = False, reductions: bool = False) -> Tree:
-    """Return a random program of at most `nodes` steps. With a small chance its last step is an error."""
-    growing = _Growing(rng, in_place, reductions)
+def grow(
+    rng: random.Random, nodes: int = 40, *, in_place: bool = False, reductions: bool = False, exact: bool = False
+) -> Tree:
+    """Return a random program of at most `nodes` steps. With a small chance its last step is an error.
+
+    `exact` draws operations that have the same results on all devices; some of complex numbers differ.
+    """
+    growing = _Growing(rng, in_place, reductions, exact)
     tree = growing.tree
     values: list[Any] = tree.operands()
     wanted = rng.randint(1, nodes)
@@ -221,6 +228,12 @@ def grow(rng: random.Random, nodes: int = 40, *, in_place: bool = False, reducti
 
 NAMES = [name for name in PUBLIC if name not in ("lgamma", "erfinv", "sinc")]
 OPERATOR_NAMES = [name for name in OPERATORS if PUBLIC[name].arity == 2]
+EXACT = (
+    [name for name in NAMES if PUBLIC[name].exact],
+    [name for name in OPERATOR_NAMES if PUBLIC[name].exact],
+    [name for name in REDUCTIONS if name != "softmax"],
+)
+"""Those of the operations, the operators and the reductions that are exact."""
 
 
 def outcome(action: Callable[[], list[Any]]) -> Any:
@@ -242,9 +255,12 @@ def bits(x: ta.Array) -> tuple[Any, ...]:
     return x.dtype, x.shape, plain.tobytes()
 
 
-def check(tree: Tree, device: Any = "cpu") -> str:
-    """Run a program as it is and fused, and compare results, targets and errors. Return the kind of the outcome."""
-    eager, given = tree.operands(device), tree.operands(device)
+def check(tree: Tree, device: Any = "cpu", eagerly_on: Any = None) -> str:
+    """Run a program as it is and fused, and compare results, targets and errors. Return the kind of the outcome.
+
+    The program runs as it is on another device where one is given.
+    """
+    eager, given = tree.operands(device if eagerly_on is None else eagerly_on), tree.operands(device)
     expected = outcome(lambda: tree.play(eager, tree.numbers))
     fused = ta.fuse(lambda arrays, numbers: tree.play(arrays, numbers))
     found = outcome(lambda: fused(given, tree.numbers))
@@ -265,14 +281,17 @@ def check(tree: Tree, device: Any = "cpu") -> str:
     return "equal"
 
 
-def check_recorded(tree: Tree, rng: random.Random, device: Any = "cpu") -> str:
+def check_recorded(
+    tree: Tree, rng: random.Random, device: Any = "cpu", eagerly_on: Any = None, limits: tuple[int, ...] = (1, 2, 5, 64)
+) -> str:
     """Run a program as it is and in a recording block, and compare results, targets and errors at their step.
 
-    Values may be dropped after their last use, and some results are read before the end.
+    Values may be dropped after their last use, and some results are read before the end. `limits` are numbers of
+    operations after which recorded ones run. The program runs as it is on another device where one is given.
     """
-    eager, given = tree.operands(device), tree.operands(device)
+    eager, given = tree.operands(device if eagerly_on is None else eagerly_on), tree.operands(device)
     expected = outcome(lambda: _play_step_by_step(tree, eager, random.Random(0), drops=False, reads=False))
-    drops, limit = rng.random() < 0.7, rng.choice([1, 2, 5, 64])
+    drops, limit = rng.random() < 0.7, rng.choice(limits)
 
     def recorded() -> list[Any]:
         with ta.lazy(operations=limit):

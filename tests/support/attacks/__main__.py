@@ -6,7 +6,7 @@
     scripts/reliability --cases 1000             the same with 1,000 random calls, and fewer of the others in proportion
     scripts/reliability api differential --seed 7
     scripts/reliability --jobs 12                the cases in parts, each with its own seed, in 12 processes
-    scripts/reliability --jobs 12 --seconds 100  the cases that begin within that time
+    scripts/reliability --jobs 12 --seconds 100  the cases that begin within that time, which the attacks share
     scripts/reliability --device cuda --write    on a GPU, and write the figures
     scripts/reliability --device cuda --json h200.json         on another machine: keep the counts in a file
     scripts/reliability --write-from h200.json more.json       here: write the figures from such files
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--cases", type=int, default=CASES, help=f"random calls of an attack; {CASES:,} by default")
     parser.add_argument("--seed", type=int, default=0, help="of the random draws; 0 by default")
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the cases; 1 by default")
-    parser.add_argument("--seconds", type=float, help="begin no case after this time")
+    parser.add_argument("--seconds", type=float, help="begin no case after this time; attacks share it")
     parser.add_argument("--device", default="cpu", help="where arrays are; the host by default")
     parser.add_argument("--json", type=Path, help="write the counts into a file, after each attack and process")
     parser.add_argument("--write", action="store_true", help="write the figures into docs/reliability.md")

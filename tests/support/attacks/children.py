@@ -17,14 +17,24 @@ import numpy as np
 import tilearray as ta
 
 def work(seed):
-    rng = np.random.default_rng(seed)
+    rng, device = np.random.default_rng(seed), device_here()
     for name in ("array-api", "numpy", "triton"):
         with ta.semantics(name):
             x = rng.integers(-9, 9, (5, 7)).astype("float64")
-            y = ta.asarray(x)
-            assert ta.to_numpy(y.T * 2 + y[0, 0]).tolist() == (x.T * 2 + x[0, 0]).tolist()
+            y = ta.asarray(x, device=device)
+            assert (y.T * 2 + y[0, 0]).tolist() == (x.T * 2 + x[0, 0]).tolist()
             assert ta.sum(y).item() == x.sum()
     return seed
+
+def device_here():
+    if sys.argv[3] == "cpu" or sys.argv[1] != "fork" or multiprocessing.parent_process() is None:
+        return sys.argv[3]
+    try:
+        ta.zeros(1, device=sys.argv[3])
+    except RuntimeError as error:
+        assert "when this process was forked" in str(error), error
+        return "cpu"  # a forked child has no GPU
+    raise AssertionError("a forked child used the GPU of its parent")
 
 if __name__ == "__main__":
     signal.alarm(100)  # ends a program that hangs
@@ -96,13 +106,15 @@ def program(code: str, *arguments: str, flags: tuple[str, ...] = ()) -> tuple[in
 
 
 def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
-    """Fork, spawn and start by a server, beside threads at work; each child computes."""
-    outcome = Outcome("children of a process with threads", "cpu")
-    del device  # a child has no device of its parent
+    """Fork, spawn and start by a server, beside threads at work; each child computes.
+
+    With a GPU, children compute there; those of `fork` are refused, and compute on the host.
+    """
+    outcome = Outcome("children of a process with threads", device)
     methods = ("fork", "spawn", "forkserver") if hasattr(os, "fork") else ("spawn",)
     for number in outcome.numbers(cases):
         method = methods[(number + seed) % len(methods)]
-        status, told = program(CHILD, method, "6")
+        status, told = program(CHILD, method, "6", device)
         outcome.count(method, cases)
         if status or told:
             outcome.fail(f"{method}: status {status}: {told[-300:]}")

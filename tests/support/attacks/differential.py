@@ -2,6 +2,8 @@
 
 Values are small multiples of one half, infinities and NaN: sums and products of them are exact in every float dtype, so
 nearly all results must be equal, whatever dtype they are computed in. Under `numpy` the dtype must be NumPy's as well.
+
+On a GPU each call is made with several sets of values: a new call has to be compiled, which takes far longer.
 """
 
 from __future__ import annotations
@@ -24,15 +26,22 @@ REAL = tuple(name for name in DTYPES if name != "complex64")
 WHOLE = ("int8", "uint8", "int16", "int32", "uint32", "int64")
 FLOATS = ("float16", "float32", "float64")
 
+VALUES = 20
+"""On a GPU, how many cases in turn are one call with other values: it compiles its kernels once."""
+
 Call = Callable[["Case", Any, list[Any]], Any]
 """``call(case, namespace, arrays)``; of the case it takes numbers, such as an axis, that both namespaces share."""
 
 
 class Case:
-    """One call: the arrays of both sides, and what else was drawn. `pick` draws the same for both."""
+    """One call: the arrays of both sides, and what else was drawn. `pick` draws the same for both.
 
-    def __init__(self, rng: random.Random, device: str) -> None:
+    `values` draws the elements of the arrays, and `rng` everything else; without `values`, `rng` draws all.
+    """
+
+    def __init__(self, rng: random.Random, device: str, values: random.Random | None = None) -> None:
         self.rng = rng
+        self.values = values or rng
         self.device = device
         self.shape = tuple([rng.choice([1, 2, 3, 4, 5]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3]))])
         if self.shape and rng.random() < 0.04:
@@ -61,13 +70,13 @@ class Case:
 
     def pair(self, dtypes: tuple[str, ...]) -> tuple[Any, np.ndarray]:
         """The same array here and in NumPy, often a view."""
-        rng, dtype = self.rng, self.rng.choice(dtypes)
+        rng, values_of, dtype = self.rng, self.values, self.rng.choice(dtypes)
         shape = tuple([1 if rng.random() < 0.08 else n for n in self.shape])
-        special = rng.random() < 0.3
+        special = values_of.random() < 0.3
         count = int(np.prod(shape)) * 2
-        numbers = [rng.choice(SPECIAL if special and rng.random() < 0.2 else PLAIN) for _ in range(count)]
+        numbers = [values_of.choice(SPECIAL if special and values_of.random() < 0.2 else PLAIN) for _ in range(count)]
         if dtype == "complex64":
-            values = np.array([complex(x, rng.choice(PLAIN)) for x in numbers], "complex64")
+            values = np.array([complex(x, values_of.choice(PLAIN)) for x in numbers], "complex64")
         elif dtype in FLOATS:
             values = np.array(numbers, dtype)
         else:
@@ -254,11 +263,11 @@ def differs(ours: Any, theirs: Any, exact: bool, same_dtype: bool) -> str:
     return "" if same.all() else f"{found[~same][:5]}, NumPy's {wanted[~same][:5]}"
 
 
-def one(rng: random.Random, device: str, semantics: str) -> tuple[str, str]:
-    """Make one call; return how it ended, and what is wrong."""
+def one(rng: random.Random, device: str, semantics: str, values: random.Random | None = None) -> tuple[str, str]:
+    """Make one call; return how it ended, and what is wrong. The generators are those of `Case`."""
     name = rng.choice(list(CALLS))
     call, dtypes, count, exact = CALLS[name]
-    case = Case(rng, device)
+    case = Case(rng, device, values)
     pairs = [case.pair(dtypes) for _ in range(count)]
     theirs, refused = answer(case, call, np, [pair[1] for pair in pairs])
     with ta.semantics(semantics):
@@ -285,10 +294,14 @@ def _wraps(theirs: Any, ours: Any) -> bool:
 def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     """Compare random calls with NumPy's, in turn under both semantics."""
     outcome, rng = Outcome("calls beside NumPy's", device), random.Random(seed)
+    alike = 1 if device == "cpu" else VALUES
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for number in outcome.numbers(cases):
-            end, wrong = one(rng, device, "numpy" if number % 2 else "array-api")
+            turn, values = number // alike, None
+            if alike > 1:
+                rng, values = random.Random(f"{seed} {turn}"), random.Random(f"{seed} values {number}")
+            end, wrong = one(rng, device, "numpy" if turn % 2 else "array-api", values)
             outcome.count(end, cases)
             if wrong:
                 outcome.fail(f"#{number} of seed {seed}: {wrong}")

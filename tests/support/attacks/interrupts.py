@@ -17,6 +17,9 @@ import tilearray as ta
 from support.attacks.outcome import Outcome
 from support.attacks.threads import Work
 
+TIMES, TIMES_ON_A_GPU = 100, 300
+"""How often calls that were drawn are interrupted; more often on a GPU, where each of them has to be compiled."""
+
 
 def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     """Interrupt random calls by a timer, and run them again."""
@@ -32,7 +35,7 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
             warnings.simplefilter("ignore")
             while outcome.wants(cases):
                 works = [Work(rng, device) for _ in range(20)]
-                for _ in range(100):
+                for _ in range(TIMES if device == "cpu" else TIMES_ON_A_GPU):
                     end, wrong = _interrupted(rng.choices(works, k=50), rng.uniform(2e-5, 3e-3))
                     outcome.count(end, cases)
                     if ta.get_semantics() is not semantics:

@@ -7,35 +7,57 @@ import multiprocessing
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import NamedTuple
 
 import numpy as np
 
 import tilearray as ta
-from support.attacks import api, caches, children, differential, interrupts, memory, programs, texts, threads, tiles, walks
+from support.attacks import (
+    api,
+    caches,
+    children,
+    differential,
+    interrupts,
+    memory,
+    programs,
+    texts,
+    threads,
+    tiles,
+    walks,
+)
 from support.attacks.outcome import Outcome
 
-ATTACKS: dict[str, tuple[Callable[[int, int, str], Outcome], float]] = {
-    "api": (api.run, 1.0),
-    "differential": (differential.run, 1.0),
-    "threads": (threads.run, 0.8),
-    "tasks": (threads.run_tasks, 0.05),
-    "texts": (texts.run, 0.2),
-    "programs": (programs.run, 0.05),
-    "tiles": (tiles.run, 0.05),
-    "reductions": (walks.run_reductions, 0.05),
-    "scans": (walks.run_scans, 0.01),
-    "selections": (walks.run_selections, 0.01),
-    "interrupts": (interrupts.run, 0.05),
-    "memory": (memory.run, 0.05),
-    "children": (children.run, 0.00006),
-    "exits": (children.run_exits, 0.0002),
-    "caches": (caches.run, 0.1),
+
+class Attack(NamedTuple):
+    """What runs an attack, its cases for each case of `--cases`, and its part of the time on a GPU."""
+
+    run: Callable[[int, int, str], Outcome]
+    cases: float
+    time: float = 1
+
+
+ATTACKS = {
+    "api": Attack(api.run, 1.0, 8),
+    "differential": Attack(differential.run, 1.0, 8),
+    "threads": Attack(threads.run, 0.8, 5),
+    "tasks": Attack(threads.run_tasks, 0.05),
+    "texts": Attack(texts.run, 0.2),
+    "programs": Attack(programs.run, 0.05, 12),
+    "tiles": Attack(tiles.run, 0.05, 5),
+    "reductions": Attack(walks.run_reductions, 0.05, 4),
+    "scans": Attack(walks.run_scans, 0.01, 4),
+    "selections": Attack(walks.run_selections, 0.01, 4),
+    "interrupts": Attack(interrupts.run, 0.05, 4),
+    "memory": Attack(memory.run, 0.05, 4),
+    "children": Attack(children.run, 0.00006, 2),
+    "exits": Attack(children.run_exits, 0.0002, 2),
+    "caches": Attack(caches.run, 0.1, 2),
 }
-"""For each attack what runs it, and its cases for each case of `--cases`."""
+Part = tuple[str, int, int, str]
 CASES, PART = 200_000, 1_000
-"""The value of `--cases`, and how many of them are one part with `--jobs`."""
+"""The value of `--cases`, and how many of them are one part with `--jobs` on the host."""
 PATIENCE = 80
 """Seconds after `--seconds` in which the last case of each process must end."""
 
@@ -45,55 +67,78 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """Yield the outcome of each attack, or with several jobs of each part of it, as they end.
 
-    After `seconds`, no further case begins.
+    Attacks run one after the other. After `seconds`, no further case begins: each attack has its part of the time that
+    is left when it begins, so one that ends early leaves more to those after it.
     """
-    deadline = math.inf if seconds is None else time.time() + seconds
-    if jobs == 1:
-        for name in names:
-            yield one(name, max(1, round(cases * ATTACKS[name][1])), seed, device, deadline)
-        return
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
-    timer = threading.Timer(seconds or 1e6, lambda: [future.cancel() for future in running])
-    timer.daemon = True
+    end = math.inf if seconds is None else time.time() + seconds
+    pool: ProcessPoolExecutor | None = None
     try:
-        running = {pool.submit(one, *part, deadline): part for part in parts(names, cases, seed, device)}
-        timer.start()
-        for future in as_completed(running, (seconds or 1e6) + PATIENCE):
+        for place, name in enumerate(names):
+            share = ATTACKS[name].time / sum(ATTACKS[each].time for each in names[place:])
+            now = time.time()
+            deadline = math.inf if end == math.inf else now + (end - now) * share
+            if jobs == 1:
+                yield one(name, max(1, round(cases * ATTACKS[name].cases)), seed, device, deadline)
+                continue
+            pool = pool or ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+            whole = yield from _of_processes(pool, parts(name, cases, seed, device, jobs), deadline)
+            if not whole:
+                pool.shutdown(cancel_futures=True)
+                pool = None
+    finally:
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
+
+
+def _of_processes(
+    pool: ProcessPoolExecutor, parts_of_one: list[Part], deadline: float
+) -> Generator[Outcome, None, bool]:
+    """Yield the outcome of each part of an attack as it ends; return whether the processes still serve."""
+    seconds = max(0.0, min(1e6, deadline - time.time()))
+    running = {pool.submit(one, *part, deadline): part for part in parts_of_one}
+    timer = threading.Timer(seconds, lambda: [future.cancel() for future in running])
+    timer.daemon = True
+    timer.start()
+    try:
+        for future in as_completed(running, seconds + PATIENCE):
             if future.cancelled():
                 continue
-            name, _, part_seed, _ = running[future]
-            if (error := future.exception()) is None:
-                yield future.result()
-            else:
+            name, _, part_seed, device = running[future]
+            if (error := future.exception()) is not None:
                 told = f"the process of seed {part_seed} ended: {error!r}"
                 yield Outcome(name, device, seed=part_seed, wrong=[told])
-                return
+                return False
+            yield future.result()
     except TimeoutError:
-        for name, _, part_seed, _ in [part for future, part in running.items() if not future.done()]:
+        for name, _, part_seed, device in [part for future, part in running.items() if not future.done()]:
             yield Outcome(name, device, seed=part_seed, wrong=[f"the part of seed {part_seed} never ended"])
         for process in list(pool._processes.values()):
             process.kill()
+        return False
     finally:
         timer.cancel()
-        pool.shutdown(cancel_futures=True)
+    return True
 
 
-def parts(names: list[str], cases: int, seed: int, device: str) -> list[tuple[str, int, int, str]]:
-    """Divide the cases of attacks: the attack, its cases, its seed and the device of each part; all attacks in turn."""
-    found: list[tuple[str, int, int, str]] = []
-    for number in range(-(-cases // PART)):
-        for name in names:
-            share = ATTACKS[name][1]
-            before, after = (round(min(cases, n * PART) * share) for n in (number, number + 1))
-            if after > before or (number == 0 and round(cases * share) == 0):
-                found.append((name, max(1, after - before), seed + number, device))
+def parts(name: str, cases: int, seed: int, device: str, jobs: int) -> list[Part]:
+    """Divide the cases of an attack: its name, the cases, the seed and the device of each part.
+
+    A process that meets a GPU for the first time needs seconds, so on a GPU each process has one part.
+    """
+    share = ATTACKS[name].cases
+    size = PART if device == "cpu" else max(PART, -(-cases // jobs))
+    found: list[Part] = []
+    for number in range(-(-cases // size)):
+        before, after = (round(min(cases, n * size) * share) for n in (number, number + 1))
+        if after > before or (number == 0 and round(cases * share) == 0):
+            found.append((name, max(1, after - before), seed + number, device))
     return found
 
 
 def one(name: str, cases: int, seed: int, device: str, deadline: float = math.inf) -> Outcome:
     """Run one attack in this process, and begin no case after a deadline."""
     Outcome.deadline = deadline
-    outcome = ATTACKS[name][0](cases, seed, device)
+    outcome = ATTACKS[name].run(cases, seed, device)
     outcome.seed, outcome.place = seed, place(outcome.device)
     return outcome
 

@@ -20,6 +20,8 @@ from support.attacks.outcome import Outcome
 from support.threads import in_threads
 
 THREADS = 16
+STEPS, STEPS_OF_A_GPU = 60, 240
+"""How many calls a thread makes of sixty that were drawn; more on a GPU, where each of them has to be compiled."""
 NAMES = ("array-api", "numpy", "triton", "torch")
 
 
@@ -52,7 +54,8 @@ def run(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         while outcome.wants(cases):
-            work = partial(_thread, [Work(rng, device) for _ in range(60)], seed, min(60, max(1, cases // THREADS)))
+            steps = min(STEPS if device == "cpu" else STEPS_OF_A_GPU, max(1, cases // THREADS))
+            work = partial(_thread, [Work(rng, device) for _ in range(60)], seed, steps)
             for result in in_threads(THREADS, work, interval=1e-5):
                 if isinstance(result, BaseException):
                     outcome.fail(f"a thread ended with {result!r}")
@@ -87,7 +90,7 @@ def _alike(found: Any, expected: Any) -> bool:
 # --- tasks and generators ---------------------------------------------------------------------------------------------
 
 
-def suspended(rng: random.Random, wrong: list[str]) -> Generator[None, None, None]:
+def suspended(rng: random.Random, device: str, wrong: list[str]) -> Generator[None, None, None]:
     """Enter blocks in each other, and look at the semantics after each time that others ran."""
     name = rng.choice(NAMES)
     with ta.semantics(name):
@@ -95,20 +98,20 @@ def suspended(rng: random.Random, wrong: list[str]) -> Generator[None, None, Non
             yield
             if ta.get_semantics().name != name:
                 wrong.append(f"a generator within {name!r} found {ta.get_semantics().name!r}")
-            x = ta.asarray([200], dtype="uint8") + ta.asarray([1], dtype="int8")
+            x = ta.asarray([200], dtype="uint8", device=device) + ta.asarray([1], dtype="int8", device=device)
             if x.dtype != {"triton": "uint8"}.get(name, "int16"):
                 wrong.append(f"a generator within {name!r} computed {x.dtype}")
             if rng.random() < 0.3:
-                yield from suspended(rng, wrong)
+                yield from suspended(rng, device, wrong)
 
 
-async def _task(rng: random.Random, wrong: list[str]) -> None:
-    for _ in suspended(rng, wrong):
+async def _task(rng: random.Random, device: str, wrong: list[str]) -> None:
+    for _ in suspended(rng, device, wrong):
         await asyncio.sleep(0)
 
 
-async def _together(rng: random.Random, count: int, wrong: list[str]) -> None:
-    await asyncio.gather(*[_task(random.Random(rng.random()), wrong) for _ in range(count)])
+async def _together(rng: random.Random, count: int, device: str, wrong: list[str]) -> None:
+    await asyncio.gather(*[_task(random.Random(rng.random()), device, wrong) for _ in range(count)])
 
 
 def run_tasks(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
@@ -117,7 +120,7 @@ def run_tasks(cases: int, seed: int = 0, device: str = "cpu") -> Outcome:
     before = ta.get_semantics()
     while outcome.wants(cases):
         wrong: list[str] = []
-        asyncio.run(_together(rng, 50, wrong))
+        asyncio.run(_together(rng, 50, device, wrong))
         for _ in range(50):
             outcome.count("ended", cases)
         if ta.get_semantics() is not before:
