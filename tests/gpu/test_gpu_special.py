@@ -8,7 +8,8 @@ import pytest
 import tilearray as ta
 
 special = pytest.importorskip("scipy.special")
-TWO = ("chdtr", "chdtrc", "gammainc", "gammaincc", "polygamma", "xlog1py", "xlogy", "zeta")
+TWO = ("chdtr", "chdtrc", "gammainc", "gammaincc", "polygamma", "stdtr", "xlog1py", "xlogy", "zeta")
+THREE = ("betainc", "betaincc")
 NAMES = [name for name in ta.special.__all__ if name not in ("log_softmax", "logsumexp", "softmax")]
 
 
@@ -20,6 +21,8 @@ def test_values_are_scipys(name, dtype):
     if name in ("erfinv", "logit", "ndtri"):
         x %= 1
     given = [np.floor(x[::-1]) + 1 if name in ("polygamma", "zeta") else x[::-1].copy(), x] if name in TWO else [x]
+    if name in THREE:
+        given = [x[::-1].copy(), np.roll(x, 1), x % 1]
     found = getattr(ta.special, name)(*[ta.asarray(each, device="cuda") for each in given])
     assert (str(found.device), found.dtype) == ("cuda:0", dtype)
     theirs = [each.astype("float64") for each in given]

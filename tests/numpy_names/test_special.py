@@ -11,11 +11,16 @@ import numpy as np
 import pytest
 
 import tilearray as ta
-from tilearray.numpy_names import special_on_gpu
+from tilearray.numpy_names import beta_on_gpu, special_on_gpu
 
 SHARES = ("chdtr", "chdtrc", "gammainc", "gammaincc")
-FORMULAS = (*SHARES, "i0", "i0e", "i1", "i1e", "log_ndtr", "ndtri", "polygamma", "psi", "zeta")
-TWO = (*SHARES, "polygamma", "zeta")
+BETA = ("betainc", "betaincc")
+FORMULAS = (*SHARES, *BETA, "i0", "i0e", "i1", "i1e", "log_ndtr", "ndtri", "polygamma", "psi", "stdtr", "zeta")
+TWO = (*SHARES, "polygamma", "stdtr", "zeta")
+
+
+def formula(name: str) -> Any:
+    return getattr(special_on_gpu, name, None) or getattr(beta_on_gpu, name)
 
 
 def test_every_name_is_scipys_and_a_function_of_ours():
@@ -24,6 +29,10 @@ def test_every_name_is_scipys_and_a_function_of_ours():
         assert hasattr(special, name)
         if name not in FORMULAS:
             assert getattr(ta.special, name) is getattr(ta, {"gammaln": "lgamma"}.get(name, name))
+
+
+def arity(name: str) -> int:
+    return 3 if name in BETA else 2 if name in TWO else 1
 
 
 # --- formulas --------------------------------------------------------------------------------------------------------
@@ -37,6 +46,12 @@ def operands(name: str) -> list[np.ndarray]:
     if name in SHARES:
         near = size[:600] + rng.normal(size=600) * np.sqrt(size[:600])
         return [np.concatenate([size, size[:600]]), np.concatenate([rng.permutation(size), np.abs(near)])]
+    if name in BETA:
+        a, b = 10 ** rng.uniform(-4, 10, (2, 3000))
+        near = a / (a + b) + rng.normal(size=3000) * np.sqrt(a * b / (a + b) ** 3)
+        return [a, b, np.where((rng.random(3000) < 0.5) | (near <= 0) | (near >= 1), rng.random(3000), near)]
+    if name == "stdtr":
+        return [10 ** rng.uniform(-2, 14, 3000), rng.normal(size=3000) * 8]
     if name == "ndtri":
         return [np.concatenate([rng.random(500), 10 ** -rng.uniform(0, 300, 200)])]
     if name == "zeta":
@@ -50,7 +65,7 @@ def both(special: Any, name: str, given: list[np.ndarray]) -> tuple[np.ndarray, 
     """The results of SciPy, whose order of `polygamma` is an integer, and of the formula."""
     theirs = [given[0].astype(int), given[1]] if name == "polygamma" else given
     with np.errstate(all="ignore"):
-        found = getattr(special_on_gpu, name)(*map(ta.asarray, given))
+        found = formula(name)(*map(ta.asarray, given))
         return getattr(special, name)(*theirs), ta.to_numpy(found)
 
 
@@ -59,15 +74,15 @@ def test_a_formula_is_scipys_function(name):
     special, given = pytest.importorskip("scipy.special"), operands(name)
     expected, found = both(special, name, given)
     kept = np.isnan(expected) | np.isinf(expected) | (np.abs(expected) > 1e-250)
-    least = 1e-15 if name in ("gammaincc", "chdtrc") else 0  # 1 less the other share
-    np.testing.assert_allclose(found[kept], expected[kept], rtol=2e-11, atol=least)
+    least = {"gammaincc": 1e-15, "chdtrc": 1e-15, **dict.fromkeys(BETA, 1e-14)}.get(name, 0)  # 1 less the other share
+    np.testing.assert_allclose(found[kept], expected[kept], rtol=4e-10 if name in BETA else 2e-11, atol=least)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_a_formula_has_scipys_limits(name):
     special = pytest.importorskip("scipy.special")
     values = np.array([0.0, -0.0, 1.0, 0.5, -1.0, -0.5, 2.0, np.inf, np.nan])
-    given = [x.ravel() for x in np.meshgrid(values, values)] if name in TWO else [values]
+    given = [x.ravel() for x in np.meshgrid(*[values] * arity(name))]
     if name == "polygamma":
         given = [np.ones_like(values), np.where(values == np.inf, 3, values)]
     expected, found = both(special, name, given)
@@ -86,6 +101,21 @@ def test_incomplete_gamma_functions_of_large_parameters():
         exact = [float(mpmath.gammainc(p, 0, q, regularized=True)) for p, q in zip(a[:2], x[:2])]
     found = ta.to_numpy(special_on_gpu.gammainc(ta.asarray(a), ta.asarray(x)))
     np.testing.assert_allclose(found, [*exact, 0.9771959041012301], rtol=1e-12)
+
+
+def test_incomplete_beta_functions_of_large_parameters():
+    mpmath = pytest.importorskip("mpmath")
+    for a, b, x in ((2e6, 3e6, 0.4003), (1.4e6, 9.4e9, 1.49e-4), (9.4e9, 1.4e6, 0.999851), (1e-5, 150.0, 0.0066)):
+        with mpmath.workdps(40):
+
+            def density(t: Any, a: float = a, b: float = b) -> Any:
+                return mpmath.exp((a - 1) * mpmath.log(t) + (b - 1) * mpmath.log1p(-t)) / mpmath.beta(a, b)
+
+            deviation = mpmath.sqrt(a * b / (a + b) ** 3)
+            points = [x + steps * deviation for steps in (0, 1, 2, 4, 8, 16, 32) if x + steps * deviation < 1]
+            exact = float(mpmath.quad(density, [*points, 1] if a < 1 else points))
+        found = ta.to_numpy(beta_on_gpu.betaincc(*[ta.asarray(np.array([value])) for value in (a, b, x)]))
+        np.testing.assert_allclose(found, [exact], rtol=2e-11)
 
 
 def test_riemanns_function():
@@ -118,15 +148,24 @@ def test_far_below_zero():
 def test_they_stay_on_their_device_in_the_dtype_of_the_operands(name, elsewhere):
     x = ta.asarray(np.array([0.25, 0.75]), dtype="float32", device=elsewhere)
     function = getattr(ta.special, name)
-    found = function(2, x + 1) if name in TWO else function(x)
+    found = function(*[2] * (arity(name) - 1), x + 1)
     assert (found.device, found.dtype, found.shape) == (elsewhere, "float32", (2,))
     whole = ta.asarray([1, 1], device=elsewhere)
-    found = function(whole, x) if name in TWO else function(whole)
+    found = function(whole, *[x] * (arity(name) - 1))
     assert (found.device, found.dtype) == (elsewhere, "float64")  # as on the host, SciPy's
     if name in TWO:
         listed, single = function(x + 1, [1.25, 1.75]), function(np.float32(2), x + 1)
         assert (listed.dtype, single.dtype) == ("float64", "float32")
         assert listed.astype("float32").tolist() == function(x + 1, x + 1).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float8_e4m3fn", "bfloat16", "float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["betainc", "i0", "ndtri", "polygamma", "psi", "stdtr"])
+def test_dtypes_are_those_of_the_host(name, dtype, elsewhere):
+    pytest.importorskip("scipy")
+    x = ta.asarray([1, 1]).astype(dtype)
+    found = [getattr(ta.special, name)(*[each] * arity(name)) for each in (x, x.to_device(elsewhere))]
+    assert found[0].dtype == found[1].dtype == ("float64" if dtype in ("int32", "float64") else "float32")
 
 
 SOURCE = """

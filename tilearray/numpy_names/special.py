@@ -1,8 +1,8 @@
 """SciPy's module of the same name: SciPy itself asks a namespace for it.
 
 With ``SCIPY_ARRAY_API=1`` the functions of `scipy.special` are ours for Arrays where this module has the name. Those
-that are no ops are SciPy's own on the host, and formulas of `special_on_gpu` on a GPU. For names that are not here
-SciPy computes over a copy on the host, and so refuses an Array on a GPU.
+that are no ops are SciPy's own on the host, and formulas of `special_on_gpu` and `beta_on_gpu` on a GPU. For names that
+are not here SciPy computes over a copy on the host, and so refuses an Array on a GPU.
 """
 
 from __future__ import annotations
@@ -41,22 +41,26 @@ from tilearray.ops.elementary import lgamma as gammaln
 
 # fmt: off
 __all__ = [
-    "cbrt", "chdtr", "chdtrc", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gamma", "gammainc",
-    "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "ndtr",
-    "ndtri", "polygamma", "psi", "softmax", "xlog1py", "xlogy", "zeta",
+    "betainc", "betaincc", "cbrt", "chdtr", "chdtrc", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1",
+    "gamma", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit",
+    "logsumexp", "ndtr", "ndtri", "polygamma", "psi", "softmax", "stdtr", "xlog1py", "xlogy", "zeta",
 ]
 # fmt: on
 
 
-def _function(name: str) -> Callable[..., Array]:
-    """SciPy's function of Arrays on the host; on a GPU the formula in float64, rounded once to SciPy's dtype."""
+def _function(name: str, formulas: str = "special_on_gpu") -> Callable[..., Array]:
+    """SciPy's function of Arrays on the host; on a GPU the formula in float64, rounded once to SciPy's dtype.
+
+    `formulas` is the module of the formula.
+    """
 
     def function(*operands: Any) -> Array:
         gpus = [x.device for x in operands if isinstance(x, Array) and not x.device.backend.on_host]
         if not gpus:
-            return run_with_numpy(f"special.{name}", getattr(import_module("scipy.special"), name), operands, {})
+            host = [_widened(x) if isinstance(x, Array) else x for x in operands]
+            return run_with_numpy(f"special.{name}", getattr(import_module("scipy.special"), name), host, {})
         given = [x if isinstance(x, Array) else asarray(x, dtype=dtypes.float64, device=gpus[0]) for x in operands]
-        formula = getattr(import_module("tilearray.numpy_names.special_on_gpu"), name)
+        formula = getattr(import_module(f"tilearray.numpy_names.{formulas}"), name)
         found = formula(*[astype(x, dtypes.float64, copy=False) for x in given])
         kinds = [getattr(x, "dtype", x if isinstance(x, (int, float)) else dtypes.float64) for x in operands]
         return astype(found, np.result_type(np.float32, *kinds), copy=False)
@@ -65,7 +69,13 @@ def _function(name: str) -> Callable[..., Array]:
     return function
 
 
+def _widened(x: Array) -> Array:
+    """An Array that float32 holds as float32, for which some of SciPy's functions have no loop and others have one."""
+    return astype(x, dtypes.float32, copy=False) if np.result_type(np.float32, x.dtype) == np.float32 else x
+
+
 chdtr, chdtrc, gammainc, gammaincc = map(_function, ("chdtr", "chdtrc", "gammainc", "gammaincc"))
 polygamma, psi, zeta = map(_function, ("polygamma", "psi", "zeta"))
 i0, i0e, i1, i1e = map(_function, ("i0", "i0e", "i1", "i1e"))
 log_ndtr, ndtri = map(_function, ("log_ndtr", "ndtri"))
+betainc, betaincc, stdtr = (_function(name, "beta_on_gpu") for name in ("betainc", "betaincc", "stdtr"))

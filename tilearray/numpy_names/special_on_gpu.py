@@ -24,7 +24,7 @@ from tilearray.ops.elementary import erfc, exp, gamma, lgamma, log, log1p, ndtr,
 from tilearray.ops.number_parts import floor, isfinite, isnan, sign
 
 
-def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     """c0 + c1 x + c2 x**2 + ..."""
     found: Any = coefficients[-1]
     for factor in reversed(coefficients[:-1]):
@@ -59,7 +59,7 @@ def ndtri(p: Any) -> Any:
     """The x whose `ndtr` is p."""
 
     def ratio(x: Any, both: Any) -> Any:
-        return _polynomial(x, both[0]) / _polynomial(x, both[1])
+        return polynomial(x, both[0]) / polynomial(x, both[1])
 
     centred = p - 0.5
     less_likely = where(less(centred, 0), p, 1 - p)
@@ -203,10 +203,12 @@ def polygamma(n: Any, x: Any) -> Any:
 
 # --- incomplete gamma functions --------------------------------------------------------------------------------------
 
-_STEPS, _ROUNDS, _MOST = 8, 4, 64
+STEPS, ROUNDS, MOST = 8, 4, 64
 """Steps of a kernel; kernels between two looks at the result; looks at most."""
 _LARGE = 1e4
 """From here on Temme's series has enough terms."""
+FEWEST = 10.0
+"""From here on Stirling's formula has enough terms."""
 _TINY = 1e-300
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _LOGARITHM = [1 / 2, -1 / 3, 1 / 4, -1 / 5, 1 / 6, -1 / 7, 1 / 8, -1 / 9]
@@ -260,31 +262,35 @@ def _shares(a: Any, x: Any) -> tuple[Any, Any]:
 @fuse
 def _density(a: Any, x: Any) -> Any:
     """x**a exp(-x) / gamma(a + 1)."""
-    enough = where(a < 10, 10.0, a)
-    correction = _polynomial(1 / (enough * enough), _STIRLING) / enough
-    far = exp(-enough * _excess(enough, x) - correction) / sqrt(2 * math.pi * enough)
-    return where(a < 10, exp(a * log(x) - x - lgamma(a + 1)), far)
+    enough = where(a < FEWEST, FEWEST, a)
+    far = exp(-enough * excess(enough, x) - correction(enough)) / sqrt(2 * math.pi * enough)
+    return where(a < FEWEST, exp(a * log(x) - x - lgamma(a + 1)), far)
 
 
-def _excess(a: Any, x: Any) -> Any:
+def correction(a: Any) -> Any:
+    """What Stirling's formula for the logarithm of gamma(a) leaves, for a of `FEWEST` and more."""
+    return polynomial(1 / (a * a), _STIRLING) / a
+
+
+def excess(a: Any, x: Any) -> Any:
     """m - log(1 + m) of m = x / a - 1."""
     m = (x - a) / a
     found = m - where(m < -0.5, log(x / a), log1p(m))
-    return where(abs(m) < 0.01, m * m * _polynomial(m, _LOGARITHM), found)
+    return where(abs(m) < 0.01, m * m * polynomial(m, _LOGARITHM), found)
 
 
 @fuse
 def _temme(a: Any, x: Any) -> tuple[Any, Any]:
     """Both shares for large a (DLMF 8.12.3)."""
     m = (x - a) / a
-    excess = _excess(a, x)
-    eta = sqrt(2 * excess) * sign(m)
+    depth = excess(a, x)
+    eta = sqrt(2 * depth) * sign(m)
     near = abs(eta) < 0.3
     m_, eta_ = where(near, 1.0, m), where(near, 1.0, eta)
-    first = where(near, _polynomial(eta, _TEMME[0]), 1 / m_ - 1 / eta_)
+    first = where(near, polynomial(eta, _TEMME[0]), 1 / m_ - 1 / eta_)
     second = 1 / (eta_ * eta_ * eta_) - (1 / m_ + 1) / (m_ * m_) - 1 / (12 * m_)
-    second = where(near, _polynomial(eta, _TEMME[1]), second)
-    rest = exp(-a * excess) / sqrt(2 * math.pi * a) * (first + second / a)
+    second = where(near, polynomial(eta, _TEMME[1]), second)
+    rest = exp(-a * depth) / sqrt(2 * math.pi * a) * (first + second / a)
     root = eta * sqrt(a / 2)
     return erfc(-root) / 2 - rest, erfc(root) / 2 + rest
 
@@ -292,16 +298,16 @@ def _temme(a: Any, x: Any) -> tuple[Any, Any]:
 def _series(a: Any, x: Any) -> Any:
     """The lower share by its power series, for x < a + 1."""
     term, total = a / a, a / a
-    for step in range(0, _STEPS * _ROUNDS * _MOST, _STEPS):
+    for step in range(0, STEPS * ROUNDS * MOST, STEPS):
         term, total = _more_terms(a, x, term, total, float(step))
-        if step % (_STEPS * _ROUNDS) == 0 and not any_of(term > total * 1e-17):
+        if step % (STEPS * ROUNDS) == 0 and not any_of(term > total * 1e-17):
             break
     return _density(a, x) * total
 
 
 @fuse
 def _more_terms(a: Any, x: Any, term: Any, total: Any, step: float) -> tuple[Any, Any]:
-    for n in range(1, _STEPS + 1):
+    for n in range(1, STEPS + 1):
         term = term * x / (a + (step + n))
         total = total + term
     return term, total
@@ -311,9 +317,9 @@ def _fraction(a: Any, x: Any) -> Any:
     """The upper share by its continued fraction, for x >= a + 1 (the method of Lentz)."""
     above, below = a / _TINY, 1 / (x + 1 - a)
     found = below
-    for step in range(0, _STEPS * _ROUNDS * _MOST, _STEPS):
+    for step in range(0, STEPS * ROUNDS * MOST, STEPS):
         above, below, found, change = _more_fractions(a, x, above, below, found, float(step))
-        if step % (_STEPS * _ROUNDS) == 0 and not any_of(abs(change - 1) > 1e-15):
+        if step % (STEPS * ROUNDS) == 0 and not any_of(abs(change - 1) > 1e-15):
             break
     return _density(a, x) * a * found
 
@@ -321,7 +327,7 @@ def _fraction(a: Any, x: Any) -> Any:
 @fuse
 def _more_fractions(a: Any, x: Any, above: Any, below: Any, found: Any, step: float) -> tuple[Any, Any, Any, Any]:
     change: Any = 1.0
-    for n in range(1, _STEPS + 1):
+    for n in range(1, STEPS + 1):
         count = step + n
         factor = (a - count) * count
         base = x + 1 - a + 2 * count
