@@ -1,8 +1,11 @@
-"""Try tile sizes on a GPU: ``python -m benchmarks.tune [CASE ...] [--out FILE]``.
+"""Try tile sizes on a GPU: ``python -m benchmarks.tune [CASE ...] [--out FILE] [--write]``.
 
 Each case is a sum over a layout, or a copy out of one. Its kernel is made with each candidate in the place of the tile
-that its schedule has chosen, compiled in parallel, and timed beside the copy. The fastest are printed; the winners go
-by hand into the table of the schedule's file, in `tilearray_cuda.kernels.schedules`.
+that its schedule has chosen, compiled in parallel, and timed beside the copy. The fastest are printed.
+
+``--write`` writes those that are faster than the tables by `GAIN` beside the compiled kernels, for this GPU: the next
+process uses them. To change the tables for all, write the winners into the schedule's file, in
+`tilearray_cuda.kernels.schedules`.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import multiprocessing
 import statistics
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import tilearray as ta
@@ -22,16 +26,19 @@ from tilearray.engine.operation import expression_of
 from tilearray.geometry.loop import Loop, make_loop
 from tilearray.ops import arithmetic, moves
 from tilearray_cuda import kernel
-from tilearray_cuda.kernels import disk_cache
+from tilearray_cuda.kernels import disk_cache, tuned_tiles
 from tilearray_cuda.kernels.compile import cubin_of
+from tilearray_cuda.kernels.cubin import triton_version
 from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
-from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile, is_bounded
 from tilearray_cuda.kernels.source import Source, source_of
 from tilearray_cuda.kernels.spec import make_spec
 from tilearray_cuda.runtime import launch
 
 N = 16384
 WARM, ROUNDS, CALLS = 2, 5, 6
+GAIN = 1.03
+"""How much faster than the table's a tile must be to be written; less may be noise."""
 
 Shape = tuple[int, ...]
 SQUARE, ODD, ODD_TRANSPOSED = (N, N), (N - 1, N + 1), (N + 1, N - 1)
@@ -101,11 +108,12 @@ CASES = {
 
 
 class Operation(NamedTuple):
-    """The result and the operands of a case in one dtype, and the schedule of its kernel."""
+    """The result and the operands of a case in one dtype, the schedule of its kernel, and the key of its tile."""
 
     arrays: tuple[Any, ...]
     loop: Loop
     schedule: Schedule
+    key: tuned_tiles.Key = ("", 0)
 
     @property
     def nbytes(self) -> int:
@@ -124,7 +132,9 @@ def operation_of(case: Case, dtype: str) -> Operation:
     aligned = tuple((each._address + shift * each.itemsize) % 16 == 0 for each, shift in zip(arrays, loop.shifts))
     body: Expression = expression_of(op, ta.get_semantics(), tuple([x.dtype for x in operands]), out.dtype)
     device: Any = ta.devices()[0].backend
-    return Operation(arrays, loop, schedule_of(make_spec(body, loop_class(loop), aligned), device.arch))
+    with tuned_tiles.trying({}) as asked:  # the tables of tilearray, also where others were measured before
+        schedule = schedule_of(make_spec(body, loop_class(loop), aligned), device.arch)
+    return Operation(arrays, loop, schedule, asked[-1])
 
 
 def with_tile(schedule: Schedule, tile: Tile | None) -> Schedule:
@@ -203,7 +213,7 @@ def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, A
     arch: int = ta.devices()[0].backend.arch  # type: ignore[attr-defined]
     for name in names:
         for dtype in CASES[name].dtypes:
-            schedule = operation_of(CASES[name], dtype).schedule
+            _, _, schedule, key = operation_of(CASES[name], dtype)
             ta.cuda.empty_cache()
             tiles = [None, *CASES[name].tiles]
             sources = [source_of(with_tile(schedule, tile)) for tile in tiles]
@@ -212,7 +222,34 @@ def results(names: list[str], pool: ProcessPoolExecutor) -> Iterator[dict[str, A
             best = sorted(found, key=lambda position: -found[position])[:7]
             shown = "  ".join(f"{found[at]:.3f} {tuple(tiles[at] or ()) or 'now'}" for at in best)
             print(f"{name:10} {dtype:10} now {found.get(0, 0):.3f} {tuple(sources[0].tile)}   {shown}", flush=True)
-            yield {"case": name, "dtype": dtype, "now": found.get(0), "best": [(found[at], tiles[at]) for at in best]}
+            now = found.get(0)
+            gains = {tiles[at]: found[at] / now for at in found if now and can_be_written(schedule, key, tiles[at])}
+            yield {"case": name, "dtype": dtype, "now": now, "best": [(found[at], tiles[at]) for at in best],
+                   "key": key, "gains": list(gains.items())}  # fmt: skip
+
+
+def can_be_written(schedule: Schedule, key: tuned_tiles.Key, tile: Tile | None) -> bool:
+    """Whether a table of a GPU may have a tile for the kernels of a schedule."""
+    tables = import_module(type(schedule).__module__).SIZES
+    return tile is not None and is_bounded(tile, tables, *key)
+
+
+def winners(found: list[dict[str, Any]]) -> dict[tuned_tiles.Key, tuned_tiles.Sizes]:
+    """Return for each key the tile that is the fastest in all of its cases together, if it is faster than the table's.
+
+    A tile counts that was measured in each case of the key, and is slower in none.
+    """
+    keys: dict[tuned_tiles.Key, list[dict[Tile, float]]] = {}
+    for each in found:
+        keys.setdefault(tuple(each["key"]), []).append({Tile(*tile): gain for tile, gain in each["gains"]})
+    best: dict[tuned_tiles.Key, tuned_tiles.Sizes] = {}
+    for key, cases in keys.items():
+        means = {tile: statistics.geometric_mean([gains[tile] for gains in cases])
+                 for tile in cases[0] if all(gains.get(tile, 0) >= 1 for gains in cases)}  # fmt: skip
+        tile = max(means, key=lambda each: means[each], default=None)
+        if tile is not None and means[tile] >= GAIN:
+            best[key] = tile[:3]
+    return best
 
 
 def timed(device: Any, given: Operation, schedule: Schedule, cubin: disk_cache.Cubin) -> float:
@@ -231,12 +268,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tune", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("cases", nargs="*", help=f"any of {', '.join(CASES)} (default: all)")
     parser.add_argument("--out", help="a JSON file for the results")
+    parser.add_argument("--write", action="store_true", help="use the fastest on this GPU from now on")
     options = parser.parse_args()
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         found = list(results(options.cases or list(CASES), pool))
     if options.out:
         with open(options.out, "w", encoding="utf-8") as file:
             json.dump(found, file, indent=1)
+    if options.write:
+        print(written(found))
+
+
+def written(found: list[dict[str, Any]]) -> str:
+    """Write the winners beside those of earlier runs, and say where."""
+    device: Any = ta.devices()[0].backend
+    of_cases = {tuple(each["key"]) for each in found}
+    kept = {key: sizes for key, sizes in tuned_tiles.tiles_of(device.name).items() if key not in of_cases}
+    new = winners(found)
+    path = tuned_tiles.write_tiles(device.name, device.arch, kept | new, f"Triton {triton_version()}")
+    return f"{len(new)} of {len(of_cases)} kinds are faster than the tables on {device.name}; wrote {path}"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilearray_cuda.errors import NoDeviceError
+from tilearray_cuda.kernels import tuned_tiles
 from tilearray_cuda.kernels.schedules import choose
 from tilearray_cuda.libraries.cublas import Products
 from tilearray_cuda.libraries.cufft import Transforms
@@ -54,6 +55,7 @@ class CudaDevice(Gpu):
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
+        tuned_tiles.GPUS.setdefault(self.arch, self.name)
         self.memory = Allocator(self)
         self.staging = Staging(self.context)
         self.pinned = Pinned(self)

@@ -139,7 +139,11 @@ def test_only_one_suite_resumes(capsys):
 
 
 def test_files_of_scipy_without_its_fixture_are_left_out(tmp_path):
-    sources = {"test_fixture.py": "def test(xp): ...", "test_mark.py": "mark.array_api_backends", "test_no.py": "exp, xp_"}
+    sources = {
+        "test_fixture.py": "def test(xp): ...",
+        "test_mark.py": "mark.array_api_backends",
+        "test_no.py": "exp, xp_",
+    }
     for name, source in sources.items():
         (tmp_path / name).write_text(source)
     left_out = {name for name in sources if scipy_suite.pytest_ignore_collect(tmp_path / name)}

@@ -13,7 +13,7 @@ from typing import Any
 from tilearray_cuda.kernels.hardware import SMALL, VECTOR
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, in_eighths, term
 from tilearray_cuda.kernels.schedules.linear import Linear, by_words, heavy, reads_runs
-from tilearray_cuda.kernels.schedules.schedule import PIECE, Schedule, Sizes, Tile, sizes_for
+from tilearray_cuda.kernels.schedules.schedule import PIECE, Schedule, Sizes, Tile, tile_for
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
 _SIZES: Sizes = {
@@ -62,9 +62,9 @@ class Flat(Linear):
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec of one axis."""
         if spec.case == "flat" and reads_runs(spec):
-            return cls(spec.by_words(), sizes_for(SIZES, arch)["flat by words"][spec.widest])
+            return cls(spec.by_words(), tile_for(SIZES, arch, "flat by words", spec.widest))
         kind = " heavy" if spec.is_heavy else " copied" if spec.copies else ""
-        return cls(spec, sizes_for(SIZES, arch)[spec.case + kind][spec.widest])
+        return cls(spec, tile_for(SIZES, arch, spec.case + kind, spec.widest))
 
     def setup(self) -> list[str]:
         """Return the lines that find the block's positions."""

@@ -18,7 +18,7 @@ from tilearray_cuda.kernels.hardware import SMALL, VECTOR
 from tilearray_cuda.kernels.schedules import extents
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, in_eighths, term
 from tilearray_cuda.kernels.schedules.linear import Linear, by_words, heavy, reads_runs
-from tilearray_cuda.kernels.schedules.schedule import PIECE, Schedule, Sizes, Tile, sizes_for
+from tilearray_cuda.kernels.schedules.schedule import PIECE, Schedule, Sizes, Tile, tile_for
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
 _SIZES: Sizes = {1: Tile(1, 2048, 4), 2: Tile(1, 2048, 4), 4: Tile(1, 1024, 4), 8: Tile(1, 512, 4), 16: Tile(1, 256, 4)}
@@ -28,8 +28,8 @@ SIZES = {
     80: {
         "lookup": _SIZES,
         "outer": {**_SIZES, 1: Tile(1, 4096, 2)},
-        "heavy": heavy(_SIZES),
-        "by words": by_words(_SIZES),
+        "lookup heavy": heavy(_SIZES),
+        "lookup by words": by_words(_SIZES),
     }
 }
 
@@ -74,10 +74,10 @@ class Lookup(Linear):
         """Every spec; blocks are no longer than a row, unless rows are narrow."""
         longest, dense = facts
         spec = _with_extents(spec, dense)
-        kind = "outer" if _repeats(spec) else "heavy" if spec.is_heavy else "lookup"
+        kind = "outer" if _repeats(spec) else "lookup heavy" if spec.is_heavy else "lookup"
         if longest > 1 and reads_runs(spec):
-            spec, kind = spec.by_words(), "by words"
-        tile = sizes_for(SIZES, arch)[kind][spec.widest]
+            spec, kind = spec.by_words(), "lookup by words"
+        tile = tile_for(SIZES, arch, kind, spec.widest)
         if longest > 1:
             tile = tile._replace(columns=min(tile.columns, longest))
         return cls(spec, tile, longest)

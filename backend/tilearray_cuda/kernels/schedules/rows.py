@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from tilearray_cuda.kernels.schedules import extents
-from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile, sizes_for
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile, tile_for
 from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.spec import KernelSpec
 
@@ -41,6 +41,6 @@ class Rows(Tiled):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec; the elements of a block cover several rows if rows are short."""
-        tile = sizes_for(SIZES, arch)["rows"][spec.widest]
+        tile = tile_for(SIZES, arch, "rows", spec.widest)
         columns = min(tile.columns, facts)
         return cls(spec, Tile(tile.columns // columns, columns, tile.warps))

@@ -12,6 +12,7 @@ import copy
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
+from tilearray_cuda.kernels import tuned_tiles
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
@@ -261,10 +262,41 @@ def masked(guard: str) -> str:
     return "_masked" if guard else ""
 
 
-def sizes_for(tables: Mapping[int, Mapping[str, Sizes]], arch: int) -> Mapping[str, Sizes]:
-    """Return the tables of an architecture: those of the newest one that is not newer.
+Tables = Mapping[int, Mapping[str, Sizes]]
+"""The first architecture, the kind of kernels, and their tiles. No two schedules have a kind of the same name."""
 
-    >>> sizes_for({80: {"flat": {}}, 100: {}}, 90)
-    {'flat': {}}
+
+def tile_for(tables: Tables, arch: int, kind: str, itemsize: int) -> Tile:
+    """Return the tile of a kind of kernels, whose widest array has this itemsize.
+
+    It is the one that was measured on this machine's GPU, if there is one that fits; else that of the newest
+    architecture that is not newer.
+
+    >>> tile_for({80: {"a kind": {4: Tile(1, 512, 4)}}, 100: {}}, 90, "a kind", 4)
+    Tile(rows=1, columns=512, warps=4, stages=0, registers=0)
     """
-    return tables[max(first for first in tables if first <= arch)]
+    sizes = tables[max(first for first in tables if first <= arch)]
+    measured = tuned_tiles.find(arch, (kind, itemsize))
+    if measured is not None and is_bounded(Tile(*measured), tables, kind, itemsize):
+        return Tile(*measured)
+    return sizes[kind][itemsize]
+
+
+def is_bounded(tile: Tile, tables: Tables, kind: str, itemsize: int) -> bool:
+    """Whether a tile is between the tables' smallest and largest ones, in rows, columns, memory and registers.
+
+    >>> tables = {80: {"a kind": {4: Tile(1, 512, 4)}, "other": {4: Tile(1, 2048, 8)}}}
+    >>> [is_bounded(Tile(*tile), tables, "a kind", 4) for tile in ((1, 2048, 8), (1, 4096, 8), (1, 2048, 4))]
+    [True, False, False]
+    """
+    kinds = [sizes for of_arch in tables.values() for sizes in of_arch.values()]
+    every = [each for sizes in kinds for each in sizes.values()]
+    alike = [sizes[itemsize] for sizes in kinds if itemsize in sizes]
+    of_rows = [sizes[kind][itemsize].rows == 1 for sizes in tables.values() if itemsize in sizes.get(kind, ())]
+    return (
+        of_rows == [tile.rows == 1] * len(of_rows) != []
+        and min(each.rows for each in every) <= tile.rows
+        and min(each.columns for each in every) <= tile.columns
+        and tile.rows * tile.columns <= max(each.rows * each.columns for each in alike)
+        and tile.of_a_thread <= max(each.of_a_thread for each in alike)
+    )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tilearray_cuda.kernels.hardware import BURST, LINE, VECTOR
 from tilearray_cuda.kernels.schedules import extents
 from tilearray_cuda.kernels.schedules.addressing import Branch
-from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile, masked, sizes_for
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile, masked, tile_for
 from tilearray_cuda.kernels.schedules.tile import TileFacts, Tiles, cut, may_merge
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
@@ -22,7 +22,7 @@ Ints = tuple[int, ...]
 _SIZES: Sizes = {2: Tile(256, 128, 8), 4: Tile(64, 64, 16), 8: Tile(64, 32, 16), 16: Tile(32, 32, 16)}
 
 # first architecture -> kind -> tiles, measured on an H200 (sm_90); what is computed needs registers
-SIZES = {80: {"skewed": {**_SIZES, 2: Tile(128, 128, 8)}, "skewed copied": _SIZES}}
+SIZES = {80: {"skewed columns": {**_SIZES, 2: Tile(128, 128, 8)}, "skewed columns copied": _SIZES}}
 
 LONG = 512
 """Rows of this number of elements may be read from a little before them."""
@@ -88,8 +88,8 @@ class SkewedColumns(Tiles):
         unit = min(facts.pitch * transposed.itemsize, BURST)
         if unit < LINE or unit <= facts.further * transposed.itemsize:
             return None
-        kind = "skewed copied" if spec.copies and not spec.has_node("call") else "skewed"
-        tile = sizes_for(SIZES, arch)[kind][spec.widest]
+        kind = "skewed columns copied" if spec.copies and not spec.has_node("call") else "skewed columns"
+        tile = tile_for(SIZES, arch, kind, spec.widest)
         columns = tile.columns if merged else facts.tile.fits[1]
         return cls(spec, cut(tile, facts.rows, columns), facts.tile, transposed, unit)
 

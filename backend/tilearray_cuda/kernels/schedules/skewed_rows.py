@@ -11,7 +11,7 @@ from typing import Any
 
 from tilearray_cuda.kernels.hardware import SECTOR, SMALL, VECTOR, WORD
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, in_eighths, term
-from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile, sizes_for
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile, tile_for
 from tilearray_cuda.kernels.schedules.tile import TileFacts, Tiles, cut, may_merge
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
@@ -20,8 +20,8 @@ _SIZES: Sizes = {1: Tile(128, 64, 4), 2: Tile(64, 64, 8), 4: Tile(64, 128, 8), 8
 # first architecture -> kind -> tiles, measured on an H200 (sm_90); registers are the limit
 SIZES = {
     80: {
-        "skewed": _SIZES,
-        "skewed copied": {**_SIZES, 1: Tile(64, 256, 4), 2: Tile(64, 128, 4), 4: Tile(128, 64, 8)},
+        "skewed rows": _SIZES,
+        "skewed rows copied": {**_SIZES, 1: Tile(64, 256, 4), 2: Tile(64, 128, 4), 4: Tile(128, 64, 8)},
     }
 }
 
@@ -43,7 +43,7 @@ class SkewedRows(Tiles):
         unit = 0 if may_merge(spec, facts) or not min(facts.fits) >= 64 < max(facts.fits) else _unit(spec)
         if not unit:
             return None
-        tile = sizes_for(SIZES, arch)["skewed copied" if spec.copies else "skewed"][spec.widest]
+        tile = tile_for(SIZES, arch, "skewed rows copied" if spec.copies else "skewed rows", spec.widest)
         return cls(spec, cut(tile, *facts.fits), facts, unit)
 
     @property

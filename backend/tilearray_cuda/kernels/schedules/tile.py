@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tilearray_cuda.kernels.hardware import WORD
 from tilearray_cuda.kernels.schedules import extents
 from tilearray_cuda.kernels.schedules.addressing import Branch, term
-from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile, masked, sizes_for
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile, masked, tile_for
 from tilearray_cuda.kernels.schedules.tiled import Tiled, rows_are_aligned
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
@@ -124,7 +124,7 @@ class Tiles(Tiled):
         """Every spec."""
         merged = may_merge(spec, facts)
         kind = "merged" if merged else "tile" if rows_are_aligned(spec) else "odd"
-        tile = sizes_for(SIZES, arch)[kind + (" copied" if spec.copies else "")][spec.widest]
+        tile = tile_for(SIZES, arch, kind + (" copied" if spec.copies else ""), spec.widest)
         rows, columns = facts.fits
         if facts.short and merged and spec.copies and spec.widest == WORD:
             rows = SHORT_ROWS
