@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from clients import array_api_extra, calls, causes, outcomes, record, run, scipy_suite, suite
+from clients import array_api_extra, calls, causes, outcomes, peers, record, run, scipy_suite, suite
 
 SCRIPT = Path(run.__file__)
 
@@ -155,6 +155,39 @@ def test_scipys_tests_see_no_other_library():
     with pytest.raises(ModuleNotFoundError, match="hidden from SciPy's tests: torch"):
         scipy_suite.Hidden.find_spec("torch")
     scipy_suite.Hidden.find_spec("numpy")
+
+
+class Marked:
+    """A test of pytest with one mark of SciPy's."""
+
+    def __init__(self, nodeid: str, *exceptions: str) -> None:
+        self.nodeid = nodeid
+        self.mark = types.SimpleNamespace(kwargs={"cpu_only": True, "exceptions": [*exceptions]})
+
+    def iter_markers(self, name: str) -> list[types.SimpleNamespace]:
+        assert name == "skip_xp_backends"
+        return [self.mark]
+
+
+def test_a_test_that_torch_runs_on_a_gpu_runs_with_ours(monkeypatch):
+    def excepted(*given: str) -> list[str]:
+        item = Marked(*given)
+        scipy_suite.pytest_itemcollected(item)  # type: ignore[arg-type]
+        return item.mark.kwargs["exceptions"]
+
+    assert excepted("scipy/signal/tests/test_x.py::test_a", "cupy", "torch") == ["cupy", "torch", "tilearray"]
+    assert excepted("scipy/signal/tests/test_x.py::test_a", "cupy") == ["cupy"]
+    assert excepted("scipy/special/tests/test_x.py::test_a", "torch") == ["torch"]
+    monkeypatch.setenv(peers.VARIABLE, "torch")
+    assert excepted("scipy/signal/tests/test_x.py::test_a", "torch") == ["torch"]
+
+
+def test_functions_that_need_only_ours_run_on_a_gpu():
+    special = pytest.importorskip("scipy.special")
+    stats = importlib.import_module("scipy.stats")
+    table = {each: {"exceptions": ["cupy"]} for each in (special.betainc, special.j0, stats.ttest_rel, stats.levene)}
+    scipy_suite._except_functions(table)
+    assert [peers.OURS in one["exceptions"] for one in table.values()] == [True, False, True, False]
 
 
 def test_a_process_ends_when_its_time_is_over():

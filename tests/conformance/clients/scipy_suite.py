@@ -1,8 +1,9 @@
 """SciPy's own tests of array API support, from the installed wheel; the plugin puts tilearray in SciPy's `xp` fixture.
 
 SciPy's ``conftest.py`` lists the libraries that it knows. The plugin gives the fixture one other parameter, and adds
-the name to the known ones, so that the marks "NumPy only" skip it, and on a GPU "CPU only", as they skip torch and
-CuPy there. Everything else runs as SciPy wrote it.
+the name to the known ones, so that the marks "NumPy only" skip it, and on a GPU "CPU only". SciPy excepts libraries
+from that mark by name: ours are excepted where torch is, which runs SciPy's own code there, and for functions that
+`ta.special` has or makes possible. Everything else runs as SciPy wrote it.
 
 Two thirds of the tests in these folders are not for arrays of other libraries, and the ``conftest.py`` imports each
 library that is installed. Both would take longer in every process than its share of the tests, so the plugin leaves out
@@ -16,6 +17,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +78,35 @@ def pytest_load_initial_conftests() -> None:
         from scipy._lib import _array_api
 
         comparing.copied_by_name(_array_api, "_xp_copy_to_numpy")
+        _except_functions(_array_api.xp_capabilities_table)
+
+
+_OF_SPECIAL = "combine_pvalues pearsonr ttest_1samp ttest_ind ttest_ind_from_stats ttest_rel".split()
+"""Functions of `scipy.stats` that run on a GPU with a library that has `special.betainc` or `stdtr`."""
+
+
+def _except_functions(capabilities: dict[Any, dict[str, Any]]) -> None:
+    """Let the functions run on a GPU that need no more than `ta.special`."""
+    importlib.import_module("scipy.stats")
+    import tilearray as ta
+
+    for function, capability in capabilities.items():
+        if function.__name__ in (*ta.special.__all__, *_OF_SPECIAL):
+            capability["exceptions"] = [*capability["exceptions"], ta.__name__]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let a test of any other function run on a GPU where torch does: SciPy has no code for torch alone."""
+    if peers.name() == peers.OURS:
+        for mark in item.iter_markers("skip_xp_backends"):
+            excepted = mark.kwargs.get("exceptions", ())
+            if "torch" in excepted and not _is_special(item) and peers.OURS not in excepted:
+                mark.kwargs["exceptions"] = [*excepted, peers.OURS]  # pyright: ignore[reportIndexIssue]
+
+
+def _is_special(item: pytest.Item) -> bool:
+    """Whether a test is of `scipy.special`, for which torch has functions of its own."""
+    return part(item.nodeid) == "special"
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
