@@ -62,7 +62,7 @@ class SharedColumns(Reduce):
         super(Reduce, self).__init__(spec, tile)
         self.kept, self.lanes, self.members, _, self.is_whole, _, in_pairs = spec.facts[1]  # type: ignore[misc]
         self.fills = in_pairs and PAIRS % tile.rows == 0
-        self.halves = chunks > 0 and tile.rows * tile.columns == 64 * tile.warps and holds_halves(spec)
+        self.halves = chunks > 0 and tile.rows * tile.columns == 64 * tile.warps and _holds_halves(spec)
         self.outer, self.is_cut, self.is_short, self.chunks = 0, self.members > 1, False, chunks
 
     @staticmethod
@@ -86,7 +86,7 @@ class SharedColumns(Reduce):
         if words > WORDS or not chunks:
             rows = max(1, min(rows, TILES[itemsize] // lanes))
             return cls(spec, Tile(rows, lanes, max(1, min(WARPS, rows * lanes // 32))), 0)
-        if in_pairs and lanes * PAIRS == 2 * THREADS and holds_halves(spec):
+        if in_pairs and lanes * PAIRS == 2 * THREADS and _holds_halves(spec):
             return cls(spec, Tile(PAIRS, lanes, THREADS // 32), chunks)
         rows = max(1, min(rows, max(THREADS // lanes, SECTOR // spec.narrowest)))
         return cls(spec, Tile(rows, lanes, max(1, rows * lanes // 32)), chunks)
@@ -178,7 +178,7 @@ class SharedColumns(Reduce):
         return f'{found[:-1]}, cache_modifier=".cs")' if again else found
 
 
-def holds_halves(spec: KernelSpec) -> bool:
+def _holds_halves(spec: KernelSpec) -> bool:
     """Whether all elements that threads hold have 2 bytes, and what follows from them takes few instructions.
 
     On an H100, 16384 x 16384 bfloat16, a softmax takes 0.70 ms with pairs and 0.76 ms without, its logarithm 0.63 and
