@@ -407,6 +407,10 @@ def test_a_missing_name_says_what_to_write(name: str, text: str):
     [
         (ta.linalg, "nrom", r"^module 'tilearray.linalg' has no attribute 'nrom'; write ta.linalg.norm$"),
         (ta.linalg, "expm", r"^module 'tilearray.linalg' has .* see dir\(ta.linalg\)$"),
+        (ta.random, "normal", r"'normal'; write ta.random.default_rng\(seed\).normal$"),
+        (ta.random, "randn", r"'randn'; write ta.random.default_rng\(seed\).standard_normal$"),
+        (ta.random, "seed", r"'seed'; write ta.random.default_rng\(seed\)$"),
+        (ta.random, "beta", r"'beta'; write np.random.beta with ta.to_numpy\(x\), on the host$"),
         (ta.fft, "fftt", r"^module 'tilearray.fft' has no attribute 'fftt'; write ta.fft.fft2?$"),
         (ta.fft, "test", r"write np.fft.test with ta.to_numpy\(x\), on the host$"),
     ],

@@ -30,8 +30,9 @@ INSTEAD: Final = {
     "int": _CAST.format("int32"),
     "long": _CAST.format("int64"),
     "bool": _CAST.format("bool"),
-    # CuPy and JAX
+    # CuPy, JAX and pandas
     "get": "write ta.to_numpy(x)",
+    "to_numpy": "write ta.to_numpy(x)",
     "at": "write x[index] = value: Arrays can be written",
     "block_until_ready": "write ta.cuda.synchronize()",
     # NumPy

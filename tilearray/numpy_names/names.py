@@ -172,17 +172,19 @@ MISSING: Final = {
 
 
 class MissingNameError(AttributeError):
-    """A name that a module does not have. Its text is made when somebody reads it: libraries ask for many names."""
+    """A name that a module does not have, and what to write. Its text is made when somebody reads it, if not `written`.
 
-    def __init__(self, name: str, known: Iterable[str], module: str = "") -> None:
+    Libraries ask for many names.
+    """
+
+    def __init__(self, name: str, known: Iterable[str], module: str = "", written: str = "") -> None:
         super().__init__(name)
-        self._missing, self._known, self._module = name, known, module
+        self._missing, self._known, self._module, self._written = name, known, module, written
 
     def __str__(self) -> str:
         path = ".".join(filter(None, ("tilearray", self._module)))
-        return (
-            f"module {path!r} has no attribute {self._missing!r}; {instead(self._missing, self._known, self._module)}"
-        )
+        advice = self._written or instead(self._missing, self._known, self._module)
+        return f"module {path!r} has no attribute {self._missing!r}; {advice}"
 
 
 def instead(name: str, known: Iterable[str], module: str = "") -> str:

@@ -15,11 +15,21 @@ __all__ = ["Generator", "Philox4x32", "default_rng"]
 
 _show([default_rng])
 
+_OTHER_NAMES = {
+    **{name: name for name in dir(Generator) if not name.startswith("_")},
+    **dict.fromkeys(("rand", "ranf", "random_sample", "sample"), "random"),
+    **dict.fromkeys(("randint", "random_integers"), "integers"),
+    "randn": "standard_normal",
+}
+"""Methods of a generator for NumPy's functions over a hidden one."""
+_MADE = "write ta.random.default_rng(seed)"
+_INSTEAD = {name: f"{_MADE}.{method}" for name, method in _OTHER_NAMES.items()} | {"seed": _MADE, "RandomState": _MADE}
+
 if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass
 
     def __getattr__(name):
         """Say what to write for a name that is missing."""
-        raise _MissingNameError(name, __all__, "random")
+        raise _MissingNameError(name, __all__, "random", _INSTEAD.get(name, ""))
 
 
 def __dir__() -> list[str]:
