@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,31 @@ SHAPES = st.sampled_from([(1,), (4,), (5,), (7,), (2, 3), (3, 4), (2, 1, 5), (0,
 NORMS = st.sampled_from(["backward", "ortho", "forward", None])
 
 
+@pytest.fixture
+def looks_again() -> Iterator[None]:
+    """The compiled functions are found anew in this test, and after it."""
+    fourier._compiled.cache_clear()
+    yield
+    fourier._compiled.cache_clear()
+
+
 @pytest.fixture(params=LIBRARIES)
-def library(request, monkeypatch) -> None:
+def library(request, monkeypatch, looks_again) -> None:
     module = importlib.import_module(request.param)
     monkeypatch.setattr(fourier, "_library", lambda: module)
+
+
+@pytest.mark.parametrize("change", ["none", "missing", "other results"])
+def test_compiled_functions_that_differ_are_not_called(change, monkeypatch, looks_again):
+    library = pytest.importorskip("scipy.fft")
+    inner = importlib.import_module("scipy.fft._pocketfft.pypocketfft")
+    if change == "missing":
+        monkeypatch.delattr(inner, "c2r")
+    elif change == "other results":
+        monkeypatch.setattr(inner, "c2r", lambda x, axes, size, forward, scale: x.real)
+    x = np.arange(8.0) + 1j
+    assert ta.fft.fft(ta.asarray(x)).tolist() == library.fft(x).tolist()
+    assert len(fourier._compiled()) == (4 if change == "none" else 0)
 
 
 def sized(x: np.ndarray, n: int, axis: int) -> np.ndarray:

@@ -281,9 +281,9 @@ class OnHost:
 
     def _once(self, method: str, x: ArrayBase, *rest: Any) -> Callable[[Any], Any]:
         """Return what computes a method, with the same further arguments, for Arrays of the signature of `x`."""
-        del x
         compute: Any = getattr(self._part, method)
-        return lambda x: _arrays(compute(to_numpy(x), *rest), x)
+        elements = x._signature.device.backend.elements  # a transform keeps no operand
+        return lambda x: result(compute(elements(x), *rest), x)
 
 
 def _on_host(argument: Any) -> Any:
