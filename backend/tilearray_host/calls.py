@@ -21,7 +21,7 @@ first operand that is an array. In the text ``x0`` is the output, ``x1`` the fir
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,24 +56,24 @@ before = get_state()
 
 _RESULT = """\
 buffer = new(Buffer)
-buffer.memory = memory
+buffer.memory = m{i}
 buffer.readonly = False
-buffer.flat_of = flat_of
-result = new({like}.__class__)
-result._buffer = buffer
-result._offset = 0
-result._signature = signature
-return result"""
+buffer.flat_of = f{i}
+r{i} = new({cls})
+r{i}._buffer = buffer
+r{i}._offset = 0
+r{i}._signature = g{i}"""
 
 _MEMORY = {
-    "own": ["v0 = memory = empty(h0, d0)"],
-    "strided": ["memory = empty(nbytes, BYTE)", "v0 = ndarray(h0, d0, memory, s0, t0)"],
+    "own": ["v{i} = m{i} = empty(h{i}, d{i})"],
+    "strided": ["m{i} = empty(g{i}.nbytes, BYTE)", "v{i} = ndarray(h{i}, d{i}, m{i}, s{i}, t{i})"],
 }
-"""How the result's memory is made: the result itself, or bytes of which the result is a view."""
+"""How the memory of a result is made: the result itself, or bytes of which the result is a view."""
 
 
 def bind_call(
     run: Callable[..., Any],
+    statement: str,
     warns: bool,
     bears_overlap: bool,
     slots: Sequence[Slot],
@@ -87,7 +87,9 @@ def bind_call(
     Parameters
     ----------
     run : callable
-        ``run(*inputs, out=out)`` computes over ndarrays of the loop's shape; a number is a 0-d array.
+        It computes over ndarrays of the loop's shape; a number is a 0-d array.
+    statement : str
+        How it is called: a key of `_STATEMENTS`.
     warns : bool
         Whether the function may cause floating-point warnings.
     bears_overlap : bool
@@ -110,8 +112,8 @@ def bind_call(
     else:
         made, same = _memory(slots[0], shape), ()
     operands = tuple(range(1, len(slots)))
-    kinds = tuple(["flat" if _is_flat(slot, shape) else _kind(slot) for slot in slots])
-    write = written_out(made, kinds, operands, same, warns, _statement(run))
+    kinds = tuple([_kind(slot, shape) for slot in slots])
+    write = written_out(made, kinds, operands, same, warns, statement)
     return write(run, rule, _numbers(slots, operands, rule), slots, [shape] * len(slots), signature)
 
 
@@ -136,22 +138,20 @@ def bind_reduction(
     rule, signature
         As in `bind_call`.
     """
-    kinds = tuple([_kind(slot) for slot in slots])
+    kinds = tuple(["number" if slot[2] is None else "array" for slot in slots])
     write = written_out(_memory(slots[0], shapes[0]), kinds, reads, (), True, "named")
     return write(run, rule, _numbers(slots, reads, rule), slots, shapes, signature)
 
 
-def _kind(slot: Slot) -> str:
-    return "number" if slot[2] is None else "array"
-
-
-def _is_flat(slot: Slot, shape: tuple[int, ...]) -> bool:
-    """Return whether a loop over whole arrays takes the elements of one in the order in which they lie in memory."""
+def _kind(slot: Slot, shape: tuple[int, ...]) -> str:
+    """Return "number", "array", or "flat" if a loop takes the elements of an array in the order of its memory."""
     dtype, shift, strides = slot
-    return strides == (dtype.itemsize,) and not shift and len(shape) == 1
+    if strides is None:
+        return "number"
+    return "flat" if strides == (dtype.itemsize,) and not shift and len(shape) == 1 else "array"
 
 
-def _statement(run: Callable[..., Any]) -> str:
+def statement_of(run: Callable[..., Any]) -> str:
     """Return how a function is called: a key of `_STATEMENTS`."""
     if isinstance(run, np.ufunc) and run not in _ONLY_NAMED:
         return "by position"
@@ -166,8 +166,9 @@ _STATEMENTS = {
     "copy": "v0[...] = {values}",
     "by position": "run({values}, v0)",
     "named": "run({values}, out=v0)",
+    "outputs first": "run({outputs}, {values})",
 }
-"""How a function of values writes ``v0``. NumPy reads a keyword in 0.04 us."""
+"""How a function of values writes its outputs. NumPy reads a keyword in 0.04 us."""
 
 
 def _numbers(slots: Sequence[Slot], reads: Sequence[int], rule: Any) -> list[Any]:
@@ -179,33 +180,48 @@ def _numbers(slots: Sequence[Slot], reads: Sequence[int], rule: Any) -> list[Any
 
 
 _LAUNCH = """\
-def bind(run, slots, shape, numbers):
+def bind(run, slots, shape, numbers, made, public):
     {unpacked}
 
     def launch({parameters}):
         {before}
         {computed}
+        {after}
 
     return launch
 """
 
 
 def bind_launch(
-    run: Callable[..., Any], outputs: int, slots: Sequence[Slot], shape: tuple[int, ...]
-) -> Callable[..., None]:
+    run: Callable[..., Any],
+    statement: str,
+    slots: Sequence[Slot],
+    shape: tuple[int, ...],
+    made: Sequence[Any],
+    constants: Mapping[int, Any],
+    public: Any,
+) -> Callable[..., Any]:
     """Return a launch: a function of a stream, then ``buffer, byte offset`` or ``number, 0`` for each operand.
 
     Parameters
     ----------
-    run : callable
-        ``run(*inputs, out=out)``, or ``run(*outputs, *inputs)`` if there are several outputs.
-    outputs : int
-        The number of outputs, which are the first operands.
-    slots, shape
+    run, statement, shape
         As in `bind_call`.
+    slots : sequence of Slot
+        The operands, outputs first.
+    made : sequence
+        For each output the signature of the array that the launch makes and returns, or None. A launch of two new
+        arrays returns a tuple. They are none of its arguments.
+    constants : mapping
+        Numbers by the positions of the operands, which are none of its arguments.
+    public : type
+        The class of a new array.
     """
     numbers = [None if strides is not None else number_of(_same, dtype, True) for dtype, _, strides in slots]
-    return _launch_written_out(tuple([strides is None for *_, strides in slots]), outputs)(run, slots, shape, numbers)
+    numbers = [make and make(constants[i]) if i in constants else make for i, make in enumerate(numbers)]
+    kinds = ["constant" if i in constants else _kind(slot, shape) for i, slot in enumerate(slots)]
+    memory = [None if each is None else _memory(slot, shape) for each, slot in zip(made, slots, strict=False)]
+    return _launch_written_out(statement, tuple(kinds), tuple(memory))(run, slots, shape, numbers, made, public)
 
 
 def _same(number: Any) -> Any:
@@ -213,28 +229,80 @@ def _same(number: Any) -> Any:
 
 
 @functools.cache
-def _launch_written_out(are_numbers: tuple[bool, ...], outputs: int) -> Callable[..., Any]:
-    """Return ``bind(run, slots, shape, numbers)``, which returns a launch."""
+def _launch_written_out(statement: str, kinds: tuple[str, ...], memory: tuple[str | None, ...]) -> Callable[..., Any]:
+    """Return ``bind(run, slots, shape, numbers, made, public)``, which returns a launch.
+
+    Parameters
+    ----------
+    statement : str
+        A key of `_STATEMENTS`.
+    kinds : tuple of str
+        For each operand "array", "number", "constant", or "flat".
+    memory : tuple of (str or None)
+        For each output how the launch makes its memory, a key of `_MEMORY`; None if it is given.
+    """
     unpacked: list[str] = []
-    before: list[str] = []
-    for i, is_number in enumerate(are_numbers):
-        if is_number:
+    parameters, before, after = ["stream"], list[str](), list[str]()
+    new = [i for i, each in enumerate(memory) if each is not None]
+    for i, kind in enumerate(kinds):
+        if kind == "constant":
+            unpacked.append(f"v{i} = numbers[{i}]")
+            continue
+        if i not in new:
+            parameters.append(f"x{i}, o{i}")
+        if kind == "number":
             unpacked.append(f"n{i} = numbers[{i}]")
             before.append(f"v{i} = n{i}(x{i})")
+            continue
+        unpacked += [f"d{i}, s{i}, t{i} = slots[{i}]", f"h{i} = shape"]
+        if i in new:
+            unpacked += _unpacked_result(i, f"made[{i}]", memory[i] == "own" and kind == "flat")
+            before += [line.format(i=i) for line in _MEMORY[memory[i] or "own"]]
+            after += _RESULT.format(i=i, cls="public").splitlines()
+            continue
+        view = f"ndarray(h{i}, d{i}, x{i}.memory, o{i} + s{i}, t{i})"
+        if kind == "flat":  # all elements of the memory, as most arrays have
+            before.append(f"v{i} = x{i}.memory")
+            before.append(f"if o{i} or v{i}.dtype is not d{i} or v{i}.shape != h{i}:")
+            before.append(f"    v{i} = {view}")
         else:
-            unpacked.append(f"d{i}, s{i}, t{i} = slots[{i}]")
-            before.append(f"v{i} = ndarray(shape, d{i}, x{i}.memory, o{i} + s{i}, t{i})")
-    values = [f"v{i}" for i in range(len(are_numbers))]
-    arguments = [*values[1:], "out=v0"] if outputs == 1 else values
+            before.append(f"v{i} = {view}")
+    if new:
+        after.append(f"return {', '.join([f'r{i}' for i in new])}")
     text = _LAUNCH.format(
         unpacked=_lines(unpacked, 4),
-        parameters=", ".join(["stream", *[f"x{i}, o{i}" for i in range(len(are_numbers))]]),
+        parameters=", ".join(parameters),
         before=_lines(before, 8),
-        computed=_QUIET.format(run=f"run({', '.join(arguments)})"),
+        computed=_QUIET.format(run=_computed(statement, len(kinds), len(memory))),
+        after=_lines(after, 8),
     )
-    names: dict[str, Any] = {"QUIET": QUIET, "get_state": get_state, "ndarray": np.ndarray, "set_state": set_state}
-    exec(compile(text, "<tilearray host launch>", "exec"), names)
+    exec(compile(text, "<tilearray host launch>", "exec"), names := dict(_NAMES))
     return names["bind"]
+
+
+def _computed(statement: str, views: int, outputs: int) -> str:
+    """Return the statement that computes views from others, outputs first."""
+    listed = [f"v{i}" for i in range(views)]
+    return _STATEMENTS[statement].format(outputs=", ".join(listed[:outputs]), values=", ".join(listed[outputs:]))
+
+
+def _unpacked_result(i: int, signature: str, is_flat: bool) -> list[str]:
+    """Return the lines that name the signature of a result, and that by which its buffer knows it is flat."""
+    return [f"g{i} = {signature}", f"f{i} = {f'g{i}' if is_flat else None}"]
+
+
+_NAMES: dict[str, Any] = {
+    "BYTE": BYTE,
+    "Buffer": Buffer,
+    "QUIET": QUIET,
+    "empty": np.empty,
+    "get_state": get_state,
+    "may_share_memory": np.may_share_memory,
+    "ndarray": np.ndarray,
+    "new": object.__new__,
+    "set_state": set_state,
+}
+"""What the text of a call and of a launch names."""
 
 
 def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
@@ -246,6 +314,11 @@ def _memory(slot: Slot, shape: tuple[int, ...]) -> str:
             return "strided"
         stride *= extent
     return "own"
+
+
+def is_dense(slot: Slot, shape: tuple[int, ...]) -> bool:
+    """Return whether a loop takes the elements of an output in C order."""
+    return _memory(slot, shape) == "own"
 
 
 @functools.cache
@@ -280,22 +353,23 @@ def written_out(
     if into:
         unpacked.append("whole = rule.whole")
     else:
-        unpacked.append(f"flat_of = {'signature' if made == 'own' and kinds[0] == 'flat' else None}")
-    if made == "strided":
-        unpacked.append("nbytes = signature.nbytes")
+        unpacked += _unpacked_result(0, "signature", made == "own" and kinds[0] == "flat")
     before: list[str] = []
     if into:
         before += ["b0 = x0._buffer", "if b0.readonly:", f"    return whole({_tuple(operands)}, x0)"]
         before.append(_view(0, 0, kinds[0]))
     else:
-        before += _MEMORY[made]
+        before += [line.format(i=0) for line in _MEMORY[made]]
     for i in arrays:
         before += [f"b{i} = x{reads[i - 1]}._buffer", _view(i, reads[i - 1], kinds[i])]
     if same:
         before += [line for i in arrays for line in _check(i, same[i - 1], operands)]
     before += [f"v{i} = n{i}(x{reads[i - 1]})" for i in views if i not in arrays]
-    run = _STATEMENTS[statement].format(values=", ".join([f"v{i}" for i in views]))
-    after = ["return x0"] if into else _RESULT.format(like=f"x{reads[arrays[0] - 1]}").splitlines()
+    run = _computed(statement, len(kinds), 1)
+    after = ["return x0"]
+    if not into:
+        like = f"x{reads[arrays[0] - 1]}.__class__"
+        after = [*_RESULT.format(i=0, cls=like).splitlines(), "return r0"]
     text = _TEXT.format(
         unpacked=_lines(unpacked, 4),
         parameters=", ".join(parameters),
@@ -303,18 +377,7 @@ def written_out(
         computed=_QUIET.format(run=run) if warns else run,
         after=_lines(after, 8),
     )
-    names: dict[str, Any] = {
-        "BYTE": BYTE,
-        "Buffer": Buffer,
-        "QUIET": QUIET,
-        "empty": np.empty,
-        "get_state": get_state,
-        "may_share_memory": np.may_share_memory,
-        "ndarray": np.ndarray,
-        "new": object.__new__,
-        "set_state": set_state,
-    }
-    exec(compile(text, f"<tilearray host {made} {' '.join(kinds)}>", "exec"), names)
+    exec(compile(text, f"<tilearray host {made} {' '.join(kinds)}>", "exec"), names := dict(_NAMES))
     return names["bind"]
 
 

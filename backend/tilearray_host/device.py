@@ -66,9 +66,10 @@ class HostDevice:
         """Return the call of a kernel over a loop."""
         return kernel.bind_call(loop, rule, signature, gaps)
 
-    def bind_fused(self, kernel: Kernel, loop: Any, made: Any, constants: Any, public: Any, /) -> None:
-        """Return None: memory of the host costs no more in a call of its own."""
-        del kernel, loop, made, constants, public
+    def bind_fused(self, kernel: Any, loop: Any, made: Any, constants: Any, public: Any, /) -> Any:
+        """Bind a kernel to a loop: as `bind`, but the launch makes some outputs, and has the constants."""
+        bind = getattr(kernel, "bind_fused", None)  # those of reductions and scans have none
+        return None if bind is None else bind(loop, made, constants, public)
 
     def bind_new(self, kernel: Kernel, rule: Any, /) -> Callable[[Any, Any], Callable[..., Any]]:
         """Return a function that makes a call from a loop and the signature of the result."""

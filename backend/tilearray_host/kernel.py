@@ -9,24 +9,28 @@ its method needs. Any other expression is written out as a Python function, one 
 its temporaries stay in the cache and take less memory than the arrays. What follows from operands that repeat along an
 axis is computed for one of its elements: the square roots of a norm once for each row of a block. A large array of
 narrow floats is looked up in a table (`tilearray_host.tabled`) if an expression reads no other one. For example,
-``bfloat16 + bfloat16`` is::
+``bfloat16 + bfloat16`` is, with two temporaries of float32::
 
-    t1 = cast1(x0, float32, None)
-    t3 = cast3(x1, float32, None)
-    call4(t1, t3, out=t1)
-    cast5(t1, bfloat16, out0)
+    cast1(x0, float32, t0)
+    cast3(x1, float32, t1)
+    call4(t0, t1, out=t0)
+    cast5(t0, bfloat16, out0)
+
+Where all outputs are new memory, they hold values on the way to the results, and no result is copied to its output.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy import ndarray
 
-from tilearray_host.calls import Slot, bind_call, bind_launch
+from tilearray_host.calls import Slot, bind_call, bind_launch, is_dense, statement_of
 from tilearray_host.casts import assigns, block_of, caster, dtype_named, never_warns, to_new_memory
 from tilearray_host.functions import (
     FORWARDS,
@@ -40,23 +44,30 @@ from tilearray_host.functions import (
     identity,
 )
 from tilearray_host.rounded_casts import rounded_caster
+from tilearray_host.scratch import give_back, layout_of, take
 from tilearray_host.tabled import array_to_look_up, looked_up
 from tilearray_host.threads import are_several, in_threads
 
-BLOCK = 2**17
+BLOCK = 2**16
 """Elements of a block: a few temporaries are in the caches of a processor, and each block costs some microseconds."""
-ALONE = 32768
-"""Elements from which an output is a temporary: to find out whether it is alone takes a microsecond."""
-
+CACHE, BLOCKS_IN_CACHE = 2**24, 8
+"""The bytes of the operands and temporaries of a loop that is one block, and the most blocks that it has instead: its
+memory stays in the last cache, and NumPy takes less time for longer arrays."""
+SMALL = 2**14
+"""Elements of a loop up to which each call makes its own temporaries: they stay in the process."""
 Function = Callable[..., Any]
 Launch = Callable[..., None]
 Repeats = tuple[bool, ...]
 """For each axis whether a value repeats along it; ``()`` if it repeats along none."""
 Evaluate = Callable[..., None]
-"""``evaluate(first, out, ..., x, ..., alone=False)``: `first` is the position of the block's first element in a dense
-output, and `alone` says that the output shares no memory with an input."""
+"""``evaluate(out, ..., x, ..., temporaries=None, first=0)``: it makes the temporaries if none are given, and `first` is
+the position of the block's first element in a dense output."""
 MANY = 4096
 """Elements of a loop from which values that repeat are computed once: their views cost some microseconds."""
+
+
+Block = tuple[int, "slice | tuple[slice, ...]", int]
+"""The position of a block's first element, its key, and which shape it has: 0, or 1 for a shorter one."""
 
 
 class Kernel:
@@ -68,9 +79,9 @@ class Kernel:
         "array" or "scalar" and the dtype of each operand, outputs first.
     outputs : int
         The number of outputs.
-    run, run_new : callable
-        ``run(*inputs, out=out)`` computes an expression of one output over ndarrays of the loop's shape. `run_new` is
-        for an `out` that shares no memory with an input.
+    run, run_new : callable or None
+        ``run(*inputs, out=out)`` computes an expression of one function over ndarrays of the loop's shape. `run_new` is
+        for an `out` that shares no memory with an input. None for other expressions.
     warns : bool
         Whether the computation may cause floating-point warnings.
     bears_overlap : bool
@@ -88,42 +99,71 @@ class Kernel:
         found = None if direct is None else function_named(direct, self.operands[0][1])
         self.bears_overlap = direct == "identity" or isinstance(found, np.ufunc)
         casts = _single_cast(expression)
-        self._evaluate: Evaluate | None = None
-        wide = [node[1] for node in expression.nodes if node[0] == "call" and dtype_named(node[3]).itemsize >= 8]
-        self._work = 1 + sum(name in SLOW for name in wide)
+        self.run: Function | None = None
+        self.run_new: Function | None = None
         if direct is not None and found is not None:
-            self.run: Function = found
-            self.run_new: Function = TO_NEW_MEMORY.get(direct, found)
+            self.run = found
+            self.run_new = TO_NEW_MEMORY.get(direct, found)
         elif casts is not None:
             self.run, self.run_new = casts
-        else:
-            self._evaluate = written_out(expression)
-            self.run = self.run_new = _blockwise(self._evaluate, self.outputs, self._work)
+        wide = [node[1] for node in expression.nodes if node[0] == "call" and dtype_named(node[3]).itemsize >= 8]
+        self._work = 1 + sum(name in SLOW for name in wide)
+        self._written: dict[tuple[bool, Any], Written] = {}
         self._expression = expression
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
         slots = _slots(self, loop)
-        run = self._run_over(slots, self.run, loop)
-        return bind_launch(run, self.outputs, slots, loop.shape)
+        run, statement = self._run_over(slots, loop, apart=False)
+        return bind_launch(run, statement, slots, loop.shape, [None] * self.outputs, {}, None)
 
-    def _run_over(self, slots: list[Slot], run: Function, loop: Any) -> Function:
-        """Return `run` for a loop over arrays of these strides. Several outputs come before the inputs."""
-        place, repeats = array_to_look_up(self._expression, loop), repeats_of(self._expression, loop)
-        if place is not None and self._evaluate is not None:
-            run = _blockwise(looked_up(self._evaluate, place), 1, 1)
-        elif repeats:
-            run = _blockwise(written_out(self._expression, repeats), self.outputs, self._work)
-        if self.forwards and any(min(strides or (0,)) < 0 for _, _, strides in slots[self.outputs :]):
-            outputs = 0 if self.outputs == 1 else self.outputs
-            return lambda *arrays, **out: run(*arrays[:outputs], *map(forwards, arrays[outputs:]), **out)
-        return run
+    def bind_fused(self, loop: Any, made: Sequence[Any], constants: Mapping[int, Any], public: Any) -> Launch:
+        """As `bind`; the launch makes the outputs that have a signature in `made`, and `constants` are no arguments."""
+        slots = _slots(self, loop)
+        run, statement = self._run_over(slots, loop, apart=None not in made)
+        return bind_launch(run, statement, slots, loop.shape, made, constants, public)
 
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Sequence[Any]) -> Callable[..., Any]:
         """Return the call of this kernel over a loop; see `tilearray_host.calls.bind_call`."""
         slots = _slots(self, loop)
-        run = self._run_over(slots, self.run if signature is None else self.run_new, loop)
-        return bind_call(run, self.warns, self.bears_overlap, slots, loop.shape, rule, signature, gaps)
+        run, statement = self._run_over(slots, loop, apart=signature is not None)
+        return bind_call(run, statement, self.warns, self.bears_overlap, slots, loop.shape, rule, signature, gaps)
+
+    def _run_over(self, slots: list[Slot], loop: Any, *, apart: bool) -> tuple[Function, str]:
+        """Return the function for a loop over arrays of these strides, and how it is called.
+
+        `apart` says that all outputs are new memory.
+        """
+        run = self.run_new if apart else self.run
+        statement = "outputs first" if run is None else statement_of(run)
+        if run is None:
+            run = self._evaluating(loop, apart and all(is_dense(slot, loop.shape) for slot in slots[: self.outputs]))
+        if not self.forwards or all(min(strides or (0,)) >= 0 for _, _, strides in slots[self.outputs :]):
+            return run, statement
+        compute = run
+        if statement == "outputs first":
+            outputs = self.outputs
+            return lambda *given: compute(*given[:outputs], *map(forwards, given[outputs:])), statement
+        return lambda *given, out: compute(*map(forwards, given), out=out), "named"
+
+    def _evaluating(self, loop: Any, apart: bool) -> Function:
+        """Return the function of outputs and inputs that evaluates the expression over a loop."""
+        elements, repeats = prod(loop.shape), repeats_of(self._expression, loop)
+        place = array_to_look_up(self._expression, loop)
+        key = apart, None if place is not None else tuple(repeats.items())
+        written, work = self._written.get(key), self._work
+        if written is None:
+            written = self._written[key] = written_out(self._expression, {} if place is not None else repeats, apart)
+        if place is not None:
+            written, work = Written(looked_up(written.evaluate, place), ()), 1
+        if elements <= min(SMALL, BLOCK):
+            return written.evaluate
+        dtypes = [dtype for kind, dtype in self.operands if kind == "array"]
+        dtypes += [dtype for dtype, _ in written.temporaries]
+        fits = elements <= BLOCKS_IN_CACHE * BLOCK and elements * sum(each.itemsize for each in dtypes) <= CACHE
+        if (fits or elements <= BLOCK) and not are_several(work * elements):
+            return _in_one(written, loop.shape)
+        return _in_blocks(written, loop.shape, tuple([kind == "array" for kind, _ in self.operands]), work)
 
 
 def _single_call(expression: Any) -> str | None:
@@ -170,7 +210,8 @@ def _casting(convert: Any, target: np.dtype) -> Function:
         if out.size <= most:
             convert(x, target, out)
         else:
-            in_threads(lambda block: convert(x[block], target, out[block]), _blocks(out.shape, int(most)), out.size)
+            blocks = [key for _, key, _ in _blocks(out.shape, int(most))]
+            in_threads(lambda block: convert(x[block], target, out[block]), blocks, out.size)
 
     return run
 
@@ -178,11 +219,25 @@ def _casting(convert: Any, target: np.dtype) -> Function:
 # --- expressions as Python functions ------------------------------------------------------------------------------
 
 
-def written_out(expression: Any, repeats: dict[int, Repeats] | None = None) -> Evaluate:
-    """Return the function that evaluates an expression over whole blocks."""
-    text, names = _text(expression, repeats or {})
+class Written(NamedTuple):
+    """The function of an expression.
+
+    Attributes
+    ----------
+    evaluate : Evaluate
+    temporaries : sequence of (numpy.dtype, Repeats)
+        Those that it uses.
+    """
+
+    evaluate: Evaluate
+    temporaries: Sequence[tuple[np.dtype, Repeats]]
+
+
+def written_out(expression: Any, repeats: dict[int, Repeats], apart: bool) -> Written:
+    """Return the function that evaluates an expression over whole blocks. `apart`: its outputs are no inputs."""
+    text, names, temporaries = _text(expression, repeats, apart)
     exec(compile(text, "<tilearray host expression>", "exec"), names)
-    return names["evaluate"]
+    return Written(names["evaluate"], temporaries)
 
 
 def source_of(expression: Any, loop: Any) -> str:
@@ -193,7 +248,9 @@ def source_of(expression: Any, loop: Any) -> str:
         return f"{direct}({inputs}out=out0)\n"
     if _single_cast(expression) is not None:
         return f"cast(x0, {expression.output_dtypes[0]}, out=out0)\n"
-    text, names = _text(expression, repeats_of(expression, loop))
+    text, names, temporaries = _text(expression, repeats_of(expression, loop), True)
+    for place, (dtype, _) in enumerate(temporaries):
+        text = text.replace(f", e{place})", f", {dtype.name})")
     for place, node in enumerate(expression.nodes):
         text = text.replace(f"call{place}(", f"{node[1]}(").replace(f"cast{place}(", "cast(")
         text = text.replace(f", d{place}", f", {names[f'd{place}'].name}") if f"d{place}" in names else text
@@ -210,41 +267,44 @@ def repeats_of(expression: Any, loop: Any) -> dict[int, Repeats]:
     for number, (kind, _) in enumerate(expression.inputs):
         if kind == "array":
             found[number] = _known([not stride for stride in next(strides)])
-    return found if any(found.values()) and _written(expression, found).narrowed else {}
+    return found if any(found.values()) and _nodes_written(expression, found).narrowed else {}
 
 
 def _known(repeats: Sequence[bool]) -> Repeats:
     return tuple(repeats) if any(repeats) else ()
 
 
-def _written(expression: Any, repeats: dict[int, Repeats]) -> _Writer:
+def _nodes_written(expression: Any, repeats: dict[int, Repeats], apart: bool = False) -> _Writer:
     """Return the lines of the nodes of an expression."""
-    writer = _Writer(expression, repeats)
+    writer = _Writer(expression, repeats, apart)
     for position, node in enumerate(expression.nodes):
         writer.add(position, node)
     return writer
 
 
-def _text(expression: Any, repeats: dict[int, Repeats]) -> tuple[str, dict[str, Any]]:
-    """Return the text of the function that evaluates an expression, and the objects that it names.
-
-    A node that reads a temporary for the last time writes its result there if the dtype is the same. If the last node
-    is the only output, it writes to the output itself; before, the output is one of the temporaries, if it is `alone`:
-    if no input shares its memory.
-    """
-    writer = _written(expression, repeats)
-    if len(expression.outputs) > 1:
+def _text(
+    expression: Any, repeats: dict[int, Repeats], apart: bool
+) -> tuple[str, dict[str, Any], Sequence[tuple[np.dtype, Repeats]]]:
+    """Return the text of the function that evaluates an expression, the objects that it names, and its temporaries."""
+    writer = _nodes_written(expression, repeats, apart)
+    if not apart and len(expression.outputs) > 1:
         writer.keep_inputs(expression.outputs)
     for number, store in enumerate(expression.outputs):
         if writer.values[store] != f"out{number}":
             writer.lines.append(f"out{number}[...] = {writer.values[store]}")
     names = {"arange": np.arange, "broadcast_to": np.broadcast_to, "empty": np.empty, **writer.names}
+    lines, temporaries = writer.lines, writer.temporaries
+    if temporaries:
+        made = [f"empty({_shape(repeats)}, e{place})" for place, (_, repeats) in enumerate(temporaries)]
+        names |= {f"e{place}": dtype for place, (dtype, _) in enumerate(temporaries)}
+        listed = "".join([f"t{place}, " for place, _ in enumerate(temporaries)])
+        lines = [f"{listed}= temporaries or ({', '.join(made)},)", *lines]
+    if any("shape" in line for line in lines):
+        lines = ["shape = out0.shape", *lines]
     parameters = [f"out{number}" for number in range(len(expression.outputs))]
     parameters += [f"x{position}" for position in range(len(expression.inputs))]
-    parameters.append("alone=False")
-    body = "\n    ".join(writer.lines)
-    text = f"def evaluate(first, {', '.join(parameters)}):\n    shape = out0.shape\n    {body}\n"
-    return text, names
+    body = "\n    ".join(lines)
+    return f"def evaluate({', '.join(parameters)}, temporaries=None, first=0):\n    {body}\n", names, temporaries
 
 
 class _Writer:
@@ -252,13 +312,19 @@ class _Writer:
 
     A value that repeats along some axes is computed for one element of each. Beside others it is read through a view.
 
+    A stored value is written to its output. Any other value is written to the memory of a temporary, or of an output
+    that is written later, which nobody reads again. Outputs may be inputs if they are not `apart`: then only the last
+    node writes to one.
+
     Attributes
     ----------
     narrowed : int
         How many results are computed so.
+    temporaries : list of (numpy.dtype, Repeats)
+        The temporaries, which are ``t0, t1, ...`` in the text.
     """
 
-    def __init__(self, expression: Any, repeats: dict[int, Repeats]) -> None:
+    def __init__(self, expression: Any, repeats: dict[int, Repeats], apart: bool) -> None:
         self.inputs: Sequence[tuple[str, str]] = expression.inputs
         self.given, self.narrowed = repeats, 0
         self.repeats: list[Repeats] = []
@@ -273,7 +339,16 @@ class _Writer:
         } | dict.fromkeys(expression.outputs, len(expression.nodes))
         final = len(expression.nodes) - 1
         self.final = final if expression.outputs == (final,) else -1
-        self.spare = dtype_named(expression.output_dtypes[0]) if self.final >= 0 else None
+        self.temporaries: list[tuple[np.dtype, Repeats]] = []
+        self._holds: dict[str, int] = {}
+        """The last node whose value a temporary or an output holds."""
+        dtypes = [dtype_named(name) for name in expression.output_dtypes]
+        self._stores: dict[int, tuple[str, np.dtype]] = {}
+        """The outputs that nodes write to themselves."""
+        for number, store in enumerate(expression.outputs if apart or self.final >= 0 else ()):
+            self._stores.setdefault(store, (f"out{number}", dtypes[number]))
+        self._spare = self._stores if apart else {}
+        self._calls = {position for position, node in enumerate(expression.nodes) if node[0] == "call"}
 
     def add(self, position: int, node: tuple[Any, ...]) -> None:
         match node:
@@ -281,8 +356,8 @@ class _Writer:
                 kind, name = self.inputs[number]
                 self._value(f"x{number}", dtype_named(name), kind == "array", self.given.get(number, ()))
             case ("index",):
-                self.lines.append(f"t{position} = arange(first, first + out0.size).reshape(shape)")
-                self._value(f"t{position}", np.dtype(np.int64), True)
+                self.lines.append(f"i{position} = arange(first, first + out0.size).reshape(shape)")
+                self._value(f"i{position}", np.dtype(np.int64), True)
             case ("constant", number, name):
                 self.names[f"c{position}"] = np.array(number, dtype_named(name))
                 self._value(f"c{position}", dtype_named(name), False)
@@ -292,12 +367,15 @@ class _Writer:
                 self.names |= {f"cast{position}": convert, f"d{position}": target}
                 repeats = self._repeats(position, [argument])
                 call = f"cast{position}({self._read(argument, repeats)}, d{position}"
-                if position == self.final:
-                    self.lines.append(f"{call}, out0)")
-                    self._value("out0", target, True)
+                if self.is_array[argument]:
+                    out = self._memory(position, (), target, repeats)
+                    if self._is_apart(out) and not rounding:
+                        self.names[f"cast{position}"] = to_new_memory(convert)
+                    self.lines.append(f"{call}, {out})")
                 else:
-                    self.lines.append(f"t{position} = {call}, None)")
-                    self._value(f"t{position}", target, self.is_array[argument], repeats)
+                    out = f"n{position}"
+                    self.lines.append(f"{out} = {call}, None)")
+                self._value(out, target, self.is_array[argument], repeats)
             case ("call", function, arguments, name, _):
                 self._call(position, function, arguments, dtype_named(name))
             case _:
@@ -307,8 +385,8 @@ class _Writer:
         """Copy inputs that are stored as they are: an output that is written before them may be their memory."""
         for store in stores:
             if self.values[store].startswith("x") and self.is_array[store]:
-                self.lines.append(f"t{store} = {self.values[store]}.copy()")
-                self.values[store] = f"t{store}"
+                self.lines.append(f"kept{store} = {self.values[store]}.copy()")
+                self.values[store] = f"kept{store}"
 
     def _call(self, position: int, function: str, arguments: Sequence[int], dtype: np.dtype) -> None:
         is_array = any(self.is_array[argument] for argument in arguments)
@@ -316,14 +394,14 @@ class _Writer:
         found = function_named(function, dtype)
         broadcasts = isinstance(found, np.ufunc)
         given = "".join([f"{self._read(argument, repeats, broadcasts)}, " for argument in arguments])
-        out = "out0" if position == self.final else self._free(position, arguments, dtype, is_array, repeats)
-        if out is None:
-            out = f"t{position}"
+        if is_array:
+            out = self._memory(position, arguments, dtype, repeats)
+        else:
+            out = f"n{position}"
             self.names[f"d{position}"] = dtype
-            made = f"empty({_shape(repeats) if is_array else '()'}, d{position})"
-            if self.spare is not None and dtype == self.spare and is_array and not repeats:
-                made, self.spare = f"out0 if alone else {made}", None
-            self.lines.append(f"{out} = {made}")
+            self.lines.append(f"{out} = empty((), d{position})")
+        if self._is_apart(out) and all(self.values[argument] != out for argument in arguments):
+            found = TO_NEW_MEMORY.get(function, found)
         self.names[f"call{position}"] = found
         self.lines.append(f"call{position}({given}out={out})")
         self._value(out, dtype, is_array, repeats)
@@ -355,17 +433,45 @@ class _Writer:
             )
         return self.views[argument, repeats]
 
-    def _free(
-        self, position: int, arguments: Sequence[int], dtype: np.dtype, is_array: bool, repeats: Repeats
-    ) -> str | None:
-        """Return a temporary that is an argument, is not read again, and has the dtype and the shape of the result."""
-        for argument in arguments:
-            value = self.values[argument]
-            fits = self.dtypes[argument] == dtype and self.is_array[argument] == is_array
-            fits = fits and self.repeats[argument] == repeats
-            if value.startswith("t") and fits and self.last_use[argument] == position:
-                return value
-        return None
+    def _memory(self, position: int, arguments: Sequence[int], dtype: np.dtype, repeats: Repeats) -> str:
+        """Return the output or the temporary to which a node writes: perhaps that of an argument, element by element.
+
+        An output that is the result of a later node may hold values that nobody reads after this node.
+        """
+        name, stored = self._stores.get(position, ("", dtype))
+        if name and stored == dtype and not repeats:
+            self._holds[name] = position
+            return name
+        names = [self.values[argument] for argument in arguments if self.last_use[argument] == position]
+        names += [f"t{place}" for place in range(len(self.temporaries))]
+        names += [name for name, _ in self._spare.values()]
+        for name in names:
+            if self._fits(name, position, arguments, dtype, repeats):
+                break
+        else:
+            name = f"t{len(self.temporaries)}"
+            self.temporaries.append((dtype, repeats))
+        self._holds[name] = position
+        return name
+
+    def _is_apart(self, name: str) -> bool:
+        """Whether the memory of a result is not that of an input."""
+        return name.startswith("t") or bool(self._spare)
+
+    def _fits(self, name: str, position: int, arguments: Sequence[int], dtype: np.dtype, repeats: Repeats) -> bool:
+        """Whether a node may write to some memory: that of an argument, or that of a value which nobody reads now."""
+        held = self._holds.get(name, -1)
+        last_read = self.last_use.get(held, held)
+        if last_read >= position and not (last_read == position and held in arguments):
+            return False
+        if name.startswith("t"):
+            return self.temporaries[int(name[1:])] == (dtype, repeats)
+        for store, (output, stored) in self._spare.items():
+            if output == name:
+                last = self.last_use.get(position, position)
+                in_time = last < store or (last == store and store in self._calls)  # a cast does not run in place
+                return in_time and stored == dtype and not repeats
+        return False
 
     def _value(self, name: str, dtype: np.dtype, is_array: bool, repeats: Repeats = ()) -> None:
         self.repeats.append(repeats)
@@ -405,56 +511,108 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
     return slots
 
 
-def _blockwise(evaluate: Evaluate, outputs: int, work: int) -> Function:
-    """Return a function that evaluates block after block; several outputs come before the inputs.
+def _in_one(written: Written, shape: tuple[int, ...]) -> Function:
+    """Return a function of outputs and inputs that evaluates a whole loop at once."""
+    evaluate, temporaries = written
+    if not temporaries:
+        return evaluate
+    nbytes, views = layout_of(temporaries, shape)
 
-    Its work is that of an array `work` times as large.
+    def run(*arrays: np.ndarray) -> None:
+        piece = take(nbytes)
+        evaluate(*arrays, temporaries=[ndarray(own, dtype, piece, offset) for own, dtype, offset in views])
+        give_back(piece)
+
+    return run
+
+
+def _in_blocks(written: Written, shape: tuple[int, ...], are_arrays: tuple[bool, ...], work: int) -> Function:
+    """Return a function of outputs and inputs that evaluates block after block of a loop.
+
+    Its work is that of a loop `work` times as large. Each thread has one piece of memory for temporaries.
     """
+    evaluate, work = _bind_of_blocks(are_arrays)(written.evaluate), work * prod(shape)
+    several = are_several(work)
+    most = BLOCK // 2 if several and work > prod(shape) else BLOCK
+    layouts = [layout_of(written.temporaries, each) for each in _block_shapes(shape, most)]
+    nbytes = max(nbytes for nbytes, _ in layouts)
 
-    def run(*inputs: np.ndarray, out: np.ndarray) -> None:
-        if out.size < min(ALONE, BLOCK):
-            evaluate(0, out, *inputs)
-        else:
-            _in_blocks(evaluate, [out, *inputs], work)
+    def scratch(piece: ndarray) -> list[list[ndarray]]:
+        return [[ndarray(own, dtype, piece, at) for own, dtype, at in views] for _, views in layouts]
 
-    return run if outputs == 1 else lambda *arrays: _in_blocks(evaluate, list(arrays), work)
+    def run(*arrays: np.ndarray) -> None:
+        piece = take(nbytes)
+        evaluate(_blocks(shape, most), scratch(piece), *arrays)
+        give_back(piece)
 
+    def run_in_threads(*arrays: np.ndarray) -> None:
+        spare: list[tuple[ndarray, list[list[ndarray]]]] = []
 
-def _in_blocks(evaluate: Evaluate, arrays: list[np.ndarray], work: int) -> None:
-    """Evaluate an expression block by block over its outputs and inputs."""
-    out = arrays[0]
-    alone = out.flags.c_contiguous and not any(np.may_share_memory(out, x) for x in arrays[1:])
-    elements = BLOCK // 4 if work > 1 and are_several(work * out.size) else BLOCK
+        def evaluated(block: Block) -> None:
+            try:
+                piece, temporaries = spare.pop()
+            except IndexError:
+                piece = take(nbytes)
+                temporaries = scratch(piece)
+            evaluate((block,), temporaries, *arrays)
+            spare.append((piece, temporaries))
 
-    def evaluated(given: tuple[int, list[np.ndarray]]) -> None:
-        first, parts = given
-        evaluate(first, *parts, alone=alone)
+        in_threads(evaluated, _blocks(shape, most), work)
+        for piece, _ in spare:
+            give_back(piece)
 
-    if out.size <= elements:
-        evaluated((0, arrays))
-    else:
-        in_threads(evaluated, _parts(arrays, elements), work * out.size)
-
-
-def _parts(arrays: list[np.ndarray], elements: int) -> Iterator[tuple[int, list[np.ndarray]]]:
-    """Yield the arrays of each block, and the position of its first element in a dense output."""
-    first = 0
-    for block in _blocks(arrays[0].shape, elements):
-        parts = [array if array.ndim == 0 else array[block] for array in arrays] if block else arrays
-        yield first, parts
-        first += parts[0].size
+    return run_in_threads if several else run
 
 
-def _blocks(shape: tuple[int, ...], elements: int) -> Iterator[tuple[Any, ...]]:
-    """Split a loop into blocks of about some elements, whole inner dimensions first. ``()`` is the whole loop."""
+@cache
+def _bind_of_blocks(are_arrays: tuple[bool, ...]) -> Callable[[Evaluate], Function]:
+    """Return what makes ``run(blocks, temporaries, out, ..., x, ...)`` of an `evaluate`; numbers have no blocks."""
+    names = [f"x{place}" for place, _ in enumerate(are_arrays)]
+    parts = ", ".join([f"{name}[key]" if is_array else name for name, is_array in zip(names, are_arrays, strict=True)])
+    text = f"""\
+def bind(evaluate):
+    def run(blocks, temporaries, {', '.join(names)}):
+        for first, key, which in blocks:
+            evaluate({parts}, temporaries=temporaries[which], first=first)
+    return run
+"""
+    found: dict[str, Any] = {}
+    exec(compile(text, "<tilearray host blocks>", "exec"), found)
+    return found["bind"]
+
+
+def _geometry(shape: tuple[int, ...], elements: int) -> tuple[int, int]:
+    """Return the axis along which a loop is cut into blocks of about some elements, and its extent in a block.
+
+    A block has one index of the slower axes, and all of the faster ones.
+    """
     inner, axis = 1, len(shape) - 1
     while axis > 0 and inner * shape[axis] <= elements:
         inner *= shape[axis]
         axis -= 1
-    if axis <= 0 and (not shape or inner * shape[0] <= elements):
-        yield ()
-        return
-    step = max(1, elements // inner)
+    return axis, max(1, elements // inner)
+
+
+def _block_shapes(shape: tuple[int, ...], elements: int) -> list[tuple[int, ...]]:
+    """Return the shapes of the blocks of a loop: that of most, and that of the last ones if they are shorter."""
+    axis, step = _geometry(shape, elements)
+    extents = [min(step, shape[axis])] + ([shape[axis] % step] if shape[axis] % step else [])
+    return [(*[1] * axis, extent, *shape[axis + 1 :]) for extent in extents]
+
+
+def _blocks(shape: tuple[int, ...], elements: int) -> Iterator[Block]:
+    """Split a loop into blocks of about some elements, whole inner dimensions first.
+
+    Examples
+    --------
+    >>> list(_blocks((5, 3), 6))
+    [(0, slice(0, 2, None), 0), (6, slice(2, 4, None), 0), (12, slice(4, 6, None), 1)]
+    """
+    axis, step = _geometry(shape, elements)
+    inner, extent, first = prod(shape[axis + 1 :]), shape[axis], 0
     for outer in product(*map(range, shape[:axis])):
-        for low in range(0, shape[axis], step):
-            yield (*[slice(i, i + 1) for i in outer], slice(low, low + step))
+        before = tuple([slice(i, i + 1) for i in outer])
+        for low in range(0, extent, step):
+            along = slice(low, low + step)
+            yield first, (*before, along) if before else along, 0 if low + step <= extent or low == 0 else 1
+            first += inner * min(step, extent - low)

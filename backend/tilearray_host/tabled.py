@@ -43,16 +43,17 @@ def looked_up(evaluate: Evaluate, place: int) -> Evaluate:
 
     Examples
     --------
-    >>> def halve(first, out, x, number):
+    >>> def halve(out, x, number, temporaries=None, first=0):
     ...     out[...] = x.astype(np.float32) / number
     >>> x, out = np.array([3.0, -np.inf], np.float16), np.empty(2, np.float16)
     >>> with np.errstate(all="ignore"):
-    ...     looked_up(halve, 0)(0, out, x, np.array(2.0))
+    ...     looked_up(halve, 0)(out, x, np.array(2.0))
     >>> out.tolist()
     [1.5, -inf]
     """
 
-    def look_up(first: int, out: Array, *inputs: Array, alone: bool = False) -> None:
+    def look_up(out: Array, *inputs: Array, temporaries: Any = None, first: int = 0) -> None:
+        del temporaries, first
         x = inputs[place]
         numbers = tuple([(each.dtype, each.tobytes()) for each in (*inputs[:place], *inputs[place + 1 :])])
         table = _table(evaluate, place, x.dtype, out.dtype, numbers)
@@ -68,7 +69,7 @@ def _table(
     given = [np.frombuffer(number, dtype).reshape(()) for dtype, number in numbers]
     every = np.arange(2 ** (8 * source.itemsize)).astype(_codes(source)).view(source)
     table = np.empty(every.shape, target)
-    evaluate(0, table, *given[:place], every, *given[place:])
+    evaluate(table, *given[:place], every, *given[place:])
     return table
 
 

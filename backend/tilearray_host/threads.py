@@ -107,7 +107,7 @@ def in_threads(run: Callable[[P], None], parts: Iterable[P], elements: int) -> N
     >>> sorted(found)
     [0, 1, 2]
     """
-    if elements < ELEMENTS:
+    if not are_several(elements):
         for part in parts:
             run(part)
         return

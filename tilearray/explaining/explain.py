@@ -81,11 +81,10 @@ def explain(
        loop     480 x 640: out0 (640, 1), x0 (640, 1), x1 (0, 1)
        class    broadcast, 2 axes, int32 indices
        memory   reads 310 kB, writes 1.23 MB
-       runs     a function of NumPy calls, for blocks of 131072 elements
-       source   def evaluate(first, out0, x0, x1, alone=False):
-                    shape = out0.shape
-                    t1 = cast(x0, float32, None)
-                    add(t1, x1, out=out0)
+       runs     a function of NumPy calls, for blocks of 65536 elements
+       source   def evaluate(out0, x0, x1, temporaries=None, first=0):
+                    cast(x0, float32, out0)
+                    add(out0, x1, out=out0)
     """
     if not callable(function):
         raise OperandError(f"explain: expected a function, got {type_name(function)}; write explain(ta.add, x, y)")

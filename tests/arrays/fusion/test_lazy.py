@@ -382,18 +382,23 @@ def test_an_error_in_the_block_leaves_whole_results():
 def test_a_run_that_fails_may_run_again(monkeypatch):
     x = floats(3)
     fails = [MemoryError("none left")]
-    adopt = HostDevice.adopt
+    bind = HostDevice.bind_fused
 
-    def failing(*memory):
-        if fails:
-            raise fails.pop()
-        return adopt(*memory)
+    def failing(self, *given):
+        launch = bind(self, *given)
+
+        def launch_or_fail(*operands):
+            if fails:
+                raise fails.pop()
+            return launch(*operands)
+
+        return launch_or_fail
 
     with ta.lazy():
         y = x + 1
         z = y * x
         with monkeypatch.context() as patched:
-            patched.setattr(HostDevice, "adopt", staticmethod(failing))
+            patched.setattr(HostDevice, "bind_fused", failing)
             with pytest.raises(MemoryError):
                 z.tolist()
     same(y, x + 1)
