@@ -125,7 +125,22 @@ def written(value: Any, **options: Any) -> bytes:
     return file.getvalue()
 
 
+def archive_with(flags: int, method: int) -> bytes:
+    """An archive of one array whose headers claim flags and a way of compression."""
+    file = io.BytesIO()
+    np.savez_compressed(file, x=np.ones(99))
+    data = bytearray(file.getvalue())
+    for header, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        place = data.index(header) + at
+        data[place : place + 4] = bytes([flags, 0, method, 0])
+    return bytes(data)
+
+
 BAD = [
+    (archive_with(0, 10), "That compression method is not supported"),
+    (archive_with(1, 8), "is encrypted"),
+    (archive_with(0, 14), "Bad CRC-32|[Cc]orrupt|[Ii]nvalid"),
+    (archive_with(0, 12), "[Ii]nvalid data stream"),
     (b"", "No data left"),
     (b"abc", "pickled"),
     (b"PK\x03\x04damaged", "not a zip file"),

@@ -159,7 +159,9 @@ def test_they_stay_on_their_device_in_the_dtype_of_the_operands(name, elsewhere)
         assert listed.astype("float32").tolist() == function(x + 1, x + 1).tolist()
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float8_e4m3fn", "bfloat16", "float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int32", "float8_e4m3fn", "bfloat16", "float16", "float32", "float64"]
+)
 @pytest.mark.parametrize("name", ["betainc", "i0", "ndtri", "polygamma", "psi", "stdtr"])
 def test_dtypes_are_those_of_the_host(name, dtype, elsewhere):
     pytest.importorskip("scipy")

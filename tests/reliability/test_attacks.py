@@ -17,6 +17,7 @@ from support.attacks import (
     caches,
     children,
     differential,
+    files,
     interrupts,
     liars,
     parts,
@@ -54,6 +55,19 @@ def test_calls_beside_numpys():
 @pytest.mark.parametrize(("run", "cases"), [(threads.run, 1000), (threads.run_tasks, 300), (texts.run, 3000)])
 def test_threads_tasks_and_texts(run, cases):
     held(run(cases, SEED), cases)
+
+
+def test_files_and_command_lines():
+    outcome = files.run(600, SEED)
+    held(outcome, 600)
+    assert min(outcome.ends[end] for end in ("read", "refused", "commands")) > 50
+
+
+def test_code_in_files_and_other_errors_of_them_are_seen(monkeypatch):
+    monkeypatch.setattr(ta, "load", lambda path, **options: np.load(path, allow_pickle=True))
+    found = " ".join(files.run(400, SEED).wrong)
+    assert "a pickle was read" in found
+    assert "ValueError" in found
 
 
 def test_tiles_beside_numpys():

@@ -74,7 +74,9 @@ def _density(a: Any, b: Any, x: Any, y: Any) -> Any:
     powers = a * where(x < 0.5, log(x), log1p(-y)) + b * where(y < 0.5, log(y), log1p(-x))
     longer = enough + less
     ratio = (longer - 0.5) * log1p(less / enough) + less * (log(enough) - 1) + correction(longer) - correction(enough)
-    ratio = where(more < FEWEST, lgamma(whole + 1) - lgamma(more + 1), ratio)  # of gamma functions, near 0 of a + b and more
+    ratio = where(
+        more < FEWEST, lgamma(whole + 1) - lgamma(more + 1), ratio
+    )  # of gamma functions, near 0 of a + b and more
     near = exp(powers + ratio - lgamma(less + 1)) * less * where(more < FEWEST, more / whole, 1.0)
     return where(less < FEWEST, near, far / math.sqrt(2 * math.pi))
 

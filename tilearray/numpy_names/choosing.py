@@ -152,9 +152,13 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
     Array([2., 7.], dtype=float32, device='cpu')
     """
     values = as_array("piecewise", x)
-    alone = not isinstance(condlist, (list, tuple)) and condlist.ndim < 2
-    conditions: list[Any] = [condlist] if alone else list(cast("Sequence[Any]", condlist))
+    given = condlist if isinstance(condlist, (list, tuple)) else as_array_beside("piecewise", condlist, values)
+    alone = isinstance(given, Array) and given.ndim < 2
+    conditions: list[Any] = [given] if alone else list(cast("Sequence[Any]", given))
+    if not conditions:
+        raise ShapeError("piecewise: expected a condition at least, got none; write [x < 0], [f, g]")
     holds = [as_array_beside("piecewise", one, values).astype(dtypes.bool_) for one in conditions]
+    funclist = listed("piecewise", funclist)
     if len(funclist) == len(holds) + 1:
         rest = ~holds[0]
         for one in holds[1:]:

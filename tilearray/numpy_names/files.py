@@ -29,7 +29,9 @@ File = str | os.PathLike[str] | IO[bytes]
 
 NOT_A_HEADER: Final = (ValueError, TypeError, OverflowError, SyntaxError, RecursionError, tokenize.TokenError)
 """NumPy's errors for an invalid header, which it parses as Python."""
-_NOT_NUMPYS: Final = (*NOT_A_HEADER, EOFError, zipfile.BadZipFile, zlib.error)
+_LZMA: Any = getattr(getattr(zipfile, "lzma", None), "LZMAError", zlib.error)  # Python may be built without lzma
+_NOT_NUMPYS: Final = (*NOT_A_HEADER, EOFError, RuntimeError, OSError, zipfile.BadZipFile, zlib.error, _LZMA)
+"""Those of other files. zipfile raises a RuntimeError for encryption and unknown compression, bz2 a bare OSError."""
 _NUMPYS: Any = (np.ndarray, np.generic)  # Any: else a type checker takes the parts of values to be unknown
 _DICT: Any = dict
 _MODES: Final = (None, "r", "r+", "c")
@@ -177,6 +179,8 @@ def load(
         else:
             found = _contents(file, mmap_mode)
     except _NOT_NUMPYS as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the system's
+            raise
         reason = " ".join(str(error).split())
         raise InterchangeError(
             f"load: expected a .npy or .npz file with numbers, got {name}: {reason:.200}; write the path of a file of "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import operator
 import random
+import re
 import signal
 import sys
 import traceback
@@ -41,7 +42,13 @@ FILES = {
     *("load_safetensors", "save_safetensors", "safetensors_metadata", "tofile", "fromfile"),
     *("load", "save", "savez", "savez_compressed"),
 }
-CALLBACKS = {"array_agnostic", "fromfunction", "apply_along_axis", "apply_over_axes", "piecewise", "vectorize"}
+CALLBACKS = ("array_agnostic", "fromfunction", "apply_along_axis", "apply_over_axes", "piecewise", "vectorize")
+MADE = ("Device", "PromotionExplanation", "Semantics", "dtype", "errstate", "lazy", "semantics", "Semantics.derive")
+SPECIAL_METHODS = (
+    *("__dlpack__", "__array__", "__array_namespace__", "__format__", "__contains__", "__pow__", "__divmod__"),
+    *("__round__", "__copy__", "__reduce_ex__"),
+    *("__int__", "__float__", "__complex__", "__bool__", "__index__", "__len__", "__iter__", "__repr__", "__hash__"),
+)
 TILES_METHODS = ("gather", "map", "reduce", "scatter", "stack", "__getitem__", "__setitem__", "__iter__", "__len__")
 OPERATION_METHODS = ("reduce", "accumulate", "outer", "at")
 TRANSFORMS = ("fuse", "lazy", "grad", "value_and_grad", "vjp", "jvp", "foreach", "pointwise", "explain")
@@ -57,8 +64,8 @@ GPU_METHODS = {
     "Event": ("synchronize", "is_done", "milliseconds_since"),
     "graph": ("replay", "update"),
 }
-LEFT_OUT = SETTINGS | FILES | CALLBACKS | {"fromiter"}
-"""Functions that change settings or read files, that call what they are given, or that read iterators to the end."""
+LEFT_OUT = SETTINGS | FILES | {*CALLBACKS, "fromiter"}
+"""Functions that are called in another way (settings, callbacks), that `files` attacks, or that read iterators."""
 DTYPES = ("bool", "int8", "uint8", "int64", "uint64", "float16", "bfloat16", "float32", "float64", "complex64")
 SHAPES = ((), (0,), (3,), (1,), (2, 3), (3, 0), (2, 1, 3))
 WORDS = (
@@ -68,6 +75,7 @@ WORDS = (
 OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"),
     *("eq", "ne", "lt", "le", "gt", "ge", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand"),
+    *("ior", "ixor", "ilshift", "irshift", "imatmul", "contains"),
 )
 OPTIONS = ("axis", "dtype", "keepdims", "out", "copy", "device", "order", "where", "initial", "mode", "k", "n", "shape")
 INTERNAL = (
@@ -77,6 +85,10 @@ INTERNAL = (
 """Errors that no documented behaviour raises, unless they are also errors of the library."""
 
 
+SAYS_WHO = re.compile(r"[^:]{1,80}: .")
+"""A message begins with the function that refuses."""
+
+
 class Endless(BaseException):
     """Raised by a timer in a call that never ends."""
 
@@ -84,13 +96,14 @@ class Endless(BaseException):
 def callables() -> dict[str, Callable[..., Any]]:
     """Every public function by its name, those of the namespaces and the methods of operations included."""
     found: dict[str, Callable[..., Any]] = {}
-    for module in ("", "linalg", "fft", "random", "lib.stride_tricks"):
+    for module in ("", "linalg", "fft", "random", "special", "lib.stride_tricks"):
         space = attrgetter(module)(ta) if module else ta
         for name in getattr(space, "__all__", dir(space)):
             value = getattr(space, name)
             if callable(value) and not inspect.isclass(value) and name not in LEFT_OUT and not name.startswith("__"):
                 found[f"{module}.{name}".strip(".")] = value
-    found |= of_gpus()
+    found |= of_gpus() | {name: partial(_put_back_settings, name) for name in SETTINGS}
+    found |= {name: attrgetter(name)(ta) for name in MADE} | {name: partial(_with_function, name) for name in CALLBACKS}
     operations = {name: value for name, value in found.items() if hasattr(value, "accumulate")}
     for name, operation in operations.items():
         found |= {f"{name}.{method}": getattr(operation, method) for method in OPERATION_METHODS}
@@ -114,6 +127,30 @@ def _put_back(name: str, *args: Any, **options: Any) -> None:
             ta.cuda.set_allocator(None)
 
 
+def _put_back_settings(name: str, *args: Any, **options: Any) -> None:
+    """Set something, and put it back whether that succeeds or not."""
+    before = ta.get_semantics(), ta.default_device(), ta.get_printoptions(), ta.geterr()
+    try:
+        getattr(ta, name)(*args, **options)
+    finally:
+        ta.set_semantics(before[0])
+        ta.set_default_device(before[1])
+        ta.set_printoptions(**before[2])
+        ta.seterr(**before[3])
+        ta.set_transfer_guard("error")
+        ta.set_index_check("raise")
+
+
+def _with_function(name: str, *args: Any, **options: Any) -> Any:
+    """Call what takes a function with one of arrays, or with a liar."""
+    function = args[0] if args and callable(args[0]) else TRANSFORMED[len(args) % len(TRANSFORMED)]
+    if name in ("array_agnostic", "vectorize"):
+        return getattr(ta, name)(function, **options)(*args)
+    if name == "piecewise":
+        return ta.piecewise(*args[:2], [function, 0], *args[2:], **options)
+    return getattr(ta, name)(function, *args, **options)
+
+
 def _transformed(name: str, *args: Any, **options: Any) -> Any:
     """Call a function of arrays through a transform of functions, such as `ta.grad`."""
     transform, function = getattr(ta, name), TRANSFORMED[len(args) % len(TRANSFORMED)]
@@ -123,7 +160,7 @@ def _transformed(name: str, *args: Any, **options: Any) -> Any:
 def methods() -> list[str]:
     """Every public method of arrays."""
     names = [name for name in dir(ta.Array) if not name.startswith("_") and name not in LEFT_OUT]
-    return [name for name in names if callable(getattr(ta.Array, name, None))]
+    return [name for name in [*names, *SPECIAL_METHODS] if callable(getattr(ta.Array, name, None))]
 
 
 @lru_cache(4096)
@@ -285,13 +322,14 @@ def ended(call: Callable[[], Any]) -> tuple[str, str]:
     try:
         call()
     except TileArrayError as error:
-        return ("errors of the library", "") if str(error) else ("errors of the library", f"{error!r} says nothing")
+        return "errors of the library", "" if SAYS_WHO.match(str(error)) else f"{error!r} names no function"
     except Lie:
         return "errors of the argument itself", ""
     except (RecursionError, ImportError):
         return "errors of Python", ""
     except MemoryError as error:
-        return "errors of Python", "" if "Unable to allocate" in str(error) else "MemoryError: something without end"
+        allowed = "Unable to allocate" in str(error) or _in_code_of(error, "api.py")  # [1, 2] * 2**62 in TRANSFORMED
+        return "errors of Python", "" if allowed else "MemoryError: something without end"
     except INTERNAL as error:
         if _of_a_liar(error):
             return "errors of the argument itself", ""
@@ -305,10 +343,15 @@ def ended(call: Callable[[], Any]) -> tuple[str, str]:
 
 def _of_a_liar(error: BaseException) -> bool:
     """Whether an error was raised in the code of a liar, or by a mock that lacks what it is asked for."""
+    return _in_code_of(error, "mock.py", "liars.py")
+
+
+def _in_code_of(error: BaseException, *files: str) -> bool:
+    """Whether an error was raised in the code of one of these files."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_filename.endswith(("mock.py", "liars.py"))
+    return trace is not None and Path(trace.tb_frame.f_code.co_filename).name in files
 
 
 def _place(error: BaseException) -> str:
