@@ -11,8 +11,9 @@ rounding to odd", 2008).
 source to target                 method
 ===============================  ================================================================================
 complex to real                  an error, except to bool
-any float to an integer          toward zero; out of range saturates, NaN is 0. NumPy's cast, if no value is out of
-                                 range: for 32- and 64-bit signed integers the processor says so, else the extremes do
+any float to an integer          toward zero; out of range saturates, NaN is 0. To 8 and 16 bits NumPy's cast of clipped
+                                 values, to more bits NumPy's cast if no value is out of range: for signed integers the
+                                 processor says so, else the extremes do
 8-bit floats, and integers of    a table of the 256 results
   8 bits to narrow floats
 bfloat16 and float16 to 8-bit    a table of the 65,536 results, from `TABLED` elements on
@@ -50,6 +51,7 @@ import ml_dtypes
 import numpy as np
 
 from tilearray_host.float_errors import QUIET, STRICT, get_state, set_state
+from tilearray_host.scratch import give_back, take
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Caster = Callable[[Array, np.dtype[Any], "Array | None"], Array]
@@ -283,6 +285,24 @@ def _to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     return _native(wide, dtype, out) if _in_range(wide, dtype) else _clipped(wide, dtype, out)
 
 
+def _to_small_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """Clip to integers, which every float holds, and cast as NumPy does, which gives 0 for NaN."""
+    wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
+    low, high = _limits(wide.dtype, dtype)
+    result = np.empty_like(wide, dtype) if out is None else out
+    piece = take(wide.nbytes)
+    result[...] = wide.clip(low, high, np.ndarray(wide.shape, wide.dtype, piece))
+    give_back(piece)
+    return result
+
+
+@cache
+def _limits(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[Any, Any]:
+    """Return the least and the largest integer of a dtype as floats of another."""
+    limits = np.iinfo(target)
+    return source.type(limits.min), source.type(limits.max)
+
+
 def _in_range(x: Array, dtype: np.dtype[Any]) -> bool:
     """Whether integers of a dtype hold all floats of an array, truncated. The smallest one may count as outside."""
     if not x.size:
@@ -323,6 +343,13 @@ def _to_integer_elsewhere(x: Array, dtype: np.dtype[Any], out: Array | None) -> 
     finally:
         set_state(before)
     return _clipped(wide, dtype, out)
+
+
+@cache
+def _gives_zero(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Whether NumPy's cast of NaN is 0, at every place of a vector: C leaves it to the processor."""
+    with np.errstate(all="ignore"):
+        return all(not np.full(67, sign * np.nan, source).astype(target).any() for sign in (1, -1))
 
 
 @cache
@@ -495,6 +522,8 @@ def _choose(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
         return _refuse
     if kinds in ("fi", "fu"):
         wide = source if source.itemsize >= 4 else _FLOAT32
+        if target.itemsize <= 2 and _gives_zero(wide, target):
+            return _to_small_integer
         strict = target.kind == "i" and target.itemsize >= 4 and _says_invalid(wide, target)
         return _to_integer_strictly if strict else _to_integer
     if target == _FLOAT8_E8M0:
@@ -518,13 +547,14 @@ def block_of(convert: Caster) -> float:
     >>> block_of(caster(np.dtype(np.float32), np.dtype(np.float64)))  # no temporaries
     inf
     >>> block_of(caster(np.dtype(np.float32), np.dtype(np.uint8)))
-    262144
+    131072
     """
     return _BLOCKS.get(convert, 2**16)
 
 
 _BLOCKS: dict[Caster, float] = {
     **dict.fromkeys((_native, _to_integer_strictly, _to_integer_elsewhere), math.inf),
+    _to_small_integer: 2**17,
     _to_integer: 2**18,  # most arrays are in range, and make none
 }
 
