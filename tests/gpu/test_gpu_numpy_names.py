@@ -11,7 +11,7 @@ from support.oracles.name_calls import LINES, check_line
 CASES = int(os.environ.get("TILEARRAY_EXAMPLES", "40"))
 
 ON_HOST = (
-    *("poly(", "polyfit", "roots", "sort(real(roots", "vectorize"),
+    *("poly(", "polyfit", "vectorize"),
     *('histogram(v, "fd")', 'histogram_bin_edges(v, "auto")'),
     *(
         'pad(v, 2, "linear_ramp"',

@@ -7,7 +7,7 @@ import pytest
 from support.oracles.factors import CHECKS, DTYPES, check_errors, check_functions
 
 import tilearray as ta
-from tilearray.errors import DeviceError
+from tilearray.errors import DeviceError, ShapeError
 from tilearray.functions import device_products
 from tilearray.linalg.device_matrices import cheapest_splits
 
@@ -40,6 +40,20 @@ def test_all_functions(gpu, monkeypatch, name, small):
     assert {"xpotrf", "xgetrf", "xgetrs", "xgeqrf", "xsyevd", "xgesvd", "xgeev"} < calls
     assert {"getrf_batched", "getri_batched"} < calls
     assert len(CHECKS) == 10
+
+
+@pytest.mark.parametrize("name", ["int32", "float16", "float32", "float64", "complex64", "complex128"])
+def test_roots(gpu, name):
+    """Those of a real polynomial are real if all are; zeros at the ends of the coefficients are roots, or nothing."""
+    for row in ([0, 0, 1, -6, 11, -6], [2, 0, 2, 0, 0], [1, 1], [3, 0], [5], [0, 0], []):
+        host = ta.asarray(np.asarray(row, name))
+        found, wanted = ta.roots(host.to_device(gpu)), ta.roots(host)
+        assert (found.dtype, found.shape, found.device) == (wanted.dtype, wanted.shape, gpu)
+        near = np.sort_complex(ta.to_numpy(found.to_device("cpu")).astype("complex128"))
+        exact = np.sort_complex(ta.to_numpy(wanted).astype("complex128"))
+        np.testing.assert_allclose(near, exact, rtol=1e-5 if name != "float16" else 2e-3, atol=1e-5)
+    with pytest.raises(ShapeError, match=r"roots: expected coefficients of one axis"):
+        ta.roots(ta.zeros((2, 2), device=gpu))
 
 
 def test_stacks_of_small_matrices_are_one_call(gpu):

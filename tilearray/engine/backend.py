@@ -353,7 +353,7 @@ class Factors(Protocol):
         ...
 
     def geev(self, stream: Stream, dtype: str, n: int, count: int, a: int, w: int, vectors: int, info: int, /) -> None:
-        """Write eigenvalues of complex matrices, and right eigenvectors, unless their address is 0."""
+        """Write complex eigenvalues, and right eigenvectors of complex matrices, unless their address is 0."""
         ...
 
 

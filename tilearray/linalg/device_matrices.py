@@ -343,10 +343,10 @@ class DeviceMatrices:
 
     def _eig(self, x: Any, dtype: np.dtype, vectors: bool) -> tuple[Any, Any]:
         _check_finite(x, _NOT_FINITE)
-        wide = opmath(dtype)
-        wide = _COMPLEX.get(wide, wide)
-        a, n = _columns(x, wide), x.shape[-1]
-        values, right = _new(x, x.shape[:-1], wide), _new(x, x.shape, wide)
+        given = opmath(dtype)
+        wide = _COMPLEX.get(given, given)
+        a, n = _columns(x, wide if vectors else given), x.shape[-1]
+        values, right = _new(x, x.shape[:-1], wide), _new(x, x.shape if vectors else (0, 0), wide)
         if a.size:
             arguments = n, _count(x.shape[:-2]), a._address, values._address, right._address if vectors else 0
             info = self._run("geev", a, *arguments)

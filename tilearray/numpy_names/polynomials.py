@@ -1,9 +1,10 @@
-"""Polynomials of arrays that are differentiated, as formulas: NumPy computes those of all others."""
+"""Polynomials of arrays that are differentiated, as formulas, and roots on a GPU: NumPy computes those of all others."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import ones, zeros
 from tilearray.arrays.triangular import eye
@@ -14,11 +15,13 @@ from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reductions import sum
+from tilearray.linalg.operands import computed, matrices
 from tilearray.numpy_names.grids import vander
-from tilearray.numpy_names.through_numpy import float_of
+from tilearray.numpy_names.through_numpy import float_of, rounded
 from tilearray.ops.arithmetic import divide
 from tilearray.ops.elementary import sqrt
 from tilearray.ops.number_parts import real
+from tilearray.ops.promotion_methods import REAL_PART, opmath
 
 
 def fitted(x: Array, y: Array, deg: int) -> Array:
@@ -35,23 +38,25 @@ def fitted(x: Array, y: Array, deg: int) -> Array:
     return divide(found, lengths if y.ndim == 1 else lengths[:, None])
 
 
-def roots_of(p: Array) -> Array:
+def roots_there(p: Array) -> Array:
     """Return the roots of a polynomial: the eigenvalues of its companion matrix, and zeros."""
+    dtypes.check_arithmetic("roots", p.dtype)
     dtype = float_of("roots", [p.dtype])
-    p = astype(p, dtype, copy=False)
+    p = astype(p, opmath(dtype), copy=False)
     if p.ndim != 1:
         raise ShapeError(f"roots: expected coefficients of one axis, got shape {p.shape}; write ta.reshape(p, -1)")
     (places,) = np.nonzero(to_numpy(without_derivative(p).to_device("cpu")))
     first, last = (int(places[0]), int(places[-1]) + 1) if places.size else (0, 1)
     inner, count = p[first:last], last - first - 1
-    rest = zeros(p.shape[0] - last if places.size else 0, dtype, device=_place(p))
+    rest = zeros(p.shape[0] - last if places.size else 0, REAL_PART.get(dtype, dtype), device=_place(p))
     if count < 1:
         return rest
     row = reshape(-inner[1:] / inner[0], (1, count))
-    below = eye(count - 1, count, dtype=dtype, device=_place(p))
-    found = p._signature.device.functions.matrices("roots").eigvals(concat([row, below]), dtype)
-    values = to_numpy(without_derivative(found).to_device("cpu"))
-    found = real(found) if np.isreal(values).all() else found
+    companion = concat([row, eye(count - 1, count, dtype=p.dtype, device=_place(p))])
+    found = computed("roots", matrices("roots", p), "eigvals", companion, p.dtype)
+    if dtypes.info(dtype).kind != "complex":
+        values = to_numpy(without_derivative(found).to_device("cpu"))
+        found = rounded(real(found) if np.isreal(values).all() else found, dtype)
     return concat([found, astype(rest, found.dtype)]) if rest.size else found
 
 
@@ -75,4 +80,5 @@ def _deepest(*arrays: Array) -> Device:
 
 
 def _place(x: Array) -> Device:
-    return x._signature.device.functions.place
+    functions = x._signature.device.functions
+    return x.device if functions is None else functions.place

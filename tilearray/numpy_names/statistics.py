@@ -17,7 +17,7 @@ from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import any, max, mean, min, reduced_axes, sum
 from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
-from tilearray.numpy_names.polynomials import fitted, poly_of, roots_of
+from tilearray.numpy_names.polynomials import fitted, poly_of, roots_there
 from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import divide, equal, multiply, subtract
@@ -228,7 +228,9 @@ def polyfit(x: Any, y: Any, deg: int) -> Array:
 
 
 def roots(p: Any) -> Array:
-    """Return the roots of a polynomial, on the host; the coefficient of the highest power comes first.
+    """Return the roots of a polynomial, in no particular order; the coefficient of the highest power comes first.
+
+    They are the eigenvalues of a matrix. On a GPU the call waits for them: they are real if no imaginary part is left.
 
     Examples
     --------
@@ -236,7 +238,8 @@ def roots(p: Any) -> Array:
     >>> ta.round(ta.sort(ta.roots([1.0, -3.0, 2.0])), 3).tolist()
     [1.0, 2.0]
     """
-    return roots_of(p) if is_differentiated(p) else by_numpy("roots", (p,))
+    elsewhere = isinstance(p, Array) and not p.device.backend.on_host
+    return roots_there(p) if elsewhere or is_differentiated(p) else by_numpy("roots", (p,))
 
 
 def poly(seq_of_zeros: Any) -> Array:

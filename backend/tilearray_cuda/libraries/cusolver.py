@@ -21,6 +21,7 @@ from tilearray_cuda.libraries.numbers import NUMBERS
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _REAL = {"complex64": "float32", "complex128": "float64"}
+_COMPLEX = {real: number for number, real in _REAL.items()}
 _ITEMSIZE = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 _NOTHING, _ALL, _SHORT = ord("N"), ord("A"), ord("S")
 """Which singular vectors `gesvd` computes: none, all, or as many as there are singular values."""
@@ -209,13 +210,19 @@ class Factors:
         self._general("xgesvd", stream, count, arguments, info)
 
     def geev(self, stream: int, dtype: str, n: int, count: int, a: int, w: int, vectors: int, info: int) -> None:
-        """Write the eigenvalues of complex matrices, and their right eigenvectors if the address is not 0."""
+        """Write the complex eigenvalues of matrices, and their right eigenvectors if the address is not 0.
+
+        Eigenvalues of real matrices come in conjugate pairs, and real ones have no imaginary part. Eigenvectors are of
+        complex matrices.
+        """
         code, size = NUMBERS[dtype].code, _ITEMSIZE[dtype]
+        values = _COMPLEX.get(dtype, dtype)
+        code_of_values, step = NUMBERS[values].code, n * _ITEMSIZE[values]
 
         def arguments(i: int) -> tuple[int, ...]:
             right = vectors + i * n * n * size if vectors else 0
             return (
-                0, int(bool(vectors)), n, code, a + i * n * n * size, n, code, w + i * n * size, code, 0, n, code,
+                0, int(bool(vectors)), n, code, a + i * n * n * size, n, code_of_values, w + i * step, code, 0, n, code,
                 right, n, code,
             )  # fmt: skip
 
