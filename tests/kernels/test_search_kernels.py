@@ -22,6 +22,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_refusals", ()),
         ("check_bins", ()),
         ("check_gradients", ()),
+        ("check_one_search", ()),
     ],
 )
 def test_on_the_device(process, name, arguments):

@@ -25,7 +25,13 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, shown
-from tilearray.functions.arguments import as_array, as_array_beside, is_differentiated, without_derivative
+from tilearray.functions.arguments import (
+    as_array,
+    as_array_beside,
+    by_expressions,
+    is_differentiated,
+    without_derivative,
+)
 from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import astype, single
 from tilearray.functions.indexing.scatter import combine
@@ -74,11 +80,12 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
     array: Array = as_array("bincount", x)
     if mode not in MODES:  # pyright: ignore[reportUnnecessaryContains]
         raise OperandError(f"bincount: expected a mode, got {shown(mode)}; write mode='ordered' or mode='atomic'")
-    if is_differentiated(weights):
+    is_on_host = not array.device.backend.computes_places
+    if is_on_host and is_differentiated(weights):
         plain = bincount(array, without_derivative(weights), minlength, mode=mode)  # with all checks
         found = weights._signature.device.functions.counted(array, astype(weights, dtypes.float64), plain.size)
         return astype(found, plain.dtype)
-    if not array.device.backend.computes_places:
+    if is_on_host:
         return by_numpy("bincount", (x, weights), minlength)
     if array.ndim != 1 or dtypes.info(array.dtype).kind not in ("bool", "int", "uint"):
         raise DTypeError(
@@ -96,11 +103,11 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
         size = largest + 1 if largest >= size else size
     if weights is None:
         return _counted(array, size)
-    given = as_array_beside("bincount", weights, array, "weights")
-    common_device("bincount", [array._signature, given._signature])
-    if given.shape != array.shape:
-        raise ShapeError(f"bincount: expected weights of shape {array.shape}, got {given.shape}; write one for each")
-    found = _weighted(array, size, given, mode)
+    given = _weights_beside("bincount", weights, array)
+    if is_differentiated(weights):
+        found = weights._signature.device.functions.counted(array, astype(weights, dtypes.float64), size)
+    else:
+        found = _weighted(array, size, given, mode)
     return astype(found, float_of("bincount", [array.dtype, given.dtype]))
 
 
@@ -159,9 +166,9 @@ def histogram(
     ([1, 2], [1.0, 1.75, 2.5])
     """
     array: Array = as_array("histogram", a)
-    if is_differentiated(weights):
-        return _of_weights(array, bins, range, density, weights)
     if not array.device.backend.computes_places:
+        if is_differentiated(weights):
+            return _of_weights(array, bins, range, density, weights)
         scale = None if weights is None else as_array("histogram", weights)
         weights = None if scale is None else exact("histogram", scale)
         limits = exact("histogram", bins)
@@ -178,13 +185,28 @@ def histogram(
     if weights is None:
         found: Any = _counted(places, size)[1:]
     else:
-        given = as_array_beside("histogram", weights, array, "weights")
-        common_device("histogram", [array._signature, given._signature])
-        if given.shape != array.shape:
-            raise ShapeError(f"histogram: expected weights of shape {array.shape}, got {given.shape}; reshape them")
-        found = astype(_weighted(places, size, reshape(given, -1))[1:], given.dtype)
+        given = _weights_beside("histogram", weights, array)
+        found = astype(_sums(places, size, weights, given), given.dtype)
     found = _dense(astype(found, dtypes.float64), [edges]) if density else found
     return _in_their_dtypes(array, given, density, found, edges)
+
+
+def _weights_beside(function: str, weights: Any, array: Array) -> Array:
+    """Weights, or the values of differentiated ones, as an Array of the shape and the device of `array`."""
+    while is_differentiated(weights):
+        weights = without_derivative(weights)
+    given = as_array_beside(function, weights, array, "weights")
+    common_device(function, [array._signature, given._signature])
+    if given.shape != array.shape:
+        raise ShapeError(f"{function}: expected weights of shape {array.shape}, got {given.shape}; reshape them")
+    return given
+
+
+def _sums(place: Any, size: int, weights: Any, given: Any) -> Any:
+    """The sums of weights, whose values are `given`, without those of place 0."""
+    if is_differentiated(weights):
+        return _differentiated(place, size, weights)
+    return _weighted(place, size, reshape(given, -1))[1:]
 
 
 def _dense(counts: Any, edges: list[Any]) -> Any:
@@ -318,7 +340,7 @@ def histogram2d(
     [[1.0, 1.0], [0.0, 1.0]]
     """
     each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if is_differentiated(weights):
+    if is_differentiated(weights) and not by_expressions(as_array("histogram2d", x)):
         plain, first, second = histogram2d(x, y, bins, range, density, without_derivative(weights))  # with all checks
         columns = [as_array("histogram2d", each) for each in (x, y)]
         found = _joint_of_weights("histogram2d", columns, each, range, density, weights, plain.dtype)
@@ -356,7 +378,7 @@ def histogramdd(
     [[1.0, 1.0], [0.0, 1.0]]
     """
     points = as_array("histogramdd", sample)
-    if is_differentiated(weights):
+    if is_differentiated(weights) and not by_expressions(points):
         counts, edges = histogramdd(points, bins, range, density, without_derivative(weights))  # with all checks
         each = bins if isinstance(bins, (list, tuple)) else [bins] * points.shape[1]  # pyright: ignore[reportUnknownVariableType]
         columns = list(unstack(points, 1))
@@ -398,14 +420,10 @@ def _joint_counts(
     sizes = tuple([one.size - 1 for one in edges])
     cells = math.prod(sizes)
     if weights is None:
-        found = _counted(place, cells + 1)
+        found: Any = _counted(place, cells + 1)[1:]
     else:
-        scale = as_array_beside(function, weights, place, "weights")
-        common_device(function, [place._signature, scale._signature])
-        if scale.shape != place.shape:
-            raise ShapeError(f"{function}: expected weights of shape {place.shape}, got {scale.shape}; reshape them")
-        found = _weighted(place, cells + 1, scale)
-    counts = reshape(astype(found[1:], dtypes.float64), sizes)
+        found = _sums(place, cells + 1, weights, _weights_beside(function, weights, place))
+    counts = reshape(astype(found, dtypes.float64), sizes)
     counts = _dense(counts, edges) if density else counts
     return rounded(counts, _wide(given.target)), [given.finished(one) for one in edges]
 
@@ -430,14 +448,14 @@ def _joint_bins(function: str, columns: list[Any], bins: Any, range: Any) -> tup
     return choose(is_inside, add(place, 1), 0), [limits for limits, _ in found]
 
 
-# --- gradients by weights ---------------------------------------------------------------------------------------------
+# --- gradients by weights, of elements on the host --------------------------------------------------------------------
 
 
 def _of_weights(array: Any, bins: Any, range: Any, density: Any, weights: Any) -> tuple[Array, Array]:
     """A histogram by weights that are differentiated: the elements and the edges are constants."""
     plain, edges = histogram(array, bins, range, density, without_derivative(weights))  # with all checks
     place, (found,) = _joint_bins("histogram", [reshape(array, -1)], [bins], None if range is None else [range])
-    counts = _sums(place, found.size, weights)
+    counts = _differentiated(place, found.size, weights)
     return astype(_dense(counts, [found]) if density else counts, plain.dtype), edges
 
 
@@ -447,29 +465,15 @@ def _joint_of_weights(
     """The counts of a grid of bins by weights that are differentiated."""
     place, edges = _joint_bins(function, columns, bins, range)
     sizes = tuple([one.size - 1 for one in edges])
-    counts = reshape(_sums(place, math.prod(sizes) + 1, weights), sizes)
+    counts = reshape(_differentiated(place, math.prod(sizes) + 1, weights), sizes)
     return astype(_dense(counts, edges) if density else counts, dtype)
 
 
-def _sums(place: Any, size: int, weights: Any) -> Any:
+def _differentiated(place: Any, size: int, weights: Any) -> Any:
     """The sums of weights that are differentiated, without those of place 0."""
     wide = dtypes.complex128 if dtypes.info(weights.dtype).kind == "complex" else dtypes.float64
     given = reshape(astype(weights, wide), -1)
     return weights._signature.device.functions.counted(place, given, size)[1:]
-
-
-def _by_blocks(x: Array, bins: Any, span: Any) -> tuple[Array, Array]:
-    """The histogram of narrow numbers on the host, of which NumPy takes a wider copy."""
-    flat = reshape(x, -1)
-    if span is None and not isinstance(bins, str) and np.ndim(bins) == 0:
-        span = tuple([on_host("histogram", extreme(flat))[()] for extreme in (min, max)])
-    if isinstance(bins, str) or (span is not None and not np.isfinite(span).all()):  # needs all, or is an error
-        return by_numpy("histogram", (flat,), bins, span)
-    blocks = [flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK)]
-    counts, edges = by_numpy("histogram", (blocks[0],), bins, span)
-    for block in blocks[1:]:
-        counts = add(counts, by_numpy("histogram", (block,), bins, span)[0])
-    return counts, edges
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:

@@ -14,6 +14,7 @@ from support.oracles.indexing import bits
 from support.oracles.reductions import drawn_view
 from support.oracles.sorting import drawn as drawn_of_all
 from tilearray.functions import binary_search
+from tilearray.numpy_names import histograms
 
 DTYPES = (
     "bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64",
@@ -241,3 +242,14 @@ def check_gradients(device: Any) -> None:
             results += [ta.to_numpy(each.to_device("cpu")) for each in (found, gradient)]
         np.testing.assert_allclose(results[2], results[0], rtol=1e-12)
         np.testing.assert_allclose(results[3], results[1], rtol=1e-12, atol=1e-14)
+
+
+def check_one_search(device: Any) -> None:
+    """A histogram by weights that are differentiated finds the bins of its elements once, and no plain one runs."""
+    points, weights = (ta.asarray(np.linspace(0, 1, 20, dtype="float32"), device=device) for _ in range(2))
+    with mock.patch.object(histograms, "_bins", side_effect=histograms._bins) as search:
+        found, _ = ta.vjp(lambda w: ta.histogram(points, 4, (0.0, 1.0), True, w)[0], weights)
+        assert search.call_count == 1
+        ta.vjp(lambda w: ta.histogram2d(points, points, 4, ((0.0, 1.0),) * 2, True, w)[0], weights)
+        assert search.call_count == 3
+    np.testing.assert_array_equal(ta.to_numpy(found), ta.to_numpy(ta.histogram(points, 4, (0.0, 1.0), True, weights)[0]))
