@@ -22,6 +22,10 @@ Call = tuple[Callable[..., Any], Sequence[int], Any]
 """A function, the nodes that it reads, and the memory of its result (None: the output)."""
 
 
+Reduction = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A function and its arguments."""
+
+
 class Nodes(Protocol):
     """The nodes of an expression with a reduction.
 
@@ -162,12 +166,19 @@ class Block:
         What a ufunc combines the rows of each of them to: NumPy writes fastest to memory without gaps.
     pieces : list of Computation
         For the whole chunks, and for a last one that is shorter.
+    lines : list of ndarray
+        The values that are combined where they are computed, one array for each; then there are no rows.
     """
 
     def __init__(self, nodes: Nodes, reduce: Reduce, axis: int, job: Job, before: int) -> None:
         lanes = job.lanes
         count = math.prod(job.steps)
         in_line = bool(job.flat and reduce.ufunc is not None)
+        self.lines: list[Array] = []
+        self.results: list[Array] = []
+        self.pieces: list[Computation] = []
+        if in_line and count > 1 and not before and self._computed_in_lines(nodes, reduce, job):
+            return
         axis_of_steps = -2 if job.flat else -3
         self.rows = [
             empty_lanes((count + before, len(group), *lanes), reduce.dtypes[group[0]])
@@ -175,10 +186,8 @@ class Block:
             else _in_rows((len(group), *lanes), axis_of_steps, count + before, reduce.dtypes[group[0]])
             for group in reduce.groups
         ]
-        self.results: list[Array] = []
         values = [(g, i) for g, group in enumerate(reduce.groups) for i, _ in enumerate(group)]
         targets = [self.rows[g][before:, i] for g, i in values]
-        self.pieces: list[Computation] = []
         if in_line:
             _fill(targets, reduce)
             self.pieces.append(_in_lines(nodes, job, targets))
@@ -197,6 +206,23 @@ class Block:
             last = (*chunks, slice(job.chunks, None), ...)
             self.pieces.append(_before(nodes, job.rest, [x[(*last, slice(0, job.size), *after)] for x in targets]))
             _fill([x[(*last, slice(job.size, None), *after)] for x in targets], reduce)
+
+    def _computed_in_lines(self, nodes: Nodes, reduce: Reduce, job: Job) -> bool:
+        """Give floats that are computed lines, where they are combined; whether all values are such floats.
+
+        NumPy widens some values at a time as it combines them, which takes less time than a widened copy of all.
+        """
+        sources, shapes = _sources_of_lines(nodes, job)
+        dtypes = [*reduce.dtypes, *[nodes.steps[node][1] for node in sources if node in nodes.before]]
+        if len(dtypes) < 2 * len(set(sources)) or len(set(sources)) < len(sources):
+            return False
+        if any(dtype.kind != "f" for dtype in dtypes):
+            return False
+        lines = {node: np.empty(shapes[node], nodes.steps[node][1]) for node in sources}
+        computed = [node for node in nodes.before if node in sources or node not in nodes.reduced]
+        self.pieces.append(_computation(nodes, computed, job.whole, list(lines.items())))
+        self.rows, self.lines = [], list(lines.values())
+        return True
 
     def add_results(self) -> None:
         """Add the memory of `results`, which a block does not need if its only row is the result."""
@@ -245,10 +271,8 @@ def _in_lines(nodes: Nodes, job: Job, targets: Arrays) -> Computation:
     The lines have memory of their own without gaps, as the targets have: NumPy computes and combines values that lie so
     in half the time. A cast at the end takes place on the way from one to the other.
     """
-    *slow, _, fast, _ = job.lanes
-    shape, shapes = (1, *slow, 1, fast, job.flat), _shapes(nodes, nodes.before, job.whole)
-    sources = [uncast(nodes, node) for node in nodes.reduced]
-    sources = [found if shapes[found] == shape else node for found, node in zip(sources, nodes.reduced, strict=True)]
+    sources, shapes = _sources_of_lines(nodes, job)
+    shape = _shape_of_lines(job)
     lines = {
         node: np.empty(shape, nodes.steps[node][1] if node in nodes.before else target.dtype)
         for node, target in zip(sources, targets, strict=True)
@@ -257,36 +281,65 @@ def _in_lines(nodes: Nodes, job: Job, targets: Arrays) -> Computation:
     computed = [node for node in nodes.before if node in sources or node not in nodes.reduced]
     found = _computation(nodes, computed, job.whole, list(lines.items()))
     for node, target in zip(sources, targets, strict=True):
-        for cut, place in _cuts(job, target):
+        for cut, place in _cuts(job):
             if node in lines:
                 found.known.append(cut(lines[node]))
-                found.calls.append((assign, (len(found.known) - 1,), place))
+                found.calls.append((assign, (len(found.known) - 1,), target[place]))
             else:
-                found.calls.append((_assign_cut(cut), (node,), place))
+                found.calls.append((_assign_cut(cut), (node,), target[place]))
     return found
 
 
-def _cuts(job: Job, target: Array) -> Iterator[tuple[Callable[[Array], Array], Array]]:
-    """Yield what is cut from lines, and its place: whole segments, and whole chunks and the rest of a shorter one.
+def reductions_of_line(line: Array, target: Array, identity: Any, ufunc: Any, job: Job) -> Iterator[Reduction]:
+    """Yield the calls that combine the values of a line to lanes: of whole segments, and of one that is shorter."""
+    for cut, (chunks, *place) in _cuts(job):
+        part, values = target[tuple(place)], cut(line)
+        if not isinstance(chunks, int):
+            yield ufunc.reduce, (values, 0, target.dtype, part, False, identity)
+            continue
+        if not chunks:  # the shorter chunk is the only one
+            yield np.copyto, (target[(*place[:-1], slice(None))], identity)
+        yield ufunc, (part, values, part)
 
-    A target has the chunks, the slower kept axes, the segments, the fastest kept axis and the lanes.
+
+def _shape_of_lines(job: Job) -> Ints:
+    *slow, _, fast, _ = job.lanes
+    return (1, *slow, 1, fast, job.flat)
+
+
+def _sources_of_lines(nodes: Nodes, job: Job) -> tuple[list[int], dict[int, Ints]]:
+    """Return the nodes that are computed for values in lines, without a cast at the end, and the shapes of nodes."""
+    shape, shapes = _shape_of_lines(job), _shapes(nodes, nodes.before, job.whole)
+    sources = [uncast(nodes, node) for node in nodes.reduced]
+    sources = [found if shapes[found] == shape else node for found, node in zip(sources, nodes.reduced, strict=True)]
+    return sources, shapes
+
+
+def _cuts(job: Job) -> Iterator[tuple[Callable[[Array], Array], tuple[Any, ...]]]:
+    """Yield what is cut from lines, and the key of its place: whole segments, whole chunks and the rest of another one.
+
+    Places have the chunks, the slower kept axes, the segments, the fastest kept axis and the lanes.
     """
     *slow, _, fast, size = job.lanes
     axes = len(slow)
     segments, rest = divmod(job.flat, job.chunks * size)
     chunks, rest = divmod(rest, size)
     ends = (segments * job.chunks * size, job.flat - rest)
+    every = slice(None)
     if segments:
         shape, order = (*slow, fast, segments, job.chunks, size), (axes + 2, *range(axes), axes + 1, axes, axes + 3)
-        yield lambda x: x[0, ..., 0, :, : ends[0]].reshape(shape).transpose(order), target[..., :segments, :, :]
+        yield (
+            lambda x: x[0, ..., 0, :, : ends[0]].reshape(shape).transpose(order),
+            (every, ..., slice(0, segments), every, every),
+        )
     if chunks:
         within, first = (*slow, fast, chunks, size), (axes + 1, *range(axes + 1), axes + 2)
         yield (
             lambda x: x[0, ..., 0, :, ends[0] : ends[1]].reshape(within).transpose(first),
-            target[:chunks, ..., segments, :, :],
+            (slice(0, chunks), ..., segments, every, every),
         )
     if rest:
-        yield lambda x: x[0, ..., 0, :, ends[1] :], target[chunks, ..., segments, :, :rest]
+        yield lambda x: x[0, ..., 0, :, ends[1] :], (chunks, ..., segments, every, slice(0, rest))
 
 
 def uncast(nodes: Nodes, node: int) -> int:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tilearray_host.blocks import Block, Computation, Job, Nodes, View, assign, uncast
+from tilearray_host.blocks import Block, Computation, Job, Nodes, Reduction, View, assign, reductions_of_line, uncast
 from tilearray_host.reduction import Array, Ints, Reduce, Walk, empty_lanes, slices
 
 Fold = tuple[Any, Any, Any]
@@ -368,6 +368,16 @@ class Memory:
         others[...] = identity  # folds of neighbours leave it there
         return alone if walk.neighbours or not others.size else filled
 
+    def _reductions(self, job: Job, block: Block, targets: list[Array]) -> list[Reduction]:
+        """Return the calls that combine the values of lines, each to its lanes."""
+        lines = iter(block.lines)
+        return [
+            call
+            for target, group, identity in zip(targets, self._reduce.groups, self._identities, strict=True)
+            for place, _ in enumerate(group)
+            for call in reductions_of_line(next(lines), target[place], identity, self._ufunc, job)
+        ]
+
     def _block(self, job: Job, block: Block, views: slice) -> Callable[[Sequence[Any]], None]:
         """Return the work of one block: it computes values, and combines them after those of the blocks before."""
         reduce, start = self._reduce, self._reduce.start
@@ -376,6 +386,8 @@ class Memory:
         firsts = [x[0] for x in rows] if job.continues or start is not None else []
         before = targets if job.continues else [start] * len(firsts)
         combine: Any = reduce.ufunc
+        if block.lines:
+            return _in_lines(block, views, self._reductions(job, block, targets))
         calls = list(zip(rows, targets, block.results, self._dtypes, self._identities, strict=True)) if combine else []
 
         def work(given: Sequence[Any]) -> None:
@@ -391,6 +403,18 @@ class Memory:
                     target[...] = found
 
         return work
+
+
+def _in_lines(block: Block, views: slice, reductions: list[Reduction]) -> Callable[[Sequence[Any]], None]:
+    """Return the work of a block whose values are combined where they are computed."""
+    compute = block.compute
+
+    def work(given: Sequence[Any]) -> None:
+        compute(given[views])
+        for function, arguments in reductions:
+            function(*arguments)
+
+    return work
 
 
 def _after(nodes: Nodes, results: list[Array]) -> Computation:

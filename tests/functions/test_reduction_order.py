@@ -114,3 +114,14 @@ def test_sums_have_the_written_order(view):
         x = VIEWS[view](rng.normal(size=shape) * 10.0 ** rng.integers(-8, 8, shape))
         found = ta.to_numpy(ta.sum(ta.asarray(x, device="cpu"), axis=axes))
         assert found.tobytes() == expected(x, axes).tobytes(), (shape, axes)
+
+
+@pytest.mark.parametrize("shape", [(5, 1000), (4, 2306), (300, 300), (40, 4609)])
+def test_sums_of_computed_values_have_the_written_order(shape):
+    """Segments that are whole, one element long, and shorter, in one block and in several."""
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=shape) * 10.0 ** rng.integers(-8, 8, shape)
+    fused = ta.fuse(lambda x: (ta.sum(x * x, axis=1), ta.sum(x + 1, axis=1)))
+    squares, others = (ta.to_numpy(found) for found in fused(ta.asarray(x, device="cpu")))
+    assert squares.tobytes() == expected(x * x, (1,)).tobytes()
+    assert others.tobytes() == expected(x + 1, (1,)).tobytes()
