@@ -57,6 +57,7 @@ _FUNCTIONS: dict[str, Any] = {
     "div_rn": np.divide,
     "mul_rn": np.multiply,
     "rcp_rn": np.reciprocal,
+    "rcp64h": np.reciprocal,
     "ldexp": np.ldexp,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "ilogb": lambda x: np.frexp(x)[1] - np.int32(1),
