@@ -12,12 +12,16 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 import tilearray as ta
+from tilearray.functions import binary_search
+from tilearray.geometry import reduction
 
 Family = Callable[["Inputs"], list[Any]]
 
@@ -212,9 +216,63 @@ def gradients(of: Inputs) -> list[Any]:
     ]
 
 
+@contextmanager
+def replaced(module: ModuleType, **values: Any) -> Iterator[None]:
+    """Replace bounds, from which large arrays have kernels of their own, by smaller ones."""
+    before = {name: getattr(module, name) for name in values}
+    vars(module).update(values)
+    try:
+        yield
+    finally:
+        vars(module).update(before)
+
+
+def crossed(of: Inputs) -> list[Any]:
+    """Reduced axes along which one array is dense and another is not; the last is copied ahead to shared memory."""
+    x, y = of(130, 1200), of(1200, 130, seed=1)
+    even, narrow = of(128, 2048), of(2048, 128, seed=1)
+    axes = ta.permute_dims(of(3, 40, 300), (2, 0, 1))
+    products = ta.fuse(lambda x, y: ta.sum(x * y.T, axis=1))
+    with replaced(reduction, ROW_PROGRAMS=dict.fromkeys(reduction.ROW_PROGRAMS, 64)):
+        ahead = products(of(72, 4352), of(4352, 72, seed=1))
+    return [
+        *(products(x, y), ta.vecdot(x, y.T)),
+        *(ta.fuse(lambda x, y: ta.max(x - y.T, axis=1))(x, y), products(ta.astype(even, "float64"), narrow)),
+        *(products(even, narrow), products(ta.astype(even, "float16"), ta.astype(narrow, "float16"))),
+        *(axes.copy(), ta.sum(axes, axis=(0, 2)), ta.softmax(of(600, 64, dtype="float16") / 8, axis=0)),
+        *(ta.softmax(of(600, 96, dtype="bfloat16") / 8, axis=0), ta.softmax(of(40, 4096, dtype="float16") / 8, axis=1)),
+        *(ta.var(of(9, 4096), axis=1), ahead),
+    ]
+
+
+def special(of: Inputs) -> list[Any]:
+    x, y = ta.abs(of(501)) / 2 + 0.25, ta.abs(of(501, seed=1)) / 2 + 0.5
+    share, functions = x / (x + y), ta.special
+    return [
+        *(functions.gammaln(x), functions.psi(x), functions.gammainc(x, y), functions.gammaincc(x, y)),
+        *(functions.betainc(x, y, share), functions.betaincc(x, y, share), functions.zeta(x + 1.25, y)),
+        *(functions.polygamma(2, x), functions.i0(x), functions.i0e(x), functions.i1(x), functions.i1e(x)),
+        *(functions.ndtri(share), functions.log_ndtr(x - 4), functions.erfinv(share), functions.stdtr(x, y - 2)),
+        *(functions.chdtr(x, y), functions.chdtrc(x, y), functions.xlogy(x, y), functions.entr(x)),
+    ]
+
+
+def searches(of: Inputs) -> list[Any]:
+    """Searches of some values, and in buckets of keys."""
+    flat, values, ints = ta.sort(of(3001)), of(45, 67, seed=2), ta.sort(of(999, dtype="int32"))
+    alone = ta.searchsorted(flat, values)
+    with replaced(binary_search, BUCKETS=1 << 6, FEW_VALUES=100, FEW_SORTED=100):
+        return [
+            *(alone, ta.searchsorted(flat, values), ta.searchsorted(flat, values, side="right")),
+            *(ta.isin(values, flat[:300]), ta.searchsorted(flat[::2], values.T)),
+            ta.searchsorted(ints, of(501, dtype="int32")),
+        ]
+
+
 FAMILIES: dict[str, Family] = {
     **{each.__name__: each for each in (elementwise, casts, in_place, fused, reductions, rows, columns, scans)},
     **{each.__name__: each for each in (selection, gathers, sorts, products, randoms, quantized, joined, gradients)},
+    **{each.__name__: each for each in (crossed, special, searches)},
 }
 
 

@@ -39,6 +39,11 @@ SIZES = {
     }
 }
 
+LONG, LONG_BLOCK = 128, 256
+"""The nodes of an expression above which blocks of 8-byte elements have this many: a thread then has two elements, and
+their values are in registers. With eight elements, a step of the incomplete gamma function (161 nodes, nine arrays) has
+3,158 instructions that move registers to memory and back, and none with two."""
+
 
 class Flat(Linear):
     """Blocks along one axis."""
@@ -64,7 +69,10 @@ class Flat(Linear):
         if spec.case == "flat" and reads_runs(spec):
             return cls(spec.by_words(), tile_for(SIZES, arch, "flat by words", spec.widest))
         kind = " heavy" if spec.is_heavy else " copied" if spec.copies else ""
-        return cls(spec, tile_for(SIZES, arch, spec.case + kind, spec.widest))
+        tile = tile_for(SIZES, arch, spec.case + kind, spec.widest)
+        if spec.widest == 8 and len(spec.nodes) > LONG:
+            tile = tile._replace(columns=min(tile.columns, LONG_BLOCK))
+        return cls(spec, tile)
 
     def setup(self) -> list[str]:
         """Return the lines that find the block's positions."""
