@@ -156,7 +156,8 @@ def histogram(
     density : bool, optional
         Whether the integral over all bins is 1.
     weights : Array, optional
-        Sums of weights have a gradient by the weights.
+        Sums of weights have a gradient by the weights. On a GPU each bin has the sum of its own weights. On the host,
+        as in NumPy, a bin between given edges is a difference of running sums: an infinite weight makes others NaN.
 
     Examples
     --------

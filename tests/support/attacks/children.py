@@ -65,6 +65,14 @@ x = ta.asarray(rng.normal(size=(30, 40)), device=sys.argv[2])
 alive = [x, x.T, x[::2], x + 1, ta.semantics("numpy"), weakref.ref(x), ta.sum(x), ta.random.default_rng(1)]
 if sys.argv[2] == "cpu":
     alive += [np.asarray(x), x.__dlpack__(), x.data, np.from_dlpack(x)]
+else:
+    side = ta.cuda.Stream(sys.argv[2])
+    with ta.cuda.stream(side):
+        alive.append(x * 3)
+    alive += [side, side.record(ta.cuda.Event(timing=True, device=sys.argv[2])), x.__dlpack__(), ta.cuda.pinned_like(x)]
+    graph = ta.cuda.graph(sys.argv[2])
+    with graph:
+        alive += [graph, x * 4]
 class Late:
     def __del__(self):
         x + 1

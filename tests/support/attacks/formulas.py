@@ -73,6 +73,8 @@ def _histogram(case: Case, xp: Any, arrays: list[Any]) -> Any:
     limits = case.pick(None, None, (0, 2), (-1.5, 1.5))
     weights = arrays[1] if case.pick(0, 0, 1) and arrays[0].shape == arrays[1].shape else None
     part = case.pick(0, 1) if isinstance(bins, int) else 0  # edges come back in the dtype of the elements
+    if xp is np and case.device != "cpu" and weights is not None and not np.isfinite(weights).all():
+        raise ValueError("differences of running sums, which a GPU does not take")
     return xp.histogram(arrays[0], bins, limits, density=case.pick(False, False, True), weights=weights)[part]
 
 

@@ -181,6 +181,9 @@ def check_counts(device: Any, seed: int, count: int, elements: int) -> None:
 
 def check_bins(device: Any) -> None:
     """Counts of few and of many bins, of sizes around those of blocks and programs, of every dtype and layout."""
+    weights = ta.asarray([np.inf, 2.5, -np.inf, 3.0], device=device)
+    found, _ = ta.histogram(ta.asarray([0.0, 1.0, 2.0, 1.5], device=device), [-1, 0.5, 1.75, 4], weights=weights)
+    assert found.tolist() == [np.inf, 5.5, -np.inf]  # NumPy subtracts running sums, which are NaN
     rng = np.random.default_rng(7)
     for dtype in ("bool", "uint8", "int16", "int32", "uint64"):
         for bins in (1, 2, 33, 256, 2047, 2049):
