@@ -8,8 +8,11 @@ import pytest
 import tilearray as ta
 
 special = pytest.importorskip("scipy.special")
-TWO = ("chdtr", "chdtrc", "gammainc", "gammaincc", "polygamma", "stdtr", "xlog1py", "xlogy", "zeta")
-THREE = ("betainc", "betaincc")
+TWO = (
+    *("boxcox", "boxcox1p", "chdtr", "chdtrc", "gammainc", "gammaincc", "huber", "inv_boxcox", "inv_boxcox1p"),
+    *("kl_div", "pdtr", "pdtrc", "polygamma", "pseudo_huber", "stdtr", "xlog1py", "xlogy", "zeta"),
+)
+THREE = ("betainc", "betaincc", "fdtr", "fdtrc", "gdtr", "gdtrc", "radian")
 NAMES = [name for name in ta.special.__all__ if name not in ("log_softmax", "logsumexp", "softmax")]
 
 
@@ -18,11 +21,11 @@ NAMES = [name for name in ta.special.__all__ if name not in ("log_softmax", "log
 def test_values_are_scipys(name, dtype):
     rng = np.random.default_rng(6)
     x = np.abs(np.concatenate([rng.random(3000), rng.normal(size=3000) * 4])).astype(dtype)
-    if name in ("erfinv", "logit", "ndtri"):
+    if name in ("ellipk", "ellipkm1", "erfinv", "logit", "ndtri"):
         x %= 1
-    given = [np.floor(x[::-1]) + 1 if name in ("polygamma", "zeta") else x[::-1].copy(), x] if name in TWO else [x]
-    if name in THREE:
-        given = [x[::-1].copy(), np.roll(x, 1), x % 1]
+    given = [x[::-1].copy(), x] if name in TWO else [x[::-1].copy(), np.roll(x, 1), x % 1] if name in THREE else [x]
+    if name in ("polygamma", "zeta"):
+        given[0] = np.floor(given[0]) + 1
     found = getattr(ta.special, name)(*[ta.asarray(each, device="cuda") for each in given])
     assert (str(found.device), found.dtype) == ("cuda:0", dtype)
     theirs = [each.astype("float64") for each in given]
@@ -31,7 +34,7 @@ def test_values_are_scipys(name, dtype):
     with np.errstate(all="ignore"):
         expected = getattr(special, name)(*theirs)
         kept = np.isfinite(expected.astype(dtype)) & (np.abs(expected) > 1e-30)
-    bound = {"float32": 2e-6, "float64": 2e-11}[dtype]
+    bound = {"float32": 2e-6, "float64": 1e-8 if name == "cotdg" else 2e-11}[dtype]
     np.testing.assert_allclose(ta.to_numpy(found)[kept], expected[kept], rtol=bound, atol=bound / 1e3)
 
 

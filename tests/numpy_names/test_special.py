@@ -27,7 +27,7 @@ def test_every_name_is_scipys_and_a_function_of_ours():
     special = pytest.importorskip("scipy.special")
     for name in ta.special.__all__:
         assert hasattr(special, name)
-        if name not in FORMULAS:
+        if getattr(ta.special, name).__module__ != "tilearray.numpy_names.special":  # one of ours
             assert getattr(ta.special, name) is getattr(ta, {"gammaln": "lgamma"}.get(name, name))
 
 

@@ -151,3 +151,20 @@ def stdtr(df: Any, t: Any) -> Any:
 def _of_tail(df: Any, t: Any, tail: Any) -> Any:
     found = where(df == math.inf, ndtr(t), where(t < 0, tail, 1 - tail))
     return where((df > 0) & ~isnan(t), found, math.nan)
+
+
+def fdtr(dfn: Any, dfd: Any, x: Any) -> Any:
+    """The share of the F distribution that lies below x."""
+    return _f_shares(dfn, dfd, x)[0]
+
+
+def fdtrc(dfn: Any, dfd: Any, x: Any) -> Any:
+    """The share of the F distribution that lies above x."""
+    return _f_shares(dfn, dfd, x)[1]
+
+
+def _f_shares(dfn: Any, dfd: Any, x: Any) -> tuple[Any, Any]:
+    ratio = dfn * x / dfd
+    usual = (dfn > 0) & isfinite(dfn) & (dfd > 0) & isfinite(dfd) & (x >= 0)
+    shares = _shares(dfn / 2, dfd / 2, 1 / (1 + 1 / ratio), 1 / (1 + ratio))
+    return where(usual, shares[0], math.nan), where(usual, shares[1], math.nan)

@@ -1,13 +1,14 @@
 """SciPy's module of the same name: SciPy itself asks a namespace for it.
 
 With ``SCIPY_ARRAY_API=1`` the functions of `scipy.special` are ours for Arrays where this module has the name. Those
-that are no ops are SciPy's own on the host, and formulas of `special_on_gpu` and `beta_on_gpu` on a GPU. For names that
-are not here SciPy computes over a copy on the host, and so refuses an Array on a GPU.
+that are no ops are SciPy's own on the host, and formulas of `special_on_gpu`, `beta_on_gpu` and `closed_forms_on_gpu`
+on a GPU. For names that are not here SciPy computes over a copy on the host, and so refuses an Array on a GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -34,6 +35,7 @@ from tilearray.ops.elementary import (
     log1p,
     logit,
     ndtr,
+    sinc,
     xlog1py,
     xlogy,
 )
@@ -41,9 +43,12 @@ from tilearray.ops.elementary import lgamma as gammaln
 
 # fmt: off
 __all__ = [
-    "betainc", "betaincc", "cbrt", "chdtr", "chdtrc", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1",
-    "gamma", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit",
-    "logsumexp", "ndtr", "ndtri", "polygamma", "psi", "softmax", "stdtr", "xlog1py", "xlogy", "zeta",
+    "betainc", "betaincc", "boxcox", "boxcox1p", "cbrt", "chdtr", "chdtrc", "cosdg", "cosm1", "cotdg", "ellipk",
+    "ellipkm1", "entr", "erf", "erfc", "erfcx", "erfinv", "exp10", "exp2", "expit", "expm1", "exprel", "fdtr", "fdtrc",
+    "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "gdtr", "gdtrc", "huber", "i0", "i0e", "i1", "i1e",
+    "inv_boxcox", "inv_boxcox1p", "kl_div", "log1p", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp",
+    "ndtr", "ndtri", "pdtr", "pdtrc", "polygamma", "pseudo_huber", "psi", "radian", "rgamma", "sinc", "sindg",
+    "softmax", "stdtr", "tandg", "xlog1py", "xlogy", "zeta", "zetac",
 ]
 # fmt: on
 
@@ -63,7 +68,7 @@ def _function(name: str, formulas: str = "special_on_gpu") -> Callable[..., Arra
         formula = getattr(import_module(f"tilearray.numpy_names.{formulas}"), name)
         found = formula(*[astype(x, dtypes.float64, copy=False) for x in given])
         kinds = [getattr(x, "dtype", x if isinstance(x, (int, float)) else dtypes.float64) for x in operands]
-        return astype(found, np.result_type(np.float32, *kinds), copy=False)
+        return astype(found, np.result_type(*[np.result_type(np.float32, kind) for kind in kinds]), copy=False)
 
     function.__name__ = function.__qualname__ = name
     return function
@@ -75,7 +80,19 @@ def _widened(x: Array) -> Array:
 
 
 chdtr, chdtrc, gammainc, gammaincc = map(_function, ("chdtr", "chdtrc", "gammainc", "gammaincc"))
+gdtr, gdtrc, pdtr, pdtrc = map(_function, ("gdtr", "gdtrc", "pdtr", "pdtrc"))
 polygamma, psi, zeta = map(_function, ("polygamma", "psi", "zeta"))
 i0, i0e, i1, i1e = map(_function, ("i0", "i0e", "i1", "i1e"))
 log_ndtr, ndtri = map(_function, ("log_ndtr", "ndtri"))
-betainc, betaincc, stdtr = (_function(name, "beta_on_gpu") for name in ("betainc", "betaincc", "stdtr"))
+
+_of_beta = partial(_function, formulas="beta_on_gpu")
+betainc, betaincc, stdtr = map(_of_beta, ("betainc", "betaincc", "stdtr"))
+fdtr, fdtrc = map(_of_beta, ("fdtr", "fdtrc"))
+
+_closed = partial(_function, formulas="closed_forms_on_gpu")
+cosdg, cotdg, radian, sindg, tandg = map(_closed, ("cosdg", "cotdg", "radian", "sindg", "tandg"))
+cosm1, exp10, exprel = map(_closed, ("cosm1", "exp10", "exprel"))
+boxcox, boxcox1p, inv_boxcox, inv_boxcox1p = map(_closed, ("boxcox", "boxcox1p", "inv_boxcox", "inv_boxcox1p"))
+huber, kl_div, pseudo_huber = map(_closed, ("huber", "kl_div", "pseudo_huber"))
+erfcx, gammasgn, loggamma, rgamma, zetac = map(_closed, ("erfcx", "gammasgn", "loggamma", "rgamma", "zetac"))
+ellipk, ellipkm1 = map(_closed, ("ellipk", "ellipkm1"))

@@ -242,6 +242,28 @@ def chdtrc(v: Any, x: Any) -> Any:
     return gammaincc(v / 2, x / 2)
 
 
+def gdtr(a: Any, b: Any, x: Any) -> Any:
+    """The share of the gamma distribution of rate a and shape b that lies below x."""
+    return where(x < 0, math.nan, gammainc(b, a * x))
+
+
+def gdtrc(a: Any, b: Any, x: Any) -> Any:
+    """The share of the gamma distribution of rate a and shape b that lies above x."""
+    return where(x < 0, math.nan, gammaincc(b, a * x))
+
+
+def pdtr(k: Any, m: Any) -> Any:
+    """The probability of up to k events of a Poisson distribution of mean m."""
+    usual = (k >= 0) & (m >= 0)
+    return where(usual, where(m == 0, 1.0, gammaincc(floor(k) + 1, m)), math.nan)
+
+
+def pdtrc(k: Any, m: Any) -> Any:
+    """The probability of more than k events of a Poisson distribution of mean m."""
+    usual = (k >= 0) & (m >= 0)
+    return where(usual, where(m == 0, 0.0, gammainc(floor(k) + 1, m)), math.nan)
+
+
 def _shares(a: Any, x: Any) -> tuple[Any, Any]:
     usual = (a > 0) & (x > 0) & isfinite(a) & isfinite(x)
     a_, x_ = where(usual, a, 1.0), where(usual, x, 1.0)

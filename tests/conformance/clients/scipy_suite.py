@@ -81,8 +81,11 @@ def pytest_load_initial_conftests() -> None:
         _except_functions(_array_api.xp_capabilities_table)
 
 
-_OF_SPECIAL = "combine_pvalues pearsonr ttest_1samp ttest_ind ttest_ind_from_stats ttest_rel".split()
-"""Functions of `scipy.stats` that run on a GPU with a library that has `special.betainc` or `stdtr`."""
+_OF_SPECIAL = (
+    *("combine_pvalues", "f_oneway", "levene", "pearsonr", "stdtrit"),
+    *("ttest_1samp", "ttest_ind", "ttest_ind_from_stats", "ttest_rel"),
+)
+"""Functions of SciPy that run on a GPU with a library that has `special.betainc`, `stdtr` and `fdtrc`."""
 
 
 def _except_functions(capabilities: dict[Any, dict[str, Any]]) -> None:
