@@ -85,7 +85,8 @@ class Outcome:
     def row(self) -> tuple[str, str, str, str, str, str]:
         """The cells of the table of figures."""
         ends = ", ".join(f"{count:,} {end}" for end, count in sorted(self.ends.items()))
-        return self.attack, self.device, f"{self.tried:,}", ends, f"{len(self.wrong):,}", self.place
+        kind = self.device.partition(":")[0]
+        return self.attack, kind, f"{self.tried:,}", ends, f"{len(self.wrong):,}", self.place
 
 
 def merged(outcomes: list[Outcome]) -> list[Outcome]:
