@@ -29,7 +29,7 @@ PROCESSES, MEMORY, CONTEXT = 14, 5 * GIB, GIB
 PARTS = {
     "test_gpu_all_casts": 2, "test_gpu_gradients": 2, "test_gpu_numpy_names": 2, "test_gpu_op_properties": 8,
     "test_gpu_products": 2, "test_gpu_reductions": 2, "test_gpu_rows": 2, "test_gpu_scans": 4, "test_gpu_scatter": 2,
-    "test_gpu_selection": 4, "test_gpu_sorting": 3, "test_gpu_tiles": 2, "test_odd_layouts": 2,
+    "test_gpu_selection": 4, "test_gpu_sorting": 3, "test_gpu_special": 3, "test_gpu_tiles": 2, "test_odd_layouts": 2,
 }  # fmt: skip
 """In how many parts, each as if it were a file, a long file is run."""
 OUTSIDE = 120
