@@ -130,3 +130,27 @@ def test_the_library_imports_frameworks_and_the_device_backend_late_or_never(fil
 @pytest.mark.parametrize("file", [file for file in LIBRARY if file.parent.name == "geometry"], ids=name_of)
 def test_geometry_is_pure_python(file: Path):
     assert "numpy" not in top(imports(file))
+
+
+NETWORK = {"socket", "ssl", "http", "urllib", "ftplib", "smtplib", "poplib", "imaplib", "xmlrpc", "socketserver"}
+NETWORK |= {"asyncio", "requests", "httpx", "aiohttp", "webbrowser", "telnetlib"}
+OWN_PICKLES = ("interpreted.py", "interpreter.py")
+"""A process and its own child, which talk through pipes."""
+UNPICKLES = {"pickle", "_pickle", "shelve", "marshal", "cloudpickle", "dill", "joblib"}
+
+
+@pytest.mark.parametrize("file", LIBRARY + BACKENDS, ids=name_of)
+def test_no_file_opens_connections_or_unpickles(file: Path):
+    """SECURITY.md promises it. Asyncio and webbrowser can open connections as well."""
+    refused = NETWORK if file.name in OWN_PICKLES else NETWORK | UNPICKLES
+    assert top(imports(file)).isdisjoint(refused)
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    given = [
+        each.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in ("load", "open_memmap", "loadtxt")
+        for each in node.keywords
+        if each.arg == "allow_pickle"
+    ]
+    assert all(isinstance(value, ast.Constant) and value.value is False for value in given)
