@@ -1,8 +1,9 @@
 """SciPy's module of the same name: SciPy itself asks a namespace for it.
 
 With ``SCIPY_ARRAY_API=1`` the functions of `scipy.special` are ours for Arrays where this module has the name. Those
-that are no ops are SciPy's own on the host, and formulas of `special_on_gpu`, `beta_on_gpu` and `closed_forms_on_gpu`
-on a GPU. For names that are not here SciPy computes over a copy on the host, and so refuses an Array on a GPU.
+that are no ops are SciPy's own on the host, and on a GPU formulas of `special_on_gpu`, `bessel_on_gpu`, `beta_on_gpu`
+and `closed_forms_on_gpu`. For names that are not here SciPy computes over a copy on the host, and so refuses an Array
+on a GPU.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ __all__ = [
     "betainc", "betaincc", "boxcox", "boxcox1p", "cbrt", "chdtr", "chdtrc", "cosdg", "cosm1", "cotdg", "ellipk",
     "ellipkm1", "entr", "erf", "erfc", "erfcx", "erfinv", "exp10", "exp2", "expit", "expm1", "exprel", "fdtr", "fdtrc",
     "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "gdtr", "gdtrc", "huber", "i0", "i0e", "i1", "i1e",
-    "inv_boxcox", "inv_boxcox1p", "kl_div", "log1p", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp",
-    "ndtr", "ndtri", "pdtr", "pdtrc", "polygamma", "pseudo_huber", "psi", "radian", "rgamma", "sinc", "sindg",
-    "softmax", "stdtr", "tandg", "xlog1py", "xlogy", "zeta", "zetac",
+    "inv_boxcox", "inv_boxcox1p", "j0", "j1", "k0", "k0e", "k1", "k1e", "kl_div", "log1p", "loggamma", "logit",
+    "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri", "pdtr", "pdtrc", "polygamma", "pseudo_huber", "psi",
+    "radian", "rgamma", "sinc", "sindg", "softmax", "stdtr", "tandg", "xlog1py", "xlogy", "y0", "y1", "zeta", "zetac",
 ]
 # fmt: on
 
@@ -84,6 +85,10 @@ gdtr, gdtrc, pdtr, pdtrc = map(_function, ("gdtr", "gdtrc", "pdtr", "pdtrc"))
 polygamma, psi, zeta = map(_function, ("polygamma", "psi", "zeta"))
 i0, i0e, i1, i1e = map(_function, ("i0", "i0e", "i1", "i1e"))
 log_ndtr, ndtri = map(_function, ("log_ndtr", "ndtri"))
+
+_bessel = partial(_function, formulas="bessel_on_gpu")
+j0, j1, y0, y1 = map(_bessel, ("j0", "j1", "y0", "y1"))
+k0, k0e, k1, k1e = map(_bessel, ("k0", "k0e", "k1", "k1e"))
 
 _of_beta = partial(_function, formulas="beta_on_gpu")
 betainc, betaincc, stdtr = map(_of_beta, ("betainc", "betaincc", "stdtr"))
