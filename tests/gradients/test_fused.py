@@ -215,6 +215,31 @@ def test_values_of_other_shapes_are_not_stored():
     assert sum(launch.bytes_written for launch in found.steps[0].launches) == 8
 
 
+@pytest.mark.parametrize(("columns", "kept"), [(64, 2), (16, 0)])
+def test_results_of_reductions_are_kept_if_they_are_small(columns: int, kept: int):
+    """To compute the mean and the variance of rows again is two more passes over the rows."""
+
+    def norm(x: Any) -> Any:
+        distance = x - ta.mean(x, axis=1, keepdims=True)
+        return distance / ta.sqrt(ta.mean(distance * distance, axis=1, keepdims=True) + 1)
+
+    x = ta.asarray(RNG.standard_normal((5, columns)))
+    found: list[int] = []
+    bits: list[list[bytes]] = []
+    for options in ({}, {"keep": []}):
+        fused = ta.fuse(**options)(norm)
+
+        def both(x: Any, g: Any, fused: Any = fused) -> list[Any]:
+            result, pull = ta.vjp(fused, x)
+            return [result, *pull(g)]
+
+        _, backward = ta.explain(both, x, x).steps
+        found.append(sum(line.count("add over") for launch in backward.launches for line in launch.graph))
+        bits.append([ta.to_numpy(each).tobytes() for each in both(x, x)])
+    assert found[1] - found[0] == kept
+    assert bits[0] == bits[1]
+
+
 def test_operations_are_kept_by_name():
     def function(x: Any) -> Any:
         return ta.sin(ta.exp(x) * x)

@@ -213,6 +213,7 @@ class _Backward:
                 seen,
                 values,
                 self._function.keep,
+                active[0]._signature.device.backend.holds_rows,
             )
             places = [values.index(seen[number].value) if seen[number].value in values else None for number in chosen]
             found.append(_Choice(chosen, tuple(places)))

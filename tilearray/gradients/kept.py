@@ -4,7 +4,10 @@ Everything that a gradient needs can be computed again from the arguments. It ma
 that the forward kernel then stores. The choice is the cheapest cut between the arguments and the gradient, in bytes: an
 argument or a result that is read again costs its size; an intermediate costs it twice, for it is also written. Only
 intermediates of the shape of a result are stored, since the same kernel does it. If costs are equal, arguments are
-read, and of two intermediates the later one, after which less is computed again.
+read, and of two intermediates the later one, after which less is computed again. Results of reductions that would be
+computed again are kept as well if they are small, on the host: there that would be another pass over the elements. A GPU
+has rows in registers meanwhile; its kernel of the gradients of a layer norm takes 0.293 ms, and 0.314 ms if it reads the
+mean and the variance.
 
 For example ``tanh(a + b + c) * d``: the gradient reads `d` in any case, and either `a`, `b` and `c`, three arrays, or
 the value of `tanh`, which is written and read, two arrays. So `tanh` is kept.
@@ -21,6 +24,9 @@ from tilearray.arrays.fusion.tracing import Trace
 from tilearray.arrays.fusion.values import Load, Use, Value
 from tilearray.geometry.walk import whole
 
+SMALL = 32
+"""The elements of a reduction for each result from which its results are kept: they are a few bytes beside the arrays
+that are read again in any case, and need no pass over these."""
 Node = tuple[Any, bool]
 """A value or a source, before (False) or after (True) the point where it may be cut."""
 
@@ -44,6 +50,7 @@ def choice(
     seen: Sequence[Seen],
     results: Sequence[Value | None],
     keep: str | tuple[str, ...],
+    holds_rows: bool,
 ) -> tuple[int, ...]:
     """Return which of the values that were seen are kept.
 
@@ -57,6 +64,8 @@ def choice(
         The results of the function.
     keep : "bytes" or tuple of str
         What `fuse` was given: operations, whose values are kept, or "bytes".
+    holds_rows : bool
+        Whether the device reduces rows again without another pass over them.
     """
     graph = _Graph(cotangents)
     needed = {read for value in gradients for read in graph.read_again(value)}
@@ -74,6 +83,8 @@ def choice(
             costs[value] = 2 * size + 1
     edges = graph.edges_to(needed)
     kept = cut(edges, needed, lambda node: graph.sizes[node] if isinstance(node, int) else costs.get(node, math.inf))
+    if keep == "bytes" and not holds_rows:
+        kept |= graph.reductions_after(kept, needed) & {value for _, value in seen if value is not None}
     return tuple([place for place, each in enumerate(seen) if each.value in kept])
 
 
@@ -104,6 +115,21 @@ class _Graph:
                 if isinstance(read, int):
                     found |= set() if read in self._cotangents else {read}
                 elif read not in known:
+                    known.add(read)
+                    waiting.append(read)
+        return found
+
+    def reductions_after(self, kept: set[Any], needed: set[Any]) -> set[Any]:
+        """The results of reductions that would be computed again, although they are small beside their elements."""
+        waiting = [each for each in needed if isinstance(each, Value) and each not in kept]
+        known, found = set(waiting), set[Any]()
+        while waiting:
+            value = waiting.pop()
+            if _is_small(value):
+                found.add(value)
+                continue
+            for read in self._reads(value):
+                if isinstance(read, Value) and read not in known and read not in kept:
                     known.add(read)
                     waiting.append(read)
         return found
@@ -148,6 +174,11 @@ class _Graph:
             elif isinstance(read, Use):
                 found.append(read.value)
         return found
+
+
+def _is_small(value: Value) -> bool:
+    """Whether a value is the result of a reduction of many elements each."""
+    return value.reducing is not None and math.prod(value.space) >= SMALL * math.prod(value.shape) > 0
 
 
 # --- the cheapest cut ------------------------------------------------------------------------------------------------
