@@ -10,7 +10,7 @@ import tilearray as ta
 special = pytest.importorskip("scipy.special")
 TWO = (
     *("boxcox", "boxcox1p", "chdtr", "chdtrc", "gammainc", "gammaincc", "huber", "inv_boxcox", "inv_boxcox1p"),
-    *("kl_div", "pdtr", "pdtrc", "polygamma", "pseudo_huber", "stdtr", "xlog1py", "xlogy", "zeta"),
+    *("kl_div", "pdtr", "pdtrc", "polygamma", "pseudo_huber", "rel_entr", "stdtr", "xlog1py", "xlogy", "zeta"),
 )
 THREE = ("betainc", "betaincc", "fdtr", "fdtrc", "gdtr", "gdtrc", "radian")
 NAMES = [name for name in ta.special.__all__ if name not in ("log_softmax", "logsumexp", "softmax")]

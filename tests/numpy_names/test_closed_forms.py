@@ -20,8 +20,8 @@ NAMES = {
     special_on_gpu: ("gdtr", "gdtrc", "pdtr", "pdtrc"),
     closed_forms_on_gpu: (
         *("boxcox", "boxcox1p", "cosdg", "cosm1", "cotdg", "ellipk", "ellipkm1", "erfcx", "exp10", "exprel"),
-        *("gammasgn", "huber", "inv_boxcox", "inv_boxcox1p", "kl_div", "loggamma", "pseudo_huber", "radian", "rgamma"),
-        *("sindg", "tandg", "zetac"),
+        *("gammasgn", "huber", "inv_boxcox", "inv_boxcox1p", "kl_div", "loggamma", "pseudo_huber", "radian"),
+        *("rel_entr", "rgamma", "sindg", "tandg", "zetac"),
     ),
 }
 FORMULAS = {name: getattr(module, name) for module, names in NAMES.items() for name in names}

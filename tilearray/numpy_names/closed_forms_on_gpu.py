@@ -147,11 +147,26 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
 
 
 @fuse
+def rel_entr(x: Any, y: Any) -> Any:
+    """x log(x / y)."""
+    return _entropy(x, y, False)
+
+
+@fuse
 def kl_div(x: Any, y: Any) -> Any:
     """x log(x / y) - x + y."""
+    return _entropy(x, y, True)
+
+
+def _entropy(x: Any, y: Any, less: bool) -> Any:
     inside = (x > 0) & (y > 0)
-    found = where(inside, x * log(where(inside, x, 1.0) / where(inside, y, 1.0)) - x + y, math.inf)
-    return where(isnan(x) | isnan(y), math.nan, where((x == 0) & (y >= 0), y, found))
+    over, under = where(inside, x, 1.0), where(inside, y, 1.0)
+    ratio = over / under
+    logarithm = where((ratio > 1e-300) & (ratio < math.inf), log(ratio), log(over) - log(under))
+    found = x * where((ratio > 0.5) & (ratio < 2), log1p((over - under) / under), logarithm)
+    found = where(inside, found - x + y if less else found, math.inf)
+    none = (x == 0) & (y >= 0)
+    return where(isnan(x) | isnan(y), math.nan, where(none, y if less else 0.0, found))
 
 
 # --- functions of gamma, zeta and the error function -----------------------------------------------------------------

@@ -49,7 +49,8 @@ __all__ = [
     "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "gdtr", "gdtrc", "huber", "i0", "i0e", "i1", "i1e",
     "inv_boxcox", "inv_boxcox1p", "j0", "j1", "k0", "k0e", "k1", "k1e", "kl_div", "log1p", "loggamma", "logit",
     "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri", "pdtr", "pdtrc", "polygamma", "pseudo_huber", "psi",
-    "radian", "rgamma", "sinc", "sindg", "softmax", "stdtr", "tandg", "xlog1py", "xlogy", "y0", "y1", "zeta", "zetac",
+    "radian", "rel_entr", "rgamma", "sinc", "sindg", "softmax", "stdtr", "tandg", "xlog1py", "xlogy", "y0", "y1",
+    "zeta", "zetac",
 ]
 # fmt: on
 
@@ -98,6 +99,6 @@ _closed = partial(_function, formulas="closed_forms_on_gpu")
 cosdg, cotdg, radian, sindg, tandg = map(_closed, ("cosdg", "cotdg", "radian", "sindg", "tandg"))
 cosm1, exp10, exprel = map(_closed, ("cosm1", "exp10", "exprel"))
 boxcox, boxcox1p, inv_boxcox, inv_boxcox1p = map(_closed, ("boxcox", "boxcox1p", "inv_boxcox", "inv_boxcox1p"))
-huber, kl_div, pseudo_huber = map(_closed, ("huber", "kl_div", "pseudo_huber"))
+huber, kl_div, pseudo_huber, rel_entr = map(_closed, ("huber", "kl_div", "pseudo_huber", "rel_entr"))
 erfcx, gammasgn, loggamma, rgamma, zetac = map(_closed, ("erfcx", "gammasgn", "loggamma", "rgamma", "zetac"))
 ellipk, ellipkm1 = map(_closed, ("ellipk", "ellipkm1"))
