@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from support.kernels import needs_triton
 
+import tilearray as ta
+
 pytestmark = [needs_triton, pytest.mark.slow]
 
 
@@ -36,3 +38,14 @@ def _compare(part: int) -> None:
                 np.testing.assert_array_equal(mine, other)
             else:
                 np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-10)
+
+
+def test_a_gpu_computes_the_mean_of_rows_again():
+    """It holds rows in registers, so that is no other pass over them."""
+    x = ta.empty((4096, 1000))
+
+    def gradient(x: Any, g: Any) -> Any:
+        return ta.vjp(ta.fuse(lambda x: x / ta.sum(x * x, axis=1, keepdims=True)), x)[1](g)
+
+    forward, _ = ta.explain(gradient, x, x.copy(), arch=90).steps
+    assert sum(launch.bytes_written for launch in forward.launches) == x.nbytes

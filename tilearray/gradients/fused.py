@@ -191,6 +191,7 @@ class _Backward:
         """Trace the gradient, and choose. Also return the positions of the numbers on whose values that depends."""
         found: list[_Choice] = []
         needed = set[int]()
+        holds_rows = active[0]._signature.device.backend.holds_rows
 
         def looked(active: list[Any], others: list[Any]) -> Any:
             nonlocal needed
@@ -213,7 +214,7 @@ class _Backward:
                 seen,
                 values,
                 self._function.keep,
-                active[0]._signature.device.backend.holds_rows,
+                holds_rows,
             )
             places = [values.index(seen[number].value) if seen[number].value in values else None for number in chosen]
             found.append(_Choice(chosen, tuple(places)))
