@@ -56,11 +56,16 @@ def read(library: str) -> tuple[str, dict[str, list[str]]]:
 
 
 def is_here(module: str, name: str) -> bool:
-    """Whether tilearray has a name of a module, or its generator of random numbers has a method of this name."""
+    """Whether tilearray has a name of a module.
+
+    That is also a method of its generator of random numbers, and a name of `ta.special` as well as one of `ta`.
+    """
     import tilearray as ta
 
     own = {"linalg": ta.linalg, "fft": ta.fft, "cuda": ta.cuda, "random": ta.random}.get(module.rpartition(".")[2], ta)
     if own is ta.random and hasattr(ta.random.default_rng(0), name):
+        return True
+    if module.endswith(".special") and name in ta.special.__all__:
         return True
     return name in own.__all__ if own is ta.cuda else hasattr(own, name)
 

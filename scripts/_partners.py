@@ -103,7 +103,7 @@ OTHERWISE = {
     "jax.numpy": {
         **{name: f"ta.{dtype}" for name, dtype in _DTYPES.items()},
         "bitwise_count": "np.bitwise_count(x), on the host",
-        "i0": "np.i0(x), on the host",
+        "i0": "ta.special.i0(x)",
         "array_repr": "repr(x)",
         "array_str": "str(x)",
     },
@@ -193,11 +193,7 @@ OTHERWISE = {
         "map": "a for statement, or a function of the whole array",
     },
     "jax.random": _RANDOM,
-    "jax.scipy.special": {
-        "gammaln": "ta.lgamma(x)",
-        "rel_entr": "ta.xlogy(x, x / y)",
-        "kl_div": "ta.xlogy(x, x / y) - x + y",
-    },
+    "jax.scipy.special": {"digamma": "ta.special.psi(x)"},
     "cupy": {
         "asnumpy": "ta.to_numpy(x)",
         "ElementwiseKernel": "ta.pointwise(f)",
@@ -218,7 +214,7 @@ OTHERWISE = {
         "trapz": "ta.trapezoid(y, x)",
         "msort": "ta.sort(x, axis=0)",
         "bitwise_count": "np.bitwise_count(x), on the host",
-        "i0": "np.i0(x), on the host",
+        "i0": "ta.special.i0(x)",
         **{name: f"ta.{dtype}" for name, dtype in _DTYPES.items()},
         "cfloat": "ta.complex128",
         "singlecomplex": "ta.complex64",
@@ -255,10 +251,6 @@ OTHERWISE = {
         "scatter_max": "ta.maximum.at(x, i, y)",
         "scatter_min": "ta.minimum.at(x, i, y)",
     },
-    "cupyx.scipy.special": {
-        "gammaln": "ta.lgamma(x)",
-        "rel_entr": "ta.xlogy(x, x / y)",
-        "kl_div": "ta.xlogy(x, x / y) - x + y",
-    },
+    "cupyx.scipy.special": {"digamma": "ta.special.psi(x)"},
 }
 """By module, what to write for a name that is not here, or that means something else here."""
