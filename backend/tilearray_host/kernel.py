@@ -50,9 +50,9 @@ from tilearray_host.threads import are_several, in_threads
 
 BLOCK = 2**16
 """Elements of a block: a few temporaries are in the caches of a processor, and each block costs some microseconds."""
-CACHE, BLOCKS_IN_CACHE = 2**24, 8
-"""The bytes of the operands and temporaries of a loop that is one block, and the most blocks that it has instead: its
-memory stays in the last cache, and NumPy takes less time for longer arrays."""
+CACHE, BLOCKS_IN_CACHE = 2**23, 8
+"""The bytes of operands and temporaries up to which a loop is one block, and the most blocks that it has instead. They
+stay in the last cache, where smaller blocks gain less than they cost."""
 SMALL = 2**14
 """Elements of a loop up to which each call makes its own temporaries: they stay in the process."""
 Function = Callable[..., Any]
