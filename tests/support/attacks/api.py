@@ -291,7 +291,8 @@ class Drawing:
         arguments = [self.argument() for _ in range(rng.choice([1, 1, 2, 3]))]
         if kind < 0.87:
             name = rng.choice(OPERATORS)
-            pair = (x, arguments[0]) if rng.random() < 0.6 else (arguments[0], x)
+            ours_first = rng.random() < 0.6 or name == "contains"  # Python itself looks into endless iterators
+            pair = (x, arguments[0]) if ours_first else (arguments[0], x)
             return name, lambda: getattr(operator, name)(*pair), pair[0] if name.startswith("i") else None
         key = arguments[0] if rng.random() < 0.6 else tuple(arguments)
         if rng.random() < 0.5:
