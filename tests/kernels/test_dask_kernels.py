@@ -12,7 +12,7 @@ from tilearray.dask.tokens import sums
 pytestmark = needs_triton
 
 
-@pytest.mark.parametrize("name", ["_tokens", "_messages"])
+@pytest.mark.parametrize("name", ["_tokens", "_messages", "_partial_sums"])
 def test_on_the_device(process, name):
     process.pool.submit(globals()[name]).result()
 
@@ -66,6 +66,19 @@ def _messages() -> None:
         assert back.device == device
         assert ta.to_numpy(back).tolist() == expected
         assert ta.to_numpy(pickle.loads(pickle.dumps(x, 5))).tolist() == expected
+
+
+def _partial_sums() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+
+    from benchmarks import two_gpus
+
+    points = ta.asarray(np.arange(240).reshape(4, 60) * 7 % 31, device="cpu").astype("float32")
+    for call in (two_gpus.moments, lambda x: two_gpus.totals(x, ta.to_numpy(points[:, :3]).T)):
+        found, expected = call(points.to_device(emulated_device())), call(points)
+        assert found.device == expected.device == points.device
+        assert found.tolist() == expected.tolist()
 
 
 def _chunks() -> None:
