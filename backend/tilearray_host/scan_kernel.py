@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,14 @@ WIDE = 64
 """The elements of a row from which one call for each row is faster than ``ufunc.accumulate`` across rows."""
 
 
+class Order(NamedTuple):
+    """The elements of a chunk and of a segment, and the segments of a block."""
+
+    lanes: int
+    segment: int
+    members: int
+
+
 class ScanKernel:
     """An expression with a scan, with its functions looked up."""
 
@@ -47,8 +55,10 @@ class ScanKernel:
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
-        slots, lanes = slots_of(self.operands, loop), 1 if self.scan.in_any_order else loop.lanes
-        segment = loop.shape[-1] if self.scan.in_any_order else loop.segments.chunks * lanes
+        slots = slots_of(self.operands, loop)
+        order = Order(loop.lanes, loop.segments.chunks * loop.lanes, loop.members)
+        if self.scan.in_any_order:
+            order = Order(1, loop.shape[-1], 1)
         along = self.scan.in_any_order and loop.case == "scan_rows"
 
         def launch(stream: Any, *operands: Any) -> None:
@@ -60,7 +70,7 @@ class ScanKernel:
             if self.whole is not None:
                 self.whole(arrays[1], out=arrays[0])
             else:
-                quietly(self._run, lanes, segment, along, *arrays)
+                quietly(self._run, order, along, *arrays)
 
         return launch
 
@@ -76,37 +86,43 @@ class ScanKernel:
 
         return call
 
-    def _run(self, lanes: int, segment: int, along: bool, out: Array, x: Array) -> None:
+    def _run(self, order: Order, along: bool, out: Array, x: Array) -> None:
         """Scan the first axis, segment after segment, for some of the other axes at a time.
 
         If the order has no influence and `along`, the scanned axis is the last one of a block in memory, as of `x`.
         """
         length, *kept = x.shape
+        lanes, segment, members = order
         for part in reduction.slices(tuple(kept), max(1, BLOCK // max(lanes, min(length, STEPS)))):
-            before, done = None, 0
-            at_once = min(length // segment, BLOCK // (segment * math.prod([each.stop - each.start for each in part])))
-            if at_once > 1:
-                done = length // segment * segment
-                for first in range(0, done, at_once * segment):
-                    block = (slice(first, min(first + at_once * segment, done)), *part)
-                    target, source = (_segments(array[block], segment, lanes) for array in (out, x))
-                    before = self._at_once(target, source, before)
-            for first in range(done, length, segment):
-                block = (slice(first, first + segment), *part)
-                last = self._segment(lanes, along, out[block], x[block], before)
-                if before is not None:
-                    self.scan.into(before, last)
-                before = last
+            at_once = BLOCK // (segment * members * math.prod([each.stop - each.start for each in part]))
+            block: Array | None = None  # what the blocks before are combined to
+            member: Array | None = None  # the same of the segments before in the block
+            first = number = 0  # the first element that is not scanned, and its segment
+            while first < length:
+                whole = min(at_once, (length - first) // (segment * members))
+                count = whole * members if number % members == 0 and whole else 1
+                place = (slice(first, first + count * segment), *part)
+                if count > 1:
+                    target, source = (_segments(array[place], order) for array in (out, x))
+                    block = self._at_once(target, source, block)
+                else:
+                    last = self._segment(lanes, along, out[place], x[place], (member, block))
+                    member = self.scan.after(member, last)
+                first, number = first + count * segment, number + count
+                if count == 1 and number % members == 0:
+                    assert member is not None
+                    block, member = self.scan.after(block, member), None
 
-    def _at_once(self, out: Array, x: Array, before: Array | None) -> Array:
-        """Scan some whole segments, which are the third axis; return the total of all segments up to the last one."""
+    def _at_once(self, out: Array, x: Array, block: Array | None) -> Array:
+        """Scan some whole blocks, which are the fourth axis; return what the blocks are combined to up to the last."""
         values, found = self._values(x, along=False)
-        totals = self.scan.joined(found, 2, self.scan.chunks(found, None), before)
+        totals = self.scan.joined(found, 2, self.scan.chunks(found, None), None)[-1]
+        totals = self.scan.joined(found, 3, totals, block)
         self._store(out, values, found, along=False)
         return totals[-1]
 
-    def _segment(self, lanes: int, along: bool, out: Array, x: Array, before: Array | None) -> Array:
-        """Scan a segment, block after block; return its total. `before` is that of all segments before it."""
+    def _segment(self, lanes: int, along: bool, out: Array, x: Array, before: tuple[Array | None, ...]) -> Array:
+        """Scan a segment, some chunks at a time; return its total. `before` is what its elements are combined with."""
         step = max(1, BLOCK // math.prod(x.shape[1:]) // lanes) * lanes
         last = None
         for first in range(0, len(x), step):
@@ -116,12 +132,15 @@ class ScanKernel:
         assert last is not None
         return last
 
-    def _chunks(self, out: Array, x: Array, last: Array | None, before: Array | None, along: bool) -> Array:
+    def _chunks(
+        self, out: Array, x: Array, last: Array | None, before: tuple[Array | None, ...], along: bool
+    ) -> Array:
         """Scan some chunks, and return what their last elements became in the segment."""
         values, found = self._values(x, along)
         last = self.scan.chunks(found, last)
-        if before is not None:
-            self.scan.into(before, found)
+        for total in before:
+            if total is not None:
+                self.scan.into(total, found)
         self._store(out, values, found, along)
         return last
 
@@ -163,10 +182,12 @@ def _memory(shape: Ints, dtype: np.dtype[Any], along: bool) -> Array:
     return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), dtype), -1, 1) if along else np.empty(shape, dtype)
 
 
-def _segments(x: Array, segment: int, lanes: int) -> Array:
-    """Return the view of whole segments of the first axis with the axes: lanes, chunks, segments, the others."""
+def _segments(x: Array, order: Order) -> Array:
+    """Return the view of whole blocks of the first axis with the axes: lanes, chunks, segments, blocks, the others."""
     length, *kept = x.shape
-    return x.reshape(length // segment, segment // lanes, lanes, *kept).swapaxes(0, 2)
+    lanes, segment, members = order
+    parts = x.reshape(length // (segment * members), members, segment // lanes, lanes, *kept)
+    return parts.swapaxes(0, 3).swapaxes(1, 2)
 
 
 def _chunks(x: Array, lanes: int) -> Iterator[Array]:
@@ -231,6 +252,12 @@ class _Scan:
             if middle < count:
                 self.into(x[middle - 1 : middle], x[middle:])
             half *= 2
+
+    def after(self, x: Array | None, y: Array) -> Array:
+        """Combine x, if there is one, with y; return the result, which is stored in y."""
+        if x is not None:
+            self.into(x, y)
+        return y
 
     def into(self, x: Array, y: Array) -> None:
         """Combine x with y, and store the result in y."""

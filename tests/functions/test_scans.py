@@ -90,12 +90,18 @@ def cut(values: list[float], size: int) -> list[list[float]]:
     return [values[first : first + size] for first in range(0, len(values), size)]
 
 
-def in_order(values: list[float], lanes: int, segment: int) -> list[float]:
-    return joined([joined([halves(chunk) for chunk in cut(part, lanes)]) for part in cut(values, segment)])
+def in_order(values: list[float], lanes: int, segment: int, members: int) -> list[float]:
+    """A row: chunks of a segment, segments of a block, and blocks are joined in the same way."""
+    sizes = [segment * members, segment, lanes]
+
+    def scan(values: list[float], sizes: list[int]) -> list[float]:
+        return joined([scan(part, sizes[1:]) for part in cut(values, sizes[0])]) if sizes else halves(values)
+
+    return scan(values, sizes)
 
 
 @given(
-    st.one_of(st.integers(1, 1100), st.integers(4000, 6500)),
+    st.one_of(st.integers(1, 1100), st.integers(4000, 9000), st.integers(16_000, 70_000)),
     st.integers(1, 2),
     st.integers(0, 2**32 - 1),
     st.sampled_from(["float32", "float64"]),
@@ -106,13 +112,18 @@ def test_elements_are_added_in_the_order_that_is_written_down(length, count, see
     most = {"float32": 128, "float64": 64}[name]
     for found, lanes in ((ta.cumulative_sum(rows, axis=1), most), (ta.cumulative_sum(columns, axis=0).mT, 1)):
         lanes = min(most if count == 1 else lanes, 1 << (length - 1).bit_length())
-        segments = max(1, length // 2048)  # there are few rows
-        segment = math.ceil(math.ceil(length / lanes) / segments) * lanes
-        want = [np.array(in_order(list(map(float, column)), lanes, segment)).astype(name).tolist() for column in x.T]
-        assert found.tolist() == want
+        segment, members = lanes * 16, 8
+        if length <= 63 * lanes:
+            segment = length
+        if lanes == 1:  # there are few columns
+            segment, members = math.ceil(length / max(1, length // 2048)), 1
+        assert found.tolist() == [
+            np.array(in_order(list(map(float, column)), lanes, segment, members)).astype(name).tolist()
+            for column in x.T
+        ]
 
 
-@given(st.integers(1, 9000), st.integers(0, 2**32 - 1))
+@given(st.one_of(st.integers(1, 9000), st.just(300_000)), st.integers(0, 2**32 - 1))
 def test_running_sums_of_numbers_that_are_not_negative_never_decrease(length, seed):
     rng = np.random.default_rng(seed)
     x = rng.random(length) ** 20 * 10.0 ** rng.integers(-10, 10, length)

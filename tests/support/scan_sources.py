@@ -27,7 +27,7 @@ def sources(how: str, dtype: str, shape: tuple[int, ...], axis: int, arch: int =
     expression = scan_of(how, how, given, axis, False).expression(ARRAY_API, (given,), None)
     strides = dense_strides(shape)
     loop = make_scan(shape, axis, [strides], [strides], given.itemsize)
-    if loop.segments.total == 1:
+    if loop.segments.total == 1 or loop.case.value == "scan_rows":
         return [_source(expression, loop, arch)]
     halves = split_scan(expression)
     kept = dense_strides((*shape[:axis], 1, *shape[axis + 1 :]))

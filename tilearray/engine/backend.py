@@ -497,7 +497,7 @@ class Backend(Protocol):
 
     @property
     def scans_whole(self) -> bool:
-        """Whether one launch scans all segments, one after the other; else a launch before it finds their totals."""
+        """Whether one launch scans all segments of columns; else a launch before it finds their totals."""
         ...
 
     @property

@@ -259,14 +259,15 @@ class ScanRecipe(Recipe):
             return Plan(self.operation, self.expression, empty, signature, None, call)
         shift, itemsize = layout.strides[axis] if scanned.initial else 0, _arrays(keys)[0].itemsize
         loop = _shifted(make_scan(given.shape, axis, [layout.strides], [given.strides], itemsize), shift)
-        if loop.segments.total > 1 and not self.device.backend.scans_whole:
+        is_columns = loop.case is LayoutCase.SCAN_COLUMNS
+        if is_columns and loop.segments.total > 1 and not self.device.backend.scans_whole:
             return self._plan_segments(keys, given, loop.segments.total, signature, shift)
         stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
         call = call_of(self.rule, loop, stage.kernel, keys, signature, new=True)
         return Plan(self.operation, self.expression, loop, signature, stage.kernel, call)
 
     def _plan_segments(self, keys: Sequence[Key], given: Layout, count: int, result: Signature, shift: int) -> Plan:
-        """Plan a launch that finds the totals of segments, and one that scans."""
+        """Plan a launch that finds the totals of segments of columns, and one that scans."""
         assert self.operation.scanned is not None
         axis, halves = self.operation.scanned.axis, split_scan(self.expression)
         kept = (*given.shape[:axis], 1, *given.shape[axis + 1 :])

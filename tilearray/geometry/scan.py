@@ -9,8 +9,9 @@ along the scanned axis are then combined in this order:
    4 to 7 with element 3. So on, until the chunk is one (J. Sklansky, "Conditional-sum addition logic", 1960).
 2. **Chunks.** All elements of a chunk are combined with the last element of the chunk before, chunk after chunk.
 3. **Segments.** A long axis is cut into segments of some chunks, so that a GPU has enough programs. Each is scanned
-   alone. Then its elements are combined with the segments before it, whose last elements are combined one after the
-   other.
+   alone. Some segments are a block: all elements of a segment are combined with the last element of the segment before
+   in the block, segment after segment.
+4. **Blocks.** All elements of a block are combined with the last element of the block before, block after block.
 
 If the input walks memory fastest along a kept axis, a chunk is one element: elements are combined one after the other.
 
@@ -20,8 +21,9 @@ of numbers that are not negative never decrease.
 >>> rows = make_scan((1000, 3000), 1, [(3000, 1)], [(3000, 1)], 4)
 >>> rows.case.value, rows.shape, rows.lanes, rows.segments.total
 ('scan_rows', (1000, 3000), 128, 1)
->>> make_scan((1_000_000,), 0, [(1,)], [(1,)], 4).segments
-Segments(outer=1, inner=460, indices=1, chunks=17)
+>>> flat = make_scan((1_000_000,), 0, [(1,)], [(1,)], 4)
+>>> flat.segments, flat.members
+(Segments(outer=1, inner=489, indices=1, chunks=16), 8)
 >>> columns = make_scan((1000, 3000), 0, [(3000, 1)], [(3000, 1)], 4)
 >>> columns.case.value, columns.shape, columns.strides, columns.lanes
 ('scan_columns', (3000, 1000), ((1, 3000), (1, 3000)), 1)
@@ -41,13 +43,16 @@ Ints = tuple[int, ...]
 LANES = {1: 256, 2: 256, 4: 128, 8: 64, 16: 32}
 """The most elements of a chunk, by itemsize: 512 bytes of most dtypes."""
 PROGRAMS = 2048
-"""The number of rows times segments from which rows are not cut further."""
+"""The number of rows, or of COLUMN_WIDTH columns each, from which they are not cut."""
+CHUNKS, MEMBERS = 16, 8
+"""The chunks of a segment of a row, and the segments of a block, which a program of a GPU has."""
+LEAST_CHUNKS = 64
+"""The least chunks of a row that is cut."""
 COLUMN_WIDTH = 8
-"""The same across the fastest axis, for each COLUMN_WIDTH columns."""
 MOST_SEGMENTS = 2048
-"""The most segments, whose last elements are combined one after the other."""
+"""The most segments of columns, each of which is a block."""
 LEAST_ELEMENTS = 2048
-"""The least elements of a segment along the scanned axis."""
+"""The least elements of a segment of columns."""
 
 
 class ScanLoop(NamedTuple):
@@ -67,6 +72,8 @@ class ScanLoop(NamedTuple):
         The elements of a chunk.
     segments : Segments
         How the axis is cut: `inner` segments of `chunks` chunks, the last of which may be shorter.
+    members : int
+        The segments of a block.
     """
 
     shape: Ints
@@ -76,6 +83,7 @@ class ScanLoop(NamedTuple):
     index_bits: int
     lanes: int
     segments: Segments
+    members: int = 1
 
 
 def make_scan(
@@ -107,14 +115,18 @@ def make_scan(
     case = LayoutCase.SCAN_COLUMNS if is_columns else LayoutCase.SCAN_ROWS
     *strides, extents = zip(*slow, fast, scanned, strict=True)
     bits = index_bits_of(extents, strides)
-    programs = prod(extents[:-2]) * (-(-fast[-1] // COLUMN_WIDTH) if is_columns else fast[-1])
-    segments = _segments(programs, scanned[-1], lanes)
-    return ScanLoop(extents, tuple(strides), tuple(shifts), case, bits, lanes, segments)
+    rows, extent = prod(extents[:-2]), scanned[-1]
+    if is_columns:
+        segments = _segments(rows * -(-fast[-1] // COLUMN_WIDTH), extent)
+        return ScanLoop(extents, tuple(strides), tuple(shifts), case, bits, lanes, segments)
+    chunks = -(-extent // lanes)
+    each = chunks if rows * fast[-1] >= PROGRAMS or chunks < LEAST_CHUNKS else CHUNKS
+    segments = Segments(1, -(-chunks // each), 1, each)
+    return ScanLoop(extents, tuple(strides), tuple(shifts), case, bits, lanes, segments, MEMBERS)
 
 
-def _segments(programs: int, extent: int, lanes: int) -> Segments:
-    """Cut an axis into segments, so that there are about PROGRAMS programs in all."""
+def _segments(programs: int, extent: int) -> Segments:
+    """Cut columns into segments, so that there are about PROGRAMS programs in all."""
     wanted = min(-(-PROGRAMS // programs), MOST_SEGMENTS, max(1, extent // LEAST_ELEMENTS))
-    count = -(-extent // lanes)
-    chunks = -(-count // wanted)
-    return Segments(1, -(-count // chunks), 1, chunks)
+    each = -(-extent // wanted)
+    return Segments(1, -(-extent // each), 1, each)

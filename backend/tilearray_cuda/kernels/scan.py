@@ -31,11 +31,11 @@ class Chunk(NamedTuple):
 
 def scanned(schedule: Scan) -> list[str]:
     """Return the lines of a kernel after its setup."""
-    node = _node(schedule)
+    node = node_of(schedule)
     (arm,) = schedule.arms()
     whole = arm.branch
     edge = whole._replace(mask="tile" if whole.mask else "in_columns", tag="_of_tail")
-    lines = [*_lanes(schedule), *_full(node, "_last", "THREADS"), *_before(schedule, node, whole)]
+    lines = [*lanes(schedule), *full(node, "_last", "THREADS"), *_before(schedule, node, whole)]
     lines += [
         f"at_once = first_chunk + (whole_chunks - first_chunk) // {schedule.unroll} * {schedule.unroll}",
         "if first_chunk < at_once:",
@@ -47,13 +47,13 @@ def scanned(schedule: Scan) -> list[str]:
     ]
     if not schedule.stores_segments:
         return lines
-    totals = tuple([name if schedule.threads == 1 else _first(node, name) for name in _tagged(node, "_last")])
+    totals = tuple([name if schedule.threads == 1 else first_of(node, name) for name in tagged(node, "_last")])
     found = part_value([node], ("part", node.number, 0))[0]
     found = tuple([text.replace(name, total) for text, name, total in zip(found, node.names()[0], totals, strict=True)])
     return [*lines, *stored(schedule, whole, {schedule.spec.stores[0]: (found, node.dtypes[0])})]
 
 
-def _node(schedule: Scan) -> Node:
+def node_of(schedule: Scan) -> Node:
     """Return the node of a kernel that scans, or finds totals."""
     nodes = schedule.spec.nodes
     number = next(number for number, node in enumerate(nodes) if node[0] in ("scan", "total"))
@@ -68,11 +68,11 @@ def _state(schedule: Scan, node: Node) -> int | None:
     return states[0] if states else None
 
 
-def _tagged(node: Node, tag: str) -> Value:
+def tagged(node: Node, tag: str) -> Value:
     return tuple([f"{name}{tag}" for name in node.names()[0]])
 
 
-def _neutral(node: Node, shape: str) -> str | None:
+def neutral(node: Node, shape: str) -> str | None:
     """Return a block of the number that changes no bit of a value it is combined with; None for complex products."""
     (register,) = node.registers
     storage = STORAGE[node.dtypes[0]]
@@ -87,14 +87,14 @@ def _neutral(node: Node, shape: str) -> str | None:
     return f"tl.full({shape}, {numbers[node.how]}, {register})"
 
 
-def _full(node: Node, tag: str, columns: str) -> list[str]:
+def full(node: Node, tag: str, columns: str) -> list[str]:
     """Return the lines of values that are known later; of a chain that has not begun."""
     shape = f"(ROWS, {columns})"
-    nothing = _neutral(node, shape) or f"tl.full({shape}, 0, {node.registers[0]})"
-    return [f"{name} = {nothing}" for name in _tagged(node, tag)]
+    nothing = neutral(node, shape) or f"tl.full({shape}, 0, {node.registers[0]})"
+    return [f"{name} = {nothing}" for name in tagged(node, tag)]
 
 
-def _lanes(schedule: Scan) -> list[str]:
+def lanes(schedule: Scan) -> list[str]:
     """Return the lines that name, for each half of the threads, those of the upper one, and the last of the lower."""
     threads = schedule.threads
     if threads == 1:
@@ -107,7 +107,7 @@ def _lanes(schedule: Scan) -> list[str]:
     return [*lines, "end = lane * 0 + (THREADS - 1)"]
 
 
-def _first(node: Node, name: str) -> str:
+def first_of(node: Node, name: str) -> str:
     """Return the first value of each row of a block."""
     is_float = STORAGE[node.dtypes[0]].kind in ("float", "complex")
     return f"{'float_at' if is_float else 'integer_at'}({name}, lane == 0)"
@@ -121,7 +121,7 @@ def _before(schedule: Scan, node: Node, branch: Branch) -> list[str]:
     if _state(schedule, node) is None:
         return []
     return [
-        *_full(node, "_before", "1"),
+        *full(node, "_before", "1"),
         f"earlier_at_once = segment // {TOTALS} * {TOTALS}",
         f"for earlier in range(0 * segment, earlier_at_once, {TOTALS}):",
         *indented(_totals(schedule, node, branch, TOTALS)),
@@ -137,7 +137,7 @@ def _totals(schedule: Scan, node: Node, branch: Branch, count: int) -> list[str]
     operand = schedule.spec.operands[schedule.spec.outputs + schedule.spec.nodes[state][1]]
     reads: list[str] = []
     combine: list[str] = []
-    before = _tagged(node, "_before")
+    before = tagged(node, "_before")
     for number in range(count):
         text, values = computed(schedule, branch._replace(tag=f"_total{number}"), [state])
         total = tuple([f"{name}_of_{number}" for name in before])
@@ -145,7 +145,7 @@ def _totals(schedule: Scan, node: Node, branch: Branch, count: int) -> list[str]
         reads += [*text, *[f"{name} = {one}" for name, one in zip(total, given, strict=True)]]
         reads.append(f"{operand.name} += {2 if operand.dtype == 'complex128' else 1}")
         first = "" if number else "earlier == 0"
-        combine += _joined(node, before, total, before, first, total)
+        combine += joined(node, before, total, before, first, total)
     return [*reads, *combine]
 
 
@@ -165,7 +165,7 @@ def _in_stages(schedule: Scan, node: Node, chunks: list[Chunk]) -> list[str]:
     body: list[str] = []
     values: list[Values] = []
     for chunk in chunks:
-        text, found = _read(schedule, chunk, _inputs(schedule, node), "chunk")
+        text, found = _read(schedule, chunk, inputs_of(schedule, node), "chunk")
         body += text
         values.append(found)
     for chunk, known in zip(chunks, values, strict=True):
@@ -179,7 +179,7 @@ def _in_registers(schedule: Scan, node: Node, chunks: list[Chunk]) -> list[str]:
 
     The last ones are read twice, in place of chunks beyond them.
     """
-    inputs = _inputs(schedule, node)
+    inputs = inputs_of(schedule, node)
     reads, following, moves = [], [], []
     for chunk in chunks:
         text, values = _read(schedule, chunk, inputs, "first_chunk")
@@ -202,11 +202,11 @@ def _in_registers(schedule: Scan, node: Node, chunks: list[Chunk]) -> list[str]:
 def _one(schedule: Scan, node: Node, branch: Branch) -> list[str]:
     """Return the lines that read and scan one chunk."""
     chunk = Chunk(branch, 0)
-    text, values = _read(schedule, chunk, _inputs(schedule, node), "chunk")
+    text, values = _read(schedule, chunk, inputs_of(schedule, node), "chunk")
     return [*text, *_chunk(schedule, node, chunk, values)]
 
 
-def _inputs(schedule: Scan, node: Node) -> list[int]:
+def inputs_of(schedule: Scan, node: Node) -> list[int]:
     """Return the nodes of the arrays that are scanned."""
     nodes = schedule.spec.nodes
     return [number for number in needed(nodes, list(node.values)) if nodes[number][0] == "input"]
@@ -229,71 +229,78 @@ def _read(schedule: Scan, chunk: Chunk, inputs: list[int], first: str) -> tuple[
 
 def _chunk(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> list[str]:
     """Return the lines that compute what is scanned, scan it, compute the nodes after that, and store the results."""
+    lines, names = lanes_scanned(schedule, node, chunk, values)
+    cells = cells_named(schedule, names)
+    lines += joined_cells(
+        node, tagged(node, "_last"), cells, "" if neutral(node, "(1, 1)") or chunk.ahead else "chunk == first_chunk"
+    )
+    for kept, name in zip(tagged(node, "_last"), cells[-1], strict=True):
+        lines.append(f"{kept} = {name if schedule.threads == 1 else f'tl.gather({name}, end, 1)'}")
+    if _state(schedule, node) is not None and not schedule.stores_segments:
+        lines += joined_cells(
+            node, tagged(node, "_before"), cells, "" if neutral(node, "(1, 1)") else "segment == 0"
+        )
+    lines += [line for name in names for line in whole(name, schedule.run)]
+    if schedule.stores_segments:
+        return lines
+    text, known = results_of(schedule, node, names, chunk)
+    return [*lines, *text, *stored(schedule, chunk.branch, known)]
+
+
+def results_of(schedule: Scan, node: Node, names: Value, chunk: Chunk) -> tuple[list[str], Values]:
+    """Return the lines that compute the nodes after the scan, and the values."""
     nodes = schedule.spec.nodes
-    before = needed(nodes, list(node.values))
-    lines, values = computed(schedule, chunk.branch, [number for number in before if number not in values], values)
-    value = as_register(*values[node.values[0]], node.registers[0])
-    names = _tagged(node, chunk.branch.tag)
-    lines += [f"{name} = tl.broadcast_to({one}, (ROWS, COLUMNS))" for name, one in zip(names, value, strict=True)]
-    lines += _scan(schedule, node, names, chunk.ahead)
-    return lines if schedule.stores_segments else [*lines, *_results(schedule, node, names, chunk, before)]
-
-
-def _results(schedule: Scan, node: Node, names: Value, chunk: Chunk, before: list[int]) -> list[str]:
-    """Return the lines that compute the nodes after the scan, and store the results."""
-    nodes, state = schedule.spec.nodes, _state(schedule, node)
     part = next(number for number, each in enumerate(nodes) if each[0] == "part")
-    skipped = (*before, state)
+    skipped = (*needed(nodes, list(node.values)), _state(schedule, node))
     after = [n for n, each in enumerate(nodes) if n not in skipped and each[0] not in ("scan", "total", "part")]
     value, dtype = part_value([node], nodes[part])
     value = tuple([text.replace(old, new) for text, old, new in zip(value, node.names()[0], names, strict=True)])
-    post, known = computed(schedule, chunk.branch, after, {part: (value, dtype)})
-    return [*post, *stored(schedule, chunk.branch, known)]
+    return computed(schedule, chunk.branch, after, {part: (value, dtype)})
 
 
-def _scan(schedule: Scan, node: Node, names: Value, ahead: int) -> list[str]:
-    """Return the lines that scan a chunk, chain it to the last one, and join it with the segments before."""
-    lines = [line for name in names for line in split(name, schedule.run)]
-    cells = [tuple([f"{name}{cell}" for name in names]) for cell in cells_of(schedule.run)]
+def lanes_scanned(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> tuple[list[str], Value]:
+    """Return the lines that compute what is scanned and combine the lanes of a chunk, and the names of its cells."""
+    before = [number for number in needed(schedule.spec.nodes, list(node.values)) if number not in values]
+    lines, values = computed(schedule, chunk.branch, before, values)
+    value = as_register(*values[node.values[0]], node.registers[0])
+    names = tagged(node, chunk.branch.tag)
+    lines += [f"{name} = tl.broadcast_to({one}, (ROWS, COLUMNS))" for name, one in zip(names, value, strict=True)]
+    lines += [line for name in names for line in split(name, schedule.run)]
+    cells = cells_named(schedule, names)
     half = 1
     while half < schedule.run:
         for upper in range(schedule.run):
             if upper & half:
                 lower = upper // (2 * half) * (2 * half) + half - 1
-                lines += _joined(node, cells[lower], cells[upper], cells[upper])
+                lines += joined(node, cells[lower], cells[upper], cells[upper])
         half *= 2
-    last = cells[-1]
     half = 1
     while half < schedule.threads:
         low = tuple([f"{name}_low" for name in names])
-        lines += [f"{new} = tl.gather({name}, below{half}, 1)" for new, name in zip(low, last, strict=True)]
-        lines += _joined_cells(node, low, cells, f"upper{half} == 0")
+        lines += [f"{new} = tl.gather({name}, below{half}, 1)" for new, name in zip(low, cells[-1], strict=True)]
+        lines += joined_cells(node, low, cells, f"upper{half} == 0")
         half *= 2
-    lines += _joined_cells(
-        node, _tagged(node, "_last"), cells, "" if _neutral(node, "(1, 1)") or ahead else "chunk == first_chunk"
-    )
-    for kept, name in zip(_tagged(node, "_last"), last, strict=True):
-        lines.append(f"{kept} = {name if schedule.threads == 1 else f'tl.gather({name}, end, 1)'}")
-    if _state(schedule, node) is not None and not schedule.stores_segments:
-        lines += _joined_cells(
-            node, _tagged(node, "_before"), cells, "" if _neutral(node, "(1, 1)") else "segment == 0"
-        )
-    return [*lines, *[line for name in names for line in whole(name, schedule.run)]]
+    return lines, names
 
 
-def _joined_cells(node: Node, earlier: Value, cells: list[Value], first: str) -> list[str]:
+def cells_named(schedule: Scan, names: Value) -> list[Value]:
+    """Return the names of the cells of a chunk."""
+    return [tuple([f"{name}{cell}" for name in names]) for cell in cells_of(schedule.run)]
+
+
+def joined_cells(node: Node, earlier: Value, cells: list[Value], first: str) -> list[str]:
     """Return the lines that combine a value with each cell, except where the condition `first` holds.
 
     There the value becomes one that changes nothing, if there is one: then no cell needs the condition.
     """
-    nothing, lines = _neutral(node, "(1, 1)"), list[str]()
+    nothing, lines = neutral(node, "(1, 1)"), list[str]()
     if first and nothing is not None:
         lines += [f"{name} = tl.where({first}, {nothing}, {name})" for name in earlier]
         first = ""
-    return [*lines, *[line for cell in cells for line in _joined(node, earlier, cell, cell, first, cell)]]
+    return [*lines, *[line for cell in cells for line in joined(node, earlier, cell, cell, first, cell)]]
 
 
-def _joined(
+def joined(
     node: Node, earlier: Value, later: Value, target: Value, kept_if: str = "", kept: Value | None = None
 ) -> list[str]:
     """Return the lines that combine two values to a third; where a condition is true, it is another one."""

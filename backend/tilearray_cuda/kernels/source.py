@@ -21,6 +21,7 @@ from tilearray_cuda.kernels.partition import partitioned
 from tilearray_cuda.kernels.product import product
 from tilearray_cuda.kernels.reduction import definitions, reduced
 from tilearray_cuda.kernels.scan import scanned
+from tilearray_cuda.kernels.scan_blocks import scanned_blocks
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
 from tilearray_cuda.kernels.schedules.fold import Fold
@@ -29,6 +30,7 @@ from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.scan import Scan
+from tilearray_cuda.kernels.schedules.scan_blocks import ScanBlocks
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.shared_columns import SharedColumns
@@ -171,6 +173,8 @@ def _distances(schedule: Schedule) -> list[str]:
 
 def _body(schedule: Schedule) -> list[str]:
     """Return the lines after the setup."""
+    if isinstance(schedule, ScanBlocks):
+        return scanned_blocks(schedule)
     if isinstance(schedule, Scan):
         return scanned(schedule)
     if isinstance(schedule, Fold):

@@ -32,6 +32,7 @@ from tilearray_cuda.kernels.schedules.linear import Linear
 from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
+from tilearray_cuda.kernels.schedules.scan_blocks import ScanBlocks
 from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.tiled import Tiled
@@ -325,7 +326,7 @@ def _launch_together(
 ) -> None:
     """Run programs that wait for each other. As few run at once as a group has members."""
     builder = interpreter.interpreter_builder
-    atomic = builder.create_atomic_rmw
+    atomic, load = builder.create_atomic_rmw, builder.create_masked_load
     constants = dict(kernel.source.constants)
 
     def grid(given: dict[str, Any]) -> tuple[int]:
@@ -337,11 +338,16 @@ def _launch_together(
             launch.pause()
             return found
 
-        builder.create_atomic_rmw = paused
+        def read_after_others(pointers: Any, mask: Any, other: Any, cache_policy: Any, is_volatile: bool) -> Any:
+            if is_volatile:
+                launch.pause()
+            return load(pointers, mask, other, cache_policy, is_volatile)
+
+        builder.create_atomic_rmw, builder.create_masked_load = paused, read_after_others
         try:
             launch.launch()
         finally:
-            del builder.create_atomic_rmw
+            del builder.create_atomic_rmw, builder.create_masked_load
         return (0,)
 
     run = function.rewrite()
@@ -399,6 +405,8 @@ def programs_of(kernel: Kernel) -> int:
         sizes = (tile["DEPTH"], tile["ROWS"], tile["COLUMNS"])
         return math.prod(shape[:-3]) * math.prod([-(-n // size) for n, size in zip(shape[-3:], sizes, strict=True)])
     assert isinstance(schedule, Tiled)
+    if isinstance(schedule, ScanBlocks):
+        return math.prod(shape[:-1]) * -(-kernel.loop.segments.total // tile["ROWS"]) + 1
     if isinstance(schedule, Reduce):
         tiles = -(-shape[-2] // tile["ROWS"]) * math.prod(shape[: schedule.kept])
         return tiles * (kernel.loop.segments.total if schedule.is_cut else 1)

@@ -25,3 +25,55 @@ def meet(arrivals, members):
     while arrived < members:
         arrived = tl.atomic_add(arrivals, 0, sem="acquire")
     tl.debug_barrier()
+
+
+def to_words(x):
+    """A value as two words of 64 bits. Each one has 32 bits of it, and a bit that tells it from memory of zeros.
+
+    Words are stored and read whole, so who reads one knows whether it was stored, and needs to wait for nothing else.
+    """
+    if x.dtype.primitive_bitwidth == 64:
+        bits = x.to(tl.int64, bitcast=True)
+    elif x.dtype.primitive_bitwidth == 32:
+        bits = x.to(tl.uint32, bitcast=True).to(tl.int64)
+    else:
+        bits = x.to(tl.uint16, bitcast=True).to(tl.int64)
+    return (bits & 0xFFFFFFFF) | 0x100000000, ((bits >> 32) & 0xFFFFFFFF) | 0x100000000
+
+
+def from_words(low, high, dtype: tl.constexpr):
+    """The value of two words."""
+    bits = (high << 32) | (low & 0xFFFFFFFF)
+    if dtype.primitive_bitwidth == 32:
+        bits = bits.to(tl.uint32)
+    elif dtype.primitive_bitwidth == 16:
+        bits = bits.to(tl.uint16)
+    return bits.to(dtype, bitcast=True)
+
+
+def read_words(low, high, number, count):
+    """The words of some values, as they are at the moment; 0 for those beyond a count."""
+    inside = number < count
+    return (
+        tl.load(low + number, mask=inside, other=0, volatile=True),
+        tl.load(high + number, mask=inside, other=0, volatile=True),
+    )
+
+
+def await_words(low, high, row):
+    """The words of one value, once they are stored. One row of threads reads them for all."""
+    x, y = read_for_all(low, row), read_for_all(high, row)
+    while (x == 0) | (y == 0):
+        x, y = read_for_all(low, row), read_for_all(high, row)
+    return x, y
+
+
+def read_for_all(pointer, row):
+    """The word at an address, as it is at the moment. One row of threads reads it for all."""
+    return tl.max(tl.load(pointer + row * 0, mask=row == 0, other=0, volatile=True))
+
+
+def stored_so_far(words, number):
+    """How many of a row of words are stored before the first one that is not; all rows have the same words."""
+    none: tl.constexpr = words.shape[1]
+    return tl.min(tl.where(words == 0, number, none))

@@ -21,6 +21,7 @@ from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.rows import Rows
 from tilearray_cuda.kernels.schedules.scan import Scan
+from tilearray_cuda.kernels.schedules.scan_blocks import ScanBlocks
 from tilearray_cuda.kernels.schedules.schedule import Schedule
 from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.shared_columns import SharedColumns
@@ -43,6 +44,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Held,
     HeldLanes,
     Scan,
+    ScanBlocks,
     Select,
     Product,
     Fold,

@@ -43,12 +43,19 @@ class Scan(Reduce):
         self.stages = STAGES if tile.columns == 1 and _has_words(spec) else 0
         unroll = COLUMN_UNROLL if tile.columns == 1 else SEGMENT_UNROLL if self.is_cut else UNROLL
         self.unroll = STAGE_UNROLL if self.stages else unroll
-        self.run = min(tile.columns, max(1, VECTOR // _itemsize(spec)))
-        self.threads = tile.columns // self.run
+        self.run, self.threads = self.run_and_threads()
+
+    def run_and_threads(self) -> tuple[int, int]:
+        """Return the elements of a row that a thread reads as a vector, and the number of threads that have a row."""
+        columns = self.tile.columns
+        run = min(columns, max(1, VECTOR // _itemsize(self.spec)))
+        return run, columns // run
 
     @staticmethod
-    def facts(loop: Any) -> tuple[int, ...]:
+    def facts(loop: Any) -> tuple[int, ...] | None:
         """The facts of `Reduce`: slower kept axes, lanes, whether there are segments, the most rows of a tile."""
+        if loop.case == "scan_rows" and loop.segments.total > 1:
+            return None
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
         return len(loop.shape) - 2, loop.lanes, loop.segments.total > 1, rows, False
 
