@@ -8,7 +8,7 @@ from support.kernels import needs_triton
 pytestmark = [needs_triton, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("name", ["check_equalise", "check_kmeans", "check_layers", "check_returns"])
+@pytest.mark.parametrize("name", ["check_attention", "check_equalise", "check_kmeans", "check_layers", "check_returns"])
 def test_programs_stay_on_the_device(process, name):
     process.pool.submit(_on_the_device, name).result()
 
