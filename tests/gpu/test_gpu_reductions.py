@@ -9,6 +9,7 @@ import pytest
 from support.oracles.reductions import check_same_bits
 
 import tilearray as ta
+from tilearray.engine.caches import KERNELS
 
 EXAMPLES, SHARDS = int(os.environ.get("TILEARRAY_EXAMPLES", "400")), 4
 KINDS = int(os.environ.get("TILEARRAY_KINDS", "40"))
@@ -47,16 +48,35 @@ def test_more_than_2_to_the_31_elements():
     assert ta.sum(kept).item() == 2 * count + 12
 
 
-def test_a_reduction_compiles_no_more_kernels_than_layouts_met():
-    from tilearray.engine.caches import KERNELS
+@pytest.mark.whole_gpu
+def test_more_than_2_to_the_31_elements_of_views():
+    count = 2**31 + 5
+    x = ta.zeros(2 * count, dtype="int8", device="cuda:0")
+    x[2 * count - 2] = 3
+    x[2 * (2**31) + 2] = -4
+    view = x[::2]
+    assert (ta.sum(view).item(), ta.max(view).item(), ta.min(view).item()) == (-1, 3, -4)
+    assert (ta.argmax(view).item(), ta.argmin(view).item()) == (count - 1, 2**31 + 1)
+    assert (ta.argmax(view[::-1]).item(), ta.argmin(view[::-1]).item()) == (0, 3)
+    assert (ta.any(view).item(), ta.all(view).item()) == (True, False)
+    assert ta.count_nonzero(view).item() == 2
+    assert abs(ta.mean(ta.astype(view, "float32")).item() * count + 1) < 1e-5
+    assert abs(ta.var(ta.astype(view, "float32")).item() / (25 / count) - 1) < 1e-4
+    x[2**31 + 1], x[2**32 - 1] = 2, 5
+    matrix = ta.reshape(x[: 2**32], (2**16, 2**16))
+    for each, axis in ((matrix, 1), (matrix.T, 0)):  # whose index does not fit into 31 bits
+        rows = ta.sum(each, axis=axis)
+        assert [rows[place].item() for place in (2**15 - 1, 2**15, 2**16 - 1)] == [0, 2, 5]
+        assert ta.count_nonzero(rows).item() == 2
+    columns = ta.max(matrix[:, 1:], axis=0)
+    assert [columns[place].item() for place in (0, 1, 2**16 - 2)] == [2, 0, 5]
+    assert ta.count_nonzero(columns).item() == 2
 
+
+def test_1000_shapes_of_a_reduction_compile_a_kernel_a_loop_class():
     rng = np.random.default_rng(0)
-
-    def some(count):
-        for _ in range(count):
-            ta.sum(ta.ones(tuple(int(size) for size in rng.integers(1000, 2000, 2)), device="cuda:0"), axis=1)
-
-    some(30)
-    before = len(KERNELS)
-    some(200)
-    assert len(KERNELS) == before
+    KERNELS.clear()
+    for _ in range(1000):
+        ta.sum(ta.ones(tuple(int(size) for size in rng.integers(1000, 2000, 2)), device="cuda:0"), axis=1)
+    sums = [key for key in [*KERNELS._young, *KERNELS._old] if any(node[0] == "reduce" for node in key[0].nodes)]
+    assert len(sums) == len({key[:3] for key in sums}) < 30

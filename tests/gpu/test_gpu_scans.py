@@ -36,7 +36,12 @@ def test_more_than_2_to_the_31_elements():
     places = [0, 7, 2**20, 2**31 - 1, 2**31, count - 1]
     flat = ta.cumulative_sum(x)
     assert [flat[place].item() for place in places] == [place + 1 + 2 * (place >= 7) for place in places]
-    del flat
+    backwards = ta.cumulative_sum(x[::-1], include_initial=True)
+    assert [backwards[place].item() for place in (0, 2**31, count - 7, count)] == [0, 2**31 + 2, count - 5, count + 2]
+    del flat, backwards
+    largest = ta.maximum.accumulate(x)
+    assert [largest[place].item() for place in (6, 7, 2**31, count - 1)] == [1, 3, 3, 3]
+    del largest
     rows = ta.reshape(x[: 2**31], (2, 2**30))
     for axis in (0, 1):
         found = ta.cumulative_sum(rows, axis=axis, dtype="uint8")

@@ -46,6 +46,12 @@ def test_beyond_2_to_31_elements():
     assert ta.nonzero(mask)[0].tolist() == places
     x = ta.arange(n, dtype="int64", device="cuda") % 251
     assert x.astype("uint8")[mask].tolist() == [place % 251 for place in places]
+    del x
+    target = ta.zeros(n, dtype="uint8", device="cuda")
+    target[mask] = ta.arange(1, 6, dtype="uint8", device="cuda")
+    assert target[ta.asarray(places, device="cuda")].tolist() == [1, 2, 3, 4, 5]
+    target[mask[::-1]] = 9  # a mask that is a view
+    assert ta.nonzero(target == 9)[0].tolist() == [n - 1 - place for place in places[::-1]]
 
 
 def test_other_streams():

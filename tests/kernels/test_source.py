@@ -28,6 +28,7 @@ from support.processes import in_fresh_python
 from support.random_sources import all_sources as draw_sources
 from support.raw_kernels import low_precision_sources, rounding_sources
 from support.reduction_sources import all_sources
+from support.reduction_sources import sources as reduction_sources
 from support.row_sources import source as row_source
 from support.scan_sources import all_sources as scan_sources
 from support.sort_sources import sort_sources
@@ -42,6 +43,7 @@ from tilearray.geometry.loop import make_loop
 from tilearray.numpy_names.numbers import _divisor
 from tilearray_cuda.kernels.casts import UnsupportedCastError
 from tilearray_cuda.kernels.narrow import OF_BFLOAT16
+from tilearray_cuda.kernels.schedules import choose
 from tilearray_cuda.kernels.schedules.choose import loop_class
 from tilearray_cuda.kernels.schedules.extents import NARROW
 from tilearray_cuda.kernels.schedules.lookup import Lookup
@@ -284,6 +286,19 @@ def test_shapes_make_no_sources() -> None:
         texts.add(generate(make_spec(body, loop_class(loop), (True,) * 3), 90).text)
     assert len(texts) < 200
     assert len(texts) < len(classes) < 280
+
+
+def test_shapes_of_a_reduction_make_no_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1000 random shapes, reduced along random axes, have no more sources than classes of loops, and those are few."""
+    rng, texts, classes = random.Random(7), set[str](), set[object]()
+    class_of = choose.loop_class
+    monkeypatch.setattr(choose, "loop_class", lambda loop: classes.add(class_of(loop)) or class_of(loop))
+    for _ in range(1000):
+        shape = [round(math.exp(rng.uniform(0, 8))) for _ in range(rng.randint(1, 4))]
+        axes = rng.sample(range(len(shape)), rng.randint(1, len(shape)))
+        texts.update(source.text for source in reduction_sources("sum", "float32", shape, sorted(axes)))
+    assert len(texts) < 220
+    assert len(texts) < len(classes) < 350
 
 
 def test_the_text_says_all_that_the_compiler_is_told() -> None:
