@@ -477,6 +477,20 @@ def _differentiated(place: Any, size: int, weights: Any) -> Any:
     return weights._signature.device.functions.counted(place, given, size)[1:]
 
 
+def _by_blocks(x: Array, bins: Any, span: Any) -> tuple[Array, Array]:
+    """The histogram of narrow numbers on the host, of which NumPy takes a wider copy."""
+    flat = reshape(x, -1)
+    if span is None and not isinstance(bins, str) and np.ndim(bins) == 0:
+        span = tuple([on_host("histogram", extreme(flat))[()] for extreme in (min, max)])
+    if isinstance(bins, str) or (span is not None and not np.isfinite(span).all()):  # needs all, or is an error
+        return by_numpy("histogram", (flat,), bins, span)
+    blocks = [flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK)]
+    counts, edges = by_numpy("histogram", (blocks[0],), bins, span)
+    for block in blocks[1:]:
+        counts = add(counts, by_numpy("histogram", (block,), bins, span)[0])
+    return counts, edges
+
+
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
     """Return the edges of the bins that `histogram` uses.
 
