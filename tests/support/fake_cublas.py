@@ -156,6 +156,9 @@ class FakeGpu(Elsewhere):
             return kernel.bind_call(loop, rule, signature, gaps)
         return _call(self.bind(kernel, loop), rule, signature, gaps)
 
+    def bind_fused(self, *given: Any) -> None:
+        """Return None: the host's launch would make memory without a stream."""
+
     def bind_new(self, kernel: Any, rule: Any) -> Any:
         return lambda loop, signature: self.bind_call(kernel, loop, rule, signature, ())
 
