@@ -34,6 +34,8 @@ def test_ops_in_the_order_of_indices_are_numpys(seed, elements, share, shard):
         ("check_atomic", (300_000,)),
         ("check_wide_rows_at", ()),
         ("check_order", ()),
+        ("check_many_at_few", ()),
+        ("check_atomic_weights", ()),
     ],
 )
 def test_at(name, arguments):

@@ -22,6 +22,8 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_ordered", (3, 20, 60)),
         ("check_ordered", (4, 4, 3000)),
         ("check_order", ()),
+        ("check_many_at_few", ()),
+        ("check_atomic_weights", ()),
     ],
 )
 def test_on_the_device(process, name, arguments):
@@ -62,7 +64,7 @@ def test_the_compiler_takes_folds(dtype):
     from support.oracles.formats import dtype_of
 
     import tilearray as ta
-    from tilearray.functions.indexing.fold import _folding
+    from tilearray.functions.indexing.fold import _folding, _folding_words
     from tilearray.geometry.fold import make_fold
     from tilearray_cuda.kernels.compile import cubin_of
     from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
@@ -76,3 +78,8 @@ def test_the_compiler_takes_folds(dtype):
             source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True,) * 4), 90))
             assert source.name == f"{name}_fold"
             assert cubin_of(source, 90).code
+        graph = _folding_words(getattr(ta, name), dtype_of(dtype), dtype_of(dtype)).graph
+        loop = make_fold((300,), [(1,), (1,), (0,), (0,)])
+        source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True,) * 4), 90))
+        assert source.name == f"{name}_fold"
+        assert cubin_of(source, 90).code

@@ -48,6 +48,8 @@ buckets)``                                         ``starts`` has the place of e
 ``("fold", node, result, place, at_once)``         `result` of all elements of a run of equal places, each computed with
                                                    the one before it as `node`, which is first what is in memory; so
                                                    many are read at once
+``("fold_words", node, result, position, input,    the same of all words of an input, of which so many are sorted, whose
+size, at_once)``                                   upper half is the place of the element; the lower half is `position`
 =================================================  ==================================================================
 
 Gathers, searches and reports access memory at computed places, a distance reads no memory, and a guarded element none

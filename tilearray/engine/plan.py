@@ -454,7 +454,7 @@ def _recipe(
 
 
 _WRITTEN = {
-    "fold": FoldRecipe,
+    **dict.fromkeys(("fold", "fold_words"), FoldRecipe),
     "bins": SegmentRecipe,
     **dict.fromkeys(("digits", "rank", "sort", "argsort"), RowsRecipe),
 }

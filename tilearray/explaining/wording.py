@@ -84,6 +84,8 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
         return (node[3],)
     if node[0] == "fold":
         return node[1:4]
+    if node[0] == "fold_words":
+        return (*node[1:4], node[5])
     if node[0] == "product":
         return cast(Sequence[int], node[1:3])
     if node[0] in ("gather", "guarded"):
@@ -101,8 +103,9 @@ _WORDS = {
     "sort": "{} in order",
     "argsort": "order of {}",
     "fold": "{}, one after the other",
+    "fold_words": "{}, one after the other",
 }
-_VALUES = {"search": 2, "bucketed": 2, "start": 2, "fold": 1}
+_VALUES = {"search": 2, "bucketed": 2, "start": 2, "fold": 1, "fold_words": 1}
 """The parts of these nodes that are values, where they are not the first."""
 
 

@@ -118,6 +118,17 @@ def order_of_rows(x: Any, descending: bool = False, bits: int | None = None) -> 
     return _positions_in(words, 0, bits - _HALF)
 
 
+def words_in_order(places: Any, bits: int) -> Any:
+    """Return sorted words of non-negative int64 of one axis, below ``2**bits``, and their positions, as uint64.
+
+    There are more than `WHOLE` and less than 2**32 of them, and `bits` is 32 or less.
+    """
+    words = _partitioned(_joining, reshape(places, (1, places.size)), 0, 0, _UINT64)
+    for shift in range(DIGIT, bits, DIGIT):
+        words = _partitioned(_moving, words, _HALF + shift, 0)
+    return reshape(words, -1)
+
+
 def _positions_in(words: Any, start: int, bits: int) -> Any:
     """Return the positions of words in the order of the bits of their keys from a start on."""
     for shift in range(start, bits, DIGIT):

@@ -34,12 +34,13 @@ from tilearray.functions.arguments import (
 )
 from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import astype, single
+from tilearray.functions.indexing.fold import fold
 from tilearray.functions.indexing.scatter import combine
-from tilearray.functions.manipulation import flip, reshape, unstack
+from tilearray.functions.manipulation import flip, reshape, unstack, view
 from tilearray.functions.reductions import any, max, min, sum
 from tilearray.functions.scans import diff
 from tilearray.functions.searching import searchsorted
-from tilearray.functions.ufunc_at import MODES, Mode, at
+from tilearray.functions.ufunc_at import MODES, Mode
 from tilearray.geometry.layout import Layout
 from tilearray.numpy_names.on_device import There, there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of, on_host, rounded
@@ -48,6 +49,9 @@ from tilearray.promotion.scalars import classify
 
 MOST_BINS = 2048
 """Up to so many, each program counts in its own memory first; beyond, each element is an atomic."""
+
+SPREAD = 2**20
+"""The most elements of all copies of sums to which atomics add; on an H100 fewer elements take longer."""
 
 BLOCK = 2**18
 """The narrow numbers of which the host has a wider copy at a time."""
@@ -97,8 +101,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
     array = astype(array, dtypes.uint8) if array.dtype == dtypes.bool_ else array
     size, info = minlength, dtypes.info(array.dtype)
     if array.size and (info.kind == "int" or size < 2**info.bits):
-        least, largest = single(min(array), "bincount"), single(max(array), "bincount")
-        if least < 0:
+        largest = single(max(view(array, f"uint{info.bits}")), "bincount")  # one of a negative integer is larger
+        if info.kind == "int" and largest >> (info.bits - 1):
+            least = single(min(array), "bincount")
             raise ShapeError(f"bincount: expected no negative integers, got {least}; write x[x >= 0]")
         size = largest + 1 if largest >= size else size
     if weights is None:
@@ -135,10 +140,32 @@ def _weighted(places: Array, size: int, weights: Array, mode: Mode = "ordered") 
     if kind == "complex":
         raise DTypeError("histogram: expected real weights on a GPU, got complex ones; count weights.real and .imag")
     wide = dtypes.float64 if kind == "float" else dtypes.int64
+    given = astype(weights, wide, copy=False)
+    if places.size and (mode == "atomic" or kind != "float"):
+        return _spread(places, size, given)
     sums: Array = zeros(size, dtype=wide, device=places.device)
     if places.size:
-        at(add, sums, places, astype(weights, wide), mode)
+        fold(add, sums, places, given, inside=True)
     return sums
+
+
+def _spread(places: Array, size: int, weights: Array) -> Array:
+    """The sums of weights by atomics: in several copies, so that fewer atomics wait for each other."""
+    copies = SPREAD // size if places.size > SPREAD > size else 1
+    sums: Array = zeros(copies * size, dtype=weights.dtype, device=places.device)
+    everywhere = sums._view(Layout(places.shape, (0,) * places.ndim))
+    run_fixed(_spreading(places.dtype, weights.dtype), [weights, places, copies, size], everywhere)
+    return sum(reshape(sums, (copies, size)), axis=0) if copies > 1 else sums
+
+
+@cache
+def _spreading(dtype: np.dtype, wide: np.dtype) -> FixedOperation:
+    """Return the operation that adds each weight to its place in the copy that follows from its position."""
+    builder = ExpressionBuilder()
+    weight, place = builder.array(wide), builder.cast(builder.array(dtype), dtype, dtypes.int64)
+    parts = (builder.node("index"), builder.number(dtypes.int64), builder.number(dtypes.int64), place)
+    where = builder.call("spread", parts, dtypes.int64, "{x} % {y} * {z} + {w}")
+    return FixedOperation("bincount", builder.build([weight], [wide], (where,), combines="add"))
 
 
 def histogram(

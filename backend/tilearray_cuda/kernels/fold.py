@@ -1,6 +1,6 @@
 """The text of a fold: the first element of each run of equal places takes the op of all its elements, one by one.
 
-Some elements are read at once, and then taken in order: each value waits for the one before it, and not for memory. If
+Or each element of the target finds its run among sorted words. Some elements are read at once, and then taken in order: each value waits for the one before it, and not for memory. If
 runs are long, no place and no value waits for the places before: elements beyond the end of a run are read as well.
 """
 
@@ -17,7 +17,9 @@ from tilearray_cuda.kernels.storage import STORAGE
 def folded(schedule: Fold) -> list[str]:
     """Return the lines of a kernel after its setup."""
     spec = schedule.spec
-    number, node = next((number, node) for number, node in enumerate(spec.nodes) if node[0] == "fold")
+    number, node = schedule.node()
+    if node[0] == "fold_words":
+        return _folded_words(schedule, number, node)
     _, held, _, places, _ = node
     (arm,) = schedule.arms()
     earlier = arm.branch._replace(row="(i0 - 1)", mask="(inside & (i0 > 0))", tag="_earlier")
@@ -39,6 +41,49 @@ def folded(schedule: Fold) -> list[str]:
         "while tl.max(walks.to(tl.int32), 0) > 0:",
         *indented(_steps(schedule, node, (place, *names))),
         *stored(schedule, arm.branch, kept),
+    ]
+
+
+def _folded_words(schedule: Fold, number: int, node: Any) -> list[str]:
+    """Return the lines of a kernel whose elements walk their runs of sorted words."""
+    spec = schedule.spec
+    _, held, result, position, words, size, at_once = node
+    (arm,) = schedule.arms()
+    branch = arm.branch._replace(mask="inside")
+    loads, values = computed(schedule, branch, [held, size])
+    (value, dtype), ((count,), _) = values[held], values[size]
+    memory, register = spec.operands[spec.outputs + words].name, STORAGE[dtype].register
+    names = tuple([f"held{part}" for part in range(len(value))])
+    reads: list[str] = []
+    takes: list[str] = []
+    given = [
+        other for other, (kind, *_) in enumerate(spec.nodes) if kind in ("input", "gather") and other not in (held, size)
+    ]
+    rest = [other for other, (kind, *_) in enumerate(spec.nodes) if kind in ("cast", "call")]
+    walks = "walks"
+    for step in range(at_once):
+        reads += [
+            f"inside{step} = walks & (row + {step} < {count})",
+            f"word{step} = tl.load({memory} + (row + {step}), mask=inside{step}, other=0)",
+            f"walks{step} = {walks} & inside{step} & ((word{step} >> 32) == i0.to(tl.uint64))",
+        ]
+        walks = f"walks{step}"
+        branch = arm.branch._replace(mask=f"inside{step}", tag=f"_step{step}")
+        place = {position: ((f"word{step}.to(tl.uint32).to(tl.int64)",), "int64")}
+        text, known = computed(schedule, branch, given, place)
+        reads += text
+        text, known = computed(schedule, branch, rest, {**known, held: (names, dtype)})
+        takes += text
+        for name, new in zip(names, known[result][0], strict=True):
+            takes.append(f"{name} = tl.where({walks}, ({new}).to({register}), {name})")
+    return [
+        *loads,
+        *[f"{name} = {one}" for name, one in zip(names, value, strict=True)],
+        f"row = search_left({memory}, {count}, i0.to(tl.uint64) << 32, i0.to(tl.int64) * 0)",
+        f"walks = inside & (row < {count})",
+        "while tl.max(walks.to(tl.int32), 0) > 0:",
+        *indented([*reads, *takes, f"row += {at_once}", f"walks = {walks}"]),
+        *stored(schedule, arm.branch._replace(mask="inside"), {number: (names, dtype)}),
     ]
 
 

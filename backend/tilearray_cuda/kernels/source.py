@@ -111,7 +111,7 @@ def name_of(schedule: Schedule) -> str:
     moved += [spec.combines] * bool(spec.combines)
     calls += ["search"] * spec.has_node("search", "bucketed", "start")
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
-    if spec.has_node("fold"):
+    if spec.has_node("fold", "fold_words"):
         moved = calls[:4]
     for node in ("bins", "digits", "rank", "sort", "argsort"):
         moved = [node] if spec.has_node(node) else moved

@@ -290,3 +290,59 @@ def check_order(device: Any) -> None:
     empty = ta.zeros((3, 0), device=device)
     ta.add.at(empty, [0, 1], 1.5)
     ta.multiply.at(ta.zeros(3, device=device), [], 1.5)
+
+
+def check_many_at_few(device: Any) -> None:
+    """Many more indices than elements of a target of one axis: the host's bits, whose order is that of the indices."""
+    from tilearray.functions.indexing import fold
+
+    least, fold.LEAST_PLACES = fold.LEAST_PLACES, 1
+    try:
+        _compare_many_at_few(device)
+    finally:
+        fold.LEAST_PLACES = least
+
+
+def _compare_many_at_few(device: Any) -> None:
+    rng = np.random.default_rng(9)
+    for dtype, name, places in (
+        ("float32", "add", 33), ("float64", "subtract", 300), ("bfloat16", "multiply", 131), ("float16", "add", 257),
+        ("complex64", "add", 32), ("complex128", "multiply", 100), ("int8", "multiply", 256), ("bool", "logical_xor", 90),
+        ("float32", "negative", 260), ("float64", "divide", 64), ("float8_e4m3fn", "add", 128),
+    ):  # fmt: skip
+        size = max(4200, 17 * places)
+        index = rng.integers(-places, places, (2, size // 2))
+        start, values = _plain(rng, dtype, (2 * places,)), _plain(rng, dtype, (size // 2, 2))
+        number = True if dtype == "bool" else 3
+        forms: list[Any] = [()] if name == "negative" else [(values.T,), (values[:, :1].T,), (number,)]
+        for given in forms:
+            host, ours = (ta.asarray(start, device=place, copy=True)[::-2] for place in ("cpu", device))
+            there = [ta.asarray(each, device=device) if isinstance(each, np.ndarray) else each for each in given]
+            getattr(ta, name).at(host, index, *given)
+            getattr(ta, name).at(ours, ta.asarray(index, device=device), *there)
+            assert bits(ta.to_numpy(ours)) == bits(ta.to_numpy(host)), (dtype, name, places)
+    with pytest.raises(ta.IndexingError):
+        ta.add.at(ta.zeros(3, device=device), ta.asarray(np.arange(5000) % 4, device=device), 1.5)
+    index, weights = rng.integers(0, 99, 5000), rng.standard_normal(5000)
+    for dtype in ("int64", "int16", "uint64"):
+        found = ta.bincount(ta.asarray(index.astype(dtype), device=device), ta.asarray(weights, device=device))
+        assert bits(ta.to_numpy(found)) == bits(np.bincount(index, weights)), dtype
+    with pytest.raises(ta.ShapeError, match="no negative integers, got -4"):
+        ta.bincount(ta.asarray(np.array([3, -4, -1], np.int8), device=device))
+
+
+def check_atomic_weights(device: Any) -> None:
+    """Weights of any dtype that are added to copies of few places, and to many places, are those that NumPy adds."""
+    from tilearray.numpy_names import histograms
+
+    rng, spread = np.random.default_rng(10), histograms.SPREAD
+    try:
+        for bins, histograms.SPREAD in ((1, 1000), (7, 1000), (300, 4000), (5000, 4000), (100, 10**6)):
+            places, weights = rng.integers(0, bins, 4200), rng.integers(-9, 9, 4200)
+            for dtype, kind in (("int64", "float64"), ("uint16", "float32"), ("int32", "int16"), ("uint64", "bool")):
+                given = weights.astype(kind)
+                x, w = (ta.asarray(each, device=device) for each in (places.astype(dtype)[::-1], given[::-1]))
+                found = ta.bincount(x, w, bins, mode="atomic")
+                np.testing.assert_array_equal(ta.to_numpy(found), np.bincount(places, given, bins))
+    finally:
+        histograms.SPREAD = spread

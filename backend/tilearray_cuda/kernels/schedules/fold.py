@@ -35,9 +35,13 @@ class Fold(Linear):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
-        *_, at_once = next(node for node in spec.nodes if node[0] == "fold")
-        block = 32 if at_once >= LONG else BLOCK
-        return cls(spec, Tile(1, block, block // 32))
+        found = cls(spec, Tile(1, BLOCK, BLOCK // 32))
+        _, (*_, at_once) = found.node()
+        return found.resized(Tile(1, 32, 1)) if at_once >= LONG else found
+
+    def node(self) -> tuple[int, Any]:
+        """Return the number of the node that folds, and the node."""
+        return next((number, node) for number, node in enumerate(self.spec.nodes) if node[0] in ("fold", "fold_words"))
 
     def setup(self) -> list[str]:
         """Return the lines that find the index of each element along each axis."""
