@@ -153,11 +153,14 @@ def test_crossed_words_are_read_by_asynchronous_copies(process):
     [
         ("sum", "bfloat16", 16384, 4),
         ("var", "float32", 16384, 4),
-        ("sum", "float32", 16384, 1),
+        ("sum", "float32", 16384, 8),
+        ("max", "int32", 16384, 8),
+        ("sum", "uint8", 16384, 1),
         ("var", "float32", 4096, 1),
+        ("sum", "float32", 4096, 1),
     ],
 )
-def test_long_rows_of_two_bytes_or_two_values_have_four_warps(name, dtype, length, warps):
+def test_several_warps_share_long_rows(name, dtype, length, warps):
     x = ta.empty((16384, length), dtype=dtype, device="cpu")
     (launch,) = ta.explain(partial(getattr(ta, name), axis=1), x, arch=90).launches
     assert launch.kernel.warps == warps

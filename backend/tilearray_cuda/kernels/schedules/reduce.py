@@ -30,9 +30,11 @@ COPIED_TILE, COPIED_ARRAYS, COPIED_ARCHS = Tile(64, 64, 8, 5), 2, (9, 10)
 """Such a tile of two arrays of 4-byte elements, of which asynchronous copies read four steps ahead: 128 KiB of shared
 memory, which these architectures have. On an H100 it reads at 0.98 of a copy's rate, and at 0.95 without the copies."""
 LONG_LANES = 512
-"""Lanes of long rows, which four warps share if elements have 2 bytes, or lanes several values. Fewer rows are read at
-once then: on an H100 sums of bfloat16 read at 1.02 of a copy's rate and at 0.97 with one warp, variances of float32 at
-1.03 and 0.96."""
+"""Lanes of long rows, which several warps share. Fewer rows are read at once then: on an H100 sums of bfloat16 read at
+1.02 of a copy's rate and at 0.97 with one warp, variances of float32 at 1.03 and 0.96, and sums of float32 by eight
+warps at 1.03 and at 1.01 by one."""
+LONG_WARPS = {(2, False): 4, (2, True): 4, (4, False): 8, (4, True): 4}
+"""The warps of long rows by itemsize, and whether lanes have several values; others have one."""
 MOST_ROWS = 1024
 SHORT = 2**23
 
@@ -258,8 +260,8 @@ def _tile_of(spec: KernelSpec, lanes: int, rows: int, arch: int, is_cut: bool) -
     if spec.arrays[-1].dtype == "bool":  # compared byte by byte
         return Tile(min(rows, 2), lanes, 4)
     fewest = 1 if all(operand.aligned for operand in spec.arrays) else min(4, lanes // elements)
-    if lanes == LONG_LANES and not is_cut and (itemsize == 2 or (itemsize == WORD and _values(spec) > 1)):
-        fewest = 4
+    if lanes == LONG_LANES and not is_cut:
+        fewest = max(fewest, LONG_WARPS.get((itemsize, _values(spec) > 1), 1))
     return Tile(1, lanes, max(1, fewest, min(4, lanes // (8 * elements))))
 
 
