@@ -2,8 +2,9 @@
 
 The driver may copy ordinary host memory during the call or later, so its source could change or disappear too early.
 Pinned chunks make copies to the device asynchronous and safe: the data is in the chunk when the call returns. A large
-array uses two chunks in turn: we fill one while the driver copies the other. Small arrays go to the host directly, and
-the call waits for them. Large arrays go to the host through two chunks.
+array uses two chunks in turn: we fill one while the driver copies the other. Large arrays go to the host through two
+chunks as well. A copy to ordinary memory waits within the driver, which lets no other thread launch meanwhile: small
+arrays go to the host through a chunk, and those of medium size after their stream is done.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tilearray_cuda.runtime.gpu import event_passed
 SMALL = 64 << 10
 CHUNK = 16 << 20
 DIRECT = 1 << 20
-"""The largest copy to the host, in bytes, that does not use pinned memory."""
+"""The largest copy to the host, in bytes, that does not use a chunk of `CHUNK` bytes."""
 KEPT = {SMALL: 16, CHUNK: 2}
 """The number of unused chunks that we keep, by size."""
 WORTH = 4
@@ -87,15 +88,21 @@ class Staging:
         """Copy bytes from the device; wait for the copy."""
         self.check(stream, "to_numpy")
         with Current(self._context):
-            if target.nbytes <= DIRECT:
+            if SMALL < target.nbytes <= DIRECT:
+                call(api.cuStreamSynchronize, STREAMS[stream])
                 call(api.cuMemcpyDtoHAsync, target.ctypes.data, pointer, target.nbytes, STREAMS[stream])
                 call(api.cuStreamSynchronize, STREAMS[stream])
                 return
-            chunks = self._take(CHUNK, 1 if target.nbytes <= CHUNK else 2)
+            size = SMALL if target.nbytes <= SMALL else CHUNK
+            chunks = self._take(size, 1 if target.nbytes <= size else 2)
             try:
-                self._download(target, pointer, stream, chunks)
+                if target.nbytes <= size:
+                    _fetch(chunks[0], pointer, target.nbytes, stream)
+                    _unload(target, chunks[0], 0, target.nbytes)
+                else:
+                    self._download(target, pointer, stream, chunks)
             finally:
-                self._give_back(CHUNK, chunks)
+                self._give_back(size, chunks)
 
     def _download(self, target: np.ndarray, pointer: int, stream: int, chunks: list[Chunk]) -> None:
         arrived: list[tuple[Chunk, int, int]] = []
@@ -103,10 +110,7 @@ class Staging:
             chunk = chunks[position]
             if len(arrived) == len(chunks):
                 _unload(target, *arrived.pop(0))
-            chunk.wait()
-            call(api.cuMemcpyDtoHAsync, chunk.pointer, pointer + start, end - start, STREAMS[stream])
-            call(api.cuEventRecord, chunk.event, STREAMS[stream])
-            chunk.busy = True
+            _fetch(chunk, pointer + start, end - start, stream)
             arrived.append((chunk, start, end))
         for piece in arrived:
             _unload(target, *piece)
@@ -148,6 +152,13 @@ class Staging:
             for chunks in self._chunks.values():
                 while chunks:
                     chunks.popleft().free()
+
+
+def _fetch(chunk: Chunk, pointer: int, nbytes: int, stream: int) -> None:
+    chunk.wait()
+    call(api.cuMemcpyDtoHAsync, chunk.pointer, pointer, nbytes, STREAMS[stream])
+    call(api.cuEventRecord, chunk.event, STREAMS[stream])
+    chunk.busy = True
 
 
 def _unload(target: np.ndarray, chunk: Chunk, start: int, end: int) -> None:
