@@ -311,7 +311,7 @@ def backend() -> Any:
 PROGRAMS: dict[str, tuple[Callable[..., Any], float]] = {
     "deviation of columns over their mean": (deviation, 12.0),
     f"{EXCHANGES * HALO} steps of a 5-point stencil": (stencil, 1.0),
-    f"five rounds of k-means, {CENTRES} centres": (k_means, 0.25),
+    f"five rounds of k-means, {CENTRES} centres": (k_means, 0.5),
 }
 """Each program, and its share of the bytes of a chunk that ``--mebibytes`` names per 1024.
 
@@ -319,8 +319,8 @@ A chunk needs work for tens of milliseconds: its tasks take four milliseconds of
 it. A chunk of the deviation exists within its task only; those of k-means and of the stencil have to fit below the part
 of a GPU's memory at which dask spills.
 """
-FIRST = dict(zip(PROGRAMS, (8, 4, 8)))
-MOST = dict(zip(PROGRAMS, (1024, 16, 128)))
+FIRST = dict(zip(PROGRAMS, (8, 4, 4)))
+MOST = dict(zip(PROGRAMS, (1024, 16, 64)))
 """The chunks of the first run, which measures, and the most that fit into one GPU of 80 GB where they stay there."""
 THREADS = 2
 """The threads of a worker: while one waits for its GPU, the other's kernels are in the queue."""
