@@ -218,6 +218,8 @@ class Block:
             return False
         if any(dtype.kind != "f" for dtype in dtypes):
             return False
+        if any(shapes[node] != _shape_of_lines(job) for node in sources):  # repeated values, which lines have once
+            return False
         lines = {node: np.empty(shapes[node], nodes.steps[node][1]) for node in sources}
         computed = [node for node in nodes.before if node in sources or node not in nodes.reduced]
         self.pieces.append(_computation(nodes, computed, job.whole, list(lines.items())))

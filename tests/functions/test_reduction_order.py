@@ -125,3 +125,16 @@ def test_sums_of_computed_values_have_the_written_order(shape):
     squares, others = (ta.to_numpy(found) for found in fused(ta.asarray(x, device="cpu")))
     assert squares.tobytes() == expected(x * x, (1,)).tobytes()
     assert others.tobytes() == expected(x + 1, (1,)).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(4, 5, 64), (2, 3, 1100), (7, 6, 64)])
+def test_values_that_are_computed_and_repeated_are_combined_as_often(shape):
+    rng = np.random.default_rng(13)
+    once = rng.normal(size=shape).astype("float32")
+    x = ta.asarray(once, device="cpu")
+    for function in (ta.var, ta.std, ta.fuse(lambda x, axis: (ta.sum(x * x, axis=axis), ta.sum(x + 1, axis=axis))[0])):
+        for axis in ((2, 3), (1, 3), 3):
+            found = ta.to_numpy(function(ta.broadcast_to(x, (3, *shape)), axis=axis))
+            assert {row.tobytes() for row in found} == {found[0].tobytes()}
+            alone = tuple([each - 1 for each in axis]) if isinstance(axis, tuple) else axis - 1
+            np.testing.assert_allclose(found[0], ta.to_numpy(function(x, axis=alone)), rtol=1e-5)
