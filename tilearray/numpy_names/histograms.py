@@ -50,8 +50,9 @@ from tilearray.promotion.scalars import classify
 MOST_BINS = 2048
 """Up to so many, each program counts in its own memory first; beyond, each element is an atomic."""
 
-SPREAD = 2**20
-"""The most elements of all copies of sums to which atomics add; on an H100 fewer elements take longer."""
+SPREAD, LEAST_COPIES = 2**20, 128
+"""The most elements of all copies of sums to which atomics add, and the least copies that are worth their sum: on an
+H100 atomics in 65,536 places take 0.99 ms, in a million places 0.93, and in 256 places 11 ms."""
 
 BLOCK = 2**18
 """The narrow numbers of which the host has a wider copy at a time."""
@@ -150,12 +151,16 @@ def _weighted(places: Array, size: int, weights: Array, mode: Mode = "ordered") 
 
 
 def _spread(places: Array, size: int, weights: Array) -> Array:
-    """The sums of weights by atomics: in several copies, so that fewer atomics wait for each other."""
-    copies = SPREAD // size if places.size > SPREAD > size else 1
+    """The sums of weights by atomics: of few places in several copies, so that fewer atomics wait for each other."""
+    copies = SPREAD // size if places.size > SPREAD else 1
+    if copies < LEAST_COPIES:
+        found: Array = zeros(size, dtype=weights.dtype, device=places.device)
+        combine("add", found, places, weights, inside=True)
+        return found
     sums: Array = zeros(copies * size, dtype=weights.dtype, device=places.device)
     everywhere = sums._view(Layout(places.shape, (0,) * places.ndim))
     run_fixed(_spreading(places.dtype, weights.dtype), [weights, places, copies, size], everywhere)
-    return sum(reshape(sums, (copies, size)), axis=0) if copies > 1 else sums
+    return sum(reshape(sums, (copies, size)), axis=0)
 
 
 @cache
