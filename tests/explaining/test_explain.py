@@ -174,12 +174,15 @@ def test_selections_and_coordinates_are_written_as_text():
     """Only the kernels of masks on a GPU have these nodes, whose calls need values; `TILEARRAY_DEBUG` prints them."""
     builder = ExpressionBuilder()
     chosen = builder.array(np.dtype("bool"))
+    bits = builder.memory(np.dtype("int32"))
     nodes = [builder.node("count", chosen), builder.node("slot", chosen), builder.node("coordinate", 1)]
-    graph = builder.build(nodes, [np.dtype("int32"), np.dtype("int64"), np.dtype("int64")])
+    nodes.append(builder.node("slot", None, bits))
+    graph = builder.build(nodes, [np.dtype("int32"), *[np.dtype("int64")] * 3])
     assert graph_lines(graph) == [
         "out0: int32 = count of x0",
         "out1: int64 = slot of x0",
         "out2: int64 = index along axis 1",
+        "out3: int64 = slot by the bits of x1",
     ]
 
 

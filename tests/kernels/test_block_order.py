@@ -1,4 +1,4 @@
-"""The assembly that orders and counts the digits of a block, run for all threads on NumPy."""
+"""The assembly that orders and counts the digits of a block, and ranks elements, run for all threads on NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.interpreter.threads_of_ptx import run_in_threads
 
-from tilearray_cuda.kernels.block_order import DIGITS, count_function, order_function, place_text, warps_of
+from tilearray_cuda.kernels.block_order import (
+    DIGITS,
+    count_function,
+    order_function,
+    place_text,
+    rank_function,
+    warps_of,
+)
 
 SIZES = (256, 512, 2048, 4096, 8192)
 _ORDER = {size: order_function(size) for size in SIZES}
@@ -76,3 +83,19 @@ def test_shared_memory_is_less_than_a_block_has_without_asking(size):
     declared = sum(map(int, re.findall(r"\.b8 \w+\[(\d+)\]", _ORDER[size])))
     assert 4 * size < declared < 48 << 10
     assert size % (32 * warps_of(size)) == 0
+
+
+@given(st.sampled_from([256, 512]), st.sampled_from([0.0, 0.01, 0.5, 0.99, 1.0]), st.integers(0, 2**32))
+def test_ranks_count_chosen_elements(size, share, seed):
+    chosen = np.random.default_rng(seed).random(size) < share
+    words = np.packbits(chosen, bitorder="little").view(np.int32).repeat(32)
+    asm, pack = assembly(rank_function(size))
+    rank, total = run_in_threads(asm, 2, pack, [words, np.arange(size, dtype=np.int32)])
+    np.testing.assert_array_equal(rank, np.cumsum(chosen) - chosen)
+    assert (total == chosen.sum()).all()
+
+
+def test_ranks_of_other_distributions_stop_the_kernel():
+    asm, pack = assembly(rank_function(512))
+    with pytest.raises(AssertionError, match="a trap"):
+        run_in_threads(asm, 2, pack, [np.zeros(512, np.int32), np.arange(512, dtype=np.int32) ^ 32])

@@ -76,8 +76,10 @@ def _sources(operation: Any, given: tuple[str, ...], shape: tuple[int, ...], str
     walked = strides or [dense_strides(shape)] * len(given)
     merges = operation.axes is None
     loops = [
-        make_selection(shape, [nowhere], walked[:1]),
-        make_selection(shape, [nowhere] * (len(whole.outputs) + 1), walked, merges=merges),
+        make_selection(shape, [nowhere], [walked[place] for place in halves.first_reads]),
+        make_selection(
+            shape, [nowhere] * (len(whole.outputs) + 1), [walked[place] for place in halves.second_reads], merges=merges
+        ),
     ]
     return [
         source_of(choose.schedule_of(make_spec(half, choose.loop_class(loop), (True,) * len(loop.strides)), 90))
@@ -97,7 +99,7 @@ def test_the_compiler_takes_selections(dtype, shape):
 
 @pytest.mark.parametrize("shape", [(300, 200), (300, 5000)])
 def test_threads_keep_their_elements(shape):
-    """Elements are stored by the threads that read them, and not through shared memory; counts are read in vectors."""
+    """A condition is read once, in vectors; its bits tell threads what to store, and not through shared memory."""
     from tilearray.ops.selection import positions
     from tilearray_cuda.kernels.compile import compile_source
 
@@ -106,6 +108,10 @@ def test_threads_keep_their_elements(shape):
     assert ("i0 = tl.where(wraps, next, this)" in stores.text) == (shape == (300, 5000))
     assert compile_source(stores, 90).shared == 0
     assert "ld.global.v4" in compile_source(counts, 90).ptx
+    assert [source.label for source in (counts, stores)] == [
+        "count_selection float32 -> int32",
+        "store_selection int32 -> int64 int64",
+    ]
 
 
 def test_long_rows_are_numpys(process):

@@ -149,21 +149,24 @@ def selecting_call(device: Device, stages: tuple[Stage, ...], names: Sequence[np
     ----------
     device : Device
     stages : tuple of Stage
-        A launch that counts in segments, and one that reads the counts. Without them nothing is selected.
+        A launch that counts in segments, and one that reads what it stored. Without them nothing is selected.
     names : sequence of numpy.dtype
         The dtypes of the results.
     """
+    from tilearray.geometry.selection import bytes_of_bits  # here: few programs need it
+
     backend = device.backend
     launches = [backend.bind(stage.kernel, stage.loop) for stage in stages]
     segments = stages[0].loop.segments.total if stages else 0
+    bits = bytes_of_bits(stages[0].loop) if stages else 0
 
     def call(stream: Any, *operands: Any) -> Any:
         given = [(operand._buffer, operand._offset) for operand in operands]
         total, counts = 0, None
         if launches:
-            counts = backend.allocate(_COUNTED.itemsize * segments, stream)
+            counts = backend.allocate(bits + _COUNTED.itemsize * segments, stream)
             launches[0](stream, counts, 0, *[part for place in stages[0].reads for part in given[place]])
-            total = int(backend.to_numpy(counts, 0, (segments,), (1,), _COUNTED).sum())
+            total = int(backend.to_numpy(counts, bits, (segments,), (1,), _COUNTED).sum())
         layout = Layout.of((total,))
         found = [empty_array(operands[0].__class__, signature_of(layout, dtype, device), stream) for dtype in names]
         if total:

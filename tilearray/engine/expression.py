@@ -32,8 +32,9 @@ buckets)``                                         ``starts`` has the place of e
 ``("product", node, node, dtype)``                 the sum of products of the rows and columns of two matrices
 ``("position",)``                                  the position among the reduced elements in C order, an int64
 ``("slot", node)``                                 how many elements before it, in C order, have a true `node`
-``("slot", node, input)``                          the same, from an array of the counts of all segments
-``("count", node)``                                how many elements of a segment have a true `node`, an int32
+``("slot", None, input)``                          the same, from an array that the next node has stored
+``("count", node)``                                a bit for each element, whether `node` is true; after the words of
+                                                   these bits, how many are 1 in each segment, an int32
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`: added to the first elements of the output
 ``("digits", node, by_block)``                     how often each integer below 256 is `node` in each block of rows;

@@ -302,9 +302,11 @@ class SelectionRecipe(Recipe):
         reads = halves.first_reads
         loop = make_selection(shape, [nowhere], [strides[place] for place in reads])
         first = _stage(halves.first, loop, [arrays[place] for place in reads], self.device, reads)
+        reads = halves.second_reads
         merges = not any(node[0] == "coordinate" for node in self.expression.nodes)
-        loop = make_selection(shape, [nowhere] * (len(names) + 1), strides, merges=merges)
-        second = _stage(halves.second, loop, arrays, self.device, halves.second_reads)
+        written = [nowhere] * (len(names) + 1)
+        loop = make_selection(shape, written, [strides[place] for place in reads], merges=merges)
+        second = _stage(halves.second, loop, [arrays[place] for place in reads], self.device, reads)
         call = selecting_call(self.device, (first, second), names)
         return Plan(self.operation, self.expression, loop, signature, first.kernel, call, (first, second))
 

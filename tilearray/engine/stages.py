@@ -205,7 +205,7 @@ def _reached(expression: Expression, wanted: Sequence[int]) -> list[Any]:
 
 
 def split_selection(expression: Expression) -> Split:
-    """Return an expression with slots as one that counts in segments, and one that reads the counts.
+    """Return an expression with slots as one that counts in segments, and one that reads the counts and their bits.
 
     Equal arguments give the same objects.
     """
@@ -220,7 +220,7 @@ def _split_selection(expression: Expression) -> Split:
     first, second = _Copy(expression), _Copy(expression)
     counted = first.build([first.place(place, ("count", first.copy(condition)))], [_COUNTED])
     counts = second.memory(_COUNTED)
-    slot = second.place(place, ("slot", second.copy(condition), counts))
+    slot = second.place(place, ("slot", None, counts))
     outputs = [second.copy(output) for output in expression.outputs]
     rest = second.build(outputs, expression.output_dtypes, (slot,) * len(outputs))
     return Split(counted, rest, tuple(first.reads), tuple(second.reads[1:]))

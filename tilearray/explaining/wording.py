@@ -77,7 +77,7 @@ def graph_lines(graph: Expression) -> list[str]:
 def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
     """Return the nodes that a node reads."""
     if node[0] in ("cast", "part", "slot", "count", "bins", "digits", "rank"):
-        return (node[1],)
+        return () if node[1] is None else (node[1],)
     if node[0] in ("sort", "argsort"):
         return cast(Sequence[int], node[1:])
     if node[0] in ("search", "bucketed", "start"):
@@ -127,6 +127,8 @@ def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> st
         return str(rest[0])
     if kind == "coordinate":
         return f"index along axis {rest[0]}"
+    if kind == "slot" and rest[0] is None:
+        return f"slot by the bits of x{rest[1]}"
     if kind in ("slot", "count"):
         return f"{kind} of {node_text(graph, cast(int, rest[0]), names)}"
     words = _WORDS.get(str(kind))

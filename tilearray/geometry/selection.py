@@ -1,8 +1,8 @@
 """The loop of a selection: all elements in C order, cut into segments.
 
-A selection keeps the elements for which a condition holds, one after the other. A launch counts them in each segment. A
-second one adds the counts before a segment, and stores the segment's elements from there on. So elements keep their
-order, on any number of programs. Axes are neither sorted nor reversed; neighbours that every operand walks as one are
+A selection keeps the elements for which a condition holds, one after the other. A launch finds them, which takes a bit
+for each element, and counts them in each segment. A second one adds the counts before a segment, and stores the
+segment's elements from there on. So elements keep their order, on any number of programs. Axes are neither sorted nor reversed; neighbours that every operand walks as one are
 merged. The loop is that of a scan over all axes: its chunks have `lanes` elements, its segments some chunks.
 
 >>> loop = make_selection((1000, 3000), [(0, 0)], [(3000, 1), (3000, 1)])
@@ -53,3 +53,12 @@ def make_selection(shape: Ints, outputs: Sequence[Ints], inputs: Sequence[Ints],
     return ScanLoop(
         extents, tuple(strides), shifts, LayoutCase.SELECTION, index_bits_of(extents, strides), LANES, segments
     )
+
+
+def bytes_of_bits(loop: ScanLoop) -> int:
+    """Return the bytes of a bit for each element of the chunks of a selection.
+
+    >>> bytes_of_bits(make_selection((5000,), [(0,)], [(1,)]))
+    1024
+    """
+    return -(-prod(loop.shape) // LANES) * (LANES // 8)

@@ -82,13 +82,13 @@ def count_function(size: int, parts: int = 1) -> str:
 
 
 def rank_function(size: int) -> str:
-    """Return the text of a Triton function: how many elements before each one of a block are chosen.
+    """Return the text of a Triton function: how many elements of a block are chosen before each one, and in all.
 
-    ``rank_of_chosen(chosen, index)`` takes two blocks of int32, of one warp: 1 for elements that are chosen and else 0,
-    and the indices of elements.
+    ``rank_of_chosen(word, index)`` takes two blocks of int32, of one warp: the word of each element, whose bits say
+    which of its 32 elements are chosen, and the indices of elements.
     """
     items = size // WARP
-    return _function("rank_of_chosen(chosen, index)", _ranks(items), 1, 2, items)
+    return _function("rank_of_chosen(word, index)", _ranks(items), 2, 2, items)
 
 
 def _function(signature: str, lines: Iterator[str], outputs: int, inputs: int, items: int) -> str:
@@ -263,7 +263,7 @@ def _counts(items: int, warps: int, counters: int) -> Iterator[str]:
 
 def _ranks(items: int) -> Iterator[str]:
     """Yield the lines that count. The indices of a thread are sums of those of the elements 1, 2, 4, ..."""
-    rank, chosen, index = _registers(items, 3)
+    rank, total, word, index = _registers(items, 4)
     yield "{"
     yield ".reg .b32 thread, earlier, before, x, y; .reg .pred p;"
     yield "mov.u32 thread, %tid.x; mov.u32 earlier, %lanemask_lt; mov.b32 before, 0; mov.b32 y, 0;"
@@ -271,8 +271,10 @@ def _ranks(items: int) -> Iterator[str]:
         yield f"add.u32 x, thread, {WARP * k}; xor.b32 x, x, {index[k]}; or.b32 y, y, x;"
     yield "setp.ne.u32 p, y, 0; @p trap;"
     for k in range(items):
-        yield f"setp.ne.u32 p, {chosen[k]}, 0; vote.sync.ballot.b32 x, p, -1; and.b32 y, x, earlier; popc.b32 y, y;"
-        yield f"add.u32 {rank[k]}, before, y; popc.b32 x, x; add.u32 before, before, x;"
+        yield f"and.b32 y, {word[k]}, earlier; popc.b32 y, y; add.u32 {rank[k]}, before, y;"
+        yield f"popc.b32 x, {word[k]}; add.u32 before, before, x;"
+    for k in range(items):
+        yield f"mov.b32 {total[k]}, before;"
     yield "}"
 
 

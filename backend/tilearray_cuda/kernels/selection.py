@@ -1,4 +1,7 @@
-"""The text of a selection: a loop over blocks, in which chosen elements are counted, or stored one after the other.
+"""The text of a selection: a loop over blocks, in which chosen elements are found, or stored one after the other.
+
+The first launch reads the condition. It stores a bit for each element, and behind all bits how many are 1 in each
+segment. The second launch reads these only. So the condition is read once, and from then on it has an eighth of a byte.
 
 A kernel may also count all elements by their value. Its counts are added to those of other programs by atomics, once
 for each program, so few places are as fast as many.
@@ -8,13 +11,16 @@ The number of chosen elements is a sum of integers, which has one result in any 
 
 from __future__ import annotations
 
-from tilearray_cuda.kernels.expression import Values, computed, indented, stored
+from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.reduction import needed
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.select import Select
 
 AT_ONCE = 1024
 """The counts of earlier segments that are read at once."""
+WORD_BITS = 32
+COUNT = 256
+"""What a chosen element adds to a byte of bits, so that it counts above them."""
 
 
 def selected(schedule: Select) -> list[str]:
@@ -27,10 +33,10 @@ def selected(schedule: Select) -> list[str]:
         addresses = f"out0 + tl.arange(0, {size})"
         end = [f'tl.atomic_add({addresses}, counted.to(tl.int64), mask=counted > 0, sem="relaxed")']
     elif schedule.counts(schedule.spec):
-        block, begin = _counted, ["counted = tl.full((BLOCK,), 0, tl.int32)"]
-        end = ["tl.store(out0 + program, tl.sum(counted, 0))"]
+        block, begin = _counted, _bits_begin(schedule)
+        end = ["tl.store(counts + program, tl.sum(counted, 0))"]
     else:
-        block, begin = _placed, _before(schedule)
+        return _placed(schedule, whole)
     return [
         *begin,
         "for block in range(first_block, whole_blocks):",
@@ -42,44 +48,82 @@ def selected(schedule: Select) -> list[str]:
 
 
 def _node(schedule: Select) -> tuple[int, int]:
-    """Return the node of a kernel that counts or finds slots, and its condition."""
+    """Return the node of a kernel that counts or finds slots, and its last part."""
     nodes = schedule.spec.nodes
     number = next(number for number, node in enumerate(nodes) if node[0] in ("count", "slot"))
-    return number, nodes[number][1]
+    return number, nodes[number][-1]
 
 
-def _before(schedule: Select) -> list[str]:
+def _counts(schedule: Select, memory: str) -> str:
+    """Return the line that finds the counts, behind the bits of whole chunks."""
+    return f"counts = {memory} + ((size - 1) // {schedule.lanes} + 1) * {schedule.lanes // WORD_BITS}"
+
+
+# --- bits -------------------------------------------------------------------------------------------------------------
+
+
+def _bits_begin(schedule: Select) -> list[str]:
+    """Return the lines before the blocks that are counted."""
+    return [
+        _counts(schedule, "out0"),
+        "bits = out0.to(tl.pointer_type(tl.uint8), bitcast=True)",
+        "eighth = tl.arange(0, BLOCK // 8)",
+        "counted = eighth * 0",
+    ]
+
+
+def _counted(schedule: Select, arm: Arm) -> list[str]:
+    """Return the lines that count in a block, and store its bits: eight elements are added to a byte and a count."""
+    tag, (_, condition) = arm.branch.tag, _node(schedule)
+    lines, values = computed(schedule, arm.branch, needed(schedule.spec.nodes, [condition]))
+    (found,), _ = values[condition]
+    inside = " & inside" if arm.branch.mask else ""
+    return [
+        *arm.setup,
+        *lines,
+        f"one{tag} = tl.where({found}{inside}, (1 << tl.arange(0, BLOCK) % 8) + {COUNT}, 0)",
+        f"eight{tag} = tl.sum(tl.reshape(one{tag}, (BLOCK // 8, 8)), 1)",
+        f"tl.store(bits + (block * (BLOCK // 8) + eighth), (eight{tag} & {COUNT - 1}).to(tl.uint8))",
+        f"counted += eight{tag} >> 8",
+    ]
+
+
+# --- elements ---------------------------------------------------------------------------------------------------------
+
+
+def _placed(schedule: Select, arm: Arm) -> list[str]:
+    """Return the lines that store the chosen elements of all blocks. No bit is 1 beyond the last element."""
+    number, position = _node(schedule)
+    memory = schedule.spec.operands[schedule.spec.outputs + position].name
+    rest = [other for other in range(len(schedule.spec.nodes)) if other != number]
+    lines, values = computed(schedule, arm.branch, rest, {number: (("slot",), "int64")})
+    return [
+        f"words = {memory}",
+        _counts(schedule, memory),
+        *_before(schedule.spec.index_bits),
+        "for block in range(first_block, last_block):",
+        *indented([*arm.setup, *lines, *stored(schedule, arm.branch, values)]),
+    ]
+
+
+def _before(bits: int) -> list[str]:
     """Return the lines that add the counts of earlier segments."""
-    spec = schedule.spec
-    number, _ = _node(schedule)
-    counts = spec.operands[spec.outputs + spec.nodes[number][2]].name
     return [
         "before = 0 * program",
         f"for part in range(0 * program, program, {AT_ONCE}):",
         *indented(
             [
                 f"earlier = part + tl.arange(0, {AT_ONCE})",
-                f"counts = tl.load({counts} + earlier, mask=earlier < program, other=0)",
-                f"before += tl.sum(counts.to(tl.int{spec.index_bits}), 0)",
+                "found = tl.load(counts + earlier, mask=earlier < program, other=0)",
+                f"before += tl.sum(found.to(tl.int{bits}), 0)",
             ]
         ),
+        "place = tl.arange(0, BLOCK)",
+        "before = before + place * 0",
     ]
 
 
-def _chosen(schedule: Select, arm: Arm) -> tuple[list[str], Values, list[int]]:
-    """Return the lines that find which elements of a block are chosen, the values so far, and their nodes."""
-    _, condition = _node(schedule)
-    before = needed(schedule.spec.nodes, [condition])
-    lines, values = computed(schedule, arm.branch, before)
-    (found,), _ = values[condition]
-    inside = " & inside" if arm.branch.mask else ""
-    return [*arm.setup, *lines, f"chosen{arm.branch.tag} = {found}{inside}"], values, before
-
-
-def _counted(schedule: Select, arm: Arm) -> list[str]:
-    """Return the lines that count in a block."""
-    lines, _, _ = _chosen(schedule, arm)
-    return [*lines, f"counted += chosen{arm.branch.tag}.to(tl.int32)"]
+# --- bins -------------------------------------------------------------------------------------------------------------
 
 
 def _bins(schedule: Select) -> tuple[str, int, int]:
@@ -94,21 +138,3 @@ def _binned(schedule: Select, arm: Arm) -> list[str]:
     (found,), _ = values[value]
     mask = f", {arm.branch.mask}" if arm.branch.mask else ""
     return [*arm.setup, *lines, f"counted += tl.histogram({found}.to(tl.int32), {size}{mask})"]
-
-
-def _placed(schedule: Select, arm: Arm) -> list[str]:
-    """Return the lines that store the chosen elements of a block."""
-    tag = arm.branch.tag
-    number, _ = _node(schedule)
-    lines, values, before = _chosen(schedule, arm)
-    values[number] = (f"slot{tag}",), "int64"
-    after = [other for other in range(len(schedule.spec.nodes)) if other not in before and other != number]
-    rest, values = computed(schedule, arm.branch._replace(mask=f"chosen{tag}"), after, values)
-    return [
-        *lines,
-        f"ones{tag} = chosen{tag}.to(tl.int32)",
-        f"slot{tag} = before + rank_of_chosen(ones{tag}, place)",
-        f"before += tl.sum(ones{tag}, 0)",
-        *rest,
-        *stored(schedule, arm.branch, values),
-    ]

@@ -153,7 +153,7 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
     def inline_asm_elementwise(
         asm: str, constraints: str, args: Any, dtype: Any, is_pure: bool = True, pack: int = 1
     ) -> Any:
-        if ".shared" in asm or "vote." in asm:
+        if ".shared" in asm or "%tid.x" in asm:
             results = len(dtype) if isinstance(dtype, tuple) else 1
             found = run_in_threads(asm, results, pack, [arg.handle.data for arg in args])
             blocks = [on_tensors(lambda _, each=each: each)(args[0]) for each in found]

@@ -1,23 +1,34 @@
 """Select: blocks of positions in C order, which a program visits one after the other.
 
-A program has a segment of `tilearray.geometry.selection`. It counts the elements for which a condition holds, or all of
-them by their value, or stores them one after the other. A program that stores is one warp, whose threads have
-neighbouring elements: so they store neighbours as well, and find the places by votes.
+A program has a segment of `tilearray.geometry.selection`. It finds the elements for which a condition holds, or counts
+all of them by their value, or stores the chosen ones one after the other. A program that stores is one warp, whose
+threads have neighbouring elements: so they store neighbours as well, and a word of bits tells all of them their places.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tilearray_cuda.kernels.block_order import rank_function, with_decorator
+from tilearray_cuda.kernels.block_order import WARP, rank_function, with_decorator
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
-PLACED = 256
-"""The elements of a block that is stored."""
+PLACED, WIDE_PLACED = 256, 512
+"""The elements of a block that is stored; where an element has WIDE bytes or more in all results."""
+WIDE = 8
 COUNTED = 4096
 """The elements of a block that is counted."""
+CHOSEN = (
+    f"word = tl.load(words + (block * (BLOCK // {WARP}) + place // {WARP}))",
+    f"chosen = ((word >> (place % {WARP})) & 1) != 0",
+    "rank, total = rank_of_chosen(word, place)",
+    "index = tl.max_contiguous(block * BLOCK + place, 1)",
+    "slot = before + rank",
+    "before += total",
+)
+"""The lines that find the chosen elements of a block, and their places in the result."""
 
 
 class Select(Schedule):
@@ -50,7 +61,10 @@ class Select(Schedule):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
-        return cls(spec, Tile(1, COUNTED, 4) if cls.counts(spec) else Tile(1, PLACED, 1))
+        if cls.counts(spec):
+            return cls(spec, Tile(1, COUNTED, 4))
+        stored = sum(operand.itemsize for operand in spec.operands[: spec.outputs])
+        return cls(spec, Tile(1, WIDE_PLACED if stored >= WIDE else PLACED, 1))
 
     @staticmethod
     def counts(spec: KernelSpec) -> bool:
@@ -88,24 +102,27 @@ class Select(Schedule):
         ]
 
     def arms(self) -> list[Arm]:
-        """Whole blocks, and the last one."""
-        return [self._arm(Branch(None)), self._arm(Branch("inside", tag="_of_tail"))]
-
-    def _arm(self, branch: Branch) -> Arm:
-        """Return the lines that name the elements of a block: their position, and their index along each axis."""
-        within = "tl.arange(0, BLOCK)"
-        lines = [f"index = block * BLOCK + {within}"]
+        """Whole blocks, and the last one; of chosen elements, all blocks."""
         if not self.counts(self.spec):
-            lines = [f"place = {within}", "index = tl.max_contiguous(block * BLOCK + place, 1)"]
-        if branch.mask:
-            lines.append("inside = index < size")
+            return [self._arm(Branch("chosen"), CHOSEN, "place")] * 2
+        places = "tl.arange(0, BLOCK)"
+        lines = [f"index = block * BLOCK + {places}"]
+        tail = Branch("inside", tag="_of_tail")
+        return [
+            self._arm(Branch(None), lines, places),
+            self._arm(tail, [*lines, "inside = index < size"], places),
+        ]
+
+    def _arm(self, branch: Branch, lines: Sequence[str], within: str) -> Arm:
+        """Return an arm after lines that name the index of elements: the index along each axis as well."""
         tag, rest, last = branch.tag, "index", self.spec.rank - 1
         if self.is_wide:
-            return Arm(None, branch, (*lines, *self._wide(tag, within if self.counts(self.spec) else "place")))
+            return Arm(None, branch, (*lines, *self._wide(tag, within)))
+        named = [*lines]
         for axis in range(last, 0, -1):
-            lines += [f"i{axis}{tag} = {rest} % n{axis}", f"rest{tag} = {rest} // n{axis}"]
+            named += [f"i{axis}{tag} = {rest} % n{axis}", f"rest{tag} = {rest} // n{axis}"]
             rest = f"rest{tag}"
-        return Arm(None, branch, (*lines, f"i0{tag} = {rest}"))
+        return Arm(None, branch, (*named, f"i0{tag} = {rest}"))
 
     def _wide(self, tag: str, within: str) -> list[str]:
         """Return the lines that name indices, which are divided out for the block's first row and the next one."""
@@ -146,6 +163,5 @@ class Select(Schedule):
         return f"tl.load({self.address(operand, branch, place)}{self.guard(operand, branch)})"
 
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
-        """Return the mask: of the elements that are stored in a place, or of those that are read."""
-        mask = f"chosen{branch.tag}" if place else branch.mask
-        return f", mask={mask}" if mask else ""
+        """Return the mask of the elements that are read or stored."""
+        return f", mask={branch.mask}" if branch.mask else ""
