@@ -90,6 +90,7 @@ def reduced(schedule: Reduce) -> list[str]:
         lines += indented(walk) if len(arms) > 1 else walk
     if schedule.groups > 1:
         lines += [f"{name} = {name}_groups" for name, _ in _registers(found)]
+    lines += schedule.ordered([name for name, _ in _registers(found)])
     lines += _lanes_combined(schedule, found, schedule.groups if schedule.groups > 1 else schedule.tile.columns)
     values = {number: part_value(found, node) for number, node in enumerate(nodes) if node[0] == "part"}
     results = [place for place in range(len(stores)) if place not in beside]
@@ -280,10 +281,9 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
     position = "place" if counts else "index"
 
     def chunk(branch: Branch) -> list[str]:
-        first = " + group * COLUMNS" if schedule.groups > 1 else ""
-        lines = [f"column = chunk * {schedule.chunk}{first} + tl.arange(0, COLUMNS)[None, :]"]
+        lines = schedule.columns_of_chunk()
         if branch.mask in ("in_columns", "tile"):
-            lines.append(f"in_columns = column < n{column}")
+            lines.append(f"in_columns = {schedule.in_columns()}")
         if counts:
             lines.append(f"place = {f'outer * n{column} + ' * (schedule.outer > 0)}column + row * 0")
         text, values = computed(schedule, branch, before)
@@ -293,9 +293,11 @@ def _walk(schedule: Reduce, branch: Branch, found: list[Node], before: list[int]
     whole = branch._replace(position=position)
     edge = whole._replace(mask="tile" if branch.mask else "in_columns", tag="_of_tail")
     stages = schedule.tile.stages
-    steps = "first_chunk, whole_chunks"
+    steps = f"first_chunk{' + 1' * schedule.has_head}, whole_chunks"
     steps = f"tl.range({steps}, num_stages={stages})" if stages else f"range({steps})"
     lines = [f"for chunk in {steps}:", *indented(chunk(whole))]
+    if schedule.has_head:
+        lines = ["chunk = first_chunk", *chunk(edge._replace(tag="_of_head")), *lines]
     lines += ["if whole_chunks < last_chunk:", *indented(["chunk = whole_chunks", *chunk(edge)])]
     if not schedule.outer:
         return lines

@@ -15,6 +15,7 @@ from tilearray_cuda.kernels.schedules.flat import Flat
 from tilearray_cuda.kernels.schedules.fold import Fold
 from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.held_lanes import HeldLanes
+from tilearray_cuda.kernels.schedules.led_rows import LedRows
 from tilearray_cuda.kernels.schedules.lookup import Lookup
 from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
@@ -39,6 +40,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     SkewedColumns,
     SkewedRows,
     Tiles,
+    LedRows,
     Reduce,
     SharedColumns,
     Held,

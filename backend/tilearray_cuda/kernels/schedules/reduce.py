@@ -54,6 +54,8 @@ class Reduce(Tiled):
     cases = ("reduce_rows", "reduce_columns")
     serves_all = True
     beside: frozenset[str] = frozenset()
+    has_head = False
+    """Whether the first chunk is masked as well."""
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super().__init__(spec, tile)
@@ -156,6 +158,19 @@ class Reduce(Tiled):
         if inner:
             lines += [f"first_index = first_index * ({inner})", f"last_index = last_index * ({inner})"]
         return [*lines, "whole_chunks = tl.minimum(whole_chunks, last_chunk)"]
+
+    def columns_of_chunk(self) -> list[str]:
+        """Return the lines that name the columns of a chunk."""
+        first = " + group * COLUMNS" if self.groups > 1 else ""
+        return [f"column = chunk * {self.chunk}{first} + tl.arange(0, COLUMNS)[None, :]"]
+
+    def in_columns(self) -> str:
+        """Return the mask of columns."""
+        return f"column < n{self.spec.rank - 1}"
+
+    def ordered(self, names: list[str]) -> list[str]:
+        """Return the lines that put lanes of accumulators into their order."""
+        return []
 
     def indices(self) -> list[str]:
         """Return the lines that find where an index of the slower reduced axes lies, for each input."""

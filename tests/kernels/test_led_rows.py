@@ -1,0 +1,54 @@
+"""Long rows that begin at no vector: they are read in vectors, and their elements are combined in the same order."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from support.kernels import needs_triton
+
+import tilearray as ta
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+SHAPES = [(3, 5000), (1, 9000), (2, 3, 2600)]
+DTYPES = ("bool", "uint8", "bfloat16", "float32", "float64", "complex64")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtypes"),
+    [("sum", DTYPES), ("argmax", ("uint8", "float64"))]
+    + [(name, ("bfloat16", "float64")) for name in ("prod", "max", "var", "argmin", "count_nonzero", "any")],
+)
+def test_rows_have_the_bits_of_the_host(process, name, dtypes):
+    assert process.pool.submit(_compare, name, dtypes).result() >= len(dtypes)
+
+
+def _compare(name: str, dtypes: tuple[str, ...]) -> int:
+    """Compare reductions of sliced rows; return how many kernels read led rows."""
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.reductions import compare, drawn_array
+    from tilearray_cuda.kernels.schedules import led_rows
+
+    rng, device, led = np.random.default_rng(4), emulated_device(), list[str]()
+    setup = led_rows.LedRows.chunk_range
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(led_rows.LedRows, "chunk_range", lambda self: led.append(name) or setup(self))
+        for dtype in dtypes:
+            for shape in SHAPES:
+                x = ta.asarray(drawn_array(rng, dtype, shape), device="cpu")
+                for key in ((..., slice(1, None)), (..., slice(3, -1))):
+                    function = partial(getattr(ta, name), axis=-1)
+                    compare(function(x[key]), function(x.to_device(device)[key]), f"{name} {dtype} {shape} {key}")
+    return len(led)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("shape", [(16384, 16384), (1, 2**28)])
+def test_rows_are_read_in_vectors(dtype, shape):
+    x = ta.empty(shape, dtype=dtype, device="cpu")
+    first = ta.explain(lambda x: ta.sum(x[:, 1:], axis=1), x, arch=90).launches[0]
+    assert "lead_of" in first.kernel.source
+    assert 16 in dict(first.kernel.code.loads)
+    assert first.kernel.code.spills == 0
