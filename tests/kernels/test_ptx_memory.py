@@ -384,7 +384,7 @@ def test_boxes_fit_the_shared_memory_of_every_gpu(dtype: str) -> None:
 def test_int32_indices_are_never_divided_in_64_bits(name: str) -> None:
     """And a block divides once for each of its axes but the first; in narrow rows every element does.
 
-    So does every vector that is turned, where columns are of two axes.
+    So does every vector that is turned, where columns or rows are of two axes.
     """
     kernel = touching(name, "float32")
     assert kernel.spec.index_bits == 32
@@ -392,7 +392,7 @@ def test_int32_indices_are_never_divided_in_64_bits(name: str) -> None:
     assert not code.count(r"(div|rem)\.[su]64")
     tile = kernel.source.tile
     elements = tile.of_a_thread if name == "narrow row" else 0
-    vectors = tile.of_a_thread // 4 if kernel.merged else 0
+    vectors = tile.of_a_thread // 4 * (kernel.merged + getattr(kernel.schedule, "rows_merged", False))
     divisions = elements or vectors + {"flat": 0, "strided": 0, "lookup": 1}.get(kernel.schedule.case, kernel.spec.rank)
     assert code.count(r"(div|rem)\.[su]32") <= divisions
 

@@ -29,6 +29,7 @@ from tilearray.geometry.layout import Layout, result_layout
 from tilearray_cuda.kernels.interpreter import type_of
 from tilearray_cuda.kernels.schedules.boxes import Boxes
 from tilearray_cuda.kernels.schedules.linear import Linear
+from tilearray_cuda.kernels.schedules.merged_rows import MergedRows
 from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
@@ -411,5 +412,9 @@ def programs_of(kernel: Kernel) -> int:
         tiles = -(-shape[-2] // tile["ROWS"]) * math.prod(shape[: schedule.kept])
         return tiles * (kernel.loop.segments.total if schedule.is_cut else 1)
     merged = shape[-3] if schedule.merged else 1
+    if isinstance(schedule, MergedRows):
+        rows = shape[schedule.slow] * shape[-2]
+        tiles = -(-rows // tile["ROWS"]) * -(-shape[-1] * merged // tile["COLUMNS"])
+        return tiles * math.prod(shape) // (rows * shape[-1] * merged)
     columns, step = shape[-1] * merged + schedule.lead, tile["COLUMNS"] - schedule.overlap
     return -(-(shape[-2] + schedule.rise) // tile["ROWS"]) * -(-columns // step) * math.prod(shape[:-2]) // merged

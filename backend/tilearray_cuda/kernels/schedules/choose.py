@@ -17,6 +17,7 @@ from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.held_lanes import HeldLanes
 from tilearray_cuda.kernels.schedules.led_rows import LedRows
 from tilearray_cuda.kernels.schedules.lookup import Lookup
+from tilearray_cuda.kernels.schedules.merged_rows import MergedRows
 from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
@@ -39,6 +40,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Boxes,
     SkewedColumns,
     SkewedRows,
+    MergedRows,
     Tiles,
     LedRows,
     Reduce,

@@ -73,6 +73,8 @@ class TileFacts(NamedTuple):
     fours : whether tiles reach beyond the last two axes in whole vectors of 4, since both extents are multiples of 4
     huge : whether one array is transposed into another, and no cache has room for either
     short : whether one tile of `SHORT_ROWS` has all rows, and smaller tiles would be many
+    further : if rows fill tiles badly, the slower axis in which those of transposed arrays go on, and the rows of a
+        tile that both axes fill
     """
 
     fits: Ints
@@ -80,6 +82,7 @@ class TileFacts(NamedTuple):
     fours: bool
     huge: bool
     short: bool
+    further: Ints = ()
 
 
 SMALL_LOOP = TileFacts((64, 64), False, False, False, False)
@@ -117,7 +120,8 @@ class Tiles(Tiled):
         merges = len(shape) > 2 and _merges(shape[-1], loop.strides)
         huge = prod(shape) >= extents.HUGE and loop.case == "tile" and len(loop.strides) == 2
         short = 40 <= shape[-2] < SHORT_ROWS and shape[-2] % 16 > 0 and fits[0] < SHORT_ROWS
-        return TileFacts(fits, merges, _ends_in_fours(shape[-2:], fits), huge, short)
+        further = () if fits[0] >= SHORT_ROWS else _further(shape, loop.strides, merges)
+        return TileFacts(fits, merges, _ends_in_fours(shape[-2:], fits), huge, short, further)
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule | None:
@@ -236,6 +240,19 @@ def _ends_in_fours(shape: Ints, blocks: Ints) -> bool:
     (True, False, False)
     """
     return not any([n % 4 for n in shape]) and any([n % block for n, block in zip(shape, blocks, strict=True)])  # noqa: C419
+
+
+def _further(shape: Ints, strides: tuple[Ints, ...], merges: bool) -> Ints:
+    """Return the slower axis in which rows of transposed arrays go on, and the rows of a tile that both fill; or ().
+
+    >>> _further((48, 24, 32, 40, 16), ((12288, 512, 16, 589824, 1), (40, 1920, 46080, 1, 1474560)), True)
+    (0, 128)
+    """
+    for axis in range(len(shape) - (3 if merges else 2)):
+        if all(each[axis] == shape[-2] for each in strides if each[-2] == 1):
+            rows = extents.filled(shape[axis] * shape[-2], 128, 7)
+            return (axis, rows) if rows >= SHORT_ROWS else ()
+    return ()
 
 
 def _merges(columns: int, strides: tuple[Ints, ...]) -> bool:

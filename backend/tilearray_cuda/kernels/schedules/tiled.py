@@ -23,12 +23,14 @@ class Tiled(Schedule):
     Attributes
     ----------
     merged : whether the columns of tiles are the last axis and the last but two, as one
+    rows_merged : whether the rows of tiles are two axes
     lead : columns before the first one that the first tile may have
     overlap : columns that a tile reads and the next one stores
     rise : rows before the first one that a column of the first tile may have
     """
 
     merged = False
+    rows_merged = False
     lead = 0
     overlap = 0
     rise = 0
@@ -75,9 +77,8 @@ class Tiled(Schedule):
 
     def _axes(self) -> list[str]:
         """Programs go along the output's rows; along the columns of what is transposed if those are two axes."""
-        rank = self.spec.rank
+        rank, outer = self.spec.rank, self.axes_further_out
         row, column, merged = rank - 2, rank - 1, rank - 3
-        outer = list(range(merged if self.merged else row))
         tiles = [
             ("column", f"{self.columns_extent} + {self.lead}" if self.lead else self.columns_extent, self.step),
             ("row", f"n{row} + {self.rise}" if self.rise else f"n{row}", "ROWS"),
@@ -93,9 +94,18 @@ class Tiled(Schedule):
         for axis in outer[:0:-1]:
             lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
         lines += ["i0 = program"] if outer else []
-        lines = lines if outer else lines[:-1]
-        for operand in self.spec.arrays if outer else ():
-            offset = f"({' + '.join(f'i{axis} * {operand.name}_s{axis}' for axis in outer)})"
+        return [*(lines if outer else lines[:-1]), *self.further_out()]
+
+    @property
+    def axes_further_out(self) -> list[int]:
+        """The axes that are divided out of a program's number."""
+        return list(range(self.spec.rank - (3 if self.merged else 2)))
+
+    def further_out(self) -> list[str]:
+        """Return the lines that move arrays along these axes."""
+        lines: list[str] = []
+        for operand in self.spec.arrays if self.axes_further_out else ():
+            offset = f"({' + '.join(f'i{axis} * {operand.name}_s{axis}' for axis in self.axes_further_out)})"
             is_pair = operand.dtype == "complex128"
             lines.append(f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if is_pair else offset}")
         return lines
@@ -153,8 +163,11 @@ class Tiled(Schedule):
 
     def index(self, operand: Operand, branch: Branch) -> str:
         """Return the row and the column times their strides."""
-        row = term(branch.row, operand.last_two[0], f"{operand.name}_s{self.spec.rank - 2}")
-        return added(row, self.column_term(operand, branch))
+        return added(self.row_term(operand, branch), self.column_term(operand, branch))
+
+    def row_term(self, operand: Operand, branch: Branch) -> str:
+        """Return the distance of a row from the first one."""
+        return term(branch.row, operand.last_two[0], f"{operand.name}_s{self.spec.rank - 2}")
 
     def column_term(self, operand: Operand, branch: Branch) -> str:
         """Return the distance of a column from the first one."""
@@ -173,7 +186,7 @@ class Tiled(Schedule):
         mask = branch.everywhere
         if mask and not place:
             row, column = operand.last_two
-            in_rows, in_columns = row != 0, column != 0 or self.merged
+            in_rows, in_columns = row != 0 or self.rows_merged, column != 0 or self.merged
             mask = " & ".join(["in_rows"] * in_rows + ["in_columns"] * in_columns)
         return f", mask={mask}" if mask else ""
 

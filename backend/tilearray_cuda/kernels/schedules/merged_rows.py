@@ -1,0 +1,101 @@
+"""Merged rows: tiles whose rows are two axes as one, where one of them fills tiles badly.
+
+In ``a.permute_dims(4, 3, 2, 1, 0)`` of 40 columns, tiles of 64 rows would be masked, and smaller ones read short runs.
+The transposed array goes on in another axis, so a tile has 64 of its neighbours. Other arrays look both indices up.
+Programs go along the columns, then along the axes further out, then along the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
+from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile
+from tilearray_cuda.kernels.schedules.tile import TileFacts, Tiles, cut, may_merge
+from tilearray_cuda.kernels.spec import KernelSpec, Operand
+
+SIZES: Sizes = {2: Tile(128, 128, 8), 4: Tile(64, 64, 4), 8: Tile(64, 32, 16)}
+"""Measured on an H100. Bytes are transposed by fours, and parts of complex128 have rows of their own."""
+NODES = ("coordinate", "gather", "guarded", "report")
+"""The nodes that name indices, or elements that lie elsewhere."""
+
+
+class MergedRows(Tiles):
+    """Tiles whose rows are the last axis but one and a slower axis.
+
+    Attributes
+    ----------
+    slow : the slower axis
+    """
+
+    serves_all = False
+    rows_merged = True
+
+    def __init__(self, spec: KernelSpec, tile: Tile, facts: TileFacts) -> None:
+        super().__init__(spec, tile, facts)
+        self.slow = facts.further[0]
+
+    @classmethod
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule | None:
+        """Elementwise specs of even pitches, if rows of transposed arrays go on in a slower axis."""
+        if not facts.further or spec.places or spec.combines or spec.has_node(*NODES):
+            return None
+        if spec.narrowest not in SIZES or spec.widest not in SIZES or spec.divisible == 1:
+            return None
+        tile = SIZES[spec.widest]
+        columns = tile.columns if may_merge(spec, facts) else facts.fits[1]
+        return cls(spec, cut(tile, facts.further[1], columns), facts)
+
+    @property
+    def rows_extent(self) -> str:
+        """The extent of both axes."""
+        return "rows"
+
+    @property
+    def axes_further_out(self) -> list[int]:
+        """The axes but those of rows and columns."""
+        return [axis for axis in super().axes_further_out if axis != self.slow]
+
+    def programs(self) -> str:
+        """Return the number of tiles."""
+        row, column = self.spec.rank - 2, self.spec.rank - 1
+        columns = f"n{row - 1} * n{column}" if self.merged else f"n{column}"
+        tiles = [f"-(-(n{self.slow} * n{row}) // {self.tile.rows})", f"-(-({columns}) // {self.tile.columns})"]
+        return " * ".join([*[f"n{axis}" for axis in self.axes_further_out], *tiles])
+
+    def setup(self) -> list[str]:
+        """Return the lines that find the tile of a program, and name its rows and columns."""
+        row, column = self.spec.rank - 2, self.spec.rank - 1
+        return [
+            f"rows = n{self.slow} * n{row}  # as one axis",
+            *[f"columns = n{row - 1} * n{column}  # as one axis"] * self.merged,
+            f"column_tiles = tl.cdiv({self.columns_extent}, COLUMNS)",
+            f"program = {self.program()}",
+            "first_column = (program % column_tiles) * COLUMNS",
+            "program = program // column_tiles",
+            *[line for axis in reversed(self.axes_further_out) for line in _taken(axis)],
+            "first_row = program * ROWS",
+            *self.further_out(),
+            *self.rows(),
+            *self.columns(),
+        ]
+
+    def rows(self) -> list[str]:
+        """Return the lines that name the rows of a tile, and their indices."""
+        outer, inner = f"row_i{self.slow}", f"n{self.spec.rank - 2}"
+        return [*super().rows(), f"{outer} = row // {inner}", f"row_inner = row - {outer} * {inner}"]
+
+    # ------------------------------------------------------------------ where elements lie
+
+    def row_term(self, operand: Operand, branch: Branch) -> str:
+        """Arrays that are dense along the rows go on; of others both indices are looked up."""
+        stride, name = operand.last_two[0], operand.name
+        if stride == 1:
+            return super().row_term(operand, branch)
+        inner = term("row_inner", stride, f"{name}_s{self.spec.rank - 2}")
+        return f"({added(f'row_i{self.slow} * {name}_s{self.slow}', inner)})"
+
+
+def _taken(axis: int) -> list[str]:
+    """Return the lines that take an index from the number of a program."""
+    return [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
