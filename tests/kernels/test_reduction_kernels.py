@@ -155,6 +155,8 @@ def test_crossed_words_are_read_by_asynchronous_copies(process):
         ("var", "float32", 16384, 4),
         ("sum", "float32", 16384, 8),
         ("max", "int32", 16384, 8),
+        ("sum", "float64", 16384, 8),
+        ("sum", "complex64", 16384, 8),
         ("sum", "uint8", 16384, 1),
         ("var", "float32", 4096, 1),
         ("sum", "float32", 4096, 1),
@@ -165,6 +167,14 @@ def test_several_warps_share_long_rows(name, dtype, length, warps):
     (launch,) = ta.explain(partial(getattr(ta, name), axis=1), x, arch=90).launches
     assert launch.kernel.warps == warps
     assert launch.kernel.code.spills == 0
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("sum", "bfloat16"), ("max", "float16")])
+def test_several_warps_share_segments_of_two_bytes(name, dtype):
+    x = ta.empty((16384, 16384), dtype=dtype, device="cpu")
+    first = ta.explain(getattr(ta, name), x, arch=90).launches[0]
+    assert (first.kernel.tile[1], first.kernel.warps) == (512, 4)
+    assert first.kernel.code.spills == 0
 
 
 def _compare_copied() -> None:
