@@ -44,8 +44,11 @@ class Case:
         self.values = values or rng
         self.device = device
         self.shape = tuple([rng.choice([1, 2, 3, 4, 5]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3]))])
-        if self.shape and rng.random() < 0.04:
+        luck = rng.random()
+        if self.shape and luck < 0.04:
             self.shape = (0, *self.shape[1:])
+        elif self.shape and luck < 0.1:  # long enough for lanes of reductions
+            self.shape = (*self.shape[:-1], 70)
         self.seed = rng.random()
         self.drawn = random.Random(self.seed)
 
@@ -83,11 +86,15 @@ class Case:
             values = np.array([int(abs(x)) if np.isfinite(x) else 0 for x in numbers], dtype)
         host = values.reshape((*shape[:-1], shape[-1] * 2) if shape else (2,))
         ours = ta.asarray(host.copy(), device=self.device)
-        way = rng.choice(["gaps", "head", "back"])
+        way = rng.choice(["gaps", "head", "back", "gaps", "head", "back", "column", "row"])
         if not shape:
             return ours[0], host[0, ...]
-        cut: Any = {"gaps": slice(None, None, 2), "head": slice(shape[-1]), "back": slice(None, None, -2)}[way]
-        return ours[..., cut], host[..., cut]
+        cut: Any = {"gaps": slice(None, None, 2), "back": slice(None, None, -2)}.get(way, slice(shape[-1]))
+        ours, host = ours[..., cut], host[..., cut]
+        once: Any = {"column": (..., slice(1)), "row": slice(1)}.get(way)
+        if once is not None:  # one column or row, repeated
+            ours, host = ta.broadcast_to(ours[once], shape), np.broadcast_to(host[once], shape)
+        return ours, host
 
 
 PLAIN = tuple([x / 2 for x in range(-8, 9)])
