@@ -36,6 +36,7 @@ from support.sort_sources import sort_sources
 import tilearray as ta
 from tilearray import ops
 from tilearray.errors import TileArrayError
+from tilearray.fft.device_fourier import _hermitian, _hermitian_mean, _multiplied
 from tilearray.functions.binary_search import _searching_in_buckets, _starting, searching
 from tilearray.functions.indexing.gather import gathering
 from tilearray.functions.indexing.scatter import scattering
@@ -164,6 +165,10 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     kernels.append(kernel_for(_starting(dtype_of("int8"), 256).graph, (257,), [(1,), (0,)]))
     in_buckets = _searching_in_buckets(dtype_of("int8"), "left", 256).graph
     kernels.append(kernel_for(in_buckets, (1000,), [(1,), (0,), (0,), (1,)]))
+    complex64 = dtype_of("complex64")
+    kernels.append(kernel_for(_hermitian(complex64).graph, (1000,), [(1,), (1,), (0,)]))
+    kernels.append(kernel_for(_hermitian_mean(complex64).graph, (1000,), [(1,)] * 3))
+    kernels.append(kernel_for(_multiplied(complex64).graph, (1000,), [(1,)] * 2))
     for function in ("gcd", "lcm"):
         kernels.append(kernel_for(_divisor(function, dtype_of("int32")).graph, (1000,), [(1,), (1,), (1,)]))
     used: set[str] = set()

@@ -67,7 +67,10 @@ class FakeFourier:
         if first[3] in (0, 1):
             found = np.fft.rfftn(x, axes=axes)
         elif to_real:
-            assert (x[..., 0].imag == 0).all(), "a transform to real numbers ignores these in NumPy only"
+            for place in {0, sizes[-1] // 2} if sizes[-1] % 2 == 0 else {0}:
+                edge = np.fft.ifftn(x[..., place], axes=axes[:-1], norm="forward") if len(sizes) > 1 else x[..., place]
+                most = 1e-5 * np.abs(edge).max() if len(sizes) > 1 else 0
+                assert np.abs(edge.imag).max() <= most, "a transform to real numbers ignores these in NumPy only"
             found = np.fft.irfftn(x, sizes, axes, norm="forward")
             _elements(source, first, half, batch)[...] = 7  # the library overwrites its operand
         elif direction == -1:

@@ -27,6 +27,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import Signature, new_array, signature_of
+from tilearray.functions.indexing.views import get
 from tilearray.geometry.layout import Layout
 from tilearray.ops.arithmetic import multiply
 from tilearray.ops.execute import execute
@@ -105,6 +106,95 @@ class Passes:
         return found
 
 
+class RealPasses:
+    """An inverse transform to real numbers along the last axis, or the last two, of arrays of one signature.
+
+    They lie in C order, or have two axes.
+
+    A copy is made of what the library overwrites, and multiplied by the scale. The numbers at the first place of the
+    last axis and, of an even size, at the last one are a transform of real numbers along all other axes: they become
+    Hermitian, so that no imaginary part counts that does not. Dense arrays take one launch, others two more.
+
+    Parameters
+    ----------
+    transforms : Transforms
+    own, target : Signature
+        Those of the copy, and of the result.
+    planned : Any
+        What `Transforms.run` takes.
+    numbers : tuple
+        What `_hermitian` takes after the arrays.
+    """
+
+    def __init__(
+        self, transforms: Transforms, own: Signature, target: Signature, planned: Any, numbers: tuple[float, ...]
+    ) -> None:
+        self._transforms, self._own, self._target = transforms, own, target
+        self._planned, self._numbers = planned, numbers
+        self._nowhere = Layout(own.layout.shape, (0,) * own.layout.ndim)
+
+    def __call__(self, x: Any) -> Any:
+        """Return the transform of an array."""
+        own, found = new_array(x.__class__, self._own), new_array(x.__class__, self._target)
+        if x._signature.layout.contiguous:
+            run_fixed(_hermitian(x.dtype), [x, x._view(self._nowhere), *self._numbers], own)
+        else:
+            self._copy(x, own)
+        read, written = (own._buffer, own._offset), (found._buffer, found._offset)
+        self._transforms.run(STATE.get().stream, self._planned, True, read, written)
+        return found
+
+    def _copy(self, x: Any, own: Any) -> None:
+        """Copy an array of two axes that does not lie in C order."""
+        rows, _, step, scale = self._numbers
+        edges = slice(None, None, int(step))
+        run_fixed(_multiplied(x.dtype), [x, scale], own)
+        alone = get(x, (slice(1), edges))
+        run_fixed(_hermitian_mean(x.dtype), [alone, alone, scale], get(own, (slice(1), edges)))
+        if rows > 1:
+            some, others = get(x, (slice(1, None), edges)), get(x, (slice(None, 0, -1), edges))
+            run_fixed(_hermitian_mean(x.dtype), [some, others, scale], get(own, (slice(1, None), edges)))
+
+
+@cache
+def _hermitian(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that makes halves of transforms Hermitian, and scales them.
+
+    Its operands are dense complex numbers, their memory, the sizes of the last two axes (1 for the last but one, if it
+    is not transformed), the distance of the places along the last one, and a scale.
+    """
+    builder, int32, int64, real = ExpressionBuilder(), dtypes.int32, dtypes.int64, REAL_PART[dtype]
+    element, memory = builder.array(dtype), builder.memory(dtype)
+    rows, columns, step = (builder.number(int32) for _ in range(3))
+    index = builder.cast(builder.node("index"), int64, int32)
+    is_edge = builder.call("edge", (index, columns, step), dtypes.bool_, "{x} % {y} % {z} == 0")
+    row = builder.call("row", (index, columns, rows), int32, "({x} // {y}) % {z}")
+    away = builder.call("away", (row, rows, columns), int32, "tl.where({x} == 0, 0, {y} - 2 * {x}) * {z}")
+    place = builder.call("place", (index, away, is_edge), int64, "({x} + tl.where({z}, {y}, 0)).to(tl.int64)")
+    is_alone = builder.call("alone", (away,), dtypes.bool_, "{x} == 0")
+    given = element, builder.node("gather", memory, place), is_edge, is_alone, builder.number(real)
+    found = builder.call("hermitian", given, dtype, "hermitian_part({0}, {1}, {2}, {3}, {4})")
+    return FixedOperation("irfft", builder.build([found], [dtype]))
+
+
+@cache
+def _hermitian_mean(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that finds the means of numbers and the conjugates of others, and scales them."""
+    builder = ExpressionBuilder()
+    given = builder.array(dtype), builder.array(dtype), builder.number(REAL_PART[dtype])
+    found = builder.call("hermitian", given, dtype, "hermitian_mean({x}, {y}, {z})")
+    return FixedOperation("irfft", builder.build([found], [dtype]))
+
+
+@cache
+def _multiplied(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that scales complex numbers."""
+    builder = ExpressionBuilder()
+    given = builder.array(dtype), builder.number(REAL_PART[dtype])
+    found = builder.call("scaled", given, dtype, "complex_scaled({x}, {y})")
+    return FixedOperation("irfft", builder.build([found], [dtype]))
+
+
 @cache
 def _conversion(source: np.dtype, target: np.dtype) -> FixedOperation:
     """Return the operation that converts elements, whatever the semantics in force."""
@@ -130,6 +220,10 @@ class DeviceFourier:
     def once(self, method: str, x: Any, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype) -> Any:
         """Return what runs a method for arrays of the signature of `x`: `Passes`, else the method itself, or None."""
         layout = x._signature.layout
+        if method == "to_real":
+            passes = self._once_to_real(x, sizes, axes, norm, dtype) if inverse else None
+            if passes is not None:
+                return passes
         if method == "to_real" or not x.size or any(x.shape[axis] != size for axis, size in zip(axes, sizes)):
 
             def whole(x: Any) -> Any:
@@ -163,6 +257,24 @@ class DeviceFourier:
         result, scale = signature_of(turned or target, wide, x.device), _scale(sizes, False, norm)
         between = None if turned is None else signature_of(target, wide, x.device)
         return Passes(self._transforms, converted, result, [(first, False), *rest], scale, wide.itemsize, between)
+
+    def _once_to_real(self, x: Any, sizes: Ints, axes: Ints, norm: str, dtype: np.dtype) -> RealPasses | None:
+        """Return the `RealPasses` of an inverse transform to real numbers; None for other axes and arrays."""
+        given, last = x._signature.layout, sizes[-1] // 2
+        if len(axes) > 2 or axes != tuple(range(x.ndim))[-len(axes) :] or not x.device.backend.computes_places:
+            return None
+        fits = x.dtype == dtype and (given.contiguous or len(axes) == x.ndim == 2) and 0 < x.size < 2**31
+        if not fits or tuple([x.shape[axis] for axis in axes]) != (*sizes[:-1], last + 1):
+            return None
+        source, target = Layout.of(x.shape), Layout.of((*x.shape[:-1], sizes[-1]))
+        planned = self._transforms.planned("c2r", dtype.name, *_places("c2r", source, target, axes))
+        if planned is None:
+            return None
+        step = last if sizes[-1] % 2 == 0 else last + 1
+        rows, scale = sizes[0] if len(axes) == 2 else 1, _scale(sizes, True, norm)
+        numbers = rows, last + 1, max(step, 1), 1.0 if scale is None else scale
+        own, result = (signature_of(each, of, x.device) for each, of in ((source, dtype), (target, REAL_PART[dtype])))
+        return RealPasses(self._transforms, own, result, planned, numbers)
 
     def _in_groups(self, source: Layout, target: Layout, axes: Ints, inverse: bool, dtype: np.dtype) -> Any:
         """Return the passes of a complex transform, the last axes first; None if one of them is not possible."""

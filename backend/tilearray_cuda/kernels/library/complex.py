@@ -40,6 +40,23 @@ def complex_divide(a, b, c, d):
     return libdevice.div_rn(real, scale), libdevice.div_rn(imaginary, scale)
 
 
+def complex_scaled(a, b, scale):
+    """Product with a real number."""
+    return a * scale, b * scale
+
+
+def hermitian_mean(a, b, c, d, scale):
+    """Scaled means of numbers and the conjugates of others."""
+    return (a * 0.5 + c * 0.5) * scale, (b * 0.5 - d * 0.5) * scale
+
+
+def hermitian_part(a, b, c, d, is_edge, is_alone, scale):
+    """Scaled numbers, or at an edge the scaled means of numbers and the conjugates of others; those alone are real."""
+    real, imaginary = hermitian_mean(a, b, c, d, scale)
+    real, imaginary = tl.where(is_edge, real, a * scale), tl.where(is_edge, imaginary, b * scale)
+    return real, tl.where(is_edge & is_alone, 0.0, imaginary)
+
+
 def complex_negative(a, b):
     """Negation."""
     return a * -1.0, b * -1.0

@@ -1,0 +1,44 @@
+"""Inverse transforms to real numbers on an emulated GPU, whose cuFFT is NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.kernels import needs_triton
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("name", ["complex64", "complex128"])
+def test_inverse_real_transforms_are_a_launch_and_a_pass(process, name):
+    process.pool.submit(_transform, name).result()
+
+
+def _transform(name: str) -> None:
+    """They ignore the imaginary parts that do not count, and leave their operand as it is."""
+    from support.fake_cufft import FakeTransforms
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    device.backend.transforms = FakeTransforms(device.backend)
+    rng = np.random.default_rng(2)
+    for shape, last in (((6, 5), 8), ((6, 5), 9), ((3, 4, 5), 8), ((1, 1), 1), ((5, 2), 2), ((40, 33), 64)):
+        host = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(name)
+        x = ta.asarray(host, device=device)
+        turned = ta.asarray(np.ascontiguousarray(host.T), device=device).T  # as large transforms of real numbers lie
+        wide = ta.asarray(np.repeat(host, 2, -1), device=device)[..., ::2]
+        for norm in ("backward", "ortho", "forward"):
+            for transform, size in ((ta.fft.irfft2, (shape[-2], last)), (ta.fft.irfft, last)):
+                wanted = getattr(np.fft, transform.__name__)(host, size, norm=norm)
+                both = len(shape) == 2 and transform is ta.fft.irfft2
+                for given in (x, turned, wide) if both else (x,):
+                    launches, runs = device.backend.launches, device.backend.transforms.library.runs
+                    found = transform(given, size, norm=norm)
+                    assert device.backend.transforms.library.runs - runs == 1
+                    assert device.backend.launches - launches <= (1 if given is x else 3)
+                    np.testing.assert_allclose(ta.to_numpy(found), wanted, atol=2e-5 if name == "complex64" else 1e-13)
+        np.testing.assert_array_equal(ta.to_numpy(x), host)
+    endless = ta.asarray(np.array([complex(3, np.inf), 0, 0], name), device=device)
+    np.testing.assert_allclose(ta.to_numpy(ta.fft.irfft(endless)), 0.75)
