@@ -20,7 +20,7 @@ from tilearray_cuda.libraries.cufft import Transforms
 from tilearray_cuda.libraries.cusolver import Factors
 from tilearray_cuda.libraries.nccl import COLLECTIVES
 from tilearray_cuda.locks import Lock
-from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count
+from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count, is_capturing
 from tilearray_cuda.runtime.gpu import Gpu
 from tilearray_cuda.runtime.memory import allocators, hooks
 from tilearray_cuda.runtime.memory.allocator import Allocator, Statistics
@@ -116,6 +116,10 @@ class CudaDevice(Gpu):
     def own_stream(self, stream: int, /) -> int:
         """Return a stream's handle if the stream belongs to this GPU, else the default stream."""
         return stream if stream and device_of(stream) == self.index else 0
+
+    def is_captured(self, stream: int, /) -> bool:
+        """Whether a CUDA graph captures a stream, so that no call may wait for it."""
+        return is_capturing(self.own_stream(stream))
 
     def to_numpy(
         self,

@@ -83,6 +83,11 @@ class HostDevice:
         """Do nothing: the host has no streams."""
         del stream
 
+    def is_captured(self, stream: Any, /) -> bool:
+        """Return False: the host has no streams."""
+        del stream
+        return False
+
     allocate = staticmethod(allocate)
     to_numpy = staticmethod(to_numpy)
     from_numpy = staticmethod(from_numpy)

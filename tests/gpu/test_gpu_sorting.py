@@ -8,18 +8,22 @@ import numpy as np
 import pytest
 from support.oracles.sorting import (
     REAL,
+    WIDE,
     check,
     check_lengths,
     check_names,
+    check_near_integers,
     check_sets,
     check_sorts,
     check_tops,
+    check_wide,
     drawn,
     order,
     view_of,
 )
 
 import tilearray as ta
+from tilearray.functions import distinct, ordering
 
 CASES = int(os.environ.get("TILEARRAY_EXAMPLES", "400"))
 
@@ -60,6 +64,29 @@ def test_many_elements(dtype):
     np.testing.assert_array_equal(ta.to_numpy(ta.argsort(found)), np.arange(2**25))
     same = ta.full((2**25,), 3, dtype=dtype, device="cuda:0")
     np.testing.assert_array_equal(ta.to_numpy(ta.argsort(same, descending=True)), np.arange(2**25))
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_wide_keys(kind, monkeypatch):
+    monkeypatch.setattr(ordering, "MENDED", 1 << 20)
+    monkeypatch.setattr(ordering, "NARROWED", 1 << 20)
+    check_wide("cuda:0", kind, 2_000_003)
+    check_wide("cuda:0", kind, 1 << 20)
+
+
+def test_near_integers():
+    check_near_integers("cuda:0", distinct.MARKED + 5)
+
+
+def test_captured_sorts_of_wide_keys_wait_for_nothing():
+    values = np.random.default_rng(3).integers(-500, 500, ordering.NARROWED)
+    x = ta.asarray(values, device="cuda:0")
+    ta.sort(x)
+    ta.cuda.synchronize()
+    with ta.cuda.graph() as graph:
+        found = ta.sort(x)
+    graph.replay()
+    np.testing.assert_array_equal(ta.to_numpy(found), np.sort(values))
 
 
 @pytest.mark.parametrize(("seed", "elements", "share"), [(11, 40, 3), (12, 5000, 4), (13, 300_000, 16)])

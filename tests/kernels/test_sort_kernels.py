@@ -21,6 +21,8 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_lengths", ((530_000,), ("uint8", "float16"))),
         ("check_scanned_lengths", ((4099,), ("uint8", "float32", "uint64"))),
         ("check_scanned_lengths", ((20_003,), ("bfloat16", "int64"))),
+        *[("check_wide_short", (kind,)) for kind in ("few", "unsigned", "special", "clusters", "hidden")],
+        ("check_few_near_integers", ()),
         ("check_sets", (5, 12, 40)),
         ("check_sets", (6, 2, 5000)),
         ("check_names", (7, 4, 40)),
@@ -58,10 +60,16 @@ def test_the_compiler_takes_sorts(dtype):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "extent"),
-    [("bool", 300_000), ("float16", 5_000_000), ("float32", 3_000_000_000), ("uint64", 300_000)],
+    ("dtype", "extent", "has_base"),
+    [
+        ("bool", 300_000, False),
+        ("float16", 5_000_000, False),
+        ("float32", 3_000_000_000, False),
+        ("uint64", 300_000, False),
+        ("uint64", 300_000, True),
+    ],
 )
-def test_the_compiler_takes_partitions(dtype, extent):
+def test_the_compiler_takes_partitions(dtype, extent, has_base):
     """Neighbours are read by neighbouring threads, without an exchange of layouts.
 
     Nothing is spilled, though the registers of counts are limited.
@@ -71,7 +79,7 @@ def test_the_compiler_takes_partitions(dtype, extent):
     from tilearray_cuda.kernels.compile import compile_source
     from tilearray_cuda.kernels.machine_code import read_machine_code
 
-    for number, source in enumerate(partition_sources(dtype, extent)):
+    for number, source in enumerate(partition_sources(dtype, extent, has_base=has_base)):
         assert source.name == ("digits_partition", "rank_partition")[number > 0]
         made = compile_source(source, 90)
         assert "ld.global.v" not in made.ptx
@@ -81,6 +89,32 @@ def test_the_compiler_takes_partitions(dtype, extent):
         assert code.spills == 0
         assert (source.tile.registers > 0) == (number == 0)
         assert code.registers <= (source.tile.registers or 255)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_the_compiler_takes_sorts_of_short_runs(dtype):
+    """Their launches read and store vectors, and spill nothing."""
+    from support.sort_sources import mending_sources
+
+    from tilearray_cuda.kernels.compile import compile_source
+    from tilearray_cuda.kernels.machine_code import read_machine_code
+
+    for name, source in zip(("mended_flat", "mended_order_flat"), mending_sources(dtype, 20_000_000), strict=True):
+        assert source.name == name
+        code = read_machine_code(compile_source(source, 90).cubin)
+        assert (code.loads[0][0], code.spills) == (16, 0)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64"])
+def test_the_compiler_takes_marks(dtype):
+    """Each bit is read before it is set, without an exchange of layouts."""
+    from support.sort_sources import mark_sources
+
+    from tilearray_cuda.kernels.compile import compile_source
+
+    made = compile_source(next(mark_sources(dtype)), 90)
+    assert "red.global.gpu.relaxed.or.b32" in made.ptx
+    assert made.shared == 0
 
 
 def test_distinct_words_are_numpys(process):

@@ -35,6 +35,9 @@ class Gpu:
     def own_stream(self, stream: int) -> int:
         return stream
 
+    def is_captured(self, stream: int) -> bool:
+        return False
+
     def allocate(self, nbytes: int, stream: object) -> Memory:
         pointer = next(_numbers) << 40
         return Memory(pointer=pointer, nbytes=nbytes, readonly=False, stream=0, device_index=0)

@@ -552,6 +552,10 @@ class Backend(Protocol):
         """Return a stream if it is one of this device, else this device's default stream."""
         ...
 
+    def is_captured(self, stream: Stream, /) -> bool:
+        """Whether work of a stream is captured now, so that no call may wait for it."""
+        ...
+
     def allocate(self, nbytes: int, stream: Stream, /) -> Buffer:
         """Return uninitialised memory of `nbytes` bytes, aligned for every dtype."""
         ...

@@ -23,6 +23,10 @@ The nodes are:
 ``("bucketed", input, size, node, side, starts,    the same among sorted keys, integers without a sign, if an input
 buckets)``                                         ``starts`` has the place of each of so many buckets, and their end
 ``("start", input, size, node, buckets)``          where the bucket with a number starts among sorted keys, an int64
+``("mended", input, size, key, flip, base, start,  how far an element moves in its run of equal upper bits of keys,
+infinity, near)``                                  doubled, and odd if the run is too long: `library/radix.py` says how
+``("mended_order", input, size, word, rows, flip,  the same for words of upper bits and positions in an input
+base, start, infinity, near)``
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true
 ``("reduce", how, nodes, dtypes)``                 the elements of a loop's reduced axes, combined: see below
 ``("scan", how, (node,), (dtype,))``               the elements of a loop's scanned axis up to each one, combined
@@ -37,6 +41,8 @@ buckets)``                                         ``starts`` has the place of e
                                                    these bits, how many are 1 in each segment, an int32
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`: added to the first elements of the output
+``("marks", node)``                                sets the bit of each `node`, an int64 that is not negative, in the words of 32
+                                                   bits of the output
 ``("digits", node, by_block)``                     how often each integer below 256 is `node` in each block of rows;
                                                    integer by integer, or block by block
 ``("rank", node, input, by_block)``                how many elements of its row come before it in the order of `node`,

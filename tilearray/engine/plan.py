@@ -457,7 +457,7 @@ def _recipe(
 
 _WRITTEN = {
     **dict.fromkeys(("fold", "fold_words"), FoldRecipe),
-    "bins": SegmentRecipe,
+    **dict.fromkeys(("bins", "marks"), SegmentRecipe),
     **dict.fromkeys(("digits", "rank", "sort", "argsort"), RowsRecipe),
 }
 """Recipes of expressions that only write to targets, by their last node."""

@@ -3,7 +3,7 @@
 Both sides are compared in one dtype. Floats of 8 and 16 bits become float32, and bools uint8: all of their values are
 there, in the same order. NaN is the last of all, as in sorting.
 
-Of many values, each is searched in its bucket only: among elements whose keys, those of `tilearray.functions.ordering`,
+Of many values, each is searched in its bucket only: among elements whose keys, those of `tilearray.functions.sort_keys`,
 have the same upper bits in their distances from the least key. A bucket of random elements has about one, while the
 first steps of a search among all of them read memory in places that are far from each other.
 """
@@ -23,7 +23,7 @@ from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import empty_array, signature_of
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import new_like
-from tilearray.functions.ordering import key_dtype, key_of
+from tilearray.functions.sort_keys import key_dtype, key_of
 from tilearray.geometry.layout import Layout
 from tilearray.ops.execute import fill, store
 

@@ -1,6 +1,7 @@
 """Distinct elements and membership on a device that sorts by expressions.
 
-Sorted elements are compared with the ones before them. The number of those that differ is the size of the results, so a
+Many integers that are near each other are marked by bits, one for each that may occur. All others are sorted, and
+compared with the ones before them. The number of those that differ is the size of the results, so a
 call waits for the device once. Complex numbers are in NumPy's order: those without NaN first, by real parts and then by
 imaginary ones.
 """
@@ -16,7 +17,7 @@ from tilearray import dtypes
 from tilearray.engine.execute import run_fixed
 from tilearray.errors import GradientError
 from tilearray.functions.binary_search import contained
-from tilearray.functions.conversion import astype
+from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import Selection
 from tilearray.functions.indexing.masks import compressed, places_of, without_repeats
@@ -28,6 +29,16 @@ from tilearray.functions.manipulation import new_like, reshape
 from tilearray.functions.ordering import dense, order_along, sorted_along
 from tilearray.functions.reductions import any
 from tilearray.functions.scans import scan
+from tilearray.functions.sort_keys import (
+    integer_of,
+    integers_from,
+    marking,
+    narrowed,
+    range_of,
+    reading_marks,
+    sampled,
+    turned_by,
+)
 from tilearray.geometry.layout import Layout
 from tilearray.ops.arithmetic import (
     bitwise_and,
@@ -44,6 +55,14 @@ _BOOL, _INT64, _UINT64 = dtypes.bool_, dtypes.int64, dtypes.uint64
 _LARGEST = 2**63 - 1
 _COMPARED = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
 """The dtypes of which a kernel compares elements as they are in memory."""
+
+
+MARKED = 1 << 23
+"""The elements from which integers are marked by bits, if they are near each other."""
+FEW_BITS = 16
+"""The bits of a dtype all of whose integers are near each other."""
+MOST_MARKS = 1 << 27
+"""The most bits: on an H100, 1e8 elements set them in 1.9 ms, and take longer for more."""
 
 
 class Distinct(NamedTuple):
@@ -68,6 +87,9 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
     """
     _check_not_differentiated(x)
     flat = reshape(dense(x), (x.size,))
+    near = None if indices or inverse or counts else _near_integers(flat)
+    if near is not None:
+        return Distinct(near, None, None, None)
     is_complex = dtypes.info(x.dtype).kind == "complex"
     order = order_by(complex_keys(flat)) if is_complex else None
     if order is None and (indices or inverse):
@@ -85,6 +107,30 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
         _inverse(order, is_first, x) if inverse else None,
         _distances(starts, x.size) if counts else None,
     )
+
+
+def _near_integers(flat: Any) -> Any:
+    """Return the distinct integers, where a bit for each one between them takes less time than a sort; else None."""
+    dtype, kind = flat.dtype, dtypes.info(flat.dtype).kind
+    if flat.size < MARKED or kind not in ("int", "uint"):
+        return None
+    turned = turned_by(dtype, False)
+    most = min(flat.size, MOST_MARKS)
+    if turned.bits > FEW_BITS:
+        row = reshape(flat, (1, flat.size))
+        middle, bits = range_of(to_numpy(sampled(row, 1)))
+        if 1 << bits > most:
+            return None
+        turned = narrowed(row, turned, middle)
+    count = 1 << turned.bits
+    if count > most:
+        return None
+    words = fill(new_like(flat, (-(-count // 32),), dtypes.int32), 0, "unique")
+    run_fixed(marking(dtype), [flat, turned.base], words)
+    memory = words._view(Layout((count,), (0,)))
+    found = run_fixed(reading_marks(), [memory], new_like(flat, (count,), _BOOL))
+    first = integer_of(turned.base, dtype)
+    return compressed(run_fixed(integers_from(dtype), [first], new_like(flat, (count,))), found)
 
 
 def distinct_rows(rows: Any, indices: bool, inverse: bool, counts: bool) -> Distinct:

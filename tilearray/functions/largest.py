@@ -131,7 +131,8 @@ def most_sorted(k: int) -> int:
 
 def _selected(row: Any, k: int, largest: bool) -> Any:
     """The indices of the first k elements of a dense row, without a sort of all."""
-    from tilearray.functions.ordering import key_bits, order_of_rows
+    from tilearray.functions.ordering import order_of_rows
+    from tilearray.functions.sort_keys import key_bits
 
     bits = key_bits(row.dtype)
     flip = (1 << bits) - 1 if largest else 0
@@ -179,7 +180,7 @@ def _taken(x: Any, places: Any) -> Any:
 @cache
 def _counting(dtype: np.dtype) -> FixedOperation:
     """Return the operation that counts the digits of blocks, where the digits above are those of a prefix."""
-    from tilearray.functions.ordering import Keyed
+    from tilearray.functions.sort_keys import Keyed
 
     builder = Keyed(dtype, True)
     digit = builder.digit()
@@ -192,7 +193,7 @@ def _counting(dtype: np.dtype) -> FixedOperation:
 @cache
 def _comparing(dtype: np.dtype, how: str) -> FixedOperation:
     """Return the operation that compares the digits of keys from a shift on with a number."""
-    from tilearray.functions.ordering import Keyed
+    from tilearray.functions.sort_keys import Keyed
 
     builder = Keyed(dtype, True)
     prefix = builder.number(builder.key_dtype)

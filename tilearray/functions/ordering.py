@@ -1,11 +1,13 @@
 """Orders of elements on a device that sorts by expressions: stable, by the digits of keys that are unsigned integers.
 
-The key of an integer is its distance from the least one. Keys of floats are those of their bits, turned so that they
-are in order; both zeros have one key, and every NaN the last one. The complement of a key turns the order round, and
-leaves equal elements as they are. `tilearray.geometry.sorting` says how rows are sorted.
+`tilearray.functions.sort_keys` has the keys, and `tilearray.geometry.sorting` says how rows are sorted.
 
 Long rows of indices are sorted as words of 64 bits: 32 bits of a key, and below them the position. Keys of 64 bits are
 sorted by their lower half first.
+
+Many elements of 64 bits are looked at first, and the call waits for the device: keys are narrowed to the bits that
+differ. If few upper digits tell most elements of a row apart, only these are sorted by. A last launch compares each
+element with near ones whose digits are equal. It reports a run that is too long, and then all digits are sorted by.
 """
 
 from __future__ import annotations
@@ -27,21 +29,44 @@ from tilearray.engine.plan import Key, Plan, make_plan
 from tilearray.engine.signature import Signature, empty_array, signature_of
 from tilearray.engine.watch import WATCH
 from tilearray.errors import ShapeError
+from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.take import take_along_axis
+from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, moveaxis, new_like, reshape
 from tilearray.functions.reduce import refuse
 from tilearray.functions.scans import scan
+from tilearray.functions.sort_keys import (
+    SAMPLES,
+    Keyed,
+    Turned,
+    digits_enough,
+    is_wide,
+    key_dtype,
+    least_gap,
+    mending,
+    mending_order,
+    narrowed,
+    range_of,
+    sampled,
+    turned_by,
+    turned_key,
+)
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.sorting import DIGIT, DIGITS, WHOLE, blocks_of, has_few_blocks
 from tilearray.ops.execute import fill
 from tilearray.ops.scan import scan_of
 
 _INT32, _INT64, _UINT32, _UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64
-_HALF = 32
+HALF = 32
 """The bits of a position, and those of a key that lie beside it in a word."""
+NARROWED = 1 << 23
+"""The elements from which integers of 64 bits are looked at: passes over fewer take less time than to wait."""
+MENDED = 1 << 24
+"""The elements of a row from which short runs are sorted at last."""
+_AS_IT_IS = Turned(0, 0, 2 * HALF)
 
-Placing = Callable[[np.dtype, np.dtype, bool], FixedOperation]
-"""Returns an operation for rows of a dtype and places of a dtype, and for counts that no scan adds."""
+Placing = Callable[[np.dtype, np.dtype, bool, bool], FixedOperation]
+"""Returns an operation for rows of a dtype and places of a dtype, for counts that no scan adds, and for a base of keys."""
 
 
 def sorted_along(x: A, axis: int, descending: bool) -> A:
@@ -84,12 +109,20 @@ def dense(x: A) -> A:
 
 def sorted_rows(x: A, descending: bool = False) -> A:
     """Return the rows of a dense array of two axes, each sorted."""
-    bits = key_bits(x.dtype)
-    flip = (1 << bits) - 1 if descending else 0
+    turned = turned_by(x.dtype, descending)
     if x.shape[1] <= WHOLE:
-        return run_fixed(_sorting(x.dtype), [x, flip, bits], new_like(x, x.shape))
-    for shift in range(0, bits, DIGIT):
-        x = _partitioned(_moving, x, shift, flip)
+        return run_fixed(_sorting(x.dtype), [x, turned.flip, turned.bits], new_like(x, x.shape))
+    turned, few = _looked_at(x, turned)
+    if not turned.bits:
+        return c_contiguous(x)
+    found = _mended(_by_digits(x, turned, turned.bits - DIGIT * few), turned, few) if few else None
+    return _by_digits(x, turned, 0) if found is None else found
+
+
+def _by_digits(x: Any, turned: Turned, start: int) -> Any:
+    """Return rows in the order of the bits of keys from a start on."""
+    for shift in range(start, turned.bits, DIGIT):
+        x = _partitioned(_moving, x, shift, turned)
     return x
 
 
@@ -98,24 +131,30 @@ def order_of_rows(x: Any, descending: bool = False, bits: int | None = None) -> 
 
     `bits` says that only the lowest bits of integers differ.
     """
-    bits = key_bits(x.dtype) if bits is None else max(bits, 1)
-    flip = (1 << bits) - 1 if descending else 0
+    turned = turned_by(x.dtype, descending, bits)
     if x.shape[1] <= WHOLE:
-        return run_fixed(_ordering(x.dtype), [x, flip, bits], new_like(x, x.shape, _INT64))
-    if x.shape[1] >= 1 << _HALF:
+        return run_fixed(_ordering(x.dtype), [x, turned.flip, turned.bits], new_like(x, x.shape, _INT64))
+    if x.shape[1] >= 1 << HALF:
         raise ShapeError(
-            f"argsort: expected fewer than 2**{_HALF} elements along the axis on {x.device}, got {x.shape[1]}; "
+            f"argsort: expected fewer than 2**{HALF} elements along the axis on {x.device}, got {x.shape[1]}; "
             "sort parts of the axis"
         )
-    if bits <= DIGIT:
-        return _partitioned(_numbering, x, 0, flip, _INT64)
-    words = _partitioned(_joining, x, 0, flip, _UINT64)
-    order = _positions_in(words, DIGIT, min(bits, _HALF))
-    if bits <= _HALF:
+    turned, few = _looked_at(x, turned) if turned.bits > HALF else (turned, 0)
+    if turned.bits <= DIGIT:
+        return _partitioned(_numbering, x, 0, turned, _INT64)
+    found = _order_mended(x, turned, few) if 0 < few <= HALF // DIGIT and turned.bits > HALF else None
+    return _order_by_words(x, turned) if found is None else found
+
+
+def _order_by_words(x: Any, turned: Turned) -> Any:
+    """Return the indices that sort rows by keys of more than a digit."""
+    words = _partitioned(_joining, x, 0, turned, _UINT64)
+    order = _positions_in(words, DIGIT, min(turned.bits, HALF))
+    if turned.bits <= HALF:
         return order
     rows = x._view(Layout(x.shape, (x.shape[1], 0)))
-    words = run_fixed(_rejoining(x.dtype), [rows, order, flip], new_like(x, x.shape, _UINT64))
-    return _positions_in(words, 0, bits - _HALF)
+    words = run_fixed(_rejoining(x.dtype), [rows, order, turned.flip, turned.base], new_like(x, x.shape, _UINT64))
+    return _positions_in(words, 0, turned.bits - HALF)
 
 
 def words_in_order(places: Any, bits: int) -> Any:
@@ -123,9 +162,9 @@ def words_in_order(places: Any, bits: int) -> Any:
 
     There are more than `WHOLE` and less than 2**32 of them, and `bits` is 32 or less.
     """
-    words = _partitioned(_joining, reshape(places, (1, places.size)), 0, 0, _UINT64)
+    words = _partitioned(_joining, reshape(places, (1, places.size)), 0, _AS_IT_IS, _UINT64)
     for shift in range(DIGIT, bits, DIGIT):
-        words = _partitioned(_moving, words, _HALF + shift, 0)
+        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS)
     return reshape(words, -1)
 
 
@@ -134,31 +173,99 @@ def _positions_in(words: Any, start: int, bits: int) -> Any:
     for shift in range(start, bits, DIGIT):
         is_last = shift + DIGIT >= bits
         operation, dtype = (_unjoining, _INT64) if is_last else (_moving, _UINT64)
-        words = _partitioned(operation, words, _HALF + shift, 0, dtype)
+        words = _partitioned(operation, words, HALF + shift, _AS_IT_IS, dtype)
     return words
 
 
-def _partitioned(operation: Placing, x: Any, shift: int, flip: int, dtype: np.dtype | None = None) -> Any:
-    """Return what an operation stores of the elements of rows in the order of one of their digits."""
-    state = STATE.get()
-    if state.recording is None and WATCH.plan is None and x._signature.device.recorder is None:
-        key = operation, x._signature, dtype
-        return (_PASSES.get(key) or _PASSES.put(key, _Pass(*key)))(state.stream, x, shift, flip)
+# --- long rows of wide keys -------------------------------------------------------------------------------------------
+
+
+def _is_watched(x: Any) -> bool:
+    """Whether operations are recorded, or their plans told."""
+    return not (STATE.get().recording is None and WATCH.plan is None and x._signature.device.recorder is None)
+
+
+def _looked_at(x: Any, turned: Turned) -> tuple[Turned, int]:
+    """Return how keys of rows are narrowed, and how many upper digits are worth a sort before short runs are, or 0.
+
+    The call waits for the device, if it may: keys are wide and many. Keys of floats fill all digits but rarely.
+    """
+    is_float, is_long = dtypes.info(x.dtype).kind == "float", x.shape[0] == 1 and x.size >= MENDED
+    if not is_wide(x.dtype) or not (is_long or (x.size >= NARROWED and not is_float)) or _is_watched(x):
+        return turned, 0
+    if x.device.backend.is_captured(STATE.get().stream):
+        return turned, 0
+    some = sorted_rows(sampled(x, SAMPLES if is_long else 1))
+    gap = least_gap(some) if is_long else None
+    middle, bits = range_of(to_numpy(get(some, 0)))
+    if -(-bits // DIGIT) < turned.digits:
+        turned = narrowed(x, turned, middle)
+    few = 0 if gap is None or turned.digits < 4 else digits_enough(int(to_numpy(gap)), turned.bits)
+    return turned, few if few + 1 < turned.digits else 0
+
+
+def _mended(x: Any, turned: Turned, few: int) -> Any:
+    """Return a row sorted, which is sorted by few upper digits of keys; None if it has long runs."""
+    start = turned.bits - DIGIT * few
+    memory = x._view(Layout(x.shape, (0, 0)))
+    return _unless_cut(mending(x.dtype), [x, memory, x.size, turned.flip, turned.base, start], new_like(x, x.shape))
+
+
+def _order_mended(x: Any, turned: Turned, few: int) -> Any:
+    """Return the indices that sort a row, which few upper digits of keys nearly do; None if they leave long runs."""
+    start = turned.bits - DIGIT * few
+    words = _partitioned(_joining_upper, x, start, turned, _UINT64, (turned.bits - HALF,))
+    for shift in range(HALF - DIGIT * (few - 1), HALF, DIGIT):
+        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS)
+    memory, rows = (given._view(Layout(x.shape, (0, 0))) for given in (words, x))
+    given = [words, memory, x.size, rows, turned.flip, turned.base, 2 * HALF - DIGIT * few]
+    return _unless_cut(mending_order(x.dtype), given, new_like(x, x.shape, _INT64))
+
+
+def _unless_cut(operation: FixedOperation, operands: list[Any], out: Any) -> Any:
+    """Return the result of an operation that sorts short runs; None if it reports a long one. The call waits for it."""
+    word = fill(new_like(out, (1,), _INT64), 0, "sort")
+    run_fixed(operation, [*operands, word._view(Layout(out.shape, (0, 0)))], out)
+    return None if to_numpy(word)[0] else out
+
+
+# --- a digit ----------------------------------------------------------------------------------------------------------
+
+
+def _partitioned(
+    operation: Placing,
+    x: Any,
+    shift: int,
+    turned: Turned,
+    dtype: np.dtype | None = None,
+    further: tuple[int, ...] = (),
+) -> Any:
+    """Return what an operation stores of the elements of rows in the order of one of their digits.
+
+    The operation takes the numbers of the keys, and `further` ones.
+    """
+    numbers, has_base = (shift, *turned.numbers), turned.base > 0
+    if not _is_watched(x):
+        key = operation, x._signature, dtype, has_base
+        return (_PASSES.get(key) or _PASSES.put(key, _Pass(*key)))(STATE.get().stream, x, numbers, further)
     rows, extent = x.shape
     places, by_block = end_dtype(extent), has_few_blocks(rows, extent)
     counts = new_like(x, (rows, DIGITS * blocks_of(rows, extent)), _INT32)
-    run_fixed(_counting(x.dtype, by_block), [x, shift, flip], counts)
+    run_fixed(_counting(x.dtype, by_block, has_base), [x, *numbers], counts)
     ends = counts if by_block else scan("sort", "add", counts, 1, places)
     memory = ends._view(Layout(x.shape, (0, 0)))
-    return run_fixed(operation(x.dtype, places, by_block), [x, shift, flip, memory], new_like(x, x.shape, dtype))
+    moving = operation(x.dtype, places, by_block, has_base)
+    return run_fixed(moving, [x, *numbers, *further, memory], new_like(x, x.shape, dtype))
 
 
 class _Pass:
     """The plans of `_partitioned` for rows of one signature, found once: to find them takes longer than launches."""
 
-    def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None) -> None:
+    def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None, has_base: bool) -> None:
         (rows, extent), device = given.layout.shape, given.device
         places, by_block, number = end_dtype(extent), has_few_blocks(rows, extent), typed_scalar(key_dtype(given.dtype))
+        counting = _counting(given.dtype, by_block, has_base)
+        moving = operation(given.dtype, places, by_block, has_base)
         semantics = STATE.get().semantics  # which decide nothing about fixed operations
 
         def planned(operation: Operation, keys: Sequence[Key], out: Signature | None) -> Plan:
@@ -167,17 +274,21 @@ class _Pass:
         self._counts = signature_of(Layout.of((rows, DIGITS * blocks_of(rows, extent))), _INT32, device)
         self._memory = signature_of(Layout((rows, extent), (0, 0)), places, device)
         self._result = signature_of(Layout.of((rows, extent)), dtype or given.dtype, device)
-        self._count = planned(_counting(given.dtype, by_block), [given, number, number], self._counts).call
+        self._count = planned(counting, [given, *_numbers(counting, number)], self._counts).call
         scanning = scan_of("sort", "add", places, 1, False)
         self._scan = None if by_block else planned(scanning, [self._counts], None).call
-        moving = operation(given.dtype, places, by_block)
-        self._move = planned(moving, [given, number, number, self._memory], self._result).call
+        self._move = planned(moving, [given, *_numbers(moving, number), self._memory], self._result).call
 
-    def __call__(self, stream: Any, x: Any, shift: int, flip: int) -> Any:
-        counts = self._count(stream, empty_array(x.__class__, self._counts, stream), x, shift, flip)
+    def __call__(self, stream: Any, x: Any, numbers: tuple[int, ...], further: tuple[int, ...]) -> Any:
+        counts = self._count(stream, empty_array(x.__class__, self._counts, stream), x, *numbers)
         ends = counts if self._scan is None else self._scan(stream, counts)
         memory = x._make(ends._buffer, 0, self._memory)
-        return self._move(stream, empty_array(x.__class__, self._result, stream), x, shift, flip, memory)
+        return self._move(stream, empty_array(x.__class__, self._result, stream), x, *numbers, *further, memory)
+
+
+def _numbers(operation: FixedOperation, number: Key) -> list[Key]:
+    """Return the keys of the numbers that an operation takes."""
+    return [number for dtype in operation.graph.scalar_dtypes if dtype is not None]
 
 
 _PASSES: TwoGenerations[_Pass] = TwoGenerations(128)
@@ -192,70 +303,7 @@ def end_dtype(extent: int) -> np.dtype:
     return _INT32 if extent < 1 << 31 else _INT64
 
 
-# --- keys -------------------------------------------------------------------------------------------------------------
-
-
-def key_bits(dtype: np.dtype) -> int:
-    """Return the number of bits of the key of a dtype.
-
-    >>> key_bits(np.dtype("bool")), key_bits(np.dtype("float32"))
-    (1, 32)
-    """
-    info = dtypes.info(dtype)
-    return 1 if info.kind == "bool" else info.bits
-
-
-def key_dtype(dtype: np.dtype) -> np.dtype:
-    """Return the dtype of the key of a dtype.
-
-    >>> key_dtype(np.dtype("float64")).name, key_dtype(np.dtype("int8")).name
-    ('uint64', 'uint32')
-    """
-    return _UINT64 if dtypes.info(dtype).bits > _HALF else _UINT32
-
-
-def _key_text(dtype: np.dtype) -> str:
-    """Return the key of an element in Triton."""
-    info = dtypes.info(dtype)
-    if info.kind == "int":
-        return "integer_key({x}, {width})"
-    if info.kind != "float":
-        return "{x}" if info.bits > _HALF else "{x}.to(tl.uint32)"
-    form = info.format
-    assert form is not None
-    last = form.largest if form.infinity is None else form.infinity
-    bits = "{x}" if info.bits == 8 else "{x}.to(tl.uint{width}, bitcast=True)"
-    return f"float_key({bits}, {last}, {{width}})"
-
-
-def key_of(builder: ExpressionBuilder, element: int, dtype: np.dtype) -> int:
-    """Add the key of an element, and return its node."""
-    return builder.call("key", (element,), key_dtype(dtype), _key_text(dtype))
-
-
-def _key(builder: ExpressionBuilder, element: int, dtype: np.dtype, flip: int) -> int:
-    """Add the key of an element, turned round by a number, and return its node."""
-    return builder.call("turn", (key_of(builder, element, dtype), flip), key_dtype(dtype), "{x} ^ {y}")
-
-
-class Keyed(ExpressionBuilder):
-    """A builder with an element of rows, its key, and the number that turns the order round."""
-
-    def __init__(self, dtype: np.dtype, takes_shift: bool) -> None:
-        super().__init__()
-        self.element = self.array(dtype)
-        wide = self.key_dtype = key_dtype(dtype)
-        self.shift = self.number(wide) if takes_shift else -1
-        self.key = _key(self, self.element, dtype, self.number(wide))
-
-    def digit(self) -> int:
-        """Add the digit at the shift."""
-        return self.call("digit", (self.key, self.shift), _INT32, f"(({{x}} >> {{y}}) & {DIGITS - 1}).to(tl.int32)")
-
-    def placed(self, output: int, dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
-        """Return the operation that stores a node in the order of the digit, with places of a dtype."""
-        place = self.node("rank", self.digit(), self.memory(places), by_block)
-        return FixedOperation("sort", self.build([output], [dtype], (place,)))
+# --- operations ------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -275,39 +323,51 @@ def _ordering(dtype: np.dtype) -> FixedOperation:
 
 
 @cache
-def _counting(dtype: np.dtype, by_block: bool) -> FixedOperation:
-    """Return the operation that counts the digits of blocks: rows, a shift, the number that turns round."""
-    builder = Keyed(dtype, True)
+def _counting(dtype: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
+    """Return the operation that counts the digits of blocks: rows, a shift, the numbers of the keys."""
+    builder = Keyed(dtype, True, has_base)
     return FixedOperation("sort", builder.build([builder.node("digits", builder.digit(), by_block)], [_INT32]))
 
 
 @cache
-def _moving(dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
+def _moving(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
     """Return the operation that stores elements in the order of a digit."""
-    builder = Keyed(dtype, True)
+    builder = Keyed(dtype, True, has_base)
     return builder.placed(builder.element, dtype, places, by_block)
 
 
 @cache
-def _joining(dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
+def _joining(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
     """Return the operation that stores words of the lower half of keys and positions in the order of a digit."""
-    builder = Keyed(dtype, True)
-    position = builder.cast(builder.node("coordinate", 1), _INT64, _UINT32)
-    word = builder.call("join", (builder.key, position), _UINT64, f"({{x}}.to(tl.uint64) << {_HALF}) | {{y}}")
-    return builder.placed(word, _UINT64, places, by_block)
+    builder = Keyed(dtype, True, has_base)
+    return builder.placed(_word(builder, builder.key, builder.key_dtype), _UINT64, places, by_block)
 
 
 @cache
-def _numbering(dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
+def _joining_upper(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
+    """Return the operation that stores words of the bits of keys from a number on in the order of a digit."""
+    builder = Keyed(dtype, True, has_base)
+    upper = builder.call("upper", (builder.key, builder.number(_UINT64)), _UINT64, "{x} >> {y}")
+    return builder.placed(_word(builder, upper, _UINT64), _UINT64, places, by_block)
+
+
+def _word(builder: ExpressionBuilder, key: int, dtype: np.dtype) -> int:
+    """Add a word of the lower half of a key and a position."""
+    position = builder.cast(builder.node("coordinate", 1), _INT64, _UINT32)
+    return builder.call("join", (key, position), _UINT64, f"({{x}}.to(tl.uint64) << {HALF}) | {{y}}")
+
+
+@cache
+def _numbering(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
     """Return the operation that stores positions in the order of a digit."""
-    builder = Keyed(dtype, True)
+    builder = Keyed(dtype, True, has_base)
     return builder.placed(builder.node("coordinate", 1), _INT64, places, by_block)
 
 
 @cache
-def _unjoining(dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
+def _unjoining(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
     """Return the operation that stores the positions of words in the order of a digit."""
-    builder = Keyed(dtype, True)
+    builder = Keyed(dtype, True, has_base)
     position = builder.call("position", (builder.element,), _INT64, "{x}.to(tl.uint32).to(tl.int64)")
     return builder.placed(position, _INT64, places, by_block)
 
@@ -317,7 +377,8 @@ def _rejoining(dtype: np.dtype) -> FixedOperation:
     """Return the operation that makes words of the upper half of the keys at positions, and the positions."""
     builder = ExpressionBuilder()
     rows, position = builder.memory(dtype), builder.array(_INT64)
-    key = _key(builder, builder.node("gather", rows, position), dtype, builder.number(_UINT64))
-    upper = f"(({{x}} >> {_HALF}) << {_HALF}) | {{y}}"
+    flip, base = builder.number(_UINT64), builder.number(_UINT64)
+    key = turned_key(builder, builder.node("gather", rows, position), dtype, flip, base)
+    upper = f"(({{x}} >> {HALF}) << {HALF}) | {{y}}"
     word = builder.call("join", (key, builder.cast(position, _INT64, _UINT32)), _UINT64, upper)
     return FixedOperation("argsort", builder.build([word], [_UINT64]))

@@ -4,7 +4,8 @@ The first launch reads the condition. It stores a bit for each element, and behi
 segment. The second launch reads these only. So the condition is read once, and from then on it has an eighth of a byte.
 
 A kernel may also count all elements by their value. Its counts are added to those of other programs by atomics, once
-for each program, so few places are as fast as many.
+for each program, so few places are as fast as many. Or it marks the values that occur: each has a bit in memory, which
+is read first, since most elements find theirs set.
 
 The number of chosen elements is a sum of integers, which has one result in any order.
 """
@@ -32,6 +33,8 @@ def selected(schedule: Select) -> list[str]:
         begin = [f"counted = tl.full(({size},), 0, tl.int32)"]
         addresses = f"out0 + tl.arange(0, {size})"
         end = [f'tl.atomic_add({addresses}, counted.to(tl.int64), mask=counted > 0, sem="relaxed")']
+    elif schedule.spec.has_node("marks"):
+        block, begin = _marked, []
     elif schedule.counts(schedule.spec):
         block, begin = _counted, _bits_begin(schedule)
         end = ["tl.store(counts + program, tl.sum(counted, 0))"]
@@ -138,3 +141,11 @@ def _binned(schedule: Select, arm: Arm) -> list[str]:
     (found,), _ = values[value]
     mask = f", {arm.branch.mask}" if arm.branch.mask else ""
     return [*arm.setup, *lines, f"counted += tl.histogram({found}.to(tl.int32), {size}{mask})"]
+
+
+def _marked(schedule: Select, arm: Arm) -> list[str]:
+    """Return the lines that mark the values of a block."""
+    value = next(node[1] for node in schedule.spec.nodes if node[0] == "marks")
+    lines, values = computed(schedule, arm.branch, needed(schedule.spec.nodes, [value]))
+    (found,), _ = values[value]
+    return [*arm.setup, *lines, f"mark(out0, {found}, {arm.branch.mask or found + ' >= 0'})"]

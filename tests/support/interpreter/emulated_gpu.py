@@ -138,6 +138,9 @@ class Emulated:
     def own_stream(self, stream: int) -> int:
         return stream
 
+    def is_captured(self, stream: int) -> bool:
+        return False
+
     def __init__(self) -> None:
         self.memory: list[Memory] = []
         self.launches = 0

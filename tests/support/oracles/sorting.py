@@ -10,6 +10,7 @@ import numpy as np
 import tilearray as ta
 from support.oracles.formats import dtype_of
 from support.oracles.indexing import bits
+from tilearray.functions import distinct, ordering, sort_keys
 from tilearray.geometry import sorting as geometry
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -161,6 +162,92 @@ def _alike(found: Any, wanted: Any, told: str, signs: bool = True) -> None:
         np.testing.assert_array_equal(here, there, told)
         if here.dtype.kind == "f" and signs:
             np.testing.assert_array_equal(np.signbit(here[here == 0]), np.signbit(there[there == 0]), told)
+
+
+def check_near_integers(device: Any, size: int) -> None:
+    """Distinct integers that are marked, since they are near each other, at both ends of a dtype; and all others."""
+    rng = np.random.default_rng(size)
+    for dtype in INTEGERS:
+        info = np.iinfo(dtype)
+        for low, high in (
+            (info.min, info.max),
+            (info.min, info.min + 50),
+            (info.max - 50, info.max),
+            (max(info.min, -40), 40),
+            (3, 3),
+        ):
+            host = rng.integers(low, high, size, dtype=dtype, endpoint=True)
+            found = ta.unique_values(ta.asarray(host, device=device))
+            assert found.dtype == host.dtype
+            np.testing.assert_array_equal(ta.to_numpy(found), np.unique(host), f"{dtype} {low} {high}")
+
+
+def check_few_near_integers(device: Any) -> None:
+    """The same of few elements: those of 8 bits, and those of 32 and 64 bits that are near, are marked as many are."""
+    with (
+        mock.patch.object(distinct, "MARKED", 1),
+        mock.patch.object(sort_keys, "SAMPLE", 40),
+        mock.patch.object(distinct, "compressed", wraps=distinct.compressed) as chosen,
+    ):
+        check_near_integers(device, 300)
+    assert chosen.call_count == 5 * 2 + 4 * 4
+
+
+# --- wide keys --------------------------------------------------------------------------------------------------------
+
+WIDE = ("few", "full", "unsigned", "normal", "special", "same", "clusters", "repeats", "hidden")
+
+
+def check_wide(device: Any, kind: str, size: int) -> None:
+    """Rows of 64 bits whose keys are narrowed, of which few digits are sorted by, or whose runs are too long for that."""
+    rng = np.random.default_rng(size)
+    host = wide_drawn(rng, kind, size)
+    x = ta.asarray(host, device=device)
+    for descending in (False, True):
+        wanted, told = order(host, 0, descending), f"{kind} {size} {descending}"
+        found = ta.to_numpy(ta.sort(x, descending=descending))
+        np.testing.assert_array_equal(found.view("u8"), host[wanted].view("u8"), told)
+        np.testing.assert_array_equal(ta.to_numpy(ta.argsort(x, descending=descending)), wanted, told)
+
+
+def check_wide_short(device: Any, kind: str) -> None:
+    """The same of a short row: it is looked at as a long one is, and of most kinds short runs are sorted at last."""
+    with (
+        mock.patch.multiple(ordering, NARROWED=4100, MENDED=4100, SAMPLES=2),
+        mock.patch.multiple(sort_keys, SAMPLE=128, SAMPLES=2),
+        mock.patch.object(ordering, "_unless_cut", wraps=ordering._unless_cut) as mend,
+    ):
+        check_wide(device, kind, 4500)
+    assert mend.call_count == {"few": 0, "same": 0, "repeats": 0, "clusters": 2}.get(kind, 4)  # words hold few bits
+
+
+def wide_drawn(rng: np.random.Generator, kind: str, size: int) -> np.ndarray:
+    """Values of a kind; the `hidden` ones are long runs between those elements that are looked at."""
+    info = np.iinfo("int64")
+    full = rng.integers(info.min, info.max, size)
+    step = (size // (sort_keys.SAMPLES * sort_keys.SAMPLE) - 1) | 1
+    is_hidden = np.arange(size) % step > 0
+    match kind:
+        case "few":
+            return rng.integers(-500, 500, size)
+        case "unsigned":
+            return full.view("uint64")
+        case "normal":
+            return rng.standard_normal(size)
+        case "special":
+            found = rng.standard_normal(size)
+            found[rng.choice(np.flatnonzero(is_hidden), 4 * len(SPECIAL))] = np.tile(SPECIAL, 4)
+            return found
+        case "same":
+            return np.full(size, -7)
+        case "clusters":
+            return rng.integers(0, 40, size) * 2**55 + rng.integers(0, 2**30, size)
+        case "repeats":
+            return rng.choice(full[: size // 30], size)
+        case "hidden":
+            return np.where(is_hidden, (full >> 56 << 56) + rng.integers(0, 2**30, size), full)
+        case _:
+            return full
 
 
 # --- NumPy's names ----------------------------------------------------------------------------------------------------

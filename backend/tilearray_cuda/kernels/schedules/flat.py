@@ -25,6 +25,9 @@ _SIZES: Sizes = {
 }
 _COPIED: Sizes = {**_SIZES, 1: Tile(1, 4096, 4), 8: Tile(1, 512, 4), 16: Tile(1, 256, 4)}
 
+MENDED = Tile(1, 256, 2)
+"""Elements that move in short runs: a program goes on until its longest run ends. Measured on an H100."""
+
 # first architecture -> kind -> tiles, measured on an H200 (sm_90). "copied": one array is read alone; reads and writes
 # take turns at memory, and shorter turns are faster, down to blocks of 4096 bytes
 SIZES = {
@@ -68,6 +71,8 @@ class Flat(Linear):
         """Every spec of one axis."""
         if spec.case == "flat" and reads_runs(spec):
             return cls(spec.by_words(), tile_for(SIZES, arch, "flat by words", spec.widest))
+        if spec.has_node("mended", "mended_order"):
+            return cls(spec, MENDED)
         kind = " heavy" if spec.is_heavy else " copied" if spec.copies else ""
         tile = tile_for(SIZES, arch, spec.case + kind, spec.widest)
         if spec.widest == 8 and len(spec.nodes) > LONG:

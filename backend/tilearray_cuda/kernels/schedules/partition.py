@@ -16,9 +16,9 @@ from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
 COUNTED = 8192
 """The elements that a program counts: of some blocks, whose counts of a digit are neighbours in memory."""
-REGISTERS = 32
-"""The most registers of a thread that counts, so that a processor runs four programs at once. To store, more programs
-at once are slower: they write to more places.
+REGISTERS, REGISTERS_OF_MORE = 32, 40
+"""The most registers of a thread that counts, so that a processor runs four programs at once; and with more than two
+numbers of 64 bits, three. To store, more programs at once are slower: they write to more places.
 """
 
 
@@ -49,7 +49,8 @@ class Partition(Schedule):
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
         if spec.has_node("digits"):
-            return cls(spec, Tile(1, COUNTED, warps_of(COUNTED), 1, REGISTERS))
+            numbers = sum(operand.strides is None and operand.itemsize == 8 for operand in spec.operands)
+            return cls(spec, Tile(1, COUNTED, warps_of(COUNTED), 1, REGISTERS_OF_MORE if numbers > 2 else REGISTERS))
         return cls(spec, Tile(1, facts, warps_of(facts), 1))
 
     @property

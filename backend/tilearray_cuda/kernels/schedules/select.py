@@ -1,8 +1,9 @@
 """Select: blocks of positions in C order, which a program visits one after the other.
 
 A program has a segment of `tilearray.geometry.selection`. It finds the elements for which a condition holds, or counts
-all of them by their value, or stores the chosen ones one after the other. A program that stores is one warp, whose
-threads have neighbouring elements: so they store neighbours as well, and a word of bits tells all of them their places.
+all of them by their value, or marks their values, or stores the chosen ones one after the other. A program that stores
+is one warp, whose threads have neighbouring elements: so they store neighbours as well, and a word of bits tells all of
+them their places.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ CHOSEN = (
     "before += total",
 )
 """The lines that find the chosen elements of a block, and their places in the result."""
+MARKED = 2048
+"""The elements of a block that is marked."""
 
 
 class Select(Schedule):
@@ -61,6 +64,8 @@ class Select(Schedule):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
+        if spec.has_node("marks"):
+            return cls(spec, Tile(1, MARKED, 4))
         if cls.counts(spec):
             return cls(spec, Tile(1, COUNTED, 4))
         stored = sum(operand.itemsize for operand in spec.operands[: spec.outputs])
@@ -69,7 +74,7 @@ class Select(Schedule):
     @staticmethod
     def counts(spec: KernelSpec) -> bool:
         """Whether the kernel counts, and stores no elements."""
-        return spec.has_node("count", "bins")
+        return spec.has_node("count", "bins", "marks")
 
     # ------------------------------------------------------------------ the kernel
 
@@ -107,6 +112,8 @@ class Select(Schedule):
             return [self._arm(Branch("chosen"), CHOSEN, "place")] * 2
         places = "tl.arange(0, BLOCK)"
         lines = [f"index = block * BLOCK + {places}"]
+        if self.spec.has_node("marks"):  # neighbouring threads read neighbours, without an exchange of layouts
+            lines = [f"index = tl.max_contiguous(block * BLOCK + {places}, 1)"]
         tail = Branch("inside", tag="_of_tail")
         return [
             self._arm(Branch(None), lines, places),
