@@ -20,7 +20,16 @@ from tilearray_cuda.libraries.cufft import Transforms
 from tilearray_cuda.libraries.cusolver import Factors
 from tilearray_cuda.libraries.nccl import COLLECTIVES
 from tilearray_cuda.locks import Lock
-from tilearray_cuda.runtime.driver import STREAMS, Current, after_fork, api, call, check_fork, device_count, is_capturing
+from tilearray_cuda.runtime.driver import (
+    STREAMS,
+    Current,
+    after_fork,
+    api,
+    call,
+    check_fork,
+    device_count,
+    is_capturing,
+)
 from tilearray_cuda.runtime.gpu import Gpu
 from tilearray_cuda.runtime.memory import allocators, hooks
 from tilearray_cuda.runtime.memory.allocator import Allocator, Statistics

@@ -571,7 +571,7 @@ def _bind_of_blocks(are_arrays: tuple[bool, ...]) -> Callable[[Evaluate], Functi
     parts = ", ".join([f"{name}[key]" if is_array else name for name, is_array in zip(names, are_arrays, strict=True)])
     text = f"""\
 def bind(evaluate):
-    def run(blocks, temporaries, {', '.join(names)}):
+    def run(blocks, temporaries, {", ".join(names)}):
         for first, key, which in blocks:
             evaluate({parts}, temporaries=temporaries[which], first=first)
     return run

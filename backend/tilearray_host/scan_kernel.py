@@ -132,9 +132,7 @@ class ScanKernel:
         assert last is not None
         return last
 
-    def _chunks(
-        self, out: Array, x: Array, last: Array | None, before: tuple[Array | None, ...], along: bool
-    ) -> Array:
+    def _chunks(self, out: Array, x: Array, last: Array | None, before: tuple[Array | None, ...], along: bool) -> Array:
         """Scan some chunks, and return what their last elements became in the segment."""
         values, found = self._values(x, along)
         last = self.scan.chunks(found, last)

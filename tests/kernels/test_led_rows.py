@@ -29,6 +29,7 @@ def _compare(name: str, dtypes: tuple[str, ...]) -> int:
     import numpy as np
     from support.interpreter.emulated_gpu import emulated_device
     from support.oracles.reductions import compare, drawn_array
+
     from tilearray_cuda.kernels.schedules import led_rows
 
     rng, device, led = np.random.default_rng(4), emulated_device(), list[str]()

@@ -41,8 +41,8 @@ base, start, infinity, near)``
                                                    these bits, how many are 1 in each segment, an int32
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`: added to the first elements of the output
-``("marks", node)``                                sets the bit of each `node`, an int64 that is not negative, in the words of 32
-                                                   bits of the output
+``("marks", node)``                                sets the bit of each `node`, an int64 that is not negative, in the
+                                                   words of 32 bits of the output
 ``("digits", node, by_block)``                     how often each integer below 256 is `node` in each block of rows;
                                                    integer by integer, or block by block
 ``("rank", node, input, by_block)``                how many elements of its row come before it in the order of `node`,

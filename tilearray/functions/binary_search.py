@@ -3,9 +3,10 @@
 Both sides are compared in one dtype. Floats of 8 and 16 bits become float32, and bools uint8: all of their values are
 there, in the same order. NaN is the last of all, as in sorting.
 
-Of many values, each is searched in its bucket only: among elements whose keys, those of `tilearray.functions.sort_keys`,
-have the same upper bits in their distances from the least key. A bucket of random elements has about one, while the
-first steps of a search among all of them read memory in places that are far from each other.
+Of many values, each is searched in its bucket only: among elements whose keys, those of
+`tilearray.functions.sort_keys`, have the same upper bits in their distances from the least key. A bucket of random
+elements has about one, while the first steps of a search among all of them read memory in places that are far from each
+other.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ MENDED = 1 << 24
 _AS_IT_IS = Turned(0, 0, 2 * HALF)
 
 Placing = Callable[[np.dtype, np.dtype, bool, bool], FixedOperation]
-"""Returns an operation for rows of a dtype and places of a dtype, for counts that no scan adds, and for a base of keys."""
+"""Returns an operation for rows of a dtype, places of a dtype, counts that no scan adds, and a base of keys."""
 
 
 def sorted_along(x: A, axis: int, descending: bool) -> A:

@@ -251,7 +251,7 @@ class _OfKeys(FixedResult):
     result: np.dtype
     graph: Callable[[np.dtype], Expression]
     name: str = "sort"
-    reduced: Reduced = Reduced((0, 1), False)
+    reduced: Reduced = field(default=Reduced((0, 1), False))
     into: object = field(default_factory=object, repr=False)
     scanned = None
     selects = False

@@ -2,8 +2,9 @@
 
 A selection keeps the elements for which a condition holds, one after the other. A launch finds them, which takes a bit
 for each element, and counts them in each segment. A second one adds the counts before a segment, and stores the
-segment's elements from there on. So elements keep their order, on any number of programs. Axes are neither sorted nor reversed; neighbours that every operand walks as one are
-merged. The loop is that of a scan over all axes: its chunks have `lanes` elements, its segments some chunks.
+segment's elements from there on. So elements keep their order, on any number of programs. Axes are neither sorted nor
+reversed; neighbours that every operand walks as one are merged. The loop is that of a scan over all axes: its chunks
+have `lanes` elements, its segments some chunks.
 
 >>> loop = make_selection((1000, 3000), [(0, 0)], [(3000, 1), (3000, 1)])
 >>> loop.shape, loop.strides, loop.lanes, loop.segments
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from math import prod
 
 from tilearray.geometry.loop import LayoutCase, index_bits_of
-from tilearray.geometry.reduction import Segments, merged
+from tilearray.geometry.reduction import ReductionLoop, Segments, merged
 from tilearray.geometry.scan import ScanLoop
 
 Ints = tuple[int, ...]
@@ -55,7 +56,7 @@ def make_selection(shape: Ints, outputs: Sequence[Ints], inputs: Sequence[Ints],
     )
 
 
-def bytes_of_bits(loop: ScanLoop) -> int:
+def bytes_of_bits(loop: ReductionLoop | ScanLoop) -> int:
     """Return the bytes of a bit for each element of the chunks of a selection.
 
     >>> bytes_of_bits(make_selection((5000,), [(0,)], [(1,)]))

@@ -5,9 +5,9 @@ that the forward kernel then stores. The choice is the cheapest cut between the 
 argument or a result that is read again costs its size; an intermediate costs it twice, for it is also written. Only
 intermediates of the shape of a result are stored, since the same kernel does it. If costs are equal, arguments are
 read, and of two intermediates the later one, after which less is computed again. Results of reductions that would be
-computed again are kept as well if they are small, on the host: there that would be another pass over the elements. A GPU
-has rows in registers meanwhile; its kernel of the gradients of a layer norm takes 0.293 ms, and 0.314 ms if it reads the
-mean and the variance.
+computed again are kept as well if they are small, on the host: there that would be another pass over the elements. A
+GPU has rows in registers meanwhile; its kernel of the gradients of a layer norm takes 0.293 ms, and 0.314 ms if it
+reads the mean and the variance.
 
 For example ``tanh(a + b + c) * d``: the gradient reads `d` in any case, and either `a`, `b` and `c`, three arrays, or
 the value of `tanh`, which is written and read, two arrays. So `tanh` is kept.

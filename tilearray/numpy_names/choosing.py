@@ -152,7 +152,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
     Array([2., 7.], dtype=float32, device='cpu')
     """
     values = as_array("piecewise", x)
-    given = condlist if isinstance(condlist, (list, tuple)) else as_array_beside("piecewise", condlist, values)
+    is_list = isinstance(condlist, (list, tuple))
+    given = cast(Any, condlist) if is_list else as_array_beside("piecewise", condlist, values)
     alone = isinstance(given, Array) and given.ndim < 2
     conditions: list[Any] = [given] if alone else list(cast("Sequence[Any]", given))
     if not conditions:

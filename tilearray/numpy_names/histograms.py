@@ -102,7 +102,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
     array = astype(array, dtypes.uint8) if array.dtype == dtypes.bool_ else array
     size, info = minlength, dtypes.info(array.dtype)
     if array.size and (info.kind == "int" or size < 2**info.bits):
-        largest = single(max(view(array, f"uint{info.bits}")), "bincount")  # one of a negative integer is larger
+        largest = single(
+            max(view(array, np.dtype(f"uint{info.bits}"))), "bincount"
+        )  # one of a negative integer is larger
         if info.kind == "int" and largest >> (info.bits - 1):
             least = single(min(array), "bincount")
             raise ShapeError(f"bincount: expected no negative integers, got {least}; write x[x >= 0]")

@@ -1,4 +1,4 @@
-"""Polynomials of arrays that are differentiated, as formulas, and roots on a GPU: NumPy computes those of all others."""
+"""Polynomials of arrays that are differentiated, as formulas, and roots on a GPU: NumPy computes all others."""
 
 from __future__ import annotations
 

@@ -45,12 +45,11 @@ from tilearray.ops.elementary import lgamma as gammaln
 # fmt: off
 __all__ = [
     "betainc", "betaincc", "boxcox", "boxcox1p", "cbrt", "chdtr", "chdtrc", "cosdg", "cosm1", "cotdg", "ellipk",
-    "ellipkm1", "entr", "erf", "erfc", "erfcx", "erfinv", "exp10", "exp2", "expit", "expm1", "exprel", "fdtr", "fdtrc",
+    "ellipkm1", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "exp10", "expit", "expm1", "exprel", "fdtr", "fdtrc",
     "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "gdtr", "gdtrc", "huber", "i0", "i0e", "i1", "i1e",
-    "inv_boxcox", "inv_boxcox1p", "j0", "j1", "k0", "k0e", "k1", "k1e", "kl_div", "log1p", "loggamma", "logit",
-    "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri", "pdtr", "pdtrc", "polygamma", "pseudo_huber", "psi",
-    "radian", "rel_entr", "rgamma", "sinc", "sindg", "softmax", "stdtr", "tandg", "xlog1py", "xlogy", "y0", "y1",
-    "zeta", "zetac",
+    "inv_boxcox", "inv_boxcox1p", "j0", "j1", "k0", "k0e", "k1", "k1e", "kl_div", "log1p", "log_ndtr", "log_softmax",
+    "loggamma", "logit", "logsumexp", "ndtr", "ndtri", "pdtr", "pdtrc", "polygamma", "pseudo_huber", "psi", "radian",
+    "rel_entr", "rgamma", "sinc", "sindg", "softmax", "stdtr", "tandg", "xlog1py", "xlogy", "y0", "y1", "zeta", "zetac",
 ]
 # fmt: on
 
@@ -65,7 +64,7 @@ def _function(name: str, formulas: str = "special_on_gpu") -> Callable[..., Arra
         gpus = [x.device for x in operands if isinstance(x, Array) and not x.device.backend.on_host]
         if not gpus:
             host = [_widened(x) if isinstance(x, Array) else x for x in operands]
-            return run_with_numpy(f"special.{name}", getattr(import_module("scipy.special"), name), host, {})
+            return run_with_numpy(f"special.{name}", getattr(import_module("scipy.special"), name), (*host,), {})
         given = [x if isinstance(x, Array) else asarray(x, dtype=dtypes.float64, device=gpus[0]) for x in operands]
         formula = getattr(import_module(f"tilearray.numpy_names.{formulas}"), name)
         found = formula(*[astype(x, dtypes.float64, copy=False) for x in given])

@@ -1,7 +1,8 @@
 """The text of a fold: the first element of each run of equal places takes the op of all its elements, one by one.
 
-Or each element of the target finds its run among sorted words. Some elements are read at once, and then taken in order: each value waits for the one before it, and not for memory. If
-runs are long, no place and no value waits for the places before: elements beyond the end of a run are read as well.
+Or each element of the target finds its run among sorted words. Some elements are read at once, and then taken in
+order: each value waits for the one before it, and not for memory. If runs are long, no place and no value waits for the
+places before: elements beyond the end of a run are read as well.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from tilearray_cuda.kernels.storage import STORAGE
 
 def folded(schedule: Fold) -> list[str]:
     """Return the lines of a kernel after its setup."""
-    spec = schedule.spec
     number, node = schedule.node()
     if node[0] == "fold_words":
         return _folded_words(schedule, number, node)
@@ -57,7 +57,9 @@ def _folded_words(schedule: Fold, number: int, node: Any) -> list[str]:
     reads: list[str] = []
     takes: list[str] = []
     given = [
-        other for other, (kind, *_) in enumerate(spec.nodes) if kind in ("input", "gather") and other not in (held, size)
+        other
+        for other, (kind, *_) in enumerate(spec.nodes)
+        if kind in ("input", "gather") and other not in (held, size)
     ]
     rest = [other for other, (kind, *_) in enumerate(spec.nodes) if kind in ("cast", "call")]
     walks = "walks"

@@ -237,9 +237,7 @@ def _chunk(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> list[str
     for kept, name in zip(tagged(node, "_last"), cells[-1], strict=True):
         lines.append(f"{kept} = {name if schedule.threads == 1 else f'tl.gather({name}, end, 1)'}")
     if _state(schedule, node) is not None and not schedule.stores_segments:
-        lines += joined_cells(
-            node, tagged(node, "_before"), cells, "" if neutral(node, "(1, 1)") else "segment == 0"
-        )
+        lines += joined_cells(node, tagged(node, "_before"), cells, "" if neutral(node, "(1, 1)") else "segment == 0")
     lines += [line for name in names for line in whole(name, schedule.run)]
     if schedule.stores_segments:
         return lines

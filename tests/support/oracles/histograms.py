@@ -255,4 +255,6 @@ def check_one_search(device: Any) -> None:
         assert search.call_count == 1
         ta.vjp(lambda w: ta.histogram2d(points, points, 4, ((0.0, 1.0),) * 2, True, w)[0], weights)
         assert search.call_count == 3
-    np.testing.assert_array_equal(ta.to_numpy(found), ta.to_numpy(ta.histogram(points, 4, (0.0, 1.0), True, weights)[0]))
+    np.testing.assert_array_equal(
+        ta.to_numpy(found), ta.to_numpy(ta.histogram(points, 4, (0.0, 1.0), True, weights)[0])
+    )

@@ -199,7 +199,7 @@ WIDE = ("few", "full", "unsigned", "normal", "special", "same", "clusters", "rep
 
 
 def check_wide(device: Any, kind: str, size: int) -> None:
-    """Rows of 64 bits whose keys are narrowed, of which few digits are sorted by, or whose runs are too long for that."""
+    """Rows of 64 bits: keys are narrowed, few digits are sorted by, or runs are too long for that."""
     rng = np.random.default_rng(size)
     host = wide_drawn(rng, kind, size)
     x = ta.asarray(host, device=device)

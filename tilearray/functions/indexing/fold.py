@@ -32,7 +32,7 @@ from tilearray.promotion.scalars import classify
 
 _INT64 = dtypes.int64
 LEAST_PLACES = 1 << 12
-"""The least elements that find their runs; fewer threads wait longer for values in random places than for their order."""
+"""The least elements that find their runs; fewer threads wait longer for values in random places than for order."""
 MOST_WORDS = 1 << 32
 """From so many indices on, a position does not fit into half a word."""
 SHORT_RUNS, LONG_RUNS = 8, 16

@@ -255,10 +255,7 @@ def heaviside(x, y):
 def log_add_exp(x, y):
     """log(exp(x) + exp(y)); where the two are equal, infinities too, one and log(2)."""
     share = libdevice.exp(0 - tl.abs(x - y))
-    if share.dtype == tl.float64:
-        rest = log1p_of_share(share)
-    else:
-        rest = libdevice.log1p(share)
+    rest = log1p_of_share(share) if share.dtype == tl.float64 else libdevice.log1p(share)
     return tl.where(x == y, x + 0.6931471805599453, greater(x, y) + rest)
 
 

@@ -74,7 +74,7 @@ class Reduce(Tiled):
         return loop.kept, loop.lanes, loop.segments.total > 1, rows, loop.elements <= SHORT
 
     @classmethod
-    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule | None:
         """Every spec: as many results as a tile of the lanes has elements for."""
         _, lanes, is_cut, rows, *_ = facts
         tile = _tile_of(spec, lanes, rows, arch, is_cut)
