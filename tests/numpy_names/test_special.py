@@ -190,3 +190,24 @@ def test_scipy_takes_them_for_arrays_with_its_array_api():
     command = [sys.executable, "-c", SOURCE.format(names=names)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_zeta_beside_0_and_of_large_numbers():
+    special = pytest.importorskip("scipy.special")
+    x = np.array([-1e-20, -1e-16, -1e-12, -1e-7, -0.3, -0.5, -0.50001])
+    np.testing.assert_allclose(ta.to_numpy(special_on_gpu.zeta(ta.asarray(x))), special.zeta(x), rtol=1e-12)
+    n, q = np.array([3.0, 9.0, 1.0]), np.array([1e100, 1e33, 1e160])
+    found = ta.to_numpy(special_on_gpu.polygamma(ta.asarray(n), ta.asarray(q)))
+    np.testing.assert_allclose(found, special.polygamma(n, q), rtol=1e-12)
+
+
+def test_shares_are_from_0_to_1():
+    tiny = ta.asarray(np.array([5e-324, 1e-300, 1e-20, 1e-17, 1e-9]))
+    x = ta.asarray(np.array([1e-300, 1e-20, 1e-5, 0.3, 3.0]))[:, None]
+    for function in (special_on_gpu.gammainc, special_on_gpu.gammaincc):
+        found = ta.to_numpy(function(*ta.broadcast_arrays(tiny, x)))
+        assert ((found >= 0) & (found <= 1)).all()
+    inside = ta.asarray(np.array([1e-300, 1e-20, 1e-5, 0.3, 0.9]))[:, None]
+    for function in (beta_on_gpu.betainc, beta_on_gpu.betaincc):
+        found = ta.to_numpy(function(*ta.broadcast_arrays(tiny, 1.0 + 0 * tiny, inside)))
+        assert ((found >= 0) & (found <= 1)).all()

@@ -48,6 +48,7 @@ def _shares(a: Any, b: Any, x: Any, y: Any) -> tuple[Any, Any]:
         where(large, 0.5, where(before, x_, y_)),
         where(large, 0.5, where(before, y_, x_)),
     )
+    share = where(share > 1, 1.0, share)  # rounded, it may be a little more
     below = where(large, below, where(before, share, 1 - share))
     above = where(large, above, where(before, 1 - share, share))
     return _with_limits(a, b, x, y, below), _with_limits(b, a, y, x, above)

@@ -129,6 +129,8 @@ def i1(x: Any) -> Any:
 # --- gamma and zeta --------------------------------------------------------------------------------------------------
 
 _TERMS = 12
+_MIRRORED = -0.5
+"""Below this, Riemann's function is found from its mirrored value; closer to 0, 1 - x would round."""
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 
 
@@ -141,7 +143,7 @@ def psi(x: Any) -> Any:
 def zeta(x: Any, q: Any = None) -> Any:
     """The sum of ``(k + q) ** -x`` over k; without q that of Riemann, which goes on below 1."""
     if q is None:
-        above = where(x < 0, 1 - x, x)
+        above = where(x < _MIRRORED, 1 - x, x)
         return _mirrored(x, _of_positive(above, ones_like(x)))
     below = q < 0
     found = _of_positive(x, where(below, q - floor(q), q))
@@ -164,7 +166,7 @@ def _rest(x: Any, q: Any, found: Any) -> Any:
     """Euler's and Maclaurin's sum after its first terms."""
     last = q + float(_TERMS)
     power = last**-x
-    found = found + power * last / (x - 1) + power / 2
+    found = found + last ** (1 - x) / (x - 1) + power / 2
     square = 1 / (last * last)
     factor = x * power / last
     for k, number in enumerate(_BERNOULLI, 1):
@@ -175,13 +177,13 @@ def _rest(x: Any, q: Any, found: Any) -> Any:
 
 @fuse
 def _mirrored(x: Any, found: Any) -> Any:
-    """Riemann's function from its value at x, or below 0 at 1 - x."""
+    """Riemann's function from its value at x, or below `_MIRRORED` at 1 - x."""
     mirrored = 1 - x
     root = exp((lgamma(mirrored) - mirrored * math.log(2 * math.pi)) / 2)
     half = floor(x / 2 + 0.5)  # the nearest zero is 2 half
     sine = sin(math.pi / 2 * (x - 2 * half))
     below = 2 * root * where(floor(half / 2) * 2 == half, sine, -sine) * found * root
-    found = where(x < 0, where(floor(x / 2) * 2 == x, 0.0, below), found)
+    found = where(x < _MIRRORED, where(floor(x / 2) * 2 == x, 0.0, below), found)
     return where(x == 1, math.inf, where(x == math.inf, 1.0, found))
 
 
@@ -271,6 +273,7 @@ def _shares(a: Any, x: Any) -> tuple[Any, Any]:
     below, above = _temme(where(large, a_, _LARGE), where(large, x_, _LARGE))
     sums = _series(where(large | ~before, 1.0, a_), where(large | ~before, 1.0, x_))
     rest = _fraction(where(large | before, 1.0, a_), where(large | before, 3.0, x_))
+    sums, rest = where(sums > 1, 1.0, sums), where(rest > 1, 1.0, rest)  # rounded, they may be a little more
     below = where(large, below, where(before, sums, 1 - rest))
     above = where(large, above, where(before, 1 - sums, rest))
     whole = (a == 0) & (x > 0) | (x == math.inf) & (a >= 0) & isfinite(a)
