@@ -29,6 +29,7 @@ from tilearray_cuda.runtime.driver import (
     check_fork,
     device_count,
     is_capturing,
+    torch_captures,
 )
 from tilearray_cuda.runtime.gpu import Gpu
 from tilearray_cuda.runtime.memory import allocators, hooks
@@ -127,8 +128,8 @@ class CudaDevice(Gpu):
         return stream if stream and device_of(stream) == self.index else 0
 
     def is_captured(self, stream: int, /) -> bool:
-        """Whether a CUDA graph captures a stream, so that no call may wait for it."""
-        return is_capturing(self.own_stream(stream))
+        """Whether a CUDA graph captures a stream, or torch captures one, so that no call may wait."""
+        return is_capturing(self.own_stream(stream)) or torch_captures()
 
     def to_numpy(
         self,

@@ -36,6 +36,8 @@ def take(nbytes: int) -> Array:
     >>> take(500) is piece
     True
     """
+    if nbytes > KEPT_BYTES:
+        return np.empty(nbytes, BYTE)
     try:
         while (piece := _PIECES.pop()).nbytes < nbytes:  # too small: dropped, and a larger one comes back
             pass

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 from support.kernels import needs_triton
+from support.scan_sources import sources
 
 pytestmark = [needs_triton, pytest.mark.slow]
 
@@ -133,7 +137,6 @@ def _clear(caches) -> None:
 @pytest.mark.parametrize(("how", "dtype"), [("add", "float32"), ("multiply", "complex64"), ("maximum", "bfloat16")])
 @pytest.mark.parametrize(("shape", "axis"), [((1000, 300), 0), ((1000, 300), 1), ((100_000,), 0), ((100_000, 30), 0)])
 def test_the_compiler_takes_scans(how, dtype, shape, axis):
-    from support.scan_sources import sources
 
     from tilearray_cuda.kernels.compile import cubin_of
 
@@ -144,6 +147,19 @@ def test_the_compiler_takes_scans(how, dtype, shape, axis):
 
 
 def test_sizes_beyond_a_chunk_do_not_change_the_kernel():
-    from support.scan_sources import sources
 
     assert len({sources("add", "float32", (1000, length), 1)[0].text for length in range(261, 401, 2)}) == 1
+
+
+@pytest.mark.parametrize("missing", [1, 100, 16000])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_the_last_block_of_the_longest_rows_of_int32_is_not_whole(dtype, missing):
+    """The end of that block is 2**31, which is negative in int32: it would be read and written without masks."""
+    size = 2**31 - missing
+    (source,) = sources("add", dtype, (size,), 0)
+    (condition,) = re.findall(r"^ *is_whole = (.*)$", source.text, re.MULTILINE)
+    known = {name: np.int32(value) for name, value in source.constants} | {"n1": np.int32(size)}
+    last = (size - 1) // (int(known["ROWS"]) * int(known["CHUNKS"]) * int(known["COLUMNS"]))
+    with np.errstate(over="ignore"):
+        assert not eval(condition, {}, {**known, "block": np.int32(last)})
+        assert eval(condition, {}, {**known, "block": np.int32(last - 1)})

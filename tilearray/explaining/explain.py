@@ -81,7 +81,7 @@ def explain(
        loop     480 x 640: out0 (640, 1), x0 (640, 1), x1 (0, 1)
        class    broadcast, 2 axes, int32 indices
        memory   reads 310 kB, writes 1.23 MB
-       runs     a function of NumPy calls, for blocks of 65536 elements
+       runs     a function of NumPy calls, for all elements or for blocks of 65536
        source   def evaluate(out0, x0, x1, temporaries=None, first=0):
                     cast(x0, float32, out0)
                     add(out0, x1, out=out0)

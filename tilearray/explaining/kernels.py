@@ -163,7 +163,7 @@ def host_kernel(expression: Expression, loop: AnyLoop) -> HostKernel:
         return HostKernel("one call of NumPy over whole views", source)
     if host.array_to_look_up(expression, loop) is not None:
         return HostKernel("a table of the results for all values of x0, which a function of NumPy calls fills", source)
-    return HostKernel(f"a function of NumPy calls, for blocks of {host.BLOCK} elements", source)
+    return HostKernel(f"a function of NumPy calls, for all elements or for blocks of {host.BLOCK}", source)
 
 
 # --- GPUs ------------------------------------------------------------------------------------------------------------

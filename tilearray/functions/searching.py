@@ -312,7 +312,7 @@ def sort(
     -----
     Elements that are equal, zeros of both signs and NaNs of different bits among them, keep their order. A GPU sorts
     rows of up to 4096 elements in one launch, and longer ones in some launches for eight bits (`docs/gpu.md`). Of 2**23
-    elements of 64 bits, or more, it looks at some first, and the call waits for them.
+    integers of 64 bits, or 2**24 float64 in one row, or more, it looks at some first, and the call waits for them.
 
     Examples
     --------

@@ -156,9 +156,13 @@ class Staging:
 
 def _fetch(chunk: Chunk, pointer: int, nbytes: int, stream: int) -> None:
     chunk.wait()
-    call(api.cuMemcpyDtoHAsync, chunk.pointer, pointer, nbytes, STREAMS[stream])
-    call(api.cuEventRecord, chunk.event, STREAMS[stream])
-    chunk.busy = True
+    try:
+        call(api.cuMemcpyDtoHAsync, chunk.pointer, pointer, nbytes, STREAMS[stream])
+        call(api.cuEventRecord, chunk.event, STREAMS[stream])
+        chunk.busy = True
+    except BaseException:  # an interrupt: the chunk goes back, and nothing may be copied into it any more
+        call(api.cuStreamSynchronize, STREAMS[stream])
+        raise
 
 
 def _unload(target: np.ndarray, chunk: Chunk, start: int, end: int) -> None:

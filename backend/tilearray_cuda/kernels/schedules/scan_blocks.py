@@ -111,7 +111,8 @@ class ScanBlocks(Scan):
             *lines,
             "member = tl.arange(0, ROWS)[:, None]",
             "first_chunk = (block * ROWS + member) * CHUNKS",
-            f"is_whole = (block + 1) * (ROWS * CHUNKS * COLUMNS) <= n{row + 1}",
+            # the end of a block may be 2**31, which no int32 holds
+            f"is_whole = block * (ROWS * CHUNKS * COLUMNS) <= n{row + 1} - ROWS * CHUNKS * COLUMNS",
         ]
 
     def arms(self) -> list[Arm]:
