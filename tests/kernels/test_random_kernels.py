@@ -58,11 +58,12 @@ def test_kernels_of_draws_compile(name, arch):
 @pytest.mark.parametrize("make", [draws.unit, draws.normal, draws.exponential])
 @pytest.mark.parametrize(("dtype", "words"), [("bfloat16", 1), ("float32", 1), ("float64", 2)])
 def test_a_thread_computes_each_block_once(make, dtype, words):
-    code = compiled(draw_kernel(make(dtypes.as_dtype(dtype), False, False)), 90)
+    kernel = draw_kernel(make(dtypes.as_dtype(dtype), False, False))
+    code, elements = compiled(kernel, 90), kernel.source.tile.of_a_thread
     branches = 2  # with and without masks
-    blocks = branches * 1024 // (32 * 4) * words // 4  # of 1024 elements and 4 warps
+    blocks = branches * elements * words // 4
     assert code.count(r"mul\.(?:wide|hi)\.u32") <= 20 * blocks
     if make is draws.normal:  # and each radius
-        assert code.count(r"sqrt\.rn\.f\d\d") == branches * 1024 // (32 * 4) // 2
+        assert code.count(r"sqrt\.rn\.f\d\d") == branches * elements // 2
     if dtype != "bfloat16":  # vectors of 16 bytes hold the words of two blocks, which change places in shared memory
         assert code.shared == 0
