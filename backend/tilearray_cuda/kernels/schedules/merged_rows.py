@@ -14,7 +14,7 @@ from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile
 from tilearray_cuda.kernels.schedules.tile import TileFacts, Tiles, cut, may_merge
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
-SIZES: Sizes = {2: Tile(128, 128, 8), 4: Tile(64, 64, 4), 8: Tile(64, 32, 16)}
+TILES: Sizes = {2: Tile(128, 128, 8), 4: Tile(64, 64, 4), 8: Tile(64, 32, 16)}
 """Measured on an H100. Bytes are transposed by fours, and parts of complex128 have rows of their own."""
 NODES = ("coordinate", "gather", "guarded", "report")
 """The nodes that name indices, or elements that lie elsewhere."""
@@ -40,9 +40,9 @@ class MergedRows(Tiles):
         """Elementwise specs of even pitches, if rows of transposed arrays go on in a slower axis."""
         if not facts.further or spec.places or spec.combines or spec.has_node(*NODES):
             return None
-        if spec.narrowest not in SIZES or spec.widest not in SIZES or spec.divisible == 1:
+        if spec.narrowest not in TILES or spec.widest not in TILES or spec.divisible == 1:
             return None
-        tile = SIZES[spec.widest]
+        tile = TILES[spec.widest]
         columns = tile.columns if may_merge(spec, facts) else facts.fits[1]
         return cls(spec, cut(tile, facts.further[1], columns), facts)
 
