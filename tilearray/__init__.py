@@ -603,7 +603,8 @@ if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelle
         names = _import_module("tilearray.numpy_names.names")
         module = names.MODULE_OF.get(name)
         if module is None:
-            raise names.MissingNameError(name, __all__)
+            written = names.MISSING.get(name, "").format(name=name)
+            raise _import_module("tilearray.missing_names").MissingNameError(name, __all__, written=written)
         value = getattr(_import_module(f"tilearray.numpy_names.{module}"), name)
         _show([value])
         globals()[name] = value

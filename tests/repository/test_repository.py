@@ -16,7 +16,7 @@ FRAMEWORKS = {"triton", "cuda", "torch", "cupy", "jax"}
 
 ORDER = {
     "tilearray": [
-        "errors dtypes",
+        "errors dtypes missing_names",
         "promotion",
         "geometry",
         "engine",
@@ -25,7 +25,8 @@ ORDER = {
         "interchange",
         "functions",
         "arrays",
-        "numpy_names linalg",
+        "linalg",
+        "numpy_names",
         "fft random low_precision tile_space distributed",
         "gradients",
         "explaining dask",

@@ -26,7 +26,7 @@ from tilearray.fft.transforms import (
     rfft2,
     rfftn,
 )
-from tilearray.numpy_names.names import MissingNameError as _MissingNameError
+from tilearray.missing_names import MissingNameError as _MissingNameError
 from tilearray.ops.signatures import show as _show
 
 # fmt: off

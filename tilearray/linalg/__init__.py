@@ -29,7 +29,7 @@ from tilearray.linalg.determinants import SlogdetResult, det, matrix_rank, slogd
 from tilearray.linalg.equations import LstsqResult, inv, lstsq, pinv, solve, tensorinv, tensorsolve
 from tilearray.linalg.norms import cond, matrix_norm, norm, vector_norm
 from tilearray.linalg.stacks import cross, diagonal, matrix_power, multi_dot, outer, trace
-from tilearray.numpy_names.names import MissingNameError as _MissingNameError
+from tilearray.missing_names import MissingNameError as _MissingNameError
 from tilearray.ops.signatures import show as _show
 
 # fmt: off

@@ -6,7 +6,6 @@ program uses it for the first time. A name that is nowhere is an AttributeError 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 LATER: Final = {
@@ -169,44 +168,3 @@ MISSING: Final = {
     "synchronize": "write ta.cuda.synchronize",
 }
 """What to write for a name that is not here."""
-
-
-class MissingNameError(AttributeError):
-    """A name that a module does not have, and what to write. Its text is made when somebody reads it, if not `written`.
-
-    Libraries ask for many names.
-    """
-
-    def __init__(self, name: str, known: Iterable[str], module: str = "", written: str = "") -> None:
-        super().__init__(name)
-        self._missing, self._known, self._module, self._written = name, known, module, written
-
-    def __str__(self) -> str:
-        path = ".".join(filter(None, ("tilearray", self._module)))
-        advice = self._written or instead(self._missing, self._known, self._module)
-        return f"module {path!r} has no attribute {self._missing!r}; {advice}"
-
-
-def instead(name: str, known: Iterable[str], module: str = "") -> str:
-    """Return what to write for a name that is missing in `tilearray`, or in a module of it.
-
-    Examples
-    --------
-    >>> instead("cat", ["concat"]), instead("concatenat", ["concat", "concatenate"])
-    ('write ta.concat', 'write ta.concatenate')
-    >>> instead("busday_count", []), instead("nrom", ["norm"], "linalg")
-    ('write np.busday_count with ta.to_numpy(x), on the host', 'write ta.linalg.norm')
-    """
-    if name in MISSING and not module:
-        return MISSING[name].format(name=name)
-    import difflib
-
-    import numpy as np
-
-    within = f"{module}." if module else ""
-    if hasattr(getattr(np, module) if module else np, name):
-        return f"write np.{within}{name} with ta.to_numpy(x), on the host"
-    close = difflib.get_close_matches(name, list(known), 1, 0.75)
-    if close:
-        return f"write ta.{within}{close[0]}"
-    return f"NumPy has no such name either; see dir({'.'.join(filter(None, ('ta', module)))})"

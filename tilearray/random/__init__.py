@@ -6,7 +6,7 @@ on the device, the layout or the number of calls that draw them: see `tilearray.
 
 from typing import TYPE_CHECKING
 
-from tilearray.numpy_names.names import MissingNameError as _MissingNameError
+from tilearray.missing_names import MissingNameError as _MissingNameError
 from tilearray.ops.signatures import show as _show
 from tilearray.random.generator import Generator, default_rng
 from tilearray.random.philox import Philox4x32
