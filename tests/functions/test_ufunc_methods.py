@@ -9,6 +9,7 @@ import pytest
 
 import tilearray as ta
 from tilearray.errors import DeviceError, DTypeError, IndexingError, OperandError, ShapeError, WriteError
+from tilearray.functions import ufunc_at
 from tilearray.ops import PUBLIC
 
 BINARY = {
@@ -164,7 +165,7 @@ AT = {
 } | dict.fromkeys(("bitwise_or", "bitwise_xor", "remainder", "floor_divide", "hypot"), "u1")
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float8_e4m3fn", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "int64", "uint8"])
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "divide", "bitwise_xor", "remainder"])
 def test_at_applies_the_op_once_for_every_occurrence(name, dtype):
     op, rng = PUBLIC[name], np.random.default_rng(3)
@@ -182,6 +183,18 @@ def test_at_applies_the_op_once_for_every_occurrence(name, dtype):
         return
     op.at(target, (ta.asarray(rows), columns), ta.asarray(values).astype(dtype))
     assert ta.to_numpy(target).tobytes() == ta.to_numpy(want).tobytes()
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "divide"])
+def test_at_of_many_floats_at_one_place_is_one_call_of_numpy(monkeypatch, name):
+    one_by_one = ta.ones(2, dtype="float32")
+    values = np.float32([2, np.inf, -np.inf, 0, -0.0, np.nan])
+    for value in values:
+        one_by_one[1] = PUBLIC[name](one_by_one[1], ta.asarray(value))
+    monkeypatch.setattr(ufunc_at, "_at_in_rounds", lambda *_: pytest.fail("a round for each repetition"))
+    target = ta.ones(2, dtype="float32")
+    PUBLIC[name].at(target, np.ones(len(values), int), values)
+    assert ta.to_numpy(target).tobytes() == ta.to_numpy(one_by_one).tobytes()
 
 
 def test_at_takes_every_index_and_operand():

@@ -72,8 +72,13 @@ def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> Non
 # --- on the host ------------------------------------------------------------------------------------------------------
 
 # Rows that NumPy's ufunc of the same name computes with the same bits in its own dtypes, by kind.
-_INTEGERS = ("maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor")
-_AS_NUMPY = dict.fromkeys(_INTEGERS, "biu") | {"add": "biufc", "subtract": "iufc", "multiply": "biufc"}
+_AS_NUMPY = {
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), "biu"),
+    **dict.fromkeys(("maximum", "minimum"), "biuf"),
+    **dict.fromkeys(("add", "multiply"), "biufc"),
+    "subtract": "iufc",
+    "divide": "f",
+}
 
 
 def _places(name: str, x: ArrayBase, indices: Any) -> tuple[Any, np.ndarray]:
