@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from support.kernels import needs_triton
 from support.rows_on_device import crossed
@@ -42,8 +44,23 @@ def test_the_number_of_chunks_is_computed_in_32_bits(shape):
         assert "tl.cdiv" not in source.text  # it adds COLUMNS - 1 to the extent: more than 2**31 - 1
 
 
+@pytest.mark.parametrize("missing", [1, 100, 1023])
+def test_the_last_tile_of_the_most_results_of_int32_is_not_whole(missing):
+    """The end of that tile is 2**31, which is negative in int32: it would be read without masks."""
+    from support.reduction_sources import sources
+
+    size = 2**31 - missing
+    (source,) = sources("max", "int8", (size, 1), (1,))
+    (condition,) = re.findall(r"^ *if (first_row .*):$", source.text, re.MULTILINE)
+    rows = dict(source.constants)["ROWS"]
+    known = {"ROWS": np.int32(rows), "n0": np.int32(size)}
+    last = (size - 1) // rows * rows
+    with np.errstate(over="ignore"):
+        assert not eval(condition, {}, {**known, "first_row": np.int32(last)})
+        assert eval(condition, {}, {**known, "first_row": np.int32(last - rows)})
+
+
 def _compare_hard(case: str) -> None:
-    import numpy as np
     from support.interpreter.emulated_gpu import emulated_device
     from support.oracles.reductions import compare
 

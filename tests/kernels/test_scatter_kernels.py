@@ -65,21 +65,43 @@ def test_the_compiler_takes_folds(dtype):
 
     import tilearray as ta
     from tilearray.functions.indexing.fold import _folding, _folding_words
-    from tilearray.geometry.fold import make_fold
     from tilearray_cuda.kernels.compile import cubin_of
-    from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
-    from tilearray_cuda.kernels.source import source_of
-    from tilearray_cuda.kernels.spec import make_spec
 
     for name in {"bool": ("logical_xor",)}.get(dtype, ("subtract", "multiply")):
         graph = _folding(getattr(ta, name), dtype_of(dtype), dtype_of(dtype), 16 if dtype == "float32" else 8).graph
         for shape, strides in (((5000,), [(0,), (1,), (0,), (1,)]), ((300, 70), [(0, 1), (1, 0), (0, 1), (70, 1)])):
-            loop = make_fold(shape, strides)
-            source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True,) * 4), 90))
+            source = _source_of_fold(graph, shape, strides)
             assert source.name == f"{name}_fold"
             assert cubin_of(source, 90).code
         graph = _folding_words(getattr(ta, name), dtype_of(dtype), dtype_of(dtype)).graph
-        loop = make_fold((300,), [(1,), (1,), (0,), (0,)])
-        source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True,) * 4), 90))
+        source = _source_of_fold(graph, (300,), [(1,), (1,), (0,), (0,)])
         assert source.name == f"{name}_fold"
         assert cubin_of(source, 90).code
+
+
+def _source_of_fold(graph, shape, strides):
+    from tilearray.geometry.fold import make_fold
+    from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
+    from tilearray_cuda.kernels.source import source_of
+    from tilearray_cuda.kernels.spec import make_spec
+
+    return source_of(schedule_of(make_spec(graph, loop_class(make_fold(shape, strides)), (True,) * len(strides)), 90))
+
+
+@pytest.mark.parametrize("missing", [1, 5])
+def test_runs_that_end_at_the_end_of_int32_are_not_read_further(missing):
+    """``row + 1`` is then 2**31, which is negative in int32, and so below the number of elements."""
+    import numpy as np
+    from support.oracles.formats import dtype_of
+
+    import tilearray as ta
+    from tilearray.functions.indexing.fold import _folding
+
+    size, at_once = 2**31 - missing, 8
+    graph = _folding(ta.subtract, dtype_of("int8"), dtype_of("int8"), at_once).graph
+    text = _source_of_fold(graph, (size,), [(0,), (1,), (0,), (1,)]).text
+    conditions = re.findall(r"^ *inside\d = walks\d* & \((.*)\)$", text, re.MULTILINE)
+    row = np.int32(size - 1)
+    with np.errstate(over="ignore"):
+        known = {"row": row, "n0": np.int32(size), **{f"row{step}": row + np.int32(step) for step in range(at_once)}}
+        assert [bool(eval(each, {}, known)) for each in conditions] == [step == 0 for step in range(at_once)]

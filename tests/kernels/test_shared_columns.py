@@ -184,3 +184,19 @@ def test_pairs_are_copied_of_elements_that_threads_hold_alone():
     read = {operand: name for name, operand in re.findall(r"(\w+)_of_\d+ = tl.load\((x\d) ", launch.kernel.source)}
     assert copied == {read["x0"]} != {read["x1"]}
     assert launch.kernel.code.spills == 0
+
+
+def test_the_slots_of_many_columns_are_counted_in_64_bits():
+    """The slots of the first reduction have 2**31 bytes: those of the second one would lie before the memory."""
+    import numpy as np
+    from support.row_sources import source
+
+    kernel = source("softmax", "bfloat16", (8, 2**27), axis=0)
+    rows = dict(kernel.constants)["ROWS"]
+    known = {"np": np, "ROWS": np.int32(rows), "strips": np.int32(2**27 // rows)}
+    (slots,) = re.findall(r"^ *slots = (.*)$", kernel.text, re.MULTILINE)
+    starts = re.findall(r"\(scratch \+ (.*)\)\.to\(tl\.pointer_type", kernel.text)
+    with np.errstate(over="ignore"):
+        known["slots"] = eval(slots, {}, known)
+        first, second = [int(eval(each.replace(".to(tl.int64)", ".astype(np.int64)"), {}, known)) for each in starts]
+    assert second - first == 2 * 8 * 2**27

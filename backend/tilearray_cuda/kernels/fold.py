@@ -106,7 +106,7 @@ def _steps(schedule: Fold, node: Any, names: Value) -> list[str]:
         inside = arm.branch._replace(row=f"row{step}", mask=f"inside{step}", tag=f"_step{step}")
         text, found = computed(schedule, inside, [places])
         reach = "walks" if is_long else walks
-        reads += [f"row{step} = row + {step}", f"inside{step} = {reach} & (row{step} < n0)", *text]
+        reads += [f"row{step} = row + {step}", f"inside{step} = {reach} & (row < n0 - {step})", *text]
         reads.append(f"walks{step} = {walks} & inside{step} & ({found[places][0][0]} == {place})")
         walks = f"walks{step}"
         branch = inside._replace(mask=walks)

@@ -227,7 +227,8 @@ def _met(schedule: SharedColumns, node: Node, phase: int, before: int) -> list[s
         half //= 2
     column = "tl.arange(0, ROWS)[:, None]"
     for place, (name, register) in enumerate(names.items(), before):
-        start = f"slots + {2 * SLOT * place} * strips * {schedule.total} * ROWS" if place else "slots"
+        # The slots of 2**27 columns have 2**31 bytes, which no int32 holds.
+        start = f"slots + {2 * SLOT * place} * (strips * {schedule.total} * ROWS).to(tl.int64)" if place else "slots"
         lines.append(f"{name}_slots = (scratch + {start}).to(tl.pointer_type({register}), bitcast=True)")
     lines.append(f"own = (program + strips * {schedule.total}) * ROWS + {column}")
     if schedule.is_cut:

@@ -198,7 +198,7 @@ class Reduce(Tiled):
 
     def arms(self) -> list[Arm]:
         """Whole tiles, and those that reach beyond the last result. Guarded elements that are all read come first."""
-        whole = f"first_row + ROWS <= {self.rows_extent}"
+        whole = f"first_row <= {self.rows_extent} - ROWS"  # the end of a tile may be 2**31, which no int32 holds
         last = [Arm(None, Branch(None))]
         if self.tile.rows > 1:
             last = [Arm(whole, Branch(None)), Arm(None, Branch("in_rows"))]
