@@ -12,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import LayoutCase, Loop, index_bits_of
+from tilearray.geometry.loop import INT32_END, LayoutCase, Loop, index_bits_of
 from tilearray.geometry.reduction import merged
 
 Ints = tuple[int, ...]
+
+BEYOND = 1 << 10
+"""How far a device's blocks and steps along an axis may reach beyond it: so far, indices have 32 bits as well."""
 
 
 def make_product(stacks: Ints, sizes: tuple[int, int, int], strides: Sequence[Ints]) -> Loop:
@@ -41,6 +44,7 @@ def make_product(stacks: Ints, sizes: tuple[int, int, int], strides: Sequence[In
     *steps, shape = zip(*stacked, *matrices, strict=True)
     parts = ((steps[0], -1), (steps[1], -2), (steps[2], -3))  # each array lacks one axis of the matrices
     bits = max(index_bits_of(_without(shape, axis), [_without(one, axis)]) for one, axis in parts)
+    bits = 64 if max(shape) > INT32_END - BEYOND else bits
     return Loop(shape, tuple(steps), (0, 0, 0), LayoutCase.PRODUCT, bits)
 
 
