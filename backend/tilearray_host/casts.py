@@ -11,9 +11,10 @@ rounding to odd", 2008).
 source to target                 method
 ===============================  ================================================================================
 complex to real                  an error, except to bool
-any float to an integer          toward zero; out of range saturates, NaN is 0. To 8 and 16 bits NumPy's cast of clipped
-                                 values, to more bits NumPy's cast if no value is out of range: for signed integers the
-                                 processor says so, else the extremes do
+any float to an integer          toward zero; out of range saturates, NaN is 0. NumPy's cast of values in range, else
+                                 of clipped ones. For signed integers of 32 and 64 bits the processor says whether a
+                                 value is out of range, else the extremes do. To 8 and 16 bits, rows with gaps between
+                                 them go through int32, which is clipped, and elements with gaps are always clipped
 8-bit floats, and integers of    a table of the 256 results
   8 bits to narrow floats
 bfloat16 and float16 to 8-bit    a table of the 65,536 results, from `TABLED` elements on
@@ -56,7 +57,8 @@ from tilearray_host.scratch import give_back, take
 Array = np.ndarray[Any, np.dtype[Any]]
 Caster = Callable[[Array, np.dtype[Any], "Array | None"], Array]
 
-_FLOAT32, _FLOAT64, _COMPLEX128 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex128)
+_INT32, _COMPLEX128 = np.dtype(np.int32), np.dtype(np.complex128)
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _BFLOAT16, _FLOAT8_E8M0 = np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e8m0fnu)
 
 
@@ -280,47 +282,73 @@ def odd_float32(x: Array) -> Array:
 
 
 def _to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Cast as NumPy does if every value is in range, which two passes find out; else clip."""
+    """Cast as NumPy does if every value is in range, which one or two passes find out; else clip."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
     return _native(wide, dtype, out) if _in_range(wide, dtype) else _clipped(wide, dtype, out)
 
 
 def _to_small_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Clip to integers, which every float holds, and cast as NumPy does, which gives 0 for NaN."""
+    """The same, to 8 or 16 bits. Rows with gaps between them are read only once, as int32."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
-    low, high = _limits(wide.dtype, dtype)
-    result = np.empty_like(wide, dtype) if out is None else out
-    piece = take(wide.nbytes)
-    result[...] = wide.clip(low, high, np.ndarray(wide.shape, wide.dtype, piece))
+    if wide.flags.forc:
+        return _native(wide, dtype, out) if _in_range(wide, dtype) else _clipped_small(wide, dtype, out)
+    by_int32 = wide.itemsize in wide.strides and _says_invalid(wide.dtype, _INT32)
+    return _through_int32(wide, dtype, out) if by_int32 else _clipped_small(wide, dtype, out)
+
+
+def _clipped_small(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """Clip to integers, which every float holds, and cast as NumPy does, which gives 0 for NaN."""
+    piece = take(x.nbytes)
+    result = _native(x.clip(*_limits(x.dtype, dtype), np.ndarray(x.shape, x.dtype, piece)), dtype, out)
+    give_back(piece)
+    return result
+
+
+def _through_int32(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """Cast to int32, and clip there; if the processor says that int32 does not hold a value, clip the floats."""
+    piece = take(x.size * _INT32.itemsize)
+    whole = _strictly(x, _INT32, np.ndarray(x.shape, _INT32, piece))
+    if whole is not None:
+        low, high = _limits(_INT32, dtype)
+        if np.minimum.reduce(whole, axis=None) < low or np.maximum.reduce(whole, axis=None) > high:
+            whole.clip(low, high, whole)
+    result = _clipped_small(x, dtype, out) if whole is None else _native(whole, dtype, out)
     give_back(piece)
     return result
 
 
 @cache
 def _limits(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[Any, Any]:
-    """Return the least and the largest integer of a dtype as floats of another."""
+    """Return the least and the largest integer of a dtype as numbers of another."""
     limits = np.iinfo(target)
     return source.type(limits.min), source.type(limits.max)
 
 
 def _in_range(x: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether integers of a dtype hold all floats of an array, truncated. The smallest one may count as outside."""
+    """Whether integers of a dtype hold all floats of an array, truncated. The smallest one may count as outside.
+
+    The bits of floats that are not negative have their order, and NaN comes last. As unsigned integers, the bits of
+    negative floats are greater, and their order is reversed; as signed ones, they are less. If the greatest unsigned
+    bits are those of a negative float, a second pass finds the greatest of the others.
+    """
     if not x.size:
         return False
-    return all(np.maximum.reduce(x.view(codes), axis=None) < outside for codes, outside in _outside(x.dtype, dtype))
+    unsigned, signed, above, below = _outside(x.dtype, dtype)
+    greatest = np.maximum.reduce(x.view(unsigned), axis=None)
+    return bool(greatest < above or (greatest < below and np.maximum.reduce(x.view(signed), axis=None) < above))
 
 
 @cache
-def _outside(source: np.dtype[Any], target: np.dtype[Any]) -> list[tuple[np.dtype[Any], Any]]:
-    """Return dtypes of integers, and the bits of the first float that a target does not hold as such an integer.
+def _outside(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[np.dtype[Any], np.dtype[Any], Any, Any]:
+    """Return the dtypes of a float's bits, and the bits of the first floats above and below the range of a target.
 
-    The bits of floats that are not negative have their order, and NaN comes last. As unsigned integers, the bits of
-    negative floats are greater, and their order is reversed; as signed ones, they are less.
+    No bits are below the range of an unsigned target: every negative float counts as above.
     """
-    bits, signed = target.itemsize * 8, target.kind == "i"
-    limits = {"i": 2 ** (bits - 1), "u": -(2 ** (bits - 1)) - 1} if signed else {"u": 2**bits}
-    codes = {kind: np.dtype(f"{kind}{source.itemsize}") for kind in limits}
-    return [(codes[kind], source.type(limit).view(codes[kind])) for kind, limit in limits.items()]
+    bits, is_signed = target.itemsize * 8, target.kind == "i"
+    unsigned, signed = (np.dtype(f"{kind}{source.itemsize}") for kind in "ui")
+    limits = (2 ** (bits - 1), -(2 ** (bits - 1)) - 1) if is_signed else (2**bits, 2**bits)
+    above, below = (source.type(limit).view(unsigned) for limit in limits)
+    return unsigned, signed, above, below
 
 
 def _to_integer_strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
@@ -334,15 +362,20 @@ def _to_integer_strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> A
 def _to_integer_elsewhere(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """The same, to memory that x does not have."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
+    result = _strictly(wide, dtype, out)
+    return _clipped(wide, dtype, out) if result is None else result
+
+
+def _strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array | None:
+    """Cast as NumPy does; return None if the processor says that a value was out of range."""
     before = get_state()
     try:
         set_state(STRICT)
-        return _native(wide, dtype, out)
+        return _native(x, dtype, out)
     except FloatingPointError:
-        pass
+        return None
     finally:
         set_state(before)
-    return _clipped(wide, dtype, out)
 
 
 @cache
@@ -547,15 +580,14 @@ def block_of(convert: Caster) -> float:
     >>> block_of(caster(np.dtype(np.float32), np.dtype(np.float64)))  # no temporaries
     inf
     >>> block_of(caster(np.dtype(np.float32), np.dtype(np.uint8)))
-    131072
+    262144
     """
     return _BLOCKS.get(convert, 2**16)
 
 
 _BLOCKS: dict[Caster, float] = {
     **dict.fromkeys((_native, _to_integer_strictly, _to_integer_elsewhere), math.inf),
-    _to_small_integer: 2**17,
-    _to_integer: 2**18,  # most arrays are in range, and make none
+    **dict.fromkeys((_to_integer, _to_small_integer), 2**18),  # most arrays are in range, and make none
 }
 
 

@@ -406,7 +406,10 @@ def test_python_numbers() -> None:
 @pytest.mark.parametrize("target", INTEGERS)
 @pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
 def test_a_float_alone_becomes_the_same_integer_as_among_others(source: str, target: str) -> None:
-    """Alone it may be in range, and then NumPy casts it; among others, one is out of range, and all are clipped."""
+    """Alone it may be in range, and then NumPy casts it; among others, one is out of range, and all are clipped.
+
+    Beside numbers of both signs, in lines, in rows with gaps between them, and with gaps between elements.
+    """
     bits, signed = INTEGERS[target]
     low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if signed else (0.0, 2.0**bits)
     near = [edge + step for edge in (low, high) for step in (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0)]
@@ -415,9 +418,12 @@ def test_a_float_alone_becomes_the_same_integer_as_among_others(source: str, tar
         x = np.concatenate([x, [np.nan, np.inf, -np.inf], np.nextafter(x.astype(np.float32), 0)]).astype(x.dtype)
     together = cast(x, dtype_of(target))
     for place in range(len(x)):
-        for count in (1, 40):
-            alone = cast(np.repeat(x[place : place + 1], count), dtype_of(target))
-            assert (alone == together[place]).all(), x[place]
+        for beside in (1.0, *([-1.0] if signed else [])):
+            many = np.full(80, beside, x.dtype)
+            many[::7] = x[place]
+            for alone in (many[:1], many[:40], many.reshape(8, 10), many.reshape(8, 10)[:, :5], many[::2]):
+                want = np.where(alone == beside, dtype_of(target).type(beside), together[place])
+                assert np.array_equal(cast(alone, dtype_of(target)), want), x[place]
     assert cast(x[:0], dtype_of(target)).shape == (0,)
 
 
