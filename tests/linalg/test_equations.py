@@ -129,6 +129,11 @@ def test_tolerances_of_ranks_and_pseudo_inverses():
         np.testing.assert_allclose(ta.to_numpy(found), np.diag([1, 1e3, 0]), rtol=1e-12)
     both = ta.linalg.pinv(stack, rtol=ta.asarray([1e-6, 0.5]))
     np.testing.assert_allclose(ta.to_numpy(both), [np.diag([1, 1e3, 0]), np.diag([0.1, 0, 0])], rtol=1e-12)
+    several = ta.asarray([1e-6, 0.5])
+    assert ta.linalg.matrix_rank(x, tol=several).tolist() == ta.linalg.matrix_rank(x, rtol=several).tolist() == [2, 1]
+    for matrix in (x, ta.stack([x])):
+        found = ta.to_numpy(ta.linalg.pinv(matrix, rtol=several))
+        np.testing.assert_allclose(found, [np.diag([1, 1e3, 0]), np.diag([1, 0, 0])], rtol=1e-12)
     nearly = ta.asarray([[1.0, 1.0], [1.0, 1.0 + 2.0**-23]])
     assert ta.linalg.matrix_rank(nearly).item() == 1  # within 2 eps of float32
     assert ta.linalg.matrix_rank(nearly.astype("float64")).item() == 2

@@ -16,6 +16,7 @@ from support.oracles.matrices import check, float_name, near, real_name, tame, w
 
 import tilearray as ta
 from tilearray.engine.caches import KERNELS, PLANS
+from tilearray.errors import ShapeError
 from tilearray_host.reduction_functions import OF_REDUCTIONS
 
 NAMES = st.sampled_from(list(ARITHMETIC))
@@ -126,6 +127,11 @@ def test_no_elements():
         for shape in ((0, 2), (2, 0), (0, 0)):
             assert ta.linalg.matrix_norm(ta.zeros(shape), ord=ord).item() == 0
     assert ta.linalg.matrix_norm(ta.zeros((0, 2, 2)), ord=-2).shape == (0,)
+    for ord, shape in ((-1, (2, 0, 3)), (-math.inf, (2, 3, 0))):  # columns and rows exist, and their sums are 0
+        assert ta.linalg.matrix_norm(ta.zeros(shape), ord=ord).tolist() == [0, 0]
+        assert ta.linalg.norm(ta.zeros(shape), ord, (1, 2), keepdims=True).tolist() == [[[0]], [[0]]]
+        with pytest.raises(ShapeError, match=r"^linalg.matrix_norm: expected at least one element"):
+            ta.linalg.matrix_norm(ta.zeros(shape).mT, ord=ord)
 
 
 @pytest.mark.parametrize("name", ["float64", "complex128"])

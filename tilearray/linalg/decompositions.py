@@ -8,7 +8,7 @@ from tilearray.engine.array_type import A
 from tilearray.engine.signature import HostData
 from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import as_array
-from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
+from tilearray.linalg.operands import check_matrices, check_square, computed, computed_of_square, float_dtype, matrices
 from tilearray.ops.options import checked_flag
 
 
@@ -71,12 +71,7 @@ def cholesky(x: A | HostData, /, *, upper: bool = False) -> A:
     >>> ta.linalg.cholesky(ta.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    name = "linalg.cholesky"
-    x = as_array(name, x)
-    part = matrices(name, x)
-    check_square(name, x)
-    upper = checked_flag(name, "upper", upper)
-    return computed(name, part, "cholesky", x, upper, float_dtype(name, x))
+    return computed_of_square("cholesky", x, checked_flag("linalg.cholesky", "upper", upper))
 
 
 @overload
@@ -236,11 +231,7 @@ def eig(x: A | HostData, /) -> EigResult[A]:
     >>> ta.linalg.eig(ta.asarray([[0.0, -1.0], [1.0, 0.0]])).eigenvalues.tolist()
     [1j, -1j]
     """
-    name = "linalg.eig"
-    x = as_array(name, x)
-    part = matrices(name, x)
-    check_square(name, x, instead="ta.linalg.svd(x)")
-    values, vectors = computed(name, part, "eig", x, float_dtype(name, x))
+    values, vectors = computed_of_square("eig", x, instead="ta.linalg.svd(x)")
     return EigResult(values, vectors)
 
 
@@ -253,11 +244,7 @@ def eigvals(x: A | HostData, /) -> A:
     >>> ta.linalg.eigvals(ta.asarray([[0.0, -1.0], [1.0, 0.0]])).tolist()
     [1j, -1j]
     """
-    name = "linalg.eigvals"
-    x = as_array(name, x)
-    part = matrices(name, x)
-    check_square(name, x, instead="ta.linalg.svdvals(x)")
-    return computed(name, part, "eigvals", x, float_dtype(name, x))
+    return computed_of_square("eigvals", x, instead="ta.linalg.svdvals(x)")
 
 
 def eigh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> EighResult[A]:  # noqa: N803 (NumPy's name)
@@ -292,11 +279,7 @@ def eigh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> EighResult[A]:  #
     >>> ta.linalg.eigh(ta.asarray([[0.0, 1.0], [1.0, 0.0]], dtype="float64")).eigenvalues.tolist()
     [-1.0, 1.0]
     """
-    name = "linalg.eigh"
-    x = as_array(name, x)
-    part = matrices(name, x)
-    check_square(name, x, instead="ta.linalg.svd(x)")
-    values, vectors = computed(name, part, "eigh", x, _is_lower(name, UPLO), float_dtype(name, x))
+    values, vectors = computed_of_square("eigh", x, _is_lower("linalg.eigh", UPLO), instead="ta.linalg.svd(x)")
     return EighResult(values, vectors)
 
 
@@ -309,11 +292,7 @@ def eigvalsh(x: A | HostData, /, UPLO: Literal["L", "U"] = "L") -> A:  # noqa: N
     >>> ta.linalg.eigvalsh(ta.asarray([[2.0, 1.0], [1.0, 2.0]], dtype="float64")).tolist()
     [1.0, 3.0]
     """
-    name = "linalg.eigvalsh"
-    x = as_array(name, x)
-    part = matrices(name, x)
-    check_square(name, x, instead="ta.linalg.svdvals(x)")
-    return computed(name, part, "eigvalsh", x, _is_lower(name, UPLO), float_dtype(name, x))
+    return computed_of_square("eigvalsh", x, _is_lower("linalg.eigvalsh", UPLO), instead="ta.linalg.svdvals(x)")
 
 
 def _is_lower(function: str, triangle: Any) -> bool:

@@ -11,7 +11,7 @@ from tilearray.errors import OperandError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import reshape
-from tilearray.linalg.operands import check_square, computed, float_dtype, matrices, tolerances
+from tilearray.linalg.operands import check_square, computed, computed_of_square, float_dtype, matrices, tolerances
 from tilearray.ops.options import checked_flag
 
 
@@ -48,11 +48,7 @@ def det(x: A | HostData, /) -> A:
     >>> ta.linalg.det(ta.asarray([[2.0, 0.0], [0.0, 3.0]]))
     Array(6., dtype=float32, device='cpu')
     """
-    name = "linalg.det"
-    x = as_array(name, x)
-    part = matrices(name, x)
-    check_square(name, x)
-    return computed(name, part, "det", x, float_dtype(name, x))
+    return computed_of_square("det", x)
 
 
 def slogdet(x: A | HostData, /) -> SlogdetResult[A]:
@@ -74,11 +70,7 @@ def slogdet(x: A | HostData, /) -> SlogdetResult[A]:
     >>> found.sign.item(), found.logabsdet.item()
     (-1.0, 0.0)
     """
-    name = "linalg.slogdet"
-    x = as_array(name, x)
-    part = matrices(name, x)
-    check_square(name, x)
-    sign, logabsdet = computed(name, part, "slogdet", x, float_dtype(name, x))
+    sign, logabsdet = computed_of_square("slogdet", x)
     return SlogdetResult(sign, logabsdet)
 
 

@@ -12,9 +12,17 @@ from tilearray.engine.context import STATE
 from tilearray.engine.signature import HostData
 from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
-from tilearray.functions.manipulation import moveaxis, reshape
+from tilearray.functions.manipulation import broadcast_to, moveaxis, reshape
 from tilearray.geometry.shapes import as_int, broadcast_shapes, normalize_axes
-from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices, tolerances
+from tilearray.linalg.operands import (
+    check_matrices,
+    check_square,
+    computed,
+    computed_of_square,
+    float_dtype,
+    matrices,
+    tolerances,
+)
 from tilearray.ops.options import checked_flag
 
 
@@ -50,11 +58,7 @@ def inv(x: A | HostData, /) -> A:
     >>> ta.linalg.inv(ta.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    name = "linalg.inv"
-    x = as_array(name, x)
-    part = matrices(name, x)
-    check_square(name, x, instead="ta.linalg.pinv(x)")
-    return computed(name, part, "inv", x, float_dtype(name, x))
+    return computed_of_square("inv", x, instead="ta.linalg.pinv(x)")
 
 
 def solve(x1: A | HostData, x2: A | HostData, /) -> A:
@@ -157,6 +161,8 @@ def lstsq(a: A | HostData, b: A | HostData, rcond: float | None = None) -> Lstsq
             f"write ta.linalg.pinv(a) @ b for stacks of matrices"
         )
     limit = tolerances(name, "rcond", rcond, a)
+    if limit is not None and limit.size != 1:
+        raise ShapeError(f"{name}: expected one rcond for one matrix, got shape {limit.shape}; write rcond=1e-6")
     limit = None if limit is None else limit.item()
     x, residuals, rank, s = computed(name, part, "lstsq", a, b, limit, float_dtype(name, a, b))
     counted: Any = full((), rank, dtype=STATE.get().semantics.defaults["int"], device=a.device)
@@ -203,12 +209,14 @@ def pinv(x: A | HostData, /, rcond: Any = None, hermitian: bool = False, *, rtol
     x = as_array(name, x)
     part = matrices(name, x)
     check_matrices(name, x)
+    hermitian = checked_flag(name, "hermitian", hermitian)
     if hermitian:
         check_square(name, x, instead="hermitian=False")
     if rcond is not None and rtol is not None:
         raise OperandError(f"{name}: expected rcond or rtol, got both; write rtol=1e-6 alone")
     limit = tolerances(name, "rtol", rtol if rcond is None else rcond, x)
-    hermitian = checked_flag(name, "hermitian", hermitian)
+    if limit is not None and (stack := broadcast_shapes(limit.shape, x.shape[:-2])) != x.shape[:-2]:
+        x = broadcast_to(x, (*stack, *x.shape[-2:]))  # several tolerances for one matrix
     return computed(name, part, "pinv", x, limit, hermitian, float_dtype(name, x))
 
 

@@ -29,6 +29,9 @@ Axes = int | tuple[int, ...]
 Order = int | float | str
 
 _MATRIX_ORDERS: Final = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+_SMALLEST_OF: Final = {-1: (-1,), -math.inf: (-2,), -2: (-2, -1)}
+"""The axes that must not be empty for the smallest column, row or singular value. A column without rows has the sum 0.
+"""
 
 
 def vector_norm(x: A, /, *, axis: Axes | None = None, keepdims: bool = False, ord: int | float = 2) -> A:
@@ -120,7 +123,8 @@ def matrix_norm(x: A, /, *, keepdims: bool = False, ord: Order | None = "fro") -
     LinAlgError
         If singular values are needed and their iteration does not converge, as for NaN.
     ShapeError
-        If `x` has fewer than two axes, `ord` does not exist, or a smallest value is asked of no elements.
+        If `x` has fewer than two axes, `ord` does not exist, or the smallest one of no columns, rows or singular values
+        is asked for.
     ImportError
         If `x` is on a GPU, singular values are needed, and tilearray[linalg] is not installed.
 
@@ -146,8 +150,8 @@ def _matrix_norm(name: str, x: A | HostData, ord: Any, keepdims: Any) -> A:
             f"{name}: expected ord for matrices as 'fro', 'nuc', 1, 2 or inf of either sign, got {shown(ord)}; "
             f"write ta.linalg.vector_norm for other orders"
         )
-    if not isinstance(ord, str) and ord < 0:
-        _check_elements(name, x, (-2, -1))
+    if ord in _SMALLEST_OF:
+        _check_elements(name, x, _SMALLEST_OF[ord])
     return computed(name, part, "matrix_norm", x, ord, keepdims, dtype)
 
 

@@ -17,8 +17,9 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, check_array
 from tilearray.errors import LinAlgError, OperandError, ShapeError, type_name
-from tilearray.functions.arguments import OnHost, Runs, common_dtype, matrices_of, ran
+from tilearray.functions.arguments import OnHost, Runs, as_array, common_dtype, matrices_of, ran
 from tilearray.functions.conversion import to_numpy
+from tilearray.geometry.shapes import broadcast_shapes
 from tilearray.ops.promotion_methods import Promotion, computed_as
 from tilearray.ops.row import ANY
 
@@ -115,13 +116,27 @@ def computed(function: str, part: Runs, method: str, *arguments: Any) -> Any:
     raise LinAlgError(f"{function}: {reason}")
 
 
+def computed_of_square(method: str, x: Any, *options: Any, instead: str = "x @ x.mT") -> Any:
+    """Return the result of a function of square matrices: of the method of `Matrices` that has its name.
+
+    The method takes the matrices, options and the float dtype.
+    """
+    function = f"linalg.{method}"
+    x = as_array(function, x)
+    part = matrices(function, x)
+    check_square(function, x, instead=instead)
+    return computed(function, part, method, x, *options, float_dtype(function, x))
+
+
 def tolerances(function: str, name: str, value: Any, like: ArrayBase) -> np.ndarray | None:
-    """Return a tolerance as an ndarray of float64: a number, or an Array of one number for each matrix.
+    """Return a tolerance as an ndarray of float64: a number, or an Array of one number for each matrix of `like`.
 
     Raises
     ------
     OperandError
         If it is neither, or complex.
+    BroadcastError
+        If it does not broadcast against the axes before the matrices.
     DeviceError
         If it is on another device than `like`.
     """
@@ -130,6 +145,7 @@ def tolerances(function: str, name: str, value: Any, like: ArrayBase) -> np.ndar
     if isinstance(value, ArrayBase):
         common_device(function, [like._signature, value._signature])
         if dtypes.info(value.dtype).kind != "complex":
+            broadcast_shapes(value.shape, like.shape[:-2], function=f"{function}: {name}")
             return to_numpy(value).astype(np.float64)
     elif isinstance(value, Real):
         return np.asarray(float(value))
