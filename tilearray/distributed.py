@@ -223,7 +223,7 @@ def _check(function: str, members: list[Any]) -> None:
         if x.shape != first.shape:
             raise ShapeError(
                 f"{function}: expected arrays of one shape, got {first.shape} for arrays[0] and {x.shape} for "
-                f"arrays[{place}]"
+                f"arrays[{place}]; write a call for each shape"
             )
         if x.dtype != first.dtype:
             raise DTypeError(
@@ -260,7 +260,7 @@ def _reduced_as(function: str, dtype: Any, op: Any, collectives: Collectives) ->
         return _REDUCED[dtype, op]
     if not isinstance(op, str) or op not in collectives.operations:
         names = ", ".join(map(repr, collectives.operations))
-        raise ParameterError(f"{function}: expected op as one of {names}, got {shown(op)}")
+        raise ParameterError(f"{function}: expected op as one of {names}, got {shown(op)}; write op='sum'")
     kind = info(dtype).kind
     name, parts = dtype.name, 1
     if kind == "complex" and op in ("sum", "mean"):
@@ -280,7 +280,10 @@ def _targets(function: str, members: Sequence[A], shape: tuple[int, ...], out: A
         return [_uninitialised(x, shape, x.device) for x in members]
     given = listed(function, out)
     if len(given) != len(members):
-        raise OperandError(f"{function}: expected {len(members)} arrays as out, one for each GPU, got {len(given)}")
+        raise OperandError(
+            f"{function}: expected {len(members)} arrays as out, one for each GPU, got {len(given)}; write "
+            f"out=None for new arrays"
+        )
     found: list[A] = []
     for place, (x, target) in enumerate(zip(members, given)):
         check_target(function, target)

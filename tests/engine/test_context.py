@@ -294,7 +294,9 @@ def test_result_type_follows_the_semantics() -> None:
 
 
 def test_result_type_refuses() -> None:
-    with pytest.raises(OperandError, match="result_type: expected at least one array, dtype or number, got none"):
+    with pytest.raises(
+        OperandError, match="result_type: expected at least one array, dtype or number, got none; write"
+    ):
         result_type()
     with pytest.raises(ScalarOverflowError, match="result_type: no integer dtype holds an integer beyond 64 bits"):
         result_type("bool", 2**64)

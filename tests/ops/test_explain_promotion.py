@@ -150,7 +150,10 @@ def test_it_is_data_and_prints() -> None:
 def test_questions_that_explain_promotion_refuses() -> None:
     with pytest.raises(OperandError, match="explain_promotion: 'plus' is not an elementwise op; write one of"):
         ta.explain_promotion("int8", op="plus")
-    with pytest.raises(OperandError, match="explain_promotion: add takes 2 operands, got 1"):
+    with pytest.raises(
+        OperandError,
+        match=r"explain_promotion: add takes 2 operands, got 1; write explain_promotion\('int8', 'float32', op='add'\)",
+    ):
         ta.explain_promotion("int8")
     with pytest.raises(DTypeError, match="explain_promotion: expected a dtype, got"):
         ta.explain_promotion([1], 2)

@@ -155,9 +155,13 @@ def test_parameters_scale_and_broadcast():
             "normal: expected real parameters, got complex64",
         ),
         (lambda g: g.normal(0, -1), ParameterError, "normal: expected scale >= 0, got -1"),
-        (lambda g: g.normal(0, float("nan")), ParameterError, "expected scale >= 0, got nan"),
+        (lambda g: g.normal(0, float("nan")), ParameterError, "expected scale >= 0, got nan; write max"),
         (lambda g: g.exponential(-0.5), ParameterError, "exponential: expected scale >= 0, got -0.5"),
-        (lambda g: g.standard_exponential(method="box"), ParameterError, "expected method 'inv' or 'zig', got 'box'"),
+        (
+            lambda g: g.standard_exponential(method="box"),
+            ParameterError,
+            "expected method 'inv' or 'zig', got 'box'; write method='inv'",
+        ),
         (lambda g: g.standard_normal(3, "int64"), DTypeError, "standard_normal: expected one of bfloat16"),
     ],
 )

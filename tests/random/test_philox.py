@@ -144,7 +144,7 @@ def test_threads_take_different_words():
         (lambda: default_rng(-1), ParameterError, "expected seed >= 0, got -1"),
         (lambda: Generator(7), OperandError, "expected a Philox4x32, got 7; write ta.random.default_rng"),
         (lambda: Philox4x32(0).jumped(0.5), ShapeError, "expected jumps as an int"),
-        (lambda: Philox4x32(0).spawn(-1), ParameterError, "expected n_children >= 0, got -1"),
+        (lambda: Philox4x32(0).spawn(-1), ParameterError, "expected n_children >= 0, got -1; write spawn"),
         (lambda: setattr(Philox4x32(0), "state", {}), OperandError, "expected a dict with 'bit_generator'"),
         (lambda: setattr(Philox4x32(0), "state", None), OperandError, "expected a dict with 'bit_generator'"),
         (
@@ -155,7 +155,7 @@ def test_threads_take_different_words():
         (
             lambda: setattr(Philox4x32(0), "state", Philox4x32(0).state | {"position": 2**66}),
             ParameterError,
-            "expected 0 <= position < 73786976294838206464, got 73786976294838206464",
+            "expected 0 <= position < 73786976294838206464, got 73786976294838206464; write a state",
         ),
         (lambda: ta.random.normall, AttributeError, "random"),
     ],

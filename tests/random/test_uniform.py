@@ -221,7 +221,7 @@ OVERLAPS = ta.as_strided(ta.zeros(3), (3,), (0,))
         (lambda g: g.integers([1, 300], dtype="uint8"), ParameterError, "the numbers of uint8"),
         (lambda g: g.integers([-1, 3], 4, dtype="uint8"), ParameterError, "the numbers of uint8"),
         (lambda g: g.integers([0.5]), DTypeError, "integers"),
-        (lambda g: g.bytes(-1), ParameterError, "expected length >= 0, got -1"),
+        (lambda g: g.bytes(-1), ParameterError, "expected length >= 0, got -1; write bytes"),
     ],
 )
 def test_errors_say_what_to_write(call, error, message):

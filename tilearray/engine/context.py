@@ -447,7 +447,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     (dtype('float16'), dtype('float32'), dtype('float64'))
     """
     if not arrays_and_dtypes:
-        raise OperandError("result_type: expected at least one array, dtype or number, got none")
+        raise OperandError("result_type: expected at least one array, dtype or number, got none; write result_type(x)")
     operands = [operand_of(operand, "result_type") for operand in arrays_and_dtypes]
     return STATE.get().semantics.result_type(operands, "result_type")
 

@@ -114,7 +114,11 @@ def explain_promotion(*operands: Any, op: str | Row = "add") -> PromotionExplana
     """
     row = _row(op)
     if len(operands) != row.arity:
-        raise OperandError(f"{_FUNCTION}: {row.name} takes {row.arity} operands, got {len(operands)}")
+        names = ", ".join(map(repr, ("int8", "float32", "float32", "float32")[: row.arity]))
+        raise OperandError(
+            f"{_FUNCTION}: {row.name} takes {row.arity} operands, got {len(operands)}; write "
+            f"{_FUNCTION}({names}, op={row.name!r})"
+        )
     types = tuple(operand_of(operand, _FUNCTION) for operand in operands)
     rules = STATE.get().semantics
     steps: list[str] = []

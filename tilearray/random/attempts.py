@@ -223,7 +223,7 @@ class Attempts(Source):
         check_at_least(function, "scale", factor, 0)
         wide = target.as_computed()
         has_arrays = isinstance(shapes, Array)
-        words = 4 * wide.dtype.itemsize // 4
+        words = wide.dtype.itemsize  # four random numbers, of 32 or of 64 bits
         found = self._accepted(
             wide, words, lambda places, arrays: rejection.gamma(wide.dtype, places, arrays), [shapes], has_arrays
         )
@@ -276,7 +276,7 @@ def _check_within(function: str, name: str, value: Any, most: float) -> None:
     holds = bool(all_true((value >= 0) & (value <= most))) if isinstance(value, Array) else 0 <= value <= most
     if not holds:
         raise ParameterError(
-            f"{function}: expected 0 <= {name} <= {most}, got {shown(value)}; check the values of {name}"
+            f"{function}: expected 0 <= {name} <= {most}, got {shown(value)}; write ta.clip({name}, 0, {most})"
         )
 
 

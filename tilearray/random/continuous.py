@@ -226,7 +226,9 @@ class Continuous(Source):
         Array([0.15030673, 2.0813682 , 1.4144917 ], dtype=float32, device='cpu')
         """
         if method not in ("inv", "zig"):
-            raise ParameterError(f"standard_exponential: expected method 'inv' or 'zig', got {shown(method)}")
+            raise ParameterError(
+                f"standard_exponential: expected method 'inv' or 'zig', got {shown(method)}; write method='inv'"
+            )
         target = target_of("standard_exponential", size, dtype, device or self._device, out)
         return self._floats(target, draws.exponential)
 

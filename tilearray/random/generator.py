@@ -103,7 +103,7 @@ class Generator(Orders, Attempts):
         """
         count = as_int(length, "bytes", "length")
         if count < 0:
-            raise ParameterError(f"bytes: expected length >= 0, got {count}")
+            raise ParameterError(f"bytes: expected length >= 0, got {count}; write bytes(16)")
         words = Target("bytes", (-(-count // 4),), dtypes.uint32, as_device("cpu"), None)
         return to_numpy(self._fill(words, 1, draws.raw)).astype("<u4").tobytes()[:count]
 

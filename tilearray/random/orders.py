@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.engine.devices import Device, as_device, using_device
-from tilearray.errors import DeviceError, ParameterError, ShapeError
+from tilearray.errors import DeviceError, OperandError, ParameterError, ShapeError, type_name
 from tilearray.functions.arguments import as_array, is_host_data
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.take import take, take_along_axis
@@ -93,6 +93,9 @@ class Orders(Continuous, Discrete):
         >>> x.tolist()
         [0, 2, 1, 4, 5, 3]
         """
+        if not isinstance(x, Array):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise OperandError(f"shuffle: expected a tilearray Array, got {type_name(x)}; write x = rng.permutation(x)")
+        normalize_axis(axis, x.ndim, "shuffle")
         check_target("shuffle", x)
         x[...] = self.permutation(x, axis)
 
@@ -201,9 +204,12 @@ class Orders(Continuous, Discrete):
         shape = () if size is None else as_shape(size, "choice")
         weights = None if p is None else _probabilities(p, count, target)
         wanted = prod(shape)
-        if wanted and (count < 1 or (wanted > count and not replace)):
-            what = "at least one element" if replace or count < 1 else f"at most {count} elements without replacement"
-            raise ParameterError(f"choice: expected {what}, got size {shape} of {count}; write replace=True")
+        if wanted and count < 1:
+            raise ParameterError(f"choice: expected at least one element to choose from, got {count}; write size=0")
+        if wanted > count and not replace:
+            raise ParameterError(
+                f"choice: expected a size of at most {count} without replacement, got {shape}; write replace=True"
+            )
         chosen = self._chosen(shape, wanted, count, bool(replace), weights, target)
         return chosen if values is None else _elements(values, chosen, place)
 

@@ -93,7 +93,7 @@ def dense(value: Any, dtype: np.dtype, shape: Shape, device: Device) -> Array:
 def check_at_least(function: str, name: str, value: Any, least: float) -> None:
     """Raise ParameterError if a parameter is a number below `least`, or NaN. Arrays are not checked."""
     if not isinstance(value, Array) and not value >= least:
-        raise ParameterError(f"{function}: expected {name} >= {least}, got {shown(value)}")
+        raise ParameterError(f"{function}: expected {name} >= {least}, got {shown(value)}; write max({name}, {least})")
 
 
 def affine(draw: Array, low: Any, span: Any, target: Target) -> Array:

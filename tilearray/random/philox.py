@@ -2,8 +2,8 @@
 
 The stream is a function: block n of four words of 32 bits is Philox 4x32-10 of the key and of a counter of 128 bits.
 The counter's lower half is n, its third word numbers the attempts of distributions that reject, and its fourth word
-numbers the jumps. A draw takes the next words of the stream: one, two or four for each element, in C order. So a number
-depends on the seed and on its logical index alone.
+numbers the jumps. A draw takes the next words of the stream: one, two, four or eight for each element, in C order. So a
+number depends on the seed and on its logical index alone.
 """
 
 from __future__ import annotations
@@ -87,14 +87,17 @@ class Philox4x32:
         for number, (field, limit) in zip(numbers, limits.items(), strict=True):
             found.append(as_int(number, f"{NAME}.state", field))
             if not 0 <= found[-1] < limit:
-                raise ParameterError(f"{NAME}.state: expected 0 <= {field} < {limit}, got {found[-1]}")
+                raise ParameterError(
+                    f"{NAME}.state: expected 0 <= {field} < {limit}, got {found[-1]}; "
+                    "write a state that was read from bit_generator.state"
+                )
         with self._lock:
             self.key, self.jumps, self.position = found
 
     def take(self, count: int, words: int) -> tuple[int, int, int]:
         """Reserve words for `count` elements, and return ``key, jumps, position``: the place of the first element.
 
-        An element takes 1, 2 or 4 words, and begins at a multiple of that. The position wraps after 2**66 words.
+        An element takes 1, 2, 4 or 8 words, and begins at a multiple of that. The position wraps after 2**66 words.
         """
         with self._lock:
             start = -(-self.position // words) * words
@@ -142,7 +145,7 @@ class Philox4x32:
         """
         count = as_int(n_children, f"{NAME}.spawn", "n_children")
         if count < 0:
-            raise ParameterError(f"{NAME}.spawn: expected n_children >= 0, got {count}")
+            raise ParameterError(f"{NAME}.spawn: expected n_children >= 0, got {count}; write spawn(1)")
         if count > MOST_CHILDREN:
             raise ParameterError(
                 f"{NAME}.spawn: expected n_children <= {MOST_CHILDREN}, got {count}; write several calls"

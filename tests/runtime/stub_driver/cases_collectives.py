@@ -296,7 +296,7 @@ REFUSED = [
     (
         lambda: ta.distributed.all_reduce(arrays_of(3, 4)),
         ta.ShapeError,
-        r"expected arrays of one shape, got \(3,\) for arrays\[0\] and \(4,\) for arrays\[1\]",
+        r"expected arrays of one shape, got \(3,\) for arrays\[0\] and \(4,\) for arrays\[1\]; write",
     ),
     (
         lambda: ta.distributed.all_reduce([*arrays_of(3), *arrays_of(3, dtype="int8", devices=["cuda:1"])]),
@@ -306,7 +306,7 @@ REFUSED = [
     (
         lambda: ta.distributed.all_reduce(arrays_of(3, 3), "median"),
         ta.ParameterError,
-        "expected op as one of 'sum', 'prod', 'max', 'min', 'mean', got 'median'",
+        "expected op as one of 'sum', 'prod', 'max', 'min', 'mean', got 'median'; write op='sum'",
     ),
     (
         lambda: ta.distributed.all_reduce(arrays_of(3, 3, dtype="int16")),
@@ -319,7 +319,7 @@ REFUSED = [
     (
         lambda: ta.distributed.all_reduce(arrays_of(3, 3), out=arrays_of(3)),
         ta.OperandError,
-        "expected 2 arrays as out, one for each GPU, got 1",
+        "expected 2 arrays as out, one for each GPU, got 1; write out=None",
     ),
     (
         lambda: ta.distributed.all_reduce(arrays_of(3, 3), out=arrays_of(3, 3)[::-1]),
