@@ -11,6 +11,7 @@ import ctypes
 import functools
 from collections import defaultdict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,9 @@ class Pinned:
         with self._lock, Current(self._gpu.context):
             self._let_go()
             for free in list(self._free.values()):
-                while free:
-                    call(api.cuMemFreeHost, free.popleft())
+                with suppress(IndexError):  # another thread may take the last one
+                    while True:
+                        call(api.cuMemFreeHost, free.popleft())
 
 
 def is_pinned(address: int) -> bool:

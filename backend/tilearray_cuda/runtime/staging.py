@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
-from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from tilearray_cuda.errors import CaptureError, NeedsDense
+from tilearray_cuda.errors import CaptureError, CudaError, NeedsDense
 from tilearray_cuda.runtime.driver import STREAMS, Current, api, call, is_capturing, torch_captures
 from tilearray_cuda.runtime.gpu import event_passed
 
@@ -42,10 +42,25 @@ class Chunk:
     __slots__ = ("array", "busy", "event", "pointer")
 
     def __init__(self, nbytes: int) -> None:
-        self.pointer = int(call(api.cuMemHostAlloc, nbytes, 0))
-        self.array = host_bytes(self.pointer, nbytes)
         self.event = call(api.cuEventCreate, api.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+        try:
+            self.pointer = int(call(api.cuMemHostAlloc, nbytes, 0))
+        except BaseException:
+            call(api.cuEventDestroy, self.event)
+            raise
+        self.array = host_bytes(self.pointer, nbytes)
         self.busy = False
+
+    def copy(self, function: Any, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Begin a copy from or to the chunk, by a function of the driver."""
+        try:
+            call(function, target, source, nbytes, STREAMS[stream])
+            call(api.cuEventRecord, self.event, STREAMS[stream])
+            self.busy = True
+        except BaseException:  # as an interrupt: the chunk goes back, and no copy may use it any more
+            with suppress(CudaError):
+                call(api.cuStreamSynchronize, STREAMS[stream])
+            raise
 
     def wait(self) -> None:
         """Wait until the last copy is done."""
@@ -70,19 +85,15 @@ class Staging:
     def upload(self, pointer: int, source: np.ndarray, stream: int) -> None:
         """Copy bytes to the device. The source may change when this returns."""
         self.check(stream, "from_numpy")
-        size = SMALL if source.nbytes <= SMALL else CHUNK
         with Current(self._context):
-            chunks = self._take(size, 1 if source.nbytes <= size else 2)
+            chunks = self._take(source.nbytes)
             try:
-                for position, start, end in _pieces(source.nbytes, size, len(chunks)):
-                    chunk = chunks[position]
+                for chunk, start, end in _pieces(source.nbytes, chunks):
                     chunk.wait()
                     np.copyto(chunk.array[: end - start], source[start:end])
-                    call(api.cuMemcpyHtoDAsync, pointer + start, chunk.pointer, end - start, STREAMS[stream])
-                    call(api.cuEventRecord, chunk.event, STREAMS[stream])
-                    chunk.busy = True
+                    chunk.copy(api.cuMemcpyHtoDAsync, pointer + start, chunk.pointer, end - start, stream)
             finally:
-                self._give_back(size, chunks)
+                self._give_back(chunks)
 
     def download(self, target: np.ndarray, pointer: int, stream: int) -> None:
         """Copy bytes from the device; wait for the copy."""
@@ -93,27 +104,15 @@ class Staging:
                 call(api.cuMemcpyDtoHAsync, target.ctypes.data, pointer, target.nbytes, STREAMS[stream])
                 call(api.cuStreamSynchronize, STREAMS[stream])
                 return
-            size = SMALL if target.nbytes <= SMALL else CHUNK
-            chunks = self._take(size, 1 if target.nbytes <= size else 2)
+            chunks = self._take(target.nbytes)
             try:
-                if target.nbytes <= size:
-                    _fetch(chunks[0], pointer, target.nbytes, stream)
+                if len(chunks) == 1:
+                    _fetch(pointer, stream, chunks[0], 0, target.nbytes)
                     _unload(target, chunks[0], 0, target.nbytes)
                 else:
-                    self._download(target, pointer, stream, chunks)
+                    _download(target, pointer, stream, chunks)
             finally:
-                self._give_back(size, chunks)
-
-    def _download(self, target: np.ndarray, pointer: int, stream: int, chunks: list[Chunk]) -> None:
-        arrived: list[tuple[Chunk, int, int]] = []
-        for position, start, end in _pieces(target.nbytes, CHUNK, len(chunks)):
-            chunk = chunks[position]
-            if len(arrived) == len(chunks):
-                _unload(target, *arrived.pop(0))
-            _fetch(chunk, pointer + start, end - start, stream)
-            arrived.append((chunk, start, end))
-        for piece in arrived:
-            _unload(target, *piece)
+                self._give_back(chunks)
 
     def check(self, stream: int, function: str) -> None:
         """Raise CaptureError if a CUDA graph is being captured."""
@@ -123,24 +122,33 @@ class Staging:
                 f"and device; make the copy before or after the capture"
             )
 
-    def _take(self, size: int, count: int) -> list[Chunk]:
-        """Take chunks whose copies are done, or new chunks up to the number that we keep, or busy chunks."""
+    def _take(self, nbytes: int) -> list[Chunk]:
+        """Take a chunk for some bytes, or two that are used in turn if the bytes do not fit in one."""
+        size = SMALL if nbytes <= SMALL else CHUNK
         taken: list[Chunk] = []
-        chunks = self._chunks[size]
-        for _ in range(count):
-            try:
-                chunk = chunks.popleft()  # the least recently used chunk
-            except IndexError:
-                taken.append(Chunk(size))
-                continue
-            if chunk.busy and len(chunks) + len(taken) + 1 < KEPT[size] and not event_passed(chunk.event):
-                chunks.appendleft(chunk)
-                chunk = Chunk(size)
-            taken.append(chunk)
+        try:
+            for _ in range(1 if nbytes <= size else 2):
+                taken.append(self._chunk(size, len(taken)))
+        except BaseException:
+            self._give_back(taken)
+            raise
         return taken
 
-    def _give_back(self, size: int, taken: list[Chunk]) -> None:
+    def _chunk(self, size: int, taken: int) -> Chunk:
+        """Return a chunk whose copy is done, or a new one up to the number that we keep, or a busy one."""
+        chunks = self._chunks[size]
+        try:
+            chunk = chunks.popleft()  # the least recently used chunk
+        except IndexError:
+            return Chunk(size)
+        if chunk.busy and len(chunks) + taken + 1 < KEPT[size] and not event_passed(chunk.event):
+            chunks.appendleft(chunk)
+            return Chunk(size)
+        return chunk
+
+    def _give_back(self, taken: list[Chunk]) -> None:
         for chunk in taken:
+            size = chunk.array.nbytes
             if len(self._chunks[size]) < KEPT[size]:
                 self._chunks[size].append(chunk)
             else:
@@ -150,30 +158,43 @@ class Staging:
         """Free all pinned memory that is not in use."""
         with Current(self._context):
             for chunks in self._chunks.values():
-                while chunks:
-                    chunks.popleft().free()
+                with suppress(IndexError):  # another thread may take the last one
+                    while True:
+                        chunks.popleft().free()
 
 
-def _fetch(chunk: Chunk, pointer: int, nbytes: int, stream: int) -> None:
+def _download(target: np.ndarray, pointer: int, stream: int, chunks: list[Chunk]) -> None:
+    """Copy bytes from the device to chunks in turn, and from each chunk to the host before its next piece arrives."""
+    pieces = _pieces(target.nbytes, chunks)
+    for number, piece in enumerate(pieces):
+        if number >= len(chunks):
+            _unload(target, *pieces[number - len(chunks)])
+        _fetch(pointer, stream, *piece)
+    for piece in pieces[-len(chunks) :]:
+        _unload(target, *piece)
+
+
+def _fetch(pointer: int, stream: int, chunk: Chunk, start: int, end: int) -> None:
+    """Begin the copy of a piece of the bytes from the device to a chunk."""
     chunk.wait()
-    try:
-        call(api.cuMemcpyDtoHAsync, chunk.pointer, pointer, nbytes, STREAMS[stream])
-        call(api.cuEventRecord, chunk.event, STREAMS[stream])
-        chunk.busy = True
-    except BaseException:  # an interrupt: the chunk goes back, and nothing may be copied into it any more
-        call(api.cuStreamSynchronize, STREAMS[stream])
-        raise
+    chunk.copy(api.cuMemcpyDtoHAsync, chunk.pointer, pointer + start, end - start, stream)
 
 
 def _unload(target: np.ndarray, chunk: Chunk, start: int, end: int) -> None:
+    """Wait for a piece of the bytes, and copy it to the host."""
     chunk.wait()
     np.copyto(target[start:end], chunk.array[: end - start])
 
 
-def _pieces(nbytes: int, size: int, chunks: int) -> Iterator[tuple[int, int, int]]:
-    """Yield pieces of the bytes for chunks in turn: chunk, start, end."""
-    for number, start in enumerate(range(0, nbytes, size)):
-        yield number % chunks, start, min(start + size, nbytes)
+def _pieces(nbytes: int, chunks: list[Chunk]) -> list[tuple[Chunk, int, int]]:
+    """Return pieces of the bytes: the chunk, from one chunk to the next in turn, the start and the end."""
+    if len(chunks) == 1:
+        return [(chunks[0], 0, nbytes)]
+    size = chunks[0].array.nbytes
+    return [
+        (chunks[number % len(chunks)], start, min(start + size, nbytes))
+        for number, start in enumerate(range(0, nbytes, size))
+    ]
 
 
 def span_of(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:

@@ -67,19 +67,22 @@ def home_of(buffer: Buffer) -> int:
 
 
 _abandoned: list[tuple[Any, Any, Any]] = []
-"""Streams, events and graphs without an owner: context, handle, and the destroying function, since ``__del__`` calls no
-driver."""
+"""Streams, events and graphs without an owner, since ``__del__`` does not call the driver: context, handle, and the
+function that destroys the handle."""
 
 
 def abandon(context: Any, handle: Any, destroy: Any) -> None:
-    """Note a handle without an owner, which `destroy` ends at the next call of `destroy_abandoned`."""
+    """Let the next call of `destroy_abandoned` destroy a handle."""
     _abandoned.append((context, handle, destroy))
 
 
 def destroy_abandoned() -> None:
-    """Destroy the streams and events without an owner; work that was launched on the streams still runs."""
-    while _abandoned:
-        context, handle, destroy = _abandoned.pop()
+    """Destroy all handles without an owner; work that was launched on the streams still runs."""
+    while True:
+        try:
+            context, handle, destroy = _abandoned.pop()
+        except IndexError:  # another thread may have destroyed the last one
+            return
         STREAMS.pop(int(handle), None)
         with Current(context):
             call(destroy, handle)
@@ -98,9 +101,9 @@ class Stream:
         self.device = device
         self.handle = int(self._handle)
 
-    def __del__(self, abandon: Any = _abandoned.append, destroy: Any = api.cuStreamDestroy) -> None:
+    def __del__(self, abandon: Any = abandon, destroy: Any = api.cuStreamDestroy) -> None:
         with suppress(AttributeError):  # if it was never created
-            abandon((self.device.context, self._handle, destroy))
+            abandon(self.device.context, self._handle, destroy)
 
 
 class Event:
@@ -116,9 +119,9 @@ class Event:
             self._handle = call(api.cuEventCreate, flags)
         self.device = device
 
-    def __del__(self, abandon: Any = _abandoned.append, destroy: Any = api.cuEventDestroy) -> None:
+    def __del__(self, abandon: Any = abandon, destroy: Any = api.cuEventDestroy) -> None:
         with suppress(AttributeError):
-            abandon((self.device.context, self._handle, destroy))
+            abandon(self.device.context, self._handle, destroy)
 
     def record(self, stream: int) -> None:
         """Mark the point after all work launched on a stream so far."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 
 import ml_dtypes
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from support.threads import in_threads
 
 from tilearray_cuda.device import CudaDevice
-from tilearray_cuda.errors import CaptureError, CudaError, NeedsDense
+from tilearray_cuda.errors import CaptureError, CudaError, NeedsDense, OutOfMemoryError
 from tilearray_cuda.runtime import driver, staging
 from tilearray_cuda.runtime.memory import allocators
 from tilearray_cuda.runtime.streams import Stream
@@ -140,6 +141,58 @@ def test_a_copy_that_fails_gives_its_chunks_back(device, stub):
     with pytest.raises(CudaError, match="cuMemcpyHtoDAsync: CUDA_ERROR_ILLEGAL_ADDRESS"):
         device.from_numpy(np.arange(10))
     assert len(device.staging._chunks[staging.SMALL]) == 1
+
+
+def read(device, buffer):
+    return device.to_numpy(buffer, 0, (10,), (1,), np.dtype("int64"))
+
+
+@pytest.mark.parametrize("fails", ["the copy", "cuEventRecord"])
+@pytest.mark.parametrize("to_device", [True, False])
+def test_no_copy_that_failed_uses_its_chunk_any_more(device, stub, fails, to_device):
+    """The copy may have begun, as if an interrupt arrives behind it: its stream is done before the chunk goes back."""
+    buffer, _ = device.from_numpy(np.arange(10))
+    name = ("cuMemcpyHtoDAsync" if to_device else "cuMemcpyDtoHAsync") if fails == "the copy" else fails
+    stub.start_log()
+    stub.fail(name, 1)
+    copy = (lambda: device.from_numpy(np.arange(10))) if to_device else (lambda: read(device, buffer))
+    with pytest.raises(CudaError, match=name):
+        copy()
+    assert stub.log()[-1].name == "cuStreamSynchronize"
+    assert not device.staging._chunks[staging.SMALL][-1].busy
+
+
+def test_an_error_of_a_copy_comes_out_where_no_stream_works_any_more(device, stub):
+    buffer = device.allocate(80, 0)
+    stub.fail("cuMemcpyDtoHAsync", 700)
+    stub.fail("cuStreamSynchronize", 700)
+    with pytest.raises(CudaError, match="cuMemcpyDtoHAsync: CUDA_ERROR_ILLEGAL_ADDRESS"):
+        device.to_numpy(buffer, 0, (10,), (1,), np.dtype("int64"))
+
+
+def test_a_copy_for_which_no_second_chunk_can_be_pinned_gives_the_first_back(device, stub, monkeypatch):
+    array, destroyed = np.zeros(staging.CHUNK + 1, np.uint8), []
+    monkeypatch.setattr(staging.api, "cuEventDestroy", lambda event: destroyed.append(event) or (driver.SUCCESS,))
+    for skip in (1, 0):  # the second chunk, while there is none, and then beside the first
+        stub.fail("cuMemHostAlloc", 2, skip=skip)
+        with pytest.raises(OutOfMemoryError, match="cuMemHostAlloc"):
+            device.from_numpy(array)
+        assert len(device.staging._chunks[staging.CHUNK]) == 1
+    assert len(destroyed) == 2
+
+
+class TakenByOthers(deque):
+    """The list of chunks while another thread takes the last one behind the question whether there is one."""
+
+    def __bool__(self):
+        return True
+
+
+def test_chunks_are_freed_while_another_thread_takes_the_last_one(device):
+    device.from_numpy(np.arange(10))
+    chunks = device.staging._chunks[staging.SMALL] = TakenByOthers(device.staging._chunks[staging.SMALL])
+    device.empty_cache()
+    assert len(chunks) == 0
 
 
 def test_copies_run_on_the_home_stream(device, stub):

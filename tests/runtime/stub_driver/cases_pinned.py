@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import deque
 
 import numpy as np
 import pytest
@@ -97,6 +98,24 @@ def test_pinned_memory_is_reused_and_given_back(stub):
     del kept, view
     cuda.empty_cache("cuda:0")
     assert names(stub).count("cuMemFreeHost") == 2
+
+
+class TakenByOthers(deque):
+    """A free list while another thread takes the last memory behind the question whether there is any."""
+
+    def __bool__(self):
+        return True
+
+
+def test_pinned_memory_is_freed_while_another_thread_takes_the_last(stub):
+    pinned = open_device(0).pinned
+    pinned.empty(5000)
+    (size,) = [size for size, free in pinned._free.items() if free]
+    pinned._free[size] = TakenByOthers(pinned._free[size])
+    stub.start_log()
+    cuda.empty_cache("cuda:0")
+    assert names(stub).count("cuMemFreeHost") == 1
+    del pinned._free[size]
 
 
 def test_what_cannot_be_copied_is_refused(stub):

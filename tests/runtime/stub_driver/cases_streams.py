@@ -207,6 +207,22 @@ def test_a_reader_that_is_gone_costs_a_synchronization_and_no_error(device, stub
     assert "cuCtxSynchronize" in [call.name for call in stub.log()]
 
 
+class TakenByOthers(list):
+    """A list while another thread takes the last of its elements behind the question whether there is one."""
+
+    def __bool__(self):
+        return True
+
+
+def test_two_threads_destroy_what_has_no_owner(device, stub, monkeypatch):
+    abandoned = TakenByOthers()
+    monkeypatch.setattr(driver_streams, "_abandoned", abandoned)
+    driver_streams.Event(device, timing=False)
+    assert len(abandoned) == 1
+    driver_streams.destroy_abandoned()
+    assert len(abandoned) == 0
+
+
 def test_a_captured_stream_waits_for_nothing_outside(device, stub, add, streams):
     captured, other, _ = streams
     x, static = device.allocate(8, 0), device.allocate(8, other)
