@@ -16,6 +16,7 @@ pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not 
 from support.fake_cublas import FakeGpu
 from support.fake_cufft import FakeTransforms
 
+from tilearray_cuda.errors import OutOfMemoryError
 from tilearray_cuda.libraries import cufft, strides
 
 
@@ -212,3 +213,14 @@ def test_boxes_describe_strides(sizes, factors):
         for at, size in zip(index, (1, *embed[1:])):
             place = place * size + at
         assert place * step == sum(i * s for i, s in zip(index, steps))
+
+
+def test_a_plan_that_cannot_be_made_is_destroyed(gpu, monkeypatch):
+    def fails(*arguments):
+        raise RuntimeError("ALLOC_FAILED (2): no memory")
+
+    x, library = ta.asarray(np.ones(8, "complex64"), device=gpu), gpu.backend.transforms.library
+    monkeypatch.setattr(library, "xt_make_plan_many", fails)
+    with pytest.raises(OutOfMemoryError, match="cuFFT: ALLOC_FAILED"):
+        ta.fft.fft(x)
+    assert (library.made, library.plans) == (1, {})

@@ -16,7 +16,7 @@ class FakeFourier:
     Attributes
     ----------
     plans : dict
-        The arguments of each plan.
+        The arguments of each plan, None before they are given.
     made, runs : int
         The plans that were made, and the transforms that ran.
     """
@@ -28,6 +28,7 @@ class FakeFourier:
 
     def create(self) -> int:
         self.made += 1
+        self.plans[self.made] = None
         return self.made
 
     def set_auto_allocation(self, plan: int, on: int) -> None:

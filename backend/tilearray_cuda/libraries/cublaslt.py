@@ -17,6 +17,7 @@ from tilearray_cuda.libraries.bindings import bindings
 from tilearray_cuda.libraries.handles import Handles
 from tilearray_cuda.libraries.numbers import NUMBERS, ONE, SINGLE, WORKSPACE, ZERO
 from tilearray_cuda.locks import Lock
+from tilearray_cuda.runtime.driver import after_fork
 
 PLANS_KEPT = 256
 LEAST_ARCH = 89
@@ -45,8 +46,13 @@ class ScaledProducts:
     def __init__(self, device: Any) -> None:
         self._device = device
         self._plans: OrderedDict[Key, _Plan | None] = OrderedDict()
-        self._lock = Lock()
         self._workspaces: dict[int, int] = {}
+        self._renew_lock()
+        after_fork.append(self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        """Make a new lock: after a fork, a thread that no longer exists may hold the old one."""
+        self._lock = Lock()
 
     @functools.cached_property
     def _library(self) -> Any:

@@ -97,17 +97,9 @@ class Transforms:
                 function(False)
 
     def _run(
-        self,
-        library: Any,
-        planned: Pass,
-        inverse: bool,
-        stream: int,
-        read: int,
-        written: int,
-        captured: bool,
+        self, library: Any, planned: Pass, inverse: bool, stream: int, read: int, written: int, captured: bool
     ) -> None:
         layout, (source, target), dtype = planned
-        first, second = _ITEMSIZE[source], _ITEMSIZE[target]
         direction = _INVERSE if inverse else _FORWARD
         with self._lock:
             try:
@@ -115,8 +107,9 @@ class Transforms:
                 library.set_stream(plan.number, stream)
                 work = self._device.allocate(max(plan.nbytes, 1), stream)
                 library.set_work_area(plan.number, work.pointer)
-                for offset, offset_too in layout.offsets:
-                    library.xt_exec(plan.number, read + offset * first, written + offset_too * second, direction)
+                for first, second in layout.offsets:
+                    places = read + first * _ITEMSIZE[source], written + second * _ITEMSIZE[target]
+                    library.xt_exec(plan.number, *places, direction)
             except CudaError:
                 raise
             except Exception as error:
@@ -137,11 +130,15 @@ class Transforms:
 
     def _made(self, sizes: Any, source: Any, target: Any, batch: int, read: str, written: str, computed: str) -> _Plan:
         number = self._library.create()
-        self._library.set_auto_allocation(number, 0)
-        nbytes = self._library.xt_make_plan_many(
-            number, len(sizes), sizes, source.sizes, source.step, source.distance, NUMBERS[read].code,
-            target.sizes, target.step, target.distance, NUMBERS[written].code, batch, NUMBERS[computed].code,
-        )  # fmt: skip
+        try:
+            self._library.set_auto_allocation(number, 0)
+            nbytes = self._library.xt_make_plan_many(
+                number, len(sizes), sizes, source.sizes, source.step, source.distance, NUMBERS[read].code,
+                target.sizes, target.step, target.distance, NUMBERS[written].code, batch, NUMBERS[computed].code,
+            )  # fmt: skip
+        except BaseException:
+            self._library.destroy(number)
+            raise
         return _Plan(number, nbytes)
 
     def _forget(self) -> None:

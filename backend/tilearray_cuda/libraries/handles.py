@@ -101,7 +101,8 @@ class Handles:
                 check_capture(stream)
         elif is_capturing(stream):
             return self._run_captured(stream, function, arguments)
-        if int(api.cuCtxGetCurrent()[1]) != self._context:
+        _, context = api.cuCtxGetCurrent()
+        if context is None or int(context) != self._context:  # None: in a forked child, where `Current` says so
             with Current(self._device.context):
                 return self._run(stream, function, arguments)
         return self._run(stream, function, arguments)

@@ -211,6 +211,8 @@ else:
 LOCKED = {
     "a frame": ("launch._slab._lock", "add(0, x, 0, x, 0, x, 0)"),
     "a deferred report": ("device.index_errors._lock", "device.index_errors.deferred(1, 0)"),
+    "a product with scales": ("device.products.scaled._lock", "device.products.scaled.planned(0, *product)"),
+    "a hook": ("hooks._lock", "hooks.add(print); device.allocate(8, 0)"),
 }
 
 
@@ -218,8 +220,9 @@ LOCKED = {
 def test_a_fork_while_a_thread_holds_a_lock(lock, call):
     """All frames are in use, and the thread that holds the lock does not exist in the child."""
     code = f"""
-import os, signal, sys, threading, tilearray_cuda
+import os, signal, sys, threading, types, tilearray_cuda
 from tilearray_cuda.runtime import call_source as calls; from tilearray_cuda.runtime import launch
+from tilearray_cuda.runtime.memory import hooks
 from tilearray_cuda.kernels.cubin import Cubin
 from tilearray_cuda.errors import ForkedError
 device = tilearray_cuda.open_device(0)
@@ -228,6 +231,8 @@ arguments = launch.Arguments(function, ["P"] * 3, ["q"])
 add = calls.bind_operands(arguments, arguments.fix(1, [1]), [0] * 3, [None] * 3)
 x = device.allocate(8, 0)
 arguments.frames.clear()
+device.products.scaled._library = types.SimpleNamespace(create=int)
+product = ("float8_e4m3fn", "float8_e4m3fn", "float32"), (16, 16, 16), (16, 16), False
 thread = threading.Thread(target={lock}.acquire)
 thread.start()
 thread.join()

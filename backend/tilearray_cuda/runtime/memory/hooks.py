@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tilearray_cuda.locks import Lock
+from tilearray_cuda.runtime.driver import after_fork
 
 
 class MemoryEvent(NamedTuple):
@@ -36,6 +37,14 @@ active: tuple[Hook, ...] = ()
 """The functions that listen; a new tuple at each change, so that a reader sees one state."""
 _lock = Lock()
 _telling = threading.local()
+
+
+def _in_child() -> None:
+    global _lock
+    _lock = Lock()
+
+
+after_fork.append(_in_child)
 
 
 def add(hook: Hook) -> None:
