@@ -3,8 +3,8 @@
 Both run the same code, pocketfft. SciPy's takes several axes at once, and computes several lines at once in vector
 registers, so that it takes less time, above all in single precision. Neither is imported before the first transform.
 
-SciPy's functions look at their arguments for six times as long as 64 points take. A transform along one axis of arrays
-that need no padding calls the compiled functions below them, if those of this SciPy take what is expected.
+SciPy's functions look at their arguments for six times as long as 64 points take. A transform of an array that needs no
+padding calls the compiled functions below them, if those of this SciPy take what is expected.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ Ints = tuple[int, ...]
 _OTHER_DIRECTION = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The scale of a transform that is computed as the conjugate of the one in the other direction."""
 _ALONG_ONE = {"fftn": "fft", "ifftn": "ifft", "rfftn": "rfft", "irfftn": "irfft"}
+"""The functions for one axis: NumPy's take half the time of those for several axes in a small call."""
 
 
 @cache
@@ -38,19 +39,23 @@ _SCALES = {"backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
 """What the compiled functions multiply by, forwards and inversely: 0 stands for 1, 1 for the root, 2 for 1 / size."""
 
 
+Transform = Callable[[np.ndarray, Ints, Ints, str], np.ndarray]
+"""A function of an array, the size along each axis, the axes, and the name of a scale."""
+
+
 @cache
-def _compiled() -> dict[str, Callable[[np.ndarray, int, int, str], np.ndarray]]:
-    """Return the compiled functions of an array, a size, an axis and a scale by SciPy's names; none if they differ."""
+def _compiled() -> dict[str, Transform]:
+    """Return the compiled functions by SciPy's names; none if they differ."""
     if _library().__name__ != "scipy.fft":
         return {}
     try:
         found: Any = import_module("scipy.fft._pocketfft.pypocketfft")
         complexes, reals, halves = found.c2c, found.r2c, found.c2r
-        functions: dict[str, Callable[[np.ndarray, int, int, str], np.ndarray]] = {
-            "fft": lambda x, size, axis, norm: complexes(x, (axis,), True, _SCALES[norm][0]),
-            "ifft": lambda x, size, axis, norm: complexes(x, (axis,), False, _SCALES[norm][1]),
-            "rfft": lambda x, size, axis, norm: reals(x, (axis,), True, _SCALES[norm][0]),
-            "irfft": lambda x, size, axis, norm: halves(x, (axis,), size, False, _SCALES[norm][1]),
+        functions: dict[str, Transform] = {
+            "fftn": lambda x, sizes, axes, norm: complexes(x, axes, True, _SCALES[norm][0]),
+            "ifftn": lambda x, sizes, axes, norm: complexes(x, axes, False, _SCALES[norm][1]),
+            "rfftn": lambda x, sizes, axes, norm: reals(x, axes, True, _SCALES[norm][0]),
+            "irfftn": lambda x, sizes, axes, norm: halves(x, axes, sizes[-1], False, _SCALES[norm][1]),
         }
         are_as_expected = [_is_as_expected(*each, norm) for each in functions.items() for norm in _SCALES]
         return functions if all(are_as_expected) else {}
@@ -58,11 +63,12 @@ def _compiled() -> dict[str, Callable[[np.ndarray, int, int, str], np.ndarray]]:
         return {}
 
 
-def _is_as_expected(name: str, function: Callable[..., Any], norm: str) -> bool:
-    """Return whether a compiled function gives the result of the public one of its name, along the first axis."""
-    x = np.arange(6.0).reshape(3, 2) + (0 if name == "rfft" else 1j)
-    size = 4 if name == "irfft" else 3
-    return np.array_equal(function(x, size, 0, norm), getattr(_library(), name)(x, size, 0, norm))
+def _is_as_expected(name: str, function: Transform, norm: str) -> bool:
+    """Return whether a compiled function gives the results of the public one of its name, along one axis and two."""
+    x = np.arange(6.0).reshape(3, 2) + (0 if name == "rfftn" else 1j)
+    public, size = getattr(_library(), name), 4 if name == "irfftn" else 3
+    calls = [(x, (size,), (0,), norm), (x, (2, size), (1, 0), norm)]
+    return all(np.array_equal(function(*call), public(*call)) for call in calls)
 
 
 def transform(x: np.ndarray, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: DType, /) -> np.ndarray:
@@ -93,16 +99,20 @@ def to_real(x: np.ndarray, sizes: Ints, axes: Ints, inverse: bool, norm: str, dt
 def _call(name: str, x: np.ndarray, sizes: Ints, axes: Ints, norm: str, dtype: DType) -> np.ndarray:
     if x.size == 0:
         x = _padded(x, axes)
-    if len(axes) == 1:  # the same transform, in half the time of a small call
-        return _along_one(_ALONG_ONE[name], converted(x, dtype), sizes[0], axes[0], norm)
-    return getattr(_library(), name)(converted(x, dtype), sizes, axes, norm)
-
-
-def _along_one(name: str, x: np.ndarray, size: int, axis: int, norm: str) -> np.ndarray:
+    read = converted(x, dtype)
     function = _compiled().get(name)
-    if function is not None and x.shape[axis] == (size // 2 + 1 if name == "irfft" else size):
-        return function(x, size, axis, norm)
-    return getattr(_library(), name)(x, size, axis, norm)
+    if function is not None and _is_whole(name, x.shape, sizes, axes):
+        return function(read, sizes, axes, norm)
+    if len(axes) == 1:
+        return getattr(_library(), _ALONG_ONE[name])(read, sizes[0], axes[0], norm)
+    return getattr(_library(), name)(read, sizes, axes, norm)
+
+
+def _is_whole(name: str, shape: Ints, sizes: Ints, axes: Ints) -> bool:
+    """Return whether an array of a shape is neither cut nor padded."""
+    if name == "irfftn":
+        sizes = (*sizes[:-1], sizes[-1] // 2 + 1)
+    return sizes == tuple([shape[axis] for axis in axes])
 
 
 def _padded(x: np.ndarray, axes: Ints) -> np.ndarray:

@@ -52,6 +52,20 @@ def test_compiled_functions_that_differ_are_not_called(change, monkeypatch, look
     assert len(fourier._compiled()) == (4 if change == "none" else 0)
 
 
+def test_arrays_that_need_no_padding_go_to_the_compiled_functions(monkeypatch, looks_again):
+    library = pytest.importorskip("scipy.fft")
+    x = np.random.default_rng(0).random((3, 4))
+    wanted = {name: getattr(library, name)(x + 0j) for name in ("fftn", "ifftn", "irfftn", "fft", "irfft")}
+    wanted["rfftn"] = library.rfftn(x)
+    fourier._compiled()
+    for name in wanted:
+        monkeypatch.delattr(library, name)
+    for name, want in wanted.items():
+        assert getattr(ta.fft, name)(ta.asarray(x)).tolist() == want.tolist()
+    with pytest.raises(AttributeError, match="fftn"):
+        ta.fft.fftn(ta.asarray(x), (3, 5))
+
+
 def sized(x: np.ndarray, n: int, axis: int) -> np.ndarray:
     """Cut or padded with zeros along an axis."""
     moved = np.moveaxis(x, axis, -1)[..., :n]
