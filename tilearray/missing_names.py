@@ -1,4 +1,4 @@
-"""Names that a module does not have: an AttributeError that says what to write.
+"""Names that a module or a class does not have: an AttributeError that says what to write.
 
 Libraries ask for many names that are missing, to learn what an array library can do. So the advice is found only when
 somebody reads the error.
@@ -7,6 +7,7 @@ somebody reads the error.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NoReturn
 
 
 class MissingNameError(AttributeError):
@@ -43,3 +44,22 @@ def instead(name: str, known: Iterable[str], module: str = "") -> str:
     if close:
         return f"write ta.{within}{close[0]}"
     return f"NumPy has no such name either; see dir({'.'.join(filter(None, ('ta', module)))})"
+
+
+class MissingAttribute:
+    """A descriptor of a name that a class does not have. ``hasattr`` is False for it.
+
+    Examples
+    --------
+    >>> class Tensor:
+    ...     cpu = MissingAttribute("Tensor", "cpu", "write x.to_device('cpu')")
+    >>> Tensor().cpu
+    Traceback (most recent call last):
+    AttributeError: Tensor has no attribute 'cpu'; write x.to_device('cpu')
+    """
+
+    def __init__(self, owner: str, name: str, advice: str) -> None:
+        self.name, self.text = name, f"{owner} has no attribute {name!r}; {advice}"
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        raise AttributeError(self.text, name=self.name)

@@ -27,13 +27,15 @@ def test_the_advice_works() -> None:
     """Each expression that an error gives, with values for the names that it leaves open."""
     x = ta.asarray([[3, 1], [2, 4]])
     names = {"ta": ta, "device": "cpu", "dtype": "float32", "axes": (1, 0), "axis": 0, "index": 0, "value": 5, "kth": 1}
-    names |= {"choices": [x, x, x, x, x], "condition": [True, False], "indices": [0], "values": [7], "shape": (1, 3)}
+    names |= {"choices": [x] * 5, "condition": [True, False], "indices": [[0, 1]], "values": [7], "shape": (1, 3)}
+    names |= {"y": x.copy(), "low": 0, "high": 1, "k": 1, "mask": x > 1, "function": lambda x: (x * x).sum()}
     for name, text in INSTEAD.items():
         if name in ("cuda", "detach", "block_until_ready"):  # these need a GPU, or are no expression
             continue
         statement = re.sub(r"[,:] (an Array|Arrays|a new array).*", "", text.removeprefix("write "))
         for one in statement.split(" or "):
-            exec(one, names | {"x": x.copy() if name != "choose" else x % 5})
+            operand = x % 5 if name == "choose" else x.astype("float32") if "grad" in one else x.copy()
+            exec(one, names | {"x": operand})
 
 
 def test_an_array_is_named_as_users_find_it() -> None:

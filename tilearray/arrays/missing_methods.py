@@ -1,16 +1,40 @@
 """Methods of other libraries' arrays that `Array` does not have: each is an AttributeError that says what to write.
 
-A class with ``__getattr__`` would make each access of an attribute slower, so every name is a descriptor of its own.
-``hasattr`` is False for them, and ``dir(x)`` does not list them.
+So is each elementwise function that torch has as a method. A class with ``__getattr__`` would make each access of an
+attribute slower, so every name is a descriptor of its own. ``hasattr`` is False for them, and ``dir(x)`` does not list
+them.
 """
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import Final
+
+from tilearray.functions.methods import NumPyMethods
+from tilearray.missing_names import MissingAttribute
+from tilearray.ops import PUBLIC
 
 _CAST = "write x.astype({!r})"
+_GRADIENT = "write ta.grad(function)(x)"
+_OPS = {op.name: op.arity for op in PUBLIC.values() if not op.part_of and op.name not in ("real", "imag")}
+"""The elementwise functions and how many operands they take; `Array` itself has the parts of complex numbers."""
+_OF_ONE = (
+    *("count_nonzero", "diff", "flip", "fliplr", "flipud", "log_softmax", "logsumexp", "median", "softmax"),
+    *("tril", "triu", "unique"),
+)
+_OF_TWO = ("allclose", "array_equal", "inner", "isin", "kron", "matmul", "outer", "vdot")
+_FUNCTIONS = {
+    "x": (*(name for name, arity in _OPS.items() if arity == 1), *_OF_ONE),
+    "x, y": (*(name for name, arity in _OPS.items() if arity == 2), *_OF_TWO),
+}
+"""Functions by their operands."""
 
 INSTEAD: Final = {
+    **{
+        name: f"write ta.{name}({operands})"
+        for operands, names in _FUNCTIONS.items()
+        for name in names
+        if not hasattr(NumPyMethods, name)
+    },
     # torch
     "numpy": "write ta.to_numpy(x)",
     "cpu": "write x.to_device('cpu')",
@@ -30,6 +54,30 @@ INSTEAD: Final = {
     "int": _CAST.format("int32"),
     "long": _CAST.format("int64"),
     "bool": _CAST.format("bool"),
+    "backward": _GRADIENT,
+    "grad": _GRADIENT,
+    "requires_grad": _GRADIENT,
+    "t": "write x.T",
+    "stride": "write x.strides",
+    "norm": "write ta.linalg.norm(x)",
+    "clamp": "write x.clip(low, high)",
+    "relu": "write ta.maximum(x, 0)",
+    "sigmoid": "write ta.expit(x)",
+    "topk": "write ta.top_k(x, k)",
+    "gather": "write ta.take_along_axis(x, indices, axis)",
+    "index_select": "write ta.take(x, indices, axis)",
+    "masked_select": "write x[mask]",
+    "masked_fill": "write ta.where(mask, value, x)",
+    "mm": "write x @ y",
+    "sub": "write x - y",
+    "mul": "write x * y",
+    "div": "write x / y",
+    "neg": "write -x",
+    "add_": "write x += y",
+    "mul_": "write x *= y",
+    "zero_": "write x.fill(0)",
+    "fill_": "write x.fill(value)",
+    "copy_": "write x[...] = y",
     # CuPy, JAX and pandas
     "get": "write ta.to_numpy(x)",
     "to_numpy": "write ta.to_numpy(x)",
@@ -48,16 +96,6 @@ INSTEAD: Final = {
 """What to write for each name."""
 
 
-class MissingMethod:
-    """A method that `Array` does not have."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
-        raise AttributeError(f"Array has no attribute {self.name!r}; {INSTEAD[self.name]}", name=self.name)
-
-
 class MissingMethods:
     """The base class of `Array` that has the descriptors."""
 
@@ -67,5 +105,5 @@ class MissingMethods:
         return [name for name in object.__dir__(self) if name not in INSTEAD]
 
 
-for _name in INSTEAD:
-    setattr(MissingMethods, _name, MissingMethod(_name))
+for _name, _text in INSTEAD.items():
+    setattr(MissingMethods, _name, MissingAttribute("Array", _name, _text))

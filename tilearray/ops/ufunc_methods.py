@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.signature import ArrayBase, Operand
 from tilearray.geometry.shapes import Axes
+from tilearray.missing_names import MissingAttribute
 from tilearray.ops.hooks import HOOKS
 from tilearray.ops.signatures import show
 
@@ -132,6 +133,8 @@ class UfuncMethods:
         Array([2, 0, 1], dtype=int64, device='cpu')
         """
         HOOKS.at(self, x, indices, values, mode)
+
+    reduceat = MissingAttribute("Op", "reduceat", "write NumPy's, such as np.add.reduceat(x, indices), on the host")
 
 
 show(vars(UfuncMethods).values())

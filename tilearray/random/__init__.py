@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tilearray.missing_names import MissingNameError as _MissingNameError
 from tilearray.ops.signatures import show as _show
+from tilearray.random import missing_distributions as _missing
 from tilearray.random.generator import Generator, default_rng
 from tilearray.random.philox import Philox4x32
 
@@ -15,15 +16,16 @@ __all__ = ["Generator", "Philox4x32", "default_rng"]
 
 _show([default_rng])
 
-_OTHER_NAMES = {
-    **{name: name for name in dir(Generator) if not name.startswith("_")},
-    **dict.fromkeys(("rand", "ranf", "random_sample", "sample"), "random"),
-    **dict.fromkeys(("randint", "random_integers"), "integers"),
-    "randn": "standard_normal",
-}
-"""Methods of a generator for NumPy's functions over a hidden one."""
 _MADE = "write ta.random.default_rng(seed)"
-_INSTEAD = {name: f"{_MADE}.{method}" for name, method in _OTHER_NAMES.items()} | {"seed": _MADE, "RandomState": _MADE}
+_INSTEAD = {
+    **{name: f"{_MADE}.{name}" for name in dir(Generator) if not name.startswith("_")},
+    **{name: f"{_MADE}.{method}" for name, method in _missing.OLD_NAMES.items()},
+    **{name: f"write rng = ta.random.default_rng(seed), and {text}" for name, text in _missing.BY_FORMULA.items()},
+    **{name: _missing.INSTEAD[name] for name in _missing.BY_NUMPY},
+    "seed": _MADE,
+    "RandomState": _MADE,
+}
+"""What to write for NumPy's functions over a hidden generator."""
 
 if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass
 

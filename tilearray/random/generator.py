@@ -1,4 +1,4 @@
-"""`Generator`: a stream with all distributions, with the names and the parameters of ``numpy.random.Generator``."""
+"""`Generator`: a stream with its distributions, by the names and parameters of ``numpy.random.Generator``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tilearray.functions.conversion import to_numpy
 from tilearray.geometry.shapes import as_int
 from tilearray.random import draws
 from tilearray.random.attempts import Attempts
+from tilearray.random.missing_distributions import MissingDistributions
 from tilearray.random.orders import Orders
 from tilearray.random.philox import Philox4x32
 from tilearray.random.targets import Target
@@ -49,7 +50,7 @@ def default_rng(seed: Any = None, *, device: Any = None) -> Generator:
     return Generator(seed if isinstance(seed, Philox4x32) else Philox4x32(seed), device=device)
 
 
-class Generator(Orders, Attempts):
+class Generator(Orders, Attempts, MissingDistributions):
     """Draws arrays from a stream of random words.
 
     The numbers depend on the stream's key and position and on the logical index of an element, not on the device, the
