@@ -13,6 +13,7 @@ from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
 from tilearray_cuda.kernels.schedules.reduce import WARP, WARP_BYTES, Reduce, blocks
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
+from tilearray_cuda.kernels.storage import STORAGE
 
 FEWEST_WARPS, THREAD = 4, 8
 """The least warps of a row if each thread has a vector, and the most elements of a thread that are no vector: more
@@ -44,6 +45,8 @@ class LedRows(Reduce):
         """Specs of one array along the rows, and long rows without slower reduced axes."""
         along = _along(spec)
         if len(along) != 1 or not _is_led(spec, along[0]) or spec.outputs_beside or spec.has_node(*NODES):
+            return None
+        if _multiplies_complex(spec):
             return None
         found = Reduce.fits(spec, facts, arch)
         assert isinstance(found, Reduce)
@@ -105,6 +108,12 @@ class LedRows(Reduce):
 def _along(spec: KernelSpec) -> list[Operand]:
     """Return the arrays that differ along the rows."""
     return [operand for operand in spec.operands[spec.outputs :] if operand.last_two[1] != 0]
+
+
+def _multiplies_complex(spec: KernelSpec) -> bool:
+    """Whether complex numbers are multiplied: a lane without an element by 1, which may change the sign of a zero."""
+    reductions = [node for node in spec.nodes if node[0] == "reduce"]
+    return any(how == "multiply" and STORAGE[dtypes[0]].kind == "complex" for _, how, _, dtypes in reductions)
 
 
 def _is_led(spec: KernelSpec, operand: Operand) -> bool:
