@@ -102,6 +102,17 @@ def test_packed_values_of_every_source() -> None:
                 assert found.values.tolist() == ta.pack_float4(plain.values).tolist()
 
 
+@pytest.mark.parametrize(("shape", "block"), [((6, 10), (2, 3)), ((4, 6), 5), ((5, 8), (2, 7)), ((2, 12), 3)])
+def test_packed_pairs_may_have_two_scales(shape: Any, block: Any) -> None:
+    x = ta.asarray(np.random.default_rng(3).standard_normal(shape).astype(np.float32))
+    for scale in ("float32", MX, "float8_e4m3fn"):
+        plain = ta.quantize(x, "float4_e2m1fn", block=block, scale=scale)
+        found = ta.quantize(x, "float4_e2m1fn", block=block, scale=scale, packed=True)
+        assert found.values.tolist() == ta.pack_float4(plain.values).tolist()
+        assert found.scales.tolist() == plain.scales.tolist()
+        assert ta.dequantize(*found, block=block).tolist() == ta.dequantize(*plain, block=block).tolist()
+
+
 def test_stochastic_rounding_takes_the_words_of_logical_indices() -> None:
     x = ta.asarray(np.random.default_rng(3).standard_normal((32, 64)).astype(np.float32))
     options: Any = {"block": 32, "scale": MX, "rounding": "rs", "seed": 9}
@@ -203,7 +214,13 @@ ERRORS: dict[str, tuple[Any, type[Exception], str]] = {
     "complex": (
         lambda: ta.quantize(X + 1j, "int8"),
         DTypeError,
-        "quantize: expected an array of real numbers, got complex64",
+        "quantize: expected an array of real numbers, got complex64; write x.real",
+    ),
+    "bool": (lambda: ta.quantize(X > 0, "int8"), DTypeError, r"^quantize: .*got bool; write x.astype\('float32'\)"),
+    "global scales": (
+        lambda: ta.dequantize(X.astype("int8"), X[:, :1], ta.ones(3)),
+        ShapeError,
+        r"^dequantize: expected one global scale, got shape \(3,\); write a number",
     ),
     "scale_rounding": (
         lambda: ta.quantize(X, "int8", scale=MX, scale_rounding="rn"),

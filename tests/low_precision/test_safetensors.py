@@ -130,6 +130,10 @@ DAMAGED: dict[str, tuple[bytes | dict[str, Any], bytes, str]] = {
     "twice": ((14).to_bytes(8, "little"), b'{"a":1,"a": 2}', "the header is not JSON: a name occurs twice"),
     "no shape": ({"x": {"dtype": "F32"}}, b"", "'x' has no dtype, shape and data_offsets"),
     "negative": ({"x": entry("U8", [-1], 0, 1)}, b"a", r"'x' has sizes \[-1, 0, 1\]"),
+    "too large": ({"x": entry("U8", [0, 2**70], 0, 0)}, b"", r"'x' has sizes \[0, 1180591620717411303424, 0, 0\]"),
+    "too many axes": ({"x": entry("U8", [1] * 65, 0, 1)}, b"a", r"'x' has sizes \[1, 1"),
+    "metadata": ({"__metadata__": [1]}, b"", r"the metadata are not strings by name: \[1\]"),
+    "metadata of numbers": ({"__metadata__": {"a": 1}}, b"", "the metadata are not strings by name: {'a': 1}"),
     "size": ({"x": entry("F32", [2], 0, 4)}, b"abcd", r"'x' has 4 bytes for shape \(2,\) of float32"),
     "gap": ({"x": entry("U8", [1], 1, 2)}, b"ab", "an array begins at byte 1, and the one before it ends at 0"),
     "rest": ({"x": entry("U8", [1], 0, 1)}, b"ab", "the arrays have 1 bytes, and the file has 2 for them"),
@@ -147,6 +151,9 @@ def test_damaged_files(case: str, tmp_path: Path) -> None:
         written(path, start, data)
     with pytest.raises(InterchangeError, match=f"^load_safetensors: .*x' is not a file in the safetensors.*: {why}"):
         ta.load_safetensors(path)
+    if "header" in why or "metadata" in why:
+        with pytest.raises(InterchangeError, match=f"^safetensors_metadata: .*{why}"):
+            ta.safetensors_metadata(path)
 
 
 def test_errors(tmp_path: Path) -> None:
@@ -155,6 +162,20 @@ def test_errors(tmp_path: Path) -> None:
         InterchangeError, match=r"'x' in .* has dtype 'F6_E2M3', which tilearray lacks; write the array"
     ):
         ta.load_safetensors(tmp_path / "x")
+    written(tmp_path / "x", {"x": entry(["F32"], [1], 0, 4)}, b"abcd")  # type: ignore[arg-type]
+    with pytest.raises(InterchangeError, match=r"has dtype \['F32'\], which tilearray lacks"):
+        ta.load_safetensors(tmp_path / "x")
+    written(tmp_path / "x", {"__metadata__": None}, b"")
+    assert (ta.load_safetensors(tmp_path / "x"), ta.safetensors_metadata(tmp_path / "x")) == ({}, {})
+    for call in (ta.load_safetensors, ta.safetensors_metadata, lambda path: ta.save_safetensors(path, {})):
+        with pytest.raises(OperandError, match=r"_safetensors: expected a path, got int|_metadata: expected a path"):
+            call(5)  # type: ignore[arg-type]
+    with pytest.raises(
+        OperandError, match=r"^save_safetensors: expected a mapping of names to Arrays, got list; write"
+    ):
+        ta.save_safetensors(tmp_path / "y", [ta.ones(1)])  # type: ignore[arg-type]
+    with pytest.raises(OperandError, match=r"^save_safetensors: expected metadata of strings by name, got"):
+        ta.save_safetensors(tmp_path / "y", {}, ["a"])  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         ta.load_safetensors(tmp_path / "y")
     with pytest.raises(OperandError, match=r"^save_safetensors: expected an Array for 'x', got list"):
@@ -163,6 +184,6 @@ def test_errors(tmp_path: Path) -> None:
         ta.save_safetensors(tmp_path / "y", {3: ta.ones(1)})  # type: ignore[dict-item]
     with pytest.raises(OperandError, match="the format has no complex128 of shape"):
         ta.save_safetensors(tmp_path / "y", {"x": ta.ones(1, dtype="complex128")})
-    with pytest.raises(OperandError, match="expected metadata of strings"):
+    with pytest.raises(OperandError, match="expected metadata of strings by name"):
         ta.save_safetensors(tmp_path / "y", {}, {"a": 1})  # type: ignore[dict-item]
     assert [path.name for path in tmp_path.iterdir()] == ["x"]

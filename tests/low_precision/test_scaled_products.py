@@ -34,6 +34,13 @@ def test_empty_sums_are_zero():
     assert ta.scaled_matmul(x1, x1.T, 1.0, 1.0).tolist() == [[0.0, 0.0]] * 2
 
 
+def test_no_rows_have_no_scales():
+    none = ta.quantize(ta.zeros((0, 32)), "float8_e4m3fn", axis=-1)
+    some = ta.quantize(ta.ones((32, 16)), "float8_e4m3fn", axis=0)
+    assert none.scales.shape == (0, 1)
+    assert ta.scaled_matmul(none.values, some.values, none.scales, some.scales).shape == (0, 16)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "text"),
     [

@@ -174,7 +174,8 @@ def quantize(
     given, recipe = asarray(x), _recipe(dtype, scale, scale_rounding, rounding, saturate, packed)
     kind = dtypes.info(given.dtype).kind
     if kind not in ("float", "int", "uint"):
-        raise DTypeError(f"quantize: expected an array of real numbers, got {given.dtype.name}; write x.real")
+        instead = "x.real" if kind == "complex" else "x.astype('float32')"
+        raise DTypeError(f"quantize: expected an array of real numbers, got {given.dtype.name}; write {instead}")
     if (recipe.rounding == "rs") != (seed is not None):
         raise OperandError("quantize: expected both rounding='rs' and a seed, or none of them; write seed=0")
     check_layout(layout, "quantize")
@@ -251,7 +252,7 @@ def dequantize(
             f"and axis= of quantize"
         )
     out = new_like(deepest([given, factors]), given.shape, target)
-    total = None if global_scale is None else asarray(global_scale, dtype=dtypes.float32, device=given.device)
+    total = None if global_scale is None else _one_scale(global_scale, given, "dequantize")
     for places, of_scales in regions(given.shape, sizes):
         part = given[places]
         view = split(part.shape, sizes_within(part.shape, sizes))
@@ -302,13 +303,19 @@ def _global_scale(x: Array, recipe: _Recipe, given: Array | float | None) -> Arr
         given = min(max(given, _LEAST_GLOBAL), _LARGEST_GLOBAL)
         return asarray(given, dtype=dtypes.float32, device=x.device)
     if given is not None:
-        found = asarray(given, dtype=dtypes.float32, device=x.device)
-        if found.size != 1:
-            raise ShapeError(f"quantize: expected one global scale, got shape {found.shape}; write a number")
-        return minimum(maximum(found.reshape(()), _LEAST_GLOBAL), _LARGEST_GLOBAL)
+        found = _one_scale(given, x, "quantize")
+        return minimum(maximum(found, _LEAST_GLOBAL), _LARGEST_GLOBAL)
     if not x.size:
         return asarray(_LEAST_GLOBAL, dtype=dtypes.float32, device=x.device)
     return _whole_scale(_E4M3_LARGEST * _largest(recipe.dtype))(x)
+
+
+def _one_scale(given: Any, x: Array, function: str) -> Array:
+    """Return a global scale as a 0-d array of float32 on the device of `x`."""
+    found = asarray(given, dtype=dtypes.float32, device=x.device)
+    if found.size != 1:
+        raise ShapeError(f"{function}: expected one global scale, got shape {found.shape}; write a number")
+    return found.reshape(())
 
 
 # --- fused functions --------------------------------------------------------------------------------------------------
@@ -323,13 +330,15 @@ def _converted(x: Array, sizes: Ints, recipe: _Recipe, total: Array | None) -> t
         return values, scales.reshape(grid)
     random = recipe.rounding == "rs"
     packed = recipe.packed and not random
+    if packed and x.shape[-1] // sizes[-1] * sizes[-1] % 2:  # the values of a pair are in two regions
+        values, scales = _converted(x, sizes, recipe._replace(packed=False), total)
+        return packed_pairs(values[..., 0::2], values[..., 1::2]), scales
     dtype = _wide(x.dtype) if random else dtypes.float4_e2m1fn_x2 if packed else recipe.dtype
     shape = (*x.shape[:-1], x.shape[-1] // 2) if packed else x.shape
     values, scales = empty(shape, dtype, device=x.device), empty(grid, recipe.scale, device=x.device)
     for places, of_scales in parts:
         part, found = _of_region(x[places], sizes, recipe._replace(packed=False), total)
         if packed:
-            check_even("quantize", part.shape)
             last = places[-1]
             places = (*places[:-1], slice(last.start // 2, last.stop // 2))
             part = packed_pairs(part[..., 0::2], part[..., 1::2])

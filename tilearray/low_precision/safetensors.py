@@ -26,6 +26,7 @@ from tilearray.arrays.asarray import asarray
 from tilearray.engine.devices import DeviceLike
 from tilearray.errors import InterchangeError, OperandError, shown, type_name
 from tilearray.functions.conversion import to_numpy
+from tilearray.geometry.shapes import LARGEST, MOST_AXES
 from tilearray.low_precision.packing import pack_float4
 from tilearray.ops.signatures import show
 
@@ -87,7 +88,7 @@ def load_safetensors(path: str | os.PathLike[str], /, *, device: DeviceLike | No
     >>> ta.load_safetensors(path, device="cpu")["w"]
     Array([1.5, 2. ], dtype=float8_e4m3fn, device='cpu')
     """
-    size = os.path.getsize(path)
+    size = _size(path, "load_safetensors")
     header, start = _header(path, size)
     mapped = np.memmap(path, np.uint8, "r", start) if size > start else np.empty(0, np.uint8)
     entries = sorted(header.items(), key=lambda item: item[1][2])
@@ -116,7 +117,8 @@ def safetensors_metadata(path: str | os.PathLike[str], /) -> dict[str, str]:
     >>> ta.safetensors_metadata(path)
     {'format': 'pt'}
     """
-    return dict(_parsed(path, os.path.getsize(path))[0].get(_METADATA, {}))
+    name = "safetensors_metadata"
+    return _parsed(path, _size(path, name), name)[0].get(_METADATA) or {}
 
 
 def save_safetensors(
@@ -146,6 +148,11 @@ def save_safetensors(
     >>> ta.load_safetensors(path, device="cpu")["scales"].dtype
     dtype(float8_e8m0fnu)
     """
+    _check_path(path, "save_safetensors")
+    if not isinstance(arrays, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise OperandError(
+            f"save_safetensors: expected a mapping of names to Arrays, got {type_name(arrays)}; write {{'x': x}}"
+        )
     for name, array in arrays.items():
         _check_entry(name, array)
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
@@ -177,26 +184,41 @@ def save_safetensors(
 _Entry = tuple[np.dtype, tuple[int, ...], int, int]
 
 
-def _damaged(path: Any, why: str) -> InterchangeError:
+def _check_path(path: Any, function: str) -> None:
+    """Raise OperandError for anything but a path; an int would be a file descriptor."""
+    if not isinstance(path, str | os.PathLike):
+        raise OperandError(f"{function}: expected a path, got {type_name(path)}; write 'x.safetensors'")
+
+
+def _size(path: Any, function: str) -> int:
+    """Return the bytes of a file."""
+    _check_path(path, function)
+    return os.path.getsize(path)
+
+
+def _damaged(path: Any, why: str, function: str = "load_safetensors") -> InterchangeError:
     return InterchangeError(
-        f"load_safetensors: {os.fspath(path)!r} is not a file in the safetensors format, or is damaged: {why}; write "
+        f"{function}: {os.fspath(path)!r} is not a file in the safetensors format, or is damaged: {why}; write "
         f"the path of a file that save_safetensors or the package safetensors has written"
     )
 
 
-def _parsed(path: Any, size: int) -> tuple[dict[str, Any], int]:
-    """Return the header as JSON gives it, and where the arrays begin."""
+def _parsed(path: Any, size: int, function: str) -> tuple[dict[str, Any], int]:
+    """Return the header as JSON gives it, with metadata of strings, and where the arrays begin."""
     with Path(path).open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(size - 8, _MOST):
-            raise _damaged(path, f"the header has {length} bytes, and the file {size}")
+            raise _damaged(path, f"the header has {length} bytes, and the file {size}", function)
         text = file.read(length)
     try:
         found = json.loads(text.decode(), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"the header is not JSON: {error}") from None
+        raise _damaged(path, f"the header is not JSON: {error}", function) from None
     if not isinstance(found, dict) or not text.startswith(b"{"):
-        raise _damaged(path, "the header is not a JSON object")
+        raise _damaged(path, "the header is not a JSON object", function)
+    metadata: Any = cast("dict[str, Any]", found).get(_METADATA) or {}
+    if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):  # pyright: ignore
+        raise _damaged(path, f"the metadata are not strings by name: {shown(metadata):.80}", function)
     return cast("dict[str, Any]", found), 8 + length
 
 
@@ -209,7 +231,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _header(path: Any, size: int) -> tuple[dict[str, _Entry], int]:
     """Return dtype, shape and place of each array, and where the arrays begin."""
-    parsed, start = _parsed(path, size)
+    parsed, start = _parsed(path, size, "load_safetensors")
     parsed.pop(_METADATA, None)
     return {name: _entry(path, name, facts) for name, facts in parsed.items()}, start
 
@@ -220,11 +242,11 @@ def _entry(path: Any, name: str, facts: Any) -> _Entry:
         sizes: list[Any] = [*shape, first, last]
     except (TypeError, KeyError, ValueError):
         raise _damaged(path, f"{name!r} has no dtype, shape and data_offsets") from None
-    if not all(type(each) is int and each >= 0 for each in sizes):
+    if not all(type(each) is int and 0 <= each <= LARGEST for each in sizes) or len(shape) > MOST_AXES:
         raise _damaged(path, f"{name!r} has sizes {shown(sizes)}")
     if named == "F4" and shape and shape[-1] % 2 == 0:
         dtype, shape = dtypes.float4_e2m1fn_x2, (*shape[:-1], shape[-1] // 2)
-    elif named in NAMES:
+    elif isinstance(named, str) and named in NAMES:
         dtype = NAMES[named]
     else:
         raise InterchangeError(
@@ -266,11 +288,14 @@ def _check_entry(name: Any, array: Any) -> None:
         )
 
 
-def _checked(metadata: Mapping[str, str]) -> dict[str, str]:
-    found = dict(metadata)
-    if not all(isinstance(each, str) for pair in found.items() for each in pair):  # pyright: ignore
-        raise OperandError(f"save_safetensors: expected metadata of strings, got {shown(found):.80}; write str(value)")
-    return found
+def _checked(metadata: Any) -> dict[str, str]:
+    if isinstance(metadata, Mapping):
+        found = dict(cast("Mapping[Any, Any]", metadata))
+        if all(isinstance(each, str) for pair in found.items() for each in pair):
+            return found
+    raise OperandError(
+        f"save_safetensors: expected metadata of strings by name, got {shown(metadata):.80}; write {{'a': str(b)}}"
+    )
 
 
 def _nbytes(array: Array) -> int:

@@ -175,7 +175,7 @@ def _scales(given: Any, x: Array) -> Array:
         )
     if scales.size == 1:
         return reshape(scales, (1, 1))
-    fits = scales.ndim == 2 and all(few and not many % few for many, few in zip(x.shape, scales.shape))
+    fits = scales.ndim == 2 and all((few and not many % few) or many == few for many, few in zip(x.shape, scales.shape))
     if not fits:
         raise ShapeError(
             f"scaled_matmul: expected one scale, or scales whose extents divide those of values of shape {x.shape}, "
@@ -235,7 +235,7 @@ def _sums(x1: Any, x2: Any) -> Any:
 def _by_library(x1: Any, x2: Any, scales: tuple[Any, Any], target: np.dtype) -> Any:
     """Return the product through a library of the device, times the scales if there are some; None if it has none."""
     products = x1._signature.device.backend.products
-    if products is None or x1.dtype == dtypes.int8:
+    if products is None or x1.dtype == dtypes.int8 or not (x1.size and x2.size):
         return None
     vectors = any(scale is not None and scale.size > 1 for scale in scales)
     if x1.shape[1] % UNIT or x2.shape[1] % UNIT:
