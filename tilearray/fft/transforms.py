@@ -356,79 +356,32 @@ def _one_axis(function: str, x: ArrayBase, n: Any, axis: Any) -> tuple[tuple[int
     return (size,), axes
 
 
-def _forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None) -> A:
-    return _complex(function, x, s, axes, norm, False, words)
-
-
-def _inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None) -> A:
-    return _complex(function, x, s, axes, norm, True, words)
-
-
-def _complex(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, inverse: bool, words: Words | None) -> A:
-    words = words or (function, x, s, axes, norm)
-    known = _again(words)
-    if known is not None:
-        return known
-    x = as_array(function, x)
-    part, scale = _part(function, x), _scale(function, norm)
-    sizes, places = _extents(function, x, s, axes)
-    dtype = _precision(function, x)
-    dtype = _COMPLEX.get(dtype, dtype)
-    if not places:
-        return astype(x, dtype)
-    return _computed(words, part, "transform", x, sizes, places, inverse, scale, dtype)
-
-
-def _from_real(
-    function: str,
-    x: A | HostData,
-    s: Any,
-    axes: Any,
-    norm: Any,
-    inverse: bool = False,
-    words: Words | None = None,
+def _transformed(
+    method: str, inverse: bool, function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None
 ) -> A:
+    """Return the result of a method of `Fourier`, from the arguments of a public function that `words` repeats."""
     words = words or (function, x, s, axes, norm)
     known = _again(words)
     if known is not None:
         return known
     x = as_array(function, x)
     part, scale = _part(function, x), _scale(function, norm)
-    sizes, places = _extents(function, x, s, axes)
+    sizes, places = _extents(function, x, s, axes, halved=method == "to_real")
     dtype = _precision(function, x)
-    if dtype in _COMPLEX.values():
+    is_complex = dtype in _COMPLEX.values()
+    if method == "from_real" and is_complex:
         raise DTypeError(f"{function}: expected a real array, got {dtype.name}; write ta.fft.fft, or x.real first")
-    _check_some(function, x, places)
-    return _computed(words, part, "from_real", x, sizes, places, inverse, scale, dtype)
+    wide = dtype if is_complex or method == "from_real" else _COMPLEX[dtype]
+    if not places:
+        if method == "transform":
+            return astype(x, wide)
+        raise ShapeError(f"{function}: expected at least one axis, got none for shape {x.shape}; write ta.fft.fftn")
+    return _computed(words, part, method, x, sizes, places, inverse, scale, wide)
 
 
-def _from_real_inverse(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None) -> A:
-    return _from_real(function, x, s, axes, norm, True, words)
-
-
-def _to_real(
-    function: str,
-    x: A | HostData,
-    s: Any,
-    axes: Any,
-    norm: Any,
-    inverse: bool = True,
-    words: Words | None = None,
-) -> A:
-    words = words or (function, x, s, axes, norm)
-    known = _again(words)
-    if known is not None:
-        return known
-    x = as_array(function, x)
-    part, scale = _part(function, x), _scale(function, norm)
-    sizes, places = _extents(function, x, s, axes, halved=True)
-    dtype = _precision(function, x)
-    _check_some(function, x, places)
-    return _computed(words, part, "to_real", x, sizes, places, inverse, scale, _COMPLEX.get(dtype, dtype))
-
-
-def _to_real_forward(function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None) -> A:
-    return _to_real(function, x, s, axes, norm, False, words)
+_forward, _inverse = (partial(_transformed, "transform", inverse) for inverse in (False, True))
+_from_real, _from_real_inverse = (partial(_transformed, "from_real", inverse) for inverse in (False, True))
+_to_real_forward, _to_real = (partial(_transformed, "to_real", inverse) for inverse in (False, True))
 
 
 def _part(function: str, x: ArrayBase) -> Runs:
@@ -486,8 +439,3 @@ def _check_sizes(function: str, sizes: tuple[int, ...], argument: str) -> None:
             f"{function}: expected at least 1 point along each axis, got sizes {sizes}; "
             f"write {argument}= to pad with zeros"
         )
-
-
-def _check_some(function: str, x: ArrayBase, places: tuple[int, ...]) -> None:
-    if not places:
-        raise ShapeError(f"{function}: expected at least one axis, got none for shape {x.shape}; write ta.fft.fftn")

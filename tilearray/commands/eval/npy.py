@@ -5,8 +5,8 @@ folder, synchronised with the disk, and renamed. So an incomplete file never app
 file unchanged.
 
 bfloat16 and float8 are written with a descriptor: see `tilearray.numpy_names.files`. NumPy itself writes them as raw
-bytes. Raw elements of 2 bytes are read
-as bfloat16, the only such dtype. Raw elements of 1 byte can be any float8, so the caller must give the dtype.
+bytes. Raw elements of 2 bytes are read as bfloat16, the only such dtype. Raw elements of 1 byte can be any float8, so
+the caller must give the dtype.
 """
 
 from __future__ import annotations
