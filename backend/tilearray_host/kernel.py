@@ -21,6 +21,7 @@ Where all outputs are new memory, they hold values on the way to the results, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -53,6 +54,8 @@ BLOCK = 2**16
 CACHE, BLOCKS_IN_CACHE = 2**23, 8
 """The bytes of operands and temporaries up to which a loop is one block, and the most blocks that it has instead. They
 stay in the last cache, where smaller blocks gain less than they cost."""
+MANY = 4096
+"""Elements of a loop from which values that repeat are computed once: their views cost some microseconds."""
 SMALL = 2**14
 """Elements of a loop up to which each call makes its own temporaries: they stay in the process."""
 Function = Callable[..., Any]
@@ -62,10 +65,6 @@ Repeats = tuple[bool, ...]
 Evaluate = Callable[..., None]
 """``evaluate(out, ..., x, ..., temporaries=None, first=0)``: it makes the temporaries if none are given, and `first` is
 the position of the block's first element in a dense output."""
-MANY = 4096
-"""Elements of a loop from which values that repeat are computed once: their views cost some microseconds."""
-
-
 Block = tuple[int, "slice | tuple[slice, ...]", int]
 """The position of a block's first element, its key, and which shape it has: 0, or 1 for a shorter one."""
 
@@ -95,27 +94,24 @@ class Kernel:
         direct = _single_call(expression)
         forwards = FORWARDS_OF_COMPLEX if any(dtype.kind == "c" for _, dtype in self.operands) else FORWARDS
         self.forwards = any(node[0] == "call" and node[1] in forwards for node in expression.nodes)
-        self.warns = direct not in NEVER_WARN and not _is_quiet_cast(expression)
-        found = None if direct is None else function_named(direct, self.operands[0][1])
-        self.bears_overlap = direct == "identity" or isinstance(found, np.ufunc)
-        casts = _single_cast(expression)
+        pair = _single_cast(expression)
+        self.warns = direct not in NEVER_WARN and not (pair and never_warns(*pair))
         self.run: Function | None = None
         self.run_new: Function | None = None
-        if direct is not None and found is not None:
-            self.run = found
-            self.run_new = TO_NEW_MEMORY.get(direct, found)
-        elif casts is not None:
-            self.run, self.run_new = casts
+        if direct is not None:
+            self.run = function_named(direct, self.operands[0][1])
+            self.run_new = TO_NEW_MEMORY.get(direct, self.run)
+        elif pair is not None:
+            self.run, self.run_new = _cast_functions(*pair)
+        self.bears_overlap = direct == "identity" or isinstance(self.run, np.ufunc)
         wide = [node[1] for node in expression.nodes if node[0] == "call" and dtype_named(node[3]).itemsize >= 8]
         self._work = 1 + sum(name in SLOW for name in wide)
-        self._written: dict[tuple[bool, Any], Written] = {}
+        self._written: dict[tuple[bool, tuple[tuple[int, Repeats], ...]], Written] = {}
         self._expression = expression
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
-        slots = _slots(self, loop)
-        run, statement = self._run_over(slots, loop, apart=False)
-        return bind_launch(run, statement, slots, loop.shape, [None] * self.outputs, {}, None)
+        return self.bind_fused(loop, [None] * self.outputs, {}, None)
 
     def bind_fused(self, loop: Any, made: Sequence[Any], constants: Mapping[int, Any], public: Any) -> Launch:
         """As `bind`; the launch makes the outputs that have a signature in `made`, and `constants` are no arguments."""
@@ -135,27 +131,24 @@ class Kernel:
         `apart` says that all outputs are new memory.
         """
         run = self.run_new if apart else self.run
-        statement = "outputs first" if run is None else statement_of(run)
-        if run is None:
-            run = self._evaluating(loop, apart and all(is_dense(slot, loop.shape) for slot in slots[: self.outputs]))
-        if not self.forwards or all(min(strides or (0,)) >= 0 for _, _, strides in slots[self.outputs :]):
-            return run, statement
-        compute = run
-        if statement == "outputs first":
-            outputs = self.outputs
-            return lambda *given: compute(*given[:outputs], *map(forwards, given[outputs:])), statement
-        return lambda *given, out: compute(*map(forwards, given), out=out), "named"
+        if run is not None:
+            statement = statement_of(run)
+        else:
+            dense = apart and all(is_dense(slot, loop.shape) for slot in slots[: self.outputs])
+            run, statement = self._evaluating(loop, dense), "outputs first"
+        if self.forwards and any(min(strides or (0,)) < 0 for _, _, strides in slots[self.outputs :]):
+            return _reading_forwards(run, statement, self.outputs)
+        return run, statement
 
     def _evaluating(self, loop: Any, apart: bool) -> Function:
         """Return the function of outputs and inputs that evaluates the expression over a loop."""
-        elements, repeats = prod(loop.shape), repeats_of(self._expression, loop)
         place = array_to_look_up(self._expression, loop)
-        key = apart, None if place is not None else tuple(repeats.items())
-        written, work = self._written.get(key), self._work
-        if written is None:
-            written = self._written[key] = written_out(self._expression, {} if place is not None else repeats, apart)
-        if place is not None:
-            written, work = Written(looked_up(written.evaluate, place), ()), 1
+        if place is None:
+            written, work = self._written_out(repeats_of(self._expression, loop), apart), self._work
+        else:
+            evaluate = self._written_out({}, apart).evaluate
+            written, work = Written(looked_up(evaluate, place), ()), 1
+        elements = prod(loop.shape)
         if elements <= min(SMALL, BLOCK):
             return written.evaluate
         dtypes = [dtype for kind, dtype in self.operands if kind == "array"]
@@ -164,6 +157,21 @@ class Kernel:
         if (fits or elements <= BLOCK) and not are_several(work * elements):
             return _in_one(written, loop.shape)
         return _in_blocks(written, loop.shape, tuple([kind == "array" for kind, _ in self.operands]), work)
+
+    def _written_out(self, repeats: dict[int, Repeats], apart: bool) -> Written:
+        """Return the function of the expression, which is written once for each of these arguments."""
+        key = apart, tuple(repeats.items())
+        found = self._written.get(key)
+        if found is None:
+            found = self._written[key] = written_out(self._expression, repeats, apart)
+        return found
+
+
+def _reading_forwards(run: Function, statement: str, outputs: int) -> tuple[Function, str]:
+    """Return a function of inputs without negative strides as one of any inputs, and how it is called."""
+    if statement == "outputs first":
+        return lambda *given: run(*given[:outputs], *map(forwards, given[outputs:])), statement
+    return lambda *given, out: run(*map(forwards, given), out=out), "named"
 
 
 def _single_call(expression: Any) -> str | None:
@@ -180,30 +188,26 @@ def _single_call(expression: Any) -> str | None:
     return last[1] if plain and all(node[0] == "input" for node in inputs) else None
 
 
-def _is_quiet_cast(expression: Any) -> bool:
-    """Whether an expression is one cast, of a pair that never warns."""
+def _single_cast(expression: Any) -> tuple[np.dtype, np.dtype] | None:
+    """Return the dtypes from and to which an expression casts, if it is one cast of an array."""
     match expression.nodes:
-        case (("input", _), ("cast", _, target)):
-            return never_warns(dtype_named(expression.inputs[0][1]), dtype_named(target))
+        case (("input", _), ("cast", _, name)) if len(expression.outputs) == 1:
+            kind, source = expression.inputs[0]
+            return (dtype_named(source), dtype_named(name)) if kind == "array" else None
         case _:
-            return False
+            return None
 
 
-def _single_cast(expression: Any) -> tuple[Function, Function] | None:
-    """Return the functions, the second one for new memory, if the expression is one cast."""
-    if len(expression.outputs) > 1:
-        return None
-    match expression.nodes:
-        case (("input", _), ("cast", _, name)) if expression.inputs[0][0] == "array":
-            target = dtype_named(name)
-            convert = caster(dtype_named(expression.inputs[0][1]), target)
-            if assigns(convert):
-                return identity, identity
-            return _casting(convert, target), _casting(to_new_memory(convert), target)
-    return None
+def _cast_functions(source: np.dtype, target: np.dtype) -> tuple[Function, Function]:
+    """Return the functions of a cast, the second one for new memory."""
+    convert = caster(source, target)
+    if assigns(convert):
+        return identity, identity
+    return _casting(convert, target), _casting(to_new_memory(convert), target)
 
 
 def _casting(convert: Any, target: np.dtype) -> Function:
+    """Return the function that casts in blocks of the size that its method needs."""
     most = block_of(convert)
 
     def run(x: np.ndarray, *, out: np.ndarray) -> None:
@@ -248,13 +252,15 @@ def source_of(expression: Any, loop: Any) -> str:
         return f"{direct}({inputs}out=out0)\n"
     if _single_cast(expression) is not None:
         return f"cast(x0, {expression.output_dtypes[0]}, out=out0)\n"
-    text, names, temporaries = _text(expression, repeats_of(expression, loop), True)
-    for place, (dtype, _) in enumerate(temporaries):
-        text = text.replace(f", e{place})", f", {dtype.name})")
-    for place, node in enumerate(expression.nodes):
-        text = text.replace(f"call{place}(", f"{node[1]}(").replace(f"cast{place}(", "cast(")
-        text = text.replace(f", d{place}", f", {names[f'd{place}'].name}") if f"d{place}" in names else text
-    return text
+    text, names, _ = _text(expression, repeats_of(expression, loop), True)
+
+    def shown(name: re.Match[str]) -> str:
+        kind, place = name.groups()
+        if kind == "call":
+            return expression.nodes[int(place)][1]
+        return "cast" if kind == "cast" else names[name[0]].name
+
+    return re.sub(r"\b(call|cast|d|e)(\d+)\b", shown, text)
 
 
 def repeats_of(expression: Any, loop: Any) -> dict[int, Repeats]:
@@ -347,7 +353,8 @@ class _Writer:
         """The outputs that nodes write to themselves."""
         for number, store in enumerate(expression.outputs if apart or self.final >= 0 else ()):
             self._stores.setdefault(store, (f"out{number}", dtypes[number]))
-        self._spare = self._stores if apart else {}
+        self._spare = {name: (store, dtype) for store, (name, dtype) in self._stores.items()} if apart else {}
+        """The outputs that may hold other values before: the node that writes to each, and its dtype."""
         self._calls = {position for position, node in enumerate(expression.nodes) if node[0] == "call"}
 
     def add(self, position: int, node: tuple[Any, ...]) -> None:
@@ -362,20 +369,7 @@ class _Writer:
                 self.names[f"c{position}"] = np.array(number, dtype_named(name))
                 self._value(f"c{position}", dtype_named(name), False)
             case ("cast", argument, name, *rounding):
-                source, target = self.dtypes[argument], dtype_named(name)
-                convert = rounded_caster(source, target, *rounding) if rounding else caster(source, target)
-                self.names |= {f"cast{position}": convert, f"d{position}": target}
-                repeats = self._repeats(position, [argument])
-                call = f"cast{position}({self._read(argument, repeats)}, d{position}"
-                if self.is_array[argument]:
-                    out = self._memory(position, (), target, repeats)
-                    if self._is_apart(out) and not rounding:
-                        self.names[f"cast{position}"] = to_new_memory(convert)
-                    self.lines.append(f"{call}, {out})")
-                else:
-                    out = f"n{position}"
-                    self.lines.append(f"{out} = {call}, None)")
-                self._value(out, target, self.is_array[argument], repeats)
+                self._cast(position, argument, dtype_named(name), rounding)
             case ("call", function, arguments, name, _):
                 self._call(position, function, arguments, dtype_named(name))
             case _:
@@ -387,6 +381,22 @@ class _Writer:
             if self.values[store].startswith("x") and self.is_array[store]:
                 self.lines.append(f"kept{store} = {self.values[store]}.copy()")
                 self.values[store] = f"kept{store}"
+
+    def _cast(self, position: int, argument: int, target: np.dtype, rounding: list[Any]) -> None:
+        source, is_array = self.dtypes[argument], self.is_array[argument]
+        convert = rounded_caster(source, target, *rounding) if rounding else caster(source, target)
+        repeats = self._repeats(position, [argument])
+        call = f"cast{position}({self._read(argument, repeats)}, d{position}"
+        if is_array:
+            out = self._memory(position, (), target, repeats)
+            if self._is_apart(out) and not rounding:
+                convert = to_new_memory(convert)
+            self.lines.append(f"{call}, {out})")
+        else:
+            out = f"n{position}"
+            self.lines.append(f"{out} = {call}, None)")
+        self.names |= {f"cast{position}": convert, f"d{position}": target}
+        self._value(out, target, is_array, repeats)
 
     def _call(self, position: int, function: str, arguments: Sequence[int], dtype: np.dtype) -> None:
         is_array = any(self.is_array[argument] for argument in arguments)
@@ -444,8 +454,7 @@ class _Writer:
             return name
         names = [self.values[argument] for argument in arguments if self.last_use[argument] == position]
         names += [f"t{place}" for place in range(len(self.temporaries))]
-        names += [name for name, _ in self._spare.values()]
-        for name in names:
+        for name in [*names, *self._spare]:
             if self._fits(name, position, arguments, dtype, repeats):
                 break
         else:
@@ -466,12 +475,12 @@ class _Writer:
             return False
         if name.startswith("t"):
             return self.temporaries[int(name[1:])] == (dtype, repeats)
-        for store, (output, stored) in self._spare.items():
-            if output == name:
-                last = self.last_use.get(position, position)
-                in_time = last < store or (last == store and store in self._calls)  # a cast does not run in place
-                return in_time and stored == dtype and not repeats
-        return False
+        if name not in self._spare:
+            return False
+        store, stored = self._spare[name]
+        last = self.last_use.get(position, position)
+        in_time = last < store or (last == store and store in self._calls)  # a cast does not run in place
+        return in_time and stored == dtype and not repeats
 
     def _value(self, name: str, dtype: np.dtype, is_array: bool, repeats: Repeats = ()) -> None:
         self.repeats.append(repeats)

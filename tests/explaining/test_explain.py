@@ -170,6 +170,14 @@ def test_how_the_host_runs_a_launch():
     assert ta.explain(ta.astype, x(3), "int8").launches[0].kernel.source.startswith(("cast(", "def "))
 
 
+def test_the_text_of_a_long_expression_names_the_dtypes_of_all_casts():
+    half = x(3, dtype="bfloat16")
+    source = ta.explain(ta.fuse(lambda a: ((a * a + a) * a - a) / a + a * a), half).launches[0].kernel.source
+    found = re.findall(r"cast\(\w+, (\w+), \w+\)", source)
+    assert len(found) > 10
+    assert set(found) == {"float32", "bfloat16"}
+
+
 def test_selections_and_coordinates_are_written_as_text():
     """Only the kernels of masks on a GPU have these nodes, whose calls need values; `TILEARRAY_DEBUG` prints them."""
     builder = ExpressionBuilder()
