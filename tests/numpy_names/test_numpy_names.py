@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,16 @@ from support.processes import in_fresh_python
 
 import tilearray as ta
 from tilearray.engine.devices import Device
-from tilearray.errors import DeviceError, DTypeError, IndexingError, LayoutError, OperandError, ShapeError, WriteError
+from tilearray.errors import (
+    AxisError,
+    DeviceError,
+    DTypeError,
+    IndexingError,
+    LayoutError,
+    OperandError,
+    ShapeError,
+    WriteError,
+)
 from tilearray.numpy_names import names
 
 
@@ -384,6 +394,45 @@ def test_functions_and_grids_are_pickled_by_name():
 # --- names that are missing ----------------------------------------------------------------------------------------
 
 
+ONE, TWO, PLACES = ta.ones(3), ta.ones((2, 3)), ta.arange(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: ta.quantile(ONE, 2), ShapeError, "range \\[0, 1\\]; write fractions from 0 to 1, or ta.percentile$"),
+        (lambda: ta.percentile(ONE, 101), ShapeError, "write percentages from 0 to 100$"),
+        (lambda: ta.median(ONE, axis=1), AxisError, "dimension 1; write an axis from -x.ndim to x.ndim - 1$"),
+        (lambda: ta.histogram(ONE, bins=0), ShapeError, "write bins=10, or an array of edges$"),
+        (lambda: ta.histogram(ONE, bins=[2, 1]), ShapeError, r"write ta.sort\(bins\)$"),
+        (lambda: ta.histogram(ONE, range=(3, 1)), ShapeError, r"write range=\(low, high\) with low < high$"),
+        (lambda: ta.histogram(ONE / 0), ShapeError, r"write x\[ta.isfinite\(x\)\], or range=\(low, high\)$"),
+        (lambda: ta.bincount(ONE), OperandError, r"write x.astype\('int64'\)$"),
+        (lambda: ta.bincount(-PLACES), ShapeError, r"write x\[x >= 0\] to leave them out$"),
+        (lambda: ta.bincount(PLACES, ta.ones(2)), ShapeError, "write a weight for each element$"),
+        (lambda: ta.bincount(TWO), ShapeError, r"write ta.ravel\(x\) for an array of one axis$"),
+        (lambda: ta.pad(ONE, 1, mode="foo"), ShapeError, "write mode='constant', 'edge', .* or 'wrap'$"),
+        (lambda: ta.interp(ONE, [1, 2], [1]), ShapeError, "write arrays of one length$"),
+        (lambda: ta.polyfit(ONE, ONE, -1), ShapeError, "write deg=1 for a line$"),
+        (lambda: ta.polyfit(ONE, ta.ones(2), 1), OperandError, "write arrays of one length$"),
+        (lambda: ta.gradient(ta.ones(1)), ShapeError, r"write at least edge_order \+ 1 elements along each axis$"),
+        (lambda: ta.cov(ta.ones((2, 2, 2))), ShapeError, r"write ta.reshape\(x, \(len\(x\), -1\)\)"),
+        (lambda: ta.insert(ONE, 9, 1), IndexingError, "write indices within the shape$"),
+        (lambda: ta.unravel_index([9], (3,)), ShapeError, "write indices within the shape$"),
+        (lambda: ta.ravel_multi_index(([9],), (3,)), ShapeError, r"within each of the axes \(3,\), or mode="),
+        (lambda: ta.ravel_multi_index((9,), (3,)), ShapeError, r"within each of the axes \(3,\), or mode="),
+        (lambda: ta.geomspace(0, 1), ShapeError, "write a start and a stop other than 0, and num >= 0$"),
+        (lambda: ta.ediff1d(ONE, to_end="a"), OperandError, "write numbers of the dtype of x$"),
+    ],
+)  # fmt: skip
+def test_what_numpy_refuses_names_the_function_and_says_what_to_write(
+    call: Callable[[], Any], error: type[Exception], text: str
+):
+    with pytest.raises(error, match=text) as found:
+        call()
+    assert re.match(r"\w+: ", str(found.value))
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -410,7 +459,8 @@ def test_a_missing_name_says_what_to_write(name: str, text: str):
         (ta.random, "normal", r"'normal'; write ta.random.default_rng\(seed\).normal$"),
         (ta.random, "randn", r"'randn'; write ta.random.default_rng\(seed\).standard_normal$"),
         (ta.random, "seed", r"'seed'; write ta.random.default_rng\(seed\)$"),
-        (ta.random, "beta", r"'beta'; write np.random.beta with ta.to_numpy\(x\), on the host$"),
+        (ta.random, "rayleigh", r"; write rng = ta.random.default_rng\(seed\), and scale \* ta.sqrt\("),
+        (ta.random, "get_state", r"write np.random.get_state with ta.to_numpy\(x\), on the host$"),
         (ta.fft, "fftt", r"^module 'tilearray.fft' has no attribute 'fftt'; write ta.fft.fft2?$"),
         (ta.fft, "test", r"write np.fft.test with ta.to_numpy\(x\), on the host$"),
     ],

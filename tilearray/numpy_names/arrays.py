@@ -212,13 +212,21 @@ def geomspace(
 ) -> Array:
     """Return numbers from `start` to `stop` in a geometric progression, computed by NumPy in float64 and rounded once.
 
+    Raises
+    ------
+    ShapeError
+        If one of them is 0, or `num` is negative.
+
     Examples
     --------
     >>> import tilearray as ta
     >>> ta.geomspace(1, 8, 4)
     Array([1., 2., 4., 8.], dtype=float32, device='cpu')
     """
-    values = asarray(np.geomspace(start, stop, num, endpoint), device="cpu")
+    try:
+        values = asarray(np.geomspace(start, stop, num, endpoint), device="cpu")
+    except ValueError as error:
+        raise ShapeError(f"geomspace: {error}; write a start and a stop other than 0, and num >= 0") from error
     is_complex = dtype is None and dtypes.info(values.dtype).kind == "complex"
     found = astype(values, dtypes.complex64 if is_complex else dtype_or_default(dtype, "geomspace"))
     return to_device(found, empty(0, device=device).device)

@@ -104,12 +104,21 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
     """
     multi_index = listed("ravel_multi_index", multi_index)
     if all(isinstance(one, int) for one in multi_index):
-        return int(np.ravel_multi_index(tuple(multi_index), dims, mode, order))  # type: ignore[arg-type]
+        return int(_joined_by_numpy(tuple(multi_index), dims, mode, order))
     given = all_arrays("ravel_multi_index", multi_index)
     if by_expressions(given[0]):
         return _joined(given, dims, mode, order)
     along = tuple([exact("ravel_multi_index", one) for one in given])
-    return as_array("ravel_multi_index", np.ravel_multi_index(along, dims, mode, order))  # type: ignore[arg-type]
+    return as_array("ravel_multi_index", _joined_by_numpy(along, dims, mode, order))
+
+
+def _joined_by_numpy(along: tuple[Any, ...], dims: Any, mode: Any, order: Any) -> Any:
+    try:
+        return np.ravel_multi_index(along, dims, mode, order)
+    except ValueError as error:
+        raise ShapeError(
+            f"ravel_multi_index: {error}; write indices within each of the axes {shown(dims)}, or mode='wrap' or 'clip'"
+        ) from error
 
 
 def _joined(given: list[Array], dims: Any, mode: Any, order: str) -> Array:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -22,7 +22,15 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import from_host
-from tilearray.errors import DeviceError, GradientError, OperandError, PromotionError, ShapeError
+from tilearray.errors import (
+    AxisError,
+    DeviceError,
+    GradientError,
+    IndexingError,
+    OperandError,
+    PromotionError,
+    ShapeError,
+)
 from tilearray.functions.arguments import all_arrays, as_array, is_differentiated
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.reduction_options import finished
@@ -80,6 +88,51 @@ def check_given(function: str, arrays: Sequence[Any]) -> None:
             raise OperandError(f"{function}: expected an array, got None; write ta.asarray(...)")
 
 
+_CURES: Final = (
+    ("range [0, 1]", "write fractions from 0 to 1, or ta.percentile"),
+    ("range [0, 100]", "write percentages from 0 to 100"),
+    ("valid method", "write method='linear'"),
+    ("estimator for `bins`", "write bins='auto', or a number of bins"),
+    ("`bins` must be positive", "write bins=10, or an array of edges"),
+    ("monotonically", "write ta.sort(bins)"),
+    ("max must be larger than min", "write range=(low, high) with low < high"),
+    ("autodetected range", "write x[ta.isfinite(x)], or range=(low, high)"),
+    ("weights should have the same shape", "write a weight for each element"),
+    ("weights and list", "write a weight for each element"),
+    ("dimension of bins", "write a number of bins, or an array of edges, for each column"),
+    ("negative elements", "write x[x >= 0] to leave them out"),
+    ("'minlength'", "write minlength=0"),
+    ("weights cannot be negative", "write ta.abs(weights)"),
+    ("too deep", "write ta.ravel(x) for an array of one axis"),
+    ("rank-1 array", "write ta.ravel(x) for an array of one axis"),
+    ("square 2d array", "write ta.ravel(x) for the roots of a polynomial"),
+    ("mode '", "write mode='constant', 'edge', 'reflect', 'symmetric' or 'wrap'"),
+    ("convolve/correlate mode", "write mode='full'"),
+    ("empty", "write at least one element"),
+    ("too small to calculate", "write at least edge_order + 1 elements along each axis"),
+    ("distances must match", "write a coordinate for each element"),
+    ("at least one dimensional", "write ta.atleast_1d(x)"),
+    ("more than 2 dimensions", "write ta.reshape(x, (len(x), -1)) for a variable in each row"),
+    ("must match exactly", "write arrays of equal sizes along the other axes"),
+    ("same shape", "write arrays of one shape"),
+    ("same length", "write arrays of one length"),
+    ("out of bounds", "write indices within the shape"),
+    ("1D vector", "write ta.ravel(x) for an array of one axis"),
+    ("deg >= 0", "write deg=1 for a line"),
+    ("int indices", "write indices.astype('int64')"),
+    ("to dtype('int64')", "write x.astype('int64')"),
+    ("to dtype('float64')", "write ta.real(x)"),
+    ("`same_kind` rule", "write numbers of the dtype of x"),
+)
+"""A part of NumPy's message, and what to write."""
+
+
+def _cured(error: Exception, otherwise: str = "") -> str:
+    """NumPy's message, and what to write instead."""
+    text = str(error).rstrip(".")
+    return text + next((f"; {cure}" for part, cure in _CURES if part in text), otherwise)
+
+
 def by_numpy(
     function: str,
     arrays: Sequence[Any],
@@ -111,6 +164,8 @@ def by_numpy(
     ------
     ShapeError
         If NumPy's function raises ValueError; the message begins with the function's name.
+    AxisError, IndexingError
+        If it raises its AxisError or an IndexError.
     OperandError
         If it raises another error of what it is given.
 
@@ -133,12 +188,17 @@ def by_numpy(
     try:
         with np.errstate(all="ignore"):
             computed = getattr(np, function)(*hosts, *args, **options)
+    except np.exceptions.AxisError as error:
+        raise AxisError(f"{function}: {error}; write an axis from -x.ndim to x.ndim - 1") from error
     except ValueError as error:
         if type(error) is not ValueError:  # a class of NumPy, or of a function that was passed, says more
             raise
-        raise ShapeError(f"{function}: {error}") from error
+        raise ShapeError(f"{function}: {_cured(error)}") from error
+    except IndexError as error:
+        raise IndexingError(f"{function}: {_cured(error)}") from error
     except (TypeError, AttributeError, OverflowError, ZeroDivisionError) as error:
-        raise OperandError(f"{function}: {error}; write numbers, or sequences of them, as options") from error
+        cured = _cured(error, "; write numbers, or sequences of them, as options")
+        raise OperandError(f"{function}: {cured}") from error
     typed = [x.dtype for x, first in zip(given, arrays) if x is not None and classify(first) is None]
     found = wrapped(computed, floats or float_of(function, typed))  # a Python number has no dtype to add
     return found if out is None else finished(function, found, out)
