@@ -301,15 +301,36 @@ ERRORS: list[tuple[Any, str]] = [
     (lambda x: ta.grad(3), r"grad: expected a function, got int; write ta.grad\(lambda x: ...\)"),
     (lambda x: ta.jvp(ta.exp, (x,), ()), r"jvp: expected as many tangents as arguments, 1, got 0"),
     (lambda x: ta.vjp(ta.exp, x)[1](ta.ones(3)), r"vjp: expected a cotangent of shape \(2,\), got \(3,\); write"),
-    (lambda x: ta.vjp(lambda x: (x, x), x)[1](x), r"vjp: expected cotangents in the structure of the result"),
+    (
+        lambda x: ta.vjp(lambda x: (x, {"a": [x]}), x)[1](x),
+        r"vjp: expected cotangents in the structure of the result, \(array, {'a': \[array\]}\), got array; write",
+    ),
+    (lambda x: ta.vjp(ta.exp, x)[1](x * 1j), r"vjp: expected a real cotangent, got complex64; write ta.real\(g\)"),
+    (lambda x: ta.jvp(ta.exp, (x,), (x[:1],)), r"jvp: expected a tangent of shape \(2,\), got \(1,\); write"),
+    (lambda x: ta.jvp(ta.exp, (x,), (x * 1j,)), r"jvp: expected a real tangent, got complex64; write ta.real\(g\)"),
+    (
+        lambda x: ta.jvp(lambda d: d["a"], ({"a": x},), (x,)),
+        r"jvp: expected a tangent in the structure of the argument, {'a': array}, got array; write one for each",
+    ),
+    (lambda x: ta.grad(ta.sum)(x=x), r"grad: expected arguments by position, got none; write f\(x\)"),
     (lambda x: ta.grad(lambda x: ta.sum(ta.add(x, x, out=ta.zeros(2))))(x), r"vjp: add writes a differentiated"),
     (lambda x: ta.grad(lambda x: ta.sum(ta.multiply(x, 2, out=x)))(x), r"multiply: the target is read-only"),
 ]
 
 
+def test_numbers_are_arrays_without_axes():
+    for one, dtype in ((3.0, "float32"), (np.float64(3), "float64"), (np.float32(3), "float32")):
+        value, tangent = ta.jvp(lambda x: x * x, (one,), (2.0,))
+        assert (value.item(), tangent.item(), tangent.dtype) == (9, 12, dtype)
+        found = ta.grad(lambda x: x * x)(one)
+        assert (found.item(), found.shape, found.dtype) == (6, (), dtype)
+    assert ta.jvp(lambda n, x: n * x, (3.0, ta.ones(2)), (None, 1.0))[1].tolist() == [3, 3]
+
+
 @pytest.mark.parametrize(("call", "message"), ERRORS)
 def test_errors_say_what_to_write(call: Any, message: str):
-    with pytest.raises((ta.GradientError, ta.OperandError, ta.ShapeError, ta.WriteError), match=message):
+    errors = ta.GradientError, ta.OperandError, ta.ShapeError, ta.DTypeError, ta.WriteError
+    with pytest.raises(errors, match=message):
         call(ta.asarray([1.0, 2.0]))
 
 

@@ -12,12 +12,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import numpy as np
+
 from tilearray import dtypes
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped, members, names
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
-from tilearray.errors import GradientError, OperandError, ShapeError, shown, type_name
+from tilearray.errors import DTypeError, GradientError, OperandError, ShapeError, shown, type_name
 from tilearray.functions.conversion import astype
 from tilearray.geometry.layout import Layout
 from tilearray.gradients import parts as parts  # followed arrays run whole functions by it
@@ -88,8 +90,8 @@ def _checked(function: str, cotangents: Any, run: Run) -> list[Any]:
     """Return the cotangents of all results, as arrays of their shapes and dtypes."""
     if members(run.results) is not None and _structure(cotangents) != _structure(run.results):
         raise OperandError(
-            f"{function}: expected cotangents in the structure of the result, {_structure(run.results)}, got "
-            f"{_structure(cotangents)}; write one for each array of the result"
+            f"{function}: expected cotangents in the structure of the result, {_outline(run.results)}, got "
+            f"{_outline(cotangents)}; write one for each array of the result"
         )
     given = list(leaves(cotangents)) if members(run.results) is not None else [cotangents]
     return [_fit(function, g, view, real) for g, (view, real) in zip(given, run.views, strict=True)]
@@ -97,13 +99,31 @@ def _checked(function: str, cotangents: Any, run: Run) -> list[Any]:
 
 def _structure(value: Any) -> Any:
     parts = members(value)
-    return "an array" if parts is None else (names(value), *[_structure(part) for part in parts])
+    return None if parts is None else (names(value), *[_structure(part) for part in parts])
+
+
+def _outline(value: Any) -> str:
+    """The structure of a value as text, such as ``(array, {'a': array})``."""
+    parts = members(value)
+    if parts is None:
+        return "array"
+    inside = [_outline(part) for part in parts]
+    if isinstance(value, dict):
+        named = zip(cast("dict[Any, Any]", value), inside, strict=True)
+        return "{" + ", ".join(f"{shown(name)}: {part}" for name, part in named) + "}"
+    start, end = "[]" if isinstance(value, list) else "()"
+    return start + ", ".join(inside) + end
 
 
 def _fit(function: str, g: Any, view: View | None, real: Any) -> Any:
+    """Return a cotangent of a result, as an array of its shape and dtype."""
     if view is None or g is None:
         return None
-    shape, dtype = view.layout.shape, view.dtype
+    return _like(function, "cotangent", g, view.layout.shape, view.dtype, real)
+
+
+def _like(function: str, kind: str, g: Any, shape: tuple[int, ...], dtype: np.dtype, real: Any) -> Any:
+    """Return a cotangent or a tangent as an array of a shape and a dtype on the device of `real`."""
     if not isinstance(g, ArrayBase):
         if classify(g) is None:
             g = asarray(g) if is_foreign(g) else asarray(g, dtype=dtype, device=real.device)
@@ -111,8 +131,10 @@ def _fit(function: str, g: Any, view: View | None, real: Any) -> Any:
             g = fill(new_array(real.__class__, signature_of(Layout.of(shape), dtype, real.device)), g, function)
     if g.shape != shape:
         raise ShapeError(
-            f"{function}: expected a cotangent of shape {shape}, got {g.shape}; write ta.broadcast_to(g, {shape})"
+            f"{function}: expected a {kind} of shape {shape}, got {g.shape}; write ta.broadcast_to(g, {shape})"
         )
+    if dtypes.info(g.dtype).kind == "complex" and dtypes.info(dtype).kind != "complex":
+        raise DTypeError(f"{function}: expected a real {kind}, got {g.dtype.name}; write ta.real(g)")
     return g if g.dtype == dtype else astype(g, dtype)
 
 
@@ -194,6 +216,8 @@ def _differentiated(name: str, function: Callable[..., Any], argnums: Any) -> Ca
 
 
 def _place(name: str, place: int, count: int) -> int:
+    if not count:
+        raise OperandError(f"{name}: expected arguments by position, got none; write f(x), and not f(x=x)")
     if not -count <= place < count:
         raise OperandError(
             f"{name}: expected argnums below {count}, the number of arguments, got {place}; write argnums=0"
@@ -202,9 +226,8 @@ def _place(name: str, place: int, count: int) -> int:
 
 
 def _differentiable(name: str, place: int, value: Any) -> Any:
-    """Return an argument that has a gradient; a Python float as a 0-d array."""
-    if type(value) in (float, complex):
-        return asarray(value)
+    """Return an argument that has a gradient; a float as a 0-d array."""
+    value = _as_array(value)
     if isinstance(value, ArrayBase):
         if dtypes.info(value.dtype).kind in FLOATS:
             return value
@@ -215,6 +238,10 @@ def _differentiable(name: str, place: int, value: Any) -> Any:
         f"{name}: expected argument {place} of a float or complex dtype, got {kind}, which has no gradient; write "
         f"{instead}"
     )
+
+
+def _as_array(value: Any) -> Any:
+    return asarray(value) if isinstance(value, float | complex | np.inexact) else value
 
 
 def _one_number(name: str, run: Run) -> tuple[View | None, Any]:
@@ -253,7 +280,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     function : callable
         As for `vjp`; it returns one array.
     primals : sequence
-        The arguments.
+        The arguments. A float that moves becomes a 0-d array.
     tangents : sequence of Array
         For each argument a direction of its shape; None for one that does not move.
 
@@ -278,6 +305,8 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
             f"jvp: expected as many tangents as arguments, {len(primals)}, got {len(tangents)}; write None for an "
             f"argument that does not move"
         )
+    primals = tuple([each if tangent is None else mapped(each, _as_array) for each, tangent in zip(primals, tangents)])
+    tangents = [None if tangent is None else _tangent(each, tangent) for each, tangent in zip(primals, tangents)]
     result, pull = vjp(function, *primals)
     if not isinstance(result, ArrayBase):
         raise GradientError(f"jvp: expected one array as the result, got {type_name(result)}; write ta.vjp")
@@ -290,6 +319,24 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     signature = signature_of(Layout.of(result.shape), result.dtype, result.device)
     _, push = vjp(pulled, fill(new_array(result.__class__, signature), 0, "jvp"))
     return result, push(tuple([tangents[place] for place in moving]))[0]
+
+
+def _tangent(primal: Any, tangent: Any) -> Any:
+    """Return the tangent of an argument, of which each array has the shape and the dtype of the argument's."""
+    if _structure(primal) != _structure(tangent):
+        raise OperandError(
+            f"jvp: expected a tangent in the structure of the argument, {_outline(primal)}, got {_outline(tangent)}; "
+            f"write one for each array of the argument"
+        )
+    pairs = zip(leaves(primal), leaves(tangent), strict=True)
+    found = iter(
+        [t if t is None or not _moves(x) else _like("jvp", "tangent", t, x.shape, x.dtype, x) for x, t in pairs]
+    )
+    return mapped(tangent, lambda _: next(found))
+
+
+def _moves(x: Any) -> bool:
+    return isinstance(x, ArrayBase) and dtypes.info(x.dtype).kind in FLOATS
 
 
 show([vjp, grad, value_and_grad, jvp])
