@@ -227,6 +227,8 @@ BAD = [
     (lambda x: ta.roll(x, (1,), axis=(0, 1)), ShapeError, r"roll: .* axes \(0, 1\), got \(1,\); write one shift"),
     (lambda x: ta.roll(x, 1, axis=(0, 2)), ShapeError, r"roll: expected -2 <= axis < 2, got axis 2"),
     (lambda x: ta.roll(x[0, 0], 1, axis=0), ShapeError, r"roll: expected no axis \(the array is 0-d\)"),
+    (lambda x: ta.concat(x, x), OperandError, r"concat: expected one list of arrays, .*; write ta.concat\(\[x, y\]\)"),
+    (lambda x: ta.stack(x, [[1]]), OperandError, r"stack: expected one list of arrays, .*; write ta.stack\(\[x, y\]\)"),
     (lambda x: ta.roll({1}, 2), OperandError, r"roll: expected a tilearray Array, got set"),
 ]
 

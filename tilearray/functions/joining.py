@@ -21,7 +21,7 @@ from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, common_device
 from tilearray.engine.signature import HostData, Signature, empty_array, over
-from tilearray.errors import DTypeError, ShapeError
+from tilearray.errors import DTypeError, OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, deepest, listed
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, new_like, reshape
@@ -70,7 +70,7 @@ def concat(
     known = _again(arrays, axis) if out is None and dtype is None else None
     if known is not None:
         return known
-    parts = _members(arrays, "concat")
+    parts = _members(arrays, axis, "concat")
     if axis is None:
         return finished("concat", _flattened(parts, dtype), out)
     shape = parts[0].shape
@@ -174,7 +174,7 @@ def stack(
     Array([[1, 3],
            [2, 4]], dtype=int64, device='cpu')
     """
-    parts = _members(arrays, "stack")
+    parts = _members(arrays, axis, "stack")
     shape = parts[0].shape
     axis = normalize_axis(axis, len(shape) + 1, "stack")
     for position, part in enumerate(parts):
@@ -189,8 +189,10 @@ def stack(
     return finished("stack", result, out)
 
 
-def _members(arrays: Sequence[A | HostData], function: str) -> list[A]:
-    """The arrays of a sequence of at least one."""
+def _members(arrays: Sequence[A | HostData], axis: Any, function: str) -> list[A]:
+    """The arrays of a sequence of at least one; an axis that is an array too many is an error."""
+    if isinstance(axis, list) or getattr(axis, "ndim", 0):
+        raise OperandError(f"{function}: expected one list of arrays, got several arrays; write ta.{function}([x, y])")
     members = listed(function, arrays)
     if not members:
         raise ShapeError(f"{function}: expected at least one array, got none; write ta.empty(shape) for no elements")
