@@ -301,7 +301,7 @@ def place_of(name: str, value: Any) -> int:
     if not (inspect.isfunction(value) or (inspect.isclass(value) and value.__module__.startswith("tilearray."))):
         return 0
     source = inspect.getsource(value)
-    asks_numpy = ("by_numpy(", "_dividing(", "memory_of(", "np.ravel_multi_index(", "np.vectorize(")
+    asks_numpy = ("by_numpy(", "_joined_by_numpy(", "_dividing(", "memory_of(", "np.vectorize(")
     if not any(call in source for call in asks_numpy):
         return 0
     return (
@@ -319,7 +319,7 @@ def missing_table() -> str:
     for name, advice in MISSING.items():
         by_advice.setdefault(advice, []).append(name)
     rows = [
-        (" ".join(f"`{name}`" for name in group), advice.format(name=group[0] if len(group) == 1 else "..."))
+        (" ".join(f"`{name}`" for name in group), advice.format(name=group[0] if len(group) == 1 else "NAME"))
         for advice, group in by_advice.items()
     ]
     return markdown(["missing", ""], rows)

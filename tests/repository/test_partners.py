@@ -43,8 +43,8 @@ def test_calls_of_torch_and_ours_give_equal_values() -> None:
 @pytest.mark.parametrize("partner", partners.PARTNERS)
 def test_names_of_ours_exist(partner: str) -> None:
     for call in partners.PARTNERS[partner].values():
-        for path in re.findall(r"\bta\.([\w.]+)", call):
-            reduce(getattr, path.split("."), ta)
+        for start, path in re.findall(r"\b(ta|x)\.([\w.]+)", call):
+            reduce(getattr, path.split("."), {"ta": ta, "x": ta.asarray(X)}[start])
 
 
 @pytest.mark.parametrize("library", stored.MODULES)
@@ -52,13 +52,13 @@ def test_other_ways_are_of_names_that_the_library_has_and_name_what_is_here(libr
     _, modules = stored.read(library)
     assert tuple(modules) == stored.MODULES[library]
     assert sum(map(len, modules.values())) > 700
-    rng = ta.random.default_rng(0)
+    ours = {"ta": ta, "rng": ta.random.default_rng(0), "x": ta.asarray(X)}
     for module, names in modules.items():
         assert set(partners.OTHERWISE.get(module, {})) <= set(names), module
         assert names == sorted(set(names))
         for way in partners.OTHERWISE.get(module, {}).values():
-            for start, path in re.findall(r"\b(ta|rng)\.([\w.]+)", way):
-                reduce(getattr, path.split("."), {"ta": ta, "rng": rng}[start])
+            for start, path in re.findall(r"\b(ta|rng|x)\.([\w.]+)", way):
+                reduce(getattr, path.split("."), ours[start])
 
 
 @pytest.mark.parametrize("library", stored.MODULES)
