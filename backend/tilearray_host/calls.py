@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -211,9 +211,9 @@ def bind_launch(
         The operands, outputs first.
     made : sequence
         For each output the signature of the array that the launch makes and returns, or None. A launch of two new
-        arrays returns a tuple. They are none of its arguments.
+        arrays returns a tuple. New arrays are not among its arguments.
     constants : mapping
-        Numbers by the positions of the operands, which are none of its arguments.
+        Numbers by the positions of the operands, which are not among its arguments.
     public : type
         The class of a new array.
     """
@@ -241,43 +241,55 @@ def _launch_written_out(statement: str, kinds: tuple[str, ...], memory: tuple[st
     memory : tuple of (str or None)
         For each output how the launch makes its memory, a key of `_MEMORY`; None if it is given.
     """
-    unpacked: list[str] = []
-    parameters, before, after = ["stream"], list[str](), list[str]()
-    new = [i for i, each in enumerate(memory) if each is not None]
+    lines = _Lines([], ["stream"], [], [])
     for i, kind in enumerate(kinds):
-        if kind == "constant":
-            unpacked.append(f"v{i} = numbers[{i}]")
-            continue
-        if i not in new:
-            parameters.append(f"x{i}, o{i}")
-        if kind == "number":
-            unpacked.append(f"n{i} = numbers[{i}]")
-            before.append(f"v{i} = n{i}(x{i})")
-            continue
-        unpacked += [f"d{i}, s{i}, t{i} = slots[{i}]", f"h{i} = shape"]
-        if i in new:
-            unpacked += _unpacked_result(i, f"made[{i}]", memory[i] == "own" and kind == "flat")
-            before += [line.format(i=i) for line in _MEMORY[memory[i] or "own"]]
-            after += _RESULT.format(i=i, cls="public").splitlines()
-            continue
-        view = f"ndarray(h{i}, d{i}, x{i}.memory, o{i} + s{i}, t{i})"
-        if kind == "flat":  # all elements of the memory, as most arrays have
-            before.append(f"v{i} = x{i}.memory")
-            before.append(f"if o{i} or v{i}.dtype is not d{i} or v{i}.shape != h{i}:")
-            before.append(f"    v{i} = {view}")
-        else:
-            before.append(f"v{i} = {view}")
+        _add_operand(lines, i, kind, memory[i] if i < len(memory) else None)
+    new = [f"r{i}" for i, made in enumerate(memory) if made is not None]
     if new:
-        after.append(f"return {', '.join([f'r{i}' for i in new])}")
+        lines.after.append(f"return {', '.join(new)}")
     text = _LAUNCH.format(
-        unpacked=_lines(unpacked, 4),
-        parameters=", ".join(parameters),
-        before=_lines(before, 8),
+        unpacked=_joined(lines.unpacked, 4),
+        parameters=", ".join(lines.parameters),
+        before=_joined(lines.before, 8),
         computed=_QUIET.format(run=_computed(statement, len(kinds), len(memory))),
-        after=_lines(after, 8),
+        after=_joined(lines.after, 8),
     )
-    exec(compile(text, "<tilearray host launch>", "exec"), names := dict(_NAMES))
-    return names["bind"]
+    return _bind_of(text, "<tilearray host launch>")
+
+
+class _Lines(NamedTuple):
+    """The parts of the text of a launch: what a loop fixes, the parameters, and the lines around the computation."""
+
+    unpacked: list[str]
+    parameters: list[str]
+    before: list[str]
+    after: list[str]
+
+
+def _add_operand(lines: _Lines, i: int, kind: str, made: str | None) -> None:
+    """Add the lines that make ``v{i}``, the view of operand i, to the text of a launch; `made` as in `memory`."""
+    if kind == "constant":
+        lines.unpacked.append(f"v{i} = numbers[{i}]")
+        return
+    if made is None:
+        lines.parameters.append(f"x{i}, o{i}")
+    if kind == "number":
+        lines.unpacked.append(f"n{i} = numbers[{i}]")
+        lines.before.append(f"v{i} = n{i}(x{i})")
+        return
+    lines.unpacked.extend([f"d{i}, s{i}, t{i} = slots[{i}]", f"h{i} = shape"])
+    if made is not None:
+        lines.unpacked.extend(_unpacked_result(i, f"made[{i}]", made == "own" and kind == "flat"))
+        lines.before.extend([line.format(i=i) for line in _MEMORY[made]])
+        lines.after.extend(_RESULT.format(i=i, cls="public").splitlines())
+        return
+    view = f"ndarray(h{i}, d{i}, x{i}.memory, o{i} + s{i}, t{i})"
+    if kind == "flat":  # all elements of the memory, as most arrays have
+        lines.before.append(f"v{i} = x{i}.memory")
+        lines.before.append(f"if o{i} or v{i}.dtype is not d{i} or v{i}.shape != h{i}:")
+        lines.before.append(f"    v{i} = {view}")
+    else:
+        lines.before.append(f"v{i} = {view}")
 
 
 def _computed(statement: str, views: int, outputs: int) -> str:
@@ -287,7 +299,7 @@ def _computed(statement: str, views: int, outputs: int) -> str:
 
 
 def _unpacked_result(i: int, signature: str, is_flat: bool) -> list[str]:
-    """Return the lines that name the signature of a result, and that by which its buffer knows it is flat."""
+    """Return the lines that name the signature of a result, and its `Buffer.flat_of`."""
     return [f"g{i} = {signature}", f"f{i} = {f'g{i}' if is_flat else None}"]
 
 
@@ -345,40 +357,35 @@ def written_out(
     """
     views, operands = range(1, len(kinds)), range(1, max(reads) + 1)
     arrays = [i for i in views if kinds[i] != "number"]
-    into = made == "into"
-    parameters = ["stream", *(["x0"] if into else []), *[f"x{i}" for i in operands]]
+    numbers = [i for i in views if kinds[i] == "number"]
+    parameters = [f"x{i}" for i in operands]
     unpacked = [f"d{i}, s{i}, t{i} = slots[{i}]" for i in (0, *arrays)]
     unpacked += [f"h{i} = shapes[{i}]" for i in (0, *arrays)]
-    unpacked += [f"n{i} = numbers[{i}]" for i in views if i not in arrays]
-    if into:
+    unpacked += [f"n{i} = numbers[{i}]" for i in numbers]
+    if made == "into":
+        parameters = ["x0", *parameters]
         unpacked.append("whole = rule.whole")
+        before = ["b0 = x0._buffer", "if b0.readonly:", f"    return whole({_tuple(operands)}, x0)"]
+        before.append(_view(0, 0, kinds[0]))
+        after = ["return x0"]
     else:
         unpacked += _unpacked_result(0, "signature", made == "own" and kinds[0] == "flat")
-    before: list[str] = []
-    if into:
-        before += ["b0 = x0._buffer", "if b0.readonly:", f"    return whole({_tuple(operands)}, x0)"]
-        before.append(_view(0, 0, kinds[0]))
-    else:
-        before += [line.format(i=0) for line in _MEMORY[made]]
+        before = [line.format(i=0) for line in _MEMORY[made]]
+        after = [*_RESULT.format(i=0, cls=f"x{reads[arrays[0] - 1]}.__class__").splitlines(), "return r0"]
     for i in arrays:
         before += [f"b{i} = x{reads[i - 1]}._buffer", _view(i, reads[i - 1], kinds[i])]
     if same:
         before += [line for i in arrays for line in _check(i, same[i - 1], operands)]
-    before += [f"v{i} = n{i}(x{reads[i - 1]})" for i in views if i not in arrays]
+    before += [f"v{i} = n{i}(x{reads[i - 1]})" for i in numbers]
     run = _computed(statement, len(kinds), 1)
-    after = ["return x0"]
-    if not into:
-        like = f"x{reads[arrays[0] - 1]}.__class__"
-        after = [*_RESULT.format(i=0, cls=like).splitlines(), "return r0"]
     text = _TEXT.format(
-        unpacked=_lines(unpacked, 4),
-        parameters=", ".join(parameters),
-        before=_lines(before, 8),
+        unpacked=_joined(unpacked, 4),
+        parameters=", ".join(["stream", *parameters]),
+        before=_joined(before, 8),
         computed=_QUIET.format(run=run) if warns else run,
-        after=_lines(after, 8),
+        after=_joined(after, 8),
     )
-    exec(compile(text, f"<tilearray host {made} {' '.join(kinds)}>", "exec"), names := dict(_NAMES))
-    return names["bind"]
+    return _bind_of(text, f"<tilearray host {made} {' '.join(kinds)}>")
 
 
 def _view(i: int, read: int, kind: str) -> str:
@@ -401,8 +408,14 @@ def _tuple(operands: Sequence[int]) -> str:
     return f"({''.join(f'x{i}, ' for i in operands)})"
 
 
-def _lines(lines: Sequence[str], indent: int) -> str:
+def _joined(lines: Sequence[str], indent: int) -> str:
     return f"\n{' ' * indent}".join(lines)
+
+
+def _bind_of(text: str, file: str) -> Callable[..., Any]:
+    """Return the function `bind` that a text defines."""
+    exec(compile(text, file, "exec"), names := dict(_NAMES))
+    return names["bind"]
 
 
 def number_of(take: Callable[[Any], Any], dtype: np.dtype, raw: bool) -> Callable[[Any], np.ndarray]:
