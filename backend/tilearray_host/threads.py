@@ -70,9 +70,8 @@ class _Helpers:
             self._count = most_threads() - 1
         return self._count
 
-    def begin(self, work: Callable[[], None]) -> list[Future[None]]:
-        """Ask all helpers to do some work as soon as they can."""
-        found: list[Future[None]] = []
+    def begin(self, work: Callable[[], None], begun: list[Future[None]]) -> None:
+        """Ask all helpers to do some work as soon as they can; add the future of each to a list."""
         if count := self.count():
             with suppress(RuntimeError), self._lock:  # the interpreter ends: then there are fewer
                 pool = self._pool
@@ -81,8 +80,7 @@ class _Helpers:
 
                     pool = self._pool = ThreadPoolExecutor(count, "tilearray")
                 for _ in range(count):
-                    found.append(pool.submit(quietly, work))
-        return found
+                    begun.append(pool.submit(quietly, work))
 
 
 _HELPERS = _Helpers()
@@ -123,6 +121,7 @@ def in_threads(run: Callable[[P], None], parts: Iterable[P], elements: int) -> N
 def _shared(run: Callable[[P], None], waiting: Iterator[P]) -> None:
     """Run the parts that an iterator gives, in this thread and in those of the helpers that have time."""
     lock, failed = Lock(), list[bool]()
+    helpers: list[Future[None]] = []
 
     def work() -> None:
         try:
@@ -132,13 +131,16 @@ def _shared(run: Callable[[P], None], waiting: Iterator[P]) -> None:
                 if part is _END:
                     return
                 run(cast("P", part))
-        except BaseException:  # an interrupt between two parts ends the helpers as well
+        except BaseException:
             failed.append(True)
             raise
 
-    helpers = _HELPERS.begin(work)
     try:
+        _HELPERS.begin(work, helpers)
         work()
+    except BaseException:  # an interrupt between two parts, or while helpers are asked, ends the helpers as well
+        failed.append(True)
+        raise
     finally:
         begun = [helper for helper in helpers if not helper.cancel()]
         for helper in begun:

@@ -154,6 +154,30 @@ def test_an_interrupt_between_two_parts_ends_the_helpers(helpers: Callable[[int]
     assert len(begun) < 200
 
 
+def test_an_interrupt_while_helpers_are_asked_ends_them(
+    helpers: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helpers(2)
+    begin, begun, working = threads._HELPERS.begin, [], threading.Event()
+
+    def interrupted(*arguments: Any) -> None:
+        begin(*arguments)
+        working.wait(30)
+        raise KeyboardInterrupt
+
+    def run(part: int) -> None:
+        begun.append(part)
+        working.set()
+        threading.Event().wait(0.002)
+
+    monkeypatch.setattr(threads._HELPERS, "begin", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        threads.in_threads(run, range(1000), threads.ELEMENTS)
+    found = len(begun)
+    threads._HELPERS.dismiss()  # waits for all that they do
+    assert len(begun) == found < 200
+
+
 def test_a_finalizer_may_call_the_library_while_helpers_are_asked(
     helpers: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
