@@ -9,7 +9,8 @@ import pytest
 from tilearray_cuda import device as devices
 from tilearray_cuda.errors import CudaError
 from tilearray_cuda.runtime.memory import allocators
-from tilearray_cuda.runtime.memory.buffers import block_size
+from tilearray_cuda.runtime.memory.allocators import ExternalSource
+from tilearray_cuda.runtime.memory.buffers import LARGE, block_size
 
 
 class Counting:
@@ -77,6 +78,36 @@ def test_an_allocator_that_is_set(device, side, stub, form):
     device.empty_cache()
     assert counting.held == {}
     assert device.statistics().live == 0
+
+
+def test_memory_of_before_goes_back_where_the_same_allocator_is_set_again(device, stub):
+    """A block that is in use during both changes belongs to a pool that serves no array any more."""
+    own, other = device.memory.source, ExternalSource(lambda nbytes, stream: 1 << 20, lambda *block: None)
+    x = device.allocate(1000, 0)
+    device.memory.use(other)
+    device.memory.use(own)
+    del x
+    device.allocate(2 * LARGE, 0)  # returns free memory that nothing can take again
+    assert device.statistics()[:3] == (0, 2 * LARGE, 2 * LARGE)
+    device.empty_cache()
+    assert device.statistics()[:3] == (0, 0, 0)
+    assert stub.used() == 0
+
+
+def test_a_block_that_comes_back_while_the_cache_is_emptied_is_not_lost(device, side, monkeypatch):
+    """Another thread may delete an array after the free list of its size was emptied."""
+    held, release = [device.allocate(1000, side)], device.memory.source.release
+    device.allocate(5000, side)
+
+    def release_and_delete(*block):
+        held.clear()
+        release(*block)
+
+    monkeypatch.setattr(device.memory.source, "release", release_and_delete)
+    device.empty_cache()
+    assert device.statistics()[:3] == (0, 1024, 1024)
+    device.empty_cache()
+    assert device.statistics()[:3] == (0, 0, 0)
 
 
 def test_out_of_memory_of_an_allocator_that_is_set(device):

@@ -332,14 +332,20 @@ class Allocator:
             return []
 
     def _release(self, but: int = 0, everything: bool = False) -> None:
-        """Return free blocks to their sources: large blocks of other sizes than `but`, or all blocks."""
+        """Return free blocks to their sources: large blocks of other sizes than `but`, or all blocks of these sizes.
+
+        All blocks of retired pools go back.
+        """
+        whole = everything or not self.source.caches_small
         with Current(self.device.context):
-            for pool in [*self._pools.values(), *self._retired]:
-                whole = everything or not pool.source.caches_small or pool.source is not self.source
+            for pool in self._pools.values():
                 for size, free in list(pool.lists.items()):
                     if size != but and (size > LARGE or whole):
                         self._release_list(pool, free)
-        self._retired = [pool for pool in self._retired if not pool.idle]
+            for pool in self._retired:
+                for free in list(pool.lists.values()):
+                    self._release_list(pool, free)
+        self._retired = [pool for pool in self._retired if not pool.is_empty]
 
     def _release_list(self, pool: StreamPool, free: FreeList) -> None:
         while free:
@@ -367,8 +373,8 @@ class Allocator:
                 call(api.cuCtxSynchronize)
             self.collect()
             self._release(everything=True)
-            idle = [stream for stream, pool in self._pools.items() if pool.idle]
-            for stream in set(idle) - {LEGACY_STREAM, but}:
+            unused = [stream for stream, pool in self._pools.items() if pool.is_empty]
+            for stream in set(unused) - {LEGACY_STREAM, but}:
                 self._pools.pop(stream).owner = None  # the stream may be destroyed now
                 self._by_nbytes.pop(stream, None)
             self._captures.clear()

@@ -262,6 +262,6 @@ class StreamPool:
         return sum(len(free) * free.size for free in list(self.lists.values()))
 
     @property
-    def idle(self) -> bool:
-        """Whether all blocks are free."""
-        return all(len(free) == free.blocks for free in list(self.lists.values()))
+    def is_empty(self) -> bool:
+        """Whether it has no blocks, neither free nor in use; arrays that give blocks back do not change it."""
+        return not any(free.blocks for free in list(self.lists.values()))
