@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tilearray_cuda.errors import CudaError
 from tilearray_cuda.locks import Lock
 from tilearray_cuda.runtime.driver import (
     STREAMS,
@@ -78,11 +79,16 @@ class Pinned:
         check_fork("cuMemcpyHtoDAsync")
         with self._lock, Current(self._gpu.context):
             self._let_go()
-            if to_device:
-                call(api.cuMemcpyHtoDAsync, device, host.ctypes.data, host.nbytes, STREAMS[stream])
-            else:
-                call(api.cuMemcpyDtoHAsync, host.ctypes.data, device, host.nbytes, STREAMS[stream])
-            self._flying.append((self._gpu.events.record(stream), host))
+            try:
+                if to_device:
+                    call(api.cuMemcpyHtoDAsync, device, host.ctypes.data, host.nbytes, STREAMS[stream])
+                else:
+                    call(api.cuMemcpyDtoHAsync, host.ctypes.data, device, host.nbytes, STREAMS[stream])
+                self._flying.append((self._gpu.events.record_here(stream), host))
+            except BaseException:  # as an interrupt: nothing keeps the memory of the host for the copy
+                with suppress(CudaError):
+                    call(api.cuStreamSynchronize, STREAMS[stream])
+                raise
 
     def _let_go(self) -> None:
         """Forget the copies that are done, and the memory of the host that they used."""

@@ -12,7 +12,7 @@ import tilearray as ta
 from tilearray import cuda
 from tilearray.errors import DeviceError, DTypeError, LayoutError, OperandError, ShapeError, WriteError
 from tilearray_cuda.device import open_device
-from tilearray_cuda.errors import CaptureError
+from tilearray_cuda.errors import CaptureError, CudaError
 
 VALUES = np.arange(24, dtype="float32").reshape(4, 6)
 WAITS = {"cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize"}
@@ -98,6 +98,17 @@ def test_pinned_memory_is_reused_and_given_back(stub):
     del kept, view
     cuda.empty_cache("cuda:0")
     assert names(stub).count("cuMemFreeHost") == 2
+
+
+def test_a_copy_whose_memory_nothing_keeps_is_waited_for(stub):
+    """As where an interrupt arrives behind the copy, before its event."""
+    x = ta.asarray(VALUES, device="cuda:0")
+    host = cuda.pinned_like(x)
+    stub.start_log()
+    stub.fail("cuEventRecord", 1)
+    with pytest.raises(CudaError, match="cuEventRecord"):
+        cuda.copy_async(x, host)
+    assert names(stub) == ["cuMemcpyDtoHAsync", "cuStreamSynchronize"]
 
 
 class TakenByOthers(deque):
