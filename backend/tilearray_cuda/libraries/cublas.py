@@ -132,7 +132,7 @@ class LibraryProduct:
 
 def _bound(library: Any, numbers: Numbers, itemsize: int, product: gemm.Product) -> tuple[str, Callable[..., None]]:
     """Return the name of the library's function, and ``call(handle, c, a, b)`` with the addresses of a product."""
-    (op_a, op_b), (rows, columns, depth), (lda, ldb, ldc) = map(tuple, product[:3])
+    (op_a, op_b), (rows, columns, depth), (lda, ldb, ldc) = map(int, product.transposed), product.sizes, product.pitches
     code, compute, letter = numbers
     one, zero = ONE[compute], ZERO
     spans = [pitch * size for pitch in product.pitches for size in product.sizes]
@@ -141,14 +141,13 @@ def _bound(library: Any, numbers: Numbers, itemsize: int, product: gemm.Product)
         name = f"{letter}gemv{suffix}"
         gemv, step = getattr(library, name), product.vector_step
         height, width = (depth, rows) if op_a else (rows, depth)
-        turned = int(op_a)
 
         def one_call(handle: int, c: int, a: int, b: int) -> None:
-            gemv(handle, turned, height, width, one, a, lda, b, step, zero, c, 1)
+            gemv(handle, op_a, height, width, one, a, lda, b, step, zero, c, 1)
 
     elif product.matrices == 1:
         name = f"gemm_ex{suffix}"
-        function, op_a, op_b = getattr(library, name), int(op_a), int(op_b)
+        function = getattr(library, name)
 
         def one_call(handle: int, c: int, a: int, b: int) -> None:
             function(
@@ -158,7 +157,7 @@ def _bound(library: Any, numbers: Numbers, itemsize: int, product: gemm.Product)
 
     else:
         name = f"gemm_strided_batched_ex{suffix}"
-        function, op_a, op_b = getattr(library, name), int(op_a), int(op_b)
+        function = getattr(library, name)
         (step_a, step_b, step_c), count = product.steps, product.matrices
 
         def one_call(handle: int, c: int, a: int, b: int) -> None:

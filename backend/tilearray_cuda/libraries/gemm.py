@@ -103,12 +103,12 @@ class _Operands(NamedTuple):
     b: tuple[int, int]
     stacks: tuple[Axis, ...]
 
-    def turned(self) -> _Operands:
+    def transposed(self) -> _Operands:
         """Return the transposed product, ``c.T = b.T @ a.T``."""
         rows, columns, depth = self.sizes
-        (c, c_too), (a, a_too), (b, b_too) = self.c, self.a, self.b
         stacks = tuple([(c, b, a, size) for c, a, b, size in self.stacks])
-        return _Operands((columns, rows, depth), (c_too, c), (b_too, b), (a_too, a), stacks)
+        c, a, b = [(across, down) for down, across in (self.c, self.a, self.b)]
+        return _Operands((columns, rows, depth), c, b, a, stacks)
 
     def with_tall_matrix(self) -> _Operands | None:
         """Return the product with the last stacked axis in its rows, if all matrices of the axis share `b`."""
@@ -141,20 +141,20 @@ def product_of(stacks: Sequence[Axis], sizes: tuple[int, int, int], c: Ints, a: 
     for _ in range(2):  # all rows first, then all columns
         while folded := given.with_tall_matrix():
             given = folded
-        given, swapped = given.turned(), not swapped
+        given, swapped = given.transposed(), not swapped
     rows, columns, depth = given.sizes
     if (rows == 1 < columns) or not (columns == 1 or given.c[0] == 1):
-        given, swapped = given.turned(), not swapped
+        given, swapped = given.transposed(), not swapped
         rows, columns = columns, rows
     *others, longest = sorted(given.stacks, key=lambda axis: axis[-1]) or [(0, 0, 0, 1)]
     step, *steps, count = longest
-    readings = stored((rows, depth), given.a), stored((depth, columns), given.b)
-    (turned, lda), (turned_too, ldb) = [reading or (False, 0) for reading in readings]
+    a_transposed, lda = stored((rows, depth), given.a) or (False, 0)
+    b_transposed, ldb = stored((depth, columns), given.b) or (False, 0)
     indices = itertools.product(*[range(size) for *_, size in others])
     places = (0, 2, 1) if swapped else (0, 1, 2)
     offsets = [[sum(i * axis[place] for i, axis in zip(index, others)) for place in places] for index in indices]
     return Product(
-        (turned, turned_too),
+        (a_transposed, b_transposed),
         (rows, columns, depth),
         (lda, ldb, rows if columns == 1 else given.c[1]),
         swapped,

@@ -104,7 +104,7 @@ def placed(kind: str, sizes: Ints, source: Ints, target: Ints, others: Sequence[
     axes = _merged([axis for axis in others if axis[0] > 1])
     if read is None or written is None or any(first <= 0 or second <= 0 for _, first, second in axes):
         return None
-    *rest, (count, step, step_too) = sorted(axes) or [(1, 0, 0)]
+    *rest, (count, distance_read, distance_written) = sorted(axes) or [(1, 0, 0)]
     if prod([size for size, _, _ in rest]) > MOST_CALLS:
         return None
     indices = itertools.product(*[range(size) for size, _, _ in rest])
@@ -114,7 +114,7 @@ def placed(kind: str, sizes: Ints, source: Ints, target: Ints, others: Sequence[
     ]
     if any((first % 2 and kind == "r2c") or (second % 2 and kind == "c2r") for first, second in offsets):
         return None  # the library reads and writes real numbers in pairs
-    boxes = Box(*read, step or prod(read[0])), Box(*written, step_too or prod(written[0]))
+    boxes = Box(*read, distance_read or prod(read[0])), Box(*written, distance_written or prod(written[0]))
     return Placed(sizes, *boxes, count, tuple(offsets))
 
 
