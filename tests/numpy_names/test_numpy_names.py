@@ -172,6 +172,73 @@ def test_an_object_is_numpys(name: str):
 def test_an_array_is_an_ndarray_of_this_library():
     assert isinstance(ta.zeros(2), ta.ndarray)
     assert not isinstance(np.zeros(2), ta.ndarray)
+    assert type(ta.ndarray(2)) is ta.ndarray
+
+
+@pytest.mark.parametrize("order", [None, "C", "F"])
+@pytest.mark.parametrize("shape", [(), 3, np.int64(3), (2, 3), (0, 2)])
+@pytest.mark.parametrize("dtype", [float, "int16", np.complex64])
+def test_ndarray_makes_an_uninitialised_array(shape, dtype, order):
+    mine, theirs = ta.ndarray(shape, dtype, order=order), np.ndarray(shape, dtype, order=order)
+    assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
+    assert mine.flags.f_contiguous is theirs.flags.f_contiguous
+    mine[...] = 1
+    assert ta.all(mine == 1)
+
+
+def test_ndarray_has_the_default_dtype_and_device():
+    assert ta.ndarray(shape=(2,)).dtype == "float32"
+    with ta.semantics("numpy"):
+        assert ta.ndarray((2,)).dtype == np.ndarray((2,)).dtype
+    assert ta.ndarray(2).device == ta.default_device()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("offset", [0, 8])
+def test_ndarray_over_a_buffer_shares_it(offset: int, order: str):
+    memory = bytearray(range(40))
+    for buffer in (memory, np.frombuffer(memory, "int32"), ta.frombuffer(memory, "int32")):
+        mine = ta.ndarray((2, 3), "int32", buffer, offset, order=order)
+        theirs = np.ndarray((2, 3), "int32", memory, offset, order=order)
+        mine[1, 1] += 1
+        assert np.array_equal(np.asarray(mine), theirs)
+        assert mine.strides == tuple(stride // 4 for stride in theirs.strides)
+    assert sum(memory) == sum(range(40)) + 3
+    assert not ta.ndarray((2, 3), "int32", bytes(memory), offset).flags.writeable
+
+
+BAD_NDARRAYS = [
+    (
+        lambda: ta.ndarray([2, 3]),
+        ShapeError,
+        r"^Array: expected shape as an int or a tuple of ints, got list; write ta",
+    ),
+    (lambda: ta.ndarray(np.arange(3)), ShapeError, r"got numpy.ndarray; write ta.asarray\(data\)"),
+    (lambda: ta.Array(ta.ones(3)), ShapeError, r"got tilearray.Array; write ta.asarray\(data\)"),
+    (lambda: ta.ndarray((2, -1)), ShapeError, r"^Array: expected sizes >= 0"),
+    (lambda: ta.ndarray((2, 2), strides=(16, 8)), OperandError, r"got \(16, 8\); write ta.as_strided\(x, shape, strid"),
+    (
+        lambda: ta.ndarray(2, "int8", [1, 2]),
+        OperandError,
+        r"^Array: a bytes-like object is required, not 'list'; write",
+    ),
+    (lambda: ta.ndarray(2, "int32", b"1234"), OperandError, r"^Array: buffer is too small for requested array; write"),
+    (lambda: ta.ndarray(2, "int8", ta.ones(9, dtype="int8")[::3]), OperandError, r"not contiguous; write a buffer"),
+    (lambda: ta.ndarray(1, "int8", b"1234", -1), ShapeError, r"^Array: expected offset >= 0, got -1; write the number"),
+    (lambda: ta.ndarray(1, "int8", b"1234", 0.5), ShapeError, r"^Array: expected offset as an int, got float"),
+    (
+        lambda: ta.ndarray(1, "int32", np.zeros(8, "int8"), 2),
+        LayoutError,
+        r"^Array: the data starts at an address that",
+    ),
+    (lambda: ta.ndarray(2, order="X"), LayoutError, r"^Array: expected order as one of C, F, A, K, got 'X'"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD_NDARRAYS)
+def test_a_bad_call_of_ndarray_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 CLASSES = [np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating]

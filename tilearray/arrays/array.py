@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.arrays import uninitialised
 from tilearray.arrays.missing_methods import MissingMethods
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.devices import DeviceLike
@@ -54,6 +55,24 @@ def _binary(op: Op) -> tuple[BinaryMethod, BinaryMethod, BinaryMethod]:
 class Array(NumPyMethods, MissingMethods):
     """A strided array on one device. `asarray`, the creation functions and operations make Arrays.
 
+    `ndarray` is another name of the class, and a call means what it means in NumPy: it makes an uninitialised array on
+    the default device, as `empty` does, or an array over the memory of a buffer on the host.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        A list is an error: it may be meant as data, for ``asarray(data)``.
+    dtype : dtype or name, optional
+        None is the default float dtype of the active semantics.
+    buffer : object with a buffer, or Array on the host, optional
+        Bytes cannot be written to.
+    offset : int
+        Where to begin in the buffer, in bytes.
+    strides : None
+        Others are an error, for NumPy counts them in bytes; write ``as_strided(x, shape, strides)``.
+    order : {"C", "F"}, optional
+        "F" makes the first axis the dense one.
+
     Attributes
     ----------
     shape, strides : tuple of int
@@ -71,6 +90,8 @@ class Array(NumPyMethods, MissingMethods):
     >>> x = ta.asarray([[1, 2, 3], [4, 5, 6]])
     >>> x.T[::-1, 0] * 2
     Array([6, 4, 2], dtype=int64, device='cpu')
+    >>> ta.ndarray((2, 3), dtype="int8").shape
+    (2, 3)
     """
 
     __slots__ = ()
@@ -78,8 +99,16 @@ class Array(NumPyMethods, MissingMethods):
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        raise OperandError("Array: the class cannot be called; write ta.asarray(data) or ta.empty(shape)")
+    def __new__(
+        cls,
+        shape: int | tuple[int, ...],
+        dtype: DTypeLike | None = None,
+        buffer: Any = None,
+        offset: int = 0,
+        strides: None = None,
+        order: Order | None = None,
+    ) -> Array:
+        return uninitialised.ndarray(Array, shape, dtype, buffer, offset, strides, order)
 
     # ------------------------------------------------------------------ attributes
 

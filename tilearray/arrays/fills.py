@@ -14,6 +14,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays import ranges
 from tilearray.arrays.array import Array
+from tilearray.arrays.uninitialised import dtype_or_default, uninitialised
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, Device, DeviceLike, as_device
@@ -29,7 +30,7 @@ from tilearray.engine.signature import (
 from tilearray.errors import OperandError, ShapeError, shown, type_name
 from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, is_differentiated, number_of
 from tilearray.functions.manipulation import moveaxis, reshape
-from tilearray.functions.orders import Order, layout_in, layout_like
+from tilearray.functions.orders import Order, layout_like
 from tilearray.functions.python_data import number_dtype
 from tilearray.geometry.layout import as_shape
 from tilearray.geometry.shapes import check_extent
@@ -40,24 +41,9 @@ from tilearray.ops.options import checked_flag
 from tilearray.promotion.scalars import Number, as_number, classify
 
 
-def uninitialised(shape: Any, dtype: np.dtype, device: Any, function: str, order: Order = "C") -> Array:
-    """Return an uninitialised array on a device that is named, or on the default device."""
-    target = as_device(device, function)
-    sizes = as_shape(shape, function)
-    if order == "C":
-        return new_array(Array, dense_signature(sizes, dtype, target, function))
-    check_extent(sizes, dtype.itemsize, function)
-    return new_array(Array, signature_of(layout_in(function, order, sizes), dtype, target))
-
-
 def numpy_makes(dtype: np.dtype, device: Device, order: Order) -> bool:
     """Return whether new arrays of zeros and ones are NumPy's: on the host, in C order, of a dtype that has a zero."""
     return device.backend.on_host and order == "C" and dtype is not dtypes.float8_e8m0fnu
-
-
-def dtype_or_default(dtype: Any, function: str) -> np.dtype:
-    """Return the dtype that is named; None is the default float dtype of the active semantics."""
-    return STATE.get().semantics.defaults["float"] if dtype is None else dtypes.as_dtype(dtype, function)
 
 
 def empty(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, device: DeviceLike | None = None) -> Array:
@@ -78,7 +64,7 @@ def empty(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, dev
     >>> ta.empty((2, 3), dtype="int8").strides
     (3, 1)
     """
-    return uninitialised(shape, dtype_or_default(dtype, "empty"), device, "empty", order)
+    return uninitialised(Array, shape, dtype_or_default(dtype, "empty"), device, "empty", order)
 
 
 def full(
@@ -113,14 +99,14 @@ def full(
     if _has_axes(fill_value):
         values = as_array("full", fill_value)
         chosen = values.dtype if dtype is None else dtypes.as_dtype(dtype, "full")
-        made = uninitialised(shape, chosen, values.device if device is None else device, "full", order)
+        made = uninitialised(Array, shape, chosen, values.device if device is None else device, "full", order)
         return _filled(made, values, "full")
     value, typed = _number(fill_value, "full")
     if dtype is not None or typed is not None:
         chosen = dtypes.as_dtype(typed if dtype is None else dtype, "full")
     else:
         chosen = number_dtype(value, value, "full")
-    return fill(uninitialised(shape, chosen, device, "full", order), value, "full")
+    return fill(uninitialised(Array, shape, chosen, device, "full", order), value, "full")
 
 
 def zeros(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, device: DeviceLike | None = None) -> Array:
@@ -136,7 +122,7 @@ def zeros(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, dev
     if numpy_makes(chosen, target, order):
         signature = dense_signature(as_shape(shape, "zeros"), chosen, CPU, "zeros")
         return over(np.zeros(signature.layout.size, chosen), signature, Array)
-    return fill(uninitialised(shape, chosen, target, "zeros", order), 0, "zeros")
+    return fill(uninitialised(Array, shape, chosen, target, "zeros", order), 0, "zeros")
 
 
 def ones(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, device: DeviceLike | None = None) -> Array:
@@ -148,7 +134,7 @@ def ones(shape: Any, dtype: DTypeLike | None = None, order: Order = "C", *, devi
     >>> ta.ones(2, dtype="bool")
     Array([ True,  True], dtype=bool, device='cpu')
     """
-    return fill(uninitialised(shape, dtype_or_default(dtype, "ones"), device, "ones", order), 1, "ones")
+    return fill(uninitialised(Array, shape, dtype_or_default(dtype, "ones"), device, "ones", order), 1, "ones")
 
 
 def _like(x: Any, dtype: Any, order: Any, shape: Any, device: Any, function: str) -> Array:

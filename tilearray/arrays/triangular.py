@@ -17,7 +17,8 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import dtype_or_default, empty, numpy_makes, uninitialised
+from tilearray.arrays.fills import empty, numpy_makes
+from tilearray.arrays.uninitialised import dtype_or_default, uninitialised
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.devices import CPU, Device, DeviceLike, as_device, common_device
 from tilearray.engine.signature import HostData, dense_signature, over
@@ -152,7 +153,7 @@ def eye(
         signature = dense_signature(sizes, chosen, CPU, "eye")
         rows, columns = sizes
         return over(np.eye(rows, columns, max(-rows, min(k, columns)), chosen).ravel(), signature, Array)
-    result = fill(uninitialised(sizes, chosen, target, "eye", order), 0, "eye")
+    result = fill(uninitialised(Array, sizes, chosen, target, "eye", order), 0, "eye")
     fill(diagonal(result, offset=k), 1, "eye")
     return result
 

@@ -10,8 +10,9 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.fills import dtype_or_default, empty, linspace
+from tilearray.arrays.fills import empty, linspace
 from tilearray.arrays.triangular import eye
+from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.devices import DeviceLike
 from tilearray.errors import InterchangeError, OperandError, ShapeError

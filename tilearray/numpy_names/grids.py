@@ -6,8 +6,9 @@ from typing import Any, cast
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import arange, dtype_or_default, full, linspace, ones, zeros
+from tilearray.arrays.fills import arange, full, linspace, ones, zeros
 from tilearray.arrays.triangular import tril
+from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
 from tilearray.errors import OperandError, ShapeError, shown

@@ -10,7 +10,8 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.fills import dtype_or_default, full
+from tilearray.arrays.fills import full
+from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder

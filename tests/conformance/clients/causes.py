@@ -95,12 +95,6 @@ CAUSES: tuple[Cause, ...] = (
         "xarray",
     ),
     Cause(
-        "nbody|vadv",
-        "the class cannot be called",
-        "makes arrays with the class, `np.ndarray(shape)`; write `np.empty(shape)`",
-        "tilearray",
-    ),
-    Cause(
         "test_cupy_core.py::test_asanyarray|test_cupy_unsupported",
         "DID NOT RAISE",
         "expects that CuPy refuses; ours take the call",
