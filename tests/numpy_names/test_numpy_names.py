@@ -489,6 +489,8 @@ ONE, TWO, PLACES = ta.ones(3), ta.ones((2, 3)), ta.arange(3)
         (lambda: ta.ravel_multi_index(([9],), (3,)), ShapeError, r"within each of the axes \(3,\), or mode="),
         (lambda: ta.ravel_multi_index((9,), (3,)), ShapeError, r"within each of the axes \(3,\), or mode="),
         (lambda: ta.geomspace(0, 1), ShapeError, "write a start and a stop other than 0, and num >= 0$"),
+        (lambda: ta.delete(ONE, [True]), ShapeError, "write an index of the axis$"),
+        (lambda: ta.pad(ta.ones(0), 1, "edge"), ShapeError, "write mode='constant' for an axis without elements$"),
         (lambda: ta.ediff1d(ONE, to_end="a"), OperandError, "write numbers of the dtype of x$"),
     ],
 )  # fmt: skip

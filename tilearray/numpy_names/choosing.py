@@ -12,8 +12,10 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full
 from tilearray.engine.devices import common_device
+from tilearray.engine.signature import from_host
 from tilearray.errors import DTypeError, OperandError, ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions, deepest, listed
+from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.assign import set_selected
 from tilearray.functions.indexing.take import AlongAxis, integers_of, take, take_along_axis
 from tilearray.functions.joining import stack
@@ -403,8 +405,11 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
     if isinstance(obj, Array) and by_expressions(obj):
         return take(x, _kept(obj, x, place), place)
     try:
-        kept: Any = np.delete(cast(Any, np.arange(x.shape[place])), exact("delete", obj))
-    except IndexError as error:
+        given = exact("delete", obj)
+        if not by_expressions(x):
+            return from_host(np.ascontiguousarray(np.delete(to_numpy(x), given, place)), Array)
+        kept: Any = np.delete(cast(Any, np.arange(x.shape[place])), given)
+    except (IndexError, ValueError) as error:
         raise ShapeError(f"delete: {error}; write an index of the axis") from None
     return take(x, kept, place)
 
@@ -504,12 +509,25 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
     if mode in ("constant", "empty"):
         return _framed(x, widths, kwargs.pop("constant_values", 0), kwargs)
     if mode in _BY_INDEX and kwargs.get("reflect_type", "even") == "even":
+        return _by_index(x, widths, mode)
+    return by_numpy("pad", (x,), [tuple(pair) for pair in widths], mode, **kwargs).astype(x.dtype, copy=False)
+
+
+def _by_index(x: Array, widths: list[tuple[int, int]], mode: Any) -> Array:
+    """The array with elements of its own around it."""
+    if not sum(map(sum, widths)):
+        return x.copy()
+    try:
+        if not by_expressions(x):
+            return from_host(np.ascontiguousarray(np.pad(to_numpy(x), widths, mode)), Array)
         for axis, (before, after) in enumerate(widths):
             if before or after:
-                places = np.pad(np.arange(x.shape[axis]), (before, after), mode)  # type: ignore[call-overload]
-                x = take(x, places, axis)
-        return x.copy() if not sum(map(sum, widths)) else x
-    return by_numpy("pad", (x,), [tuple(pair) for pair in widths], mode, **kwargs).astype(x.dtype, copy=False)
+                x = take(x, np.pad(np.arange(x.shape[axis]), (before, after), mode), axis)
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        raise ShapeError(f"pad: {error}; write mode='constant' for an axis without elements") from error
+    return x
 
 
 def _pairs(function: str, given: Any, ndim: int) -> list[tuple[int, int]]:
