@@ -87,6 +87,15 @@ def test_bad_calls_are_named(call, error, message):
         call(ta.arange(6).reshape(2, 3))
 
 
+def test_take_along_no_axis_takes_all_elements():
+    x = np.arange(6).reshape(2, 3)[:, ::-1]
+    order = np.argsort(x, None)
+    found = ta.take_along_axis(ta.asarray(x), ta.asarray(order), None)
+    assert found.tolist() == np.take_along_axis(x, order, None).tolist()
+    with pytest.raises(ta.ShapeError, match=r"take_along_axis: expected indices of 1 axes for shape \(6,\)"):
+        ta.take_along_axis(ta.asarray(x), [[0]], None)
+
+
 def test_take_of_one():
     x = ta.arange(6).reshape(2, 3)
     assert ta.take(x, ta.asarray(1), axis=1).tolist() == [1, 4]

@@ -14,6 +14,7 @@ from tilearray.arrays.fills import empty, linspace
 from tilearray.arrays.triangular import eye
 from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.dtypes import DTypeLike
+from tilearray.engine.context import STATE
 from tilearray.engine.devices import DeviceLike
 from tilearray.errors import InterchangeError, OperandError, ShapeError
 from tilearray.functions.arguments import as_array
@@ -229,7 +230,8 @@ def geomspace(
     except ValueError as error:
         raise ShapeError(f"geomspace: {error}; write a start and a stop other than 0, and num >= 0") from error
     is_complex = dtype is None and dtypes.info(values.dtype).kind == "complex"
-    found = astype(values, dtypes.complex64 if is_complex else dtype_or_default(dtype, "geomspace"))
+    default = STATE.get().semantics.defaults["complex"]
+    found = astype(values, default if is_complex else dtype_or_default(dtype, "geomspace"))
     return to_device(found, empty(0, device=device).device)
 
 

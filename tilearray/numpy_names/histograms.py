@@ -10,8 +10,9 @@ of the elements.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -26,9 +27,11 @@ from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, shown
 from tilearray.functions.arguments import (
+    all_arrays,
     as_array,
     as_array_beside,
     by_expressions,
+    check_kind,
     is_differentiated,
     without_derivative,
 )
@@ -36,15 +39,18 @@ from tilearray.functions.binary_search import search
 from tilearray.functions.conversion import astype, single
 from tilearray.functions.indexing.fold import fold
 from tilearray.functions.indexing.scatter import combine
+from tilearray.functions.joining import stack
 from tilearray.functions.manipulation import flip, reshape, unstack, view
 from tilearray.functions.reductions import any, max, min, sum
 from tilearray.functions.scans import diff
 from tilearray.functions.searching import searchsorted
 from tilearray.functions.ufunc_at import MODES, Mode
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.shapes import as_int
 from tilearray.numpy_names.on_device import There, there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of, on_host, rounded
 from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less_equal, subtract
+from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
 
 MOST_BINS = 2048
@@ -97,6 +103,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
             f"bincount: expected integers of one axis, got {array.dtype.name} of shape {array.shape}; "
             "write ta.reshape(x, -1), or x.astype('int64')"
         )
+    minlength = as_int(minlength, "bincount", "minlength")
     if minlength < 0:
         raise ShapeError(f"bincount: expected minlength >= 0, got {minlength}; write minlength=0")
     array = astype(array, dtypes.uint8) if array.dtype == dtypes.bool_ else array
@@ -283,15 +290,30 @@ def _edges(function: str, flat: Any, bins: Any, range: Any) -> tuple[Any, Equal 
             f"write ta.histogram_bin_edges(x.to_device('cpu'), {bins!r})"
         )
     if isinstance(bins, Array) and bins.device is flat.device:
-        edges = _comparable(bins)
-        if edges.ndim != 1 or edges.size < 2 or single(any(greater(edges[:-1], edges[1:])), function):
-            raise ShapeError(f"{function}: expected edges of one axis that do not decrease; write ta.sort on the host")
-        return edges, None
+        if bins.ndim:
+            return _given_edges(function, bins), None
+        bins = single(bins, function)
+    extremes, bins = _extremes(flat, range, function), exact(function, bins)
     try:
-        found = np.histogram_bin_edges(_extremes(flat, range, function), exact(function, bins), range)
+        found = np.histogram_bin_edges(extremes, bins, range)
     except ValueError as error:
         raise ShapeError(f"{function}: {error}") from error
+    except TypeError as error:
+        raise OperandError(f"{function}: {error}; write an int, or edges") from error
+    if not found.size:
+        raise ShapeError(f"{function}: expected edges of bins, got none; write a number of bins, or two edges")
     return asarray(found, device=flat.device), Equal.of(found)
+
+
+def _given_edges(function: str, bins: Array) -> Any:
+    """Edges that lie on the device of the elements, checked there."""
+    edges = _comparable(bins)
+    if edges.ndim != 1 or edges.size < 2 or single(any(greater(edges[:-1], edges[1:])), function):
+        raise ShapeError(
+            f"{function}: expected at least two edges of one axis that do not decrease, got shape {edges.shape}; "
+            f"write ta.sort(edges)"
+        )
+    return edges
 
 
 def _extremes(flat: Any, range: Any, function: str) -> np.ndarray:
@@ -400,8 +422,8 @@ def histogramdd(
 
     Parameters
     ----------
-    sample : Array
-        Of shape (points, axes).
+    sample : Array, or sequence of Array
+        Of shape (points, axes), or of shape (points,) for one axis; a list or a tuple has the numbers along each axis.
     bins : int, or sequence with a number of bins or edges for each axis
     range, density, weights
         As for `histogram2d`.
@@ -412,7 +434,7 @@ def histogramdd(
     >>> ta.histogramdd(ta.asarray([[0, 0], [0, 1], [1, 1]]), bins=2)[0].tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    points = as_array("histogramdd", sample)
+    points = _points(sample)
     if is_differentiated(weights) and not by_expressions(points):
         counts, edges = histogramdd(points, bins, range, density, without_derivative(weights))  # with all checks
         each = bins if isinstance(bins, (list, tuple)) else [bins] * points.shape[1]  # pyright: ignore[reportUnknownVariableType]
@@ -422,11 +444,29 @@ def histogramdd(
     if given is None:
         counts, found = _joint_by_numpy("histogramdd", (points,), bins, range, density, weights)
         return counts, list(found)
-    if points.ndim != 2:
-        raise ShapeError(f"histogramdd: expected a row for each point, got shape {points.shape}; write ta.reshape")
     columns = list(unstack(given.arrays[0], 1))
     each = bins if isinstance(bins, (list, tuple)) else [bins] * len(columns)  # pyright: ignore[reportUnknownVariableType]
     return _joint_counts("histogramdd", given, columns, each, range, density, weights)
+
+
+def _points(sample: Any) -> Array:
+    """The points of `histogramdd`, each a row. As for NumPy, a sequence has the numbers along each axis."""
+    if isinstance(sample, (list, tuple)):
+        given = all_arrays("histogramdd", cast("Sequence[Any]", sample))
+        columns = [x if x.ndim else reshape(x, (1,)) for x in given]
+        shapes = [x.shape for x in columns]
+        if len(set(shapes)) != 1 or columns[0].ndim != 1:
+            raise ShapeError(
+                f"histogramdd: expected arrays of one axis and one size, got shapes {shapes}; write ta.stack(rows), "
+                f"whose rows are points"
+            )
+        return stack(columns, 1)
+    points: Array = as_array("histogramdd", sample)
+    if points.ndim > 2:
+        raise ShapeError(
+            f"histogramdd: expected a row for each point, got shape {points.shape}; write ta.reshape(x, (-1, axes))"
+        )
+    return points if points.ndim == 2 else reshape(points, (-1, 1))
 
 
 def _joint_by_numpy(function: str, arrays: Any, bins: Any, *options: Any) -> Any:
@@ -557,6 +597,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
         return by_numpy("digitize", (array, bins), right)
     given = bins if isinstance(bins, Array) else asarray(bins, device=array.device)
     common_device("digitize", [array._signature, given._signature])
+    for each in (array, given):
+        check_kind("digitize", each.dtype, REAL)
     values, edges = _comparable(array), _comparable(given)
     if edges.ndim != 1:
         raise ShapeError(f"digitize: expected edges of one axis, got shape {edges.shape}; write ta.reshape(bins, -1)")

@@ -9,7 +9,7 @@ from tilearray.arrays.array import Array
 from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions.arguments import as_array
 from tilearray.functions.manipulation import flip, moveaxis, reshape, transpose
-from tilearray.functions.orders import Order, is_fortran
+from tilearray.functions.orders import Order
 from tilearray.functions.searching import nonzero
 from tilearray.geometry.shapes import as_int, normalize_axes, normalize_axis
 
@@ -23,10 +23,8 @@ def ravel(x: Any, order: Order = "C") -> Array:
     >>> ta.ravel(ta.asarray([[1, 2], [3, 4]]), "F")
     Array([1, 3, 2, 4], dtype=int64, device='cpu')
     """
-    array = as_array("ravel", x)
-    if order == "K":
-        order = "F" if is_fortran(array._signature.layout) else "C"
-    return reshape(array, -1, order)
+    array: Array = as_array("ravel", x)
+    return array.ravel("K") if order == "K" else reshape(array, -1, order)
 
 
 def shape(x: Any) -> tuple[int, ...]:

@@ -445,8 +445,23 @@ def check_refusals(device: Any) -> None:
         (lambda: ta.delete(x, i), ta.IndexingError, "out of bounds|index 5"),
         (lambda: ta.histogram2d(x, i), ta.ShapeError, "histogram2d: expected two arrays of one axis and one size"),
         (lambda: ta.gcd(x, 2), ta.DTypeError, "gcd: expected integers, got float32; write x.astype"),
-        (lambda: ta.histogramdd(x), ta.ShapeError, "histogramdd: expected a row for each point, got shape"),
-        (lambda: ta.nanquantile(x, 0.5, method="lower"), ta.DeviceError, "nanquantile: expected arrays on the host"),
+        (
+            lambda: ta.histogramdd(x[None, None]),
+            ta.ShapeError,
+            "histogramdd: expected a row for each point, got shape",
+        ),
+        (lambda: ta.histogramdd((x, x[1:])), ta.ShapeError, "histogramdd: expected arrays of one axis and one size"),
+        (lambda: ta.histogram(x, []), ta.ShapeError, "histogram: expected edges of bins, got none"),
+        (lambda: ta.histogram(x, 2.5), ta.OperandError, "histogram: `bins` must be an integer"),
+        (lambda: ta.bincount(i, minlength=2.5), ta.ShapeError, "bincount: expected minlength as an int, got float"),
+        (lambda: ta.digitize(x * 1j, x), ta.DTypeError, "digitize: expected dtypes of kind bool.* got complex64"),
+        (lambda: ta.lexsort([x[0]]), ta.AxisError, "lexsort: expected no axis"),
+        (lambda: ta.quantile(x[:0], 0.5), ta.ShapeError, "quantile: expected at least one element to choose from"),
+        (
+            lambda: ta.nanquantile(x, 0.5, method="lower"),
+            ta.DeviceError,
+            "nanquantile: expected method as 'linear' for an array on cuda:0, got 'lower'",
+        ),
     ):
         with pytest.raises(error, match=message):
             act()

@@ -79,7 +79,7 @@ def _within(indices: ArrayBase, size: int, mode: Any) -> ArrayBase:
     return remainder(wide, size) if mode == "wrap" else clip(wide, 0, size - 1)
 
 
-def take_along_axis(x: A | HostData, /, indices: Any, axis: int = -1) -> A:
+def take_along_axis(x: A | HostData, /, indices: Any, axis: int | None = -1) -> A:
     """Return for each place of `indices` the element of `x` at that place, with the index as the position on the axis.
 
     The results of ``argsort`` and ``argmax`` are used with this function.
@@ -89,7 +89,8 @@ def take_along_axis(x: A | HostData, /, indices: Any, axis: int = -1) -> A:
     x : Array
     indices : Array, ndarray or list of integers
         With as many axes as `x`; the other axes broadcast.
-    axis : int
+    axis : int, optional
+        None takes `x` as one axis, in C order.
 
     Returns
     -------
@@ -112,6 +113,7 @@ def take_along_axis(x: A | HostData, /, indices: Any, axis: int = -1) -> A:
            [ 4,  5]], dtype=int64, device='cpu')
     """
     x = as_array("take_along_axis", x)
+    x, axis = (reshape(x, -1), 0) if axis is None else (x, axis)
     found = integers_of(indices, x, "take_along_axis")
     if len(found.shape) != x.ndim or not x.ndim:
         raise ShapeError(
