@@ -25,7 +25,9 @@ from tilearray.errors import (
     DTypeError,
     IndexingError,
     LayoutError,
+    LinAlgError,
     OperandError,
+    ScalarOverflowError,
     ShapeError,
     WriteError,
 )
@@ -282,6 +284,7 @@ CHANGES = """
     place(x.T, x.T > 5, [1, 2])
     copyto(x, 5)
     copyto(x, x[0])
+    copyto(x, x[0] / 2, "unsafe")
     copyto(x, 9, where=x > 5)
     copyto(x[:, 1], [1, 2, 3, 4, 5], where=[True, False, True, False, True])
     put(x, [0, 5, -1], [1, 2, 3])
@@ -394,7 +397,9 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda x: ta.fill_diagonal(x[0], 1), ShapeError, "^fill_diagonal: expected two axes, or more of one size"),
     (lambda x: ta.pad(x, (1, 2, 3)), ShapeError, "^pad: expected an int, a pair, or a pair for each of 2 axes"),
     (lambda x: ta.pad(x, -1), ShapeError, "^pad: expected pad_width >= 0, got -1"),
-    (lambda x: ta.pad(x, 1, end_values=3), OperandError, "^pad: expected no end_values for this mode"),
+    (lambda x: ta.pad(x, 1, end_values=3), OperandError, "^pad: expected no end_values for mode='constant'"),
+    (lambda x: ta.pad(x, 1, "wrap", end_values=3), OperandError, "^pad: expected no end_values for mode='wrap'"),
+    (lambda x: ta.pad(x[:0], 1, "edge"), ShapeError, "^pad: can't extend empty axis 0 .*; write mode='constant'"),
     (lambda x: ta.pad(x, 1, mode="up"), ShapeError, "^pad: mode 'up' is not supported"),
     (lambda x: ta.interp(1.0, x, x), ShapeError, "^interp: object too deep for desired array"),
     (lambda x: ta.select([x], [x]), DTypeError, "^select: expected bool conditions, got float32; write condition != 0"),
@@ -406,6 +411,27 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda x: ta.putmask(x, [True], 1), ShapeError, r"^putmask: expected a mask of shape \(3, 4\), got \(1,\)"),
     (lambda x: ta.place(x, x > -1, []), ShapeError, "^place: expected at least one value, got none"),
     (lambda x: ta.delete(x, 9, 0), ShapeError, "^delete: index 9 is out of bounds"),
+    (lambda x: ta.delete(x, [True], 0), ShapeError, "^delete: boolean array argument obj to delete must be"),
+    (lambda x: ta.insert(x, 9, 0, 0), IndexingError, "^insert: index 9 is out of bounds"),
+    (lambda x: ta.insert(x.astype("int8"), 0, 300), ScalarOverflowError, "^insert: 300 does not fit int8"),
+    (lambda x: ta.copyto(x.astype("int8"), x), DTypeError, "^copyto: casting='same_kind' does not allow float32 to"),
+    (lambda x: ta.copyto(x.astype("int8"), 2.5), DTypeError, "^copyto: casting='same_kind' does not allow 2.5 to"),
+    (lambda x: ta.copyto(x, x.astype("float64"), "safe"), DTypeError, "^copyto: casting='safe' does not allow float64"),
+    (lambda x: ta.copyto(x, x, "some"), OperandError, "^copyto: expected casting as 'no', .* got 'some'"),
+    (lambda x: ta.partition(x, 4), ShapeError, "^partition: expected kth as integers from -4 to 3, got 4; write kth=2"),
+    (lambda x: ta.argpartition(x, [0, -4], 0), ShapeError, "^argpartition: expected kth as integers from -3 to 2"),
+    (lambda x: ta.partition(x, 1.0), ShapeError, "^partition: expected kth as integers from -4 to 3, got 1.0"),
+    (lambda x: ta.polyval(x, x), ShapeError, r"^polyval: expected coefficients of one axis, got shape \(3, 4\)"),
+    (lambda x: ta.ptp(x * 1j), DTypeError, "^ptp: expected dtypes of kind bool"),
+    (lambda x: ta.nanmax(x * 1j), DTypeError, "^nanmax: expected dtypes of kind bool"),
+    (lambda x: ta.nanargmin(x * 1j), DTypeError, "^nanargmin: expected dtypes of kind bool"),
+    (lambda x: ta.unravel_index(12, x.shape), ShapeError, "^unravel_index: index 12 is out of bounds"),
+    (lambda x: ta.ravel_multi_index((3, 0), x.shape), ShapeError, "^ravel_multi_index: invalid entry in coordinates"),
+    (lambda x: ta.geomspace(0, 1), ShapeError, "^geomspace: Geometric sequence cannot include zero"),
+    (lambda x: ta.median(x, 2), AxisError, "^median: axis 2 is out of bounds for array of dimension 2"),
+    (lambda x: ta.roots([1.0, ta.nan, 2.0]), LinAlgError, "^roots: Array must not contain infs or NaNs"),
+    (lambda x: ta.quantile(x[:0], 0.5), ShapeError, "^quantile: expected at least one element to choose from"),
+    (lambda x: ta.histogramdd((x, x)), ShapeError, "^histogramdd: expected arrays of one axis and one size, got"),
     (lambda x: ta.r_["0,2", x], OperandError, "^r_: expected slices, numbers and arrays, got a string of directions"),
     (lambda x: ta.mgrid[3], OperandError, r"^mgrid: expected slices with a stop, got 3; write ta.mgrid\[0:3, 0:4\]"),
     (lambda x: ta.ix_(x), ShapeError, r"^ix_: expected 1-d indices, got shape \(3, 4\)"),

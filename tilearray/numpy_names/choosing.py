@@ -40,7 +40,9 @@ from tilearray.ops.arithmetic import choose as choose_elements
 from tilearray.ops.composed import clip
 from tilearray.ops.execute import check_target, execute, fill
 from tilearray.ops.moves import assign
-from tilearray.promotion.scalars import classify
+from tilearray.promotion.operands import RANK, SCALAR_KIND
+from tilearray.promotion.scalars import as_number, classify
+from tilearray.promotion.storing import can_cast_same_kind
 
 # --- choosing ------------------------------------------------------------------------------------------------------
 
@@ -250,6 +252,19 @@ def putmask(a: Array, mask: Any, values: Any) -> None:
 def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """Write `src` to `dst`, broadcast; only where `where` holds.
 
+    Parameters
+    ----------
+    dst : Array
+    src : number or Array
+    casting : {"same_kind", "unsafe", "no", "equiv", "safe"}
+        Which casts are allowed: "same_kind" allows none of floats to integers. A Python number is of its own kind.
+    where : bool or bool Array
+
+    Raises
+    ------
+    DTypeError
+        If `casting` does not allow the dtype of `src` to become that of `dst`.
+
     Examples
     --------
     >>> import tilearray as ta
@@ -260,6 +275,7 @@ def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) 
     """
     check_target("copyto", dst)
     value = _written("copyto", src, dst)
+    _check_casting(value, dst, casting)
     if casting == "unsafe" and isinstance(value, Array):
         value = value.astype(dst.dtype)
     if where is True:
@@ -270,6 +286,27 @@ def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) 
         _write(dst, mask, value)
     else:
         dst[_true(broadcast_to(mask, dst.shape), dst.shape)] = value
+
+
+def _check_casting(value: Any, target: Array, casting: str) -> None:
+    """Raise DTypeError if NumPy's rule `casting` does not allow `copyto` to write a value."""
+    if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        raise OperandError(
+            f"copyto: expected casting as 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', got {shown(casting)}; "
+            f"write casting='unsafe' to allow all casts"
+        )
+    number, after = classify(value), target.dtype
+    if number is not None:
+        allowed = casting == "unsafe" or RANK[SCALAR_KIND[number]] <= RANK[dtypes.info(after).kind]
+    elif casting == "same_kind":
+        allowed = can_cast_same_kind(value.dtype, after)
+    else:
+        allowed = np.can_cast(value.dtype, after, cast(Any, casting))
+    if not allowed:
+        before = shown(value) if number is not None else value.dtype.name
+        raise DTypeError(
+            f"copyto: casting={casting!r} does not allow {before} to become {after.name}; write casting='unsafe'"
+        )
 
 
 def _written(function: str, values: Any, target: Array) -> Any:
@@ -444,6 +481,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     Array([1, 9, 2, 3], dtype=int64, device='cpu')
     """
     x = as_array("insert", arr)
+    if isinstance(values, int) and x.dtype.kind in "iu":
+        as_number(values, x.dtype, "insert")  # an error if it does not fit, which a cast would wrap
     given: Array = number_beside(values, x) if classify(values) is not None else as_array_beside("insert", values, x)
     if not by_expressions(x, given):
         return by_numpy("insert", (x,), exact("insert", obj), exact("insert", given.astype(x.dtype)), axis)
@@ -464,7 +503,7 @@ def _inserted(x: Array, obj: Any, values: Array, axis: int) -> Array:
         count = values.shape[axis]
     try:
         origins = np.insert(np.arange(extent), places, np.full(count, -1))
-    except (IndexError, ValueError) as error:
+    except (IndexError, ValueError, TypeError) as error:
         raise ShapeError(f"insert: {error}; write places along the axis") from None
     found = new_like(deepest([x, values]), (*x.shape[:axis], extent + count, *x.shape[axis + 1 :]))
     (new,), (old,) = np.nonzero(origins < 0), np.nonzero(origins >= 0)
@@ -507,8 +546,11 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
     x = as_array("pad", array)
     widths = _pairs("pad", pad_width, x.ndim)
     if mode in ("constant", "empty"):
-        return _framed(x, widths, kwargs.pop("constant_values", 0), kwargs)
+        values = kwargs.pop("constant_values", 0)
+        _check_no_options(mode, kwargs)
+        return _framed(x, widths, values)
     if mode in _BY_INDEX and kwargs.get("reflect_type", "even") == "even":
+        _check_no_options(mode, {name: value for name, value in kwargs.items() if name != "reflect_type"})
         return _by_index(x, widths, mode)
     return by_numpy("pad", (x,), [tuple(pair) for pair in widths], mode, **kwargs).astype(x.dtype, copy=False)
 
@@ -528,6 +570,12 @@ def _by_index(x: Array, widths: list[tuple[int, int]], mode: Any) -> Array:
             raise
         raise ShapeError(f"pad: {error}; write mode='constant' for an axis without elements") from error
     return x
+
+
+def _check_no_options(mode: Any, options: dict[str, Any]) -> None:
+    """Raise OperandError if a mode is given options that it does not have."""
+    if options:
+        raise OperandError(f"pad: expected no {', '.join(options)} for mode={mode!r}, got it; leave it out")
 
 
 def _pairs(function: str, given: Any, ndim: int) -> list[tuple[int, int]]:
@@ -550,10 +598,8 @@ def _pairs(function: str, given: Any, ndim: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def _framed(x: Array, widths: list[tuple[int, int]], values: Any, others: dict[str, Any]) -> Array:
+def _framed(x: Array, widths: list[tuple[int, int]], values: Any) -> Array:
     """The array in a larger one, with constants around it; the last axis writes the corners."""
-    if others:
-        raise OperandError(f"pad: expected no {', '.join(others)} for this mode, got it; leave it out")
     shape = tuple([before + size + after for size, (before, after) in zip(x.shape, widths)])
     constants = np.broadcast_to(np.asarray(exact("pad", values)), (x.ndim, 2))
     found = new_like(x, shape)

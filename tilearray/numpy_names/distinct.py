@@ -15,7 +15,7 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.engine.context import semantics
 from tilearray.engine.devices import common_device
-from tilearray.errors import DTypeError
+from tilearray.errors import DTypeError, ShapeError, shown
 from tilearray.functions.arguments import (
     all_arrays,
     as_array,
@@ -275,9 +275,11 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 
 def _order_there(keys: Sequence[Array], axis: int) -> Array:
     """The order of rows by several keys on a device that sorts by expressions."""
-    order = argsort(keys[0], axis)
-    for key in keys[1:]:
-        order = take_along_axis(order, argsort(take_along_axis(key, order, axis), axis), axis)
+    place = normalize_axis(axis, keys[0].ndim, "lexsort")
+    first, *others = [real for key in keys for real in (complex_keys(key) if key.dtype.kind == "c" else [key])]
+    order = argsort(first, place)
+    for key in others:
+        order = take_along_axis(order, argsort(take_along_axis(key, order, place), place), place)
     return order
 
 
@@ -292,8 +294,10 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     >>> ta.partition([3, 1, 2], 1)
     Array([1, 2, 3], dtype=int64, device='cpu')
     """
-    del kth, kind
-    return sort(as_array("partition", a), axis)
+    del kind
+    x = as_array("partition", a)
+    _check_places("partition", x, kth, axis)
+    return sort(x, axis)
 
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Array:
@@ -305,5 +309,19 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     >>> ta.argpartition([3, 1, 2], 1)
     Array([1, 2, 0], dtype=int64, device='cpu')
     """
-    del kth, kind
-    return argsort(as_array("argpartition", a), axis)
+    del kind
+    x = as_array("argpartition", a)
+    _check_places("argpartition", x, kth, axis)
+    return argsort(x, axis)
+
+
+def _check_places(function: str, x: Array, kth: Any, axis: Any) -> None:
+    """Raise ShapeError if a place lies outside the axis. The values of an Array on a GPU are not read."""
+    if not x.size or (isinstance(kth, Array) and not kth.device.backend.on_host):
+        return
+    size = x.size if axis is None else x.shape[normalize_axis(axis, x.ndim, function)]
+    places = np.asarray(exact(function, kth))
+    if places.dtype.kind not in "iu" or places.ndim > 1 or not ((-size <= places) & (places < size)).all():
+        raise ShapeError(
+            f"{function}: expected kth as integers from {-size} to {size - 1}, got {shown(kth)}; write kth={size // 2}"
+        )

@@ -13,7 +13,7 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.dtypes import DTypeLike
 from tilearray.errors import OperandError, ShapeError
-from tilearray.functions.arguments import as_array
+from tilearray.functions.arguments import as_array, check_kind
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reduce import reduce
 from tilearray.functions.reduction_options import finished, mask_of, masked, typed
@@ -26,6 +26,7 @@ from tilearray.numpy_names.through_numpy import by_numpy, exact
 from tilearray.ops.arithmetic import bitwise_invert, choose, logical_and
 from tilearray.ops.number_parts import isnan
 from tilearray.ops.options import checked_flag
+from tilearray.ops.row import REAL
 
 
 def _numbers(function: str, x: Any, where: Any = None) -> tuple[Array, Any]:
@@ -185,6 +186,7 @@ def nanmin(
 def _extreme(function: Any, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any, pick: Any) -> Array:
     name = f"nan{function.__name__}"
     x = as_array(name, a)
+    check_kind(name, x.dtype, REAL)
     if dtypes.info(x.dtype).kind != "float":
         return function(x, axis, out, keepdims, initial, where)
     flag, axes = checked_flag(name, "keepdims", keepdims), reduced_axes(name, x, axis)
@@ -244,6 +246,7 @@ def nanargmin(a: Any, axis: int | None = None, out: Array | None = None, *, keep
 
 def _searched(function: str, a: Any, axis: Any, loses: float) -> Array:
     x, numbers = _numbers(function, a)
+    check_kind(function, x.dtype, REAL)
     if numbers is None:
         return x
     if not bool(all(any(numbers, axis))):
@@ -318,7 +321,7 @@ def nanmedian(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: b
     Array(1.5, dtype=float32, device='cpu')
     """
     x = as_array("nanmedian", a)
-    if runs_there(x):
+    if runs_there("nanmedian", x):
         return median_there("nanmedian", x, axis, out, keepdims, skips_nan=True)
     return by_numpy("nanmedian", (a,), axis=axis, keepdims=keepdims, out=out)
 
@@ -335,7 +338,7 @@ def nanquantile(
     Array(1.5, dtype=float32, device='cpu')
     """
     x = as_array("nanquantile", a)
-    if runs_there(x, method, skips_nan=True):
+    if runs_there("nanquantile", x, method, skips_nan=True):
         return quantile_there("nanquantile", x, exact("nanquantile", q), axis, out, keepdims, skips_nan=True)
     return by_numpy("nanquantile", (a,), exact("nanquantile", q), axis=axis, method=method, keepdims=keepdims, out=out)
 
@@ -352,6 +355,6 @@ def nanpercentile(
     Array(1.5, dtype=float32, device='cpu')
     """
     x, parts = as_array("nanpercentile", a), exact("nanpercentile", q)
-    if runs_there(x, method, skips_nan=True):
+    if runs_there("nanpercentile", x, method, skips_nan=True):
         return quantile_there("nanpercentile", x, hundredths(parts), axis, out, keepdims, skips_nan=True)
     return by_numpy("nanpercentile", (a,), parts, axis=axis, method=method, keepdims=keepdims, out=out)

@@ -66,7 +66,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
     (1, 2)
     """
     if isinstance(indices, int):
-        return tuple([int(one) for one in np.unravel_index(indices, shape, order)])  # type: ignore[arg-type]
+        return _place_by_numpy(indices, shape, order)
     x = as_array("unravel_index", indices)
     if not by_expressions(x):
         return by_numpy("unravel_index", (indices,), shape, order)
@@ -77,6 +77,13 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
         found[axis] = remainder(rest, sizes[axis] or 1)
         rest = floor_divide(rest, sizes[axis] or 1)
     return tuple([found[axis] for axis in range(len(sizes))])
+
+
+def _place_by_numpy(place: int, shape: Any, order: Any) -> tuple[int, ...]:
+    try:
+        return tuple([int(index) for index in np.unravel_index(place, shape, order)])
+    except ValueError as error:
+        raise ShapeError(f"unravel_index: {error}; write a place within shape {shown(shape)}") from error
 
 
 def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise", order: str = "C") -> Any:

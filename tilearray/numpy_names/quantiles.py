@@ -11,16 +11,16 @@ float16 is computed here on the host as well: NumPy would interpolate in float16
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from math import ceil, floor, prod
+from math import ceil, floor, nan, prod
 from typing import Any, Final
 
 import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import arange
+from tilearray.arrays.fills import arange, full
 from tilearray.engine.signature import from_host
-from tilearray.errors import ShapeError
+from tilearray.errors import DeviceError, ShapeError, shown
 from tilearray.functions.arguments import by_expressions, check_kind
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.distinct import taken
@@ -90,17 +90,28 @@ Methods that take one element have no weight.
 """
 
 
-def runs_there(a: Array, method: str = "linear", *, skips_nan: bool = False) -> bool:
+def runs_there(function: str, a: Array, method: str = "linear", *, skips_nan: bool = False) -> bool:
     """Whether the quantiles of an array are computed on its device, and not by NumPy.
+
+    Raises
+    ------
+    DeviceError
+        If the array is on a device where the method is not known.
 
     Examples
     --------
     >>> import tilearray as ta
-    >>> runs_there(ta.asarray([1, 2], device="cpu"))
+    >>> runs_there("median", ta.asarray([1, 2], device="cpu"))
     False
     """
-    known = method == "linear" if skips_nan else method in METHODS
-    return (by_expressions(a) or (a.device.backend.on_host and a.dtype == dtypes.float16)) and bool(a.size) and known
+    known = ["linear"] if skips_nan else list(METHODS)
+    if by_expressions(a) and method not in known:
+        raise DeviceError(
+            f"{function}: expected method as {', '.join(map(repr, known))} for an array on {a.device}, got "
+            f"{shown(method)}; write method='linear', or x.to_device('cpu')"
+        )
+    is_ours = by_expressions(a) or (a.device.backend.on_host and (a.dtype == dtypes.float16 or not a.size))
+    return is_ours and method in known
 
 
 def hundredths(q: Any) -> Any:
@@ -186,8 +197,26 @@ def _ordered(rows: Array, places: set[int] | None) -> Array:
     return from_host(np.partition(to_numpy(rows), sorted(places), 1), Array)
 
 
+def _of_nothing(function: str, a: Array, axis: Any, keepdims: bool, parts: tuple[int, ...] = ()) -> Array:
+    """No quantiles, or those of an array of size 0: NaN for each row without elements, in which `quantile` finds none.
+
+    `parts` are the axes of the quantiles that are asked for.
+    """
+    check_kind(function, a.dtype, REAL)
+    axes = tuple(range(a.ndim)) if axis is None else normalize_axes(axis, a.ndim, function)
+    shape = reduced_shape(a.shape, axes, keepdims)
+    if not a.size and function in ("quantile", "percentile") and prod(shape):
+        raise ShapeError(
+            f"{function}: expected at least one element to choose from, got shape {a.shape}; "
+            f"write ta.{function}(x, ...) only if x.size > 0"
+        )
+    return full((*parts, *shape), nan, float_of(function, [a.dtype]), device=a.device)
+
+
 def median_there(function: str, a: Array, axis: Any, out: Any, keepdims: bool, *, skips_nan: bool = False) -> Array:
     """Return the median of an array for which `runs_there`."""
+    if not a.size:
+        return finished(function, _of_nothing(function, a, axis, keepdims), out)
     rows = _Rows(function, a, axis, keepdims, True, skips_nan, lambda size: ((size - 1) // 2, size // 2))
     size: Any = rows.extent if rows.numbers is None else rows.numbers
     low, high = rows.at((size - 1) // 2), rows.at(size // 2)
@@ -215,6 +244,8 @@ def quantile_there(
     if not ((parts >= 0) & (parts <= 1)).all():
         limit = 100 if function.endswith("percentile") else 1
         raise ShapeError(f"{function}: expected q from 0 to {limit}; write a part of the elements")
+    if not a.size or not parts.size:
+        return finished(function, _of_nothing(function, a, axis, keepdims, parts.shape), out)
     several = parts.ravel().tolist()
     weak = isinstance(q, (int, float))
     rows = _Rows(function, a, axis, keepdims, weak, skips_nan, lambda size: _places(size, several, method))

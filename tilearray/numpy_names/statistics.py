@@ -7,9 +7,9 @@ from typing import Any
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import full
+from tilearray.arrays.fills import full, zeros_like
 from tilearray.errors import OperandError, ShapeError
-from tilearray.functions.arguments import all_arrays, as_array, is_differentiated
+from tilearray.functions.arguments import all_arrays, as_array, check_kind, is_differentiated
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_to, moveaxis, reshape
 from tilearray.functions.reduce import reduce_arrays
@@ -22,6 +22,7 @@ from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_t
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import divide, equal, multiply, subtract
 from tilearray.ops.number_parts import conj
+from tilearray.ops.row import REAL
 
 
 def average(
@@ -97,6 +98,7 @@ def ptp(a: Any, axis: Any = None, out: Array | None = None, keepdims: bool = Fal
     [4, 1]
     """
     x = as_array("ptp", a)
+    check_kind("ptp", x.dtype, REAL)
     return finished("ptp", subtract(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims)), out)
 
 
@@ -142,7 +144,7 @@ def median(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool
     Array(2.5, dtype=float32, device='cpu')
     """
     x = as_array("median", a)
-    if runs_there(x):
+    if runs_there("median", x):
         return median_there("median", x, axis, out, keepdims)
     return by_numpy("median", (a,), axis=axis, keepdims=keepdims, out=out)
 
@@ -171,7 +173,7 @@ def quantile(
     Array([0.5, 1. ], dtype=float32, device='cpu')
     """
     x = as_array("quantile", a)
-    if runs_there(x, method):
+    if runs_there("quantile", x, method):
         return quantile_there("quantile", x, exact("quantile", q), axis, out, keepdims, method=method)
     return by_numpy("quantile", (a,), exact("quantile", q), axis=axis, method=method, keepdims=keepdims, out=out)
 
@@ -188,7 +190,7 @@ def percentile(
     Array(1.5, dtype=float32, device='cpu')
     """
     x = as_array("percentile", a)
-    if runs_there(x, method):
+    if runs_there("percentile", x, method):
         parts = hundredths(exact("percentile", q))
         return quantile_there("percentile", x, parts, axis, out, keepdims, method=method)
     return by_numpy("percentile", (a,), exact("percentile", q), axis=axis, method=method, keepdims=keepdims, out=out)
@@ -207,6 +209,12 @@ def polyval(p: Any, x: Any) -> Array:
     Array(76, dtype=int64, device='cpu')
     """
     coefficients, places = all_arrays("polyval", [p, x])
+    if coefficients.ndim != 1:
+        raise ShapeError(
+            f"polyval: expected coefficients of one axis, got shape {coefficients.shape}; write ta.reshape(p, -1)"
+        )
+    if not coefficients.size:
+        return zeros_like(places)
     found = multiply(places, 0)
     for place in range(coefficients.shape[0]):
         found = found * places + coefficients[place]

@@ -27,6 +27,7 @@ from tilearray.errors import (
     DeviceError,
     GradientError,
     IndexingError,
+    LinAlgError,
     OperandError,
     PromotionError,
     ShapeError,
@@ -164,8 +165,8 @@ def by_numpy(
     ------
     ShapeError
         If NumPy's function raises ValueError; the message begins with the function's name.
-    AxisError, IndexingError
-        If it raises its AxisError or an IndexError.
+    AxisError, IndexingError, LinAlgError
+        If it raises its AxisError, an IndexError or its LinAlgError.
     OperandError
         If it raises another error of what it is given.
 
@@ -190,6 +191,8 @@ def by_numpy(
             computed = getattr(np, function)(*hosts, *args, **options)
     except np.exceptions.AxisError as error:
         raise AxisError(f"{function}: {error}; write an axis from -x.ndim to x.ndim - 1") from error
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"{function}: {_cured(error)}") from error
     except ValueError as error:
         if type(error) is not ValueError:  # a class of NumPy, or of a function that was passed, says more
             raise
