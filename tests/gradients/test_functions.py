@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -316,6 +317,54 @@ ERRORS: list[tuple[Any, str]] = [
     (lambda x: ta.grad(lambda x: ta.sum(ta.add(x, x, out=ta.zeros(2))))(x), r"vjp: add writes a differentiated"),
     (lambda x: ta.grad(lambda x: ta.sum(ta.multiply(x, 2, out=x)))(x), r"multiply: the target is read-only"),
 ]
+
+
+def written(x: Any, w: Any) -> Any:
+    y = x * 2
+    z = y * y  # keeps the values of y, so the next line writes to other memory
+    y[0] = w[0]
+    y[1:] *= w[1:]
+    return y * z
+
+
+NESTED: dict[str, Callable[[Any, Any], Any]] = {
+    "product": lambda x, w: x * x * w * w,
+    "matmul": lambda x, w: ta.outer(x, w) @ w,
+    "concat": lambda x, w: ta.concat([x, w]) ** 3 * ta.concat([w, x]),
+    "where": lambda x, w: ta.where(w > 0, x * x * w, x),
+    "reduction": lambda x, w: ta.std(ta.stack([x, w]), axis=0) * x,
+    "solve": lambda x, w: ta.linalg.solve(ta.outer(x, x) + ta.eye(3, dtype="float64"), w * w),
+    "determinant": lambda x, w: ta.linalg.det(ta.outer(x, w) + ta.eye(3, dtype="float64")),
+    "transform": lambda x, w: ta.abs(ta.fft.fft(x) * ta.fft.fft(w)) ** 2,
+    "index": lambda x, w: x[ta.asarray([0, 0, 2])] ** 2 * w[ta.asarray([1, 2, 2])],
+    "written": written,
+    "fused": ta.fuse(lambda x, w: ta.exp(x * w) * w),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_constants_of_an_outer_gradient_are_arguments_of_an_inner_one(name: str):
+    x, w, c = (ta.asarray([0.5, -1.5, 2.0], dtype="float64") * size for size in (1, 0.7, 3))
+
+    def loss(x: Any, w: Any) -> Any:
+        return ta.sum(NESTED[name](x, w))
+
+    _, wanted = ta.grad(lambda x, w: ta.sum(c * ta.grad(loss)(x, w)), (0, 1))(x, w)
+    inner: list[Callable[[Any], Any]] = [
+        lambda w: ta.grad(loss)(x, w),
+        lambda w: ta.grad(lambda y: loss(y, w))(x),
+        lambda w: ta.vjp(loss, x, w)[1](1.0)[0],
+        lambda w: ta.vjp(lambda w, x: loss(x, w), w, x)[1](1.0)[1],
+        lambda w: ta.grad(loss, (0, 1))(x, w)[0],
+    ]
+    for function in inner:
+        found = ta.grad(lambda w, function=function: ta.sum(c * function(w)))(w)
+        np.testing.assert_allclose(ta.to_numpy(found), ta.to_numpy(wanted), rtol=1e-12)
+    tangent = ta.jvp(lambda w: ta.grad(loss)(x, w), (w,), (c,))[1]
+    np.testing.assert_allclose(ta.sum(c * tangent).item(), ta.sum(c * wanted).item(), rtol=1e-12)
+    third = ta.grad(lambda w: ta.sum(ta.grad(lambda v: ta.sum(c * ta.grad(loss)(x, v)))(w) * w))(w)
+    again = ta.grad(lambda x, w: ta.sum(ta.grad(lambda v: ta.sum(c * ta.grad(loss)(x, v)))(w) * w), (0, 1))(x, w)[1]
+    np.testing.assert_allclose(ta.to_numpy(third), ta.to_numpy(again), rtol=1e-10)
 
 
 def test_numbers_are_arrays_without_axes():

@@ -16,6 +16,7 @@ from tilearray.arrays.fusion.tracing import Traced, TracingDevice
 from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase, placed, signature_of
 from tilearray.errors import GradientError
+from tilearray.gradients.steps import levels_below
 from tilearray.gradients.views import View
 
 
@@ -209,11 +210,24 @@ def is_followed(x: object, device: Device | None = None) -> bool:
 
 
 def followed(real: Any, level: int, *, active: bool, readonly: bool = False) -> Followed:
-    """Return a followed array that stands for another array."""
+    """Return a followed array that stands for another array.
+
+    All arrays of a level stand for arrays of the level that is open around it, so that they have one device, and memory
+    of which each part may depend on arguments of each level. An array that none of them follows is a constant there.
+    """
+    around = levels_below(level)
+    if around and level_of(real) < around[-1]:
+        real = followed(real, around[-1], active=False)
     signature = real._signature
     made = signature_of(signature.layout, signature.dtype, following(signature.device, level))
     memory: Any = Memory(real._buffer, active=active, readonly=readonly)
     return Followed._make(memory, real._offset, made)
+
+
+def level_of(x: Any) -> int:
+    """Return the level of a followed array; 0 for others."""
+    device = x._signature.device
+    return device.level if isinstance(device, FollowingDevice) else 0
 
 
 def lowered(x: Any, device: Device | None = None) -> Any:

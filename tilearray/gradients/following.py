@@ -183,7 +183,10 @@ def _renew(out: Any, memory: Memory, whole: bool) -> None:
     itemsize = below._signature.itemsize
     count = memory.nbytes // itemsize
     flat = below._make(memory.real, 0, placed(memory.real, 0, Layout.of((count,)), below._signature.dtype, device))
-    memory.real = copy_of(flat)._buffer
+    copy = copy_of(flat)
+    if is_followed(flat) and not is_followed(copy, device):  # a constant of the level below
+        copy = followed(copy, device.level, active=False)
+    memory.real = copy._buffer
 
 
 def _allocated(like: Any, nbytes: int) -> Any:

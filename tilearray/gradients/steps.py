@@ -68,6 +68,11 @@ def recording(through: Callable[[str, Any], Any] | None = None) -> Generator[Rec
         _OPEN.reset(token)
 
 
+def levels_below(level: int) -> list[int]:
+    """Return the levels that are open around one, in the same trace."""
+    return [record.level for record in _OPEN.get()[: level - 1] if record.trace is open_trace()]
+
+
 def current(level: int) -> Record:
     """Return the record of a level."""
     records = _OPEN.get()
