@@ -146,6 +146,7 @@ PLACES: list[Case] = [
         IndexingError,
         r"at most 1 indices for shape \(3,\), got 2: too many indices .*; write",
     ),
+    (lambda: ta.zeros((2, 3)).T.flat[[1, 6]], IndexingError, r"flat: index 6 is out of bounds .* with size 6; write"),
     (lambda: ta.zeros(0)[0], IndexingError, r"expected no index at all for axis 0 of size 0, got 0"),
     (
         lambda: octets(1, 2, 3)[1:].view("int16"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import from_host
-from tilearray.errors import LayoutError
+from tilearray.errors import IndexingError, LayoutError
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing import assign, keys, views
 from tilearray.functions.manipulation import reshape
@@ -85,7 +85,10 @@ class Flat(Generic[A]):
         """An index array for each axis, for the positions that a key selects."""
         parts = keys.parts_of(key)
         host = tuple([np.asarray(part) if keys.is_array(part) else part for part in parts])
-        positions = np.arange(self.base.size)[host]
+        try:
+            positions = np.arange(self.base.size)[host]
+        except IndexError as error:
+            raise IndexingError(f"flat: {error}; write indices from 0 to x.size - 1") from error
         places = np.unravel_index(positions, self.base.shape)
         if not positions.ndim:
             return tuple([int(place) for place in places])

@@ -335,9 +335,10 @@ def view(x: A | HostData, dtype: DTypeLike) -> A:
     if new.itemsize == old.itemsize:
         return x._view(layout, dtype=new)
     if layout.ndim == 0 or (layout.size and layout.strides[-1] != 1 and layout.shape[-1] > 1):
+        instead = "x.copy('C')" if layout.ndim else "ta.reshape(x, 1)"
         raise LayoutError(
             f"view: from {old.name} to {new.name} the last axis must be dense, got shape {layout.shape} with strides "
-            f"{layout.strides}; write x.copy().view({new.name!r})"
+            f"{layout.strides}; write {instead}.view({new.name!r})"
         )
     resized = _resized(layout, old.itemsize, new.itemsize, f"view: from {old.name} to {new.name}")
     return x._make(x._buffer, x._offset, placed(x._buffer, x._offset, resized, new, x.device))

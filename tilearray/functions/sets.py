@@ -143,18 +143,24 @@ def _unique(function: str, x: A, indices: bool = False, inverse: bool = False, c
 
 
 @overload
-def isin(x1: A, x2: A | Number, /, *, invert: bool = False) -> A: ...
+def isin(
+    x1: A, x2: A | Number, /, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
+) -> A: ...
 @overload
-def isin(x1: Number, x2: A, /, *, invert: bool = False) -> A: ...
-def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
+def isin(x1: Number, x2: A, /, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None) -> A: ...
+def isin(x1: Any, x2: Any, /, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None) -> Any:
     """Return, for each element of `x1`, whether it is in `x2`.
 
     Parameters
     ----------
     x1, x2 : Array or number
         Integers of any dtypes are compared exactly, all else in the common dtype. NaN is never found.
+    assume_unique : bool
+        Ignored: it makes no difference to the result.
     invert : bool
         Whether to return the opposite.
+    kind : str, optional
+        Ignored: NumPy's names of algorithms.
 
     Returns
     -------
@@ -176,6 +182,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     >>> ta.isin(ta.asarray([1, 2, 3]), ta.asarray([3, 1]))
     Array([ True, False,  True], dtype=bool, device='cpu')
     """
+    del assume_unique, kind
     invert = checked_flag("isin", "invert", invert)
     x1, x2 = as_arrays("isin", (x1, x2))
     if classify(x1) is not None and classify(x2) is not None:

@@ -109,6 +109,7 @@ def nanvar(
     ddof: float = 0,
     keepdims: bool = False,
     *,
+    correction: float | None = None,
     where: Any = None,
 ) -> Array:
     """Return the variance of the elements that are not NaN; NaN if `ddof` leaves none.
@@ -120,7 +121,7 @@ def nanvar(
     Array(1., dtype=float32, device='cpu')
     """
     x, numbers = _numbers("nanvar", a, where)
-    return var(x, axis, dtype, out, ddof, keepdims, where=numbers)
+    return var(x, axis, dtype, out, ddof, keepdims, correction=correction, where=numbers)
 
 
 def nanstd(
@@ -131,6 +132,7 @@ def nanstd(
     ddof: float = 0,
     keepdims: bool = False,
     *,
+    correction: float | None = None,
     where: Any = None,
 ) -> Array:
     """Return the standard deviation of the elements that are not NaN; NaN if `ddof` leaves none.
@@ -142,7 +144,7 @@ def nanstd(
     Array(1., dtype=float32, device='cpu')
     """
     x, numbers = _numbers("nanstd", a, where)
-    return std(x, axis, dtype, out, ddof, keepdims, where=numbers)
+    return std(x, axis, dtype, out, ddof, keepdims, correction=correction, where=numbers)
 
 
 def nanmax(

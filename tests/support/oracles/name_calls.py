@@ -112,6 +112,7 @@ CALLS = """
     nanmedian(n); nanmedian(q, 1); nanmedian(n, 0, keepdims=True)
     nanpercentile(n, 30); nanpercentile(q, [10, 90], 1); nanquantile(n, 0.3); nanquantile(q, [0.1, 0.9], 0)
     nanstd(n); nanstd(q, 1); nanvar(n, 0, ddof=1); nanvar(q, 1, keepdims=True); nanvar(i)
+    nanvar(n, 1, correction=1); nanstd(q, 0, correction=0.5); isin(i, j, True, True, kind="sort"); isin(j, i)
     nansum(n); nansum(q, 1); nansum(n, 0, keepdims=True, initial=5); nansum(i, 1); nanprod(n / 50, 1); nanprod(q[1], 0)
     ndim(x), ndim(s), ndim([[1]]), shape(x), shape([[1, 2]]), size(x), size(x, 1), size(z), size([1, 2])
     pad(v, 2); pad(x, (1, 2)); pad(x, ((1, 0), (2, 3)), constant_values=7); pad(x, 1, constant_values=((1, 2), (3, 4)))
