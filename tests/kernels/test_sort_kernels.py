@@ -23,6 +23,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_scanned_lengths", ((20_003,), ("bfloat16", "int64"))),
         *[("check_wide_short", (kind,)) for kind in ("few", "unsigned", "special", "clusters", "hidden")],
         ("check_few_near_integers", ()),
+        ("check_far_integers", (4500,)),
         ("check_sets", (5, 12, 40)),
         ("check_sets", (6, 2, 5000)),
         ("check_names", (7, 4, 40)),

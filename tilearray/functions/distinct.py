@@ -17,7 +17,7 @@ from tilearray import dtypes
 from tilearray.engine.execute import run_fixed
 from tilearray.errors import GradientError
 from tilearray.functions.binary_search import contained
-from tilearray.functions.conversion import astype, to_numpy
+from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import Selection
 from tilearray.functions.indexing.masks import compressed, places_of, without_repeats
@@ -26,7 +26,7 @@ from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import new_like, reshape
-from tilearray.functions.ordering import dense, order_along, sorted_along
+from tilearray.functions.ordering import Sample, dense, order_along, sample_of, sorted_along
 from tilearray.functions.reductions import any
 from tilearray.functions.scans import scan
 from tilearray.functions.sort_keys import (
@@ -34,9 +34,7 @@ from tilearray.functions.sort_keys import (
     integers_from,
     marking,
     narrowed,
-    range_of,
     reading_marks,
-    sampled,
     turned_by,
 )
 from tilearray.geometry.layout import Layout
@@ -87,14 +85,14 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
     """
     _check_not_differentiated(x)
     flat = reshape(dense(x), (x.size,))
-    near = None if indices or inverse or counts else _near_integers(flat)
+    near, sample = (None, None) if indices or inverse or counts else _near_integers(flat)
     if near is not None:
         return Distinct(near, None, None, None)
     is_complex = dtypes.info(x.dtype).kind == "complex"
     order = order_by(complex_keys(flat)) if is_complex else None
     if order is None and (indices or inverse):
         order = order_along(flat, 0, False)
-    ordered = sorted_along(flat, 0, False) if order is None else taken(flat, order)
+    ordered = sorted_along(flat, 0, False, sample) if order is None else taken(flat, order)
     if x.size and order is None and dtypes.info(x.dtype).name in _COMPARED and not counts:
         return Distinct(without_repeats(ordered, equal_nan), None, None, None)
     is_first = _is_first(ordered, equal_nan)
@@ -109,28 +107,31 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
     )
 
 
-def _near_integers(flat: Any) -> Any:
-    """Return the distinct integers, where a bit for each one between them takes less time than a sort; else None."""
+def _near_integers(flat: Any) -> tuple[Any, Sample | None]:
+    """Return the distinct integers, where a bit for each one between them takes less time than a sort; else None.
+
+    The second result is the sample that was taken, for a sort.
+    """
     dtype, kind = flat.dtype, dtypes.info(flat.dtype).kind
     if flat.size < MARKED or kind not in ("int", "uint"):
-        return None
-    turned = turned_by(dtype, False)
+        return None, None
+    turned, sample = turned_by(dtype, False), None
     most = min(flat.size, MOST_MARKS)
     if turned.bits > FEW_BITS:
         row = reshape(flat, (1, flat.size))
-        middle, bits = range_of(to_numpy(sampled(row, 1)))
-        if 1 << bits > most:
-            return None
-        turned = narrowed(row, turned, middle)
+        sample = sample_of(row)
+        if 1 << sample.bits > most:
+            return None, sample
+        turned = narrowed(row, turned, sample.middle)
     count = 1 << turned.bits
     if count > most:
-        return None
+        return None, sample
     words = fill(new_like(flat, (-(-count // 32),), dtypes.int32), 0, "unique")
     run_fixed(marking(dtype), [flat, turned.base], words)
     memory = words._view(Layout((count,), (0,)))
     found = run_fixed(reading_marks(), [memory], new_like(flat, (count,), _BOOL))
     first = integer_of(turned.base, dtype)
-    return compressed(run_fixed(integers_from(dtype), [first], new_like(flat, (count,))), found)
+    return compressed(run_fixed(integers_from(dtype), [first], new_like(flat, (count,))), found), sample
 
 
 def distinct_rows(rows: Any, indices: bool, inverse: bool, counts: bool) -> Distinct:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,11 +69,11 @@ Placing = Callable[[np.dtype, np.dtype, bool, bool], FixedOperation]
 """Returns an operation for rows of a dtype, places of a dtype, counts that no scan adds, and a base of keys."""
 
 
-def sorted_along(x: A, axis: int, descending: bool) -> A:
-    """Return a sorted copy in C order."""
+def sorted_along(x: A, axis: int, descending: bool, sample: Sample | None = None) -> A:
+    """Return a sorted copy in C order. A sample of elements that lie in one row is not taken again."""
     if x._signature.device.functions is not None:
         return take_along_axis(x, order_along(x, axis, descending), axis)
-    return _along(x, axis, True, lambda rows: sorted_rows(rows, descending))
+    return _along(x, axis, True, lambda rows: sorted_rows(rows, descending, sample))
 
 
 def order_along(x: A, axis: int, descending: bool) -> A:
@@ -107,12 +107,12 @@ def dense(x: A) -> A:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def sorted_rows(x: A, descending: bool = False) -> A:
+def sorted_rows(x: A, descending: bool = False, sample: Sample | None = None) -> A:
     """Return the rows of a dense array of two axes, each sorted."""
     turned = turned_by(x.dtype, descending)
     if x.shape[1] <= WHOLE:
         return run_fixed(_sorting(x.dtype), [x, turned.flip, turned.bits], new_like(x, x.shape))
-    turned, few = _looked_at(x, turned)
+    turned, few = _looked_at(x, turned, sample)
     if not turned.bits:
         return c_contiguous(x)
     found = _mended(_by_digits(x, turned, turned.bits - DIGIT * few), turned, few) if few else None
@@ -180,26 +180,60 @@ def _positions_in(words: Any, start: int, bits: int) -> Any:
 # --- long rows of wide keys -------------------------------------------------------------------------------------------
 
 
+class Sample(NamedTuple):
+    """What is known of the keys of rows before they are sorted.
+
+    Attributes
+    ----------
+    keys : Array
+        Those of some elements, in rows: several of one long row, else one.
+    middle, bits : int
+        A key in the middle of those in the first row, and the bits of their range.
+    """
+
+    keys: Any
+    middle: int
+    bits: int
+
+
+def sample_of(x: Any) -> Sample:
+    """Return a sample of a dense array of two axes. The call waits for the device."""
+    return _told(_some_keys(x))
+
+
+def _some_keys(x: Any) -> Any:
+    return sampled(x, SAMPLES if _is_long(x) else 1)
+
+
+def _told(keys: Any) -> Sample:
+    return Sample(keys, *range_of(to_numpy(get(keys, 0))))
+
+
+def _is_long(x: Any) -> bool:
+    """Whether the short runs of one row may be sorted at last."""
+    return x.shape[0] == 1 and x.size >= MENDED
+
+
 def _is_watched(x: Any) -> bool:
     """Whether operations are recorded, or their plans told."""
     return not (STATE.get().recording is None and WATCH.plan is None and x._signature.device.recorder is None)
 
 
-def _looked_at(x: Any, turned: Turned) -> tuple[Turned, int]:
+def _looked_at(x: Any, turned: Turned, sample: Sample | None = None) -> tuple[Turned, int]:
     """Return how keys of rows are narrowed, and how many upper digits are worth a sort before short runs are, or 0.
 
     The call waits for the device, if it may: keys are wide and many. Keys of floats fill all digits but rarely.
     """
-    is_float, is_long = dtypes.info(x.dtype).kind == "float", x.shape[0] == 1 and x.size >= MENDED
+    is_float, is_long = dtypes.info(x.dtype).kind == "float", _is_long(x)
     if not is_wide(x.dtype) or not (is_long or (x.size >= NARROWED and not is_float)) or _is_watched(x):
         return turned, 0
     if x.device.backend.is_captured(STATE.get().stream):
         return turned, 0
-    some = sorted_rows(sampled(x, SAMPLES if is_long else 1))
-    gap = least_gap(some) if is_long else None
-    middle, bits = range_of(to_numpy(get(some, 0)))
-    if -(-bits // DIGIT) < turned.digits:
-        turned = narrowed(x, turned, middle)
+    keys = _some_keys(x) if sample is None else sample.keys
+    gap = least_gap(sorted_rows(keys)) if is_long else None
+    sample = sample or _told(keys)
+    if -(-sample.bits // DIGIT) < turned.digits:
+        turned = narrowed(x, turned, sample.middle)
     few = 0 if gap is None or turned.digits < 4 else digits_enough(int(to_numpy(gap)), turned.bits)
     return turned, few if few + 1 < turned.digits else 0
 

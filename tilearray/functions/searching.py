@@ -343,6 +343,10 @@ def argsort(
 ) -> A:
     """Return the indices that sort an array, as int64. Parameters and errors are those of `sort`.
 
+    Notes
+    -----
+    A GPU looks at some elements of 64 bits first, and the call waits for them, as for `sort`.
+
     Examples
     --------
     >>> import tilearray as ta

@@ -193,6 +193,22 @@ def check_few_near_integers(device: Any) -> None:
     assert chosen.call_count == 5 * 2 + 4 * 4
 
 
+def check_far_integers(device: Any, size: int) -> None:
+    """Distinct integers of 64 bits that are far apart: the sample that tells so is the one that the sort needs."""
+    rng = np.random.default_rng(size)
+    host = rng.choice(rng.integers(-(2**62), 2**62, size // 2), size)
+    for mended in (size, size + 1):
+        with (
+            mock.patch.object(distinct, "MARKED", 1),
+            mock.patch.multiple(ordering, NARROWED=size, MENDED=mended, SAMPLES=2),
+            mock.patch.object(sort_keys, "SAMPLE", 128),
+            mock.patch.object(sort_keys, "_turning", wraps=sort_keys._turning) as sampling,
+        ):
+            found = ta.unique_values(ta.asarray(host, device=device))
+        np.testing.assert_array_equal(ta.to_numpy(found), np.unique(host))
+        assert sampling.call_count == 1
+
+
 # --- wide keys --------------------------------------------------------------------------------------------------------
 
 WIDE = ("few", "full", "unsigned", "normal", "special", "same", "clusters", "repeats", "hidden")
