@@ -487,6 +487,19 @@ def test_functions_and_grids_are_pickled_by_name():
 # --- names that are missing ----------------------------------------------------------------------------------------
 
 
+def test_polyfit_takes_the_options_of_numpys():
+    x, y, w = np.arange(6.0), np.array([0.0, 1, 5, 8, 17, 25]), np.array([1.0, 2, 1, 1, 3, 1])
+    ours = ta.asarray(x), ta.asarray(y)
+    assert ta.polyfit(*ours, 2, w=ta.asarray(w)).tolist() == np.polyfit(x, y, 2, w=w).tolist()
+    for options in ({"full": True}, {"cov": True}, {"w": w, "cov": "unscaled"}, {"rcond": 0.1, "full": True}):
+        found, expected = ta.polyfit(*ours, 2, **options), np.polyfit(x, y, 2, **options)
+        assert len(found) == len(expected)
+        for mine, theirs in zip(found, expected):
+            np.testing.assert_array_equal(np.asarray(mine), theirs)
+    with pytest.raises(ta.GradientError, match=r"^polyfit: .*; write ta.linalg.lstsq$"):
+        ta.grad(lambda x: ta.sum(ta.polyfit(x, ours[1], 1, w=w)))(ours[0])
+
+
 ONE, TWO, PLACES = ta.ones(3), ta.ones((2, 3)), ta.arange(3)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full, zeros_like
-from tilearray.errors import OperandError, ShapeError
+from tilearray.errors import GradientError, OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, check_kind, is_differentiated
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_to, moveaxis, reshape
@@ -221,8 +221,29 @@ def polyval(p: Any, x: Any) -> Array:
     return found
 
 
-def polyfit(x: Any, y: Any, deg: int) -> Array:
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
     """Return the coefficients of the polynomial of a degree that fits points best, on the host; highest power first.
+
+    Parameters
+    ----------
+    x, y : Array
+        The points; `y` may have several columns.
+    deg : int
+    rcond, full, w, cov
+        As of ``np.polyfit``: the least singular value that counts, whether to return how the fit ended, a weight for
+        each point, and whether to return the covariances of the coefficients.
+
+    Returns
+    -------
+    Array
+        Or the tuple that NumPy returns with `full` or `cov`.
+
+    Raises
+    ------
+    GradientError
+        If the points are differentiated and one of the options is given.
 
     Examples
     --------
@@ -231,8 +252,10 @@ def polyfit(x: Any, y: Any, deg: int) -> Array:
     [2.0, 1.0]
     """
     if is_differentiated(x) or is_differentiated(y):
+        if rcond is not None or full or w is not None or cov:
+            raise GradientError("polyfit: rcond, full, w and cov have no derivative; write ta.linalg.lstsq")
         return fitted(x, y, deg)
-    return by_numpy("polyfit", (x, y), deg)
+    return by_numpy("polyfit", (x, y), deg, rcond=rcond, full=full, w=exact("polyfit", w), cov=cov)
 
 
 def roots(p: Any) -> Array:
