@@ -167,6 +167,24 @@ def test_rules_are_torchs_at_the_edges(name: str):
         assert not np.isfinite(found[~finite & keep]).any(), (place, [arg[~finite & keep] for arg in args])
 
 
+def test_angles_have_gradients_at_the_origin_and_without_overflow():
+    x, y = (
+        ta.asarray(part, dtype="float64") for part in ([0.0, -0.0, 3e-200, 3e200, 1.0], [0.0, 0.0, 4e-200, 4e200, 0.0])
+    )
+    _, pull = ta.vjp(ta.atan2, x, y)
+    of_x, of_y = (ta.to_numpy(part) for part in pull(1.0))
+    np.testing.assert_allclose(of_x, [0, 0, 0.16e200, 0.16e-200, 0], rtol=1e-14)
+    np.testing.assert_allclose(of_y, [0, 0, -0.12e200, -0.12e-200, -1], rtol=1e-14)
+
+
+def test_the_quotient_of_fmod_is_that_of_its_remainder():
+    """1 / 0.1 rounds to 10, but fmod(1, 0.1) is 1 - 9 * 0.1."""
+    x, y = ta.asarray([1.0, -1.0, 1.0, 7.0], dtype="float64"), ta.asarray([0.1, 0.1, -0.1, 2.0], dtype="float64")
+    _, pull = ta.vjp(ta.fmod, x, y)
+    assert pull(1.0)[1].tolist() == [-9, 9, 9, -3]
+    assert ta.grad(lambda y: ta.sum(ta.vjp(ta.fmod, x, y)[1](1.0)[1]))(y).tolist() == [0, 0, 0, 0]
+
+
 SKIPPED: dict[str, Any] = {
     "abs": lambda x: np.isnan(x),  # torch gives 0
     "copysign": lambda x, y: ~np.isfinite(x) | np.isnan(y),  # torch divides infinities

@@ -101,7 +101,7 @@ float_power = Op("float_power", "Power, computed in float64 or complex128.", 2, 
 fmod = Op("fmod", "Remainder of division toward zero, with the sign of x1.", 2, I | F, DEFAULT,
           triton={"int": "truncate_remainder_int({x}, {y})", "uint": "remainder_uint({x}, {y})",
                   "float": "libdevice.fmod({x}, {y})"},
-          derivative=("g", "-g * trunc(x / y)"),
+          derivative=("g", "-g * sign(x) * sign(y) * floor_divide(abs(x), abs(y))"),
           example=("ta.fmod(ta.asarray([7, -7]), 2)", "Array([ 1, -1], dtype=int64, device='cpu')"))
 fma = Op("fma", "x1 * x2 + x3; floats are rounded once, to float32 or wider.", 3, I | F, DEFAULT,
          triton={"any": "{x} * {y} + {z}", "float": "libdevice.fma({x}, {y}, {z})"},

@@ -105,7 +105,8 @@ atan = Op("atan", "Arc tangent, in [-pi/2, pi/2] for real numbers.", 1, ANY, INT
 atan2 = Op("atan2", "The angle of the point (x2, x1), in [-pi, pi].", 2, REAL, INT_TO_FLOAT,
            ufunc="arctan2", exact=False, domain=(-100.0, 100.0),
            triton={"float": "libdevice.atan2({x}, {y})"},
-           derivative=("g * (y / (x * x + y * y))", "-g * (x / (x * x + y * y))"),
+           derivative=("where((x == 0) & (y == 0), 0, g * (y / hypot(x, y) / hypot(x, y)))",
+                       "where((x == 0) & (y == 0), 0, -g * (x / hypot(x, y) / hypot(x, y)))"),
            example=("ta.atan2(ta.asarray([0.0]), 1.0)", "Array([0.], dtype=float32, device='cpu')"))
 sinh = Op("sinh", "Hyperbolic sine.", 1, ANY, INT_TO_FLOAT, exact=False, domain=(-80.0, 80.0),
           triton={"float": "libdevice.sinh({x})", "complex": "complex_sinh({x})"},
