@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tilearray.functions.numpy_memory import run_with_numpy
 from tilearray.functions.softmax import log_softmax as log_softmax
 from tilearray.functions.softmax import logsumexp as logsumexp
 from tilearray.functions.softmax import softmax as softmax
+from tilearray.missing_names import MissingNameError
 from tilearray.ops.elementary import (
     cbrt,
     entr,
@@ -101,3 +102,14 @@ boxcox, boxcox1p, inv_boxcox, inv_boxcox1p = map(_closed, ("boxcox", "boxcox1p",
 huber, kl_div, pseudo_huber, rel_entr = map(_closed, ("huber", "kl_div", "pseudo_huber", "rel_entr"))
 erfcx, gammasgn, loggamma, rgamma, zetac = map(_closed, ("erfcx", "gammasgn", "loggamma", "rgamma", "zetac"))
 ellipk, ellipkm1 = map(_closed, ("ellipk", "ellipkm1"))
+
+if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass
+
+    def __getattr__(name):
+        """Say what to write for a name that is missing."""
+        advice = f"write scipy.special.{name}, which takes Arrays of the host; dir(ta.special) lists what is here"
+        raise MissingNameError(name, __all__, "special", advice)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
