@@ -33,10 +33,8 @@ def test_every_name_is_scipys_and_a_function_of_ours():
 
 def test_the_module_shows_its_functions_and_says_where_others_are():
     assert dir(ta.special) == sorted(ta.special.__all__)
-    with pytest.raises(
-        AttributeError, match=r"^module 'tilearray.special' has no attribute 'jv'; write scipy.special.jv"
-    ):
-        ta.special.jv
+    with pytest.raises(AttributeError, match=r"^module 'tilearray.special' .* 'jv'; write scipy.special.jv, which"):
+        getattr(ta.special, "jv")  # noqa: B009
     special = pytest.importorskip("scipy.special")
     assert special.jv(1, ta.asarray([0.5])).tolist() == special.jv(1, np.float32([0.5])).tolist()
 
