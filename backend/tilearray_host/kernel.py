@@ -154,7 +154,7 @@ class Kernel:
         dtypes = [dtype for kind, dtype in self.operands if kind == "array"]
         dtypes += [dtype for dtype, _ in written.temporaries]
         fits = elements <= BLOCKS_IN_CACHE * BLOCK and elements * sum(each.itemsize for each in dtypes) <= CACHE
-        if (fits or elements <= BLOCK) and not are_several(work * elements):
+        if (fits or elements <= BLOCK or written.is_one_pass) and not are_several(work * elements):
             return _in_one(written, loop.shape)
         return _in_blocks(written, loop.shape, tuple([kind == "array" for kind, _ in self.operands]), work)
 
@@ -231,17 +231,20 @@ class Written(NamedTuple):
     evaluate : Evaluate
     temporaries : sequence of (numpy.dtype, Repeats)
         Those that it uses.
+    is_one_pass : bool
+        Whether only the last node is computed for all elements, by a ufunc: it gains nothing from blocks.
     """
 
     evaluate: Evaluate
     temporaries: Sequence[tuple[np.dtype, Repeats]]
+    is_one_pass: bool = False
 
 
 def written_out(expression: Any, repeats: dict[int, Repeats], apart: bool) -> Written:
     """Return the function that evaluates an expression over whole blocks. `apart`: its outputs are no inputs."""
-    text, names, temporaries = _text(expression, repeats, apart)
+    text, names, writer = _text(expression, repeats, apart)
     exec(compile(text, "<tilearray host expression>", "exec"), names)
-    return Written(names["evaluate"], temporaries)
+    return Written(names["evaluate"], writer.temporaries, writer.is_one_pass)
 
 
 def source_of(expression: Any, loop: Any) -> str:
@@ -288,10 +291,8 @@ def _nodes_written(expression: Any, repeats: dict[int, Repeats], apart: bool = F
     return writer
 
 
-def _text(
-    expression: Any, repeats: dict[int, Repeats], apart: bool
-) -> tuple[str, dict[str, Any], Sequence[tuple[np.dtype, Repeats]]]:
-    """Return the text of the function that evaluates an expression, the objects that it names, and its temporaries."""
+def _text(expression: Any, repeats: dict[int, Repeats], apart: bool) -> tuple[str, dict[str, Any], _Writer]:
+    """Return the text of the function that evaluates an expression, the objects that it names, and its writer."""
     writer = _nodes_written(expression, repeats, apart)
     if not apart and len(expression.outputs) > 1:
         writer.keep_inputs(expression.outputs)
@@ -310,7 +311,7 @@ def _text(
     parameters = [f"out{number}" for number in range(len(expression.outputs))]
     parameters += [f"x{position}" for position in range(len(expression.inputs))]
     body = "\n    ".join(lines)
-    return f"def evaluate({', '.join(parameters)}, temporaries=None, first=0):\n    {body}\n", names, temporaries
+    return f"def evaluate({', '.join(parameters)}, temporaries=None, first=0):\n    {body}\n", names, writer
 
 
 class _Writer:
@@ -326,13 +327,15 @@ class _Writer:
     ----------
     narrowed : int
         How many results are computed so.
+    is_one_pass : bool
+        Whether all are but the last one, which is that of a ufunc.
     temporaries : list of (numpy.dtype, Repeats)
         The temporaries, which are ``t0, t1, ...`` in the text.
     """
 
     def __init__(self, expression: Any, repeats: dict[int, Repeats], apart: bool) -> None:
         self.inputs: Sequence[tuple[str, str]] = expression.inputs
-        self.given, self.narrowed = repeats, 0
+        self.given, self.narrowed, self.is_one_pass = repeats, 0, True
         self.repeats: list[Repeats] = []
         self.views: dict[tuple[int, Repeats], str] = {}
         self.lines: list[str] = []
@@ -364,6 +367,7 @@ class _Writer:
                 self._value(f"x{number}", dtype_named(name), kind == "array", self.given.get(number, ()))
             case ("index",):
                 self.lines.append(f"i{position} = arange(first, first + out0.size).reshape(shape)")
+                self.is_one_pass = False
                 self._value(f"i{position}", np.dtype(np.int64), True)
             case ("constant", number, name):
                 self.names[f"c{position}"] = np.array(number, dtype_named(name))
@@ -396,6 +400,7 @@ class _Writer:
             out = f"n{position}"
             self.lines.append(f"{out} = {call}, None)")
         self.names |= {f"cast{position}": convert, f"d{position}": target}
+        self.is_one_pass = self.is_one_pass and (bool(repeats) or not is_array)
         self._value(out, target, is_array, repeats)
 
     def _call(self, position: int, function: str, arguments: Sequence[int], dtype: np.dtype) -> None:
@@ -414,6 +419,8 @@ class _Writer:
             found = TO_NEW_MEMORY.get(function, found)
         self.names[f"call{position}"] = found
         self.lines.append(f"call{position}({given}out={out})")
+        is_last = broadcasts and position == self.final
+        self.is_one_pass = self.is_one_pass and (is_last or bool(repeats) or not is_array)
         self._value(out, dtype, is_array, repeats)
 
     def _repeats(self, position: int, arguments: Sequence[int]) -> Repeats:
@@ -522,7 +529,7 @@ def _slots(kernel: Kernel, loop: Any) -> list[Slot]:
 
 def _in_one(written: Written, shape: tuple[int, ...]) -> Function:
     """Return a function of outputs and inputs that evaluates a whole loop at once."""
-    evaluate, temporaries = written
+    evaluate, temporaries = written.evaluate, written.temporaries
     if not temporaries:
         return evaluate
     nbytes, views = layout_of(temporaries, shape)

@@ -51,6 +51,29 @@ def test_a_function_of_a_repeated_operand_runs_once_for_each_of_its_elements(sha
     assert np.array_equal(np.asarray(found), np.sin(np.asarray(x)) * np.ones((5, 100, 100)) + 1)
 
 
+def test_one_pass_over_all_elements_takes_no_blocks(monkeypatch):
+    """Values in between that have one element for each row stay in the cache without blocks."""
+    monkeypatch.setattr(kernel, "SMALL", 0)
+    monkeypatch.setattr(kernel, "BLOCK", 7)
+    monkeypatch.setattr(kernel, "CACHE", 0)
+    cut, plain = [], kernel._in_blocks
+
+    def in_blocks(written, *others):
+        cut.append(written)
+        return plain(written, *others)
+
+    monkeypatch.setattr(kernel, "_in_blocks", in_blocks)
+    x, row = np.linspace(0.5, 1.5, 8000).reshape(100, 80), np.linspace(1.0, 2.0, 100)[:, None]
+    mine = ta.asarray(x, device="cpu"), ta.asarray(row, device="cpu")
+    KERNELS.clear()
+    found = ta.fuse(lambda x, row: x / ta.sqrt(row + 1))(*mine)
+    assert np.array_equal(np.asarray(found), x / np.sqrt(row + 1))
+    assert not cut
+    found = ta.fuse(lambda x, row: x / ta.sqrt(row + 1) + 1)(*mine)
+    assert np.array_equal(np.asarray(found), x / np.sqrt(row + 1) + 1)
+    assert cut
+
+
 def test_explain_shows_what_repeats():
     x, y = ta.ones((64, 1), device="cpu"), ta.ones((64, 4096), device="cpu")
     source = ta.explain(lambda x, y: ta.fuse(lambda x, y: ta.sqrt(x) / y)(x, y), x, y).launches[0].kernel.source
