@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,6 +24,8 @@ Call = tuple[Callable[..., Any], Sequence[int], Any]
 
 Reduction = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function and its arguments."""
+LINE = 256
+"""The most lanes of computed values that are laid out in rows before they are combined."""
 
 
 class Nodes(Protocol):
@@ -140,7 +142,8 @@ class Job(NamedTuple):
     flat : int
         The elements of each result, if the fastest axis is reduced and there are no slower ones; else 0.
     whole, rest : tuple of View
-        What the block reads of whole chunks, and of the last one; if `flat`, the former has all.
+        What the block reads of whole chunks, and of the last one; if `flat`, the former has all. Of elements that are
+        only laid out in rows it has a view for each of the `pieces`.
     """
 
     place: tuple[Any, ...]
@@ -163,21 +166,22 @@ class Block:
         The values, one array for each dtype. The first axis has a row for what the steps before gave if `before` is 1,
         and the steps; the second one has the values.
     results : list of ndarray
-        What a ufunc combines the rows of each of them to: NumPy writes fastest to memory without gaps.
+        What a ufunc combines the rows of each of them to, if lanes have gaps: NumPy writes fastest to memory without.
     pieces : list of Computation
         For the whole chunks, and for a last one that is shorter.
     lines : list of ndarray
         The values that are combined where they are computed, one array for each; then there are no rows.
     """
 
-    def __init__(self, nodes: Nodes, reduce: Reduce, axis: int, job: Job, before: int) -> None:
+    def __init__(self, nodes: Nodes, reduce: Reduce, axis: int, job: Job, before: int, are_copied: bool) -> None:
         lanes = job.lanes
         count = math.prod(job.steps)
         in_line = bool(job.flat and reduce.ufunc is not None)
         self.lines: list[Array] = []
         self.results: list[Array] = []
         self.pieces: list[Computation] = []
-        if in_line and count > 1 and not before and self._computed_in_lines(nodes, reduce, job):
+        is_long = in_line and count > 1 and not before and not are_copied and lanes[-1] > LINE
+        if is_long and self._computed_in_lines(nodes, reduce, job):
             return
         axis_of_steps = -2 if job.flat else -3
         self.rows = [
@@ -190,7 +194,7 @@ class Block:
         targets = [self.rows[g][before:, i] for g, i in values]
         if in_line:
             _fill(targets, reduce)
-            self.pieces.append(_in_lines(nodes, job, targets))
+            self.pieces.append(_copied(job, targets[0]) if are_copied else _in_lines(nodes, job, targets))
             return
         chunks = (slice(None),) * (len(job.steps) - 1)
         after = (slice(None),) * (-1 - axis)
@@ -226,9 +230,12 @@ class Block:
         self.rows, self.lines = [], list(lines.values())
         return True
 
-    def add_results(self) -> None:
-        """Add the memory of `results`, which a block does not need if its only row is the result."""
-        self.results = [np.empty_like(x[0]) for x in self.rows]
+    def results_of(self, lanes: Arrays) -> Arrays:
+        """Return the memory to which rows are combined: some lanes, or `results` if they have gaps."""
+        if all(_steps(target) == _steps(np.empty_like(x[0])) for x, target in zip(self.rows, lanes, strict=True)):
+            return lanes
+        self.results = self.results or [np.empty_like(x[0]) for x in self.rows]
+        return self.results
 
     @property
     def memory(self) -> Arrays:
@@ -249,6 +256,11 @@ class Block:
             second(views[reads:])
 
         return compute
+
+
+def _steps(x: Array) -> list[int]:
+    """Return the strides of the axes that have several elements."""
+    return [stride for stride, size in zip(x.strides, x.shape, strict=True) if size > 1]
 
 
 def _fill(gaps: Arrays, reduce: Reduce) -> None:
@@ -283,25 +295,33 @@ def _in_lines(nodes: Nodes, job: Job, targets: Arrays) -> Computation:
     computed = [node for node in nodes.before if node in sources or node not in nodes.reduced]
     found = _computation(nodes, computed, job.whole, list(lines.items()))
     for node, target in zip(sources, targets, strict=True):
-        for cut, place in _cuts(job):
+        for piece, cut in _cuts(job):
             if node in lines:
                 found.known.append(cut(lines[node]))
-                found.calls.append((assign, (len(found.known) - 1,), target[place]))
+                found.calls.append((assign, (len(found.known) - 1,), target[piece.place]))
             else:
-                found.calls.append((_assign_cut(cut), (node,), target[place]))
+                found.calls.append((_assign_cut(cut), (node,), target[piece.place]))
     return found
+
+
+def _copied(job: Job, target: Array) -> Computation:
+    """Return the computation that lays out elements of which there is a view for each piece of the lines."""
+    places = [piece.place for piece in pieces(job.lanes, job.chunks, job.flat)]
+    calls: list[Call] = [(assign, (read,), target[place]) for read, place in enumerate(places)]
+    return Computation(range(len(places)), calls, [None] * len(places))
 
 
 def reductions_of_line(line: Array, target: Array, identity: Any, ufunc: Any, job: Job) -> Iterator[Reduction]:
     """Yield the calls that combine the values of a line to lanes: of whole segments, and of one that is shorter."""
-    for cut, (chunks, *place) in _cuts(job):
-        part, values = target[tuple(place)], cut(line)
-        if not isinstance(chunks, int):
+    for piece, cut in _cuts(job):
+        place, values = piece.place[1:], cut(line)
+        part = target[place]
+        if piece.size == job.lanes[-1]:
             yield ufunc.reduce, (values, 0, target.dtype, part, False, identity)
             continue
-        if not chunks:  # the shorter chunk is the only one
+        if not piece.chunks.start:  # the shorter chunk is the only one
             yield np.copyto, (target[(*place[:-1], slice(None))], identity)
-        yield ufunc, (part, values, part)
+        yield ufunc, (part, values[0], part)
 
 
 def _shape_of_lines(job: Job) -> Ints:
@@ -317,31 +337,63 @@ def _sources_of_lines(nodes: Nodes, job: Job) -> tuple[list[int], dict[int, Ints
     return sources, shapes
 
 
-def _cuts(job: Job) -> Iterator[tuple[Callable[[Array], Array], tuple[Any, ...]]]:
-    """Yield what is cut from lines, and the key of its place: whole segments, whole chunks and the rest of another one.
+class Piece(NamedTuple):
+    """A piece of the elements of each result: whole chunks of some segments, or a last chunk that is shorter.
 
-    Places have the chunks, the slower kept axes, the segments, the fastest kept axis and the lanes.
+    Attributes
+    ----------
+    segments, chunks : slice
+        Its place.
+    size : int
+        The elements of a chunk.
     """
+
+    segments: slice
+    chunks: slice
+    size: int
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Its key in memory of chunks, the slower kept axes, the segments, the fastest kept axis and the lanes."""
+        return (self.chunks, ..., self.segments, slice(None), slice(0, self.size))
+
+
+def pieces(lanes: Ints, chunks: int, flat: int) -> Iterator[Piece]:
+    """Yield the pieces of a block in lines: whole segments, whole chunks and the rest of another one.
+
+    >>> [piece.place for piece in pieces((2, 1, 64), 3, 330)]  # doctest: +NORMALIZE_WHITESPACE
+    [(slice(0, 3, None), Ellipsis, slice(0, 1, None), slice(None, None, None), slice(0, 64, None)),
+     (slice(0, 2, None), Ellipsis, slice(1, 2, None), slice(None, None, None), slice(0, 64, None)),
+     (slice(2, 3, None), Ellipsis, slice(1, 2, None), slice(None, None, None), slice(0, 10, None))]
+    """
+    size = lanes[-1]
+    segments, rest = divmod(flat, chunks * size)
+    whole, rest = divmod(rest, size)
+    another = slice(segments, segments + 1)
+    if segments:
+        yield Piece(slice(0, segments), slice(0, chunks), size)
+    if whole:
+        yield Piece(another, slice(0, whole), size)
+    if rest:
+        yield Piece(another, slice(whole, whole + 1), rest)
+
+
+def _cuts(job: Job) -> Iterator[tuple[Piece, Callable[[Array], Array]]]:
+    """Yield the pieces of a block in lines, and what cuts them from lines: they have the axes of their place."""
     *slow, _, fast, size = job.lanes
     axes = len(slow)
-    segments, rest = divmod(job.flat, job.chunks * size)
-    chunks, rest = divmod(rest, size)
-    ends = (segments * job.chunks * size, job.flat - rest)
-    every = slice(None)
-    if segments:
-        shape, order = (*slow, fast, segments, job.chunks, size), (axes + 2, *range(axes), axes + 1, axes, axes + 3)
-        yield (
-            lambda x: x[0, ..., 0, :, : ends[0]].reshape(shape).transpose(order),
-            (every, ..., slice(0, segments), every, every),
-        )
-    if chunks:
-        within, first = (*slow, fast, chunks, size), (axes + 1, *range(axes + 1), axes + 2)
-        yield (
-            lambda x: x[0, ..., 0, :, ends[0] : ends[1]].reshape(within).transpose(first),
-            (slice(0, chunks), ..., segments, every, every),
-        )
-    if rest:
-        yield lambda x: x[0, ..., 0, :, ends[1] :], (chunks, ..., segments, every, slice(0, rest))
+    order = (axes + 2, *range(axes), axes + 1, axes, axes + 3)
+    for piece in pieces(job.lanes, job.chunks, job.flat):
+        first, last = piece.segments.start, piece.chunks.start
+        shape = (*slow, fast, piece.segments.stop - first, piece.chunks.stop - last, piece.size)
+        start = (first * job.chunks + last) * size
+        stop = start + math.prod(shape[-3:])
+        yield piece, partial(_cut, start, stop, shape, order)
+
+
+def _cut(start: int, stop: int, shape: Ints, order: Ints, x: Array) -> Array:
+    """Return what lies between two places of each line, in another shape, with its axes in some order."""
+    return x[0, ..., 0, :, start:stop].reshape(shape).transpose(order)
 
 
 def uncast(nodes: Nodes, node: int) -> int:

@@ -1,9 +1,11 @@
 """The lanes of a reduction, part after part.
 
 `tilearray.geometry.reduction` lays down the order. A part is some segments of some results: its lanes are reduced,
-their halves are combined, and the results are stored. There are two ways to the lanes of a part:
+their halves are combined, and the results are stored. There are three ways to the lanes of a part:
 
 - If one ufunc reduces elements as they are, or widened, it reads a view of the operand.
+- If chunks of rows are short, such elements are copied first: a chunk of many rows becomes one row. NumPy reads whole
+  rows of the operand then, and combines without a beginning for each chunk.
 - Else `tilearray_host.blocks` computes the values of some elements first, block after block.
 
 A loop has many parts of few shapes. What depends on the shape alone is a `Part`, and its `Memory` is kept for the next
@@ -20,24 +22,39 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tilearray_host.blocks import Block, Computation, Job, Nodes, Reduction, View, assign, reductions_of_line, uncast
+from tilearray_host.blocks import (
+    LINE,
+    Block,
+    Computation,
+    Job,
+    Nodes,
+    Piece,
+    Reduction,
+    View,
+    assign,
+    pieces,
+    reductions_of_line,
+    uncast,
+)
 from tilearray_host.reduction import Array, Ints, Reduce, Walk, empty_lanes, slices
 
 Fold = tuple[Any, Any, Any]
 """Lower and upper half of some lanes, and what they become."""
 BLOCK = 2**15
-"""The elements of a block, or twice as many if a cast to the lanes' dtype comes last: its temporaries stay in a
+"""The elements of a block, or two or four times as many if its temporaries are fewer or smaller: they stay in a
 processor's cache."""
-LINE = 256
-"""The most lanes of values that are computed in lines, if no cast comes last."""
+SHORT = 64
+"""The most lanes of elements that are copied and then combined, or twice as many if they are cast: NumPy begins a chunk
+where it lies in the time of some 60 additions."""
 LINES = 1024
 """The lanes of several lines that are combined at once, at least, if there are as many."""
 STEPS = 16
 """The steps of a block, at least, if there are as many."""
 LANES = 2**16
 """The values of the lanes of a part."""
-KEPT_BYTES = 2**23
-"""The most memory that all reductions keep for the next calls."""
+KEPT_BYTES = 2**25
+"""The most memory that all reductions keep for the next calls: a few functions of several reductions each take turns in
+it. The system clears every page of new memory, which doubles the time of a call."""
 
 
 class Extents(NamedTuple):
@@ -80,16 +97,28 @@ class Bound:
         For each of `nodes.reads` the strides in bytes; None for a number.
     as_it_is : bool
         Whether one ufunc reduces the elements of the only operand as they are, or widened.
+
+    Attributes
+    ----------
+    as_it_is : bool
+        Whether it reduces them where they are.
+    are_copied : bool
+        Whether it reduces a copy of them, whose rows are the chunks of many results: the chunks of one are short.
+    in_lines : bool
+        Whether values are computed, or copied, for whole lines.
     """
 
     def __init__(self, nodes: Nodes, reduce: Reduce, walk: Walk, strides: list[Ints | None], as_it_is: bool) -> None:
         self.nodes, self.reduce, self.walk, self.strides = nodes, reduce, walk, strides
         is_one_chunk = len(walk.outer) == 1 and walk.extent <= walk.lanes
-        self.as_it_is = as_it_is and (not walk.outer or is_one_chunk)
         casts_last = all(uncast(nodes, node) != node for node in nodes.reduced)
         self.in_lines = walk.neighbours and not walk.outer and reduce.ufunc is not None
         self.in_lines = self.in_lines and (casts_last or walk.lanes <= LINE)
-        self.block = 2 * BLOCK if casts_last or (walk.neighbours and walk.lanes > LINE) else BLOCK
+        self.are_copied = as_it_is and self.in_lines and walk.lanes <= (2 * SHORT if casts_last else SHORT)
+        self.as_it_is = as_it_is and not self.are_copied and (not walk.outer or is_one_chunk)
+        is_long = walk.neighbours and walk.lanes > LINE
+        is_light = casts_last or self.are_copied or is_long
+        self.block = BLOCK * (4 if casts_last and is_long else 2 if is_light else 1)
         self._parts: dict[Extents, Part] = {}
 
     def places(self) -> Iterator[Place]:
@@ -218,10 +247,21 @@ class Part:
     def _line(self, key: tuple[slice, ...], first: int, chunks: int, flat: int, continues: bool) -> Job:
         """Return a block of lines: of so many chunks of the segments, and with so many elements in all segments."""
         walk, segments = self.bound.walk, key[-2]
-        views = self._views((*key[:-2], slice(segments.start, segments.start + 1), key[-1]), first, 1, flat)
         lanes = walk.with_lanes([each.stop - each.start for each in key], self.used)
+        if self.bound.are_copied:
+            views = tuple([self._piece(key, first, piece) for piece in pieces(lanes, chunks, flat)])
+        else:
+            views = self._views((*key[:-2], slice(segments.start, segments.start + 1), key[-1]), first, 1, flat)
         place = walk.with_lanes(key, slice(None))
         return Job(place, lanes, (chunks,), continues, chunks, 0, flat, views, ())
+
+    def _piece(self, key: tuple[slice, ...], first: int, piece: Piece) -> View:
+        """Return what a block reads of the only operand for a piece of its lines."""
+        start = key[-2].start
+        segments = slice(start + piece.segments.start, start + piece.segments.stop)
+        count = piece.chunks.stop - piece.chunks.start
+        (view,) = self._views((*key[:-2], segments, key[-1]), first + piece.chunks.start, count, piece.size, False)
+        return view
 
     def _views(
         self, key: tuple[slice, ...], first: int, count: int, size: int, squeezed: bool = True
@@ -288,7 +328,7 @@ class Memory:
             empty = empty_lanes if walk.neighbours else np.empty
             self.lanes = [empty(shape, dtype) for shape, dtype in zip(shapes, self._dtypes, strict=True)]
         else:  # the values of the only step are the lanes
-            block = Block(nodes, reduce, walk.lane_axis, only, 0)
+            block = Block(nodes, reduce, walk.lane_axis, only, 0, part.bound.are_copied)
             blocks[()] = block
             self.lanes = [x[0] for x in block.rows]
             compute, reads = block.compute, len(part.views)
@@ -302,9 +342,7 @@ class Memory:
             before = 1 if job.continues or reduce.start is not None else 0
             shape = (before, *job[1:3], *job[4:7], tuple([view.shape for view in (*job.whole, *job.rest)]))
             if shape not in blocks:
-                blocks[shape] = Block(nodes, reduce, walk.lane_axis, job, before)
-                if reduce.ufunc is not None:
-                    blocks[shape].add_results()
+                blocks[shape] = Block(nodes, reduce, walk.lane_axis, job, before, part.bound.are_copied)
             self._work.append(self._block(job, blocks[shape], views))
         folds = [_folds(lanes, walk, identity) for lanes, identity in zip(self.lanes, self._identities, strict=True)]
         firsts = [first for _, first in folds]
@@ -388,15 +426,18 @@ class Memory:
         combine: Any = reduce.ufunc
         if block.lines:
             return _in_lines(block, views, self._reductions(job, block, targets))
-        calls = list(zip(rows, targets, block.results, self._dtypes, self._identities, strict=True)) if combine else []
+        results = block.results_of(targets) if combine is not None else []
+        calls = list(zip(rows, results, self._dtypes, self._identities)) if combine else []
+        copies = [pair for pair in zip(targets, results) if pair[0] is not pair[1]]
 
         def work(given: Sequence[Any]) -> None:
             compute(given[views])
             for first, value in zip(firsts, before):
                 first[...] = value
             if combine is not None:
-                for x, target, result, dtype, identity in calls:
+                for x, result, dtype, identity in calls:
                     combine.reduce(x, 0, dtype, result, False, identity)
+                for target, result in copies:
                     target[...] = result
             else:
                 for target, found in zip(targets, reduce.combine.rows(rows), strict=True):

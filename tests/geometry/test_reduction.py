@@ -108,7 +108,13 @@ def test_a_sum_has_the_bits_of_the_order_that_is_described():
     for _ in range(60):
         x, axes = drawn(rng)
         check_sum(x, axes)
-    for shape, axes in (((40_000,), (0,)), ((3, 20_011), (1,)), ((9_001, 5), (0,)), ((5, 3, 3_001), (0, 2))):
+    for shape, axes in (
+        ((40_000,), (0,)),
+        ((3, 20_011), (1,)),
+        ((70, 1_031), (1,)),
+        ((9_001, 5), (0,)),
+        ((5, 3, 3_001), (0, 2)),
+    ):
         check_sum(rng.normal(size=shape) * 10.0 ** rng.integers(-6, 6, shape), axes)
 
 
