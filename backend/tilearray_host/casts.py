@@ -307,7 +307,14 @@ def _clipped_small(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 def _through_int32(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Cast to int32, and clip there; if the processor says that int32 does not hold a value, clip the floats."""
     piece = take(x.size * _INT32.itemsize)
-    whole = _strictly(x, _INT32, np.ndarray(x.shape, _INT32, piece))
+    whole, before = np.ndarray(x.shape, _INT32, piece), get_state()
+    try:
+        set_state(STRICT)
+        whole[...] = x
+    except FloatingPointError:
+        whole = None
+    finally:
+        set_state(before)
     if whole is not None:
         low, high = _limits(_INT32, dtype)
         if np.minimum.reduce(whole, axis=None) < low or np.maximum.reduce(whole, axis=None) > high:
@@ -362,20 +369,15 @@ def _to_integer_strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> A
 def _to_integer_elsewhere(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """The same, to memory that x does not have."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
-    result = _strictly(wide, dtype, out)
-    return _clipped(wide, dtype, out) if result is None else result
-
-
-def _strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array | None:
-    """Cast as NumPy does; return None if the processor says that a value was out of range."""
     before = get_state()
     try:
         set_state(STRICT)
-        return _native(x, dtype, out)
+        return _native(wide, dtype, out)
     except FloatingPointError:
-        return None
+        pass
     finally:
         set_state(before)
+    return _clipped(wide, dtype, out)
 
 
 @cache
