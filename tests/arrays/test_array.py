@@ -334,7 +334,7 @@ def test_functions_count_their_operands():
         ta.add(ta.zeros(1))
     with pytest.raises(TypeError, match=r"add: expected 2 operands, got 4"):
         ta.add(1, 2, 3, 4)
-    with pytest.raises(OperandError, match=r"add: expected tilearray Arrays or numbers, got str as operand 2; write"):
+    with pytest.raises(OperandError, match=r"add: .* Arrays or numbers, got str as operand 2; write float\(x2\)"):
         ta.add(ta.zeros(1), "a")
     with pytest.raises(OperandError, match=r"as operand 1; write ta.asarray\(x1\)"):
         ta.add({1}, ta.zeros(1))

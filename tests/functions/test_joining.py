@@ -192,11 +192,11 @@ BAD = [
     (lambda x: ta.concat(3), OperandError, r"concat: expected a list or tuple .*, got int; write concat\(\[x, y\]\)"),
     (lambda x: ta.concat(x[0]), ShapeError, r"concat: .*got a 0-d array; write axis=None or stack"),
     (lambda x: ta.stack(3), OperandError, r"stack: expected a list or tuple of tilearray Arrays, got int"),
-    (lambda x: ta.concat([x, "ab"]), OperandError, r"concat: .* got str; write ta.asarray"),
+    (lambda x: ta.concat([x, "ab"]), OperandError, r"concat: .* got str; write float"),
     (
         lambda x: ta.stack([x, "a"]),
         OperandError,
-        r"stack: expected a tilearray Array, got str; write ta.asarray\(arrays\[1\]\)",
+        r"stack: expected a tilearray Array, got str; write float\(arrays\[1\]\)",
     ),
     (lambda x: ta.concat([x[0, 0]]), ShapeError, r"concat: .*got a 0-d array; write axis=None or stack"),
     (lambda x: ta.concat([x, x], axis=2), ShapeError, r"concat: expected -2 <= axis < 2, got axis 2"),

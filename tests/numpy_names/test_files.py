@@ -142,7 +142,7 @@ BAD = [
     (archive_with(0, 14), "Bad CRC-32|[Cc]orrupt|[Ii]nvalid"),
     (archive_with(0, 12), "[Ii]nvalid data stream"),
     (b"", "No data left"),
-    (b"abc", "pickled"),
+    (b"abc", "it is neither, or is a pickle of Python objects, which is never read; write the path"),
     (b"PK\x03\x04damaged", "not a zip file"),
     (written(np.ones(3))[:-1], "EOF|cannot reshape|Failed to read"),
     (written(np.ones(3))[:40], "EOF"),

@@ -166,7 +166,8 @@ def _checked(function: str, x: Any, name: str, beside: ArrayBase | None = None) 
     if issubclass(type(x), ArrayBase):
         return x
     if classify(x) is None and not isinstance(x, np.generic):
-        raise OperandError(f"{function}: expected a tilearray Array, got {type_name(x)}; write ta.asarray({name})")
+        made = "float" if isinstance(x, str) else "ta.asarray"
+        raise OperandError(f"{function}: expected a tilearray Array, got {type_name(x)}; write {made}({name})")
     return _array_of(function, x, None if beside is None else beside.device, beside is not None)
 
 

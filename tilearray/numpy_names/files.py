@@ -182,6 +182,8 @@ def load(
         if isinstance(error, OSError) and error.errno is not None:  # the system's
             raise
         reason = " ".join(str(error).split())
+        if "pickled" in reason:  # NumPy's guess of each file that begins otherwise, with advice for its own load
+            reason = "it is neither, or is a pickle of Python objects, which is never read"
         raise InterchangeError(
             f"load: expected a .npy or .npz file with numbers, got {name}: {reason:.200}; write the path of a file of "
             f"ta.save or np.save"

@@ -69,9 +69,9 @@ def _with_rows(x: Array) -> Array:
 def _members(function: str, arrays: Any) -> list[Array]:
     """The arrays of a sequence; the first axis of one array counts as a sequence, as in NumPy."""
     if not issubclass(type(arrays), (list, tuple, Array)) or not len(cast("Sequence[Any]", arrays)):
+        got = "an empty one" if isinstance(arrays, (list, tuple)) else type_name(cast(object, arrays))
         raise OperandError(
-            f"{function}: expected a list or tuple of at least one array, got {type_name(cast(object, arrays))}; "
-            f"write ta.{function}([x, y])"
+            f"{function}: expected a list or tuple of at least one array, got {got}; write ta.{function}([x, y])"
         )
     return all_arrays(function, list(cast("Sequence[Any]", arrays)), "arrays[{}]")
 

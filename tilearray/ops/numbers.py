@@ -74,9 +74,10 @@ def as_operands(row: Row, operands: Sequence[Any], out: ArrayBase | None) -> lis
             continue
         found = classify(operand)
         if found is None:
+            made = "float" if isinstance(operand, str) else "ta.asarray"
             raise OperandError(
                 f"{row.name}: expected tilearray Arrays or numbers, got {type_name(operand)} as operand "
-                f"{position + 1}; write ta.asarray(x{position + 1})"
+                f"{position + 1}; write {made}(x{position + 1})"
             )
         if found is ScalarClass.HUGE and row.promotion is Promotion.ALWAYS_BOOL and integers:
             known[position] = math.inf if operand > 0 else -math.inf
