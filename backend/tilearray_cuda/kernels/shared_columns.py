@@ -18,8 +18,7 @@ from tilearray_cuda.kernels.expression import Values, computed, indented, stored
 from tilearray_cuda.kernels.held import computed_for, of_rows, spread_and_single
 from tilearray_cuda.kernels.quotients import with_quotients
 from tilearray_cuda.kernels.reduction import Node, identities, needed, part_value, reductions, update
-from tilearray_cuda.kernels.schedules.addressing import Branch
-from tilearray_cuda.kernels.schedules.reduce import moved
+from tilearray_cuda.kernels.schedules.addressing import Branch, moved
 from tilearray_cuda.kernels.schedules.shared_columns import SLOT, SharedColumns
 from tilearray_cuda.kernels.spec import Operand
 from tilearray_cuda.kernels.storage import STORAGE

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from tilearray_cuda.kernels.spec import Operand
 
 
 class Branch(NamedTuple):
@@ -70,6 +73,29 @@ def term(index: str, stride: int | str, name: str) -> str:
 def added(*terms: str) -> str:
     """Return the sum of the terms that are not empty."""
     return " + ".join(part for part in terms if part)
+
+
+def divided_out(number: str, axes: Sequence[int]) -> list[str]:
+    """Return the lines that divide the indices along some axes out of a number, that of the last axis first.
+
+    >>> divided_out("program", [0, 1])
+    ['i1 = program % n1', 'program = program // n1', 'i0 = program']
+    """
+    lines: list[str] = []
+    for axis in axes[:0:-1]:
+        lines += [f"i{axis} = {number} % n{axis}", f"{number} = {number} // n{axis}"]
+    return [*lines, *[f"i{axis} = {number}" for axis in axes[:1]]]
+
+
+def moved(operand: Operand, terms: Sequence[str]) -> str:
+    """Return the line that moves an array by a sum of elements; a complex128 is two float64, whose pointers it has."""
+    offset = f"({' + '.join(terms)})"
+    return f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if operand.dtype == 'complex128' else offset}"
+
+
+def moved_along(arrays: Sequence[Operand], axes: Sequence[int]) -> list[str]:
+    """Return the lines that move arrays by the indices along some axes."""
+    return [moved(each, [f"i{axis} * {each.name}_s{axis}" for axis in axes]) for each in arrays if axes]
 
 
 def in_eighths(size: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, divided_out, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
@@ -82,9 +82,7 @@ class Boxes(Schedule):
         for axis, size in ((first + 2, "COLUMNS"), (first + 1, "ROWS"), (first, "DEPTH")):
             count = f"tl.cdiv(n{axis}, {size})"
             lines += [f"first_{size.lower()} = program % {count} * {size}", f"program = program // {count}"]
-        for axis in range(first - 1, 0, -1):
-            lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
-        lines += ["i0 = program"] if first else []
+        lines += divided_out("program", range(first))
         for operand in self.spec.arrays if first else ():
             terms = [f"i{axis} * {operand.name}_s{axis}" for axis in range(first)]
             lines.append(f"{operand.name} += {' + '.join(terms)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilearray_cuda.kernels.hardware import WORD
-from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, divided_out, moved, moved_along, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
@@ -126,11 +126,7 @@ class Reduce(Tiled):
             first_row = ["first_row = program * ROWS"]  # without two divisions
         segment = ["segment = program % segments_total", "program = program // segments_total"] if self.is_cut else []
         lines += [*segment, *first_row] if self.spec.case == "reduce_rows" else [*first_row, *segment]
-        for axis in range(self.kept - 1, 0, -1):
-            lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
-        lines += ["i0 = program"] if self.kept else []
-        for operand in self.spec.arrays if self.kept else ():
-            lines.append(moved(operand, [f"i{axis} * {operand.name}_s{axis}" for axis in range(self.kept)]))
+        lines += [*divided_out("program", range(self.kept)), *moved_along(self.spec.arrays, range(self.kept))]
         if self.stores_segments:
             states = [each for each in self.spec.operands[: self.spec.outputs] if each.name not in self.beside]
             lines += [moved(operand, ["segment"]) for operand in states]
@@ -176,13 +172,10 @@ class Reduce(Tiled):
 
     def indices(self) -> list[str]:
         """Return the lines that find where an index of the slower reduced axes lies, for each input."""
-        lines = ["rest = outer"] if self.outer > 1 else []
-        first = self.kept
-        for axis in range(first + self.outer - 1, first, -1):
-            lines += [f"i{axis} = rest % n{axis}", f"rest = rest // n{axis}"]
-        lines.append(f"i{first} = {'rest' if self.outer > 1 else 'outer'}")
+        axes = range(self.kept, self.kept + self.outer)
+        lines = ["rest = outer", *divided_out("rest", axes)] if self.outer > 1 else divided_out("outer", axes)
         for operand in self.elements:
-            terms = [f"i{axis} * {operand.name}_s{axis}" for axis in range(first, first + self.outer)]
+            terms = [f"i{axis} * {operand.name}_s{axis}" for axis in axes]
             lines.append(f"{operand.name}_outer = {' + '.join(terms)}")
         return lines
 
@@ -292,11 +285,6 @@ def itemsize_of(spec: KernelSpec) -> int:
     """Return the bytes of an element of the first array that is read, or of a result if all elements are a number."""
     read = [operand for operand in spec.operands[spec.outputs :] if operand.strides is not None]
     return (read or spec.arrays)[0].itemsize
-
-
-def moved(operand: Operand, terms: list[str]) -> str:
-    offset = f"({' + '.join(terms)})"
-    return f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if operand.dtype == 'complex128' else offset}"
 
 
 def _copies_ahead(spec: KernelSpec, rows: int) -> bool:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.schedules.addressing import Arm, Branch
-from tilearray_cuda.kernels.schedules.reduce import Reduce, moved
+from tilearray_cuda.kernels.hardware import LINE
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, divided_out, moved_along
+from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
-from tilearray_cuda.kernels.schedules.shared_columns import LINE
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
 
@@ -102,13 +102,10 @@ class ScanBlocks(Scan):
             f"row = program % n{row}",
             f"program = program // n{row}",
         ]
-        for axis in range(self.kept - 1, 0, -1):
-            lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
-        lines += ["i0 = program"] if self.kept else []
-        for operand in self.spec.arrays if self.kept else ():
-            lines.append(moved(operand, [f"i{axis} * {operand.name}_s{axis}" for axis in range(self.kept)]))
         return [
             *lines,
+            *divided_out("program", range(self.kept)),
+            *moved_along(self.spec.arrays, range(self.kept)),
             "member = tl.arange(0, ROWS)[:, None]",
             "first_chunk = (block * ROWS + member) * CHUNKS",
             # the end of a block may be 2**31, which no int32 holds

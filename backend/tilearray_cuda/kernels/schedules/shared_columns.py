@@ -12,21 +12,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.hardware import WORD
-from tilearray_cuda.kernels.schedules.addressing import Arm, Branch
+from tilearray_cuda.kernels.hardware import LINE, SECTOR, WORD
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, divided_out, moved_along
 from tilearray_cuda.kernels.schedules.held_lanes import arrays_of_rows
-from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, Reduce, blocks, itemsize_of, moved
+from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, Reduce, blocks, itemsize_of
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
 
 SLOT = 8
-"""Bytes of a value that programs exchange."""
-LINE = 128
-"""Bytes of a line of the caches, which slots do not share with counters."""
-THREADS, SECTOR = 256, 32
-"""The threads of a program, each of which holds an element of each chunk; and the bytes of a row, at least, that are
-stored at once. More threads wait longer for each other. Measured on an H100."""
+"""Bytes of a value that programs exchange; slots share no line of the caches with counters."""
+THREADS = 256
+"""The threads of a program, each of which holds an element of each chunk. More threads wait longer for each other.
+Measured on an H100."""
 CHUNKS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 """The numbers of chunks that a kernel holds: each one is text of its own. Fewer chunks are masked."""
 WORDS = 64
@@ -88,7 +86,7 @@ class SharedColumns(Reduce):
             return cls(spec, Tile(rows, lanes, max(1, min(WARPS, rows * lanes // 32))), 0)
         if in_pairs and lanes * PAIRS == 2 * THREADS and _holds_halves(spec):
             return cls(spec, Tile(PAIRS, lanes, THREADS // 32), chunks)
-        rows = max(1, min(rows, max(THREADS // lanes, SECTOR // spec.narrowest)))
+        rows = max(1, min(rows, max(THREADS // lanes, SECTOR // spec.narrowest)))  # a sector is stored at once
         return cls(spec, Tile(rows, lanes, max(1, rows * lanes // 32)), chunks)
 
     # ------------------------------------------------------------------ the kernel
@@ -149,11 +147,7 @@ class SharedColumns(Reduce):
         strips = " * ".join(["row_tiles", *[f"n{axis}" for axis in range(self.kept)]])
         lines += [f"strips = {strips}", f"slots = (strips * {self.phases} + {LINE // 4}) // {LINE // 4} * {LINE}"]
         lines += ["rest = strip // row_tiles"] if self.kept else []
-        for axis in range(self.kept - 1, 0, -1):
-            lines += [f"i{axis} = rest % n{axis}", f"rest = rest // n{axis}"]
-        lines += ["i0 = rest"] if self.kept else []
-        for operand in self.spec.arrays if self.kept else ():
-            lines.append(moved(operand, [f"i{axis} * {operand.name}_s{axis}" for axis in range(self.kept)]))
+        lines += [*divided_out("rest", range(self.kept)), *moved_along(self.spec.arrays, range(self.kept))]
         lines += [*self.rows(), *[f"in_rows = {self.in_rows()}"] * (self.tile.rows > 1)]
         lines += ["lane = tl.broadcast_to(tl.arange(0, COLUMNS)[None, :], (ROWS, COLUMNS))"]
         lines += ["member = tl.broadcast_to(tl.arange(0, MEMBERS)[None, :], (ROWS, MEMBERS))"] * self.is_cut

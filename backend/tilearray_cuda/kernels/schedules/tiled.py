@@ -7,7 +7,7 @@ arm without masks. Programs go along the output's rows.
 from __future__ import annotations
 
 from tilearray_cuda.kernels.hardware import VECTOR
-from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, in_eighths, term
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, divided_out, in_eighths, moved_along, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
@@ -91,10 +91,7 @@ class Tiled(Schedule):
             parts = self.parts if name == "row" else 1
             tile = f"tile_in_turn({tile}, {name}_tiles, {parts})" if parts > 1 else f"({tile})"
             lines += [f"first_{name} = {tile} * {step}", f"program = program // {name}_tiles"]
-        for axis in outer[:0:-1]:
-            lines += [f"i{axis} = program % n{axis}", f"program = program // n{axis}"]
-        lines += ["i0 = program"] if outer else []
-        return [*(lines if outer else lines[:-1]), *self.further_out()]
+        return [*(lines if outer else lines[:-1]), *divided_out("program", outer), *self.further_out()]
 
     @property
     def axes_further_out(self) -> list[int]:
@@ -103,12 +100,7 @@ class Tiled(Schedule):
 
     def further_out(self) -> list[str]:
         """Return the lines that move arrays along these axes."""
-        lines: list[str] = []
-        for operand in self.spec.arrays if self.axes_further_out else ():
-            offset = f"({' + '.join(f'i{axis} * {operand.name}_s{axis}' for axis in self.axes_further_out)})"
-            is_pair = operand.dtype == "complex128"
-            lines.append(f"{operand.name} += {f'2 * {offset}.to(tl.int64)' if is_pair else offset}")
-        return lines
+        return moved_along(self.spec.arrays, self.axes_further_out)
 
     @property
     def step(self) -> str:
