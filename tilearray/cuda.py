@@ -25,6 +25,7 @@ from tilearray.engine.devices import Device, as_device, default_device
 from tilearray.engine.signature import ArrayBase, check_array, from_host
 from tilearray.engine.streams import LEGACY_ALIAS, LEGACY_STREAM, PER_THREAD_STREAM
 from tilearray.errors import DeviceError, DTypeError, LayoutError, OperandError, ShapeError, shown
+from tilearray.missing_names import MissingNameError
 from tilearray.ops.execute import check_target
 
 if TYPE_CHECKING:
@@ -729,3 +730,30 @@ def set_allocator(allocator: Any, release: Callable[[int, int, int], object] | N
         device.set_allocator(allocator if release is None else (allocator, release))
     except TypeError as error:
         raise OperandError(str(error)) from error
+
+
+_INSTEAD = {
+    "is_available": "write ta.cuda.device_count() > 0",
+    "set_device": "write ta.set_default_device('cuda:1')",
+    "current_device": "write ta.default_device()",
+    "memory_allocated": "write ta.cuda.memory_statistics().live",
+    "max_memory_allocated": "write ta.cuda.memory_statistics().peak",
+    "memory_reserved": "write ta.cuda.memory_statistics().held",
+    "mem_get_info": "write ta.cuda.memory_statistics()",
+    "manual_seed": "write ta.random.default_rng(seed)",
+    "CUDAGraph": "write ta.cuda.graph()",
+    "get_current_stream": "write ta.cuda.current_stream()",
+    "ExternalStream": "write with ta.cuda.stream(handle):",
+    "Device": "write ta.Device",
+}
+"""What to write for names of ``torch.cuda`` and ``cupy.cuda``."""
+
+if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelled one pass
+
+    def __getattr__(name):
+        """Say what to write for a name that is missing."""
+        raise MissingNameError(name, __all__, "cuda", _INSTEAD.get(name, ""))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -38,12 +38,14 @@ def instead(name: str, known: Iterable[str], module: str = "") -> str:
     import numpy as np
 
     within = f"{module}." if module else ""
-    if hasattr(getattr(np, module) if module else np, name):
+    theirs = getattr(np, module, None) if module else np
+    if hasattr(theirs, name):
         return f"write np.{within}{name} with ta.to_numpy(x), on the host"
     close = difflib.get_close_matches(name, list(known), 1, 0.75)
     if close:
         return f"write ta.{within}{close[0]}"
-    return f"NumPy has no such name either; see dir({'.'.join(filter(None, ('ta', module)))})"
+    nor_numpy = "NumPy has no such name either; " if theirs else ""
+    return f"{nor_numpy}see dir({'.'.join(filter(None, ('ta', module)))})"
 
 
 class MissingAttribute:
