@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tilearray as ta
-from tilearray.errors import DTypeError, OperandError, ShapeError, WriteError
+from tilearray.engine.devices import Device
+from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, WriteError
 
 DATA = np.random.default_rng(7).standard_normal((3, 4, 5))
 ARRAYS = {
@@ -138,3 +139,10 @@ def test_an_initial_value_is_rounded_with_the_sum_and_once():
     assert ta.sum(ta.zeros((2, 0), dtype="int8"), axis=1, initial=7).tolist() == [7, 7]
     assert ta.sum(ta.asarray([True, False]), dtype="bool", initial=False).item() is True
     assert ta.prod(ta.asarray([1 + 2j]), initial=1j).item() == -2 + 1j
+
+
+def test_a_target_on_another_device_is_refused_by_name(elsewhere: Device):
+    x = ta.ones((2, 3))
+    for name in ("sum", "argmax"):
+        with pytest.raises(DeviceError, match=rf"^{name}: the operands are on cpu and on {elsewhere}; move one"):
+            getattr(ta, name)(x, 0, out=ta.zeros(3, dtype="int64" if name == "argmax" else None, device=elsewhere))

@@ -13,6 +13,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
+from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, from_host
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import number_of
@@ -103,8 +104,8 @@ def finished(function: str, found: Any, out: ArrayBase | None) -> Any:
 
     Raises
     ------
-    ShapeError, DTypeError
-        If `out` has another shape, or a dtype of a lower kind.
+    ShapeError, DTypeError, DeviceError
+        If `out` has another shape, a dtype of a lower kind, or another device.
     OperandError, WriteError
         If `out` is not an Array, or is read-only.
 
@@ -118,6 +119,7 @@ def finished(function: str, found: Any, out: ArrayBase | None) -> Any:
     if out is None:
         return found
     check_target(function, out)
+    common_device(function, [found._signature, out._signature])
     if out.shape != found.shape:
         raise ShapeError(
             f"{function}: expected out of shape {found.shape}, got {out.shape}; write out=ta.empty({found.shape})"
