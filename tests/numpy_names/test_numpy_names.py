@@ -285,6 +285,7 @@ CHANGES = """
     copyto(x, 5)
     copyto(x, x[0])
     copyto(x, x[0] / 2, "unsafe")
+    copyto(x, 2.5, "unsafe", where=x > 5)
     copyto(x, 9, where=x > 5)
     copyto(x[:, 1], [1, 2, 3, 4, 5], where=[True, False, True, False, True])
     put(x, [0, 5, -1], [1, 2, 3])

@@ -276,8 +276,8 @@ def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) 
     check_target("copyto", dst)
     value = _written("copyto", src, dst)
     _check_casting(value, dst, casting)
-    if casting == "unsafe" and isinstance(value, Array):
-        value = value.astype(dst.dtype)
+    if casting == "unsafe" and not isinstance(value, int):  # an integer that does not fit is an error for NumPy as well
+        value = (value if classify(value) is None else number_beside(value, dst)).astype(dst.dtype)
     if where is True:
         dst[...] = value
         return
