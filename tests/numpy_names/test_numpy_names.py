@@ -129,6 +129,26 @@ def test_histograms_have_the_dtypes_of_numpy_under_its_semantics(dtype, weights,
             np.testing.assert_allclose(ta.to_numpy(mine), numpys, rtol=2e-3 if dtype == "float16" else 0)
 
 
+@pytest.mark.parametrize("default", [0, True, np.float32(0.5), np.zeros(3, "int16")])
+@pytest.mark.parametrize("dtypes", [("float32", "bool"), ("int8", "bool"), ("bool", "bool"), ("int8", "uint8")])
+def test_select_has_the_common_dtype_of_all_choices_in_any_order(dtypes, default):
+    conditions = [np.array([True, False, False]), np.array([True, True, False])]
+    for order in (dtypes, dtypes[::-1]):
+        choices = [np.ones(3, dtype) for dtype in order]
+        with ta.semantics("numpy"):
+            found = ta.select([ta.asarray(one) for one in conditions], [ta.asarray(one) for one in choices], default)
+        wanted = np.select(conditions, choices, default)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(ta.to_numpy(found), wanted)
+
+
+@pytest.mark.parametrize("method", ["linear", "lower", "nearest", "midpoint"])
+@pytest.mark.parametrize("dtype", ["int16", "float32"])
+def test_quantiles_of_nothing_have_the_dtype_of_the_others(dtype, method):
+    x = ta.ones((2, 3), dtype=dtype)
+    assert ta.quantile(x[:0], 0.5, 1, method=method).dtype == ta.quantile(x, 0.5, 1, method=method).dtype
+
+
 def test_counts_are_exact_beyond_what_narrow_floats_count():
     x = ta.zeros(3001, dtype="float16")
     assert ta.histogram2d(x, x, 1)[0].tolist() == [[3001.0]]

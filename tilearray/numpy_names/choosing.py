@@ -11,11 +11,12 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full
+from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import from_host
 from tilearray.errors import DTypeError, OperandError, ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions, deepest, listed
-from tilearray.functions.conversion import to_numpy
+from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.indexing.assign import set_selected
 from tilearray.functions.indexing.take import AlongAxis, integers_of, take, take_along_axis
 from tilearray.functions.joining import stack
@@ -130,10 +131,26 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     for condition in conditions:
         if condition.dtype != dtypes.bool_:
             raise DTypeError(f"select: expected bool conditions, got {condition.dtype.name}; write condition != 0")
-    found = default
+    found = _in_common_dtype(default, choicelist, conditions[0])
     for condition, choice in zip(reversed(conditions), reversed(choicelist)):
         found = choose_elements(condition, choice, found)
     return found
+
+
+def _in_common_dtype(default: Any, choices: list[Any], beside: Array) -> Any:
+    """The default of `select` in the common dtype of all choices, which thus does not depend on their order."""
+    given = [one if classify(one) is not None else as_array_beside("select", one, beside) for one in choices]
+    kinds = [classify(one) for one in (*given, default)]
+    if None not in kinds[:-1]:
+        return default
+    last: Array = (
+        number_beside(default, beside) if kinds[-1] is not None else as_array_beside("select", default, beside)
+    )
+    typed = [one.dtype if kind is None else kind for one, kind in zip((*given, last), kinds)]
+    common = STATE.get().semantics.result_type(typed, "select")
+    if kinds[-1] is not None:
+        return full((), as_number(default, common, "select"), dtype=common, device=beside.device)
+    return astype(last, common, copy=False)
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Array:

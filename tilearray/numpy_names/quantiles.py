@@ -18,7 +18,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import arange, full
+from tilearray.arrays.fills import arange, empty, full
 from tilearray.engine.signature import from_host
 from tilearray.errors import DeviceError, ShapeError, shown
 from tilearray.functions.arguments import by_expressions, check_kind
@@ -197,7 +197,9 @@ def _ordered(rows: Array, places: set[int] | None) -> Array:
     return from_host(np.partition(to_numpy(rows), sorted(places), 1), Array)
 
 
-def _of_nothing(function: str, a: Array, axis: Any, keepdims: bool, parts: tuple[int, ...] = ()) -> Array:
+def _of_nothing(
+    function: str, a: Array, axis: Any, keepdims: bool, parts: tuple[int, ...] = (), method: str = "linear"
+) -> Array:
     """No quantiles, or those of an array of size 0: NaN for each row without elements, in which `quantile` finds none.
 
     `parts` are the axes of the quantiles that are asked for.
@@ -210,7 +212,10 @@ def _of_nothing(function: str, a: Array, axis: Any, keepdims: bool, parts: tuple
             f"{function}: expected at least one element to choose from, got shape {a.shape}; "
             f"write ta.{function}(x, ...) only if x.size > 0"
         )
-    return full((*parts, *shape), nan, float_of(function, [a.dtype]), device=a.device)
+    shape = (*parts, *shape)
+    if not prod(shape) and METHODS[method](1, 0.0)[1] is None:  # elements, in their dtype
+        return empty(shape, a.dtype, device=a.device)
+    return full(shape, nan, float_of(function, [a.dtype]), device=a.device)
 
 
 def median_there(function: str, a: Array, axis: Any, out: Any, keepdims: bool, *, skips_nan: bool = False) -> Array:
@@ -245,7 +250,7 @@ def quantile_there(
         limit = 100 if function.endswith("percentile") else 1
         raise ShapeError(f"{function}: expected q from 0 to {limit}; write a part of the elements")
     if not a.size or not parts.size:
-        return finished(function, _of_nothing(function, a, axis, keepdims, parts.shape), out)
+        return finished(function, _of_nothing(function, a, axis, keepdims, parts.shape, method), out)
     several = parts.ravel().tolist()
     weak = isinstance(q, (int, float))
     rows = _Rows(function, a, axis, keepdims, weak, skips_nan, lambda size: _places(size, several, method))
