@@ -117,14 +117,13 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
             keys, size = inputs[position].name, values[count][0][0]
             return (f"start_of_bucket({keys}, {size}, {values[value][0][0]}, {values[buckets][0][0]})",), "int64"
         case ("mended", position, count, key, flip, base, start, *constants):
-            place, given = (
-                f"{branch.position}.to(tl.int64)",
-                [values[node][0][0] for node in (count, key, flip, base, start)],
-            )
+            place = f"{branch.position}.to(tl.int64)"
+            given = [values[each][0][0] for each in (count, key, flip, base, start)]
             names = [inputs[position].name, place, *given, *map(str, constants)]
             return (f"place_in_run({', '.join(names)})",), "int64"
         case ("mended_order", position, count, word, rows, flip, base, start, *constants):
-            place, numbers = f"{branch.position}.to(tl.int64)", [values[node][0][0] for node in (flip, base, start)]
+            place = f"{branch.position}.to(tl.int64)"
+            numbers = [values[each][0][0] for each in (flip, base, start)]
             given = [values[count][0][0], values[word][0][0], inputs[rows].name, *numbers]
             names = [inputs[position].name, place, *given, *map(str, constants)]
             return (f"place_of_word_in_run({', '.join(names)})",), "int64"

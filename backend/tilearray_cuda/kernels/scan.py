@@ -8,7 +8,7 @@ value moves from thread to thread. Triton's own scans combine elements in an ord
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.cells import cells_of, split, whole
@@ -47,10 +47,14 @@ def scanned(schedule: Scan) -> list[str]:
     ]
     if not schedule.stores_segments:
         return lines
-    totals = tuple([name if schedule.threads == 1 else first_of(node, name) for name in tagged(node, "_last")])
-    found = part_value([node], ("part", node.number, 0))[0]
-    found = tuple([text.replace(name, total) for text, name, total in zip(found, node.names()[0], totals, strict=True)])
-    return [*lines, *stored(schedule, whole, {schedule.spec.stores[0]: (found, node.dtypes[0])})]
+    total = _value(node, ("part", node.number, 0), tagged(node, "_last"))
+    return [*lines, *stored(schedule, whole, {schedule.spec.stores[0]: total})]
+
+
+def _value(node: Node, part: Any, names: Value) -> tuple[Value, str]:
+    """Return the value of a part of a scan, whose accumulators have these names, and its dtype."""
+    value, dtype = part_value([node], part)
+    return tuple([text.replace(old, new) for text, old, new in zip(value, node.names()[0], names, strict=True)]), dtype
 
 
 def node_of(schedule: Scan) -> Node:
@@ -251,9 +255,7 @@ def results_of(schedule: Scan, node: Node, names: Value, chunk: Chunk) -> tuple[
     part = next(number for number, each in enumerate(nodes) if each[0] == "part")
     skipped = (*needed(nodes, list(node.values)), _state(schedule, node))
     after = [n for n, each in enumerate(nodes) if n not in skipped and each[0] not in ("scan", "total", "part")]
-    value, dtype = part_value([node], nodes[part])
-    value = tuple([text.replace(old, new) for text, old, new in zip(value, node.names()[0], names, strict=True)])
-    return computed(schedule, chunk.branch, after, {part: (value, dtype)})
+    return computed(schedule, chunk.branch, after, {part: _value(node, nodes[part], names)})
 
 
 def lanes_scanned(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> tuple[list[str], Value]:

@@ -9,8 +9,9 @@ are whole vectors; only the last ones are masked.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.fold import folded
@@ -57,6 +58,20 @@ DEVICE_FILES = (
     "radix.py",
     "groups.py",
 )
+
+BODIES: tuple[tuple[type[Schedule], Callable[[Any], list[str]]], ...] = (
+    (ScanBlocks, scanned_blocks),
+    (Scan, scanned),
+    (Held, held),
+    (SharedColumns, shared_columns),
+    (Reduce, reduced),
+    (Fold, folded),
+    (Sort, sorted_rows),
+    (Partition, partitioned),
+    (Select, selected),
+    (Product, product),
+)
+"""The lines after a schedule's setup; a subclass stands before its base. Other schedules are an ``if`` of arms."""
 
 
 class Argument(NamedTuple):
@@ -173,25 +188,10 @@ def _distances(schedule: Schedule) -> list[str]:
 
 def _body(schedule: Schedule) -> list[str]:
     """Return the lines after the setup."""
-    if isinstance(schedule, ScanBlocks):
-        return scanned_blocks(schedule)
-    if isinstance(schedule, Scan):
-        return scanned(schedule)
-    if isinstance(schedule, Fold):
-        return folded(schedule)
-    if isinstance(schedule, Held):
-        return held(schedule)
-    if isinstance(schedule, SharedColumns):
-        return shared_columns(schedule)
-    if isinstance(schedule, Sort):
-        return sorted_rows(schedule)
-    if isinstance(schedule, Partition):
-        return partitioned(schedule)
-    if isinstance(schedule, Select):
-        return selected(schedule)
-    if isinstance(schedule, Product):
-        return product(schedule)
-    return reduced(schedule) if isinstance(schedule, Reduce) else _if(schedule, schedule.arms())
+    for kind, body in BODIES:
+        if isinstance(schedule, kind):
+            return body(schedule)
+    return _if(schedule, schedule.arms())
 
 
 def _if(schedule: Schedule, arms: list[Arm]) -> list[str]:

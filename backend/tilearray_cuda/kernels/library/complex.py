@@ -1,6 +1,6 @@
 """Functions that generated kernels call, in Triton: on complex numbers, as pairs.
 
-Read as text like device_functions.py, which tells how.
+Read as text like numeric.py, which tells how.
 """
 
 from __future__ import annotations

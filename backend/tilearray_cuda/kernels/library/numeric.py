@@ -1,6 +1,6 @@
 """Functions that generated kernels call, in Triton: what neither Triton nor libdevice has with the library's rules.
 
-This file is read as text, never imported: `codegen` copies the functions that a kernel needs into its source, with
+This file is read as text, never imported: `source.py` copies the functions that a kernel needs into its source, with
 ``@triton.jit`` above them, so that a kernel's source is complete, and so is the cache key made of it. ``tl`` and
 ``libdevice`` are what they are in a kernel. Arguments are blocks of one compute dtype, complex ones pairs of blocks.
 """

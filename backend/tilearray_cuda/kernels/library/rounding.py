@@ -1,6 +1,6 @@
 """Functions that generated kernels call, in Triton: rounding modes, approximations, flushing, minima without NaN.
 
-Read as text like device_functions.py, which tells how. Directed roundings of + * / sqrt and fma are libdevice's
+Read as text like numeric.py, which tells how. Directed roundings of + * / sqrt and fma are libdevice's
 ``add_rz``, ``mul_rd`` and so on; PTX's rz rm rp are its rz rd ru, and ``x - y`` is ``add(x, y * -1.0)``.
 """
 

@@ -19,9 +19,8 @@ COLUMN_ROWS = 32
 """Rows of a tile of one lane."""
 STAGE_BYTES = 256
 """The bytes of the rows of such a tile that is read by asynchronous copies, if they are more."""
-UNROLL, SEGMENT_UNROLL, COLUMN_UNROLL = 2, 4, 32
-"""The chunks that are read at once, while those before them are combined: of several lanes, also in segments, when
-there are fewer programs; and of one lane."""
+UNROLL, COLUMN_UNROLL = 2, 32
+"""The chunks that are read at once, while those before them are combined: of several lanes, and of one."""
 STAGES, STAGE_UNROLL = 4, 16
 """The steps of a loop that are in flight, and the chunks of a step, of one lane. Asynchronous copies to shared memory
 take words alone. On an H200 they read columns of float32 at 0.81 of a copy's rate, where registers reached 0.57."""
@@ -41,8 +40,7 @@ class Scan(Reduce):
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super().__init__(spec, tile)
         self.stages = STAGES if tile.columns == 1 and _has_words(spec) else 0
-        unroll = COLUMN_UNROLL if tile.columns == 1 else SEGMENT_UNROLL if self.is_cut else UNROLL
-        self.unroll = STAGE_UNROLL if self.stages else unroll
+        self.unroll = STAGE_UNROLL if self.stages else COLUMN_UNROLL if tile.columns == 1 else UNROLL
         self.run, self.threads = self.run_and_threads()
 
     def run_and_threads(self) -> tuple[int, int]:
@@ -75,7 +73,7 @@ class Scan(Reduce):
 
     @property
     def stores_segments(self) -> bool:
-        """Whether the kernel finds the totals of segments."""
+        """Whether the kernel finds the totals of segments, which are those of columns."""
         return self.spec.has_node("total")
 
     def arms(self) -> list[Arm]:

@@ -292,9 +292,10 @@ def is_bounded(tile: Tile, tables: Tables, kind: str, itemsize: int) -> bool:
     kinds = [sizes for of_arch in tables.values() for sizes in of_arch.values()]
     every = [each for sizes in kinds for each in sizes.values()]
     alike = [sizes[itemsize] for sizes in kinds if itemsize in sizes]
-    of_rows = [sizes[kind][itemsize].rows == 1 for sizes in tables.values() if itemsize in sizes.get(kind, ())]
+    own = [sizes[kind][itemsize] for sizes in tables.values() if itemsize in sizes.get(kind, ())]
     return (
-        of_rows == [tile.rows == 1] * len(of_rows) != []
+        bool(own)
+        and all((each.rows == 1) == (tile.rows == 1) for each in own)
         and min(each.rows for each in every) <= tile.rows
         and min(each.columns for each in every) <= tile.columns
         and tile.rows * tile.columns <= max(each.rows * each.columns for each in alike)
