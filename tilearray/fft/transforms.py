@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
@@ -22,7 +21,7 @@ from tilearray.errors import DTypeError, ShapeError, shown
 from tilearray.functions.arguments import OnHost, Runs, as_array, check_kind, fourier_of, naming, ran
 from tilearray.functions.conversion import astype
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axes, normalize_axis
-from tilearray.ops.promotion_methods import Promotion, computed_as, opmath
+from tilearray.ops.promotion_methods import COMPLEX_OF, REAL_PART, Promotion, computed_as, opmath
 from tilearray.ops.row import ANY
 
 Sizes = Sequence[int] | None
@@ -33,7 +32,6 @@ Words = tuple[Any, ...]
 """A call: the function, the operand, sizes, axes, and the norm."""
 
 _NORMS: Final = get_args(Norm)
-_COMPLEX: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 
 
 def fft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | None = "backward") -> A:
@@ -368,10 +366,10 @@ def _transformed(
     part, scale = _part(function, x), _scale(function, norm)
     sizes, places = _extents(function, x, s, axes, halved=method == "to_real")
     dtype = _precision(function, x)
-    is_complex = dtype in _COMPLEX.values()
+    is_complex = dtype in REAL_PART
     if method == "from_real" and is_complex:
         raise DTypeError(f"{function}: expected a real array, got {dtype.name}; write ta.fft.fft, or x.real first")
-    wide = dtype if is_complex or method == "from_real" else _COMPLEX[dtype]
+    wide = dtype if is_complex or method == "from_real" else COMPLEX_OF[dtype]
     if not places:
         if method == "transform":
             return astype(x, wide)

@@ -11,7 +11,7 @@ from tilearray import dtypes
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import arange, full
 from tilearray.engine.devices import Device
-from tilearray.engine.signature import ArrayBase, new_array, signature_of
+from tilearray.engine.signature import ArrayBase
 from tilearray.functions.arguments import without_derivative
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing.assign import set as assign
@@ -20,9 +20,8 @@ from tilearray.functions.indexing.keys import parts_of
 from tilearray.functions.indexing.scatter import scatter_selected, without_leading_axes
 from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
-from tilearray.functions.manipulation import broadcast_to, reshape
+from tilearray.functions.manipulation import broadcast_to, new_like, reshape
 from tilearray.functions.searching import argsort, where
-from tilearray.geometry.layout import Layout
 from tilearray.gradients.followed import FollowingDevice, is_followed, lowered
 from tilearray.gradients.following import recorded
 from tilearray.ops.arithmetic import add, maximum
@@ -158,11 +157,6 @@ def spread(values: Any, positions: Any, size: int) -> Any:
     signature = values._signature
     if isinstance(positions, np.ndarray):
         positions = asarray(positions, device=signature.device)
-    zeros = fill(_flat(values, size), 0, "vjp")
+    zeros = fill(new_like(values, (size,)), 0, "vjp")
     add.at(zeros, reshape(positions, -1), reshape(values, -1))
     return zeros
-
-
-def _flat(like: Any, size: int) -> Any:
-    signature = like._signature
-    return new_array(like.__class__, signature_of(Layout.of((size,)), signature.dtype, signature.device))

@@ -20,8 +20,9 @@ from tilearray.engine.devices import Device
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation
 from tilearray.engine.plan import Key
-from tilearray.engine.signature import ArrayBase, new_array, placed, signature_of
+from tilearray.engine.signature import ArrayBase, placed
 from tilearray.errors import GradientError, WriteError
+from tilearray.functions.manipulation import new_like
 from tilearray.functions.products import matmul
 from tilearray.functions.softmax import log_softmax, logsumexp, softmax
 from tilearray.geometry.layout import Layout
@@ -190,6 +191,4 @@ def _renew(out: Any, memory: Memory, whole: bool) -> None:
 
 
 def _allocated(like: Any, nbytes: int) -> Any:
-    itemsize = like._signature.itemsize
-    layout = Layout.of((nbytes // itemsize,))
-    return new_array(like.__class__, signature_of(layout, like._signature.dtype, like._signature.device))._buffer
+    return new_like(like, (nbytes // like._signature.itemsize,))._buffer

@@ -18,10 +18,10 @@ from tilearray import dtypes
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped, members, names
-from tilearray.engine.signature import ArrayBase, new_array, signature_of
+from tilearray.engine.signature import ArrayBase
 from tilearray.errors import DTypeError, GradientError, OperandError, ShapeError, shown, type_name
 from tilearray.functions.conversion import astype
-from tilearray.geometry.layout import Layout
+from tilearray.functions.manipulation import new_like
 from tilearray.gradients import parts as parts  # followed arrays run whole functions by it
 from tilearray.gradients.runs import Run, followed_run
 from tilearray.gradients.steps import FLOATS
@@ -128,7 +128,7 @@ def _like(function: str, kind: str, g: Any, shape: tuple[int, ...], dtype: np.dt
         if classify(g) is None:
             g = asarray(g) if is_foreign(g) else asarray(g, dtype=dtype, device=real.device)
         else:  # the same for all elements
-            g = fill(new_array(real.__class__, signature_of(Layout.of(shape), dtype, real.device)), g, function)
+            g = fill(new_like(real, shape, dtype), g, function)
     if g.shape != shape:
         raise ShapeError(
             f"{function}: expected a {kind} of shape {shape}, got {g.shape}; write ta.broadcast_to(g, {shape})"
@@ -263,8 +263,7 @@ def _one_number(name: str, run: Run) -> tuple[View | None, Any]:
 def _one(view: View | None, real: Any) -> Any:
     if view is None:
         return None
-    made = new_array(real.__class__, signature_of(Layout.of(view.layout.shape), view.dtype, real.device))
-    return fill(made, 1, "grad")
+    return fill(new_like(real, view.layout.shape, view.dtype), 1, "grad")
 
 
 # --- jvp -------------------------------------------------------------------------------------------------------------
@@ -316,8 +315,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         gradients = pull(g)
         return tuple([gradients[place] for place in moving])
 
-    signature = signature_of(Layout.of(result.shape), result.dtype, result.device)
-    _, push = vjp(pulled, fill(new_array(result.__class__, signature), 0, "jvp"))
+    _, push = vjp(pulled, fill(new_like(result, result.shape), 0, "jvp"))
     return result, push(tuple([tangents[place] for place in moving]))[0]
 
 

@@ -21,11 +21,11 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tilearray import dtypes
-from tilearray.engine.signature import ArrayBase, new_array, signature_of
+from tilearray.engine.signature import ArrayBase
 from tilearray.functions.conversion import astype
 from tilearray.functions.digamma import digamma
+from tilearray.functions.manipulation import new_like
 from tilearray.functions.searching import where
-from tilearray.geometry.layout import Layout
 from tilearray.ops import OPS
 from tilearray.ops.execute import fill
 from tilearray.ops.number_parts import conj, real
@@ -105,7 +105,7 @@ def _as_number_like(value: Any, g: Any, called: bool) -> Any:
     if not isinstance(value, ArrayBase):
         if not called:
             return value
-        return fill(new_array(g.__class__, signature_of(Layout.of(()), g.dtype, g.device)), value, "vjp")
+        return fill(new_like(g, ()), value, "vjp")
     kind = dtypes.info(value.dtype).kind
     return astype(value, g.dtype) if kind in ("int", "uint") else value
 

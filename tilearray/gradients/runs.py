@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from tilearray import dtypes
 from tilearray.arrays.fusion.containers import mapped
-from tilearray.engine.signature import ArrayBase, new_array, signature_of
-from tilearray.geometry.layout import Layout
+from tilearray.engine.signature import ArrayBase
+from tilearray.functions.manipulation import new_like
 from tilearray.gradients.calls import spread
 from tilearray.gradients.followed import followed, is_followed, lowered, view_of
 from tilearray.gradients.steps import FLOATS, Step, recording
@@ -67,17 +67,14 @@ def without_gaps(cotangents: Sequence[Any], views: Sequence[View]) -> list[Any]:
 
 def _zeros_of(view: View, beside: Sequence[Any]) -> Any:
     like = next(g for g in beside if g is not None)
-    made = new_array(like.__class__, signature_of(Layout.of(view.layout.shape), view.dtype, like.device))
-    return fill(made, 0, "vjp")
+    return fill(new_like(like, view.layout.shape, view.dtype), 0, "vjp")
 
 
 def _given(found: Any, real: Any) -> Any:
     """The gradient of an argument: zeros if no result depends on it, and never several elements in one place."""
     if found is not None:
         return copy_of(found) if found._signature.layout.overlaps_itself else found
-    signature = real._signature
-    made = new_array(real.__class__, signature_of(Layout.of(signature.layout.shape), signature.dtype, signature.device))
-    return fill(made, 0, "vjp")
+    return fill(new_like(real, real.shape), 0, "vjp")
 
 
 def followed_run(

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.signature import ArrayBase, new_array, placed, signature_of
+from tilearray.engine.signature import ArrayBase, placed
 from tilearray.functions.conversion import astype
-from tilearray.functions.manipulation import reshape
+from tilearray.functions.manipulation import new_like, reshape
 from tilearray.functions.reduce import reduce
 from tilearray.functions.sum_to_shape import unbroadcast_axes
 from tilearray.geometry.layout import Layout
@@ -183,8 +183,7 @@ def _summed(pieces: Sequence[Piece], view: View) -> Piece:
 
 
 def _zeros(like: Any, root: View) -> Any:
-    made = new_array(like.__class__, signature_of(root.layout, root.dtype, like.device))
-    return fill(made, 0, "vjp")
+    return fill(new_like(like, root.layout.shape, root.dtype), 0, "vjp")
 
 
 def _seen(dense: Any, root: View, view: View) -> Any:

@@ -26,20 +26,17 @@ from tilearray.engine.context import STATE, semantics, unrecorded
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import new_array, signature_of
 from tilearray.functions.conversion import astype, to_numpy
-from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, reshape, squeeze
+from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, new_like, reshape, squeeze
 from tilearray.functions.reductions import all, any, count_nonzero, max, min, prod, sum
 from tilearray.functions.searching import where
-from tilearray.geometry.layout import Layout
 from tilearray.ops.arithmetic import abs
 from tilearray.ops.elementary import log
 from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj, isfinite, isnan, sign
-from tilearray.ops.promotion_methods import REAL_PART, opmath
+from tilearray.ops.promotion_methods import COMPLEX_OF, REAL_PART, opmath
 
-_COMPLEX: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 _INT32: Final = dtypes.int32
 
 _SINGULAR = "Singular matrix"
@@ -81,11 +78,11 @@ class DeviceMatrices:
             q = broadcast_to(eye(m, width, dtype=dtype, device=x.device), (*stack, m, width))
             return astype(q, dtype), zeros((*stack, width, n), dtype, device=x.device)
         a = _columns(x, wide)
-        tau = _new(x, (*stack, k), wide)
+        tau = new_like(x, (*stack, k), wide)
         self._run("geqrf", a, m, n, _count(stack), a._address, tau._address)
         r = triu(a.mT[..., :width, :])
         if width > n:
-            columns = _new(x, (*stack, width, m), wide)
+            columns = new_like(x, (*stack, width, m), wide)
             columns[..., :n, :] = a
             columns[..., n:, :] = 0
             a = columns
@@ -241,7 +238,7 @@ class DeviceMatrices:
 
     def _run(self, function: str, like: Any, *arguments: Any) -> Any:
         """Call a function of the library for the matrices of an array; return its int32 for each of them."""
-        info = _new(like, (_count(like.shape[:-2]),), _INT32)  # which the library writes
+        info = new_like(like, (_count(like.shape[:-2]),), _INT32)  # which the library writes
         method = getattr(self._factors, function)
         method(STATE.get().stream, like.dtype.name, *arguments, info._address)
         return info
@@ -266,12 +263,12 @@ class DeviceMatrices:
     def _inverted(self, x: Any, wide: np.dtype) -> tuple[Any, Any]:
         """Return the inverses, and which matrices are singular."""
         a = _columns(x, wide)
-        found = _new(x, x.shape, wide)
+        found = new_like(x, x.shape, wide)
         if not a.size:
             return found.mT, zeros(_count(x.shape[:-2]), _INT32, device=x.device)
         info, pivots = self._factored(a)
         arguments = x.shape[-1], _count(x.shape[:-2]), a._address, pivots._address, found._address
-        said = _new(x, info.shape, _INT32)
+        said = new_like(x, info.shape, _INT32)
         if not self._factors.getri(STATE.get().stream, wide.name, *arguments, said._address):
             run_fixed(_identity(wide), [x.shape[-1] ** 2, x.shape[-1] + 1], found)
             self._solve(a, pivots, found)
@@ -285,21 +282,21 @@ class DeviceMatrices:
     def _solve(self, a: Any, pivots: Any, b: Any) -> None:
         """Overwrite right sides, which lie as columns, with the solutions, from LU factors."""
         count, (columns, n) = _count(a.shape[:-2]), b.shape[-2:]
-        said = _new(a, (count,), _INT32)
+        said = new_like(a, (count,), _INT32)
         arguments = n, columns, count, a._address, pivots._address, b._address, said._address
         self._factors.getrs(STATE.get().stream, a.dtype.name, *arguments)
 
     def _pivots(self, a: Any) -> Any:
         """Return new memory for the pivots of matrices."""
         name = self._factors.pivots(a.shape[-1], _count(a.shape[:-2]))
-        return _new(a, a.shape[:-1], dtypes.as_dtype(name))
+        return new_like(a, a.shape[:-1], dtypes.as_dtype(name))
 
     def _triangle(self, x: Any, wide: np.dtype) -> tuple[Any, Any]:
         """Return the diagonals of the triangular factors, and the signs of the permutations."""
         n, stack = x.shape[-1], x.shape[:-2]
         a = _columns(x, wide)
         if not a.size:
-            return _new(x, (*stack, n), wide), full(stack, 1, dtype=wide, device=x.device)
+            return new_like(x, (*stack, n), wide), full(stack, 1, dtype=wide, device=x.device)
         _, pivots = self._factored(a)
         moved = count_nonzero(pivots != asarray(np.arange(1, n + 1, dtype=pivots.dtype), device=x.device), axis=-1)
         return diagonal(a, 0, -2, -1), astype(1 - 2 * (moved % 2), wide)
@@ -307,7 +304,7 @@ class DeviceMatrices:
     def _eigh(self, x: Any, lower: bool, wide: np.dtype, vectors: bool) -> tuple[Any, Any]:
         _check_finite((tril if lower else triu)(x), _NO_EIGENVALUES)
         a = _columns(x, wide)
-        values = _new(x, x.shape[:-1], _real(wide))
+        values = new_like(x, x.shape[:-1], _real(wide))
         if a.size:
             arguments = vectors, lower, x.shape[-1], _count(x.shape[:-2]), a._address, values._address
             info = self._run("syevd", a, *arguments)
@@ -326,9 +323,9 @@ class DeviceMatrices:
         *stack, m, n = x.shape
         most, least = (m, n) if m > n else (n, m)
         _check_finite(x, _NO_SVD)
-        s = _new(x, (*stack, least), _real(wide))
+        s = new_like(x, (*stack, least), _real(wide))
         width = most if full_matrices else least
-        u, vt = _new(x, (*stack, width, most), wide), _new(x, (*stack, least, least), wide)
+        u, vt = new_like(x, (*stack, width, most), wide), new_like(x, (*stack, least, least), wide)
         if not x.size:
             u[...] = eye(width, most, dtype=wide, device=x.device)
         else:
@@ -344,9 +341,9 @@ class DeviceMatrices:
     def _eig(self, x: Any, dtype: np.dtype, vectors: bool) -> tuple[Any, Any]:
         _check_finite(x, _NOT_FINITE)
         given = opmath(dtype)
-        wide = _COMPLEX.get(given, given)
+        wide = COMPLEX_OF.get(given, given)
         a, n = _columns(x, wide if vectors else given), x.shape[-1]
-        values, right = _new(x, x.shape[:-1], wide), _new(x, x.shape if vectors else (0, 0), wide)
+        values, right = new_like(x, x.shape[:-1], wide), new_like(x, x.shape if vectors else (0, 0), wide)
         if a.size:
             arguments = n, _count(x.shape[:-2]), a._address, values._address, right._address if vectors else 0
             info = self._run("geev", a, *arguments)
@@ -355,10 +352,6 @@ class DeviceMatrices:
 
 
 # --- matrices in memory -----------------------------------------------------------------------------------------------
-
-
-def _new(x: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    return new_array(x.__class__, signature_of(Layout.of(shape), dtype, x.device))
 
 
 @cache
@@ -375,7 +368,8 @@ def _identity(dtype: np.dtype) -> FixedOperation:
 def _columns(x: Any, dtype: np.dtype) -> Any:
     """Return a copy of matrices in column-major order, as an array of the transposed matrices in C order."""
     *stack, m, n = x.shape
-    return execute(assign, (x.mT,), _new(x, (*stack, n, m), dtype)) if x.size else _new(x, (*stack, n, m), dtype)
+    found = new_like(x, (*stack, n, m), dtype)
+    return execute(assign, (x.mT,), found) if x.size else found
 
 
 def _count(stack: Sequence[int]) -> int:

@@ -29,7 +29,7 @@ from tilearray.engine.signature import HostData, Signature, new_array, signature
 from tilearray.errors import DTypeError, GradientError, ShapeError
 from tilearray.functions.conversion import astype
 from tilearray.functions.device_products import sums
-from tilearray.functions.manipulation import broadcast_to, permute_dims, reshape
+from tilearray.functions.manipulation import broadcast_to, new_like, permute_dims, reshape
 from tilearray.functions.products import matmul
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.layout import Layout
@@ -247,7 +247,7 @@ def _by_library(x1: Any, x2: Any, scales: tuple[Any, Any], target: np.dtype) -> 
     shape = x1.shape[0], x2.shape[1]
     extents = ((shape[0], 1), (1, shape[1])) if vectors else ((1, 1), (1, 1))
     factors = [None if scale is None else _dense(broadcast_to(scale, each)) for scale, each in zip(scales, extents)]
-    out: Any = new_array(x1.__class__, signature_of(Layout.of(shape), target, x1.device))
+    out: Any = new_like(x1, shape, target)
     places = [None if x is None else (x._buffer, x._offset) for x in (out, x1, x2, *factors)]
     products.scaled.run(STATE.get().stream, planned, *places)
     return out
@@ -267,7 +267,7 @@ def _read_along(x: Any, axis: int) -> Any:
     if layout.strides[axis] == 1 and layout.strides[other] >= layout.shape[axis] and x._signature.aligned:
         return x
     given = x if axis else permute_dims(x, (1, 0))
-    copy = execute(assign, (given,), new_array(x.__class__, signature_of(Layout.of(given.shape), x.dtype, x.device)))
+    copy = execute(assign, (given,), new_like(x, given.shape))
     return copy if axis else permute_dims(copy, (1, 0))
 
 
@@ -276,9 +276,7 @@ def _dense(scales: Any) -> Any:
     layout = scales._signature.layout
     if scales._signature.aligned and (layout.contiguous or prod(layout.shape) == 1):
         return scales
-    return execute(
-        assign, (scales,), new_array(scales.__class__, signature_of(Layout.of(scales.shape), _FLOAT32, scales.device))
-    )
+    return execute(assign, (scales,), new_like(scales, scales.shape, _FLOAT32))
 
 
 show([scaled_matmul])

@@ -39,6 +39,7 @@ NEVER_WIDER = {Promotion.NO_OPMATH, Promotion.BITWISE}
 _BY_DIVISION = {Promotion.TRUE_DIVISION, Promotion.FLOAT_TO_BOOL}
 _BY_FUNCTION = {Promotion.INT_TO_FLOAT, Promotion.ALWAYS_FLOAT, Promotion.ALWAYS_INT32}
 REAL_PART = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
+COMPLEX_OF = {real: both for both, real in REAL_PART.items()}
 _INTEGER_SCALARS = {ScalarClass.BOOL, ScalarClass.INT32, ScalarClass.UINT32, ScalarClass.INT64, ScalarClass.UINT64}
 
 
