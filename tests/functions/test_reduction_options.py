@@ -141,6 +141,15 @@ def test_an_initial_value_is_rounded_with_the_sum_and_once():
     assert ta.prod(ta.asarray([1 + 2j]), initial=1j).item() == -2 + 1j
 
 
+@pytest.mark.parametrize("where", [False, np.False_, np.True_])
+def test_a_mask_of_one_value_is_on_every_device(elsewhere: Device, where):
+    x = ta.ones((2, 3), device=elsewhere)
+    assert ta.sum(x, 0, where=where).device is elsewhere
+    assert ta.to_numpy(ta.sum(x, 0, where=where)).tolist() == [2.0 * where] * 3
+    with pytest.raises(DeviceError, match=f"^sum: the operands are on {elsewhere} and on cpu; move one"):
+        ta.sum(x, where=np.ones((2, 3), bool))
+
+
 def test_a_target_on_another_device_is_refused_by_name(elsewhere: Device):
     x = ta.ones((2, 3))
     for name in ("sum", "argmax"):

@@ -26,6 +26,7 @@ from tilearray.promotion.scalars import Number, as_number, classify
 from tilearray.promotion.storing import can_cast_same_kind
 
 _TYPED: tuple[type[Any], ...] = (ArrayBase, np.ndarray, np.generic)
+_FLAGS: tuple[type[Any], ...] = (bool, np.bool_)
 
 
 def mask_of(function: str, x: A, where: Any) -> A | None:
@@ -39,7 +40,12 @@ def mask_of(function: str, x: A, where: Any) -> A | None:
     """
     if where is None or where is True:
         return None
-    mask = where if issubclass(type(where), ArrayBase) else from_host(np.asarray(where), x.__class__)
+    mask: Any = where
+    if isinstance(where, _FLAGS):
+        mask = fill(new_like(x, (), dtypes.bool_), bool(where), function)
+    elif not issubclass(type(where), ArrayBase):
+        mask = from_host(np.asarray(where), x.__class__)
+    common_device(function, [x._signature, mask._signature])
     if mask.dtype != dtypes.bool_:
         raise DTypeError(f"{function}: expected where as a bool array, got {mask.dtype.name}; write where=mask != 0")
     if mask.ndim > x.ndim or broadcast_shapes(mask.shape, x.shape, function=function) != x.shape:
@@ -47,7 +53,7 @@ def mask_of(function: str, x: A, where: Any) -> A | None:
             f"{function}: expected where of a shape that broadcasts to {x.shape}, got {mask.shape}; "
             f"write ta.broadcast_to(x, {mask.shape}) for x"
         )
-    return broadcast_to(mask, x.shape)  # type: ignore[return-value]
+    return broadcast_to(mask, x.shape)
 
 
 def masked(x: ArrayBase, mask: ArrayBase | None, neutral: Any) -> Any:
