@@ -8,8 +8,9 @@ vector of 16 bytes that has an allocated byte. Arguments must be multiples of th
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -43,6 +44,7 @@ class Words(IndexErrors):
     def __init__(self, device: Any) -> None:
         super().__init__(None)
         self._device = device
+        self._memory: list[Memory] = []
 
     def take(self, count: int, stream: int) -> list[Word]:
         """Untouched words."""
@@ -53,12 +55,15 @@ class Words(IndexErrors):
 
     def read(self, words: list[Word], stream: int) -> list[int | None]:
         """What was left in words."""
-        return [None if word.cell.value == NOTHING else word.cell.value for word in words]
+        found = [None if word.cell.value == NOTHING else word.cell.value for word in words]
+        self._unused += words
+        return found
 
     def _word(self) -> Word:
-        memory = Memory(16)
-        self._device.memory.append(memory)
-        return Word(memory.pointer)
+        if self._unused:
+            return self._unused.pop()
+        self._memory.append(self._device.allocate(16, 0))
+        return Word(self._memory[-1].pointer)
 
 
 class _Watch:
@@ -66,7 +71,7 @@ class _Watch:
 
     module: Any
 
-    def __init__(self, memory: list[Memory]) -> None:
+    def __init__(self, memory: Iterable[Memory]) -> None:
         spans = sorted((each.pointer, each.pointer + each.nbytes) for each in memory if each.nbytes)
         self.starts, self.ends = (np.array(column, np.uint64) for column in zip(*spans, strict=True))
         self.readable = (self.ends + np.uint64(15)) // np.uint64(16) * np.uint64(16)
@@ -108,7 +113,8 @@ class Lists:
 
         def launch(stream: int, buffers: Sequence[Any], addresses: list[int], numbers: Sequence[Any]) -> bool:
             table = (np.array(addresses, np.int64) + tables.shifts.reshape(-1)).view(np.uint8)
-            facts, places = (self._uploaded(each) for each in (tables.memory, table))
+            uploaded = [self._uploaded(each) for each in (tables.memory, table)]
+            facts, places = (memory.pointer for memory in uploaded)
             arguments = list_arguments(schedule, source, [facts + tables.members, facts, places], numbers)
             divisors = [each.aligned and 16 for each in schedule.spec.arrays] * len(loops)
             for address, divisor in zip(table.view(np.int64), divisors, strict=True):
@@ -120,10 +126,10 @@ class Lists:
 
         return launch
 
-    def _uploaded(self, table: np.ndarray) -> int:
+    def _uploaded(self, table: np.ndarray) -> Memory:
         memory = self._device.allocate(table.nbytes, 0)
         ctypes.memmove(memory.pointer, table.ctypes.data, table.nbytes)
-        return memory.pointer
+        return memory
 
 
 class Emulated:
@@ -142,15 +148,16 @@ class Emulated:
         return False
 
     def __init__(self) -> None:
-        self.memory: list[Memory] = []
+        self.memory: WeakSet[Memory] = WeakSet()
         self.launches = 0
         self.lists = Lists(self)
         self.index_errors = Words(self)
 
     def allocate(self, nbytes: int, stream: int) -> Memory:
-        """Memory that stays allocated."""
-        self.memory.append(Memory(nbytes))
-        return self.memory[-1]
+        """Memory that is allocated for as long as somebody holds it."""
+        memory = Memory(nbytes)
+        self.memory.add(memory)
+        return memory
 
     def join(self, *use: Any) -> None:
         """Nothing to wait for."""
@@ -179,7 +186,8 @@ class Emulated:
             kinds = [operand.strides is None for operand in kernel.spec.operands]
             origins = [at.pointer + offset for (at, offset), number in zip(pairs, kinds, strict=True) if not number]
             numbers = [given for (given, _), number in zip(pairs, kinds, strict=True) if number]
-            arguments = _arguments(kernel, origins, numbers, self._scratch(kernel))
+            scratch = self._scratch(kernel)
+            arguments = _arguments(kernel, origins, numbers, scratch.pointer if scratch else 0)
             for (name, _, divisor), given in zip(kernel.source.arguments, arguments, strict=True):
                 if divisor > 1 and int(given.handle.data[0]) % divisor:
                     raise FaultError(f"{name} is said to be a multiple of {divisor}")
@@ -188,14 +196,14 @@ class Emulated:
 
         return launch
 
-    def _scratch(self, kernel: Kernel) -> int:
-        """The address of the memory that a launch needs beside its operands; what need not be 0 is not."""
+    def _scratch(self, kernel: Kernel) -> Memory | None:
+        """The memory that a launch needs beside its operands; what need not be 0 is not."""
         if not kernel.schedule.has_scratch:
-            return 0
+            return None
         size, zeroed = kernel.schedule.scratch(kernel.loop)
         memory = self.allocate(size, 0)
         ctypes.memset(memory.pointer + zeroed, 0xAB, size - zeroed)
-        return memory.pointer
+        return memory
 
     def to_numpy(
         self, buffer: Memory, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]

@@ -7,7 +7,13 @@ convert where LLVM leaves the result undefined, and every claim that a value is 
 
 from __future__ import annotations
 
+import ast
+import atexit
 import dataclasses
+import gc
+import linecache
+import textwrap
+from types import CodeType, FunctionType
 from typing import Any
 
 import ml_dtypes
@@ -94,6 +100,8 @@ def mend(interpreter: Any, tl: Any) -> None:
     libdevice.mended = True
     interpreter._patch_lang(standard.max.fn)  # a launch prepares the module that kernels name, not that of `tl.max`
     _remember_types(tl)
+    _broadcast_unlike_shapes(interpreter)
+    _rewrite_once(interpreter)
     for name, function in _functions(libdevice).items():
         setattr(libdevice, name, _on_tensors(function, interpreter, tl))
     rounding.mend(interpreter, tl, libdevice)
@@ -127,15 +135,21 @@ def mend(interpreter: Any, tl: Any) -> None:
     generic_reduce = interpreter.ReduceOps.generic_reduce
 
     def reduce(self: Any, given: Any) -> Any:
-        """Two values at once: the interpreter calls the function for each pair of elements."""
-        if given[0].shape[self.axis] != 2:
+        """All rows at once, in the order of the interpreter, which calls the function for each pair of elements."""
+        if self.axis is None:
             return generic_reduce(self, given)
-        halves = [
-            [self.to_tensor(np.take(each.handle.data, half, self.axis), each.dtype) for each in given]
-            for half in range(2)
-        ]
-        found = self.combine_fn.fn(*halves[0], *halves[1])
-        return list(found) if isinstance(found, tuple) else [found]
+        kinds = [each.dtype for each in given]
+        steps = zip(*[np.moveaxis(each.handle.data, self.axis, 0) for each in given], strict=True)
+        found = list(map(self.to_tensor, next(steps), kinds))
+        for step in steps:
+            combined = self.combine_fn.fn(*found, *map(self.to_tensor, step, kinds))
+            found = list(combined) if isinstance(combined, tuple) else [combined]
+        shape = list(given[0].handle.data.shape)
+        del shape[self.axis]
+        whole = [each.handle.data.reshape(shape) for each in found]
+        if self.keep_dims:
+            whole = [np.expand_dims(each, self.axis) for each in whole]
+        return list(map(self.to_tensor, whole, kinds))
 
     interpreter.ReduceOps.generic_reduce = reduce
 
@@ -163,6 +177,8 @@ def mend(interpreter: Any, tl: Any) -> None:
     interpreter.InterpreterBuilder.create_dot = create_dot
     interpreter.InterpreterBuilder.get_all_ones_value = get_all_ones_value
     interpreter.interpreter_semantic.to_tensor = of_any
+    gc.freeze()  # full collections need not walk over Triton, whose end reports what is not collected
+    atexit.register(gc.unfreeze)
 
 
 def _remember_types(tl: Any) -> None:
@@ -186,6 +202,46 @@ def _remember_types(tl: Any) -> None:
         vars(self).update(tensors[type.name])
 
     tl.block_type.__init__, tl.tensor.__init__ = block, tensor
+
+
+def _broadcast_unlike_shapes(interpreter: Any) -> None:
+    """Leave blocks of one shape as they are, without a comparison of each extent."""
+    broadcast = interpreter.interpreter_semantic.broadcast_impl_value
+
+    def broadcast_impl_value(x: Any, y: Any) -> Any:
+        alike = x.type.is_block() and y.type.is_block() and x.handle.data.shape == y.handle.data.shape
+        return (x, y) if alike else broadcast(x, y)
+
+    interpreter.interpreter_semantic.broadcast_impl_value = broadcast_impl_value
+
+
+def _rewrite_once(interpreter: Any) -> None:
+    """Rewrite equal functions once, since the text of each kernel has copies of the library's functions."""
+    codes: dict[CodeType, CodeType] = {}
+    rewriter = interpreter.FunctionRewriter
+
+    def rewrite_ast(self: Any) -> Any:
+        fn = self.fn
+        key = fn.__code__.replace(co_filename="", co_firstlineno=1)
+        if key not in codes:
+            codes[key] = _rewritten(fn.__code__, rewriter.ast_transformer)
+        for name, value in vars(interpreter).items():
+            fn.__globals__.setdefault(name, value)
+        found = FunctionType(codes[key], fn.__globals__, fn.__name__, fn.__defaults__)
+        found.__annotations__, found.__kwdefaults__ = fn.__annotations__, fn.__kwdefaults__
+        return found
+
+    rewriter.rewrite_ast = rewrite_ast
+
+
+def _rewritten(code: CodeType, transformer: ast.NodeTransformer) -> CodeType:
+    """The code of a function whose assignments and chained comparisons call the interpreter."""
+    last = max(end for _, end, *_ in code.co_positions() if end)
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 : last]
+    tree: Any = ast.parse(textwrap.dedent("".join(lines)))
+    tree.body[0].decorator_list = []
+    module = compile(ast.fix_missing_locations(transformer.visit(tree)), code.co_filename, "exec")
+    return next(each for each in module.co_consts if isinstance(each, CodeType) and each.co_name == code.co_name)
 
 
 def _of_signed_zeros(ufunc: np.ufunc) -> Any:

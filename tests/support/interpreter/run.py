@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import reduce
+from functools import cache, reduce
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -297,15 +297,13 @@ def _launch(kernel: Kernel, arguments: Sequence[Any], programs: Sequence[int], w
     import triton.language as tl
     from triton.runtime import interpreter
 
-    from tilearray_cuda.kernels.compile import jit_function
-
     mend(interpreter, tl)
     builder, module = interpreter.interpreter_builder, interpreter._interpreter
     watch.module, interpreter._interpreter = module, watch
     index_type = interpreter.InterpreterBuilder.create_get_program_id
     try:
         with np.errstate(all="ignore"):
-            function = jit_function(kernel.source)
+            function = _function(kernel.source)
             if kernel.schedule.has_scratch:
                 _launch_together(kernel, function, arguments, len(programs), interpreter, tl)
                 return
@@ -320,6 +318,14 @@ def _launch(kernel: Kernel, arguments: Sequence[Any], programs: Sequence[int], w
     finally:
         interpreter._interpreter = module
         vars(builder).pop("create_get_program_id", None)
+
+
+@cache
+def _function(source: Any) -> Any:
+    """The function of a source, once for all launches, since the interpreter first rewrites it."""
+    from tilearray_cuda.kernels.compile import jit_function
+
+    return jit_function(source)
 
 
 def _launch_together(
