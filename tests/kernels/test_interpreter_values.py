@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -39,6 +40,7 @@ OPERATIONS = [
 ]  # fmt: skip
 
 
+@cache
 def hurtful(dtype: str, count: int) -> np.ndarray:
     """At most so many of the values that hurt, none twice."""
     found = pool(dtype)[:32768]

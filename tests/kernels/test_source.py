@@ -9,6 +9,7 @@ import os
 import random
 import re
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -125,13 +126,23 @@ def test_the_expression_of_the_table_is_in_the_source(name: str) -> None:
 
 def undefined_names(text: str) -> set[str]:
     """Names that are read in a source and bound nowhere in it."""
-    tree = ast.parse(text)
-    bound = {"triton", "tl", "libdevice", "range", "float"}
-    bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound, read = {"triton", "tl", "libdevice", "range", "float"}, set[str]()
+    for function in re.split(r"^(?=@)", text, flags=re.MULTILINE):
+        its_bound, its_read = names_of(function)
+        bound |= its_bound
+        read |= its_read
+    return read - bound
+
+
+@cache
+def names_of(text: str) -> tuple[set[str], set[str]]:
+    """Names that a part of a source binds, and those in it; once for each function, which many kernels share."""
+    nodes = list(ast.walk(ast.parse(text)))
+    bound = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    names = [node for node in nodes if isinstance(node, ast.Name)]
     bound |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
-    return {name.id for name in names} - bound
+    return bound, {name.id for name in names}
 
 
 def test_sources_are_complete_and_device_functions_are_used() -> None:

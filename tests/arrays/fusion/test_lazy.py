@@ -541,7 +541,7 @@ def test_random_programs_with_writes_between_have_the_same_bits():
 
 @pytest.mark.slow
 def test_many_random_programs_with_writes_between_have_the_same_bits():
-    judge(range(50_000, 51_000))
+    judge(range(50_000, 50_400))
 
 
 @pytest.mark.parametrize("name", ["triton", "torch", "numpy", "cutile"])

@@ -15,7 +15,7 @@ from support.trees import bits, check, grow
 import tilearray as ta
 from tilearray.ops import PUBLIC
 
-PROGRAMS = int(os.environ.get("TILEARRAY_EXAMPLES", "500"))
+PROGRAMS = int(os.environ.get("TILEARRAY_EXAMPLES", "250"))
 """The number of programs of each slow test."""
 
 
