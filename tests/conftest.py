@@ -6,6 +6,7 @@ import gc
 import hashlib
 import os
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,12 @@ if "TILEARRAY_CACHE_DIR" not in os.environ:
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.register_profile("tilearray", settings.get_profile("explore"), derandomize=True)
 settings.load_profile("tilearray")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start the files with the most slow tests first: a long one at the end would keep one worker busy alone."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
