@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tilearray as ta
-from tilearray.errors import AxisError, OperandError, ParameterError, ShapeError, WriteError
+from tilearray.errors import AxisError, DTypeError, OperandError, ParameterError, ShapeError, WriteError
 from tilearray.random import default_rng
 
 COUNT = 6000
@@ -115,7 +115,16 @@ NO_SORT = ta.zeros(0).device
         (lambda g: g.shuffle([1, 2, 3]), OperandError, "^shuffle: expected a tilearray Array, got list; write x = rng"),
         (lambda g: g.shuffle(ta.asarray(1)), AxisError, "^shuffle: expected no axis"),
         (lambda g: g.shuffle(ta.broadcast_to(ta.zeros(1), (3,))), WriteError, "shuffle: the target"),
-        (lambda g: g.permuted([1, 2], out=ta.zeros(3)), ShapeError, r"expected out of the shape \(2,\), got \(3,\)"),
+        (
+            lambda g: g.permuted([1, 2], out=ta.zeros(3)),
+            ShapeError,
+            r"^permuted: expected out of shape \(2,\), got \(3,\)",
+        ),
+        (lambda g: g.permuted([1, 2], out=ta.zeros(2) > 0), DTypeError, "^permuted: expected out of a dtype that can"),
+        (lambda g: g.permuted([1, 2], out=[1, 2]), OperandError, "^permuted: expected a tilearray Array as out"),
+        (lambda g: g.choice(2, p=[1j, 1]), DTypeError, "^choice: expected real probabilities, got complex64; write p"),
+        (lambda g: g.integers(2.5), ShapeError, "^integers: expected low as an int, got float"),
+        (lambda g: g.integers(1, 2.5), ShapeError, "^integers: expected high as an int, got float"),
         (lambda g: g.choice(0), ParameterError, "expected at least one element to choose from, got 0; write size=0"),
         (
             lambda g: g.choice(3, 4, replace=False),

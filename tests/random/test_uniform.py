@@ -213,7 +213,7 @@ OVERLAPS = ta.as_strided(ta.zeros(3), (3,), (0,))
         (lambda g: g.integers(300, dtype="uint8"), ParameterError, r"within \[0, 255\], the numbers of uint8"),
         (lambda g: g.integers(-1, 3, dtype="uint8"), ParameterError, r"within \[0, 255\]"),
         (lambda g: g.integers(2**64), ParameterError, "the numbers of int64; write dtype"),
-        (lambda g: g.integers(1.5), ShapeError, "integers: expected high as an int, got float"),
+        (lambda g: g.integers(1.5), ShapeError, "integers: expected low as an int, got float"),
         (lambda g: g.integers(5, dtype="float32"), DTypeError, "integers: expected one of bool"),
         (lambda g: g.integers([1, 0]), ParameterError, "expected low < high"),
         (lambda g: g.integers([0, 3], [3, 3]), ParameterError, "expected low < high"),

@@ -70,6 +70,8 @@ def bounds_of(low: Any, high: Any, endpoint: bool, device: Any, out: Array | Non
     """Return the bounds of a call of `integers`."""
     given = parameters_of("integers", {"low": low} if high is None else {"low": low, "high": high}, device, out)
     first, last = (0, given.values[0]) if high is None else given.values
+    if high is None and not given.arrays:
+        as_int(last, "integers", "low")  # which is the name that the caller knows it by
     return Bounds(first, last, bool(endpoint), given.arrays, given.shape, given.device)
 
 

@@ -13,11 +13,12 @@ from typing import Any, SupportsIndex
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.engine.devices import Device, as_device, using_device
-from tilearray.errors import DeviceError, OperandError, ParameterError, ShapeError, type_name
+from tilearray.errors import DeviceError, DTypeError, OperandError, ParameterError, type_name
 from tilearray.functions.arguments import as_array, is_host_data
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.take import take, take_along_axis
 from tilearray.functions.manipulation import moveaxis, reshape
+from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import all as all_true
 from tilearray.functions.reductions import sum
 from tilearray.functions.scans import cumulative_sum
@@ -118,8 +119,8 @@ class Orders(Continuous, Discrete):
         ------
         AxisError
             If `x` has no such axis.
-        ShapeError
-            If `out` has another shape.
+        ShapeError, DTypeError
+            If `out` has another shape, or a dtype that cannot store the elements.
 
         Examples
         --------
@@ -128,22 +129,13 @@ class Orders(Continuous, Discrete):
         [[1, 3, 2], [5, 4, 6]]
         """
         given = as_array("permuted", x)
-        if out is not None:
-            check_target("permuted", out)
-            if out.shape != given.shape:
-                raise ShapeError(
-                    f"permuted: expected out of the shape {given.shape}, got {out.shape}; write out=x.copy()"
-                )
         if axis is None:
             flat = reshape(given, (-1,))
             found = reshape(take(flat, self._order(flat.size, flat.device), axis=0), given.shape)
         else:
             place = normalize_axis(axis, given.ndim, "permuted")
             found = moveaxis(self._rows_in_orders(moveaxis(given, place, -1)), -1, place)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        return finished("permuted", found, out)
 
     def choice(
         self,
@@ -183,6 +175,8 @@ class Orders(Continuous, Discrete):
         ------
         ParameterError
             If there are too few elements, or `p` does not have a probability for each element and the sum 1.
+        DTypeError
+            If `p` is complex.
 
         Examples
         --------
@@ -256,6 +250,8 @@ def _probabilities(p: Any, count: int, device: Device) -> Array:
         raise DeviceError(
             f"choice: p is on {given.device}, and the choice on {device}; write p.to_device({str(device)!r})"
         )
+    if dtypes.info(given.dtype).kind == "complex":
+        raise DTypeError(f"choice: expected real probabilities, got {given.dtype.name}; write p.real")
     found = astype(given, dtypes.float64)
     total = float(sum(found))
     if not (bool(all_true(found >= 0)) and abs(total - 1) < 1e-6):
