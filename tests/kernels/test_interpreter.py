@@ -108,14 +108,14 @@ def test_the_layouts_are_what_they_are_called() -> None:
     }
 
 
-# strides of x and of y over (96, 160): bytes that are turned in words, pairs that are read as they lie
+# strides of x and of y over (96, 160): bytes that are transposed in words, pairs that are read as they lie
 TURNED: dict[str, tuple[Strides, Strides]] = {
-    "turned": ((160, 1), (1, 96)),
-    "turned, wide pitches": ((176, 1), (1, 112)),
-    "turned, the other one backwards": ((-160, -1), (1, 96)),
-    "turned, and a row": ((0, 1), (1, 96)),
-    "turned, and a column": ((1, 0), (1, 96)),
-    "both turned": ((1, 96), (1, 128)),
+    "transposed": ((160, 1), (1, 96)),
+    "transposed, wide pitches": ((176, 1), (1, 112)),
+    "transposed, the other one backwards": ((-160, -1), (1, 96)),
+    "transposed, and a row": ((0, 1), (1, 96)),
+    "transposed, and a column": ((1, 0), (1, 96)),
+    "both transposed": ((1, 96), (1, 128)),
 }
 
 
@@ -129,7 +129,7 @@ def test_transposed_operands(name: str, dtype: str, interpreter: Interpreter) ->
     out = np.empty(shape, "bool" if op == "equal" else dtype)
     call = planned(op, x, y, out=out)
     assert call.kernel.spec.case == "tile"
-    assert ("load_turned(" in call.kernel.source.text) == (dtype != "complex128")
+    assert ("load_transposed(" in call.kernel.source.text) == (dtype != "complex128")
     assert ("load_pairs_masked(" in call.kernel.source.text) == (dtype == "complex128")
     expected = getattr(np, op)(x, y)
     for turn, tile in enumerate((None, {"ROWS": 32, "COLUMNS": 64}, {"ROWS": 64, "COLUMNS": 64}), first):
@@ -140,11 +140,11 @@ def test_transposed_operands(name: str, dtype: str, interpreter: Interpreter) ->
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "complex128"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_condition_is_transposed_beside_any_dtype(dtype: str, order: str, interpreter: Interpreter) -> None:
-    """In whole tiles, and at the edges of both axes: those are masked, and bytes that are turned come in pieces."""
+    """In whole tiles, and at the edges of both axes: those are masked, and bytes that are transposed come in pieces."""
     x, y = (np.array(strided(dtype, (112, 144), (144, 1), seed), order=order) for seed in range(2))
     condition = strided("bool", x.shape, (1, 112), 2)
     call = planned("where", condition, x, y, out=np.empty(x.shape, x.dtype))
-    assert "load_turned(" in call.kernel.source.text
+    assert "load_transposed(" in call.kernel.source.text
     for tile in (None, {"ROWS": 32, "COLUMNS": 32}):
         assert interpreter.run(call, tile).tobytes() == np.where(condition, x, y).tobytes()
 
@@ -178,7 +178,7 @@ def test_skewed_rows(name: str, interpreter: Interpreter, monkeypatch: pytest.Mo
         out = strided("bool" if op == "equal" else dtype, shape, out_strides, 0)
         call = planned(op, x, y, out=out, index_bits=64 if name == "odd" else 32)
         assert call.kernel.skewed_rows
-        assert call.kernel.source.text.count("load_slanted(") == 2
+        assert call.kernel.source.text.count("load_skewed(") == 2
         assert "store_runs(" in call.kernel.source.text
         tiles = (None, {"ROWS": 32, "COLUMNS": 64})
         for tile in tiles if len(shape) == 2 else tiles[:1]:
@@ -216,7 +216,7 @@ def test_words_of_one_array_are_stored_in_sectors(
             assert interpreter.run(call, tile).tobytes() == np.negative(x).tobytes()
 
 
-# shape, strides of the operand, which is turned, and of the output; where rows begin differs along axes further out
+# shape, strides of the operand, which is transposed, and of the output; where rows begin differs along axes further out
 SKEWED_COLUMNS: dict[str, tuple[tuple[int, ...], Strides, Strides]] = {
     "columns of two axes": ((516, 3, 48), (1, 516, 1600), (144, 48, 1)),
     "columns of one axis": ((516, 3, 64), (1, 516, 1600), (192, 64, 1)),

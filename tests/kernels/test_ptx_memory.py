@@ -1,6 +1,6 @@
 """How kernels touch memory, read in their PTX, with no GPU: in whole vectors, with scalar index arithmetic.
 
-Every layout case has its promise; small elements keep it at any address, and so do bytes and pairs that are turned.
+Every layout case has its promise; small elements keep it at any address, and so do bytes and pairs that are transposed.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ def touching(name: str, dtype: str, **options: Any) -> Kernel:
 def check_vectors(kernel: Kernel, arch: int, vectors: int, elements: int, once: int) -> None:
     """Without masks in vectors of 16 bytes, or of all that a thread has; with masks the same, element by element.
 
-    Where extents are multiples of 4, so many elements have one mask. Bytes that are turned are read in four parts of a
-    tile, and with masks in a loop over eight.
+    Where extents are multiples of 4, so many elements have one mask. Bytes that are transposed are read in four parts
+    of a tile, and with masks in a loop over eight.
     """
     code, tile = compiled(kernel, arch), kernel.source.tile
     size = ITEMSIZE[kernel.spec.operands[0].dtype]
     each = tile.rows * tile.columns // (32 * tile.warps)
-    wide, turned = min(16, each * size), "load_turned(" in kernel.source.text
+    wide, transposed = min(16, each * size), "load_transposed(" in kernel.source.text
     read = Counter({wide: vectors * each * size // wide}) + Counter({size: elements * each + 2 * once})
-    if turned:
+    if transposed:
         in_parts = min(16, each // 4)
         read += Counter({in_parts: each // in_parts})
         read -= Counter({wide: each // wide})
@@ -75,7 +75,7 @@ def check_vectors(kernel: Kernel, arch: int, vectors: int, elements: int, once: 
     assert code.accesses("st", masked=False) == {wide: each * size // wide}
     in_masks = min(wide, 4 * size) if getattr(kernel.schedule, "fours", False) else size
     at_once = code.accesses("st", masked=True)[in_masks] * in_masks // size
-    assert at_once in ((each // 8, each) if turned else (each,))  # a short loop may be unrolled
+    assert at_once in ((each // 8, each) if transposed else (each,))  # a short loop may be unrolled
     assert code.accesses("st", masked=True) == {in_masks: at_once * size // in_masks}
     read = Counter({in_masks: vectors * at_once * size // in_masks}) + Counter({size: elements * at_once})
     assert code.accesses("ld", masked=True) == read
@@ -333,7 +333,7 @@ def test_columns_begin_where_bursts_do_only_if_rows_do_not() -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
 def test_loads_of_one_transposed_array_are_kept_in_the_cache(dtype: str) -> None:
-    """Not of arrays that the cache has room for, nor beside another one, nor where nothing is turned."""
+    """Not of arrays that the cache has room for, nor beside another one, nor where nothing is transposed."""
     n, body, sums = 16384, body_for("identity", [dtype]), body_for("add", [dtype] * 2)
     huge = kernel_for(body, (n, n), [(n, 1), (1, n)])
     loads = [line for line in compiled(huge).ptx.splitlines() if "ld.global" in line]
@@ -384,7 +384,7 @@ def test_boxes_fit_the_shared_memory_of_every_gpu(dtype: str) -> None:
 def test_int32_indices_are_never_divided_in_64_bits(name: str) -> None:
     """And a block divides once for each of its axes but the first; in narrow rows every element does.
 
-    So does every vector that is turned, where columns or rows are of two axes.
+    So does every vector that is transposed, where columns or rows are of two axes.
     """
     kernel = touching(name, "float32")
     assert kernel.spec.index_bits == 32

@@ -75,10 +75,10 @@ def word_between(low, high, bits):
     return tl.inline_asm_elementwise(asm, "=r,r,r,r", [low, high, bits.to(tl.uint32)], tl.uint32, is_pure=True, pack=1)
 
 
-def load_turned(place, pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr, POLICY: tl.constexpr):
+def load_transposed(place, pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr, POLICY: tl.constexpr):
     """Bytes of a tile that are dense in its columns, from places in every fourth column on.
 
-    They are turned in shared memory as words, each with four of a row.
+    They are transposed in shared memory as words, each with four of a row.
     """
     low = load_byte(place, POLICY) | (load_byte(place + pitch, POLICY) << 8)
     high = load_byte(place + 2 * pitch, POLICY) | (load_byte(place + 3 * pitch, POLICY) << 8)
@@ -192,11 +192,11 @@ def store_runs(place, elements, COUNT: tl.constexpr):
         tl.store(run + tl.expand_dims(tl.arange(0, COUNT), 0), elements)
 
 
-def load_slanted(place, first, pitch, target, target_pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Small elements of a tile that are dense in its columns; turned as words, each with those of a row.
+def load_skewed(place, first, pitch, target, target_pitch, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Small elements of a tile that are dense in its columns; transposed as words, each with those of a row.
 
     Row by row they are those from the column on where a word of the target begins. A thread reads 5 blocks of words in
-    the order of memory, turns each of them, and takes 4 words of each row out of the 5.
+    the order of memory, transposes each of them, and takes 4 words of each row out of the 5.
     """
     kind: tl.constexpr = place.dtype.element_ty
     SIZE: tl.constexpr = kind.primitive_bitwidth // 8
@@ -205,11 +205,11 @@ def load_slanted(place, first, pitch, target, target_pitch, ROWS: tl.constexpr, 
     group = tl.expand_dims(tl.arange(0, COLUMNS // (4 * EACH)), 0)
     offset = word + group * (4 * pitch)  # columns of a block, and rows of words, lie at one phase of an aligned word
     address = place.to(tl.int64) + (first - EACH) * (pitch.to(tl.int64) * SIZE)
-    a = turned_block(address, pitch, offset, SIZE)
-    b = turned_block(address, pitch, offset + pitch, SIZE)
-    c = turned_block(address, pitch, offset + 2 * pitch, SIZE)
-    d = turned_block(address, pitch, offset + 3 * pitch, SIZE)
-    e = turned_block(address, pitch, offset + 4 * pitch, SIZE)
+    a = transposed_block(address, pitch, offset, SIZE)
+    b = transposed_block(address, pitch, offset + pitch, SIZE)
+    c = transposed_block(address, pitch, offset + 2 * pitch, SIZE)
+    d = transposed_block(address, pitch, offset + 3 * pitch, SIZE)
+    e = transposed_block(address, pitch, offset + 4 * pitch, SIZE)
     even = words_of_row(a[0], b[0], c[0], d[0], e[0], 32 - 8 * SIZE * lead_of(target, 4))
     odd = words_of_row(a[1], b[1], c[1], d[1], e[1], 32 - 8 * SIZE * lead_of(target + target_pitch, 4))
     if SIZE == 1:
@@ -222,19 +222,19 @@ def load_slanted(place, first, pitch, target, target_pitch, ROWS: tl.constexpr, 
     return tl.reshape(elements_of(tl.reshape(words, (ROWS, COLUMNS // EACH)), kind), (ROWS, COLUMNS))
 
 
-def turned_block(address, pitch, offset, SIZE: tl.constexpr):
+def transposed_block(address, pitch, offset, SIZE: tl.constexpr):
     """Words of as many columns as a word has elements: the first elements of each, the second ones ..."""
     step = pitch.to(tl.int64) * SIZE
     a, b = words_after(address, offset), words_after(address + step, offset)
     if SIZE == 2:
-        turned = (a & 0xFFFF) | (b << 16), (a >> 16) | (b & 0xFFFF0000)
+        words = (a & 0xFFFF) | (b << 16), (a >> 16) | (b & 0xFFFF0000)
     else:
         c, d = words_after(address + 2 * step, offset), words_after(address + 3 * step, offset)
-        turned = turned_bytes(a, b, c, d)
-    return turned
+        words = transposed_bytes(a, b, c, d)
+    return words
 
 
-def turned_bytes(a, b, c, d):
+def transposed_bytes(a, b, c, d):
     """Four words: the first bytes of four words, the second ones ..."""
     even, odd = (a & 0x00FF00FF) | ((b & 0x00FF00FF) << 8), ((a >> 8) & 0x00FF00FF) | (b & 0xFF00FF00)
     even_too, odd_too = (c & 0x00FF00FF) | ((d & 0x00FF00FF) << 8), ((c >> 8) & 0x00FF00FF) | (d & 0xFF00FF00)

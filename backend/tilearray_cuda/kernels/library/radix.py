@@ -30,7 +30,7 @@ def float_key(code, infinity, width: tl.constexpr):
 
 
 def narrowed_key(x, flip, base, infinity: tl.constexpr):
-    """The key of elements of 64 bits, turned round and narrowed.
+    """The key of elements of 64 bits: its bits are flipped for a descending order, and it counts from a base.
 
     `infinity` is 1 for integers with a sign, and 0 for those without.
     """

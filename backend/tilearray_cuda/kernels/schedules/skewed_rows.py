@@ -105,7 +105,7 @@ class SkewedRows(Tiles):
         if not operand.is_transposed:
             return None
         pitch = f"{out}_s{self.spec.rank - 2}"
-        return f"load_slanted({transposed}, {out} + first_row * {pitch} + first_column, {pitch}, ROWS, COLUMNS)"
+        return f"load_skewed({transposed}, {out} + first_row * {pitch} + first_column, {pitch}, ROWS, COLUMNS)"
 
     def store(self, operand: Operand, value: str, branch: Branch, place: str = "") -> str:
         """Whole tiles are stored in words or sectors."""

@@ -169,7 +169,7 @@ class Tiles(Tiled):
         """Bytes that are transposed are read in words."""
         if not place and branch.mask is None and self.is_transposed_bytes(operand):
             at = f"{operand.name} + row + {self.column_term(operand, branch._replace(column='four'))}"
-            return f"load_turned({at}, {operand.name}_s{self.spec.rank - 1}, ROWS, COLUMNS, {self.policy})"
+            return f"load_transposed({at}, {operand.name}_s{self.spec.rank - 1}, ROWS, COLUMNS, {self.policy})"
         policy = ', eviction_policy="evict_last"' if self.stays(operand) else ""
         return f"tl.load({self.address(operand, branch, place)}{self.guard(operand, branch, place)}{policy})"
 
