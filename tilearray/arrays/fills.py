@@ -275,7 +275,7 @@ def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
     if isinstance(value, _TYPED) and value.shape == ():
         typed, number = value.dtype, number_of(function, value)
     if classify(number) is None:
-        raise OperandError(f"{function}: expected a number or a 0-d array, got {type_name(value)}")
+        raise OperandError(f"{function}: expected a number or a 0-d array, got {type_name(value)}; write float(value)")
     return number, typed
 
 
@@ -315,7 +315,7 @@ def arange(
         return known
     first, last, stride = numbers = [_number(given, "arange")[0] for given in (start, stop, step)]
     if isinstance(first, complex) or isinstance(last, complex) or isinstance(stride, complex):
-        raise OperandError(f"arange: expected real numbers as start, stop and step, got {tuple(numbers)}")
+        raise OperandError(f"arange: expected real numbers as start, stop and step, got {tuple(numbers)}; write x.real")
     if stride == 0:
         raise ShapeError("arange: expected a step other than 0, got 0; write a step from start toward stop")
     if isinstance(first, float) or isinstance(last, float) or isinstance(stride, float):

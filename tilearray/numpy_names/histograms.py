@@ -119,6 +119,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
     if weights is None:
         return _counted(array, size)
     given = _weights_beside("bincount", weights, array)
+    _check_real("bincount", given)
     if is_differentiated(weights):
         found = weights._signature.device.functions.counted(array, astype(weights, dtypes.float64), size)
     else:
@@ -145,15 +146,18 @@ def _counting(dtype: np.dtype, size: int) -> FixedOperation:
 
 
 def _weighted(places: Array, size: int, weights: Array, mode: Mode = "ordered") -> Array:
-    """The sum of the weights of each place below a size, in float64; of integers in int64."""
+    """The sum of the weights of each place below a size, in float64 or complex128; of integers in int64."""
     kind = dtypes.info(weights.dtype).kind
     if kind == "complex":
-        raise DTypeError("histogram: expected real weights on a GPU, got complex ones; count weights.real and .imag")
+        sums: Array = zeros(size, dtype=dtypes.complex128, device=places.device)
+        for part, given in ((sums.real, weights.real), (sums.imag, weights.imag)):
+            part[...] = _weighted(places, size, given, mode)
+        return sums
     wide = dtypes.float64 if kind == "float" else dtypes.int64
     given = astype(weights, wide, copy=False)
     if places.size and (mode == "atomic" or kind != "float"):
         return _spread(places, size, given)
-    sums: Array = zeros(size, dtype=wide, device=places.device)
+    sums = zeros(size, dtype=wide, device=places.device)
     if places.size:
         fold(add, sums, places, given, inside=True)
     return sums
@@ -229,7 +233,8 @@ def histogram(
     else:
         given = _weights_beside("histogram", weights, array)
         found = astype(_sums(places, size, weights, given), given.dtype)
-    found = _dense(astype(found, dtypes.float64), [edges]) if density else found
+    if density:
+        found = _dense(astype(found, np.result_type(found.dtype, dtypes.float64), copy=False), [edges])
     return _in_their_dtypes(array, given, density, found, edges)
 
 
@@ -242,6 +247,15 @@ def _weights_beside(function: str, weights: Any, array: Array) -> Array:
     if given.shape != array.shape:
         raise ShapeError(f"{function}: expected weights of shape {array.shape}, got {given.shape}; reshape them")
     return given
+
+
+def _check_real(function: str, weights: Array) -> None:
+    """Raise DTypeError for complex weights, of which NumPy has sums in `histogram` alone."""
+    if dtypes.info(weights.dtype).kind == "complex":
+        raise DTypeError(
+            f"{function}: expected real weights, got {weights.dtype.name}; write weights=w.real, and w.imag in another "
+            f"call"
+        )
 
 
 def _sums(place: Any, size: int, weights: Any, given: Any) -> Any:
@@ -497,7 +511,9 @@ def _joint_counts(
     if weights is None:
         found: Any = _counted(place, cells + 1)[1:]
     else:
-        found = _sums(place, cells + 1, weights, _weights_beside(function, weights, place))
+        values = _weights_beside(function, weights, place)
+        _check_real(function, values)
+        found = _sums(place, cells + 1, weights, values)
     counts = reshape(astype(found, dtypes.float64), sizes)
     counts = _dense(counts, edges) if density else counts
     return rounded(counts, _wide(given.target)), [given.finished(one) for one in edges]

@@ -30,7 +30,10 @@ def fitted(x: Array, y: Array, deg: int) -> Array:
     dtype = float_of("polyfit", [x.dtype, y.dtype])
     x, y = astype(x, dtype, copy=False), astype(y, dtype, copy=False)
     if x.ndim != 1 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0] or deg < 0:
-        raise ShapeError(f"polyfit: expected points of one axis and deg >= 0, got {x.shape}, {y.shape} and deg={deg}")
+        raise ShapeError(
+            f"polyfit: expected points of one axis and deg >= 0, got {x.shape}, {y.shape} and deg={deg}; "
+            "write polyfit(x, y, 1)"
+        )
     columns = vander(x, deg + 1)
     lengths = sqrt(sum(columns * columns, axis=0))
     part = _deepest(x, y).functions.matrices("polyfit")
@@ -66,7 +69,9 @@ def poly_of(zeros_of_it: Array) -> Array:
     if x.ndim == 2 and x.shape[0] == x.shape[1]:
         return poly_of(x._signature.device.functions.matrices("poly").eigvals(x, x.dtype))
     if x.ndim != 1:
-        raise ShapeError(f"poly: expected roots of one axis or a square matrix, got shape {x.shape}")
+        raise ShapeError(
+            f"poly: expected roots of one axis or a square matrix, got shape {x.shape}; write ta.reshape(x, -1)"
+        )
     found = ones(1, x.dtype, device=_place(x))
     nothing = zeros(1, x.dtype, device=_place(x))
     for place in range(x.shape[0]):

@@ -216,6 +216,16 @@ def check_refusals(device: Any) -> None:
         (lambda: ta.bincount(x), ta.DTypeError, r"bincount: expected integers of one axis, got float32 of shape"),
         (lambda: ta.bincount(ta.asarray([1, -2], device=device)), ta.ShapeError, r"no negative integers, got -2"),
         (lambda: ta.bincount(ta.asarray([1], device=device), minlength=-1), ta.ShapeError, "expected minlength >= 0"),
+        (
+            lambda: ta.bincount(ta.asarray([1, 2], device=device), x * 1j),
+            ta.DTypeError,
+            "bincount: expected real weights, got complex64; write weights=w.real",
+        ),
+        (
+            lambda: ta.histogram2d(x[:1], x[:1], weights=x[:1] * 1j),
+            ta.DTypeError,
+            "histogram2d: expected real weights, got complex64",
+        ),
     ):
         with pytest.raises(error, match=message):
             act()
