@@ -7,6 +7,7 @@ loop computes the grid and the constant arguments; a launch adds addresses and n
 from __future__ import annotations
 
 import functools
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -227,13 +228,11 @@ def packed_as(dtype: str, is_number: bool) -> tuple[tuple[str, ...], Callable[[A
         return ("P",), None
     storage = STORAGE[dtype]
     letter = storage.argument[1]
-    slot = letter + {1: "7x", 2: "6x", 4: "4x", 8: ""}[_SIZES[letter]]
+    gap = 8 - struct.calcsize(letter)
+    slot = f"{letter}{gap}x" if gap else letter
     if storage.kind == "complex":
         return (slot, slot), _parts(dtype)
     return (slot,), _rounded(dtype)
-
-
-_SIZES = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8}
 
 
 def _rounded(dtype: str) -> Callable[[Any], tuple[Any, ...]]:
@@ -250,6 +249,7 @@ def _rounded(dtype: str) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _parts(dtype: str) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the converter of a number to the parts of the complex number nearest to it."""
     from tilearray_host.casts import dtype_named, scalar
 
     rounded_to = dtype_named(dtype)

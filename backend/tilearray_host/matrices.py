@@ -21,8 +21,6 @@ Ints = tuple[int, ...]
 Array = np.ndarray[Any, Any]
 
 _COMPLEX64, _COMPLEX128, _FLOAT64 = np.dtype(np.complex64), np.dtype(np.complex128), np.dtype(np.float64)
-_BLOCK = 8192
-"""Elements that are cast to float64 at a time: 64 KiB, and so few that OpenBLAS multiplies them in one thread."""
 INVERTED = 32
 """The rows of matrices from which SciPy inverts them: it takes one matrix a call, at 2 us."""
 

@@ -19,7 +19,7 @@ DType = np.dtype[Any]
 BLOCK = 2**16
 """The elements that are converted at a time."""
 
-_FLOAT16, _INT64 = dtype_named("float16"), dtype_named("int64")
+_INT64 = dtype_named("int64")
 
 
 def nonzero(x: np.ndarray, /) -> tuple[np.ndarray, ...]:

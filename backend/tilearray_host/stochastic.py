@@ -18,7 +18,7 @@ Rounder = Callable[..., None]
 
 
 def round_at_random(x: Array, word: Array, precision: int, lowest: int, *, out: Array) -> None:
-    """Round to so many bits, or to multiples of ``2**lowest`` if these are more.
+    """Round to `precision` bits, or to multiples of ``2**lowest`` where these are wider steps.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class Products:
         return ScaledProducts(self._device)
 
     def is_small(self, dtype: Any, work: int) -> bool:
-        """Return whether a kernel of ours takes less time for two matrices with so many multiplications."""
+        """Return whether a kernel of ours takes less time for a product of two matrices, of `work` multiplications."""
         return work <= SMALL.get(dtype.name, 0)
 
     def kernel(self, dtype: Any, loop: Any) -> LibraryProduct:

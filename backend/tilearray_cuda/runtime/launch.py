@@ -17,8 +17,8 @@ So the frames of a kernel serve all of its loops and streams. **A launch pops it
 driver call releases the GIL, and a second thread could overwrite the arguments before the driver reads them. Frames are
 parts of slabs, and keep them alive. A KeyboardInterrupt right after the pop loses one frame.
 
-Each argument has 8 bytes. The null pointers are Triton's scratch memory. `Function.parameters`
-is the number of parameters that the kernel takes, so a wrong count is an error of the plan, not a crash of the GPU.
+Each argument has 8 bytes. The null pointers are Triton's scratch memory. `Function.parameters` is the number of
+parameters that the kernel takes, so a wrong count is an error of the plan, not a crash of the GPU.
 
 ctypes calls the launch, with objects made beforehand. This takes half the time of cuda-bindings' function, which makes
 objects of its arguments and of the status: see `python -m benchmarks.launches`.
@@ -120,7 +120,7 @@ def load_function(device: Gpu, cubin: Cubin) -> Function:
 
 
 def _ask_for_shared_memory(handle: Any, size: int) -> None:
-    """Let a function have so many bytes of shared memory beside those that its assembly declares."""
+    """Let a function have `size` bytes of shared memory beside those that its assembly declares."""
     attribute = api.CUfunction_attribute
     declared = call(api.cuFuncGetAttribute, attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, handle) if size else 0
     if size + declared > SHARED_WITHOUT_ASKING:
