@@ -26,7 +26,7 @@ import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilearray_cuda.runtime.driver import TORCH, check_capture
 from tilearray_cuda.runtime.launch import MOST_PROGRAMS, Arguments
@@ -165,62 +165,113 @@ def written_out(form: str, kinds: tuple[str, ...], outputs: int = 1) -> Callable
         which operands share memory.
     """
     arrays = [i for i, kind in enumerate(kinds) if kind.startswith(("array", "shifted"))]
-    read = arrays if form == "launch" else arrays[1:]
-    kernel = [_unpacked("convert", "converters", len(kinds))]
-    loop = [_unpacked("shift", "shifts", len(kinds))] if any(kind.startswith("shifted") for kind in kinds) else []
-    before: list[str] = []
-    after: list[str] = []
-    takes: list[str] = []
-    kept: list[str] = []
-    parameters = ["stream"]
-    made = [i for i, kind in enumerate(kinds) if kind == "made"] if form == "launch" else [0] * (form == "new")
+    lines = _Lines([_unpacked("convert", "converters", len(kinds))], [], [], ["stream"], [], [], [])
+    if any(kind.startswith("shifted") for kind in kinds):
+        lines.loop.append(_unpacked("shift", "shifts", len(kinds)))
     if form == "launch":
-        parameters += [f"x{i}, offset{i}" for i, kind in enumerate(kinds) if not kind.startswith(("made", "constant"))]
+        given = [i for i, kind in enumerate(kinds) if not kind.startswith(("made", "constant"))]
+        lines.parameters.extend([f"x{i}, offset{i}" for i in given])
+        _add_results(lines, {i: f"signature[{i}]" for i, kind in enumerate(kinds) if kind == "made"}, "rule")
+        buffers = [(f"x{i}", i < outputs) for i in arrays]
+    elif form == "new":
+        _add_operands(lines, kinds, 1, arrays[1:])
+        _add_results(lines, {0: "signature"}, f"x{arrays[1]}.__class__")
+        buffers = [(f"b{i}", False) for i in arrays[1:]]
     else:
-        parameters += [f"x{i}" for i in range(form == "new", len(kinds))]
-        takes = [f"take{i}(x{i})" for i, kind in enumerate(kinds) if kind == "integer"]
-        kernel += [_unpacked("take", "rule.numbers", len(kinds))] if takes else []
-        before += [f"b{i} = x{i}._buffer" for i in (read if form == "new" else arrays)]
-    if made:
-        kernel.append("take, lists = device.memory.take, device.memory.legacy")
-        kind = "rule" if form == "launch" else f"x{read[0]}.__class__"
-        for i in made:
-            loop += [f"signature{i} = {f'signature[{i}]' if form == 'launch' else 'signature'}"]
-            loop += [f"size{i} = block_size(signature{i}.nbytes)"]
-            kept += [f"signature{i}", f"size{i}"]
-            before += _ALLOCATE.format(i=i).splitlines()
-            after += _RESULT.format(i=i, kind=kind).splitlines()
-        after.append(f"return {', '.join([f'result{i}' for i in made])}")
-    elif form == "into":
-        kernel.append("whole = rule.whole")
-        loop += [f"near{i}, far{i}, _ = gaps[{i}]" for i in read]
-        before += _checks(kinds, arrays)
-        after.append("return x0")
-    for i in read if form == "new" else arrays:
-        name = f"x{i}" if form == "launch" else f"b{i}"
-        writes = form != "new" and i < outputs
-        before += [f"if {name}.stream != stream:", f"    device.join({name}, stream, {writes})"]
+        _add_operands(lines, kinds, 0, arrays)
+        _add_checks(lines, kinds, arrays)
+        buffers = [(f"b{i}", i < outputs) for i in arrays]
+    for name, writes in buffers:
+        lines.before.extend([f"if {name}.stream != stream:", f"    device.join({name}, stream, {writes})"])
     text = _TEXT.format(
-        kernel=_lines(kernel, 4),
-        loop=_lines(loop, 8),
-        parameters=", ".join(parameters),
-        kept="".join([f", {name}={name}" for name in kept]),
-        before=_lines(before, 12),
+        kernel=_joined(lines.kernel, 4),
+        loop=_joined(lines.loop, 8),
+        kept="".join([f", {name}={name}" for name in lines.kept]),
+        parameters=", ".join(lines.parameters),
+        before=_joined(lines.before, 12),
         values=", ".join([_packed(form, i, kind) for i, kind in enumerate(kinds)]),
-        errors=_OUT_OF_RANGE.format(takes=_lines(takes, 16)) if takes else "",
-        after=_lines(after, 12),
+        errors=_OUT_OF_RANGE.format(takes=_joined(lines.takes, 16)) if lines.takes else "",
+        after=_joined(lines.after, 12),
     )
-    names: dict[str, Any] = {
-        "Buffer": Buffer,
-        "block_size": block_size,
-        "check_capture": check_capture,
-        "modules": sys.modules,
-        "new": object.__new__,
-        "struct_error": struct.error,
-        "torch": TORCH,
-    }
+    names = dict(_NAMES)
     exec(compile(text, f"<tilearray {form} {' '.join(kinds)}>", "exec"), names)
     return names["bind"]
+
+
+_NAMES: dict[str, Any] = {
+    "Buffer": Buffer,
+    "block_size": block_size,
+    "check_capture": check_capture,
+    "modules": sys.modules,
+    "new": object.__new__,
+    "struct_error": struct.error,
+    "torch": TORCH,
+}
+"""What the text of a launch names."""
+
+
+class _Lines(NamedTuple):
+    """The parts of the text of a launch.
+
+    Attributes
+    ----------
+    kernel, loop : list of str
+        Lines that name what a kernel and a loop have.
+    kept : list of str
+        What a launch has as defaults of parameters, which are read faster than names of the function around it.
+    parameters : list of str
+    before, after : list of str
+        The lines around the launch itself.
+    takes : list of str
+        Lines that check numbers, after `struct` has refused one.
+    """
+
+    kernel: list[str]
+    loop: list[str]
+    kept: list[str]
+    parameters: list[str]
+    before: list[str]
+    takes: list[str]
+    after: list[str]
+
+
+def _add_operands(lines: _Lines, kinds: tuple[str, ...], first: int, arrays: Sequence[int]) -> None:
+    """Add the operands of a call, from the first that is a parameter on, with the buffers of those that are arrays."""
+    lines.parameters.extend([f"x{i}" for i in range(first, len(kinds))])
+    lines.takes.extend([f"take{i}(x{i})" for i, kind in enumerate(kinds) if kind == "integer"])
+    if lines.takes:
+        lines.kernel.append(_unpacked("take", "rule.numbers", len(kinds)))
+    lines.before.extend([f"b{i} = x{i}._buffer" for i in arrays])
+
+
+def _add_results(lines: _Lines, signatures: Mapping[int, str], kind: str) -> None:
+    """Add the arrays that a launch makes of a class and returns, by the positions and the text of their signatures."""
+    if not signatures:
+        return
+    lines.kernel.append("take, lists = device.memory.take, device.memory.legacy")
+    for i, signature in signatures.items():
+        lines.loop.extend([f"signature{i} = {signature}", f"size{i} = block_size(signature{i}.nbytes)"])
+        lines.kept.extend([f"signature{i}", f"size{i}"])
+        lines.before.extend(_ALLOCATE.format(i=i).splitlines())
+        lines.after.extend(_RESULT.format(i=i, kind=kind).splitlines())
+    lines.after.append(f"return {', '.join([f'result{i}' for i in signatures])}")
+
+
+def _add_checks(lines: _Lines, kinds: tuple[str, ...], arrays: list[int]) -> None:
+    """Add lines that find the addresses, and check that `out` may be written and shares no operand's memory.
+
+    The distance between two arrays that share memory lies between bounds. It is 0 if they are the same view.
+    """
+    lines.kernel.append("whole = rule.whole")
+    lines.loop.extend([f"near{i}, far{i}, _ = gaps[{i}]" for i in arrays[1:]])
+    lines.before.extend([f"p{i} = b{i}.pointer + x{i}._offset" for i in arrays])
+    shared = ["b0.readonly"]
+    for i in arrays[1:]:
+        same = kinds[i].endswith("same")
+        shared.append(f"near{i} < p{i} - p0 < far{i}" + (f" and p{i} != p0" if same else ""))
+    operands = ", ".join(f"x{i}" for i in range(1, len(kinds)))
+    lines.before.extend([f"if {' or '.join(shared)}:", f"    return whole(({operands},), x0)"])
+    lines.after.append("return x0")
 
 
 _FIXED = """\
@@ -293,23 +344,9 @@ def _packed(form: str, i: int, kind: str) -> str:
     return f"{address} + shift{i}" if kind.startswith("shifted") else address
 
 
-def _checks(kinds: tuple[str, ...], arrays: list[int]) -> list[str]:
-    """Return lines that find the addresses, and check that the output may be written and shares no operand's memory.
-
-    The distance between two arrays that share memory lies between bounds. It is 0 if they are the same view.
-    """
-    lines = [f"p{i} = b{i}.pointer + x{i}._offset" for i in arrays]
-    shared = ["b0.readonly"]
-    for i in arrays[1:]:
-        same = kinds[i].endswith("same")
-        shared.append(f"near{i} < p{i} - p0 < far{i}" + (f" and p{i} != p0" if same else ""))
-    operands = ", ".join(f"x{i}" for i in range(1, len(kinds)))
-    return [*lines, f"if {' or '.join(shared)}:", f"    return whole(({operands},), x0)"]
-
-
 def _unpacked(name: str, values: str, count: int) -> str:
     return f"({' '.join(f'{name}{i},' for i in range(count))}) = {values}"
 
 
-def _lines(lines: Sequence[str], indent: int) -> str:
+def _joined(lines: Sequence[str], indent: int) -> str:
     return f"\n{' ' * indent}".join(lines)
