@@ -11,13 +11,12 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from threading import Lock, RLock
-from typing import TYPE_CHECKING, TypeVar, cast
+from queue import SimpleQueue
+from threading import Thread
+from typing import Generic, TypeVar, cast
 
 from tilearray_host.float_errors import quietly
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+from tilearray_host.locks import Lock
 
 P = TypeVar("P")
 ENVIRONMENT_VARIABLE = "TILEARRAY_THREADS"
@@ -45,6 +44,30 @@ def most_threads() -> int:
     return int(text)
 
 
+Job = Callable[[], None]
+
+
+class _Helper(Thread):
+    """A thread that does job after job.
+
+    No interrupt can divide an operation of its queue. The locks of `concurrent.futures` are objects of Python: an
+    interrupt in the entry of one leaves it locked, and all later calls would wait for good.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="tilearray", daemon=True)
+        self.jobs: SimpleQueue[Job | None] = SimpleQueue()
+
+    def run(self) -> None:
+        """Do all jobs before a None."""
+        while True:
+            job = self.jobs.get()
+            if job is None:
+                return
+            job()
+            del job  # it refers to the arrays of its call
+
+
 class _Helpers:
     """The threads that help callers, made at the first call that wants them."""
 
@@ -54,15 +77,17 @@ class _Helpers:
     def start_over(self) -> None:
         """Forget the threads: a forked process has none of them."""
         self._count = -1
-        self._pool: ThreadPoolExecutor | None = None
-        self._lock = RLock()  # a finalizer may call the library, or fork, while its thread holds it
+        self._threads: list[_Helper] = []
+        self._lock = Lock()  # reentrant: a finalizer may call the library, or fork, while its thread holds it
 
     def dismiss(self) -> None:
         """End the threads: Python warns where a process with threads forks."""
         with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown()
+            helpers, self._threads = self._threads, []
+        for helper in helpers:
+            helper.jobs.put(None)
+        for helper in helpers:
+            helper.join()
 
     def count(self) -> int:
         """Return the number of helpers."""
@@ -70,17 +95,16 @@ class _Helpers:
             self._count = most_threads() - 1
         return self._count
 
-    def begin(self, work: Callable[[], None], begun: list[Future[None]]) -> None:
-        """Ask all helpers to do some work as soon as they can; add the future of each to a list."""
-        if count := self.count():
+    def ask(self, job: Job) -> None:
+        """Let every helper do a job as soon as it can; a job may never begin, and does not raise."""
+        if len(self._threads) < self.count():
             with suppress(RuntimeError), self._lock:  # the interpreter ends: then there are fewer
-                pool = self._pool
-                if pool is None:
-                    from concurrent.futures import ThreadPoolExecutor
-
-                    pool = self._pool = ThreadPoolExecutor(count, "tilearray")
-                for _ in range(count):
-                    begun.append(pool.submit(quietly, work))
+                while len(self._threads) < self.count():
+                    helper = _Helper()
+                    helper.start()
+                    self._threads.append(helper)
+        for helper in self._threads:
+            helper.jobs.put(job)
 
 
 _HELPERS = _Helpers()
@@ -115,35 +139,58 @@ def in_threads(run: Callable[[P], None], parts: Iterable[P], elements: int) -> N
         for part in firsts:
             run(part)
         return
-    _shared(run, itertools.chain(firsts, waiting))
+    _Call(run, itertools.chain(firsts, waiting), _HELPERS.count()).run()
 
 
-def _shared(run: Callable[[P], None], waiting: Iterator[P]) -> None:
-    """Run the parts that an iterator gives, in this thread and in those of the helpers that have time."""
-    lock, failed = Lock(), list[bool]()
-    helpers: list[Future[None]] = []
+class _Call(Generic[P]):
+    """The parts that an iterator gives, which the caller runs and helpers that have time."""
 
-    def work() -> None:
+    def __init__(self, run: Callable[[P], None], waiting: Iterator[P], helpers: int) -> None:
+        self._run_part = run
+        self._waiting = waiting
+        self._lock = Lock()  # a generator runs in one thread at a time
+        self._failed = False
+        self._tickets = [None] * helpers  # a helper that takes one begins; the caller takes the others at the end
+        self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def run(self) -> None:
+        """Run all parts; raise the error of one that fails."""
+        begun = len(self._tickets)
         try:
-            while not failed:
-                with lock:  # a generator runs in one thread at a time
-                    part = next(waiting, _END)
-                if part is _END:
-                    return
-                run(cast("P", part))
-        except BaseException:
-            failed.append(True)
+            _HELPERS.ask(self._help)
+            self._work()
+        except BaseException:  # an interrupt between two parts, or while helpers are asked, ends the helpers as well
+            self._failed = True
             raise
+        finally:
+            while self._takes_ticket():
+                begun -= 1
+            errors = [self._ended.get() for _ in range(begun)]  # they write to memory of the caller
+        for error in errors:
+            if error is not None:
+                raise error
 
-    try:
-        _HELPERS.begin(work, helpers)
-        work()
-    except BaseException:  # an interrupt between two parts, or while helpers are asked, ends the helpers as well
-        failed.append(True)
-        raise
-    finally:
-        begun = [helper for helper in helpers if not helper.cancel()]
-        for helper in begun:
-            helper.exception()  # waits: it writes to memory of the caller
-    for helper in begun:
-        helper.result()
+    def _work(self) -> None:
+        while not self._failed:
+            with self._lock:
+                part = next(self._waiting, _END)
+            if part is _END:
+                return
+            self._run_part(cast("P", part))
+
+    def _help(self) -> None:
+        if not self._takes_ticket():
+            return
+        error = None
+        try:
+            quietly(self._work)
+        except BaseException as found:
+            self._failed, error = True, found
+        self._ended.put(error)
+
+    def _takes_ticket(self) -> bool:
+        try:
+            self._tickets.pop()
+        except IndexError:
+            return False
+        return True

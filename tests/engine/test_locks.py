@@ -9,15 +9,18 @@ from support.interrupts import interrupted_everywhere
 from support.threads import in_threads
 
 from tilearray.engine import locks
-from tilearray_cuda import locks as copied
+from tilearray_cuda import locks as of_cuda
+from tilearray_host import locks as of_host
+
+MODULES = (locks, of_cuda, of_host)
 
 
-def test_the_lock_of_the_backend_is_a_copy_to_the_letter():
-    first, second = (inspect.getsource(module).split('"""', 2)[2] for module in (locks, copied))
-    assert first == second
+def test_the_locks_of_the_backends_are_copies_to_the_letter():
+    first, *others = (inspect.getsource(module).split('"""', 2)[2] for module in MODULES)
+    assert others == [first, first]
 
 
-@pytest.mark.parametrize("module", [locks, copied])
+@pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("depth", [0, 1])
 def test_an_interrupted_block_leaves_the_lock_as_it_was(module, depth):
     lock, body = module.Lock(), []
@@ -40,7 +43,7 @@ def test_an_interrupted_block_leaves_the_lock_as_it_was(module, depth):
     assert body
 
 
-@pytest.mark.parametrize("module", [locks, copied])
+@pytest.mark.parametrize("module", MODULES)
 def test_a_lock_is_reentrant_and_excludes_others(module):
     lock = module.Lock()
     with lock, lock:

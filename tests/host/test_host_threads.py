@@ -6,12 +6,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
+from support.interrupts import interrupted_everywhere
 from support.processes import in_fresh_python
+from support.threads import in_threads
 
 import tilearray as ta
 from tilearray_host import kernel, threads
@@ -102,7 +103,7 @@ def test_few_elements_and_a_single_part_stay_in_the_thread(helpers: Callable[[in
     threads.in_threads(lambda part: seen.add(threading.get_ident()), range(50), threads.ELEMENTS - 1)
     threads.in_threads(lambda part: seen.add(threading.get_ident()), [0], threads.ELEMENTS)
     assert seen == {threading.get_ident()}
-    assert threads._HELPERS._pool is None
+    assert threads._HELPERS._threads == []
 
 
 @pytest.mark.parametrize("failing", ["caller", "helper"])
@@ -158,10 +159,10 @@ def test_an_interrupt_while_helpers_are_asked_ends_them(
     helpers: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     helpers(2)
-    begin, begun, working = threads._HELPERS.begin, [], threading.Event()
+    ask, begun, working = threads._HELPERS.ask, [], threading.Event()
 
-    def interrupted(*arguments: Any) -> None:
-        begin(*arguments)
+    def interrupted(job: Callable[[], None]) -> None:
+        ask(job)
         working.wait(30)
         raise KeyboardInterrupt
 
@@ -170,12 +171,28 @@ def test_an_interrupt_while_helpers_are_asked_ends_them(
         working.set()
         threading.Event().wait(0.002)
 
-    monkeypatch.setattr(threads._HELPERS, "begin", interrupted)
+    monkeypatch.setattr(threads._HELPERS, "ask", interrupted)
     with pytest.raises(KeyboardInterrupt):
         threads.in_threads(run, range(1000), threads.ELEMENTS)
     found = len(begun)
     threads._HELPERS.dismiss()  # waits for all that they do
     assert len(begun) == found < 200
+
+
+def test_an_interrupt_anywhere_leaves_the_helpers_to_others(helpers: Callable[[int], None]) -> None:
+    """No lock stays locked, for which later calls would wait for good."""
+    helpers(2)
+
+    def call(count: int = 3) -> list[int]:
+        done: list[int] = []
+        threads.in_threads(done.append, range(count), threads.ELEMENTS)
+        return sorted(done)
+
+    everywhere = 0
+    for _ in interrupted_everywhere(call):
+        everywhere += 1
+        assert in_threads(1, lambda _: call(20)) == [[*range(20)]]
+    assert everywhere > 50
 
 
 def test_a_finalizer_may_call_the_library_while_helpers_are_asked(
@@ -184,15 +201,15 @@ def test_a_finalizer_may_call_the_library_while_helpers_are_asked(
     helpers(2)
     found = []
 
-    class Pool(ThreadPoolExecutor):
-        def submit(self, *arguments: Any, **options: Any) -> Any:
+    class Helper(threads._Helper):
+        def start(self) -> None:
             if not found:  # as a finalizer that runs here would
                 found.append(None)
                 threads.in_threads(found.append, range(3), threads.ELEMENTS)
                 threads._HELPERS.dismiss()
-            return super().submit(*arguments, **options)
+            super().start()
 
-    monkeypatch.setattr(threads._HELPERS, "_pool", Pool(1))
+    monkeypatch.setattr(threads, "_Helper", Helper)
     done: list[int] = []
     threads.in_threads(done.append, range(3), threads.ELEMENTS)
     assert (sorted(done), len(found)) == ([0, 1, 2], 4)

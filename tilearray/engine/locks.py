@@ -2,8 +2,8 @@
 
 Up to Python 3.13 no interrupt arrives between the entry of a ``with`` block and its body, if a lock of Python is
 entered. From 3.14 on it may: then nobody would release the lock, and other threads would wait for good. So this lock
-releases itself if its entry is interrupted. `tilearray_cuda.locks` is a copy, because a backend imports nothing of the
-library.
+releases itself if its entry is interrupted. `tilearray_cuda.locks` and `tilearray_host.locks` are copies, because a
+backend imports nothing of the library.
 """
 
 from __future__ import annotations
