@@ -27,6 +27,7 @@ from tilearray.engine.signature import ArrayBase, check_array, dense_signature, 
 from tilearray.errors import DeviceError, DTypeError, OperandError, ParameterError, ShapeError, shown
 from tilearray.functions.arguments import listed
 from tilearray.functions.manipulation import c_contiguous
+from tilearray.missing_names import MissingNameError as _MissingNameError
 from tilearray.ops.execute import check_target, store
 from tilearray.ops.signatures import show as _show
 
@@ -332,7 +333,7 @@ if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelle
 
     def __getattr__(name):
         """Say what to write for a name that is missing."""
-        raise AttributeError(f"module 'tilearray.distributed' has no {name!r}; it has {', '.join(__all__)}")
+        raise _MissingNameError(name, __all__, "distributed")
 
 
 def __dir__() -> list[str]:

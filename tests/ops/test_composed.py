@@ -42,6 +42,14 @@ def test_isclose_is_numpys(dtype: str, equal_nan: bool) -> None:
         np.testing.assert_array_equal(ta.to_numpy(got), expected)
 
 
+def test_isclose_takes_a_flag() -> None:
+    x = ta.asarray([math.nan])
+    assert ta.isclose(x, x, equal_nan=np.True_).tolist() == [True]
+    for flag in ("no", ta.asarray([True, False])):
+        with pytest.raises(ta.OperandError, match="^isclose: expected True or False as equal_nan, got"):
+            ta.isclose(x, x, equal_nan=flag)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_an_infinity_is_close_to_itself_alone_whatever_the_tolerance(dtype: str) -> None:
     largest = float(np.finfo(dtype).max)

@@ -117,7 +117,7 @@ for where in ("cpu", device):
         (lambda grid: grid.gather((True, 0)), ta.IndexingError, "expected integers as indices, got bool"),
         (lambda grid: grid.gather((1, 0), mask=1), ta.IndexingError, "gather: expected a mask of bools, got int64"),
         (lambda grid: grid.gather(([1, 2], [1, 2, 3])), ta.BroadcastError, "gather: expected"),
-        (lambda grid: grid.scatter(([1, 2], 0), [1, 2, 3]), ta.ShapeError, "broadcast"),
+        (lambda grid: grid.scatter(([1, 2], 0), [1, 2, 3]), ta.ShapeError, "scatter: expected a value that broadcasts"),
         (lambda grid: grid.scatter((1, 0), [1, 2]), ta.ShapeError, "scatter: expected a value that broadcasts to the"),
     ],
 )

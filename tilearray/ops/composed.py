@@ -29,6 +29,7 @@ from tilearray.ops.arithmetic import (
 from tilearray.ops.execute import execute, stored_as
 from tilearray.ops.moves import assign, convert
 from tilearray.ops.number_parts import frexp_exponent, frexp_mantissa, isnan, nearest
+from tilearray.ops.options import checked_flag
 
 if TYPE_CHECKING:
     from tilearray.engine.array_type import Array
@@ -129,7 +130,7 @@ def isclose(
     >>> ta.isclose(x, x + 1e-7), ta.isclose(x, x, equal_nan=True)
     (Array([ True, False], dtype=bool, device='cpu'), Array([ True,  True], dtype=bool, device='cpu'))
     """
-    if not equal_nan:
+    if not checked_flag("isclose", "equal_nan", equal_nan):
         return close(x1, x2, rtol, atol, out=out)
     return logical_or(close(x1, x2, rtol, atol), logical_and(isnan(x1), isnan(x2)), out=out)
 

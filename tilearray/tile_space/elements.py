@@ -65,6 +65,18 @@ def _moved_inside(indices: list[Array], masks: list[Array], sizes: tuple[int, ..
     return reduce(bitwise_and, [*masks, *holds]), near
 
 
+def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another one without a change of that.
+
+    Examples
+    --------
+    >>> broadcasts_to((3, 1), (2, 3, 4)), broadcasts_to((3,), (1,)), broadcasts_to((1, 3), (3,))
+    (True, False, False)
+    """
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    return len(shape) <= len(target) and all(size in (1, wanted) for size, wanted in pairs)
+
+
 def with_axis(view: Array, indices: Any) -> tuple[Array, Any]:
     """Return an array of one element with an axis, and the index for it if there were none."""
     return reshape(view, 1, copy=False), (0,) if indices == () else indices
@@ -110,7 +122,7 @@ def scattered(view: Array, indices: Any, value: Any, mask: Any) -> None:
         view[key] = value
         return
     given = value if isinstance(value, Array) else asarray(value, device=view.device)
-    if len(given.shape) > len(places.shape) or broadcast_shapes(given.shape, places.shape) != places.shape:
+    if not broadcasts_to(given.shape, places.shape):
         raise ShapeError(
             f"scatter: expected a value that broadcasts to the indices' shape {places.shape}, got shape "
             f"{given.shape}; write a value of that shape"

@@ -29,7 +29,7 @@ from tilearray.errors import FusionError, IndexingError, OperandError, ShapeErro
 from tilearray.functions.manipulation import as_strided, permute_dims
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axes
-from tilearray.tile_space.elements import gathered, scattered
+from tilearray.tile_space.elements import broadcasts_to, gathered, scattered
 
 PADDINGS: Final = {"undetermined": None, "zero": 0, "neg_zero": -0.0, "nan": nan, "pos_inf": inf, "neg_inf": -inf}
 """The names of cuTile's ``PaddingMode`` in lower case, and their values; no value leaves memory as it is."""
@@ -88,9 +88,7 @@ class Tiles:
             part[...] = value
             return
         given = asarray(value, device=part.device) if not isinstance(value, Array) else value
-        wide = (1,) * (len(self.tile_shape) - given.ndim) + given.shape
-        fits = all(size in (1, tile) for size, tile in zip(wide, self.tile_shape, strict=False))
-        if len(wide) != len(self.tile_shape) or not fits:
+        if not broadcasts_to(given.shape, self.tile_shape):
             raise ShapeError(
                 f"tiles: expected a value that broadcasts to the tile's shape {self.tile_shape}, got shape "
                 f"{given.shape}; write a value of that shape: the part inside the array is written"
@@ -98,8 +96,8 @@ class Tiles:
         if not given.ndim:
             part[...] = value
             return
-        cut = [slice(0, 1 if size == 1 else inside) for size, inside in zip(wide, part.shape, strict=True)]
-        part[...] = given[tuple(cut[len(wide) - given.ndim :])]
+        sizes = zip(given.shape, part.shape[-given.ndim :], strict=True)
+        part[...] = given[tuple([slice(0, 1 if size == 1 else inside) for size, inside in sizes])]
 
     def __repr__(self) -> str:
         return f"Tiles(shape={self.shape}, tile_shape={self.tile_shape}, step={self.step}, array={self.array.shape})"

@@ -331,7 +331,7 @@ REFUSED = [
         ta.DeviceError,
         r"broadcast: expected the GPU of x, cuda:0, among the devices, got \['cuda:1'\]",
     ),
-    (lambda: ta.distributed.all_sum, AttributeError, "has no 'all_sum'; it has all_gather, all_reduce"),
+    (lambda: ta.distributed.all_sum, AttributeError, "has no attribute 'all_sum'; see dir\\(ta.distributed\\)"),
 ]
 
 
