@@ -46,7 +46,7 @@ def test_isclose_takes_a_flag() -> None:
     x = ta.asarray([math.nan])
     assert ta.isclose(x, x, equal_nan=np.True_).tolist() == [True]
     for flag in ("no", ta.asarray([True, False])):
-        with pytest.raises(ta.OperandError, match="^isclose: expected True or False as equal_nan, got"):
+        with pytest.raises(ta.OperandError, match=r"^isclose: expected True or False as equal_nan, got"):
             ta.isclose(x, x, equal_nan=flag)  # type: ignore[arg-type]
 
 
