@@ -498,11 +498,10 @@ class _Writer:
 
 def _shape(repeats: Repeats) -> str:
     """Return the shape of a value in the text of a function."""
-    return (
-        f"({''.join(['1, ' if each else f'shape[{axis}], ' for axis, each in enumerate(repeats)])})"
-        if repeats
-        else "shape"
-    )
+    if not repeats:
+        return "shape"
+    extents = ["1, " if repeat else f"shape[{axis}], " for axis, repeat in enumerate(repeats)]
+    return f"({''.join(extents)})"
 
 
 def _arguments(node: tuple[Any, ...]) -> Sequence[int]:
