@@ -459,6 +459,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda x: ta.diag_indices_from(x), ShapeError, "^diag_indices_from: expected at least two axes of one size"),
     (lambda x: ta.tril_indices_from(x[0]), ShapeError, "^tril_indices_from: expected an array of two axes"),
     (lambda x: ta.vander(x), ShapeError, "^vander: expected a 1-d array"),
+    (lambda x: ta.vander(x[0], -1), ShapeError, "^vander: expected N >= 0, got -1; write N=None"),
     (lambda x: ta.trim_zeros(x), ShapeError, "^trim_zeros: expected a 1-d array"),
     (lambda x: ta.flipud(ta.zeros(())), ShapeError, "^flipud: expected at least 1 axes"),
     (lambda x: ta.block([]), ShapeError, "^block: expected lists with at least one array"),

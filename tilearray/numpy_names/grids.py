@@ -339,10 +339,12 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:  # 
     if values.ndim != 1:
         raise ShapeError(f"vander: expected a 1-d array, got shape {values.shape}; write ta.reshape(x, -1)")
     count = values.size if N is None else as_int(N, "vander", "N")
+    if count < 0:
+        raise ShapeError(f"vander: expected N >= 0, got {count}; write N=None for as many columns as elements")
     if dtypes.info(values.dtype).kind in ("bool", "int", "uint") and values.dtype != dtypes.uint64:
         values = values.astype(dtypes.int64, copy=False)
     columns = [values**0]
-    check_extent((values.size, max(count, 0)), values.dtype.itemsize, "vander")
+    check_extent((values.size, count), values.dtype.itemsize, "vander")
     for _ in range(count - 1):
         columns.append(columns[-1] * values)
     columns = columns[:count] if increasing else columns[:count][::-1]

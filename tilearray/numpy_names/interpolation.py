@@ -14,7 +14,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import ShapeError
-from tilearray.functions.arguments import number_of
+from tilearray.functions.arguments import check_kind, number_of
 from tilearray.functions.conversion import astype
 from tilearray.functions.distinct import taken
 from tilearray.functions.indexing.take import take
@@ -38,6 +38,7 @@ from tilearray.ops.arithmetic import (
 )
 from tilearray.ops.composed import clip
 from tilearray.ops.promotion_methods import REAL_PART
+from tilearray.ops.row import REAL
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
@@ -57,6 +58,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     ------
     ShapeError
         If there are no places, or not as many values as places, or the period is 0.
+    DTypeError
+        If `x` or `xp` is complex.
 
     Examples
     --------
@@ -69,6 +72,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if given is None:
         return by_numpy("interp", (x, xp, fp), left, right, period)
     points, places, values = given.arrays
+    for each in (points, places):
+        check_kind("interp", each.dtype, REAL)
     if places.ndim != 1 or values.shape != places.shape or not places.size:
         raise ShapeError(
             f"interp: expected xp and fp of one axis, of one size and with elements, got shapes {places.shape} and "

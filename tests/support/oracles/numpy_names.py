@@ -456,6 +456,7 @@ def check_refusals(device: Any) -> None:
         (lambda: ta.bincount(i, minlength=2.5), ta.ShapeError, "bincount: expected minlength as an int, got float"),
         (lambda: ta.digitize(x * 1j, x), ta.DTypeError, "digitize: expected dtypes of kind bool.* got complex64"),
         (lambda: ta.lexsort([x[0]]), ta.AxisError, "lexsort: expected no axis"),
+        (lambda: ta.interp(x * 1j, x, x), ta.DTypeError, "interp: expected dtypes of kind bool.* got complex64"),
         (lambda: ta.quantile(x[:0], 0.5), ta.ShapeError, "quantile: expected at least one element to choose from"),
         (
             lambda: ta.nanquantile(x, 0.5, method="lower"),
