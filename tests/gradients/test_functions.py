@@ -367,6 +367,17 @@ def test_constants_of_an_outer_gradient_are_arguments_of_an_inner_one(name: str)
     np.testing.assert_allclose(ta.to_numpy(third), ta.to_numpy(again), rtol=1e-10)
 
 
+@pytest.mark.parametrize("name", ["product", "where", "fused"])
+def test_a_fused_function_differentiates_by_constants_from_outside(name: str):
+    x, w, c = (ta.asarray([0.5, -1.5, 2.0], dtype="float64") * size for size in (1, 0.7, 3))
+
+    def mixed(w: Any) -> Any:
+        return ta.sum(c * ta.grad(lambda x, w: ta.sum(NESTED[name](x, w)))(x, w))
+
+    wanted = ta.grad(mixed)(w)
+    np.testing.assert_allclose(ta.to_numpy(ta.fuse(ta.grad(mixed))(w)), ta.to_numpy(wanted), rtol=1e-12)
+
+
 def test_numbers_are_arrays_without_axes():
     for one, dtype in ((3.0, "float32"), (np.float64(3), "float64"), (np.float32(3), "float32")):
         value, tangent = ta.jvp(lambda x: x * x, (one,), (2.0,))

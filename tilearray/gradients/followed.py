@@ -201,12 +201,12 @@ def following(real: Device, level: int) -> FollowingDevice:
     return cast(FollowingDevice, found)
 
 
-def is_followed(x: object, device: Device | None = None) -> bool:
-    """Whether an object is a followed array, on this device if one is given."""
+def is_followed(x: object, device: FollowingDevice | None = None) -> bool:
+    """Whether an object is a followed array, of the level of a device if one is given."""
     if not isinstance(x, ArrayBase):
         return False
     given = x._signature.device
-    return isinstance(given, FollowingDevice) if device is None else given is device
+    return isinstance(given, FollowingDevice) and (device is None or given.level == device.level)
 
 
 def followed(real: Any, level: int, *, active: bool, readonly: bool = False) -> Followed:
@@ -230,8 +230,8 @@ def level_of(x: Any) -> int:
     return device.level if isinstance(device, FollowingDevice) else 0
 
 
-def lowered(x: Any, device: Device | None = None) -> Any:
-    """Return the array below a followed one; any other object, or an array of another device, as it is."""
+def lowered(x: Any, device: FollowingDevice | None = None) -> Any:
+    """Return the array below a followed one; any other object, or an array of another level, as it is."""
     if not is_followed(x, device):
         return x
     signature, real = x._signature, x._signature.device.real

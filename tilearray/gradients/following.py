@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tilearray import dtypes
-from tilearray.engine.devices import Device
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation
 from tilearray.engine.plan import Key
@@ -89,7 +88,7 @@ def _reads(operands: Sequence[Any], active: Sequence[bool]) -> tuple[View | None
     return tuple([view_of(each) if flag else None for each, flag in zip(operands, active, strict=True)])
 
 
-def _keep(operands: Sequence[Any], places: Sequence[int], device: Device) -> None:
+def _keep(operands: Sequence[Any], places: Sequence[int], device: FollowingDevice) -> None:
     for place in places:
         if is_followed(operands[place], device):
             memory_of(operands[place]).kept = True
