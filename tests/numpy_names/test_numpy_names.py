@@ -463,6 +463,13 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda x: ta.trim_zeros(x), ShapeError, "^trim_zeros: expected a 1-d array"),
     (lambda x: ta.flipud(ta.zeros(())), ShapeError, "^flipud: expected at least 1 axes"),
     (lambda x: ta.block([]), ShapeError, "^block: expected lists with at least one array"),
+    (lambda x: ta.block([x, [x]]), ShapeError, "^block: expected all arrays in equally many lists, got one in 1 less"),
+    (lambda x: ta.cov(x, fweights=[1]), ShapeError, "^cov: incompatible numbers of samples and fweights; write one"),
+    (
+        lambda x: ta.ravel_multi_index((x, x), (2, 2)),
+        DTypeError,
+        "^ravel_multi_index: only int indices .*; write x.ast",
+    ),
     (lambda x: ta.apply_along_axis(len, 0, x[:, :0]), ShapeError, "^apply_along_axis: expected at least one slice"),
     (lambda x: ta.median("a"), OperandError, "^median: expected a tilearray Array, got str; write float"),
     (lambda x: ta.median(x.astype("float4_e2m1fn")), DTypeError, "^median: float4_e2m1fn is a storage dtype"),

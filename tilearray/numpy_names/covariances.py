@@ -75,7 +75,11 @@ def cov(
     """
     given = there("cov", (m, y))
     if given is None:
-        found = by_numpy("cov", (m, y), rowvar, bias, ddof, exact("cov", fweights), exact("cov", aweights))
+        weights = [exact("cov", one) for one in (fweights, aweights)]
+        try:
+            found = by_numpy("cov", (m, y), rowvar, bias, ddof, *weights)
+        except RuntimeError as error:
+            raise ShapeError(f"cov: {error}; write one weight for each observation") from error
     else:
         correction = int(not bias) if ddof is None else _whole(ddof)
         with semantics("numpy"):

@@ -88,6 +88,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
     >>> ta.bincount([0, 2, 2])
     Array([1, 0, 2], dtype=int64, device='cpu')
     """
+    if type(x) in (list, tuple) and not x:
+        x = zeros(0, dtype=dtypes.int64)  # a list of nothing would be one of floats
     array: Array = as_array("bincount", x)
     if mode not in MODES:  # pyright: ignore[reportUnnecessaryContains]
         raise OperandError(f"bincount: expected a mode, got {shown(mode)}; write mode='ordered' or mode='atomic'")

@@ -126,6 +126,8 @@ def _joined_by_numpy(along: tuple[Any, ...], dims: Any, mode: Any, order: Any) -
         raise ShapeError(
             f"ravel_multi_index: {error}; write indices within each of the axes {shown(dims)}, or mode='wrap' or 'clip'"
         ) from error
+    except TypeError as error:
+        raise DTypeError(f"ravel_multi_index: {error}; write x.astype('int64')") from error
 
 
 def _joined(given: list[Array], dims: Any, mode: Any, order: str) -> Array:

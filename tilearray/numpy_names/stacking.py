@@ -153,6 +153,10 @@ def _ndims(arrays: Any) -> list[int]:
 def _block(arrays: Any, depth: int, ndim: int) -> Array:
     if not isinstance(arrays, list):
         x = as_array("block", arrays)
+        if depth:
+            raise ShapeError(
+                f"block: expected all arrays in equally many lists, got one in {depth} less than others; write [x]"
+            )
         return reshape(x, (1,) * (ndim - x.ndim) + x.shape)
     if not arrays:
         raise ShapeError("block: expected lists with at least one array, got an empty list; write ta.empty(shape)")

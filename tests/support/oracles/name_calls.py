@@ -46,7 +46,7 @@ CALLS = """
     atleast_3d(s); atleast_3d(v); atleast_3d(x); atleast_3d(z)
     average(x); average(x, 1); average(x, 1, abs(y)); average(x, weights=abs(y)); average(x, 1, abs(y[0]))
     average(x, 0, returned=True); average(x, 1, abs(y[0]), True); average(i, 0, abs(y), keepdims=True)
-    bincount(j); bincount(j, minlength=20); bincount(j, v[:10])
+    bincount([]); bincount(j); bincount(j, minlength=20); bincount(j, v[:10])
     bitwise_not(i); bitwise_not(m); invert(u)
     block([[x, y], [y, x]]); block([v, s]); block(x)
     choose(j % 3, [v[:10], w[:10], j]); choose(j, [j, j + 1, j + 2], mode="clip"); choose(-j, [j, j * 2], mode="wrap")
