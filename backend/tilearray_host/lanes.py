@@ -50,8 +50,8 @@ LINES = 1024
 """The lanes of several lines that are combined at once, at least, if there are as many."""
 STEPS = 16
 """The steps of a block, at least, if there are as many."""
-LANES = 2**16
-"""The values of the lanes of a part."""
+LANES = 2**15
+"""The values of the lanes of a part, or twice as many if each is one element: they stay in the cache with a block."""
 KEPT_BYTES = 2**25
 """The most memory that all reductions keep for the next calls: a few functions of several reductions each take turns in
 it. The system clears every page of new memory, which doubles the time of a call."""
@@ -125,10 +125,11 @@ class Bound:
         """Yield the parts in order."""
         walk = self.walk
         chunks, last = walk.segments.chunks, walk.last
+        values = LANES if walk.outer or chunks > 1 else 2 * LANES
         for runs in walk.runs():
             shape = (*walk.slow_kept, walk.segments.inner, walk.fast)
             outer = (runs.indices.stop - runs.indices.start, *walk.outer[1:]) if walk.outer else ()
-            for key in walk.parts(shape, max(1, LANES // (walk.lanes * len(self.reduce.dtypes)))):
+            for key in walk.parts(shape, max(1, values // (walk.lanes * len(self.reduce.dtypes)))):
                 *slow, segments, fast = key
                 is_last = segments.stop == walk.segments.inner and last != (chunks, 0)
                 extents = Extents(tuple([each.stop - each.start for each in key]), outer, last if is_last else ())
@@ -227,7 +228,7 @@ class Part:
         if segments == 1:
             chunks = whole + (1 if rest else 0)
         if chunks == 1 or chunks * max(lanes, LINES) <= block:
-            each = LANES if chunks == 1 else block // (lanes * chunks)  # the values of one chunk are the lanes
+            each = 2 * LANES if chunks == 1 else block // (lanes * chunks)  # the values of one chunk are the lanes
             for key in walk.parts(extents.kept, max(1, each)):
                 at = key[-2]
                 flat = (at.stop - at.start - 1) * size + (last if at.stop == segments else size)
