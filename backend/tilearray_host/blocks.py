@@ -24,8 +24,6 @@ Call = tuple[Callable[..., Any], Sequence[int], Any]
 
 Reduction = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function and its arguments."""
-LINE = 256
-"""The most lanes of computed values that are laid out in rows before they are combined."""
 
 
 class Nodes(Protocol):
@@ -173,14 +171,16 @@ class Block:
         The values that are combined where they are computed, one array for each; then there are no rows.
     """
 
-    def __init__(self, nodes: Nodes, reduce: Reduce, axis: int, job: Job, before: int, are_copied: bool) -> None:
+    def __init__(
+        self, nodes: Nodes, reduce: Reduce, axis: int, job: Job, before: int, is_short: bool, are_copied: bool
+    ) -> None:
         lanes = job.lanes
         count = math.prod(job.steps)
         in_line = bool(job.flat and reduce.ufunc is not None)
         self.lines: list[Array] = []
         self.results: list[Array] = []
         self.pieces: list[Computation] = []
-        is_long = in_line and count > 1 and not before and not are_copied and lanes[-1] > LINE
+        is_long = in_line and count > 1 and not before and not is_short
         if is_long and self._computed_in_lines(nodes, reduce, job):
             return
         axis_of_steps = -2 if job.flat else -3

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tilearray_host.blocks import (
-    LINE,
     Block,
     Computation,
     Job,
@@ -44,8 +43,10 @@ BLOCK = 2**15
 """The elements of a block, or two or four times as many if its temporaries are fewer or smaller: they stay in a
 processor's cache."""
 SHORT = 64
-"""The most lanes of elements that are copied and then combined, or twice as many if they are cast: NumPy begins a chunk
-where it lies in the time of some 60 additions."""
+"""The most lanes that are laid out in rows of many chunks and then combined, or twice as many if they are cast: NumPy
+begins a chunk where it lies in the time of some 60 additions."""
+LINE = 256
+"""The most lanes of values that are computed in lines, if no cast comes last."""
 LINES = 1024
 """The lanes of several lines that are combined at once, at least, if there are as many."""
 STEPS = 16
@@ -102,8 +103,10 @@ class Bound:
     ----------
     as_it_is : bool
         Whether it reduces them where they are.
+    is_short : bool
+        Whether chunks are short.
     are_copied : bool
-        Whether it reduces a copy of them, whose rows are the chunks of many results: the chunks of one are short.
+        Whether it reduces a copy of them, whose rows are the chunks of many results, since those are short.
     in_lines : bool
         Whether values are computed, or copied, for whole lines.
     """
@@ -114,7 +117,8 @@ class Bound:
         casts_last = all(uncast(nodes, node) != node for node in nodes.reduced)
         self.in_lines = walk.neighbours and not walk.outer and reduce.ufunc is not None
         self.in_lines = self.in_lines and (casts_last or walk.lanes <= LINE)
-        self.are_copied = as_it_is and self.in_lines and walk.lanes <= (2 * SHORT if casts_last else SHORT)
+        self.is_short = walk.lanes <= (2 * SHORT if casts_last else SHORT)
+        self.are_copied = as_it_is and self.in_lines and self.is_short
         self.as_it_is = as_it_is and not self.are_copied and (not walk.outer or is_one_chunk)
         is_long = walk.neighbours and walk.lanes > LINE
         is_light = casts_last or self.are_copied or is_long
@@ -317,19 +321,20 @@ class Memory:
     """
 
     def __init__(self, part: Part) -> None:
-        nodes, reduce, walk = part.bound.nodes, part.bound.reduce, part.bound.walk
+        bound = part.bound
+        nodes, reduce, walk = bound.nodes, bound.reduce, bound.walk
         self._reduce, self._ufunc = reduce, cast("Any", reduce.ufunc)
         self._identities = [reduce.identities[group[0]] for group in reduce.groups]
         self._dtypes = [reduce.dtypes[group[0]] for group in reduce.groups]
         self._work: list[Callable[[Sequence[Any]], None]] = []
         blocks: dict[Any, Block] = {}
         only = part.jobs[0]
-        if part.bound.as_it_is or len(part.jobs) > 1 or math.prod(only.steps) > 1 or reduce.start is not None:
+        if bound.as_it_is or len(part.jobs) > 1 or math.prod(only.steps) > 1 or reduce.start is not None:
             shapes = [(len(group), *part.lanes) for group in reduce.groups]
             empty = empty_lanes if walk.neighbours else np.empty
             self.lanes = [empty(shape, dtype) for shape, dtype in zip(shapes, self._dtypes, strict=True)]
         else:  # the values of the only step are the lanes
-            block = Block(nodes, reduce, walk.lane_axis, only, 0, part.bound.are_copied)
+            block = Block(nodes, reduce, walk.lane_axis, only, 0, bound.is_short, bound.are_copied)
             blocks[()] = block
             self.lanes = [x[0] for x in block.rows]
             compute, reads = block.compute, len(part.views)
@@ -337,13 +342,13 @@ class Memory:
         read = 0
         for job in () if self._work else part.jobs:
             views = slice(read, read := read + len(job.whole) + len(job.rest))
-            if part.bound.as_it_is:
+            if bound.as_it_is:
                 self._work.append(self._as_it_is(job, read - 1, walk))
                 continue
             before = 1 if job.continues or reduce.start is not None else 0
             shape = (before, *job[1:3], *job[4:7], tuple([view.shape for view in (*job.whole, *job.rest)]))
             if shape not in blocks:
-                blocks[shape] = Block(nodes, reduce, walk.lane_axis, job, before, part.bound.are_copied)
+                blocks[shape] = Block(nodes, reduce, walk.lane_axis, job, before, bound.is_short, bound.are_copied)
             self._work.append(self._block(job, blocks[shape], views))
         folds = [_folds(lanes, walk, identity) for lanes, identity in zip(self.lanes, self._identities, strict=True)]
         firsts = [first for _, first in folds]
