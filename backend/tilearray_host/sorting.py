@@ -73,6 +73,25 @@ def argsort(x: np.ndarray, axis: int, descending: bool, stable: bool, /) -> np.n
     return order
 
 
+def partition(x: np.ndarray, places: np.ndarray, axis: int, /) -> np.ndarray:
+    """Return a copy in C order with the elements that a sort puts at some places there, and the lesser ones before.
+
+    >>> partition(np.array([2, 3, 1]), np.array([0]), 0)[0]
+    np.int64(1)
+    """
+    ordered = _ordered(x)
+    if _has_unlike_equals(ordered):
+        ordered = np.take_along_axis(ordered, np.argpartition(ordered, places, axis), axis)
+    else:
+        ordered = np.partition(ordered, places, axis)
+    return np.ascontiguousarray(converted(ordered, x.dtype))
+
+
+def argpartition(x: np.ndarray, places: np.ndarray, axis: int, /) -> np.ndarray:
+    """Return the indices of an order that `partition` may return."""
+    return np.ascontiguousarray(np.argpartition(_ordered(x), places, axis))
+
+
 def searchsorted(x: np.ndarray, values: np.ndarray, dtype: DType, side: str, order: np.ndarray | None, /) -> np.ndarray:
     """Return where values belong in a sorted 1-d array; all are rounded to one dtype, and `order` sorts the array."""
     row, wanted = _ordered(converted(x, dtype)), _ordered(converted(values, dtype))
@@ -183,9 +202,12 @@ def _kind_for(x: np.ndarray) -> Literal["stable"] | None:
         return "stable" if x.dtype.itemsize <= _RADIX else None
     if not x.size:
         return None
-    if x.dtype.kind != "f":
-        return "stable"
-    return "stable" if has_nan(x) or _has_negative_zero(x) else None
+    return "stable" if x.dtype.kind != "f" or _has_unlike_equals(x) else None
+
+
+def _has_unlike_equals(x: np.ndarray) -> bool:
+    """Whether an array holds floats whose equals may have other bits, which NumPy's vectorized sorts may store."""
+    return x.dtype.kind == "f" and x.size > 0 and (has_nan(x) or _has_negative_zero(x))
 
 
 def _has_negative_zero(x: np.ndarray) -> bool:

@@ -51,6 +51,22 @@ def test_the_bits_are_those_of_a_stable_sort(dtype: str) -> None:
         assert bits(sorting.sort(matrix, 0, False)) == bits(np.sort(matrix, 0, kind="stable"))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64"])
+def test_a_partition_has_the_elements_of_a_sort(dtype: str) -> None:
+    for special, size in itertools.product(SPECIAL, (1, 2, 33, 1000, 5000)):
+        x = drawn(special, dtype, size)
+        ordered = np.sort(x)
+        for places in (np.array(size // 3), np.array([size - 1, size // 2])):
+            found, order = sorting.partition(x, places, 0), sorting.argpartition(x, places, 0)
+            numbers = f"u{x.itemsize}"
+            assert np.array_equal(np.sort(found.view(numbers)), np.sort(x.view(numbers)))
+            assert np.array_equal(np.sort(order), np.arange(size))
+            for each in (found, x[order]):
+                for place in places.reshape(-1):
+                    for part in (slice(place), slice(place, place + 1), slice(place, None)):
+                        assert np.array_equal(np.sort(each[part]), ordered[part], equal_nan=x.dtype.kind == "f")
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "complex64"])
 def test_the_stable_order_is_numpys(dtype: str) -> None:
     rng = np.random.default_rng(5)

@@ -21,10 +21,13 @@ from tilearray.functions.arguments import (
     as_array,
     as_array_beside,
     by_expressions,
+    check_kind,
     is_differentiated,
     listed,
+    result,
+    sorting_of,
 )
-from tilearray.functions.conversion import astype
+from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.distinct import Distinct, complex_keys, distinct, distinct_rows, order_by, sorted_all
 from tilearray.functions.indexing.take import take, take_along_axis
 from tilearray.functions.joining import concat
@@ -44,6 +47,7 @@ from tilearray.ops.arithmetic import (
 )
 from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
+from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.storing import can_cast_same_kind
 
@@ -286,7 +290,7 @@ def _order_there(keys: Sequence[Array], axis: int) -> Array:
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Array:
     """Return a copy with the element at `kth` in its sorted place, no greater one before it and no smaller one after.
 
-    The copy is sorted, which is one such order.
+    On the host the order of the others is NumPy's. On a GPU the copy is sorted.
 
     Examples
     --------
@@ -297,11 +301,15 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     del kind
     x = as_array("partition", a)
     _check_places("partition", x, kth, axis)
-    return sort(x, axis)
+    sorting = sorting_of("partition", x)
+    if sorting is None or not x.size:
+        return sort(x, axis)
+    x, places, place = _partitioned("partition", x, kth, axis)
+    return result(sorting.partition(to_numpy(x), places, place), x)
 
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Array:
-    """Return the indices of the order that `partition` returns.
+    """Return the indices of an order that `partition` may return.
 
     Examples
     --------
@@ -312,7 +320,18 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     del kind
     x = as_array("argpartition", a)
     _check_places("argpartition", x, kth, axis)
-    return argsort(x, axis)
+    sorting = sorting_of("argpartition", x)
+    if sorting is None or not x.size:
+        return argsort(x, axis)
+    x, places, place = _partitioned("argpartition", x, kth, axis)
+    return result(sorting.argpartition(to_numpy(x), places, place), x)
+
+
+def _partitioned(function: str, x: Array, kth: Any, axis: int | None) -> tuple[Array, np.ndarray, int]:
+    """Return the array to partition, the places and the axis: all elements in one axis if none is named."""
+    check_kind(function, x.dtype, REAL)
+    places = np.asarray(exact(function, kth))
+    return (reshape(x, -1), places, 0) if axis is None else (x, places, normalize_axis(axis, x.ndim, function))
 
 
 def _check_places(function: str, x: Array, kth: Any, axis: Any) -> None:
