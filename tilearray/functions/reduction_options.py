@@ -45,7 +45,8 @@ def mask_of(function: str, x: A, where: Any) -> A | None:
         mask = fill(new_like(x, (), dtypes.bool_), bool(where), function)
     elif not issubclass(type(where), ArrayBase):
         mask = from_host(np.asarray(where), x.__class__)
-    common_device(function, [x._signature, mask._signature])
+    if mask._signature.device is not x._signature.device:
+        common_device(function, [x._signature, mask._signature])
     if mask.dtype != dtypes.bool_:
         raise DTypeError(f"{function}: expected where as a bool array, got {mask.dtype.name}; write where=mask != 0")
     if mask.ndim > x.ndim or broadcast_shapes(mask.shape, x.shape, function=function) != x.shape:
@@ -125,7 +126,8 @@ def finished(function: str, found: Any, out: ArrayBase | None) -> Any:
     if out is None:
         return found
     check_target(function, out)
-    common_device(function, [found._signature, out._signature])
+    if found._signature.device is not out._signature.device:
+        common_device(function, [found._signature, out._signature])
     if out.shape != found.shape:
         raise ShapeError(
             f"{function}: expected out of shape {found.shape}, got {out.shape}; write out=ta.empty({found.shape})"

@@ -139,6 +139,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 def _in_common_dtype(default: Any, choices: list[Any], beside: Array) -> Any:
     """The default of `select` in the common dtype of all choices, which thus does not depend on their order."""
+    dtypes_of_all = {getattr(one, "dtype", None) for one in choices}
+    if len(dtypes_of_all) == 1 and None not in dtypes_of_all:  # in any order the common dtype is that with the default
+        return default
     given = [one if classify(one) is not None else as_array_beside("select", one, beside) for one in choices]
     kinds = [classify(one) for one in (*given, default)]
     if None not in kinds[:-1]:
